@@ -1,0 +1,1 @@
+//! The worker loop and the traits of ports and functions.

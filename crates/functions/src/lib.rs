@@ -1,0 +1,1 @@
+//! The network functions, a folder each.

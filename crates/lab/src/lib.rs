@@ -1,0 +1,1 @@
+//! Runs a scenario: device, workload, method; the host; the checks.

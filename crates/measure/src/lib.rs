@@ -1,0 +1,1 @@
+//! Trials, units, statistics, validity and the run record.

@@ -1,0 +1,1 @@
+//! Measurement methods, a folder each; they see only measure(load, duration).

@@ -1,0 +1,1 @@
+//! Packet memory: batches of frames with headroom and a verdict each.

@@ -1,0 +1,1 @@
+//! The memory port: a bounded byte ring between two threads.

@@ -1,0 +1,1 @@
+//! Exporters of run records: terminal, JSON, CSV, HTML.

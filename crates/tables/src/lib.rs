@@ -1,0 +1,1 @@
+//! Tables of the data path: exact match, longest-prefix match, meters.

@@ -1,0 +1,1 @@
+//! Function laws, port conformance, golden folders.

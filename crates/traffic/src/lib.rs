@@ -1,0 +1,1 @@
+//! Workloads as numbered frames: stamps, pacing, accounting of what came back.

@@ -1,0 +1,1 @@
+//! Frame formats, one file per protocol, as checked views.

@@ -1,0 +1,204 @@
+//! One trial: one load for one duration, and everything the device reported of it.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::Pps;
+
+/// A method's only contact with the world.
+pub trait Measurer {
+    /// Offers `load` for `duration` and tells what came of it.
+    ///
+    /// # Errors
+    /// When the trial could not be carried out at all; loss is not an error.
+    fn measure(
+        &mut self,
+        load: Load,
+        duration: Duration,
+        watch: &mut dyn Watch,
+    ) -> Result<Trial, MeasureError>;
+}
+
+/// Told how a trial goes while it runs; a progress display implements it.
+pub trait Watch {
+    /// Called a few times a second.
+    fn at(&mut self, progress: TrialProgress);
+}
+
+/// Where a running trial stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrialProgress {
+    /// Time since the trial began.
+    pub elapsed: Duration,
+    /// Frames sent so far, all directions together.
+    pub sent: u64,
+    /// Frames received so far.
+    pub received: u64,
+}
+
+/// What is offered to the device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// As fast as the device takes it: its worker runs the source and the sink itself.
+    ClosedLoop,
+    /// Frames a second on each interface that sends (RFC 2544 counts loads so), whatever the
+    /// device does with them.
+    PerInterface(Pps),
+}
+
+/// What came of a trial.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// What was asked for.
+    pub load: Load,
+    /// How long it was asked to last.
+    pub intended: Duration,
+    /// From the first frame sent to the last frame sent.
+    pub effective: Duration,
+    /// One entry a direction in which frames were offered.
+    pub directions: Vec<Direction>,
+    /// Cycles by stage, summed over workers; the first is the source or receive side, the last the
+    /// sink or transmit side, as `role` says.
+    pub stages: Vec<Stage>,
+    /// Drops by reason as the device counted them during the trial, zero counts left out.
+    pub drops: Vec<(String, u64)>,
+    /// Changes at run time, by kind.
+    pub events: Vec<Events>,
+    /// What the threads noticed of the machine.
+    pub stalls: Vec<Stalls>,
+    /// CPU time each worker thread used, for cycles on its own time.
+    pub workers: Vec<WorkerTime>,
+    /// How many ticks of the stages' clock make a second.
+    pub ticks_per_second: f64,
+}
+
+/// Counts of one direction of traffic; sent = received + lost, duplicates apart.
+#[derive(Clone, Debug)]
+pub struct Direction {
+    /// `uplink`, `downlink` …
+    pub name: String,
+    /// Frames the load asked for in the effective duration.
+    pub intended: u64,
+    /// Frames offered to the device, those its full ring refused included.
+    pub sent: u64,
+    /// Distinct frames that came back where they belong.
+    pub received: u64,
+    /// Offered and never seen again: `sent - received`.
+    pub lost: u64,
+    /// Of the lost: refused because the device's receive ring was full.
+    pub ring_full: u64,
+    /// Frames seen more than once, each repetition counted.
+    pub duplicated: u64,
+    /// Frames that came after a later one (RFC 4737 section 3).
+    pub reordered: u64,
+    /// Frames that came back, but where or in a form the workload did not expect.
+    pub misdelivered: u64,
+    /// Bytes sent, frame check sequence included.
+    pub sent_bytes: u64,
+    /// Time from sending to receiving, in nanoseconds; empty in a closed loop.
+    pub latency_ns: Histogram<u64>,
+}
+
+/// Cycles of one stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// The stage's name, as the pipeline's file has it.
+    pub name: String,
+    /// Whether the stage belongs to the function or to the bench around it.
+    pub role: StageRole,
+    /// Packets that went through it.
+    pub packets: u64,
+    /// Ticks of the time-stamp clock it took.
+    pub ticks: u64,
+}
+
+/// Whose work a stage is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StageRole {
+    /// Part of what is measured: counts in the *function* and the *total* figure.
+    Function,
+    /// Source, sink, receive and transmit: counts in the *total* only.
+    Bench,
+}
+
+/// Changes of one kind during a trial.
+#[derive(Clone, Debug)]
+pub struct Events {
+    /// `handover`, `user-update` …
+    pub kind: String,
+    /// Requested of the device.
+    pub requested: u64,
+    /// Acknowledged by it.
+    pub acknowledged: u64,
+    /// Refused by it, the queue being full or the change impossible.
+    pub refused: u64,
+    /// Frames that still showed the state from before the acknowledgement.
+    pub late_frames: u64,
+    /// Request to acknowledgement, in nanoseconds.
+    pub accepted_ns: Histogram<u64>,
+    /// Request to the first frame that shows the change, in nanoseconds.
+    pub visible_ns: Histogram<u64>,
+}
+
+/// Gaps in a thread's own time, seen by its loop.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stalls {
+    /// `tester`, `worker 0` …
+    pub thread: String,
+    /// Gaps over the threshold.
+    pub count: u64,
+    /// Their sum in nanoseconds.
+    pub total_ns: u64,
+    /// The longest one in nanoseconds.
+    pub longest_ns: u64,
+    /// What counts as a gap, in nanoseconds.
+    pub threshold_ns: u64,
+}
+
+/// The CPU time of one worker.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkerTime {
+    /// Which worker.
+    pub worker: usize,
+    /// The core it was pinned to, if it could be.
+    pub core: Option<usize>,
+    /// CPU time its thread used, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Wall time of the same span, in nanoseconds.
+    pub wall_ns: u64,
+    /// Packets it processed.
+    pub packets: u64,
+}
+
+/// A trial that could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The device broke or refused.
+    #[error("the device failed: {0}")]
+    Device(String),
+    /// The device cannot carry this kind of load.
+    #[error("this device cannot carry a {0} load; choose another method or device")]
+    Unsupported(&'static str),
+}
+
+impl Trial {
+    /// Frames offered, all directions.
+    pub fn sent(&self) -> u64 {
+        self.directions.iter().map(|d| d.sent).sum()
+    }
+
+    /// Frames received, all directions.
+    pub fn received(&self) -> u64 {
+        self.directions.iter().map(|d| d.received).sum()
+    }
+
+    /// Lost frames as a fraction of those offered, all directions together; 0 when none was.
+    pub fn loss_ratio(&self) -> f64 {
+        let sent = self.sent();
+        if sent == 0 { 0.0 } else { (sent - self.received().min(sent)) as f64 / sent as f64 }
+    }
+}

@@ -1,1 +1,18 @@
-//! The worker loop and the traits of ports and functions.
+//! The engine: ports, a function, the worker that joins them, and control while it runs.
+//!
+//! Modules stand in the packet's order. The engine knows no protocol and names no function; nothing
+//! in it is shared between workers but counters that are read, and two bounded control queues.
+
+pub mod control;
+pub mod counters;
+pub mod function;
+pub mod port;
+pub mod stages;
+pub mod worker;
+
+pub use control::{Acknowledgement, Controller, Refusal};
+pub use counters::{CounterReader, Counts};
+pub use function::{Drops, Function};
+pub use port::Port;
+pub use stages::{StageClock, StageTotals};
+pub use worker::{Gaps, Worker, WorkerHandle};

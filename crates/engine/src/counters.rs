@@ -1,0 +1,141 @@
+//! Counters: written by one worker, read by anyone, summed on read.
+//!
+//! A worker keeps its counts in plain memory and publishes them once a batch; a reader sees each
+//! number whole, though not all of the same batch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::function::Drops;
+
+/// The counts of one worker at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets received.
+    pub received: u64,
+    /// Packets forwarded to a port that took them.
+    pub forwarded: u64,
+    /// Packets forwarded to a port that was full.
+    pub transmit_full: u64,
+    /// Packets handed to the control plane.
+    pub punted: u64,
+    /// Packets dropped, by reason.
+    pub dropped: Vec<u64>,
+    /// The function's own tallies.
+    pub tallies: Vec<u64>,
+}
+
+impl Counts {
+    /// All zero, for so many reasons and tallies.
+    pub fn zero(drops: Drops, tallies: usize) -> Counts {
+        Counts {
+            received: 0,
+            forwarded: 0,
+            transmit_full: 0,
+            punted: 0,
+            dropped: vec![0; drops.0.len()],
+            tallies: vec![0; tallies],
+        }
+    }
+
+    /// What was counted since `earlier`.
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        let minus = |now: &[u64], then: &[u64]| {
+            now.iter().zip(then).map(|(a, b)| a.saturating_sub(*b)).collect()
+        };
+        Counts {
+            received: self.received.saturating_sub(earlier.received),
+            forwarded: self.forwarded.saturating_sub(earlier.forwarded),
+            transmit_full: self.transmit_full.saturating_sub(earlier.transmit_full),
+            punted: self.punted.saturating_sub(earlier.punted),
+            dropped: minus(&self.dropped, &earlier.dropped),
+            tallies: minus(&self.tallies, &earlier.tallies),
+        }
+    }
+
+    /// Adds another worker's counts.
+    pub fn add(&mut self, other: &Counts) {
+        self.received += other.received;
+        self.forwarded += other.forwarded;
+        self.transmit_full += other.transmit_full;
+        self.punted += other.punted;
+        self.dropped.iter_mut().zip(&other.dropped).for_each(|(a, b)| *a += b);
+        self.tallies.iter_mut().zip(&other.tallies).for_each(|(a, b)| *a += b);
+    }
+
+    /// Packets dropped for any reason.
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+}
+
+/// The reading side of a worker's counters; clones read the same ones.
+#[derive(Clone, Debug)]
+pub struct CounterReader {
+    shared: Arc<[AtomicU64]>,
+    drops: usize,
+}
+
+/// The writing side, owned by the worker.
+#[derive(Debug)]
+pub(crate) struct CounterWriter {
+    shared: Arc<[AtomicU64]>,
+}
+
+pub(crate) fn counters(drops: usize, tallies: usize) -> (CounterWriter, CounterReader) {
+    let shared: Arc<[AtomicU64]> =
+        (0..FIXED + drops + tallies).map(|_| AtomicU64::new(0)).collect();
+    (CounterWriter { shared: shared.clone() }, CounterReader { shared, drops })
+}
+
+impl CounterWriter {
+    #[inline]
+    pub(crate) fn publish(&self, counts: &Counts, tallies: &[u64]) {
+        let fixed = [counts.received, counts.forwarded, counts.transmit_full, counts.punted];
+        let values = fixed.iter().chain(&counts.dropped).chain(tallies);
+        for (shared, value) in self.shared.iter().zip(values) {
+            shared.store(*value, Ordering::Release);
+        }
+    }
+}
+
+impl CounterReader {
+    /// What the worker last published.
+    pub fn read(&self) -> Counts {
+        let values: Vec<u64> = self.shared.iter().map(|c| c.load(Ordering::Acquire)).collect();
+        Counts {
+            received: values[0],
+            forwarded: values[1],
+            transmit_full: values[2],
+            punted: values[3],
+            dropped: values[FIXED..FIXED + self.drops].to_vec(),
+            tallies: values[FIXED + self.drops..].to_vec(),
+        }
+    }
+}
+
+const FIXED: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_published_is_read() {
+        let (writer, reader) = counters(2, 1);
+        let counts = Counts {
+            received: 10,
+            forwarded: 5,
+            transmit_full: 1,
+            punted: 1,
+            dropped: vec![0, 3],
+            tallies: vec![7],
+        };
+        writer.publish(&counts, &[7]);
+        assert_eq!(reader.read(), counts);
+        let mut sum = reader.read();
+        sum.add(&counts);
+        assert_eq!(sum.since(&counts), counts);
+        assert_eq!(sum.dropped_total(), 6);
+    }
+}

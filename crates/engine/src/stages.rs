@@ -1,0 +1,66 @@
+//! Ticks per stage: always counted, because a clock reading a stage and batch costs little.
+//!
+//! The worker starts the clock for each batch; each stage ends with a lap. Stage 0 is receiving, the
+//! last one transmitting; between them stand the function's own.
+
+use machine::clock::{self, Ticks};
+
+/// Most stages of a function.
+pub const STAGES_MAX: usize = 30;
+
+/// Sums over all batches so far.
+#[derive(Clone, Debug, Default)]
+pub struct StageTotals {
+    /// Ticks by stage.
+    pub ticks: [u64; STAGES_MAX + 2],
+    /// Packets by stage.
+    pub packets: [u64; STAGES_MAX + 2],
+}
+
+/// The running clock of one batch.
+pub struct StageClock<'a> {
+    totals: &'a mut StageTotals,
+    last: Ticks,
+}
+
+impl StageTotals {
+    /// A clock that starts at `now`.
+    #[inline]
+    pub fn start(&mut self, now: Ticks) -> StageClock<'_> {
+        StageClock { totals: self, last: now }
+    }
+}
+
+impl StageClock<'_> {
+    /// Ends function stage `stage` (counted from 0), through which `packets` packets went.
+    #[inline(always)]
+    pub fn lap(&mut self, stage: usize, packets: usize) {
+        self.lap_raw(stage + 1, packets);
+    }
+
+    #[inline(always)]
+    pub(crate) fn lap_raw(&mut self, index: usize, packets: usize) {
+        let now = clock::now();
+        self.totals.ticks[index] += now.wrapping_sub(self.last);
+        self.totals.packets[index] += packets as u64;
+        self.last = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn laps_add_up() {
+        let mut totals = StageTotals::default();
+        for _ in 0..3 {
+            let mut clock = totals.start(clock::now());
+            clock.lap(0, 5);
+            clock.lap(1, 2);
+        }
+        assert_eq!(totals.packets[1], 15);
+        assert_eq!(totals.packets[2], 6);
+        assert!(totals.ticks[1] < 1_000_000_000, "three laps take less than a second");
+    }
+}

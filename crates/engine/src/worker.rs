@@ -1,0 +1,293 @@
+//! THE loop: apply control, receive, process, transmit. It allocates nothing.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use machine::clock::{self, Ticks};
+use packet::{Batch, Room, Slots, Verdict};
+
+use crate::control::{ControlEnd, Controller, control};
+use crate::counters::{CounterReader, CounterWriter, Counts, counters};
+use crate::function::Function;
+use crate::port::Port;
+use crate::stages::StageTotals;
+
+/// One function on one core with its ports.
+pub struct Worker<F: Function> {
+    function: F,
+    ports: Vec<Box<dyn Port>>,
+    batch: Batch,
+    leaving: Vec<Slots>,
+    control: ControlEnd<F::Update>,
+    counts: Counts,
+    publisher: CounterWriter,
+    stages: StageTotals,
+    gaps: Gaps,
+}
+
+/// Gaps in the loop's own time: another program, the hypervisor or an interrupt had the core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// Gaps over [`GAP_TICKS_MIN`].
+    pub count: u64,
+    /// Their sum.
+    pub total_ticks: Ticks,
+    /// The longest.
+    pub longest_ticks: Ticks,
+}
+
+/// What of a worker stays with the one who started it.
+pub struct WorkerHandle<U> {
+    /// Changes the function while it runs.
+    pub controller: Controller<U>,
+    /// Reads its counters.
+    pub counters: CounterReader,
+}
+
+impl<F: Function> Worker<F> {
+    /// A worker for `function` with its ports in their order, and the handle to it.
+    ///
+    /// # Errors
+    /// When there is no memory for its batch.
+    pub fn new(
+        function: F,
+        ports: Vec<Box<dyn Port>>,
+        batch_size: usize,
+        room: Room,
+    ) -> io::Result<(Worker<F>, WorkerHandle<F::Update>)> {
+        let (controller, control) = control(CONTROL_QUEUE);
+        let (publisher, reader) = counters(F::DROPS.0.len(), F::TALLIES.len());
+        let worker = Worker {
+            leaving: vec![Slots::new(); ports.len()],
+            batch: Batch::new(batch_size, room)?,
+            counts: Counts::zero(F::DROPS, F::TALLIES.len()),
+            stages: StageTotals::default(),
+            gaps: Gaps::default(),
+            function,
+            ports,
+            control,
+            publisher,
+        };
+        Ok((worker, WorkerHandle { controller, counters: reader }))
+    }
+
+    /// Runs until told to stop, then leaves the queues as they are.
+    pub fn run(&mut self, stop: &AtomicBool) {
+        let mut last = clock::now();
+        while !stop.load(Ordering::Relaxed) {
+            let now = clock::now();
+            self.gaps.note(now.wrapping_sub(last));
+            self.poll(now);
+            last = now;
+        }
+    }
+
+    /// One round at time `now`; tells how many packets it handled.
+    #[inline]
+    pub fn poll(&mut self, now: Ticks) -> usize {
+        let function = &mut self.function;
+        self.control.apply(CONTROL_PER_ROUND, clock::now, |update, at| function.apply(update, at));
+
+        self.batch.clear();
+        let ports = self.ports.len();
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            let fair_share = self.batch.remaining() / (ports - index);
+            port.receive(&mut self.batch, fair_share, now);
+        }
+        let received = self.batch.len();
+        if received == 0 {
+            return 0;
+        }
+        let mut stages = self.stages.start(now);
+        stages.lap_raw(0, received);
+
+        function.process(&mut self.batch, now, &mut stages);
+
+        sort_by_verdict(&self.batch, &mut self.leaving, &mut self.counts);
+        let mut forwarded = 0;
+        for (port, slots) in self.ports.iter_mut().zip(&self.leaving) {
+            let sent = port.transmit(&mut self.batch, slots.as_slice(), now);
+            self.counts.transmit_full += (slots.len() - sent) as u64;
+            forwarded += sent;
+        }
+        self.counts.received += received as u64;
+        self.counts.forwarded += forwarded as u64;
+        self.publisher.publish(&self.counts, self.function.tallies());
+        stages.lap_raw(F::STAGES.len() + 1, received);
+        received
+    }
+
+    /// The function, to look at or to load while the worker does not run.
+    pub fn function_mut(&mut self) -> &mut F {
+        &mut self.function
+    }
+
+    /// Ticks and packets by stage since the last call.
+    pub fn take_stages(&mut self) -> StageTotals {
+        std::mem::take(&mut self.stages)
+    }
+
+    /// Gaps in the loop's time since the last call.
+    pub fn take_gaps(&mut self) -> Gaps {
+        std::mem::take(&mut self.gaps)
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> Counts {
+        Counts { tallies: self.function.tallies().to_vec(), ..self.counts.clone() }
+    }
+}
+
+/// Fills a list for each port and counts what does not leave.
+#[inline]
+fn sort_by_verdict(batch: &Batch, leaving: &mut [Slots], counts: &mut Counts) {
+    leaving.iter_mut().for_each(Slots::clear);
+    for slot in batch.slots() {
+        match batch.verdict(slot) {
+            Verdict::Forward(port) => match leaving.get_mut(usize::from(port.0)) {
+                Some(list) => list.push(slot),
+                None => counts.transmit_full += 1,
+            },
+            Verdict::Drop(reason) => {
+                if let Some(count) = counts.dropped.get_mut(usize::from(reason.0)) {
+                    *count += 1;
+                }
+            }
+            Verdict::Punt => counts.punted += 1,
+        }
+    }
+}
+
+impl Gaps {
+    /// Notes the time between two rounds of a loop.
+    #[inline(always)]
+    pub fn note(&mut self, gap: Ticks) {
+        if gap > GAP_TICKS_MIN {
+            self.count += 1;
+            self.total_ticks += gap;
+            self.longest_ticks = self.longest_ticks.max(gap);
+        }
+    }
+}
+
+/// A round takes some 10 us with a full batch; ten times that is not the loop's own doing.
+pub const GAP_TICKS_MIN: Ticks = 260_000;
+
+/// Updates in flight at most.
+const CONTROL_QUEUE: usize = 4096;
+
+/// Updates applied between two batches at most, so that control cannot starve forwarding.
+const CONTROL_PER_ROUND: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use packet::{PortId, Reason, Slot};
+
+    use super::*;
+    use crate::control::Refusal;
+    use crate::function::Drops;
+    use crate::stages::StageClock;
+
+    /// Forwards odd first bytes to the other port, drops zero, punts the rest.
+    struct Odd {
+        tally: [u64; 1],
+    }
+
+    impl Function for Odd {
+        type Update = u64;
+        const STAGES: &'static [&'static str] = &["odd"];
+        const DROPS: Drops = Drops(&["unhandled", "zero"]);
+        const TALLIES: &'static [&'static str] = &["sum-of-updates"];
+
+        fn process(&mut self, batch: &mut Batch, _: Ticks, stages: &mut StageClock<'_>) {
+            for slot in batch.slots() {
+                let verdict = match batch.frame(slot)[0] {
+                    0 => Verdict::Drop(Reason(1)),
+                    byte if byte % 2 == 1 => Verdict::Forward(PortId(1 - batch.port(slot).0)),
+                    _ => Verdict::Punt,
+                };
+                batch.set_verdict(slot, verdict);
+            }
+            stages.lap(0, batch.len());
+        }
+
+        fn apply(&mut self, update: u64, _: Ticks) -> Result<(), Refusal> {
+            self.tally[0] += update;
+            Ok(())
+        }
+
+        fn tallies(&self) -> &[u64] {
+            &self.tally
+        }
+
+        fn state_bytes(&self) -> usize {
+            8
+        }
+    }
+
+    /// Offers some bytes, each as a frame, and keeps up to three of what it is given.
+    struct Script {
+        id: PortId,
+        offered: Vec<u8>,
+        kept: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Port for Script {
+        fn receive(&mut self, batch: &mut Batch, limit: usize, _: Ticks) -> usize {
+            let count = limit.min(self.offered.len());
+            for byte in self.offered.drain(..count) {
+                batch.append(self.id, 1).expect("within the limit")[0] = byte;
+            }
+            count
+        }
+
+        fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], _: Ticks) -> usize {
+            let mut kept = self.kept.lock().expect("no test panicked");
+            let room = 3 - kept.len();
+            let taken = room.min(slots.len());
+            kept.extend(slots[..taken].iter().map(|&slot| batch.frame(slot)[0]));
+            taken
+        }
+    }
+
+    #[test]
+    fn every_packet_is_accounted_for() {
+        let kept: [Arc<Mutex<Vec<u8>>>; 2] = Default::default();
+        let offered = [vec![0, 1, 2, 3, 5, 7, 9], vec![11, 0, 4]];
+        let ports = (0..2).map(|index| {
+            Box::new(Script {
+                id: PortId(index),
+                offered: offered[usize::from(index)].clone(),
+                kept: kept[usize::from(index)].clone(),
+            }) as Box<dyn Port>
+        });
+        let room = Room { headroom: 0, frame: 64 };
+        let (mut worker, mut handle) =
+            Worker::new(Odd { tally: [0] }, ports.collect(), 4, room).expect("memory");
+        handle.controller.request(5).expect("room in the queue");
+        while worker.poll(clock::now()) > 0 {}
+
+        assert_eq!(*kept[1].lock().expect("lock"), [1, 3, 5], "in order, and full after three");
+        assert_eq!(*kept[0].lock().expect("lock"), [11]);
+        let counts = handle.counters.read();
+        assert_eq!(counts.received, 10);
+        assert_eq!(counts.forwarded, 4);
+        assert_eq!(counts.transmit_full, 2);
+        assert_eq!(counts.punted, 2);
+        assert_eq!(counts.dropped, [0, 2]);
+        assert_eq!(counts.tallies, [5]);
+        assert_eq!(counts, worker.counts());
+        assert!(handle.controller.acknowledged().is_some_and(|ack| ack.outcome.is_ok()));
+        assert_eq!(worker.take_stages().packets[..3], [10, 10, 10]);
+    }
+
+    #[test]
+    fn a_worker_stops_when_told() {
+        let room = Room { headroom: 0, frame: 64 };
+        let (mut worker, _) = Worker::new(Odd { tally: [0] }, vec![], 4, room).expect("memory");
+        worker.run(&AtomicBool::new(true));
+        assert_eq!(worker.counts().received, 0);
+    }
+}

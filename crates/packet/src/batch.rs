@@ -1,0 +1,264 @@
+//! A batch: up to 256 frames in their own buffers, their metadata apart from their bytes.
+//!
+//! ```text
+//!        slot 0                              slot 1
+//! memory |  headroom  | frame      | free   |  headroom  | frame …
+//!                     ^ start[0]   ^ start[0] + len[0]
+//! ```
+//! Buffers stand an odd number of cache lines apart, so that the headers of a batch spread over
+//! all sets of the first-level cache instead of falling into a few.
+
+use std::io;
+
+use machine::memory::HugeArray;
+
+use crate::{PortId, Slot, Verdict};
+
+/// Most frames in one batch.
+pub const BATCH_MAX: usize = 256;
+
+/// How much room each frame of a batch has, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// In front of a received frame, for headers that a function adds.
+    pub headroom: usize,
+    /// For the received frame itself, without its frame check sequence.
+    pub frame: usize,
+}
+
+impl Default for Room {
+    /// 128 bytes in front, and an Ethernet frame with 2,000 bytes of payload.
+    fn default() -> Room {
+        Room { headroom: 128, frame: 2014 }
+    }
+}
+
+/// Up to [`BATCH_MAX`] frames with a port and a verdict each.
+pub struct Batch {
+    memory: HugeArray<u8>,
+    stride: usize,
+    room: Room,
+    capacity: usize,
+    count: usize,
+    start: [u32; BATCH_MAX],
+    len: [u16; BATCH_MAX],
+    port: [PortId; BATCH_MAX],
+    verdict: [Verdict; BATCH_MAX],
+}
+
+impl Batch {
+    /// An empty batch for up to `capacity` frames.
+    ///
+    /// # Errors
+    /// When the kernel has no memory for the buffers.
+    ///
+    /// # Panics
+    /// If `capacity` is 0 or above [`BATCH_MAX`], or a frame's room above 65,000 bytes: these are
+    /// chosen by the program, not by a user.
+    pub fn new(capacity: usize, room: Room) -> io::Result<Batch> {
+        assert!((1..=BATCH_MAX).contains(&capacity), "a batch has 1 to {BATCH_MAX} frames");
+        assert!(room.headroom + room.frame <= 65_000, "a frame has at most 65,000 bytes");
+        let stride = ((room.headroom + room.frame).div_ceil(CACHE_LINE) | 1) * CACHE_LINE;
+        Ok(Batch {
+            memory: HugeArray::zeroed(stride * BATCH_MAX)?,
+            stride,
+            room,
+            capacity,
+            count: 0,
+            start: [0; BATCH_MAX],
+            len: [0; BATCH_MAX],
+            port: [PortId(0); BATCH_MAX],
+            verdict: [Verdict::UNHANDLED; BATCH_MAX],
+        })
+    }
+
+    /// Empties the batch.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.count = 0;
+    }
+
+    /// Frames in it.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether it has none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many more frames it takes.
+    #[inline(always)]
+    pub fn remaining(&self) -> usize {
+        self.capacity - self.count
+    }
+
+    /// Longest frame that can be received, in bytes.
+    pub fn frame_room(&self) -> usize {
+        self.room.frame
+    }
+
+    /// All frames in it, by slot.
+    #[inline(always)]
+    pub fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
+        (0..self.count).map(|index| index as Slot)
+    }
+
+    /// Appends a frame of `len` bytes that came in at `port`, and lends its bytes to be filled:
+    /// they hold what an earlier frame left there. None when the batch is full or the frame longer
+    /// than its room.
+    #[inline(always)]
+    pub fn append(&mut self, port: PortId, len: usize) -> Option<&mut [u8]> {
+        if self.count >= self.capacity || len > self.room.frame {
+            return None;
+        }
+        let index = self.count & (BATCH_MAX - 1);
+        let start = index * self.stride + self.room.headroom;
+        self.start[index] = start as u32;
+        self.len[index] = len as u16;
+        self.port[index] = port;
+        self.verdict[index] = Verdict::UNHANDLED;
+        self.count += 1;
+        self.memory.get_mut(start..start + len)
+    }
+
+    /// The bytes of a frame, from its Ethernet header to the end of its payload.
+    #[inline(always)]
+    pub fn frame(&self, slot: Slot) -> &[u8] {
+        let start = self.start[usize::from(slot)] as usize;
+        &self.memory[start..start + usize::from(self.len[usize::from(slot)])]
+    }
+
+    /// The bytes of a frame, to change them.
+    #[inline(always)]
+    pub fn frame_mut(&mut self, slot: Slot) -> &mut [u8] {
+        let start = self.start[usize::from(slot)] as usize;
+        &mut self.memory[start..start + usize::from(self.len[usize::from(slot)])]
+    }
+
+    /// Length of a frame in bytes.
+    #[inline(always)]
+    pub fn frame_len(&self, slot: Slot) -> usize {
+        usize::from(self.len[usize::from(slot)])
+    }
+
+    /// Removes `count` bytes from the front of a frame (all of them, if it has fewer).
+    #[inline(always)]
+    pub fn pull_front(&mut self, slot: Slot, count: usize) {
+        let index = usize::from(slot);
+        let count = count.min(usize::from(self.len[index]));
+        self.start[index] += count as u32;
+        self.len[index] -= count as u16;
+    }
+
+    /// Adds `count` bytes in front of a frame and lends the whole frame, the new bytes holding what
+    /// was there before. None, and nothing changed, where the headroom is too small.
+    #[inline(always)]
+    pub fn push_front(&mut self, slot: Slot, count: usize) -> Option<&mut [u8]> {
+        let index = usize::from(slot);
+        let start = self.start[index] as usize;
+        if start < index * self.stride + count {
+            return None;
+        }
+        let start = start - count;
+        let len = usize::from(self.len[index]) + count;
+        self.start[index] = start as u32;
+        self.len[index] = len as u16;
+        self.memory.get_mut(start..start + len)
+    }
+
+    /// Cuts a frame off behind its first `len` bytes; a shorter frame stays as it is.
+    #[inline(always)]
+    pub fn truncate(&mut self, slot: Slot, len: usize) {
+        let index = usize::from(slot);
+        self.len[index] = self.len[index].min(len.min(usize::from(u16::MAX)) as u16);
+    }
+
+    /// Sets the length of a frame, to at most the end of its buffer; bytes beyond the old length
+    /// hold what an earlier frame left there. False, and nothing changed, where there is no room.
+    #[inline]
+    pub fn set_frame_len(&mut self, slot: Slot, len: usize) -> bool {
+        let index = usize::from(slot);
+        let fits = self.start[index] as usize + len <= (index + 1) * self.stride;
+        if fits && len <= usize::from(u16::MAX) {
+            self.len[index] = len as u16;
+        }
+        fits
+    }
+
+    /// The port at which a frame came in.
+    #[inline(always)]
+    pub fn port(&self, slot: Slot) -> PortId {
+        self.port[usize::from(slot)]
+    }
+
+    /// What became of a packet so far.
+    #[inline(always)]
+    pub fn verdict(&self, slot: Slot) -> Verdict {
+        self.verdict[usize::from(slot)]
+    }
+
+    /// Decides what becomes of a packet.
+    #[inline(always)]
+    pub fn set_verdict(&mut self, slot: Slot, verdict: Verdict) {
+        self.verdict[usize::from(slot)] = verdict;
+    }
+}
+
+const CACHE_LINE: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch() -> Batch {
+        Batch::new(BATCH_MAX, Room { headroom: 64, frame: 200 }).expect("memory for a batch")
+    }
+
+    #[test]
+    fn frames_stay_in_their_own_buffers() {
+        let mut batch = batch();
+        for value in 0..=255u8 {
+            batch.append(PortId(value % 2), 200).expect("room for 256").fill(value);
+        }
+        assert!(batch.append(PortId(0), 1).is_none(), "a 257th frame is refused");
+        for slot in batch.slots() {
+            batch.push_front(slot, 64).expect("headroom")[..64].fill(slot);
+            assert!(batch.frame(slot).iter().all(|&byte| byte == slot));
+            assert_eq!(batch.port(slot), PortId(slot % 2));
+            assert_eq!(batch.verdict(slot), Verdict::UNHANDLED);
+        }
+    }
+
+    #[test]
+    fn the_front_moves_back_and_forth() {
+        let mut batch = batch();
+        batch.append(PortId(0), 4).expect("room").copy_from_slice(b"abcd");
+        batch.pull_front(0, 1);
+        assert_eq!(batch.frame(0), b"bcd");
+        batch.push_front(0, 2).expect("headroom")[0] = b'x';
+        assert_eq!(batch.frame(0)[0], b'x');
+        assert_eq!(&batch.frame(0)[2..], b"bcd");
+        batch.truncate(0, 3);
+        assert_eq!(batch.frame_len(0), 3);
+        batch.pull_front(0, 99);
+        assert_eq!(batch.frame(0), b"");
+    }
+
+    #[test]
+    fn headroom_and_buffer_have_an_end() {
+        let mut batch = batch();
+        batch.append(PortId(0), 10).expect("room");
+        batch.append(PortId(0), 10).expect("room");
+        assert!(batch.push_front(1, 65).is_none());
+        assert_eq!(batch.frame_len(1), 10);
+        assert!(batch.push_front(1, 64).is_some());
+        assert!(batch.append(PortId(0), 201).is_none(), "longer than the room");
+        assert!(batch.set_frame_len(0, 200));
+        assert!(!batch.set_frame_len(0, 4000));
+        assert_eq!(batch.frame_len(0), 200);
+    }
+}

@@ -1,8 +1,10 @@
 //! Measuring in words: loads, trials, statistics, validity and the record of a run.
 //!
 //! This crate knows no packets, no clock and no files. A method sees a device only through
-//! [`Measurer::measure`]; whatever a device reports of a trial is in [`Trial`].
+//! [`Measurer::measure`]; whatever a device reports of a trial is in [`Trial`]; whatever is worth
+//! keeping of a run is in [`record::RunRecord`].
 
+pub mod record;
 mod trial;
 mod units;
 

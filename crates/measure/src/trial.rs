@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::Pps;
 
@@ -114,7 +116,8 @@ pub struct Stage {
 }
 
 /// Whose work a stage is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum StageRole {
     /// Part of what is measured: counts in the *function* and the *total* figure.
     Function,

@@ -1,0 +1,113 @@
+//! A cell: one combination of swept keys, its functional check and its measurements.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Outcome;
+
+/// One combination of swept keys.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// Unique in the run and stable for the same parameters.
+    pub id: String,
+    /// The swept keys, dotted from the top of the scenario, and their values in this cell.
+    pub parameters: Map<String, Value>,
+    /// The function, `mobile-gateway` …
+    pub function: String,
+    /// The device that implements it, `embedded` …
+    pub device: String,
+    /// The whole configuration of the cell, all defaults filled in.
+    pub configuration: Value,
+    /// What every random choice of the cell was drawn from.
+    pub seed: u64,
+    /// Memory of the function's state; absent when the device does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_bytes: Option<u64>,
+    /// The same for each user or session, where the function has such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_bytes_per_user: Option<f64>,
+    /// Time to build the device's state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_seconds: Option<f64>,
+    /// The functional check; absent when the cell failed before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
+    /// One entry a method, none when the check failed.
+    pub outcomes: Vec<Outcome>,
+    /// Why the cell has no (or not all) outcomes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The comparison of the device with the oracle, frame by frame.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// Whether every frame came out as the oracle says.
+    pub passed: bool,
+    /// Frames compared.
+    pub frames: u64,
+    /// Frames that differ.
+    pub mismatch_count: u64,
+    /// The first of them, limited in number.
+    pub mismatches: Vec<Mismatch>,
+    /// How many frames exercised each verdict and each drop reason.
+    pub coverage: Vec<Covered>,
+    /// Verdicts and drop reasons that the sample did not exercise.
+    pub uncovered: Vec<String>,
+}
+
+/// A frame that did not come out as the oracle says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Mismatch {
+    /// Which frame of the sample, from 0.
+    pub frame: u64,
+    /// What differs, in words.
+    pub what: String,
+    /// The oracle's output: hexadecimal bytes (limited) or a verdict.
+    pub expected: String,
+    /// The device's output in the same form.
+    pub got: String,
+}
+
+/// How often one verdict or drop reason was exercised.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Covered {
+    /// `forward uplink`, or the drop reason.
+    pub name: String,
+    /// Frames of the sample that ended so.
+    pub frames: u64,
+}
+
+impl Cell {
+    /// The parameters as `key=value, key=value`; the function's name when nothing is swept.
+    pub fn label(&self) -> String {
+        if self.parameters.is_empty() {
+            return self.function.clone();
+        }
+        let one = |(key, value): (&String, &Value)| match value {
+            Value::String(text) => format!("{key}={text}"),
+            other => format!("{key}={other}"),
+        };
+        self.parameters.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Mismatch {
+    /// The longest `expected` or `got`, in bytes of the frame.
+    pub const FRAME_BYTES_MAX: usize = 256;
+
+    /// The bytes of a frame as hexadecimal text, cut at [`Self::FRAME_BYTES_MAX`].
+    pub fn hex(frame: &[u8]) -> String {
+        use std::fmt::Write;
+        let mut text = String::new();
+        for byte in frame.iter().take(Self::FRAME_BYTES_MAX) {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+        }
+        if frame.len() > Self::FRAME_BYTES_MAX {
+            let _ = write!(text, "… ({} bytes)", frame.len());
+        }
+        text
+    }
+}

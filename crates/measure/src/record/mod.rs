@@ -1,0 +1,25 @@
+//! The record of a run: what `run.json` holds, and the only thing an exporter sees.
+//!
+//! A record is complete in itself: scenario text, host facts, configuration with all defaults
+//! filled in, seed, raw counts and histograms of every trial, verdicts and claims. Keys are
+//! `snake_case`, so that `jq` and data frames take them unquoted; names that came from a scenario
+//! keep its `kebab-case`. Units are the last part of a name (`latency` fields end in `_ns`), times
+//! are RFC 3339 in UTC, frame sizes include the frame check sequence, loads and rates are per
+//! interface unless a name says `aggregate`.
+//!
+//! Deliberately absent: any clock (the caller passes times) and any file (exporters write).
+
+mod cell;
+mod host;
+mod outcome;
+mod run;
+mod trial;
+
+pub use cell::*;
+pub use host::*;
+pub use outcome::*;
+pub use run::*;
+pub use trial::*;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! Records keep what was measured, survive a round trip, and obey their published schema.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde_json::json;
+
+use super::*;
+use crate::{Direction, Events, Load, Pps, Stage, StageRole, Stalls, Trial, WorkerTime};
+
+fn trial() -> Trial {
+    let mut latency_ns = Histogram::<u64>::new(3).expect("3 digits are allowed");
+    for value in 1..=1000 {
+        latency_ns.record(value * 10).expect("the histogram resizes itself");
+    }
+    Trial {
+        load: Load::PerInterface(Pps(1e6)),
+        intended: Duration::from_secs(1),
+        effective: Duration::from_millis(999),
+        directions: vec![Direction {
+            name: "uplink".into(),
+            intended: 999_000,
+            sent: 1000,
+            received: 990,
+            lost: 10,
+            ring_full: 4,
+            duplicated: 0,
+            reordered: 1,
+            misdelivered: 0,
+            sent_bytes: 64_000,
+            latency_ns: latency_ns.clone(),
+        }],
+        stages: vec![Stage {
+            name: "decap".into(),
+            role: StageRole::Function,
+            packets: 1000,
+            ticks: 25_000,
+        }],
+        drops: vec![("policer".into(), 6)],
+        events: vec![Events {
+            kind: "handover".into(),
+            requested: 3,
+            acknowledged: 3,
+            refused: 0,
+            late_frames: 1,
+            accepted_ns: latency_ns.clone(),
+            visible_ns: latency_ns,
+        }],
+        stalls: vec![Stalls { thread: "worker 0".into(), ..Stalls::default() }],
+        workers: vec![WorkerTime {
+            worker: 0,
+            core: Some(1),
+            cpu_ns: 999_000_000,
+            wall_ns: 999_000_000,
+            packets: 1000,
+        }],
+        ticks_per_second: 2.5e9,
+    }
+}
+
+fn record() -> RunRecord {
+    let trial = TrialRecord::new(0, "search", &trial(), Vec::new());
+    let outcome = Outcome {
+        method: "throughput".into(),
+        configuration: json!({"trial-duration": 1.0}),
+        answer: "It forwards.".into(),
+        aggregation: "per interface".into(),
+        figures: vec![Figure::single("throughput", 1e6, "pps")],
+        bounds: Some(Bounds { lower_pps: Some(1e6), upper_pps: None, regular: false }),
+        trials: vec![trial],
+        validity: Validity::from_limits(vec![Limit {
+            kind: LimitKind::Search,
+            invalidates: false,
+            what: "no upper bound".into(),
+            advice: "raise max-rate".into(),
+        }]),
+        claims: vec![Claim {
+            clause: "rfc2544.26.1".into(),
+            level: ClaimLevel::Partial,
+            reason: "1 s trials instead of 60 s".into(),
+        }],
+    };
+    let mut parameters = serde_json::Map::new();
+    parameters.insert("function.user".into(), json!(1000));
+    parameters.insert("function.tunnel".into(), json!("gtp-u"));
+    let cell = Cell {
+        id: "0001".into(),
+        parameters,
+        function: "mobile-gateway".into(),
+        device: "embedded".into(),
+        configuration: json!({"user": 1000}),
+        seed: 1,
+        state_bytes: Some(128_000),
+        check: Some(Check { passed: true, frames: 100, ..Check::default() }),
+        outcomes: vec![outcome],
+        ..Cell::default()
+    };
+    RunRecord {
+        schema_version: RunRecord::SCHEMA_VERSION,
+        tool: Tool::default(),
+        scenario: Scenario::default(),
+        started: "2026-11-21T12:00:00Z".into(),
+        finished: "2026-11-21T12:00:09Z".into(),
+        host: HostFacts {
+            random_access_probe: vec![RandomAccess {
+                bytes: 1 << 30,
+                in_flight: 16,
+                ns_per_access: 12.5,
+            }],
+            ..HostFacts::default()
+        },
+        status: Status::of(std::slice::from_ref(&cell), false),
+        cells: vec![cell],
+    }
+}
+
+#[test]
+fn a_record_reads_back_as_it_was_written() {
+    let written = serde_json::to_string_pretty(&record()).expect("a record is plain data");
+    let read: RunRecord = serde_json::from_str(&written).expect("what we wrote we can read");
+    assert_eq!(read, record());
+}
+
+#[test]
+fn a_record_obeys_the_published_schema() {
+    let schema = serde_json::to_value(record_schema()).expect("a schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let written = serde_json::to_value(record()).expect("a record is plain data");
+    let errors: Vec<String> = validator.iter_errors(&written).map(|e| e.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let mut broken = written;
+    broken["cells"][0]["outcomes"][0]["trials"][0]["load"] = json!({"kind": "perhaps"});
+    assert!(!validator.is_valid(&broken), "the schema must notice an unknown load");
+}
+
+#[test]
+fn a_histogram_survives_in_full() {
+    let record = TrialRecord::new(0, "search", &trial(), Vec::new());
+    let latency = record.directions[0].latency.as_ref().expect("1000 frames were timed");
+    assert_eq!(latency.histogram(), Some(trial().directions[0].latency_ns.clone()));
+    assert_eq!(latency.samples, 1000);
+    assert!((4990..=5010).contains(&latency.p50_ns), "median of 10..10000 is {}", latency.p50_ns);
+}
+
+#[test]
+fn derived_values_follow_the_counts() {
+    let record = TrialRecord::new(0, "search", &trial(), Vec::new());
+    assert_eq!(record.loss_fraction, 0.01);
+    assert_eq!(record.loss_percent, 1.0);
+    assert_eq!(record.stages[0].ticks_per_packet, 25.0);
+    assert_eq!(record.stages[0].ns_per_packet, 10.0);
+    assert_eq!(record.load_pps(), Some(1e6));
+}
+
+#[test]
+fn the_worst_thing_names_the_status() {
+    let mut cell =
+        Cell { check: Some(Check { passed: true, ..Check::default() }), ..Cell::default() };
+    assert_eq!(Status::of(&[cell.clone()], false), Status::Passed);
+    assert_eq!(Status::of(&[cell.clone()], true), Status::Interrupted);
+    cell.outcomes.push(Outcome::default());
+    assert_eq!(Status::of(&[cell.clone()], false), Status::Invalid);
+    cell.error = Some("the device failed".into());
+    assert_eq!(Status::of(&[cell.clone()], true), Status::Failed);
+    cell.check = Some(Check::default());
+    assert_eq!(Status::of(&[cell], true), Status::CheckFailed);
+}
+
+#[test]
+fn hexadecimal_text_is_limited() {
+    assert_eq!(Mismatch::hex(&[0x0a, 0xff]), "0aff");
+    assert!(Mismatch::hex(&[0; 300]).ends_with("… (300 bytes)"));
+}
+
+#[test]
+fn a_cell_is_named_by_what_was_swept() {
+    assert_eq!(record().cells[0].label(), "function.user=1000, function.tunnel=gtp-u");
+    let cell = Cell { function: "mobile-gateway".into(), ..Cell::default() };
+    assert_eq!(cell.label(), "mobile-gateway");
+}

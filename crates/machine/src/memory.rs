@@ -11,22 +11,10 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// Types for which all-zero bytes are a value and which need no drop.
-///
-/// # Safety
-/// The implementor promises both.
-pub unsafe trait Zeroable: Copy {}
+/// Plain data of which zero bytes are a value: derive [`FromZeros`](zerocopy::FromZeros) and `Copy`.
+pub trait Zeroable: zerocopy::FromZeros + Copy {}
 
-macro_rules! zeroable {
-    ($($t:ty),*) => { $(
-        // SAFETY: an integer or float of zero bytes is zero.
-        unsafe impl Zeroable for $t {}
-    )* };
-}
-zeroable!(u8, u16, u32, u64, u128, i32, i64, f32, f64, usize);
-
-// SAFETY: an array is as zeroable as its elements.
-unsafe impl<T: Zeroable, const N: usize> Zeroable for [T; N] {}
+impl<T: zerocopy::FromZeros + Copy> Zeroable for T {}
 
 /// A fixed-size, zero-initialised array in its own mapping; see the module's text.
 pub struct HugeArray<T: Zeroable> {

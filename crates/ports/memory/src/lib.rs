@@ -1,1 +1,16 @@
-//! The memory port: a bounded byte ring between two threads.
+//! The memory port: two bounded byte rings between two threads of one process.
+//!
+//! ```text
+//! near end (tester, or anything that has frames)        port (a worker)
+//!   Sender   == ring ==>  receive
+//!   Receiver <== ring ==  transmit
+//! ```
+//! Frames are copied into the ring one behind the other, so that the reader's core streams them from
+//! the writer's. Guarantees: a frame arrives whole, once and in order; a full ring refuses a frame
+//! and the writer counts it; memory is fixed at creation. It does not wake anybody: both sides poll.
+
+mod port;
+mod ring;
+
+pub use port::{MemoryPort, link};
+pub use ring::{Receiver, Sender, ring};

@@ -1,0 +1,259 @@
+//! A single-producer, single-consumer ring of frames of any length.
+//!
+//! ```text
+//!            tail (reader)            head (writer)
+//!  ... free | len frame | len frame | free ...        positions count bytes and never wrap;
+//!                                                     a place is position modulo capacity
+//! ```
+//! A record is a word with the frame's length, then the frame, padded to eight bytes. A frame never
+//! wraps around the end: a record of [`SKIP`] fills the rest. The writer makes records visible, and
+//! the reader gives places back, once a burst.
+
+use std::cell::UnsafeCell;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use machine::memory::HugeArray;
+
+/// Makes a ring of at least `capacity_bytes` and gives its two ends.
+///
+/// # Errors
+/// When the kernel has no memory for it.
+pub fn ring(capacity_bytes: usize) -> io::Result<(Sender, Receiver)> {
+    let capacity = capacity_bytes.next_power_of_two().max(FRAME_MAX * 4);
+    let shared = Arc::new(Shared {
+        memory: UnsafeCell::new(HugeArray::zeroed(capacity / WORD)?),
+        capacity,
+        head: Line(AtomicUsize::new(0)),
+        tail: Line(AtomicUsize::new(0)),
+    });
+    Ok((
+        Sender { shared: shared.clone(), head: 0, tail_seen: 0 },
+        Receiver { shared, tail: 0, head_seen: 0 },
+    ))
+}
+
+/// Longest frame a ring carries, in bytes.
+pub const FRAME_MAX: usize = 1 << 16;
+
+/// The writing end.
+pub struct Sender {
+    shared: Arc<Shared>,
+    /// Where the next record goes; ahead of the shared head until published.
+    head: usize,
+    tail_seen: usize,
+}
+
+/// The reading end.
+pub struct Receiver {
+    shared: Arc<Shared>,
+    /// Where the next record is; ahead of the shared tail until released.
+    tail: usize,
+    head_seen: usize,
+}
+
+struct Shared {
+    memory: UnsafeCell<HugeArray<u64>>,
+    capacity: usize,
+    /// Everything before this position was written.
+    head: Line,
+    /// Everything before this position was read.
+    tail: Line,
+}
+
+/// A position on a pair of cache lines of its own (the adjacent line is fetched along).
+#[repr(align(128))]
+struct Line(AtomicUsize);
+
+// SAFETY: the memory is written only by the one Sender and read only by the one Receiver, at places
+// that the head and tail positions keep apart (acquire and release order the bytes with them).
+unsafe impl Sync for Shared {}
+// SAFETY: as above; nothing in it belongs to a thread.
+unsafe impl Send for Shared {}
+
+impl Shared {
+    #[inline(always)]
+    fn place(&self, position: usize) -> *mut u8 {
+        // SAFETY: the array itself (pointer and length) is never changed after creation, and a
+        // position modulo the capacity is within it.
+        unsafe {
+            let start = (*self.memory.get()).as_ptr().cast::<u8>().cast_mut();
+            start.add(position & (self.capacity - 1))
+        }
+    }
+}
+
+impl Sender {
+    /// Room for a frame of `len` bytes, to be filled and then published; None when the ring is full.
+    /// The bytes hold what an earlier frame left there.
+    #[inline(always)]
+    pub fn reserve(&mut self, len: usize) -> Option<&mut [u8]> {
+        let record = record_bytes(len);
+        let to_end = self.shared.capacity - (self.head & (self.shared.capacity - 1));
+        let skip = if record > to_end { to_end } else { 0 };
+        if len > FRAME_MAX || !self.has_room(skip + record) {
+            return None;
+        }
+        if skip > 0 {
+            // SAFETY: places are multiples of eight, so the word lies before the end; the room
+            // check covered it.
+            unsafe { self.shared.place(self.head).cast::<u64>().write(SKIP) };
+            self.head += skip;
+        }
+        let place = self.shared.place(self.head);
+        self.head += record;
+        // SAFETY: the record lies within the memory (it does not wrap) and between head and tail,
+        // where only this end writes; the reader comes here after publish.
+        unsafe {
+            place.cast::<u64>().write(len as u64);
+            Some(std::slice::from_raw_parts_mut(place.add(WORD), len))
+        }
+    }
+
+    /// Copies a frame in; false when the ring is full.
+    #[inline]
+    pub fn send(&mut self, frame: &[u8]) -> bool {
+        match self.reserve(frame.len()) {
+            Some(room) => {
+                room.copy_from_slice(frame);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Shows the reader everything reserved so far.
+    #[inline(always)]
+    pub fn publish(&mut self) {
+        self.shared.head.0.store(self.head, Ordering::Release);
+    }
+
+    /// Bytes written and not read yet, at this moment.
+    pub fn backlog_bytes(&self) -> usize {
+        self.head - self.shared.tail.0.load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn has_room(&mut self, bytes: usize) -> bool {
+        if self.head + bytes - self.tail_seen <= self.shared.capacity {
+            return true;
+        }
+        self.tail_seen = self.shared.tail.0.load(Ordering::Acquire);
+        self.head + bytes - self.tail_seen <= self.shared.capacity
+    }
+}
+
+impl Receiver {
+    /// The next frame, if one was published.
+    #[inline(always)]
+    pub fn next_frame(&mut self) -> Option<&[u8]> {
+        loop {
+            if self.tail == self.head_seen {
+                self.head_seen = self.shared.head.0.load(Ordering::Acquire);
+                if self.tail == self.head_seen {
+                    return None;
+                }
+            }
+            let place = self.shared.place(self.tail);
+            // SAFETY: between tail and head stand whole records, written before head was published
+            // and left alone until this end releases them.
+            unsafe {
+                let word = place.cast::<u64>().read();
+                if word == SKIP {
+                    let capacity = self.shared.capacity;
+                    self.tail += capacity - (self.tail & (capacity - 1));
+                    continue;
+                }
+                self.tail += record_bytes(word as usize);
+                return Some(std::slice::from_raw_parts(place.add(WORD), word as usize));
+            }
+        }
+    }
+
+    /// Length of the next frame, without taking it.
+    #[inline(always)]
+    pub fn peek_len(&mut self) -> Option<usize> {
+        let tail = self.tail;
+        let len = self.next_frame().map(<[u8]>::len);
+        self.tail = tail;
+        len
+    }
+
+    /// Gives the places of all frames taken so far back to the writer.
+    #[inline(always)]
+    pub fn release(&mut self) {
+        self.shared.tail.0.store(self.tail, Ordering::Release);
+    }
+}
+
+#[inline(always)]
+fn record_bytes(len: usize) -> usize {
+    (WORD + len).next_multiple_of(WORD)
+}
+
+const WORD: usize = size_of::<u64>();
+
+/// In place of a length: the record fills the rest up to the end of the memory.
+const SKIP: u64 = u64::MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_ring_refuses_and_recovers() {
+        let (mut sender, mut receiver) = ring(0).expect("memory");
+        let frame = [7u8; 1000];
+        let mut sent = 0;
+        while sender.send(&frame) {
+            sent += 1;
+        }
+        assert!(sent > 200 && receiver.next_frame().is_none(), "nothing was published yet");
+        sender.publish();
+        let mut received = 0;
+        while receiver.next_frame().is_some() {
+            received += 1;
+        }
+        assert_eq!(received, sent);
+        assert!(!sender.send(&frame), "nothing was released yet");
+        receiver.release();
+        assert!(sender.send(&frame));
+        assert!(sender.reserve(FRAME_MAX + 1).is_none());
+    }
+
+    #[test]
+    fn frames_of_all_lengths_cross_threads_whole_and_in_order() {
+        let (mut sender, mut receiver) = ring(0).expect("memory");
+        let count: u32 = if cfg!(miri) { 300 } else { 300_000 };
+        let length = |index: u32| 4 + (index.wrapping_mul(2_654_435_761) >> 22) as usize;
+        let writer = std::thread::spawn(move || {
+            for index in 0..count {
+                loop {
+                    if let Some(room) = sender.reserve(length(index)) {
+                        room.fill(index as u8);
+                        room[..4].copy_from_slice(&index.to_le_bytes());
+                        break;
+                    }
+                    sender.publish();
+                    std::thread::yield_now();
+                }
+                sender.publish();
+            }
+        });
+        for index in 0..count {
+            let frame = loop {
+                if receiver.peek_len().is_some() {
+                    break receiver.next_frame().expect("it was peeked at");
+                }
+                receiver.release();
+                std::thread::yield_now();
+            };
+            assert_eq!(frame.len(), length(index));
+            assert_eq!(frame[..4], index.to_le_bytes());
+            assert!(frame[4..].iter().all(|&byte| byte == index as u8));
+        }
+        writer.join().expect("the writer ends well");
+        assert!(receiver.next_frame().is_none());
+    }
+}

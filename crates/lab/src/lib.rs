@@ -1,1 +1,7 @@
 //! Runs a scenario: device, workload, method; the host; the checks.
+//!
+//! The only bridge between what knows packets (functions, devices) and what knows measuring
+//! (methods, records). It prints nothing and never exits: a front end shows what it reports.
+
+pub mod scenario;
+pub mod unit;

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use machine::clock::Clock;
-use measure::{Check, MeasureError, Measurer};
+use measure::record::Check;
+use measure::{MeasureError, Measurer};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -111,7 +112,9 @@ pub struct DeviceFacts {
     pub setup_seconds: f64,
     /// Memory of the function's state on all workers, in bytes.
     pub state_bytes: u64,
-    /// What else is worth recording, in the order to show it: `state-bytes-per-user`, `workers` …
+    /// The same for each user or session, where the function has such.
+    pub state_bytes_per_user: Option<f64>,
+    /// What else is worth recording, in the order to show it: `workers`, `huge-pages` …
     pub details: Vec<(String, Value)>,
 }
 

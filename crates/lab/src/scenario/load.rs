@@ -126,15 +126,15 @@ fn read_text(path: &Path, file: &str) -> Result<String, ScenarioError> {
             "check that this is the file you meant".into(),
         );
     }
-    String::from_utf8(bytes).or_else(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let line = 1 + error.as_bytes()[..good].iter().filter(|&&byte| byte == b'\n').count();
         let what = format!("byte {good} is not UTF-8 text");
         let remedy = "save the file as UTF-8, and check that it is a scenario";
-        Err(ScenarioError {
+        ScenarioError {
             line: u32::try_from(line).ok(),
             ..ScenarioError::of_file(file, what, remedy)
-        })
+        }
     })
 }
 

@@ -6,6 +6,7 @@
 mod error;
 pub mod keys;
 mod load;
+pub mod sweep;
 
 pub use error::ScenarioError;
 pub use load::Document;

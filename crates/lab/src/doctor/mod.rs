@@ -1,0 +1,139 @@
+//! What this machine can do, and its noise floor.
+//!
+//! Each probe is in its own file and takes about the time it is given. [`examine`] runs them all and
+//! draws the conclusions a person needs; [`glance`] is the short form that every run records beside
+//! its figures. Nothing is changed on the machine, and nothing needs root.
+
+mod cores;
+mod memory;
+mod stalls;
+mod verdict;
+
+use std::time::{Duration, Instant};
+
+use machine::clock::{self, Clock};
+use measure::record::{HostFacts, StallProbe};
+use serde::Serialize;
+
+pub use stalls::{BUCKET_LIMITS_NS, CoreStalls};
+
+/// All that `plumbline doctor` finds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Findings {
+    /// The facts, and the probes that a run records too.
+    pub host: HostFacts,
+    /// Memory that could be had now, in bytes.
+    pub memory_available_bytes: u64,
+    /// What reading a clock costs.
+    pub clock_costs: ClockCosts,
+    /// Gaps of each core.
+    pub stalls: Vec<CoreStalls>,
+    /// What it all means, a sentence each.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// What reading a clock costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ClockCosts {
+    /// The time-stamp counter, in nanoseconds.
+    pub tsc_ns: f64,
+    /// The operating system's monotonic clock, in nanoseconds.
+    pub monotonic_ns: f64,
+}
+
+/// A conclusion.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Whether something should be done about it.
+    pub level: Level,
+    /// What was found and what it means.
+    pub what: String,
+    /// What to do; empty when all is well.
+    pub advice: String,
+}
+
+/// How good a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// As it should be.
+    Good,
+    /// Measurements work, but figures suffer.
+    Limiting,
+    /// Some measurements cannot be made, or not be trusted.
+    Bad,
+}
+
+/// Runs every probe, about `stall_time` a core and a few seconds more; `progress` is told what is
+/// being looked at.
+pub fn examine(stall_time: Duration, progress: &mut dyn FnMut(&str)) -> Findings {
+    progress("calibrating the clock");
+    let clock = Clock::calibrate(Duration::from_millis(100));
+    let cores = machine::cpu::available_cores();
+    let memory_available_bytes = crate::host::memory().available_bytes;
+    let mut host = crate::host::facts(&clock);
+    let mut all_stalls = Vec::new();
+    for &core in &cores {
+        progress(&format!("watching core {core} for stalls"));
+        all_stalls.push(stalls::watch(core, stall_time, &clock));
+    }
+    host.stall_probe = all_stalls.iter().map(|one| one.probe).max_by_key(|probe| probe.total_ns);
+    if let [first, .., last] = cores[..] {
+        progress("sending a cache line between two cores");
+        host.core_to_core_probe = cores::round_trip([first, last], ROUND_TRIP_LIMIT, &clock);
+    }
+    progress("reading memory at random");
+    let time = Duration::from_millis(60);
+    host.random_access_probe = memory::random_access(&memory::sizes(memory_available_bytes), time);
+    let mut findings = Findings {
+        host,
+        memory_available_bytes,
+        clock_costs: clock_costs(),
+        stalls: all_stalls,
+        verdicts: Vec::new(),
+    };
+    findings.verdicts = verdict::of(&findings);
+    findings
+}
+
+/// The facts and short probes that a run records, in about half a second: stalls of `core`, the way
+/// to `other`, and memory at a few sizes.
+pub fn glance(clock: &Clock, core: usize, other: Option<usize>) -> HostFacts {
+    let mut host = crate::host::facts(clock);
+    let stalls: StallProbe = stalls::watch(core, Duration::from_millis(200), clock).probe;
+    host.stall_probe = Some(stalls);
+    host.core_to_core_probe =
+        other.and_then(|other| cores::round_trip([core, other], ROUND_TRIP_LIMIT / 10, clock));
+    let mut sizes = memory::sizes(crate::host::memory().available_bytes);
+    sizes.retain(|&bytes| bytes <= GLANCE_BYTES_MAX);
+    host.random_access_probe = memory::random_access(&sizes, Duration::from_millis(15));
+    host
+}
+
+fn clock_costs() -> ClockCosts {
+    fn cost(mut read: impl FnMut()) -> f64 {
+        let start = Instant::now();
+        (0..CLOCK_READS).for_each(|_| read());
+        start.elapsed().as_nanos() as f64 / f64::from(CLOCK_READS)
+    }
+    ClockCosts {
+        tsc_ns: cost(|| {
+            std::hint::black_box(clock::now());
+        }),
+        monotonic_ns: cost(|| {
+            std::hint::black_box(Instant::now());
+        }),
+    }
+}
+
+/// Runs a probe on a thread of its own, so that pinning it leaves the caller where it was.
+fn on_own_thread<T: Send>(probe: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| match scope.spawn(probe).join() {
+        Ok(found) => found,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+const ROUND_TRIP_LIMIT: Duration = Duration::from_millis(500);
+const GLANCE_BYTES_MAX: u64 = 64 << 20;
+const CLOCK_READS: u32 = 200_000;

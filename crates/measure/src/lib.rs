@@ -5,8 +5,10 @@
 //! keeping of a run is in [`record::RunRecord`].
 
 pub mod record;
+pub mod statistics;
 mod trial;
 mod units;
+pub mod validity;
 
 pub use trial::*;
 pub use units::*;

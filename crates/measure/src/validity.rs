@@ -1,0 +1,297 @@
+//! Whether a trial measured the device, or something around it.
+//!
+//! Each rule looks at one trial (or at the host) and yields a [`Limit`]: what was seen, whether the
+//! figure may be relied on all the same, and what to do. Figures are never corrected by a limit;
+//! they stand beside it.
+
+use crate::record::{HostFacts, Limit, LimitKind, TrialRecord};
+use crate::{Load, Trial};
+
+/// A tester that sent less than this fraction of what it was asked to was the limit. A quarter of
+/// the usual search precision of 2 %.
+pub const TESTER_SENT_MIN: f64 = 0.995;
+/// A worker that had less than this fraction of its core is worth a remark.
+pub const WORKER_SHARE_QUIET: f64 = 0.97;
+/// A worker that had less than this fraction of its core does not show what a core can do.
+pub const WORKER_SHARE_MIN: f64 = 0.8;
+/// Gaps up to this long, in nanoseconds, are taken up by a ring of usual size and do not explain
+/// loss: the timer tick of a quiet machine stays below it.
+pub const STALL_NS_HARMLESS: u64 = 100_000;
+/// A busy loop that lost more than this fraction of its time runs on a busy machine.
+pub const HOST_STALLED_MAX: f64 = 0.03;
+
+/// What limited or disturbed one trial.
+pub fn trial_limits(trial: &Trial) -> Vec<Limit> {
+    [tester(trial), stalls(trial), ring_full(trial), foreign_cpu(trial), forwarding(trial)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// What limits everything measured on this host.
+pub fn host_limits(host: &HostFacts) -> Vec<Limit> {
+    let mut limits = Vec::new();
+    if !host.tsc.invariant {
+        limits.push(Limit {
+            kind: LimitKind::Clock,
+            invalidates: true,
+            what: "the time-stamp counter of this CPU does not tick at one rate".into(),
+            advice: "measure on a CPU with an invariant TSC (constant_tsc and nonstop_tsc among \
+                     the CPU flags)"
+                .into(),
+        });
+    }
+    if let Some(probe) = host.stall_probe.filter(|p| p.duration_ns > 0) {
+        let share = probe.total_ns as f64 / probe.duration_ns as f64;
+        if share > HOST_STALLED_MAX {
+            limits.push(Limit {
+                kind: LimitKind::Stall,
+                invalidates: false,
+                what: format!(
+                    "before the run a busy loop did not have its core for {:.1} % of the time, \
+                     {} at the longest",
+                    share * 100.0,
+                    crate::Nanos(probe.longest_ns as f64)
+                ),
+                advice: QUIET_ADVICE.into(),
+            });
+        }
+    }
+    limits
+}
+
+/// Whether all the loss of a trial fits into the time in which a thread did not run.
+pub fn stalls_explain_loss(trial: &Trial) -> bool {
+    let lost = trial.sent().saturating_sub(trial.received());
+    let seconds = trial.effective.as_secs_f64();
+    if lost == 0 || seconds <= 0.0 {
+        return false;
+    }
+    let offered_pps = trial.sent() as f64 / seconds;
+    let stalled_ns: u64 =
+        trial.stalls.iter().filter(|s| s.longest_ns > STALL_NS_HARMLESS).map(|s| s.total_ns).sum();
+    lost as f64 <= offered_pps * stalled_ns as f64 * 1e-9
+}
+
+/// Whether the tester, not the device, kept the trial below its load.
+pub fn tester_fell_short(trial: &Trial) -> bool {
+    let intended: u64 = trial.directions.iter().map(|d| d.intended).sum();
+    matches!(trial.load, Load::PerInterface(_))
+        && (trial.sent() as f64) < intended as f64 * TESTER_SENT_MIN
+}
+
+/// The limits of several trials as one list: each kind once, with the number of trials it was seen
+/// in and the worst case (an invalidating one before others) in words.
+pub fn summarise(trials: &[&TrialRecord]) -> Vec<Limit> {
+    let mut kinds: Vec<LimitKind> = trials.iter().flat_map(|t| &t.limits).map(|l| l.kind).collect();
+    kinds.sort();
+    kinds.dedup();
+    let one = |kind: LimitKind| {
+        let seen: Vec<&Limit> =
+            trials.iter().flat_map(|t| &t.limits).filter(|l| l.kind == kind).collect();
+        let worst = seen.iter().find(|l| l.invalidates).or(seen.first())?;
+        let mut limit = (*worst).clone();
+        if trials.len() > 1 {
+            limit.what = format!(
+                "in {} of {} trials; one of them: {}",
+                seen.len(),
+                trials.len(),
+                limit.what
+            );
+        }
+        Some(limit)
+    };
+    kinds.into_iter().filter_map(one).collect()
+}
+
+fn tester(trial: &Trial) -> Option<Limit> {
+    if !tester_fell_short(trial) {
+        return None;
+    }
+    let intended: u64 = trial.directions.iter().map(|d| d.intended).sum();
+    let percent = trial.sent() as f64 / intended as f64 * 100.0;
+    Some(Limit {
+        kind: LimitKind::Tester,
+        invalidates: true,
+        what: format!("the tester sent {percent:.1} % of the {intended} frames it was asked for"),
+        advice: "lower max-rate to what the tester sends, or give it a core of its own: a load \
+                 that was never offered says nothing about the device"
+            .into(),
+    })
+}
+
+fn stalls(trial: &Trial) -> Option<Limit> {
+    if !stalls_explain_loss(trial) {
+        return None;
+    }
+    let worst = trial.stalls.iter().max_by_key(|s| s.longest_ns)?;
+    Some(Limit {
+        kind: LimitKind::Stall,
+        invalidates: false,
+        what: format!(
+            "{} frames were lost, no more than arrived while a thread had no core ({}: {} gaps, \
+             {} together, {} the longest)",
+            trial.sent().saturating_sub(trial.received()),
+            worst.thread,
+            worst.count,
+            crate::Nanos(worst.total_ns as f64),
+            crate::Nanos(worst.longest_ns as f64),
+        ),
+        advice: QUIET_ADVICE.into(),
+    })
+}
+
+fn ring_full(trial: &Trial) -> Option<Limit> {
+    let refused: u64 = trial.directions.iter().map(|d| d.ring_full).sum();
+    (refused > 0).then(|| Limit {
+        kind: LimitKind::RingFull,
+        invalidates: false,
+        what: format!("{refused} of {} frames met a full receive ring", trial.sent()),
+        advice: "the worker did not fetch them in time: above the throughput that is how a device \
+                 loses; below it, look at the stalls"
+            .into(),
+    })
+}
+
+fn foreign_cpu(trial: &Trial) -> Option<Limit> {
+    let share = |w: &crate::WorkerTime| w.cpu_ns as f64 / w.wall_ns as f64;
+    let worst = trial
+        .workers
+        .iter()
+        .filter(|w| w.wall_ns > 0)
+        .min_by(|a, b| share(a).total_cmp(&share(b)))?;
+    (share(worst) < WORKER_SHARE_QUIET).then(|| Limit {
+        kind: LimitKind::ForeignCpu,
+        invalidates: share(worst) < WORKER_SHARE_MIN,
+        what: format!("worker {} had {:.1} % of its core", worst.worker, share(worst) * 100.0),
+        advice: QUIET_ADVICE.into(),
+    })
+}
+
+fn forwarding(trial: &Trial) -> Option<Limit> {
+    let misdelivered: u64 = trial.directions.iter().map(|d| d.misdelivered).sum();
+    let duplicated: u64 = trial.directions.iter().map(|d| d.duplicated).sum();
+    (misdelivered + duplicated > 0).then(|| Limit {
+        kind: LimitKind::Forwarding,
+        invalidates: misdelivered > 0,
+        what: format!("{misdelivered} frames came back wrong, {duplicated} came more than once"),
+        advice:
+            "run the functional check with the same seed: it names the frame and the difference"
+                .into(),
+    })
+}
+
+const QUIET_ADVICE: &str = "stop other work on this machine, or keep it off the measuring cores \
+                            (isolcpus, cgroup cpusets), and measure again";
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hdrhistogram::Histogram;
+
+    use super::*;
+    use crate::record::{StallProbe, Tsc};
+    use crate::{Direction, Pps, Stalls, WorkerTime};
+
+    fn trial(intended: u64, sent: u64, received: u64) -> Trial {
+        Trial {
+            load: Load::PerInterface(Pps(intended as f64)),
+            intended: Duration::from_secs(1),
+            effective: Duration::from_secs(1),
+            directions: vec![Direction {
+                name: "uplink".into(),
+                intended,
+                sent,
+                received,
+                lost: sent - received,
+                ring_full: 0,
+                duplicated: 0,
+                reordered: 0,
+                misdelivered: 0,
+                sent_bytes: sent * 64,
+                latency_ns: Histogram::new(3).expect("3 digits are allowed"),
+            }],
+            stages: Vec::new(),
+            drops: Vec::new(),
+            events: Vec::new(),
+            stalls: Vec::new(),
+            workers: Vec::new(),
+            ticks_per_second: 2.5e9,
+        }
+    }
+
+    fn kinds(trial: &Trial) -> Vec<(LimitKind, bool)> {
+        trial_limits(trial).iter().map(|l| (l.kind, l.invalidates)).collect()
+    }
+
+    #[test]
+    fn a_clean_trial_has_no_limit() {
+        assert_eq!(kinds(&trial(1_000_000, 1_000_000, 1_000_000)), []);
+    }
+
+    #[test]
+    fn a_load_that_was_not_offered_invalidates() {
+        assert_eq!(kinds(&trial(1_000_000, 994_000, 994_000)), [(LimitKind::Tester, true)]);
+        assert_eq!(kinds(&trial(1_000_000, 996_000, 996_000)), []);
+    }
+
+    #[test]
+    fn loss_is_explained_by_stalls_that_are_long_enough() {
+        let mut lossy = trial(1_000_000, 1_000_000, 999_000);
+        let stall = Stalls { thread: "worker 0".into(), count: 1, ..Stalls::default() };
+        lossy.stalls = vec![Stalls { total_ns: 2_000_000, longest_ns: 2_000_000, ..stall.clone() }];
+        assert_eq!(kinds(&lossy), [(LimitKind::Stall, false)]);
+        lossy.stalls = vec![Stalls { total_ns: 500_000, longest_ns: 500_000, ..stall.clone() }];
+        assert_eq!(kinds(&lossy), [], "1000 frames do not fit into half a millisecond");
+        lossy.stalls = vec![Stalls { total_ns: 9_000_000, longest_ns: 50_000, ..stall }];
+        assert_eq!(kinds(&lossy), [], "timer ticks are taken up by the ring");
+    }
+
+    #[test]
+    fn a_shared_core_is_remarked_and_a_lost_one_invalidates() {
+        let mut shared = trial(1000, 1000, 1000);
+        let worker =
+            |cpu_ns| WorkerTime { worker: 0, core: None, cpu_ns, wall_ns: 100, packets: 1 };
+        shared.workers = vec![worker(100), worker(90)];
+        assert_eq!(kinds(&shared), [(LimitKind::ForeignCpu, false)]);
+        shared.workers = vec![worker(79)];
+        assert_eq!(kinds(&shared), [(LimitKind::ForeignCpu, true)]);
+    }
+
+    #[test]
+    fn wrong_frames_invalidate_and_repeated_ones_are_remarked() {
+        let mut wrong = trial(1000, 1000, 1000);
+        wrong.directions[0].duplicated = 1;
+        assert_eq!(kinds(&wrong), [(LimitKind::Forwarding, false)]);
+        wrong.directions[0].misdelivered = 1;
+        assert_eq!(kinds(&wrong), [(LimitKind::Forwarding, true)]);
+    }
+
+    #[test]
+    fn a_wandering_clock_invalidates_and_a_busy_host_is_remarked() {
+        let mut host = HostFacts {
+            tsc: Tsc { invariant: true, ticks_per_second: 2.5e9 },
+            ..HostFacts::default()
+        };
+        assert_eq!(host_limits(&host), []);
+        host.stall_probe =
+            Some(StallProbe { duration_ns: 100, total_ns: 4, ..StallProbe::default() });
+        host.tsc.invariant = false;
+        let limits = host_limits(&host);
+        assert_eq!(limits.len(), 2);
+        assert!(limits[0].invalidates && !limits[1].invalidates);
+    }
+
+    #[test]
+    fn a_summary_names_each_kind_once_with_its_worst_case() {
+        let record = |sent| {
+            let trial = trial(1_000_000, sent, sent);
+            TrialRecord::new(0, "search", &trial, trial_limits(&trial))
+        };
+        let (good, bad) = (record(1_000_000), record(500_000));
+        let limits = summarise(&[&good, &bad, &bad]);
+        assert_eq!(limits.len(), 1);
+        assert!(limits[0].what.starts_with("in 2 of 3 trials"), "{}", limits[0].what);
+    }
+}

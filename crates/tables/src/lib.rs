@@ -1,1 +1,16 @@
 //! Tables of the data path: exact match, longest-prefix match, meters.
+//!
+//! Each table is sized when it is made, belongs to one worker and takes time as an argument.
+//! Nothing here locks, reads a clock or knows a protocol. Every table has a slow, obviously right
+//! twin ([`oracle`], or one of the standard library's maps) that tests compare it with.
+//!
+//! | table | question | memory |
+//! |---|---|---|
+//! | [`index::Index`] | which number belongs to this key? | 10.7 bytes a u32 key, 17.1 a u64 key |
+//! | [`lpm::Lpm`] | which route is the most specific for this address? | 320 KiB + 1.25 KiB a chunk |
+//! | [`meter::Meter`] | does this frame conform to the rate? | 16 bytes |
+
+pub mod index;
+pub mod lpm;
+pub mod meter;
+pub mod oracle;

@@ -1,0 +1,123 @@
+//! A policer: a token bucket in 16 bytes, kept as the time at which it will be full again.
+//!
+//! The conformance rule is the virtual scheduling algorithm of the GCRA (ITU-T I.371, annex A):
+//! a frame that arrives at `now` conforms iff `allowed_at <= now + burst`, and then
+//! `allowed_at = max(allowed_at, now) + cost`, where the cost of a frame is its length times the
+//! time one byte takes at the configured rate. A frame that does not conform changes nothing.
+//!
+//! This is a token bucket (RFC 2697's committed bucket, one rate and two colours, colour-blind)
+//! seen from its other end: the tokens are `(now + burst - allowed_at) / ticks_per_byte`, never
+//! more than the burst. They grow with time and stop at the burst, which is what the `max` does;
+//! a frame takes its length from them, and it conforms iff they are not below zero *before* it.
+//!
+//! That last point is the one deliberate difference from RFC 2697, which wants the whole length
+//! there: here the bucket may go into debt by one frame. So frames of any size pass even where
+//! the burst is smaller than a frame (RFC 2697 would then drop them for ever) and the first frame
+//! always conforms. In any interval of length T at most `rate * T + burst + one frame` bytes
+//! conform.
+//!
+//! **A burst of at least the largest frame is needed for the whole rate to pass.** A token bucket
+//! throws away what comes in while it is full; one without a burst is full as soon as it has no
+//! debt, so the time until the next frame arrives is lost. Under a load of x times the rate in
+//! equal frames, no burst can let as little as x / (1 + x) of the rate pass: half of it at x = 1.
+//!
+//! | | |
+//! |---|---|
+//! | memory | 16 bytes, four meters a cache line |
+//! | clock | ticks that do not run backwards (a step back makes the meter wait, no more), below 2^58: 3.5 years after the counter's start at 2.6 GHz |
+//! | precision | the cost of a frame is rounded to 1/64 tick: below 0.8 % where a frame takes a tick, 0.001 % at 1 Gbit/s; a rate is stored with 24 bits |
+//!
+//! A meter of zero bytes, as fresh memory has it, has no limit: every frame conforms whatever the
+//! time. It deliberately has no colours, no second rate, no counters, and reads no clock.
+
+use zerocopy::FromZeros;
+
+/// A single-rate policer; see the module's text.
+///
+/// Times are in units of 1/64 tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq, FromZeros)]
+#[repr(C)]
+pub struct Meter {
+    /// The theoretical arrival time: when the bucket would be full if no further frame came.
+    allowed_at: u64,
+    /// What a byte costs; zero is no limit.
+    units_per_byte: f32,
+    /// How far `allowed_at` may be ahead of the clock.
+    burst_units: f32,
+}
+
+impl Meter {
+    /// A meter that lets `bytes_per_s` pass, and `burst_bytes` more after a pause, for a clock of
+    /// `ticks_per_s`. An infinite rate is no limit.
+    ///
+    /// # Panics
+    /// When the rate or the clock is not above zero, the burst is below zero, or one is not a
+    /// number: whoever reads such figures from a file checks them there.
+    pub fn new(bytes_per_s: f64, burst_bytes: f64, ticks_per_s: f64) -> Meter {
+        assert!(bytes_per_s > 0.0, "a rate of {bytes_per_s} byte/s");
+        assert!(burst_bytes >= 0.0, "a burst of {burst_bytes} byte");
+        assert!(ticks_per_s > 0.0 && ticks_per_s.is_finite(), "a clock of {ticks_per_s} Hz");
+        let units_per_byte = ticks_per_s * UNITS_PER_TICK / bytes_per_s;
+        // An infinite rate times an infinite burst is no number, and no limit needs no burst.
+        let burst_units = if units_per_byte > 0.0 { burst_bytes * units_per_byte } else { 0.0 };
+        Meter {
+            allowed_at: 0,
+            units_per_byte: units_per_byte as f32,
+            burst_units: burst_units as f32,
+        }
+    }
+
+    /// Whether a frame of `length_bytes` that arrives at `now`, in ticks, conforms; if so, the
+    /// meter is charged for it.
+    #[inline]
+    pub fn conforms(&mut self, now: u64, length_bytes: u32) -> bool {
+        let now = now << UNIT_BITS;
+        let latest = now.saturating_add(to_units(self.burst_units));
+        let cost = to_units(length_bytes as f32 * self.units_per_byte);
+        let conforms = (self.allowed_at <= latest) | (self.units_per_byte == 0.0);
+        let charged = self.allowed_at.max(now).saturating_add(cost);
+        // Chosen, not branched on: whether a frame conforms is what nobody can predict.
+        self.allowed_at = if conforms { charged } else { self.allowed_at };
+        conforms
+    }
+}
+
+/// Rounds to the nearest unit; more than an i64 holds becomes its maximum, 3.5 years.
+#[inline(always)]
+fn to_units(units: f32) -> u64 {
+    (units + 0.5) as i64 as u64
+}
+
+const UNIT_BITS: u32 = 6;
+const UNITS_PER_TICK: f64 = (1 << UNIT_BITS) as f64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_meter_is_sixteen_bytes() {
+        assert_eq!(size_of::<Meter>(), 16);
+    }
+
+    #[test]
+    fn a_meter_of_zeroes_has_no_limit_even_when_time_steps_back() {
+        let mut meter = Meter::default();
+        for now in [0, 1 << 57, 5, 5, 0, 1 << 40] {
+            assert!((0..100).all(|_| meter.conforms(now, u32::MAX)));
+        }
+        assert_eq!(Meter::new(f64::INFINITY, f64::INFINITY, 1e9), Meter::default());
+    }
+
+    #[test]
+    fn costs_are_rounded_to_the_nearest_unit() {
+        // Up to 2^23; above, adding a half rounds too, to a part in 2^24.
+        for (units, expected) in
+            [(0.0, 0), (0.49, 0), (0.51, 1), (1.6, 2), (102.4, 102), (8_388_607.0, 8_388_607)]
+        {
+            assert_eq!(to_units(units), expected, "{units}");
+        }
+        assert_eq!(to_units(2f32.powi(40)), 1 << 40);
+        assert_eq!(to_units(f32::INFINITY), i64::MAX as u64);
+    }
+}

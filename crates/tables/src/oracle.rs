@@ -1,0 +1,83 @@
+//! Slow, obviously right twins of the tables: what tests and the functions' models compare with.
+//!
+//! Simple enough to be checked by reading; no cleverness may move in here. The twin of
+//! [`crate::index::Index`] is `std::collections::HashMap`.
+
+/// Longest-prefix match by looking at every route. Addresses of any width are widened to `u128`.
+#[derive(Clone, Debug, Default)]
+pub struct Routes {
+    routes: Vec<Route>,
+}
+
+#[derive(Clone, Debug)]
+struct Route {
+    prefix: u128,
+    len: u8,
+    value: u32,
+}
+
+impl Routes {
+    /// Sets the value of `prefix`/`len`, and returns the one it had. `bits` is the width of an
+    /// address.
+    pub fn insert(&mut self, bits: u8, prefix: u128, len: u8, value: u32) -> Option<u32> {
+        let old = self.remove(bits, prefix, len);
+        self.routes.push(Route { prefix: aligned(bits, prefix), len, value });
+        old
+    }
+
+    /// Removes `prefix`/`len`, and returns the value it had.
+    pub fn remove(&mut self, bits: u8, prefix: u128, len: u8) -> Option<u32> {
+        let prefix = aligned(bits, prefix);
+        let at = self.routes.iter().position(|r| r.prefix == prefix && r.len == len)?;
+        Some(self.routes.remove(at).value)
+    }
+
+    /// The value of the longest prefix that covers `address`.
+    pub fn lookup(&self, bits: u8, address: u128) -> Option<u32> {
+        let address = aligned(bits, address);
+        let covering = self.routes.iter().filter(|route| {
+            let differing = address ^ route.prefix;
+            differing.leading_zeros() >= u32::from(route.len)
+        });
+        covering.max_by_key(|route| route.len).map(|route| route.value)
+    }
+}
+
+/// An address of `bits` bits moved to the top of a `u128`.
+fn aligned(bits: u8, address: u128) -> u128 {
+    address << (128 - bits)
+}
+
+/// The policer of [`crate::meter`] without rounding, for rates that are whole bytes per second.
+///
+/// Every time is multiplied by the rate, which turns the cost of a frame, `length / rate` seconds,
+/// into a whole number.
+#[derive(Clone, Debug)]
+pub struct ExactMeter {
+    allowed_at: u128,
+    bytes_per_s: u128,
+    burst_bytes: u128,
+    ticks_per_s: u128,
+}
+
+impl ExactMeter {
+    /// A meter for `bytes_per_s`, `burst_bytes` and a clock of `ticks_per_s`.
+    pub fn new(bytes_per_s: u64, burst_bytes: u64, ticks_per_s: u64) -> ExactMeter {
+        ExactMeter {
+            allowed_at: 0,
+            bytes_per_s: bytes_per_s.into(),
+            burst_bytes: burst_bytes.into(),
+            ticks_per_s: ticks_per_s.into(),
+        }
+    }
+
+    /// Whether a frame that arrives at `now`, in ticks, conforms; if so, charges for it.
+    pub fn conforms(&mut self, now: u64, length_bytes: u32) -> bool {
+        let now = u128::from(now) * self.bytes_per_s;
+        if self.allowed_at > now + self.burst_bytes * self.ticks_per_s {
+            return false;
+        }
+        self.allowed_at = self.allowed_at.max(now) + u128::from(length_bytes) * self.ticks_per_s;
+        true
+    }
+}

@@ -1,0 +1,93 @@
+//! How an item out of many is drawn: uniformly, or some far more often than others.
+
+use rand::distr::Distribution as _;
+use rand_distr::Zipf;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::random::{Sequence, below};
+
+/// A distribution over items numbered from 0, as a scenario names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distribution {
+    /// All alike.
+    #[default]
+    Uniform,
+    /// Item k (from 1) in proportion to 1 / k^exponent; the exponent is the value.
+    Zipf(f64),
+}
+
+/// A distribution ready to be drawn from.
+#[derive(Clone, Copy, Debug)]
+pub enum Draw {
+    /// All of so many alike.
+    Uniform(u32),
+    /// A Zipf distribution.
+    Zipf(Zipf<f64>),
+}
+
+impl Distribution {
+    /// Whether the parameters make sense.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Distribution::Uniform => Ok(()),
+            Distribution::Zipf(exponent) if *exponent > 0.0 && exponent.is_finite() => Ok(()),
+            Distribution::Zipf(exponent) => {
+                Err(format!("a Zipf exponent must be above 0, not {exponent}"))
+            }
+        }
+    }
+
+    /// The distribution over `count` items; an impossible one is uniform (see [`Self::check`]).
+    pub fn over(&self, count: u32) -> Draw {
+        match self {
+            Distribution::Zipf(exponent) if count > 0 => {
+                Zipf::new(f64::from(count), *exponent).map_or(Draw::Uniform(count), Draw::Zipf)
+            }
+            _ => Draw::Uniform(count),
+        }
+    }
+}
+
+impl Draw {
+    /// An item: `bits` decide a uniform draw, `more` gives a Zipf draw what else it needs.
+    #[inline(always)]
+    pub fn item(&self, bits: u32, more: impl FnOnce() -> Sequence) -> u32 {
+        match self {
+            Draw::Uniform(count) => below(bits, *count),
+            Draw::Zipf(zipf) => zipf.sample(&mut more()) as u32 - 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Random;
+
+    #[test]
+    fn zipf_prefers_the_first_items_as_it_should() {
+        let draw = Distribution::Zipf(1.0).over(1000);
+        let random = Random::new(3, 0);
+        let mut counts = vec![0u32; 1000];
+        for index in 0..200_000 {
+            counts[draw.item(0, || random.sequence(index)) as usize] += 1;
+        }
+        // The harmonic number H(1000) is 7.485: item 1 has 13.36 % of the draws, item 2 half that.
+        assert!((26_000..27_500).contains(&counts[0]), "{}", counts[0]);
+        assert!((12_900..13_900).contains(&counts[1]), "{}", counts[1]);
+    }
+
+    #[test]
+    fn a_distribution_reads_as_it_is_written() {
+        let read = |text| serde_json::from_str::<Distribution>(text).ok();
+        assert_eq!(read(r#""uniform""#), Some(Distribution::Uniform));
+        assert_eq!(read(r#"{"zipf": 1.2}"#), Some(Distribution::Zipf(1.2)));
+        assert!(Distribution::Zipf(f64::NAN).check().is_err());
+        assert!(matches!(Distribution::Zipf(-1.0).over(5), Draw::Uniform(5)));
+    }
+}

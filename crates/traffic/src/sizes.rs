@@ -1,0 +1,181 @@
+//! Frame sizes: one, a named mix, or weights.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::random::below;
+
+/// Sizes of frames in bytes, frame check sequence included, with their weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct Sizes {
+    weights: Vec<(u16, u32)>,
+    /// The size at each of 256 places; a draw picks a place. Shares are exact to 1/256.
+    places: Vec<u16>,
+}
+
+/// The forms in which sizes are written.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Written {
+    /// All frames alike.
+    One(u16),
+    /// A mix by name: `imix`.
+    Name(String),
+    /// Sizes with their weights.
+    Weights(BTreeMap<String, u32>),
+}
+
+impl Sizes {
+    /// All frames of one size.
+    pub fn fixed(size: u16) -> Sizes {
+        Sizes { weights: vec![(size, 1)], places: vec![size; PLACES] }
+    }
+
+    /// The mix of sizes and weights.
+    ///
+    /// # Errors
+    /// What is wrong with the weights.
+    pub fn mix(weights: &[(u16, u32)]) -> Result<Sizes, String> {
+        let total: u64 = weights.iter().map(|&(_, weight)| u64::from(weight)).sum();
+        if total == 0 {
+            return Err("a mix needs at least one size with a weight above 0".into());
+        }
+        let mut places = Vec::with_capacity(PLACES);
+        let mut sum = 0;
+        for &(size, weight) in weights {
+            sum += u64::from(weight);
+            let until = (sum * PLACES as u64 + total / 2) / total;
+            if weight > 0 && until as usize == places.len() {
+                return Err(format!("size {size} has less than 1/{PLACES} of the weight"));
+            }
+            places.resize(until as usize, size);
+        }
+        Ok(Sizes { weights: weights.to_vec(), places })
+    }
+
+    /// The sizes with their weights.
+    pub fn weights(&self) -> &[(u16, u32)] {
+        &self.weights
+    }
+
+    /// The size that eight random bits pick.
+    #[inline(always)]
+    pub fn pick(&self, bits: u8) -> u16 {
+        self.places.get(usize::from(bits)).copied().unwrap_or(64)
+    }
+
+    /// Mean size in bytes, of the draws that [`Self::pick`] makes.
+    pub fn mean(&self) -> f64 {
+        self.places.iter().map(|&size| f64::from(size)).sum::<f64>() / PLACES as f64
+    }
+
+    /// `64 bytes`, `IMIX`, or the weights.
+    pub fn label(&self) -> String {
+        match self.weights.as_slice() {
+            [(size, _)] => format!("{size} bytes"),
+            weights if weights == IMIX => "IMIX".into(),
+            weights => {
+                let parts: Vec<_> = weights.iter().map(|(s, w)| format!("{s}:{w}")).collect();
+                parts.join(" ")
+            }
+        }
+    }
+}
+
+impl TryFrom<Written> for Sizes {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Sizes, String> {
+        match written {
+            Written::One(size) => Ok(Sizes::fixed(size)),
+            Written::Name(name) if name.eq_ignore_ascii_case("imix") => Sizes::mix(&IMIX),
+            Written::Name(name) => name.parse().map(Sizes::fixed).map_err(|_| {
+                format!("'{name}' is no size: give a number, 'imix', or a map of sizes to weights")
+            }),
+            Written::Weights(map) => {
+                let weights: Result<Vec<_>, String> = map
+                    .iter()
+                    .map(|(size, &weight)| match size.parse() {
+                        Ok(size) => Ok((size, weight)),
+                        Err(_) => Err(format!("'{size}' is no size in bytes")),
+                    })
+                    .collect();
+                let mut weights = weights?;
+                weights.sort_unstable();
+                Sizes::mix(&weights)
+            }
+        }
+    }
+}
+
+impl From<Sizes> for Written {
+    fn from(sizes: Sizes) -> Written {
+        match sizes.weights.as_slice() {
+            [(size, _)] => Written::One(*size),
+            weights if weights == IMIX => Written::Name("imix".into()),
+            weights => Written::Weights(weights.iter().map(|(s, w)| (s.to_string(), *w)).collect()),
+        }
+    }
+}
+
+impl JsonSchema for Sizes {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Sizes".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Written::json_schema(generator)
+    }
+}
+
+/// The simple Internet mix that most test reports use: 7 x 64, 4 x 570, 1 x 1518 bytes.
+pub const IMIX: [(u16, u32); 3] = [(64, 7), (570, 4), (1518, 1)];
+
+/// Places among which a draw picks.
+const PLACES: usize = 256;
+
+/// Picks a place with the lowest bits of a random number.
+#[inline(always)]
+pub fn place(bits: u32) -> u8 {
+    below(bits, PLACES as u32) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Sizes, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn sizes_read_in_all_their_forms() {
+        assert_eq!(read("64"), Ok(Sizes::fixed(64)));
+        assert_eq!(read(r#""IMIX""#).map(|s| s.label()), Ok("IMIX".into()));
+        let weights = read(r#"{"64": 1, "1518": 3}"#).expect("a map is a mix");
+        assert_eq!(weights.label(), "64:1 1518:3");
+        assert_eq!(weights.mean(), 1154.5);
+        for text in ["{}", r#"{"64": 0}"#, r#""big""#, r#"{"x": 1}"#, r#"{"64":1000,"65":1}"#] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for text in ["64", r#""imix""#, r#"{"100":1,"200":2}"#] {
+            let sizes = read(text).expect("a form");
+            let written = serde_json::to_string(&sizes).expect("sizes can be written");
+            assert_eq!(read(&written), Ok(sizes));
+        }
+    }
+
+    #[test]
+    fn shares_are_what_the_weights_say() {
+        let imix = Sizes::mix(&IMIX).expect("a mix");
+        let count = |size| (0..=255).filter(|&bits| imix.pick(bits) == size).count();
+        assert_eq!((count(64), count(570), count(1518)), (149, 86, 21));
+    }
+}

@@ -1,0 +1,106 @@
+//! What a function's workload offers to the tester.
+
+use packet::PortId;
+
+use crate::{Pacing, Stamp};
+
+/// Frames by number, in one or more directions, and the changes that go with them.
+///
+/// A frame is decided by its direction and its number alone (and by the changes confirmed so far):
+/// [`Workload::draw`] decides, [`Workload::write`] writes. Numbers of a direction start at 0.
+pub trait Workload: Send {
+    /// What the number of a frame decides.
+    type Draw: Copy;
+    /// A change of the function's state.
+    type Update: Clone + Send;
+
+    /// The directions in which frames are sent.
+    fn directions(&self) -> &[Direction];
+
+    /// Decides frame `number` of a direction.
+    fn draw(&self, direction: usize, number: u64) -> Self::Draw;
+
+    /// Length of the frame in bytes, without its check sequence.
+    fn frame_len(&self, draw: &Self::Draw) -> usize;
+
+    /// The subscriber by which frames are spread over workers, as 32 well-mixed bits; both
+    /// directions of one subscriber have the same.
+    fn steering(&self, draw: &Self::Draw) -> u32;
+
+    /// Writes the frame, stamp included, into exactly [`Self::frame_len`] bytes, all of them.
+    fn write(&self, draw: &Self::Draw, stamp: Stamp, frame: &mut [u8]);
+
+    /// What a frame that came back from `port` is: the stamp is already read. `draw` is the one of
+    /// the stamp's stream and number.
+    fn delivery(
+        &mut self,
+        direction: usize,
+        draw: &Self::Draw,
+        stamp: &Stamp,
+        port: PortId,
+        frame: &[u8],
+    ) -> Delivery;
+
+    /// The kinds of changes that happen, with their rates.
+    fn events(&self) -> &[EventKind];
+
+    /// The next change of a kind; `number` counts the changes of the kind from 0. None where there
+    /// is nothing to change.
+    fn next_update(&mut self, kind: usize, number: u64) -> Option<Change<Self::Update>>;
+
+    /// The change was applied, or refused: from now on expect frames accordingly.
+    fn settled(&mut self, subject: u64, applied: bool);
+
+    /// The draw of a frame by which the change of `subject` would show, if a frame can show it.
+    fn probe(&self, subject: u64) -> Option<(usize, Self::Draw)>;
+}
+
+/// One direction of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Direction {
+    /// `uplink`, `downlink` …
+    pub name: &'static str,
+    /// Where its frames enter.
+    pub from: PortId,
+    /// Where they leave.
+    pub to: PortId,
+}
+
+/// A kind of change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventKind {
+    /// `handover`, `user-update` …
+    pub name: &'static str,
+    /// Changes a second.
+    pub rate_per_s: f64,
+    /// How they are spaced.
+    pub pacing: Pacing,
+}
+
+/// A change to be requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<U> {
+    /// What is changed, to speak of it later.
+    pub subject: u64,
+    /// As [`Workload::steering`]: the worker that holds what is changed; None for all workers.
+    pub steering: Option<u32>,
+    /// The change.
+    pub update: U,
+}
+
+/// What a frame that came back is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Where and how it belongs; the first to show the change of a subject, if one is given.
+    AsExpected(Option<u64>),
+    /// As it would have been right before a change that was acknowledged.
+    Late,
+    /// Somewhere else, or in another form.
+    Misdelivered,
+}
+
+/// The worker among `count` on which a subscriber is.
+#[inline(always)]
+pub fn worker_of(steering: u32, count: u32) -> u32 {
+    crate::random::below(steering, count)
+}

@@ -1,1 +1,19 @@
-//! Measurement methods, a folder each; they see only measure(load, duration).
+//! Measurement methods, a folder each; they see only [`measure::Measurer::measure`].
+//!
+//! Every folder holds `mod.rs` (goals, non-goals, the standard's clause, and the run), `config.rs`
+//! (keys and defaults), `tests.rs` (the method on simulated devices) and a README. Adding a method
+//! is one folder and one line in [`METHODS`].
+
+mod method;
+mod observer;
+mod registry;
+mod search;
+
+pub mod capacity;
+pub mod throughput;
+
+pub mod simulated;
+
+pub use method::*;
+pub use observer::*;
+pub use registry::*;

@@ -1,0 +1,199 @@
+//! `capacity`: how many packets a second the cores can process, with nothing in the way.
+//!
+//! **Goals.** What a core does for a packet and how long each stage takes, free of tester, ring and
+//! pacing: the worker runs source and sink itself, as fast as it can (a closed loop). *Total* counts
+//! all stages, *function* leaves out those of the bench (source, receive, transmit, sink).
+//!
+//! **Non-goals.** Loss and latency: there is no load to lose from and no time to wait in. A capacity
+//! is not a throughput in the sense of RFC 1242 and claims no clause of RFC 2544.
+//!
+//! **How.** After a warm-up, `repetitions` trials; each figure is the median over them, with the
+//! extremes beside it. Rates come from the ticks of the stages on the workers' own time; the rate by
+//! the wall clock stands beside them, and the two part when a worker lost its core. Stage figures
+//! are ticks for each packet *of the workload*, so that they add up to the total even where a stage
+//! sees only one direction. Several workers add up.
+
+mod config;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use measure::record::{Claim, ClaimLevel, Figure, Limit, LimitKind, Outcome, Spread, Validity};
+use measure::{Load, MeasureError, Measurer, Pps, StageRole, Trial, validity};
+use serde_json::Value;
+
+pub use config::Config;
+
+use crate::method::{Session, to_value};
+use crate::{Entry, Method, Observer, Step};
+
+/// The registry line.
+pub const ENTRY: Entry = Entry {
+    name: NAME,
+    summary: "packets a second and cycles by stage of the workers alone, in a closed loop",
+    standards: &[],
+    read: |value| crate::registry::read(value, Config::validate),
+    schema: || schemars::schema_for!(Config),
+};
+
+impl Method for Config {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn configuration(&self) -> Value {
+        to_value(self)
+    }
+
+    fn time_bound(&self) -> Duration {
+        self.warm_up.duration() + self.duration.duration() * self.repetitions
+    }
+
+    fn run(
+        &self,
+        measurer: &mut dyn Measurer,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, MeasureError> {
+        let mut session = Session::new(measurer, observer);
+        let each = self.duration.duration();
+        if self.warm_up.0 > 0.0 {
+            let step = Step::new("warm-up", self.repetitions as usize + 1, self.time_bound(), None);
+            session.trial(Load::ClosedLoop, self.warm_up.duration(), step)?;
+        }
+        let warm_ups = session.records.len();
+        let mut trials = Vec::new();
+        for done in 0..self.repetitions {
+            let left = self.repetitions - done;
+            let step = Step::new("repetition", left as usize, each * left, None);
+            trials.push(session.trial(Load::ClosedLoop, each, step)?);
+        }
+        let records = session.records;
+        let figures = figures(&trials);
+        let measured: Vec<_> = records[warm_ups..].iter().collect();
+        let mut limits = validity::summarise(&measured);
+        limits.extend(own_limits(&trials, &figures));
+        Ok(Outcome {
+            method: NAME.into(),
+            configuration: self.configuration(),
+            answer: answer(&figures, &trials),
+            aggregation: "all directions and workers together".into(),
+            figures,
+            bounds: None,
+            validity: Validity::from_limits(limits),
+            trials: records,
+            claims: vec![Claim {
+                clause: "rfc2544.26.1".into(),
+                level: ClaimLevel::None,
+                reason: "a closed loop offers no load; this is not a throughput".into(),
+            }],
+        })
+    }
+}
+
+/// One value a trial, and what becomes of them over repetitions.
+fn figure(name: &str, unit: &str, values: Vec<f64>) -> Option<Figure> {
+    let spread = Spread::of(&values)?;
+    Some(Figure {
+        name: name.into(),
+        of: None,
+        value: spread.median,
+        unit: unit.into(),
+        spread: Some(spread),
+    })
+}
+
+fn figures(trials: &[Trial]) -> Vec<Figure> {
+    let over = |value: &dyn Fn(&Trial) -> f64| trials.iter().map(value).collect::<Vec<f64>>();
+    let mut figures: Vec<Figure> = [
+        figure("function_pps", "pps", over(&|t| rate(t, |role| role == StageRole::Function))),
+        figure("total_pps", "pps", over(&|t| rate(t, |_| true))),
+        figure("wall_clock_pps", "pps", over(&wall_clock_pps)),
+        figure("ticks_per_packet", "ticks", over(&|t| ticks(t, |_| true) / packets(t))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let Some(first) = trials.first() else { return figures };
+    for (index, stage) in first.stages.iter().enumerate() {
+        let of_stage = |t: &Trial| t.stages.get(index).map_or(0.0, |s| s.ticks as f64 / packets(t));
+        let ns = |t: &Trial| of_stage(t) * 1e9 / t.ticks_per_second;
+        figures.extend(
+            figure("ticks_per_packet", "ticks", over(&of_stage)).map(|f| f.of(&stage.name)),
+        );
+        figures.extend(figure("ns_per_packet", "ns", over(&ns)).map(|f| f.of(&stage.name)));
+    }
+    figures
+}
+
+/// Packets of the workload that the workers processed; 1 at least, so that nothing divides by 0.
+fn packets(trial: &Trial) -> f64 {
+    let by_workers: u64 = trial.workers.iter().map(|w| w.packets).sum();
+    let by_stages = trial.stages.iter().map(|s| s.packets).max().unwrap_or(0);
+    by_workers.max(by_stages).max(1) as f64
+}
+
+/// Ticks of the stages whose role is wanted.
+fn ticks(trial: &Trial, wanted: impl Fn(StageRole) -> bool) -> f64 {
+    trial.stages.iter().filter(|s| wanted(s.role)).map(|s| s.ticks as f64).sum()
+}
+
+/// Packets a second if the workers did nothing but the wanted stages.
+fn rate(trial: &Trial, wanted: impl Fn(StageRole) -> bool) -> f64 {
+    let ticks = ticks(trial, wanted);
+    let workers = trial.workers.len().max(1) as f64;
+    if ticks > 0.0 { workers * trial.ticks_per_second * packets(trial) / ticks } else { 0.0 }
+}
+
+fn wall_clock_pps(trial: &Trial) -> f64 {
+    let seconds = trial.effective.as_secs_f64();
+    if seconds > 0.0 { packets(trial) / seconds } else { 0.0 }
+}
+
+/// What only the repetitions together show.
+fn own_limits(trials: &[Trial], figures: &[Figure]) -> Vec<Limit> {
+    let mut limits = Vec::new();
+    if trials.iter().any(|t| ticks(t, |_| true) == 0.0) {
+        limits.push(Limit {
+            kind: LimitKind::TooFewFrames,
+            invalidates: true,
+            what: "a repetition has no cycles by stage".into(),
+            advice: "choose a device that counts them, or the throughput method".into(),
+        });
+    }
+    let width = figures
+        .iter()
+        .find(|f| f.name == "total_pps")
+        .and_then(|f| f.spread)
+        .map_or(0.0, |s| s.relative_width());
+    if width > SPREAD_REMARKED {
+        limits.push(Limit {
+            kind: LimitKind::Spread,
+            invalidates: false,
+            what: format!("the repetitions spread over {:.0} % of the median", width * 100.0),
+            advice: "measure longer or more often, on a quieter machine; compare medians only \
+                     beyond this spread"
+                .into(),
+        });
+    }
+    limits
+}
+
+fn answer(figures: &[Figure], trials: &[Trial]) -> String {
+    let value = |name: &str| figures.iter().find(|f| f.name == name).map_or(0.0, |f| f.value);
+    let workers = match trials.first().map_or(1, |t| t.workers.len().max(1)) {
+        1 => "One worker processes".to_string(),
+        n => format!("{n} workers process"),
+    };
+    format!(
+        "{workers} {} in the function and {} with source and sink, {:.0} ticks a packet in all.",
+        Pps(value("function_pps")),
+        Pps(value("total_pps")),
+        value("ticks_per_packet"),
+    )
+}
+
+const NAME: &str = "capacity";
+
+/// Repetitions that spread wider than this fraction of their median are remarked.
+const SPREAD_REMARKED: f64 = 0.1;

@@ -1,0 +1,117 @@
+//! `capacity` on simulated devices whose capacity is known.
+
+use measure::MeasureError;
+use measure::record::{ClaimLevel, LimitKind, Outcome, TrialRecord};
+use measure::{Measurer, TrialProgress, Watch};
+
+use super::*;
+use crate::simulated::Simulated;
+use crate::{Observer, Step, Unobserved};
+
+fn run(device: &mut Simulated) -> Outcome {
+    Config::default().run(device, &mut Unobserved).expect("a simulated device does not fail")
+}
+
+fn value(outcome: &Outcome, name: &str) -> f64 {
+    outcome.figure(name).unwrap_or_else(|| panic!("no {name}")).value
+}
+
+#[test]
+fn a_known_capacity_is_found_with_its_parts() {
+    let mut device = Simulated::fixed(10e6);
+    let outcome = run(&mut device);
+    assert_eq!(device.trials(), 6, "a warm-up and five repetitions");
+    // 250 ticks a packet at 2.5 GHz; 70 % of them in the function.
+    assert!((value(&outcome, "total_pps") / 10e6 - 1.0).abs() < 1e-6);
+    assert!((value(&outcome, "function_pps") / (10e6 / 0.7) - 1.0).abs() < 1e-6);
+    assert!((value(&outcome, "wall_clock_pps") / 10e6 - 1.0).abs() < 1e-6);
+    assert!((value(&outcome, "ticks_per_packet") - 250.0).abs() < 1e-3);
+    assert!(outcome.validity.valid && outcome.validity.limits.is_empty());
+    assert_eq!(outcome.claims[0].level, ClaimLevel::None);
+    assert_eq!(
+        outcome.answer,
+        "One worker processes 14.3 Mpps in the function and 10.0 Mpps with source and sink, \
+         250 ticks a packet in all."
+    );
+}
+
+#[test]
+fn stages_add_up_to_the_total_even_where_one_sees_half_of_the_packets() {
+    let outcome = run(&mut Simulated::fixed(10e6));
+    let stages: f64 = outcome.parts("ticks_per_packet").map(|f| f.value).sum();
+    assert!((stages - value(&outcome, "ticks_per_packet")).abs() < 1e-6);
+    assert_eq!(outcome.parts("ns_per_packet").count(), 4);
+}
+
+#[test]
+fn the_warm_up_is_recorded_and_not_counted() {
+    let outcome = run(&mut Simulated::fixed(1e6));
+    assert_eq!(outcome.trials[0].purpose, "warm-up");
+    let spread = outcome.figure("total_pps").and_then(|f| f.spread).expect("repeated");
+    assert_eq!(spread.n, 5);
+}
+
+#[test]
+fn noise_shows_as_spread_around_the_median() {
+    let outcome = run(&mut Simulated::fixed(10e6).noisy(0.2).seeded(7));
+    let spread = outcome.figure("total_pps").and_then(|f| f.spread).expect("repeated");
+    assert!(spread.min < spread.median && spread.median < spread.max);
+    assert!((spread.median / 10e6 - 1.0).abs() < 0.2);
+    assert!(outcome.validity.limits.iter().any(|l| l.kind == LimitKind::Spread));
+    assert!(outcome.validity.valid, "a spread is a remark");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_record() {
+    let record = |seed| run(&mut Simulated::fixed(10e6).noisy(0.2).seeded(seed));
+    assert_eq!(record(7), record(7));
+    assert_ne!(record(7), record(8));
+}
+
+#[test]
+fn a_device_that_counts_no_cycles_yields_no_valid_capacity() {
+    struct Blind(Simulated);
+    impl Measurer for Blind {
+        fn measure(
+            &mut self,
+            load: Load,
+            duration: Duration,
+            watch: &mut dyn Watch,
+        ) -> Result<Trial, MeasureError> {
+            let trial = self.0.measure(load, duration, watch)?;
+            Ok(Trial { stages: Vec::new(), ..trial })
+        }
+    }
+    let outcome = Config::default()
+        .run(&mut Blind(Simulated::fixed(1e6)), &mut Unobserved)
+        .expect("it still measures");
+    assert!(!outcome.validity.valid);
+}
+
+#[test]
+fn an_interrupted_run_has_told_its_finished_trials() {
+    #[derive(Default)]
+    struct Keeper(Vec<Step>, Vec<TrialRecord>, usize);
+    impl Watch for Keeper {
+        fn at(&mut self, _: TrialProgress) {
+            self.2 += 1;
+        }
+    }
+    impl Observer for Keeper {
+        fn starting(&mut self, step: &Step) {
+            self.0.push(step.clone());
+        }
+        fn finished(&mut self, trial: &TrialRecord) {
+            self.1.push(trial.clone());
+        }
+    }
+    let mut keeper = Keeper::default();
+    let error = Config::default()
+        .run(&mut Simulated::fixed(1e6).interrupted_after(3), &mut keeper)
+        .expect_err("it was stopped");
+    assert!(matches!(error, MeasureError::Interrupted));
+    assert_eq!((keeper.0.len(), keeper.1.len(), keeper.2), (4, 3, 3));
+    assert_eq!(keeper.0[0].trials_expected, 6);
+    assert_eq!(keeper.0[3].trials_expected, 3);
+    assert_eq!(keeper.0[3].time_expected, Duration::from_secs(3));
+}

@@ -1,0 +1,103 @@
+//! What every method is: a configuration that can run.
+
+use std::time::Duration;
+
+use measure::record::{LimitKind, Outcome, TrialRecord};
+use measure::{Load, MeasureError, Measurer, Trial, TrialProgress, Watch, validity};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{Observer, Step};
+
+/// A configured method.
+pub trait Method: Send + Sync {
+    /// Its name in the registry and in scenario files.
+    fn name(&self) -> &'static str;
+
+    /// Its configuration, all defaults filled in.
+    fn configuration(&self) -> Value;
+
+    /// The longest its trials can take together; devices add a little to each trial.
+    fn time_bound(&self) -> Duration;
+
+    /// Measures.
+    ///
+    /// # Errors
+    /// When a trial could not be carried out, or the user stopped it; the trials finished before
+    /// were told to the observer.
+    fn run(
+        &self,
+        measurer: &mut dyn Measurer,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, MeasureError>;
+}
+
+/// A configuration that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct ConfigError {
+    /// The key, dotted from the top of the method's section; empty for the section itself.
+    pub key: String,
+    /// What is wrong with it and what would be right.
+    pub problem: String,
+}
+
+impl ConfigError {
+    /// A problem of one key.
+    pub fn new(key: &str, problem: impl Into<String>) -> Self {
+        Self { key: key.into(), problem: problem.into() }
+    }
+}
+
+/// A configuration as JSON. Configurations are plain data of ours, for which this cannot fail; an
+/// empty object stands in all the same rather than a panic in the middle of a bench.
+pub(crate) fn to_value(config: &impl Serialize) -> Value {
+    serde_json::to_value(config).unwrap_or_else(|_| Value::Object(serde_json::Map::new()))
+}
+
+/// Runs trials for a method, tells the observer, and keeps the records.
+pub(crate) struct Session<'a> {
+    measurer: &'a mut dyn Measurer,
+    observer: &'a mut dyn Observer,
+    pub(crate) records: Vec<TrialRecord>,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(measurer: &'a mut dyn Measurer, observer: &'a mut dyn Observer) -> Self {
+        Self { measurer, observer, records: Vec::new() }
+    }
+
+    /// One trial. `step` tells the observer what is about to happen; its index is filled in here.
+    pub(crate) fn trial(
+        &mut self,
+        load: Load,
+        duration: Duration,
+        mut step: Step,
+    ) -> Result<Trial, MeasureError> {
+        step.index = self.records.len();
+        step.load = load;
+        step.duration = duration;
+        self.observer.starting(&step);
+        let mut watch = Forward(self.observer);
+        let trial = self.measurer.measure(load, duration, &mut watch)?;
+        let limits = validity::trial_limits(&trial);
+        let record = TrialRecord::new(step.index, step.purpose, &trial, limits);
+        self.observer.finished(&record);
+        self.records.push(record);
+        Ok(trial)
+    }
+}
+
+/// Hands progress on; an `&mut dyn Observer` is not yet an `&mut dyn Watch`.
+struct Forward<'a>(&'a mut dyn Observer);
+
+impl Watch for Forward<'_> {
+    fn at(&mut self, progress: TrialProgress) {
+        self.0.at(progress);
+    }
+}
+
+/// Whether a limit of that kind is among those of a trial.
+pub(crate) fn has_limit(record: &TrialRecord, kind: LimitKind) -> bool {
+    record.limits.iter().any(|l| l.kind == kind)
+}

@@ -304,9 +304,10 @@ impl OptionalFields {
     /// The flags of the fields that have a value.
     #[inline]
     fn flags(&self) -> u8 {
-        let flags = u8::from(self.next_extension.is_some()) * FLAG_EXTENSION
-            | u8::from(self.sequence.is_some()) * FLAG_SEQUENCE
-            | u8::from(self.n_pdu_number.is_some()) * FLAG_N_PDU;
+        let extension = u8::from(self.next_extension.is_some()) * FLAG_EXTENSION;
+        let sequence = u8::from(self.sequence.is_some()) * FLAG_SEQUENCE;
+        let n_pdu = u8::from(self.n_pdu_number.is_some()) * FLAG_N_PDU;
+        let flags = extension | sequence | n_pdu;
         debug_assert!(flags != 0, "no optional field has a value");
         flags
     }
@@ -415,7 +416,7 @@ mod tests {
         assert_eq!(error_with(&[2, 0, 0, 0]), Malformed::BadExtensionHeader);
         assert_eq!(error_with(&[1, 0, 0, 1]), Malformed::BadExtensionHeader);
         let link = [1, 0, 0, 1];
-        let mut most = vec![link; EXTENSION_HEADERS_MAX].concat();
+        let mut most = [link; EXTENSION_HEADERS_MAX].concat();
         *most.last_mut().unwrap() = EXTENSION_NONE;
         let message = message(FLAG_EXTENSION, &[&[0, 0, 0, 1], &most[..]].concat());
         let count = View::parse(&message).unwrap().extensions().count();

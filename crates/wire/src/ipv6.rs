@@ -411,7 +411,7 @@ mod tests {
     fn bounds_the_walk() {
         let link = [protocol::IPV6_DESTINATION_OPTIONS, 0, 1, 4, 0, 0, 0, 0];
         let last = [protocol::IPV6_NO_NEXT_HEADER, 0, 1, 4, 0, 0, 0, 0];
-        let most = [vec![link; EXTENSION_HEADERS_MAX - 1].concat(), last.to_vec()].concat();
+        let most = [[link; EXTENSION_HEADERS_MAX - 1].as_flattened(), &last].concat();
         let packet_of = |payload: &[u8]| packet(protocol::IPV6_DESTINATION_OPTIONS, payload);
         let upper_of = |payload: &[u8]| {
             let packet = packet_of(payload);

@@ -192,12 +192,12 @@ impl<K: Key> Index<K> {
             at = self.after(at);
             let bucket = self.buckets[at];
             let past_hole = (0..bucket.used()).find(|&slot| {
-                let home = self.bucket(bucket.keys()[slot]).index();
+                let home = self.bucket(bucket.key(slot)).index();
                 self.distance(home, at) >= self.distance(hole, at)
             });
             if let Some(slot) = past_hole {
                 let free = self.buckets[hole].used();
-                self.buckets[hole].set(free, bucket.keys()[slot], bucket.stored()[slot]);
+                self.buckets[hole].set(free, bucket.key(slot), bucket.stored()[slot]);
                 self.buckets[at].vacate(slot);
                 hole = at;
             }
@@ -230,8 +230,7 @@ impl<K: Key> Index<K> {
     /// All keys and their values, in no order that means anything.
     pub fn iter(&self) -> impl Iterator<Item = (K, u32)> + '_ {
         self.buckets.iter().flat_map(|bucket| {
-            let slots = bucket.keys().iter().zip(bucket.stored()).take(bucket.used());
-            slots.map(|(&key, &stored)| (key, !stored))
+            (0..bucket.used()).map(|slot| (bucket.key(slot), !bucket.stored()[slot]))
         })
     }
 

@@ -179,6 +179,11 @@ impl<A: Address> Lpm<A> {
         Some(value)
     }
 
+    /// The value of exactly the route `prefix`/`len`.
+    pub fn get(&self, prefix: A, len: u8) -> Option<u32> {
+        self.routes.get(&(prefix, len)).copied()
+    }
+
     /// Routes held.
     pub fn len(&self) -> usize {
         self.routes.len()

@@ -72,17 +72,19 @@ impl Meter {
     #[inline]
     pub fn conforms(&mut self, now: u64, length_bytes: u32) -> bool {
         let now = now << UNIT_BITS;
-        let latest = now.saturating_add(to_units(self.burst_units));
+        let ahead = self.allowed_at.saturating_sub(now);
         let cost = to_units(length_bytes as f32 * self.units_per_byte);
-        let conforms = (self.allowed_at <= latest) | (self.units_per_byte == 0.0);
-        let charged = self.allowed_at.max(now).saturating_add(cost);
-        // Chosen, not branched on: whether a frame conforms is what nobody can predict.
+        let is_unlimited = self.units_per_byte.to_bits() == 0;
+        let conforms = (ahead as i64 as f32 <= self.burst_units) | is_unlimited;
+        // Now and ahead are the later of allowed_at and now. Chosen, not branched on: whether a
+        // frame conforms is what nobody can predict.
+        let charged = (now + ahead).saturating_add(cost);
         self.allowed_at = if conforms { charged } else { self.allowed_at };
         conforms
     }
 }
 
-/// Rounds to the nearest unit; more than an i64 holds becomes its maximum, 3.5 years.
+/// Rounds to the nearest unit; more than an i64 holds becomes its maximum, more than any clock.
 #[inline(always)]
 fn to_units(units: f32) -> u64 {
     (units + 0.5) as i64 as u64
@@ -111,13 +113,19 @@ mod tests {
 
     #[test]
     fn costs_are_rounded_to_the_nearest_unit() {
-        // Up to 2^23; above, adding a half rounds too, to a part in 2^24.
-        for (units, expected) in
-            [(0.0, 0), (0.49, 0), (0.51, 1), (1.6, 2), (102.4, 102), (8_388_607.0, 8_388_607)]
-        {
+        for (units, expected) in [
+            (0.0, 0),
+            (0.49, 0),
+            (0.51, 1),
+            (1.6, 2),
+            (102.4, 102),
+            // From 2^23 on adding the half rounds too, to a part in 2^24.
+            (8_388_607.0, 8_388_607),
+            (2f32.powi(62), 1 << 62),
+            (2f32.powi(63), i64::MAX as u64),
+            (f32::INFINITY, i64::MAX as u64),
+        ] {
             assert_eq!(to_units(units), expected, "{units}");
         }
-        assert_eq!(to_units(2f32.powi(40)), 1 << 40);
-        assert_eq!(to_units(f32::INFINITY), i64::MAX as u64);
     }
 }

@@ -17,8 +17,8 @@ pub trait Bucket<K: Copy + Eq + Default>: Zeroable {
     /// Slots of this bucket.
     const SLOTS: usize;
 
-    /// The keys of all slots, whether in use or not.
-    fn keys(&self) -> &[K];
+    /// The key of a slot that is in use.
+    fn key(&self, slot: usize) -> K;
 
     /// The inverted values of all slots.
     fn stored(&self) -> &[u32];
@@ -42,13 +42,13 @@ pub trait Bucket<K: Copy + Eq + Default>: Zeroable {
 
     /// Where `key` is, for changes; [`Bucket::find`] is the fast way to its value.
     fn position(&self, key: K) -> Option<usize> {
-        (0..self.used()).find(|&slot| self.keys()[slot] == key)
+        (0..self.used()).find(|&slot| self.key(slot) == key)
     }
 
     /// Empties a slot and moves the last one into it.
     fn vacate(&mut self, slot: usize) {
         let last = self.used() - 1;
-        self.set(slot, self.keys()[last], self.stored()[last]);
+        self.set(slot, self.key(last), self.stored()[last]);
         self.set(last, K::default(), VACANT);
     }
 }
@@ -61,46 +61,80 @@ pub struct Bucket32 {
     stored: [u32; 8],
 }
 
+impl Bucket<u32> for Bucket32 {
+    const SLOTS: usize = 8;
+
+    fn key(&self, slot: usize) -> u32 {
+        self.keys[slot]
+    }
+
+    #[inline(always)]
+    fn stored(&self) -> &[u32] {
+        &self.stored
+    }
+
+    fn set(&mut self, slot: usize, key: u32, stored: u32) {
+        self.keys[slot] = key;
+        self.stored[slot] = stored;
+    }
+
+    #[inline(always)]
+    fn find(&self, key: u32) -> u32 {
+        let mut matching = self.stored;
+        for (matching, &held) in matching.iter_mut().zip(&self.keys) {
+            *matching &= mask(held == key);
+        }
+        matching.iter().fold(VACANT, |found, matching| found | matching)
+    }
+}
+
 /// Five 64-bit keys and their values; the last four bytes are not used.
+///
+/// Keys lie there in halves, because the baseline's vectors compare 32 bits and not 64.
 #[derive(Clone, Copy, FromZeros)]
 #[repr(C, align(64))]
 pub struct Bucket64 {
-    keys: [u64; 5],
+    low: [u32; 5],
+    high: [u32; 5],
     stored: [u32; 5],
+}
+
+impl Bucket<u64> for Bucket64 {
+    const SLOTS: usize = 5;
+
+    fn key(&self, slot: usize) -> u64 {
+        u64::from(self.high[slot]) << 32 | u64::from(self.low[slot])
+    }
+
+    #[inline(always)]
+    fn stored(&self) -> &[u32] {
+        &self.stored
+    }
+
+    fn set(&mut self, slot: usize, key: u64, stored: u32) {
+        self.low[slot] = key as u32;
+        self.high[slot] = (key >> 32) as u32;
+        self.stored[slot] = stored;
+    }
+
+    #[inline(always)]
+    fn find(&self, key: u64) -> u32 {
+        let (low, high) = (key as u32, (key >> 32) as u32);
+        let mut matching = self.stored;
+        for ((matching, &held_low), &held_high) in
+            matching.iter_mut().zip(&self.low).zip(&self.high)
+        {
+            *matching &= mask(held_low == low) & mask(held_high == high);
+        }
+        matching.iter().fold(VACANT, |found, matching| found | matching)
+    }
 }
 
 const _: () = assert!(size_of::<Bucket32>() == 64 && size_of::<Bucket64>() == 64);
 
-macro_rules! bucket {
-    ($bucket:ty, $key:ty, $slots:literal) => {
-        impl Bucket<$key> for $bucket {
-            const SLOTS: usize = $slots;
-
-            fn keys(&self) -> &[$key] {
-                &self.keys
-            }
-
-            #[inline(always)]
-            fn stored(&self) -> &[u32] {
-                &self.stored
-            }
-
-            fn set(&mut self, slot: usize, key: $key, stored: u32) {
-                self.keys[slot] = key;
-                self.stored[slot] = stored;
-            }
-
-            #[inline(always)]
-            fn find(&self, key: $key) -> u32 {
-                // Fixed arrays and no early exit: the compiler turns this into vector compares.
-                let mut found = VACANT;
-                for slot in 0..$slots {
-                    found |= if self.keys[slot] == key { self.stored[slot] } else { VACANT };
-                }
-                found
-            }
-        }
-    };
+/// All ones where the condition holds. Written with a choice instead of masks, the loops above
+/// compile to a branch for each slot; with them, to vector compares.
+#[inline(always)]
+fn mask(holds: bool) -> u32 {
+    u32::from(holds).wrapping_neg()
 }
-bucket!(Bucket32, u32, 8);
-bucket!(Bucket64, u64, 5);

@@ -4,6 +4,11 @@
 //! (methods, records). It prints nothing and never exits: a front end shows what it reports.
 
 pub mod doctor;
+#[cfg(test)]
+mod fake;
+pub mod folder;
 pub mod host;
+pub mod run;
 pub mod scenario;
+pub mod schema;
 pub mod unit;

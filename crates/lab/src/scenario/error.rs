@@ -50,3 +50,63 @@ impl fmt::Display for ScenarioError {
 }
 
 impl std::error::Error for ScenarioError {}
+
+/// The complaint of a parser without its type names: `expected u32` says little to a person who
+/// writes a file.
+pub(super) fn in_plain_words(what: &str) -> String {
+    const WORDS: [(&str, &str); 14] = [
+        ("expected u8", "expected a whole number from 0 to 255"),
+        ("expected u16", "expected a whole number from 0 to 65535"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected u64", "expected a whole number, 0 or more"),
+        ("expected usize", "expected a whole number, 0 or more"),
+        ("expected i64", "expected a whole number"),
+        ("expected f64", "expected a number"),
+        ("expected a string", "expected a text"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected a mapping of keys to values"),
+        ("invalid type: ", ""),
+        ("invalid value: ", ""),
+        ("unknown variant ", "unknown value "),
+        ("floating point ", "number "),
+    ];
+    let plain = WORDS.iter().fold(what.to_owned(), |text, (from, to)| match text.find(from) {
+        // Only whole words: `u8` must not be found in `u80`.
+        Some(at) if !text[at + from.len()..].starts_with(|c: char| c.is_ascii_alphanumeric()) => {
+            text.replacen(from, to, 1)
+        }
+        Some(_) if from.ends_with(' ') => text.replacen(from, to, 1),
+        _ => text,
+    });
+    plain.replace("integer `", "`").replace("string \"", "\"").replace("boolean `", "`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parsers_words_become_a_persons() {
+        for (from, to) in [
+            (
+                "invalid value: integer `-1`, expected u32",
+                "`-1`, expected a whole number from 0 to 4294967295",
+            ),
+            (
+                "invalid type: string \"x\", expected u64",
+                "\"x\", expected a whole number, 0 or more",
+            ),
+            (
+                "invalid type: floating point `1.5`, expected usize",
+                "number `1.5`, expected a whole number, 0 or more",
+            ),
+            (
+                "unknown variant `gre`, expected `gtp-u` or `vxlan`",
+                "unknown value `gre`, expected `gtp-u` or `vxlan`",
+            ),
+            ("must be at least 1, not 0", "must be at least 1, not 0"),
+        ] {
+            assert_eq!(in_plain_words(from), to);
+        }
+    }
+}

@@ -29,16 +29,6 @@ pub struct Document {
 }
 
 impl Document {
-    /// Reads and parses a file.
-    ///
-    /// # Errors
-    /// When the file cannot be read, is no text, is not well-formed or is absurdly large.
-    pub fn read(path: &Path) -> Result<Document, ScenarioError> {
-        let file = path.display().to_string();
-        let text = read_text(path, &file)?;
-        Document::parse(&file, &text)
-    }
-
     /// Parses the text of a file named `file`.
     ///
     /// # Errors
@@ -102,7 +92,12 @@ pub(crate) fn kind(value: &Value) -> &'static str {
     }
 }
 
-fn read_text(path: &Path, file: &str) -> Result<String, ScenarioError> {
+/// The text of a file.
+///
+/// # Errors
+/// When it cannot be read, is no text or is absurdly large.
+pub(super) fn read_text(path: &Path) -> Result<String, ScenarioError> {
+    let file = &path.display().to_string();
     let fail = |what: &str, remedy: String| Err(ScenarioError::of_file(file, what, remedy));
     if path.is_dir() {
         return fail("this is a directory", "name the scenario file in it".into());

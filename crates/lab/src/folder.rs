@@ -1,0 +1,140 @@
+//! The folder of a run: made before anything is measured, never overwritten, never half-written.
+//!
+//! A file appears under its name only when it is complete: it is written beside it and renamed. So a
+//! full disk, a crash or Ctrl-C leaves the last complete version of every file.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// A new folder for the files of one run.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+/// A folder or a file in it that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {source}", path.display())]
+pub struct FolderError {
+    /// What was to be written.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl RunFolder {
+    /// Makes `parent/name`, or `parent/name-2` and so on where that exists, and checks that
+    /// `needed_bytes` can be written there.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or written, or the disk has less room than that.
+    pub fn create(parent: &Path, name: &str, needed_bytes: u64) -> Result<RunFolder, FolderError> {
+        let fail = |path: &Path| {
+            let path = path.to_owned();
+            move |source| FolderError { path, source }
+        };
+        fs::create_dir_all(parent).map_err(fail(parent))?;
+        let mut path = parent.join(name);
+        for number in 2.. {
+            match fs::create_dir(&path) {
+                Ok(()) => break,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    path = parent.join(format!("{name}-{number}"));
+                }
+                Err(error) => return Err(fail(&path)(error)),
+            }
+        }
+        let folder = RunFolder { path };
+        if let Err(error) = folder.check_room(needed_bytes) {
+            // Empty, and of no use to anyone.
+            let _ = fs::remove_dir(&folder.path);
+            return Err(error);
+        }
+        Ok(folder)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a file whole, or leaves what was there.
+    ///
+    /// # Errors
+    /// When `content` or the system fails; a file of that name is then as it was before.
+    pub fn write(
+        &self,
+        name: &str,
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), FolderError> {
+        let (path, partial) = (self.path.join(name), self.path.join(format!(".{name}.partial")));
+        let written = File::create(&partial).and_then(|file| {
+            let mut writer = BufWriter::new(file);
+            content(&mut writer)?;
+            writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+        });
+        written.and_then(|()| fs::rename(&partial, &path)).map_err(|source| {
+            // Frees the room for whatever else can still be saved.
+            let _ = fs::remove_file(&partial);
+            FolderError { path, source }
+        })
+    }
+
+    fn check_room(&self, needed_bytes: u64) -> Result<(), FolderError> {
+        let fail = |source| FolderError { path: self.path.clone(), source };
+        let disk = rustix::fs::statvfs(&self.path).map_err(|error| fail(error.into()))?;
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        if free < needed_bytes {
+            let what = format!("{} MiB are free, {} are needed", free >> 20, needed_bytes >> 20);
+            return Err(fail(io::Error::new(io::ErrorKind::StorageFull, what)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_never_reused() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let make = || RunFolder::create(parent.path(), "run", 1).expect("there is room");
+        assert!(make().path().ends_with("run"));
+        assert!(make().path().ends_with("run-2"));
+        assert!(make().path().ends_with("run-3"));
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let folder = RunFolder::create(parent.path(), "run", 1).expect("there is room");
+        folder.write("run.json", |out| out.write_all(b"old")).expect("writable");
+        let error = folder.write("run.json", |out| {
+            out.write_all(b"half of the n")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert!(error.is_err_and(|error| error.to_string().contains("run.json")));
+        let text = fs::read_to_string(folder.path().join("run.json")).expect("still there");
+        assert_eq!(text, "old");
+        assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1, "no partial file");
+    }
+
+    #[test]
+    fn room_is_checked_before_the_run() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let error = RunFolder::create(parent.path(), "run", u64::MAX).expect_err("no disk has it");
+        assert_eq!(error.source.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read_dir(parent.path()).expect("readable").count(), 0, "left as it was");
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_an_error() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let file = parent.path().join("file");
+        fs::write(&file, "").expect("writable");
+        let error = RunFolder::create(&file, "run", 1).expect_err("a file is no folder");
+        assert_eq!(error.path, file);
+    }
+}

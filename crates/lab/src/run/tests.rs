@@ -1,0 +1,136 @@
+//! Runs of a function that forwards everything, or fails as it is told.
+
+use super::*;
+use crate::fake::FUNCTIONS;
+
+/// Remembers what it was told.
+#[derive(Default)]
+struct Log(Vec<String>);
+
+impl Watch for Log {
+    fn at(&mut self, _: TrialProgress) {}
+}
+
+impl Observer for Log {
+    fn starting(&mut self, _: &Step) {}
+
+    fn finished(&mut self, trial: &TrialRecord) {
+        self.0.push(format!("trial {}", trial.index));
+    }
+}
+
+impl RunObserver for Log {
+    fn cell_starting(&mut self, index: usize, count: usize, cell: &Cell) {
+        self.0.push(format!("cell {}/{count} {}", index + 1, cell.id));
+    }
+
+    fn phase(&mut self, phase: Phase<'_>) {
+        self.0.push(match phase {
+            Phase::SettingUp => "set up".to_owned(),
+            Phase::Checking => "check".to_owned(),
+            Phase::Measuring { method, .. } => method.to_owned(),
+        });
+    }
+
+    fn cell_finished(&mut self, cell: &Cell) {
+        self.0.push(format!("finished {}", cell.id));
+    }
+}
+
+fn scenario(behaviour: &str) -> Scenario {
+    let text = format!(
+        "function: {{name: fake, behaviour: {behaviour}}}\n\
+         methods: [{{name: capacity, repetitions: 2, duration: 1, warm-up: 0}}]\n"
+    );
+    Scenario::parse("test.yaml", text, FUNCTIONS).expect("the scenario is good")
+}
+
+fn host() -> Host {
+    let tool = Tool { name: "plumbline".into(), version: "0".into(), commit: "none".into() };
+    Host { tool, clock: Clock::with_rate(1e9), stop: Arc::default() }
+}
+
+fn run(scenario: &Scenario) -> (RunRecord, RunRecord, Vec<String>) {
+    let parent = tempfile::tempdir().expect("a temporary folder");
+    let name = folder_name(scenario);
+    let folder = RunFolder::create(parent.path(), &name, needed_bytes(scenario)).expect("room");
+    let mut log = Log::default();
+    let record = measure(scenario, &host(), &folder, &mut log).expect("writable");
+    let text = std::fs::read_to_string(folder.path().join("run.json")).expect("written");
+    (record, serde_json::from_str(&text).expect("a record"), log.0)
+}
+
+#[test]
+fn a_good_cell_is_set_up_checked_and_measured_in_this_order() {
+    let (record, written, log) = run(&scenario("[good]"));
+    let id = "behaviour=good";
+    let expected = ["set up", "check", "capacity", "trial 0", "trial 1"];
+    assert_eq!(log[0], format!("cell 1/1 {id}"));
+    assert_eq!(log[1..6], expected);
+    assert_eq!(log[6], format!("finished {id}"));
+    assert_eq!(written, record);
+    let cell = &record.cells[0];
+    assert_eq!((cell.setup_seconds, cell.state_bytes), (Some(0.25), Some(128)));
+    assert_eq!(cell.configuration["traffic"]["pkt-size"], 64);
+    assert_eq!(cell.parameters["function.behaviour"], "good");
+    assert_eq!(cell.outcomes[0].trials.len(), 2);
+    assert_eq!(record.scenario.hash.len(), "blake3:".len() + 64);
+}
+
+#[test]
+fn a_device_that_differs_from_the_oracle_is_not_measured() {
+    let (record, ..) = run(&scenario("forwards-wrongly"));
+    assert_eq!(record.status, Status::CheckFailed);
+    assert!(record.cells[0].outcomes.is_empty());
+}
+
+#[test]
+fn a_cell_that_fails_keeps_no_other_from_running() {
+    let scenario = scenario("[has-no-memory, breaks-at-second-trial, good]");
+    let (record, ..) = run(&scenario);
+    assert_eq!(record.status, Status::Failed);
+    assert!(record.cells[0].error.as_ref().is_some_and(|error| error.contains("1099511627776")));
+    assert_eq!(record.cells[0].check, None);
+    let broken = &record.cells[1];
+    assert!(broken.error.as_ref().is_some_and(|error| error.contains("a worker ended")));
+    assert_eq!(broken.outcomes[0].trials.len(), 1, "the finished trial is kept");
+    assert!(!broken.outcomes[0].validity.valid);
+    assert_eq!((record.cells[2].error.as_ref(), record.cells[2].outcomes.len()), (None, 1));
+}
+
+#[test]
+fn a_stopped_run_keeps_what_is_finished() {
+    let scenario = scenario("[good, stops-at-second-trial, has-no-memory]");
+    let (record, written, _) = run(&scenario);
+    assert_eq!(record.status, Status::Interrupted);
+    assert_eq!(written, record);
+    assert_eq!(record.cells.len(), 2, "the third cell never began");
+    assert_eq!(record.cells[0].error, None);
+    assert_eq!(record.cells[1].outcomes[0].trials.len(), 1);
+    assert!(record.cells[1].error.as_ref().is_some_and(|error| error.contains("interrupted")));
+}
+
+#[test]
+fn a_run_stopped_before_it_began_has_no_cell() {
+    let host = host();
+    host.stop.store(true, Ordering::Relaxed);
+    let record = check(&scenario("good"), &host, &mut Log::default());
+    assert_eq!((record.status, record.cells.len()), (Status::Interrupted, 0));
+}
+
+#[test]
+fn a_check_measures_nothing() {
+    let mut log = Log::default();
+    let record = check(&scenario("good"), &host(), &mut log);
+    assert_eq!(record.status, Status::Passed);
+    assert!(record.cells[0].check.as_ref().is_some_and(|check| check.passed));
+    assert_eq!(log.0, ["cell 1/1 base", "set up", "check", "finished base"]);
+}
+
+#[test]
+fn cores_are_shared_out_without_overlap() {
+    let choice = scenario("good").device;
+    let options = options(&choice, &host());
+    assert!(!options.worker_cores.is_empty());
+    assert!(options.tester_core.is_none_or(|core| !options.worker_cores.contains(&core)));
+}

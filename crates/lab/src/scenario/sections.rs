@@ -1,0 +1,314 @@
+//! The parts of a scenario file, each read into what the run needs, each with its default.
+
+use methods::{METHODS, Method};
+use serde_json::{Map, Value};
+
+use super::keys::{Place, nearest, remedy_for_unknown};
+use super::load::kind;
+use super::{Document, Functions, Scale, ScenarioError, error::in_plain_words};
+use crate::unit::FunctionUnit;
+
+/// The keys of a scenario, in the order of its documentation.
+pub(crate) const KEYS: [&str; 9] = [
+    "name",
+    "description",
+    "function",
+    "pipeline",
+    "device",
+    "traffic",
+    "methods",
+    "method",
+    "scale",
+];
+
+/// The devices there are, with a line of help each.
+pub const DEVICES: [(&str, &str); 1] =
+    [("embedded", "the function built into this program, on threads of this machine")];
+
+/// What implements the function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceChoice {
+    /// One of [`DEVICES`].
+    pub name: String,
+    /// The core for the tester; chosen by the run where the file says nothing.
+    pub tester_core: Option<usize>,
+    /// The cores for workers; chosen by the run where the file says nothing.
+    pub worker_cores: Option<Vec<usize>>,
+}
+
+/// A method with its configuration.
+pub struct MethodChoice {
+    /// Ready to run.
+    pub method: Box<dyn Method>,
+}
+
+impl std::fmt::Debug for MethodChoice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.method.name(), self.method.configuration())
+    }
+}
+
+pub(super) fn check_top_level(document: &Document) -> Result<(), ScenarioError> {
+    for key in document.root.keys() {
+        if !KEYS.contains(&key.as_str()) {
+            let remedy = remedy_for_unknown(key, &KEYS);
+            return Err(document.error(key, "unknown key", remedy));
+        }
+    }
+    for (one, other) in [("function", "pipeline"), ("methods", "method")] {
+        if document.root.contains_key(one) && document.root.contains_key(other) {
+            let what = format!("`{one}` and `{other}` are two words for the same");
+            return Err(document.error(other, what, format!("keep `{one}`")));
+        }
+    }
+    Ok(())
+}
+
+/// The word the file uses for it, the function, and its keys beside the name.
+pub(super) fn function(
+    document: &Document,
+    functions: Functions,
+) -> Result<(&'static str, &'static dyn FunctionUnit, Map<String, Value>), ScenarioError> {
+    let key = if document.root.contains_key("pipeline") { "pipeline" } else { "function" };
+    let names: Vec<&str> = functions.iter().map(|unit| unit.name()).collect();
+    let known = format!("functions: {}", names.join(", "));
+    let mut values = match document.root.get(key) {
+        None => {
+            let what = "no `function` section, so there is nothing to measure";
+            let remedy = format!("add `function: {{name: {}}}`", names.first().unwrap_or(&"…"));
+            return Err(document.error("", what, remedy));
+        }
+        Some(Value::String(name)) => Map::from_iter([("name".to_owned(), name.as_str().into())]),
+        Some(_) => object(document, key)?.cloned().unwrap_or_default(),
+    };
+    let name_key = format!("{key}.name");
+    let name = match values.remove("name") {
+        Some(Value::String(name)) => name,
+        Some(other) => {
+            let what = format!("expected the name of a function, not {}", kind(&other));
+            return Err(document.error(&name_key, what, known));
+        }
+        None => return Err(document.error(&name_key, "the name is missing", known)),
+    };
+    let is_it =
+        |unit: &&&dyn FunctionUnit| unit.name() == name || unit.aliases().contains(&name.as_str());
+    match functions.iter().find(is_it) {
+        Some(unit) => Ok((key, *unit, values)),
+        None => {
+            let all = functions
+                .iter()
+                .flat_map(|unit| [unit.name()].into_iter().chain(unit.aliases().iter().copied()));
+            let remedy = match nearest(&name, all) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => known,
+            };
+            Err(document.error(&name_key, format!("there is no function `{name}`"), remedy))
+        }
+    }
+}
+
+/// The first key of a section that its schema does not know.
+pub(super) fn check_keys(
+    document: &Document,
+    section: &str,
+    values: &Map<String, Value>,
+    schema: Place<'_>,
+) -> Result<(), ScenarioError> {
+    match schema.unknown_key(values) {
+        None => Ok(()),
+        Some(unknown) => Err(document.error(
+            &format!("{section}.{}", unknown.path),
+            "unknown key",
+            unknown.remedy,
+        )),
+    }
+}
+
+pub(super) fn scale(document: &Document, function_key: &str) -> Result<Scale, ScenarioError> {
+    match text(document, "scale")?.as_deref() {
+        Some("none") => Ok(Scale::None),
+        Some("outer") => Ok(Scale::Outer),
+        Some("joint") => Ok(Scale::Joint),
+        Some(other) => {
+            let remedy = "choose `none` (first values only), `outer` (every combination) or \
+                          `joint` (lists go together)";
+            Err(document.error("scale", format!("`{other}` is no scale"), remedy))
+        }
+        // TIPSY's own default, for TIPSY's own files.
+        None if function_key == "pipeline" => Ok(Scale::None),
+        None => Ok(Scale::Outer),
+    }
+}
+
+/// The name as a folder may have it.
+pub(super) fn name(document: &Document) -> Result<String, ScenarioError> {
+    let given = text(document, "name")?;
+    let stem = std::path::Path::new(&document.file).file_stem();
+    let raw = given.unwrap_or_else(|| stem.unwrap_or_default().to_string_lossy().into_owned());
+    let safe = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    let name: String = raw.trim().chars().take(NAME_CHARS_MAX).map(safe).collect();
+    let name = name.trim_matches(['-', '.']).to_owned();
+    Ok(if name.is_empty() { "scenario".to_owned() } else { name })
+}
+
+pub(super) fn text(document: &Document, key: &str) -> Result<Option<String>, ScenarioError> {
+    match document.root.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(Value::Number(number)) => Ok(Some(number.to_string())),
+        Some(other) => {
+            let what = format!("expected a text, not {}", kind(other));
+            Err(document.error(key, what, "write one value"))
+        }
+    }
+}
+
+pub(super) fn object<'a>(
+    document: &'a Document,
+    key: &str,
+) -> Result<Option<&'a Map<String, Value>>, ScenarioError> {
+    match document.root.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(map)) => Ok(Some(map)),
+        Some(other) => {
+            let what = format!("expected a mapping of keys to values, not {}", kind(other));
+            Err(document.error(key, what, "indent its keys below it"))
+        }
+    }
+}
+
+pub(super) fn device(document: &Document) -> Result<DeviceChoice, ScenarioError> {
+    let mut choice =
+        DeviceChoice { name: DEVICES[0].0.to_owned(), tester_core: None, worker_cores: None };
+    if let Some(Value::String(name)) = document.root.get("device") {
+        choice.name.clone_from(name);
+        known_device(document, "device", name)?;
+        return Ok(choice);
+    }
+    for (key, value) in object(document, "device")?.into_iter().flatten() {
+        let path = format!("device.{key}");
+        match (key.as_str(), value) {
+            ("name", Value::String(name)) => {
+                known_device(document, &path, name)?;
+                choice.name.clone_from(name);
+            }
+            ("tester-core", value) => choice.tester_core = Some(core(document, &path, value)?),
+            ("worker-cores", Value::Array(cores)) if !cores.is_empty() => {
+                let cores: Result<Vec<usize>, _> =
+                    cores.iter().map(|value| core(document, &path, value)).collect();
+                choice.worker_cores = Some(cores?);
+            }
+            ("worker-cores", Value::Array(_)) => {
+                let remedy = "name at least one core, or remove the key";
+                return Err(document.error(&path, "an empty list leaves no core", remedy));
+            }
+            ("worker-cores", value) => {
+                choice.worker_cores = Some(vec![core(document, &path, value)?]);
+            }
+            ("name", _) => {
+                return Err(document.error(&path, "expected a name", DEVICES[0].0));
+            }
+            _ => {
+                let remedy = remedy_for_unknown(key, &DEVICE_KEYS);
+                return Err(document.error(&path, "unknown key", remedy));
+            }
+        }
+    }
+    if let (Some(tester), Some(workers)) = (choice.tester_core, &choice.worker_cores)
+        && workers.contains(&tester)
+    {
+        let what = format!("core {tester} cannot be the tester's and a worker's");
+        return Err(document.error("device.worker-cores", what, "give each its own core"));
+    }
+    Ok(choice)
+}
+
+pub(super) fn methods(document: &Document) -> Result<Vec<MethodChoice>, ScenarioError> {
+    let key = if document.root.contains_key("method") { "method" } else { "methods" };
+    let entries: Vec<(String, &Value)> = match document.root.get(key) {
+        None | Some(Value::Null) => {
+            let all = METHODS.iter().map(|entry| method(document, key, entry.name, &Map::new()));
+            return all.collect();
+        }
+        Some(Value::Array(list)) if list.is_empty() => {
+            let remedy = "name at least one method, or remove the key";
+            return Err(document.error(key, "an empty list measures nothing", remedy));
+        }
+        Some(Value::Array(list)) => {
+            list.iter().enumerate().map(|(at, entry)| (format!("{key}[{at}]"), entry)).collect()
+        }
+        Some(single) => vec![(key.to_owned(), single)],
+    };
+    let read = |(path, entry): (String, &Value)| match entry {
+        Value::String(name) => method(document, &path, name, &Map::new()),
+        Value::Object(map) => {
+            let mut options = map.clone();
+            match options.remove("name") {
+                Some(Value::String(name)) => method(document, &path, &name, &options),
+                Some(_) => {
+                    Err(document.error(&format!("{path}.name"), "expected a name", known_methods()))
+                }
+                None => Err(document.error(&path, "the name is missing", known_methods())),
+            }
+        }
+        other => {
+            let what = format!("expected the name of a method, not {}", kind(other));
+            Err(document.error(&path, what, known_methods()))
+        }
+    };
+    entries.into_iter().map(read).collect()
+}
+
+fn method(
+    document: &Document,
+    path: &str,
+    name: &str,
+    options: &Map<String, Value>,
+) -> Result<MethodChoice, ScenarioError> {
+    let Some(entry) = methods::find(name) else {
+        let remedy = match nearest(name, METHODS.iter().map(|entry| entry.name)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => known_methods(),
+        };
+        return Err(document.error(path, format!("there is no method `{name}`"), remedy));
+    };
+    check_keys(document, path, options, Place::root(&(entry.schema)()))?;
+    let method = (entry.read)(Value::Object(options.clone())).map_err(|error| {
+        let key =
+            if error.key.is_empty() { path.to_owned() } else { format!("{path}.{}", error.key) };
+        let remedy = "`plumbline schema` tells what each key takes";
+        document.error(&key, in_plain_words(&error.problem), remedy)
+    })?;
+    Ok(MethodChoice { method })
+}
+
+fn known_methods() -> String {
+    let names: Vec<&str> = METHODS.iter().map(|entry| entry.name).collect();
+    format!("methods: {}", names.join(", "))
+}
+
+fn known_device(document: &Document, path: &str, name: &str) -> Result<(), ScenarioError> {
+    let names = DEVICES.map(|(name, _)| name);
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let remedy = match nearest(name, names) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("devices: {}", names.join(", ")),
+    };
+    Err(document.error(path, format!("there is no device `{name}`"), remedy))
+}
+
+fn core(document: &Document, path: &str, value: &Value) -> Result<usize, ScenarioError> {
+    let available = machine::cpu::available_cores();
+    let core = value.as_u64().and_then(|core| usize::try_from(core).ok());
+    core.filter(|core| available.contains(core)).ok_or_else(|| {
+        let all: Vec<String> = available.iter().map(usize::to_string).collect();
+        let remedy = format!("choose of {}", all.join(", "));
+        document.error(path, format!("{value} is no core this process may use"), remedy)
+    })
+}
+
+/// Keys of the `device` section.
+pub(crate) const DEVICE_KEYS: [&str; 3] = ["name", "tester-core", "worker-cores"];
+const NAME_CHARS_MAX: usize = 80;

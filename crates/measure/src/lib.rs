@@ -7,8 +7,7 @@
 pub mod record;
 pub mod statistics;
 mod trial;
-mod units;
 pub mod validity;
 
 pub use trial::*;
-pub use units::*;
+pub use ::units::*;

@@ -1,1 +1,3 @@
 //! Function laws, port conformance, golden folders.
+
+pub mod fuzz;

@@ -1,0 +1,145 @@
+//! Valid packets of every format, for the smoke run of the fuzz targets to damage.
+//!
+//! They need not be many: each kind of header is there, at the start of an input and inside
+//! others.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, protocol, udp, vxlan};
+
+/// A user's packet in every tunnel, from each of its layers on, and what is no tunnel.
+pub fn examples() -> Vec<Vec<u8>> {
+    let user_ipv4 = ipv4_packet(protocol::UDP, &udp_datagram(5060, &[7; 26]));
+    let user_ipv6 = ipv6_packet(&udp_datagram(5060, &[7; 26]));
+    let bridged = ethernet_frame(ethernet::TYPE_IPV4, &user_ipv4);
+    let mut examples = vec![b"aa:22:bb:44:cc:66".to_vec(), arp_packet()];
+    let messages = [
+        gtpu_message(&user_ipv4),
+        gtpu_message(&user_ipv6),
+        gtpu_message_with_extensions(&user_ipv4),
+        echo_response(),
+        error_indication(),
+        supported_extension_headers(),
+    ];
+    let tunnels = messages.into_iter().map(|message| (gtpu::GTPU_PORT, message));
+    for (port, packet) in tunnels.chain([(vxlan::VXLAN_PORT, vxlan_packet(&bridged))]) {
+        let datagram = udp_datagram(port, &packet);
+        let ip = ipv4_packet(protocol::UDP, &datagram);
+        let frame = ethernet_frame(ethernet::TYPE_IPV4, &ip);
+        examples.extend([packet, datagram, ip, frame]);
+    }
+    let arp = ethernet_frame(ethernet::TYPE_ARP, &arp_packet());
+    examples.extend([arp, bridged, user_ipv4, user_ipv6]);
+    examples
+}
+
+fn ethernet_frame(ether_type: u16, payload: &[u8]) -> Vec<u8> {
+    let mut header = [0; ethernet::HEADER_LEN];
+    let (destination, source) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
+    ethernet::Fields { destination, source, ether_type }.emit(&mut header);
+    [&header[..], payload].concat()
+}
+
+fn arp_packet() -> Vec<u8> {
+    let mut packet = [0; arp::HEADER_LEN];
+    let fields = arp::Fields {
+        operation: arp::OPERATION_REQUEST,
+        sender_mac: MacAddr([2, 0, 0, 0, 0, 2]),
+        sender_ip: Ipv4Addr::new(200, 0, 0, 222),
+        target_mac: MacAddr::ZERO,
+        target_ip: Ipv4Addr::new(200, 0, 0, 1),
+    };
+    fields.emit(&mut packet);
+    packet.to_vec()
+}
+
+fn ipv4_packet(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let mut header = [0; ipv4::HEADER_LEN];
+    let fields = ipv4::Fields {
+        dscp: 0,
+        ecn: 0,
+        total_len: (ipv4::HEADER_LEN + payload.len()) as u16,
+        identification: 0,
+        dont_fragment: false,
+        more_fragments: false,
+        fragment_offset: 0,
+        ttl: 64,
+        protocol,
+        source: Ipv4Addr::new(1, 1, 0, 1),
+        destination: Ipv4Addr::new(200, 0, 0, 1),
+    };
+    fields.emit(&mut header);
+    [&header[..], payload].concat()
+}
+
+/// A packet with one extension header.
+fn ipv6_packet(payload: &[u8]) -> Vec<u8> {
+    let options = [protocol::UDP, 0, 1, 4, 0, 0, 0, 0];
+    let mut header = [0; ipv6::HEADER_LEN];
+    let fields = ipv6::Fields {
+        traffic_class: 0,
+        flow_label: 0,
+        payload_len: (options.len() + payload.len()) as u16,
+        next_header: protocol::IPV6_DESTINATION_OPTIONS,
+        hop_limit: 64,
+        source: Ipv6Addr::LOCALHOST,
+        destination: Ipv6Addr::LOCALHOST,
+    };
+    fields.emit(&mut header);
+    [&header[..], &options, payload].concat()
+}
+
+fn udp_datagram(destination_port: u16, payload: &[u8]) -> Vec<u8> {
+    let mut header = [0; udp::HEADER_LEN];
+    let length = (udp::HEADER_LEN + payload.len()) as u16;
+    let checksum = udp::CHECKSUM_NONE;
+    udp::Fields { source_port: 4000, destination_port, length, checksum }.emit(&mut header);
+    [&header[..], payload].concat()
+}
+
+fn gtpu_message(payload: &[u8]) -> Vec<u8> {
+    let mut header = [0; gtpu::HEADER_LEN];
+    let (message_type, length) = (gtpu::MESSAGE_G_PDU, payload.len() as u16);
+    gtpu::Fields { message_type, length, teid: 1 }.emit(&mut header);
+    [&header[..], payload].concat()
+}
+
+fn gtpu_message_with_extensions(payload: &[u8]) -> Vec<u8> {
+    let chain = [1, 0x10, 9, gtpu::EXTENSION_UDP_PORT, 1, 0x08, 0x68, gtpu::EXTENSION_NONE];
+    let mut header = [0; gtpu::HEADER_LEN_OPTIONAL];
+    let optional = gtpu::OptionalFields {
+        sequence: Some(1),
+        n_pdu_number: Some(2),
+        next_extension: Some(gtpu::EXTENSION_PDU_SESSION_CONTAINER),
+    };
+    let length = (4 + chain.len() + payload.len()) as u16;
+    let message_type = gtpu::MESSAGE_G_PDU;
+    gtpu::Fields { message_type, length, teid: 1 }.emit_with(&optional, &mut header);
+    [&header[..], &chain, payload].concat()
+}
+
+fn echo_response() -> Vec<u8> {
+    let mut message = [0; gtpu::ECHO_RESPONSE_LEN];
+    gtpu::emit_echo_response(1, &mut message);
+    message.to_vec()
+}
+
+fn error_indication() -> Vec<u8> {
+    let mut message = [0; gtpu::ERROR_INDICATION_IPV4_LEN];
+    gtpu::emit_error_indication_ipv4(1, 1, Ipv4Addr::new(200, 0, 0, 1), &mut message);
+    message.to_vec()
+}
+
+fn supported_extension_headers() -> Vec<u8> {
+    let mut message = vec![0; 15];
+    let kinds = [gtpu::EXTENSION_PDU_SESSION_CONTAINER];
+    let len = gtpu::emit_supported_extension_headers(1, &kinds, &mut message);
+    assert_eq!(len, Some(message.len()));
+    message
+}
+
+fn vxlan_packet(payload: &[u8]) -> Vec<u8> {
+    let mut header = [0; vxlan::HEADER_LEN];
+    vxlan::Fields { vni: 1 }.emit(&mut header);
+    [&header[..], payload].concat()
+}

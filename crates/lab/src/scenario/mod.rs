@@ -75,14 +75,15 @@ impl Scenario {
     ) -> Result<Scenario, ScenarioError> {
         let document = Document::parse(file, &text)?;
         sections::check_top_level(&document)?;
-        let (function_key, unit, function) = sections::function(&document, functions)?;
+        let function = sections::function(&document, functions)?;
+        let (unit, function_key) = (function.unit, function.key);
         let traffic = sections::object(&document, "traffic")?.cloned().unwrap_or_default();
         let schemas = [unit.config_schema(), unit.traffic_schema()];
         let parts = [
             Section {
                 key_in_file: function_key,
                 name: "function",
-                values: &function,
+                values: &function.values,
                 schema: Place::root(&schemas[0]),
             },
             Section {

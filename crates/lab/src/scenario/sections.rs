@@ -64,11 +64,20 @@ pub(super) fn check_top_level(document: &Document) -> Result<(), ScenarioError> 
     Ok(())
 }
 
-/// The word the file uses for it, the function, and its keys beside the name.
+/// The `function` section.
+pub(super) struct FunctionSection {
+    /// The word the file uses for it.
+    pub key: &'static str,
+    /// The function it names.
+    pub unit: &'static dyn FunctionUnit,
+    /// Its keys beside the name.
+    pub values: Map<String, Value>,
+}
+
 pub(super) fn function(
     document: &Document,
     functions: Functions,
-) -> Result<(&'static str, &'static dyn FunctionUnit, Map<String, Value>), ScenarioError> {
+) -> Result<FunctionSection, ScenarioError> {
     let key = if document.root.contains_key("pipeline") { "pipeline" } else { "function" };
     let names: Vec<&str> = functions.iter().map(|unit| unit.name()).collect();
     let known = format!("functions: {}", names.join(", "));
@@ -93,7 +102,7 @@ pub(super) fn function(
     let is_it =
         |unit: &&&dyn FunctionUnit| unit.name() == name || unit.aliases().contains(&name.as_str());
     match functions.iter().find(is_it) {
-        Some(unit) => Ok((key, *unit, values)),
+        Some(unit) => Ok(FunctionSection { key, unit: *unit, values }),
         None => {
             let all = functions
                 .iter()

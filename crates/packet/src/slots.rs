@@ -36,6 +36,18 @@ impl Slots {
         self.len += usize::from(wanted);
     }
 
+    /// Keeps, in order, the packets for which `wanted` is true.
+    #[inline(always)]
+    pub fn retain(&mut self, mut wanted: impl FnMut(Slot) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.len() {
+            let slot = self.slots[index];
+            self.slots[kept & 255] = slot;
+            kept += usize::from(wanted(slot));
+        }
+        self.len = kept;
+    }
+
     /// The packets.
     #[inline(always)]
     pub fn as_slice(&self) -> &[Slot] {
@@ -73,6 +85,8 @@ mod tests {
         }
         assert_eq!(even.len(), 128);
         assert!(even.as_slice().iter().copied().eq((0..=255).step_by(2)));
+        even.retain(|slot| slot % 4 == 0);
+        assert!(even.as_slice().iter().copied().eq((0..=255).step_by(4)));
         even.clear();
         assert!(even.is_empty());
     }

@@ -32,6 +32,12 @@ impl Random {
         mix(self.base.wrapping_add(index.wrapping_mul(WEYL)))
     }
 
+    /// Other random bits that follow from some; also mixes a plain number well.
+    #[inline(always)]
+    pub const fn rehash(bits: u64) -> u64 {
+        mix(bits.wrapping_add(WEYL))
+    }
+
     /// As many random numbers as are wanted, all decided by `index`.
     #[inline]
     pub const fn sequence(&self, index: u64) -> Sequence {

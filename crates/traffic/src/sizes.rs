@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::random::below;
-
 /// Sizes of frames in bytes, frame check sequence included, with their weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
@@ -136,12 +134,6 @@ pub const IMIX: [(u16, u32); 3] = [(64, 7), (570, 4), (1518, 1)];
 
 /// Places among which a draw picks.
 const PLACES: usize = 256;
-
-/// Picks a place with the lowest bits of a random number.
-#[inline(always)]
-pub fn place(bits: u32) -> u8 {
-    below(bits, PLACES as u32) as u8
-}
 
 #[cfg(test)]
 mod tests {

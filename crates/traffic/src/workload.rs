@@ -1,5 +1,6 @@
 //! What a function's workload offers to the tester.
 
+use machine::clock::Ticks;
 use packet::PortId;
 
 use crate::{Pacing, Stamp};
@@ -48,8 +49,8 @@ pub trait Workload: Send {
     /// is nothing to change.
     fn next_update(&mut self, kind: usize, number: u64) -> Option<Change<Self::Update>>;
 
-    /// The change was applied, or refused: from now on expect frames accordingly.
-    fn settled(&mut self, subject: u64, applied: bool);
+    /// The change took effect at a time, or was refused: frames sent later must show it.
+    fn settled(&mut self, subject: u64, applied_at: Option<Ticks>);
 
     /// The draw of a frame by which the change of `subject` would show, if a frame can show it.
     fn probe(&self, subject: u64) -> Option<(usize, Self::Draw)>;
@@ -91,9 +92,11 @@ pub struct Change<U> {
 /// What a frame that came back is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// Where and how it belongs; the first to show the change of a subject, if one is given.
-    AsExpected(Option<u64>),
-    /// As it would have been right before a change that was acknowledged.
+    /// Where and how it belongs.
+    AsExpected,
+    /// The same, and the first to show the change of this subject.
+    Shows(u64),
+    /// As it would have been right before a change that had taken effect when it was sent.
     Late,
     /// Somewhere else, or in another form.
     Misdelivered,

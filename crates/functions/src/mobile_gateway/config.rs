@@ -261,8 +261,9 @@ pub fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invali
 }
 
 fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
-    let refuse =
-        |key, what, remedy: &str| Err(Invalid { section: "traffic", key, what, remedy: remedy.into() });
+    let refuse = |key, what, remedy: &str| {
+        Err(Invalid { section: "traffic", key, what, remedy: remedy.into() })
+    };
     if traffic.random_seed == 0 {
         return refuse("random-seed", "must be at least 1, not 0".into(), "Give any other number");
     }

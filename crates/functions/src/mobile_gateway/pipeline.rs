@@ -1,0 +1,408 @@
+//! A packet's way through a mobile gateway, from top to bottom.
+//!
+//! Each stage is a function over the packets that are still on their way; a stage that looks
+//! something up first touches what the whole batch needs, then uses it, so that a batch waits for
+//! memory about once. Packets that leave the way have their verdict at that moment.
+
+use engine::{Drops, Function, Refusal, StageClock};
+use machine::clock::{Clock, Ticks};
+use machine::memory::prefetch_at;
+use packet::{Batch, PortId, Reason, Slot, Slots, Verdict};
+use tables::index::Place;
+use wire::{ethernet, ipv4, ipv6};
+
+use super::answer::{TTL, answer};
+use super::config::{Config, Tunnel};
+use super::control::{self, Update};
+use super::parse::{Addresses, Class, Inner, Question, classify};
+use super::plain::{Plain, PlainFrames};
+use super::reasons::{self, TALLIES, Tally};
+use super::state::{ACCESS, CORE, State};
+use crate::stages::tunnel::Encapsulation;
+use crate::unit::{SetupError, Shard};
+
+/// A running mobile gateway on one worker.
+pub struct Pipeline {
+    state: State,
+    encapsulation: Encapsulation,
+    way: Way,
+    tallies: [u64; TALLIES.len()],
+}
+
+/// Where the packets of the current batch are, and what is known of each, by slot.
+struct Way {
+    /// On their way to the Internet.
+    uplink: Slots,
+    /// On their way to a user by its IPv4 address; behind the second stage, to any user.
+    downlink: Slots,
+    /// On their way to a user by its IPv6 prefix.
+    downlink_ipv6: Slots,
+    /// With an IPv4 destination to be routed.
+    routed: Slots,
+    /// With an IPv6 destination to be routed.
+    routed_ipv6: Slots,
+    teid: [u32; 256],
+    inner: [Inner; 256],
+    place: [Place; 256],
+    bearer: [u32; 256],
+    destination: [u32; 256],
+    hop: [u32; 256],
+}
+
+impl Function for Pipeline {
+    type Update = Update;
+    const STAGES: &'static [&'static str] =
+        &["check", "find-bearer", "police", "decapsulate", "encapsulate", "route", "rewrite"];
+    const DROPS: Drops = Drops(reasons::NAMES);
+    const TALLIES: &'static [&'static str] = TALLIES;
+
+    fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>) {
+        self.check(batch);
+        stages.lap(0, batch.len());
+        self.find_bearer(batch);
+        stages.lap(1, batch.len());
+        self.police(batch, now);
+        stages.lap(2, batch.len());
+        self.decapsulate(batch);
+        stages.lap(3, self.way.uplink.len());
+        self.encapsulate(batch);
+        stages.lap(4, self.way.downlink.len());
+        self.route(batch);
+        stages.lap(5, batch.len());
+        self.rewrite(batch);
+        stages.lap(6, batch.len());
+    }
+
+    fn apply(&mut self, update: Update, _: Ticks) -> Result<(), Refusal> {
+        control::apply(&mut self.state, &update)
+    }
+
+    fn tallies(&self) -> &[u64] {
+        &self.tallies
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.state.bytes()
+    }
+}
+
+impl Pipeline {
+    /// Which way does each packet go, and is it in order? The plain cases by a few comparisons,
+    /// everything else by the full parser.
+    fn check(&mut self, batch: &mut Batch) {
+        self.way.clear();
+        let plain = PlainFrames::new(&self.state);
+        for slot in batch.slots() {
+            match plain.recognise(batch.frame(slot)) {
+                Plain::Uplink { teid, inner } => self.way.enter_uplink(slot, teid, inner),
+                Plain::Downlink(inner) => self.way.enter_downlink(slot, inner),
+                Plain::Not => self.check_fully(batch, slot),
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn check_fully(&mut self, batch: &mut Batch, slot: Slot) {
+        match classify(batch.frame(slot), &self.state) {
+            Class::Uplink { teid, inner } => self.way.enter_uplink(slot, teid, inner),
+            Class::Downlink(inner) => self.way.enter_downlink(slot, inner),
+            Class::Answer(question) => {
+                self.tallies[match question {
+                    Question::Arp => Tally::ArpAnswered,
+                    Question::Echo { .. } => Tally::EchoAnswered,
+                } as usize] += 1;
+                answer(batch, slot, question, &self.state);
+            }
+            Class::Drop(reason) => {
+                let is_error = reason == reasons::GTP_ERROR_INDICATION;
+                self.tallies[Tally::ErrorIndications as usize] += u64::from(is_error);
+                batch.set_verdict(slot, reasons::drop(reason));
+            }
+        }
+    }
+
+    /// Tunnel identifier to bearer for uplink packets, user's address to bearer for downlink ones.
+    fn find_bearer(&mut self, batch: &mut Batch) {
+        let way = &mut self.way;
+        let State { by_teid, by_ipv4, by_ipv6, bearers, fakedrop, .. } = &self.state;
+        let mut unmatched = Unmatched::new(*fakedrop, &mut self.tallies);
+
+        for &slot in way.uplink.as_slice() {
+            let place = by_teid.bucket(way.teid[usize::from(slot)]);
+            by_teid.prefetch(place);
+            way.place[usize::from(slot)] = place;
+        }
+        for &slot in way.downlink.as_slice() {
+            let place = by_ipv4.bucket(way.inner[usize::from(slot)].addresses.ipv4_destination());
+            by_ipv4.prefetch(place);
+            way.place[usize::from(slot)] = place;
+        }
+        for &slot in way.downlink_ipv6.as_slice() {
+            let place = by_ipv6.bucket(way.inner[usize::from(slot)].addresses.ipv6_prefix_to());
+            by_ipv6.prefetch(place);
+            way.place[usize::from(slot)] = place;
+        }
+
+        let (inner, place, bearer) = (&way.inner, &way.place, &mut way.bearer);
+        let mut found = |slot: usize, index: u32| {
+            prefetch_at(bearers, index as usize);
+            bearer[slot] = index;
+        };
+        way.uplink.retain(|slot| {
+            let index = usize::from(slot);
+            match by_teid.get_at(place[index], way.teid[index]) {
+                Some(bearer) => found(index, bearer),
+                None => return unmatched.leaves(batch, slot, reasons::UNKNOWN_TEID, CORE),
+            }
+            true
+        });
+        way.downlink.retain(|slot| {
+            let index = usize::from(slot);
+            match by_ipv4.get_at(place[index], inner[index].addresses.ipv4_destination()) {
+                Some(bearer) => found(index, bearer),
+                None => return unmatched.leaves(batch, slot, reasons::UNKNOWN_USER, ACCESS),
+            }
+            true
+        });
+        for &slot in way.downlink_ipv6.as_slice() {
+            let index = usize::from(slot);
+            match by_ipv6.get_at(place[index], inner[index].addresses.ipv6_prefix_to()) {
+                Some(bearer) => {
+                    found(index, bearer);
+                    way.downlink.push(slot);
+                }
+                None => {
+                    unmatched.leaves(batch, slot, reasons::UNKNOWN_USER, ACCESS);
+                }
+            }
+        }
+    }
+
+    /// Nobody sends under another's address, and nobody exceeds the bearer's rate.
+    fn police(&mut self, batch: &mut Batch, now: Ticks) {
+        let way = &mut self.way;
+        let bearers = &mut *self.state.bearers;
+        let (inner, bearer) = (&way.inner, &way.bearer);
+        way.uplink.retain(|slot| {
+            let index = usize::from(slot);
+            let bearer = &mut bearers[bearer[index] as usize];
+            let inner = &inner[index];
+            let own = match inner.addresses {
+                Addresses::V4 { source, .. } => source == bearer.ipv4,
+                Addresses::V6 { source, .. } => (source >> 64) as u64 == bearer.ipv6_prefix,
+            };
+            if !own {
+                batch.set_verdict(slot, reasons::drop(reasons::SPOOFED_SOURCE));
+                return false;
+            }
+            let conforms = bearer.uplink.conforms(now, u32::from(inner.len));
+            if !conforms {
+                batch.set_verdict(slot, reasons::drop(reasons::RATE_EXCEEDED));
+            }
+            conforms
+        });
+        way.downlink.retain(|slot| {
+            let index = usize::from(slot);
+            let bearer = &mut bearers[bearer[index] as usize];
+            let conforms = bearer.downlink.conforms(now, u32::from(inner[index].len));
+            if !conforms {
+                batch.set_verdict(slot, reasons::drop(reasons::RATE_EXCEEDED));
+            }
+            conforms
+        });
+    }
+
+    /// Uplink: the tunnel's headers go, the user's packet makes a hop.
+    fn decapsulate(&mut self, batch: &mut Batch) {
+        let way = &mut self.way;
+        for &slot in way.uplink.as_slice() {
+            let index = usize::from(slot);
+            let inner = &way.inner[index];
+            batch.pull_front(slot, usize::from(inner.offset) - ethernet::HEADER_LEN);
+            batch.truncate(slot, ethernet::HEADER_LEN + usize::from(inner.len));
+            make_hop(batch.frame_mut(slot), inner);
+            match inner.addresses {
+                Addresses::V4 { destination, .. } => {
+                    way.destination[index] = destination;
+                    way.routed.push(slot);
+                }
+                Addresses::V6 { .. } => way.routed_ipv6.push(slot),
+            }
+        }
+    }
+
+    /// Downlink: the user's packet makes a hop, and goes into a tunnel to the user's base station.
+    fn encapsulate(&mut self, batch: &mut Batch) {
+        let way = &mut self.way;
+        for &slot in way.downlink.as_slice() {
+            let index = usize::from(slot);
+            let inner = &way.inner[index];
+            let bearer = &self.state.bearers[way.bearer[index] as usize];
+            let base_station = self.state.base_stations[bearer.base_station as usize];
+            batch.truncate(slot, ethernet::HEADER_LEN + usize::from(inner.len));
+            make_hop(batch.frame_mut(slot), inner);
+            let is_ipv6 = matches!(inner.addresses, Addresses::V6 { .. });
+            if self.encapsulation.push(batch, slot, base_station, bearer.teid, is_ipv6) {
+                way.destination[index] = base_station;
+                way.routed.push(slot);
+            } else {
+                batch.set_verdict(slot, reasons::drop(reasons::TOO_LONG));
+            }
+        }
+    }
+
+    /// Longest-prefix match of the destination, the outer one where there is a tunnel.
+    fn route(&mut self, batch: &mut Batch) {
+        let way = &mut self.way;
+        let State { routes, routes_ipv6, fakedrop, .. } = &self.state;
+        let mut unmatched = Unmatched::new(*fakedrop, &mut self.tallies);
+        let (destination, hop, inner) = (&way.destination, &mut way.hop, &way.inner);
+        way.routed.retain(|slot| {
+            let index = usize::from(slot);
+            match routes.lookup(destination[index]) {
+                Some(next) => hop[index] = next,
+                None => {
+                    // Only servers come and go: base stations always have their route.
+                    return unmatched.leaves(batch, slot, reasons::NO_ROUTE, CORE);
+                }
+            }
+            true
+        });
+        for &slot in way.routed_ipv6.as_slice() {
+            let index = usize::from(slot);
+            match routes_ipv6.lookup(inner[index].addresses.ipv6_destination()) {
+                Some(next) => {
+                    hop[index] = next;
+                    way.routed.push(slot);
+                }
+                None => {
+                    unmatched.leaves(batch, slot, reasons::NO_ROUTE, CORE);
+                }
+            }
+        }
+    }
+
+    /// The Ethernet header of the next hop, and out.
+    fn rewrite(&mut self, batch: &mut Batch) {
+        let way = &self.way;
+        let uplink_len = way.uplink.len();
+        debug_assert!(uplink_len <= batch.len());
+        for &slot in way.routed.as_slice() {
+            let index = usize::from(slot);
+            let hop = &self.state.next_hops[way.hop[index] as usize];
+            if let Some(header) = batch.frame_mut(slot).first_chunk_mut::<12>() {
+                *header = hop.macs;
+            }
+            batch.set_verdict(slot, Verdict::Forward(hop.port));
+        }
+    }
+}
+
+impl Pipeline {
+    /// The gateway that the configuration describes, with the users of one worker.
+    ///
+    /// # Errors
+    /// When its state does not fit.
+    pub fn new(config: &Config, shard: Shard, clock: Clock) -> Result<Pipeline, SetupError> {
+        Ok(Pipeline {
+            state: State::new(config, shard, clock)?,
+            encapsulation: match config.tunnel() {
+                Tunnel::GtpU => Encapsulation::gtpu(config.gw_ip, TTL),
+                Tunnel::Vxlan => Encapsulation::vxlan(config.gw_ip, config.gw_mac, TTL),
+            },
+            way: Way::new(),
+            tallies: [0; TALLIES.len()],
+        })
+    }
+
+    /// The state, to look at it.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+}
+
+impl Way {
+    fn new() -> Way {
+        Way {
+            uplink: Slots::new(),
+            downlink: Slots::new(),
+            downlink_ipv6: Slots::new(),
+            routed: Slots::new(),
+            routed_ipv6: Slots::new(),
+            teid: [0; 256],
+            inner: [Inner::NONE; 256],
+            place: [Place::default(); 256],
+            bearer: [0; 256],
+            destination: [0; 256],
+            hop: [0; 256],
+        }
+    }
+
+    fn clear(&mut self) {
+        self.uplink.clear();
+        self.downlink.clear();
+        self.downlink_ipv6.clear();
+        self.routed.clear();
+        self.routed_ipv6.clear();
+    }
+
+    #[inline(always)]
+    fn enter_uplink(&mut self, slot: Slot, teid: u32, inner: Inner) {
+        self.teid[usize::from(slot)] = teid;
+        self.inner[usize::from(slot)] = inner;
+        self.uplink.push(slot);
+    }
+
+    #[inline(always)]
+    fn enter_downlink(&mut self, slot: Slot, inner: Inner) {
+        self.inner[usize::from(slot)] = inner;
+        match inner.addresses {
+            Addresses::V4 { .. } => self.downlink.push(slot),
+            Addresses::V6 { .. } => self.downlink_ipv6.push(slot),
+        }
+    }
+}
+
+/// What becomes of packets that match nothing.
+struct Unmatched<'a> {
+    fakedrop: bool,
+    tallies: &'a mut [u64; TALLIES.len()],
+}
+
+impl<'a> Unmatched<'a> {
+    fn new(fakedrop: bool, tallies: &'a mut [u64; TALLIES.len()]) -> Unmatched<'a> {
+        Unmatched { fakedrop, tallies }
+    }
+
+    /// Drops the packet, or sends it out of `port` as it is; false, because it leaves the way.
+    #[cold]
+    fn leaves(&mut self, batch: &mut Batch, slot: Slot, reason: Reason, port: PortId) -> bool {
+        self.tallies[Tally::Fakedropped as usize] += u64::from(self.fakedrop);
+        let verdict = if self.fakedrop { Verdict::Forward(port) } else { reasons::drop(reason) };
+        batch.set_verdict(slot, verdict);
+        false
+    }
+}
+
+/// Takes one from the time to live or hop limit of the packet behind the Ethernet header, and gives
+/// the frame the packet's Ethernet type. The checks left nothing that may not go on.
+#[inline(always)]
+fn make_hop(frame: &mut [u8], inner: &Inner) {
+    let Some((ethernet, packet)) = frame.split_first_chunk_mut::<{ ethernet::HEADER_LEN }>() else {
+        return;
+    };
+    match inner.addresses {
+        Addresses::V4 { .. } => {
+            ethernet[12..].copy_from_slice(&ethernet::TYPE_IPV4.to_be_bytes());
+            if let Some(header) = packet.first_chunk_mut::<{ ipv4::HEADER_LEN }>() {
+                let _ = ipv4::decrement_ttl(header);
+            }
+        }
+        Addresses::V6 { .. } => {
+            ethernet[12..].copy_from_slice(&ethernet::TYPE_IPV6.to_be_bytes());
+            if let Some(header) = packet.first_chunk_mut::<{ ipv6::HEADER_LEN }>() {
+                let _ = ipv6::decrement_hop_limit(header);
+            }
+        }
+    }
+}

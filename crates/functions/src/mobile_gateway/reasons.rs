@@ -1,0 +1,117 @@
+//! Why a mobile gateway drops a packet, and what else it counts.
+
+use packet::{Reason, Verdict};
+
+/// Declares reasons with their numbers, names and texts in one place.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $constant:ident = $name:literal,)*) => {
+        reasons!(@number 0u8; $($(#[$doc])* $constant,)*);
+        /// The names in the order of their numbers.
+        pub const NAMES: &[&str] = &[$($name),*];
+    };
+    (@number $n:expr; $(#[$doc:meta])* $constant:ident, $($rest:tt)*) => {
+        $(#[$doc])*
+        pub const $constant: Reason = Reason($n);
+        reasons!(@number $n + 1; $($rest)*);
+    };
+    (@number $n:expr;) => {};
+}
+
+reasons! {
+    /// No stage decided; stays at zero.
+    UNHANDLED = "unhandled",
+    /// The frame ends within its Ethernet header.
+    TRUNCATED = "truncated",
+    /// Another station's frame: the destination MAC address is not the gateway's.
+    OTHER_STATION = "other-station",
+    /// Neither IPv4, IPv6 nor ARP.
+    ETHERTYPE = "unknown-ethertype",
+    /// ARP that is malformed, no request, or for another address.
+    ARP_IGNORED = "arp-ignored",
+    /// IP version, header length or total length are wrong (RFC 1812 section 5.2.2).
+    IP_MALFORMED = "ip-malformed",
+    /// The IPv4 header checksum is wrong.
+    IP_CHECKSUM = "ip-checksum",
+    /// The IPv4 header has options, or IPv6 hop-by-hop options.
+    IP_OPTIONS = "ip-options",
+    /// A fragment addressed to the gateway: a tunnel packet is never put together again.
+    IP_FRAGMENT = "ip-fragment",
+    /// The time to live or hop limit ends here.
+    TTL_EXPIRED = "ttl-expired",
+    /// Addressed to the gateway, but not to the tunnel's UDP port.
+    NOT_TUNNEL = "not-tunnel",
+    /// The UDP length is wrong.
+    UDP_MALFORMED = "udp-malformed",
+    /// The UDP checksum is present and wrong.
+    UDP_CHECKSUM = "udp-checksum",
+    /// GTP version other than 1, or GTP prime (TS 29.281 section 5.1).
+    GTP_VERSION = "gtp-version",
+    /// Tunnel header, its length or its extension headers are wrong.
+    TUNNEL_MALFORMED = "tunnel-malformed",
+    /// A GTP-U message that the user plane has no use for.
+    GTP_MESSAGE = "gtp-message",
+    /// A GTP-U error indication from a base station (TS 29.281 section 7.3.1).
+    GTP_ERROR_INDICATION = "gtp-error-indication",
+    /// No bearer has this tunnel endpoint identifier.
+    UNKNOWN_TEID = "unknown-teid",
+    /// The user's packet is neither IPv4 nor IPv6, or its header is wrong.
+    INNER_MALFORMED = "inner-malformed",
+    /// The user's packet has a wrong IPv4 header checksum.
+    INNER_CHECKSUM = "inner-checksum",
+    /// The user's packet has options.
+    INNER_OPTIONS = "inner-options",
+    /// The user's packet may not be forwarded further.
+    INNER_TTL_EXPIRED = "inner-ttl-expired",
+    /// The user's packet does not come from the bearer's user (anti-spoofing).
+    SPOOFED_SOURCE = "spoofed-source",
+    /// No bearer has this user's address.
+    UNKNOWN_USER = "unknown-user",
+    /// The bearer exceeds its rate.
+    RATE_EXCEEDED = "rate-exceeded",
+    /// No route to where the packet goes.
+    NO_ROUTE = "no-route",
+    /// No room in front of the packet for the tunnel's headers, or the result is too long for IPv4.
+    TOO_LONG = "too-long",
+}
+
+/// What is counted beside verdicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tally {
+    /// GTP-U echo requests answered.
+    EchoAnswered,
+    /// ARP requests answered.
+    ArpAnswered,
+    /// Error indications received.
+    ErrorIndications,
+    /// Unmatched frames sent out of the other port because of `fakedrop`.
+    Fakedropped,
+}
+
+/// The names of the tallies, in the order of [`Tally`].
+pub const TALLIES: &[&str] =
+    &["gtp-echo-answered", "arp-answered", "gtp-error-indications", "fakedropped"];
+
+/// Short for dropping.
+#[inline(always)]
+pub const fn drop(reason: Reason) -> Verdict {
+    Verdict::Drop(reason)
+}
+
+/// The name of a reason.
+pub fn name(reason: Reason) -> &'static str {
+    engine::Drops(NAMES).name(reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_numbered_as_they_are_named() {
+        assert_eq!(name(UNHANDLED), "unhandled");
+        assert_eq!(name(SPOOFED_SOURCE), "spoofed-source");
+        assert_eq!(name(TOO_LONG), "too-long");
+        assert_eq!(usize::from(TOO_LONG.0) + 1, NAMES.len());
+        assert_eq!(TALLIES[Tally::Fakedropped as usize], "fakedropped");
+    }
+}

@@ -1,0 +1,477 @@
+//! What the tester sends to a mobile gateway, and how it recognises what comes back.
+//!
+//! Uplink frames come from users behind their base stations, through the tunnel, to servers; downlink
+//! frames from servers to users. A frame follows from the seed, its direction and its number; which
+//! base station a user is behind also from the handovers confirmed so far. The user's packet is UDP
+//! with port 9 (discard) at the server's end and carries the stamp at its end.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+use machine::clock::Ticks;
+use packet::PortId;
+use traffic::random::below;
+use traffic::workload::{Change, EventKind};
+use traffic::{Delivery, Direction, Draw, Pacing, Random, Sizes, Stamp, Workload};
+use wire::bytes::u32_at;
+use wire::{ethernet, ipv4, udp};
+
+use super::catalogue;
+use super::config::{Config, Dir, Traffic};
+use super::control::Update;
+use super::frames::Frames;
+use super::state::{ACCESS, CORE};
+
+/// The users' traffic.
+pub struct Users {
+    directions: Vec<Direction>,
+    random: [Random; 2],
+    users: u32,
+    servers: u32,
+    base_stations: u32,
+    next_hops: u32,
+    user_draw: Draw,
+    server_draw: Draw,
+    port_draw: Draw,
+    sizes: Sizes,
+    ipv6_share: u32,
+    frames: Frames,
+    events: Vec<EventKind>,
+    kinds: Vec<Kind>,
+    event_random: Random,
+    roaming: Roaming,
+    passing_users: Passing,
+    passing_servers: Passing,
+}
+
+/// What a frame's number decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Whether it goes from user to server.
+    pub uplink: bool,
+    /// Whether it is IPv6.
+    pub ipv6: bool,
+    /// The user's UDP port.
+    pub port: u16,
+    /// Length of the frame without tunnel and check sequence, in bytes.
+    pub plain_len: u16,
+    /// The user; numbers from the configured users on are passing ones.
+    pub user: u32,
+    /// The server; numbers from the configured servers on are passing ones.
+    pub server: u32,
+    /// The base station the user is believed to be behind.
+    pub base_station: u32,
+}
+
+/// Where users are, and what is known of handovers under way.
+#[derive(Default)]
+struct Roaming {
+    /// Base station of each user, with [`RECENT`] set where `recent` has an entry; empty while no
+    /// handover can happen.
+    base_station: Vec<u32>,
+    /// Handovers by user: requested, or applied and not shown by a frame yet, or too fresh to tell
+    /// a late frame from one that was under way.
+    recent: HashMap<u32, Move>,
+}
+
+/// One handover.
+#[derive(Clone, Copy)]
+struct Move {
+    from: u32,
+    to: u32,
+    applied_at: Option<Ticks>,
+    shown: bool,
+}
+
+/// Objects that come and go: a ring of numbers, some of them present.
+#[derive(Default)]
+struct Passing {
+    /// Numbers from 0 to this are used in turn.
+    ring: u32,
+    /// How many stay present.
+    present: u32,
+    /// Whether a frame has shown each number since it was last added.
+    shown: Vec<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    UserUpdate,
+    Handover,
+    ServerUpdate,
+}
+
+impl Users {
+    /// The traffic that a validated configuration describes.
+    pub fn new(config: &Config, traffic: &Traffic) -> Users {
+        let uplink = Direction { name: "uplink", from: ACCESS, to: CORE };
+        let downlink = Direction { name: "downlink", from: CORE, to: ACCESS };
+        let directions = match traffic.dir {
+            Dir::Uplink => vec![uplink],
+            Dir::Downlink => vec![downlink],
+            Dir::Bidir => vec![uplink, downlink],
+        };
+        let seed = traffic.random_seed;
+        let mut users = Users {
+            directions,
+            random: [Random::new(seed, 0), Random::new(seed, 1)],
+            users: config.user,
+            servers: config.server,
+            base_stations: config.bst,
+            next_hops: config.nhop,
+            user_draw: traffic.user_draw.over(config.user),
+            server_draw: traffic.server_draw.over(config.server),
+            port_draw: traffic.port_draw.over(u32::from(u16::MAX - PORT_MIN)),
+            sizes: traffic.pkt_size.clone(),
+            ipv6_share: (traffic.ipv6_share * f64::from(1u32 << 16)) as u32,
+            frames: Frames::new(config),
+            events: Vec::new(),
+            kinds: Vec::new(),
+            event_random: Random::new(seed, 2),
+            roaming: Roaming::default(),
+            passing_users: Passing::new(config.fluct_user),
+            passing_servers: Passing::new(config.fluct_server),
+        };
+        users.add_event(Kind::UserUpdate, 2.0 * config.fluct_user, traffic.event_pacing);
+        users.add_event(Kind::Handover, config.handover, traffic.event_pacing);
+        users.add_event(Kind::ServerUpdate, 2.0 * config.fluct_server, traffic.event_pacing);
+        if config.handover > 0.0 {
+            users.roaming.base_station = (0..config.user).map(|user| user % config.bst).collect();
+        }
+        users
+    }
+
+    /// Adds and removals alternate, so a rate of N of each makes 2 N events a second.
+    fn add_event(&mut self, kind: Kind, rate_per_s: f64, pacing: Pacing) {
+        if rate_per_s > 0.0 {
+            self.events.push(EventKind { name: kind.name(), rate_per_s, pacing });
+            self.kinds.push(kind);
+        }
+    }
+
+    /// The packet of `user` and `server`, as it would be sent in a direction.
+    fn packet(&self, uplink: bool, user: u32, server: u32) -> Packet {
+        Packet {
+            uplink,
+            ipv6: false,
+            port: PORT_MIN,
+            plain_len: PLAIN_LEN_MIN_IPV4,
+            user,
+            server,
+            base_station: self.base_station(user),
+        }
+    }
+
+    #[inline(always)]
+    fn base_station(&self, user: u32) -> u32 {
+        match self.roaming.base_station.get(user as usize) {
+            Some(&base_station) => base_station & !RECENT,
+            // Passing users count from 0 again.
+            None if user >= self.users => (user - self.users) % self.base_stations,
+            None => user % self.base_stations,
+        }
+    }
+}
+
+impl Workload for Users {
+    type Draw = Packet;
+    type Update = Update;
+
+    fn directions(&self) -> &[Direction] {
+        &self.directions
+    }
+
+    #[inline(always)]
+    fn draw(&self, direction: usize, number: u64) -> Packet {
+        let uplink = self.directions[direction].from == ACCESS;
+        let random = self.random[usize::from(!uplink)];
+        let bits = random.at(number);
+        // The number's 64 bits decide the user (32), the server (16 to 31) and the size; a second
+        // hash of them the rest, so that nothing depends on anything.
+        let more = || random.sequence(number);
+        let rest = Random::rehash(bits);
+        let user = self.user_draw.item((bits >> 32) as u32, more);
+        let server = self.server_draw.item(bits as u32, more);
+        let port = PORT_MIN + self.port_draw.item((rest >> 32) as u32, more) as u16;
+        let ipv6 = (rest as u32 & 0xffff) < self.ipv6_share;
+        let size = self.sizes.pick((rest >> 16) as u8) - CHECK_SEQUENCE_LEN;
+        let shortest = if ipv6 { PLAIN_LEN_MIN_IPV6 } else { PLAIN_LEN_MIN_IPV4 };
+        Packet {
+            uplink,
+            ipv6,
+            port,
+            plain_len: size.max(shortest),
+            user,
+            server,
+            base_station: self.base_station(user),
+        }
+    }
+
+    #[inline(always)]
+    fn frame_len(&self, packet: &Packet) -> usize {
+        let tunnel = if packet.uplink { self.frames.tunnel_len() } else { 0 };
+        usize::from(packet.plain_len) + tunnel
+    }
+
+    #[inline(always)]
+    fn steering(&self, packet: &Packet) -> u32 {
+        steering(packet.user)
+    }
+
+    #[inline(always)]
+    fn write(&self, packet: &Packet, stamp: Stamp, frame: &mut [u8]) {
+        self.frames.write(packet, self.users, self.servers, frame);
+        stamp.write(frame);
+        if packet.ipv6 {
+            self.frames.finish_ipv6(packet, frame);
+        }
+    }
+
+    #[inline]
+    fn delivery(
+        &mut self,
+        direction: usize,
+        packet: &Packet,
+        stamp: &Stamp,
+        port: PortId,
+        frame: &[u8],
+    ) -> Delivery {
+        if port != self.directions[direction].to {
+            return Delivery::Misdelivered;
+        }
+        if packet.uplink {
+            return self.uplink_delivery(packet, frame);
+        }
+        self.downlink_delivery(packet, stamp, frame)
+    }
+
+    fn events(&self) -> &[EventKind] {
+        &self.events
+    }
+
+    fn next_update(&mut self, kind: usize, number: u64) -> Option<Change<Update>> {
+        match *self.kinds.get(kind)? {
+            Kind::Handover => self.next_handover(number),
+            Kind::UserUpdate => self.next_user(number),
+            Kind::ServerUpdate => self.next_server(number),
+        }
+    }
+
+    fn settled(&mut self, subject: u64, applied_at: Option<Ticks>) {
+        let (kind, number) = Kind::of(subject);
+        if kind == Some(Kind::Handover)
+            && let Some(recent) = self.roaming.recent.get_mut(&number)
+        {
+            recent.applied_at = applied_at;
+            match applied_at {
+                Some(_) => self.roaming.base_station[number as usize] = recent.to | RECENT,
+                None => {
+                    self.roaming.base_station[number as usize] = recent.from;
+                    self.roaming.recent.remove(&number);
+                }
+            }
+        }
+    }
+
+    fn probe(&self, subject: u64) -> Option<(usize, Packet)> {
+        let (kind, number) = Kind::of(subject);
+        let direction = |port| self.directions.iter().position(|d| d.from == port);
+        match kind? {
+            Kind::UserUpdate => {
+                Some((direction(CORE)?, self.packet(false, self.users + number, 0)))
+            }
+            Kind::Handover => Some((direction(CORE)?, self.packet(false, number, 0))),
+            Kind::ServerUpdate => {
+                let user = below(number.wrapping_mul(0x9e37_79b9), self.users);
+                Some((direction(ACCESS)?, self.packet(true, user, self.servers + number)))
+            }
+        }
+    }
+}
+
+impl Users {
+    #[inline(always)]
+    fn uplink_delivery(&mut self, packet: &Packet, frame: &[u8]) -> Delivery {
+        let is_right = frame.len() == usize::from(packet.plain_len)
+            && self.frames.is_plain(packet, self.users, self.servers, frame);
+        if !is_right {
+            return Delivery::Misdelivered;
+        }
+        match packet.server.checked_sub(self.servers) {
+            Some(number) if self.passing_servers.show(number) => {
+                Delivery::Shows(Kind::ServerUpdate.subject(number))
+            }
+            _ => Delivery::AsExpected,
+        }
+    }
+
+    #[inline(always)]
+    fn downlink_delivery(&mut self, packet: &Packet, stamp: &Stamp, frame: &[u8]) -> Delivery {
+        let len = usize::from(packet.plain_len) + self.frames.tunnel_len();
+        let teid = self.frames.teid(frame);
+        if frame.len() != len || teid != Some(packet.user + 1) {
+            return Delivery::Misdelivered;
+        }
+        let to = u32_at(frame, ethernet::HEADER_LEN + ipv4::offset::DESTINATION);
+        let at = |base_station| catalogue::base_station_ipv4(base_station).to_bits();
+        let roams = self.roaming.base_station.get(packet.user as usize);
+        if roams.is_some_and(|base_station| base_station & RECENT != 0)
+            && let Some(recent) = self.roaming.recent.get_mut(&packet.user)
+        {
+            let subject = Kind::Handover.subject(packet.user);
+            if to == at(recent.to) {
+                let first = !std::mem::replace(&mut recent.shown, true);
+                return if first { Delivery::Shows(subject) } else { Delivery::AsExpected };
+            }
+            let sent_after = recent.applied_at.is_some_and(|applied| stamp.time > applied);
+            return match to == at(recent.from) {
+                true if sent_after => Delivery::Late,
+                true => Delivery::AsExpected,
+                false => Delivery::Misdelivered,
+            };
+        }
+        if to != at(self.base_station(packet.user)) {
+            return Delivery::Misdelivered;
+        }
+        match packet.user.checked_sub(self.users) {
+            Some(number) if self.passing_users.show(number) => {
+                Delivery::Shows(Kind::UserUpdate.subject(number))
+            }
+            _ => Delivery::AsExpected,
+        }
+    }
+
+    /// Moves a random user to any other base station.
+    fn next_handover(&mut self, number: u64) -> Option<Change<Update>> {
+        let bits = self.event_random.at(number);
+        let user = below((bits >> 32) as u32, self.users);
+        // A handover that no frame has shown yet must not be overtaken by the next one.
+        if self.roaming.recent.get(&user).is_some_and(|recent| !recent.shown) {
+            return None;
+        }
+        let from = self.base_station(user);
+        let shift = 1 + below(bits as u32, self.base_stations - 1);
+        let to = (from + shift) % self.base_stations;
+        let moved = Move { from, to, applied_at: None, shown: false };
+        self.roaming.recent.insert(user, moved);
+        self.roaming.base_station[user as usize] |= RECENT;
+        Some(Change {
+            subject: Kind::Handover.subject(user),
+            steering: Some(steering(user)),
+            update: Update::Handover { teid: user + 1, base_station: to },
+        })
+    }
+
+    /// Arrivals and departures in turn.
+    fn next_user(&mut self, number: u64) -> Option<Change<Update>> {
+        let (passing, adds) = self.passing_users.next(number)?;
+        let user = catalogue::passing_user(passing, self.users, self.base_stations);
+        let update =
+            if adds { Update::AddUser(user) } else { Update::RemoveUser { teid: user.teid } };
+        let subject = Kind::UserUpdate.subject_of(passing, adds);
+        Some(Change { subject, steering: Some(steering(self.users + passing)), update })
+    }
+
+    /// Routes that come and go, in turn.
+    fn next_server(&mut self, number: u64) -> Option<Change<Update>> {
+        let (passing, adds) = self.passing_servers.next(number)?;
+        let network = catalogue::passing_server_ipv4(passing).to_bits() & 0xffff_ff00;
+        let (prefix, len) = (Ipv4Addr::from_bits(network), catalogue::SERVER_PREFIX_LEN);
+        let update = if adds {
+            Update::AddServer { prefix, len, next_hop: passing % self.next_hops }
+        } else {
+            Update::RemoveServer { prefix, len }
+        };
+        let subject = Kind::ServerUpdate.subject_of(passing, adds);
+        Some(Change { subject, steering: None, update })
+    }
+}
+
+impl Passing {
+    /// For `rate` arrivals and departures a second: about half of them are present at a time.
+    fn new(rate: f64) -> Passing {
+        if rate <= 0.0 {
+            return Passing::default();
+        }
+        let ring = (rate.ceil() as u32).clamp(2, RING_MAX);
+        Passing { ring, present: (ring / 2).max(1), shown: vec![false; ring as usize] }
+    }
+
+    /// The object of event `number`, and whether it is added.
+    fn next(&mut self, number: u64) -> Option<(u32, bool)> {
+        let turn = number / 2;
+        let ring = u64::from(self.ring);
+        if number.is_multiple_of(2) {
+            let object = (turn % ring) as u32;
+            self.shown[object as usize] = false;
+            return Some((object, true));
+        }
+        let oldest = (turn + 1).checked_sub(u64::from(self.present))?;
+        Some(((oldest % ring) as u32, false))
+    }
+
+    /// Notes that a frame shows the object; whether it is the first one.
+    fn show(&mut self, number: u32) -> bool {
+        match self.shown.get_mut(number as usize) {
+            Some(shown) => !std::mem::replace(shown, true),
+            None => false,
+        }
+    }
+}
+
+impl Kind {
+    const ALL: [Kind; 3] = [Kind::UserUpdate, Kind::Handover, Kind::ServerUpdate];
+
+    /// TIPSY's name of the event.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::UserUpdate => "user-update",
+            Kind::Handover => "handover",
+            Kind::ServerUpdate => "server-update",
+        }
+    }
+
+    /// The subject of a change that frames can show.
+    fn subject(self, number: u32) -> u64 {
+        (self as u64 + 1) << 32 | u64::from(number)
+    }
+
+    /// The same for an addition; a removal shows in no frame and has a subject of its own.
+    fn subject_of(self, number: u32, adds: bool) -> u64 {
+        if adds { self.subject(number) } else { REMOVAL | self.subject(number) }
+    }
+
+    fn of(subject: u64) -> (Option<Kind>, u32) {
+        let kind = Kind::ALL.into_iter().find(|&kind| kind as u64 + 1 == subject >> 32);
+        (kind, subject as u32)
+    }
+}
+
+/// The bits by which a user is assigned to a worker: a mix of its number, in which the users of one
+/// worker show no pattern.
+#[inline(always)]
+pub fn steering(user: u32) -> u32 {
+    (Random::rehash(u64::from(user)) >> 32) as u32
+}
+
+/// Marks a base station of whose user a handover is remembered.
+const RECENT: u32 = 1 << 31;
+
+/// Marks the subject of a removal.
+const REMOVAL: u64 = 1 << 63;
+
+/// Most objects that come and go; their TEIDs, addresses and prefixes must not run out.
+const RING_MAX: u32 = 60_000;
+
+/// The first UDP port of users.
+const PORT_MIN: u16 = 1024;
+
+/// Length of the Ethernet frame check sequence, which frames in memory do not hold.
+const CHECK_SEQUENCE_LEN: u16 = 4;
+
+/// Ethernet, IPv4 and UDP header.
+const PLAIN_HEAD_LEN: usize = ethernet::HEADER_LEN + ipv4::HEADER_LEN + udp::HEADER_LEN;
+
+/// The shortest frame that holds the headers and a stamp: 60 bytes for IPv4, the Ethernet minimum.
+const PLAIN_LEN_MIN_IPV4: u16 = (PLAIN_HEAD_LEN + traffic::stamp::STAMP_LEN) as u16;
+const PLAIN_LEN_MIN_IPV6: u16 = PLAIN_LEN_MIN_IPV4 + 20;

@@ -1,0 +1,3 @@
+//! Stages that more than one function is made of.
+
+pub mod tunnel;

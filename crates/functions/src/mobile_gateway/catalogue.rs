@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(user_ipv4(254), Ipv4Addr::new(3, 3, 1, 1));
         assert_eq!(user_ipv4(64_515), Ipv4Addr::new(3, 3, 253, 254));
         assert_eq!(user_ipv4(64_516), Ipv4Addr::new(3, 4, 0, 1));
-        assert_eq!(user_ipv4(USERS_MAX - 1).octets()[0..2], [3, 250]);
+        assert_eq!(user_ipv4(USERS_MAX - 1).octets()[0..2], [3, 251]);
         assert_eq!(base_station_ipv4(255), Ipv4Addr::new(1, 1, 1, 2));
         assert_eq!(base_station_mac(255).to_string(), "aa:cc:dd:cc:01:02");
         assert_eq!(server_ipv4(0), Ipv4Addr::new(2, 0, 1, 2));

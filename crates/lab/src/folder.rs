@@ -1,10 +1,10 @@
-//! The folder of a run: made before anything is measured, never overwritten, never half-written.
+//! The folder of a run: made before anything is measured, so that an hour of measuring does not end
+//! with nowhere to write, and never one that exists.
 //!
-//! A file appears under its name only when it is complete: it is written beside it and renamed. So a
-//! full disk, a crash or Ctrl-C leaves the last complete version of every file.
+//! What is written into it, and how, is the exporters' business.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A new folder for the files of one run.
@@ -13,11 +13,11 @@ pub struct RunFolder {
     path: PathBuf,
 }
 
-/// A folder or a file in it that cannot be written.
+/// A folder that cannot be made or has no room.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}", path.display())]
 pub struct FolderError {
-    /// What was to be written.
+    /// What was to be made.
     pub path: PathBuf,
     /// What the system said.
     pub source: io::Error,
@@ -59,28 +59,6 @@ impl RunFolder {
         &self.path
     }
 
-    /// Writes a file whole, or leaves what was there.
-    ///
-    /// # Errors
-    /// When `content` or the system fails; a file of that name is then as it was before.
-    pub fn write(
-        &self,
-        name: &str,
-        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), FolderError> {
-        let (path, partial) = (self.path.join(name), self.path.join(format!(".{name}.partial")));
-        let written = File::create(&partial).and_then(|file| {
-            let mut writer = BufWriter::new(file);
-            content(&mut writer)?;
-            writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
-        });
-        written.and_then(|()| fs::rename(&partial, &path)).map_err(|source| {
-            // Frees the room for whatever else can still be saved.
-            let _ = fs::remove_file(&partial);
-            FolderError { path, source }
-        })
-    }
-
     fn check_room(&self, needed_bytes: u64) -> Result<(), FolderError> {
         let fail = |source| FolderError { path: self.path.clone(), source };
         let disk = rustix::fs::statvfs(&self.path).map_err(|error| fail(error.into()))?;
@@ -104,21 +82,6 @@ mod tests {
         assert!(make().path().ends_with("run"));
         assert!(make().path().ends_with("run-2"));
         assert!(make().path().ends_with("run-3"));
-    }
-
-    #[test]
-    fn a_failed_write_leaves_the_old_file() {
-        let parent = tempfile::tempdir().expect("a temporary folder");
-        let folder = RunFolder::create(parent.path(), "run", 1).expect("there is room");
-        folder.write("run.json", |out| out.write_all(b"old")).expect("writable");
-        let error = folder.write("run.json", |out| {
-            out.write_all(b"half of the n")?;
-            Err(io::ErrorKind::StorageFull.into())
-        });
-        assert!(error.is_err_and(|error| error.to_string().contains("run.json")));
-        let text = fs::read_to_string(folder.path().join("run.json")).expect("still there");
-        assert_eq!(text, "old");
-        assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1, "no partial file");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Runs a scenario: each cell is set up, checked against the oracle, and only then measured.
 //!
-//! The record is written after every cell, so whatever happens later leaves finished cells intact.
+//! The record is handed out to be kept after every cell, so whatever happens later leaves finished
+//! cells intact.
 //! A device that differs from the oracle is not measured; a cell that cannot be set up does not keep
 //! the others from running; a stopped run keeps the trials it finished, marked as not valid.
 
@@ -16,7 +17,6 @@ use measure::record::{
 use measure::{MeasureError, TrialProgress, Watch};
 use methods::{Method, Observer, Step};
 
-use crate::folder::{FolderError, RunFolder};
 use crate::scenario::sweep::Combination;
 use crate::scenario::{DeviceChoice, Scenario};
 use crate::unit::{OpenDevice, OpenOptions};
@@ -27,7 +27,7 @@ pub trait RunObserver: Observer {
     fn cell_starting(&mut self, index: usize, count: usize, cell: &Cell);
     /// The cell enters a phase.
     fn phase(&mut self, phase: Phase<'_>);
-    /// The cell is finished and, where there is a folder, written.
+    /// The cell is finished and kept.
     fn cell_finished(&mut self, cell: &Cell);
 }
 
@@ -71,26 +71,28 @@ pub fn check(scenario: &Scenario, host: &Host, observer: &mut dyn RunObserver) -
     run.record
 }
 
-/// Sets up, checks and measures each cell, and writes `run.json` after each.
+/// Sets up, checks and measures each cell. `keep` is given the record before the first cell and
+/// after each; until the last is done its status is [`Status::Interrupted`], so that nobody takes
+/// it for complete.
 ///
 /// # Errors
-/// When the record cannot be written; what was written before is intact.
-pub fn measure(
+/// What `keep` returned; nothing is measured after that.
+pub fn measure<E>(
     scenario: &Scenario,
     host: &Host,
-    folder: &RunFolder,
     observer: &mut dyn RunObserver,
-) -> Result<RunRecord, FolderError> {
+    keep: &mut dyn FnMut(&RunRecord) -> Result<(), E>,
+) -> Result<RunRecord, E> {
     let open = options(&scenario.device, host);
     let worker = open.worker_cores.first().copied().unwrap_or(0);
     let facts = crate::doctor::glance(&host.clock, worker, open.tester_core);
     let mut run = Run::new(scenario, host, facts);
-    // Until the last cell is done, whoever reads the file must not take it for complete.
-    run.write(folder, Status::Interrupted)?;
+    keep(&run.record)?;
     for (index, combination) in scenario.cells.iter().enumerate() {
         let goes_on = run.cell(index, combination, &methods_of(scenario), observer);
+        run.record.finished = jiff::Timestamp::now().to_string();
         if goes_on && index + 1 < scenario.cells.len() {
-            run.write(folder, Status::Interrupted)?;
+            keep(&run.record)?;
         }
         if let Some(cell) = run.record.cells.get(index) {
             observer.cell_finished(cell);
@@ -99,8 +101,8 @@ pub fn measure(
             break;
         }
     }
-    let status = run.status();
-    run.write(folder, status)?;
+    run.record.status = run.status();
+    keep(&run.record)?;
     Ok(run.record)
 }
 
@@ -295,15 +297,6 @@ impl<'a> Run<'a> {
             Some(Stopped::BetweenCells) => Status::of(cells, true),
             Some(Stopped::InLastCell) => Status::of(&cells[..cells.len().saturating_sub(1)], true),
         }
-    }
-
-    fn write(&mut self, folder: &RunFolder, status: Status) -> Result<(), FolderError> {
-        self.record.finished = jiff::Timestamp::now().to_string();
-        self.record.status = status;
-        folder.write("run.json", |out| {
-            serde_json::to_writer_pretty(&mut *out, &self.record)?;
-            out.write_all(b"\n")
-        })
     }
 }
 

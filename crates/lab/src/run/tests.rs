@@ -50,25 +50,26 @@ fn host() -> Host {
     Host { tool, clock: Clock::with_rate(1e9), stop: Arc::default() }
 }
 
-fn run(scenario: &Scenario) -> (RunRecord, RunRecord, Vec<String>) {
-    let parent = tempfile::tempdir().expect("a temporary folder");
-    let name = folder_name(scenario);
-    let folder = RunFolder::create(parent.path(), &name, needed_bytes(scenario)).expect("room");
-    let mut log = Log::default();
-    let record = measure(scenario, &host(), &folder, &mut log).expect("writable");
-    let text = std::fs::read_to_string(folder.path().join("run.json")).expect("written");
-    (record, serde_json::from_str(&text).expect("a record"), log.0)
+/// The record of a run, all its versions that were to be kept, and the log.
+fn run(scenario: &Scenario) -> (RunRecord, Vec<RunRecord>, Vec<String>) {
+    let (mut log, mut kept) = (Log::default(), Vec::new());
+    let keep = &mut |record: &RunRecord| -> Result<(), std::convert::Infallible> {
+        kept.push(record.clone());
+        Ok(())
+    };
+    let Ok(record) = measure(scenario, &host(), &mut log, keep);
+    (record, kept, log.0)
 }
 
 #[test]
 fn a_good_cell_is_set_up_checked_and_measured_in_this_order() {
-    let (record, written, log) = run(&scenario("[good]"));
+    let (record, kept, log) = run(&scenario("[good]"));
     let id = "behaviour=good";
     let expected = ["set up", "check", "capacity", "trial 0", "trial 1"];
     assert_eq!(log[0], format!("cell 1/1 {id}"));
     assert_eq!(log[1..6], expected);
     assert_eq!(log[6], format!("finished {id}"));
-    assert_eq!(written, record);
+    assert_eq!(kept[1], record);
     let cell = &record.cells[0];
     assert_eq!((cell.setup_seconds, cell.state_bytes), (Some(0.25), Some(128)));
     assert_eq!(cell.configuration["traffic"]["pkt-size"], 64);
@@ -101,9 +102,9 @@ fn a_cell_that_fails_keeps_no_other_from_running() {
 #[test]
 fn a_stopped_run_keeps_what_is_finished() {
     let scenario = scenario("[good, stops-at-second-trial, has-no-memory]");
-    let (record, written, _) = run(&scenario);
+    let (record, kept, _) = run(&scenario);
     assert_eq!(record.status, Status::Interrupted);
-    assert_eq!(written, record);
+    assert_eq!(kept[2], record);
     assert_eq!(record.cells.len(), 2, "the third cell never began");
     assert_eq!(record.cells[0].error, None);
     assert_eq!(record.cells[1].outcomes[0].trials.len(), 1);
@@ -116,6 +117,29 @@ fn a_run_stopped_before_it_began_has_no_cell() {
     host.stop.store(true, Ordering::Relaxed);
     let record = check(&scenario("good"), &host, &mut Log::default());
     assert_eq!((record.status, record.cells.len()), (Status::Interrupted, 0));
+}
+
+#[test]
+fn every_version_that_is_kept_is_whole_and_not_called_complete() {
+    let (record, kept, _) = run(&scenario("[good, has-no-memory]"));
+    let cells: Vec<usize> = kept.iter().map(|version| version.cells.len()).collect();
+    assert_eq!(cells, [0, 1, 2]);
+    assert_eq!(kept[0].status, Status::Interrupted);
+    assert_eq!(kept[1].status, Status::Interrupted);
+    assert_eq!(kept[1].cells[0], record.cells[0]);
+    assert_eq!(kept[2], record);
+}
+
+#[test]
+fn a_record_that_cannot_be_kept_ends_the_run() {
+    let mut log = Log::default();
+    let scenario = scenario("[good, forwards-wrongly]");
+    let keep = &mut |record: &RunRecord| match record.cells.len() {
+        0 => Ok(()),
+        _ => Err("the disk is full"),
+    };
+    assert_eq!(measure(&scenario, &host(), &mut log, keep), Err("the disk is full"));
+    assert!(!log.0.iter().any(|line| line.contains("cell 2/2")), "{:?}", log.0);
 }
 
 #[test]

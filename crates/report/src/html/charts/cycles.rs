@@ -1,0 +1,136 @@
+//! Where the cycles go: ticks a packet by stage, stacked, for each cell, beside what one access to
+//! memory of that size costs on this machine.
+
+use kuva::plot::bar::BarPlot;
+use kuva::prelude::*;
+use measure::Bytes;
+use measure::record::{Cell, Outcome, RandomAccess, RunRecord};
+
+use super::{Chart, Data, MUTED, colour, styled};
+use crate::summary::cell_words;
+
+/// The chart; none when no outcome has cycles by stage.
+pub(super) fn chart(record: &RunRecord) -> Option<Chart> {
+    let measured: Vec<(&Cell, &Outcome)> = record
+        .cells
+        .iter()
+        .flat_map(|c| c.outcomes.iter().map(move |o| (c, o)))
+        .filter(|(_, o)| o.parts(FIGURE).next().is_some())
+        .take(BARS_MAX)
+        .collect();
+    if measured.is_empty() {
+        return None;
+    }
+    let stages = stages(&measured);
+    let mut bars = BarPlot::new().with_width(0.72).with_horizontal(true);
+    let mut head = vec!["cell".to_string()];
+    head.extend(stages.iter().cloned());
+    head.extend(
+        ["all stages", "state", "one access alone", "one of several in flight"].map(String::from),
+    );
+    let mut rows = Vec::new();
+    // A horizontal bar chart is drawn from the bottom; the first cell belongs on top.
+    for (cell, outcome) in measured.iter().rev() {
+        let value = |stage: &String| {
+            outcome.parts(FIGURE).find(|f| f.of.as_ref() == Some(stage)).map_or(0.0, |f| f.value)
+        };
+        let memory = Memory::of(record, cell);
+        if let Some(ticks) = memory.overlapped_ticks {
+            // Every bar of a stacked chart has as many parts; all but the last are empty here.
+            let mut parts: Vec<(f64, &str)> = (0..stages.len()).map(|s| (0.0, colour(s))).collect();
+            parts.push((ticks, MUTED));
+            bars = bars.with_group(format!("memory, {}", memory.size), parts);
+        }
+        let mut parts: Vec<(f64, &str)> =
+            stages.iter().enumerate().map(|(s, stage)| (value(stage), colour(s))).collect();
+        parts.push((0.0, MUTED));
+        bars = bars.with_group(cell_words(cell), parts);
+        rows.push(row(cell_words(cell), &stages, value, &memory));
+    }
+    rows.reverse();
+    let mut legend: Vec<&str> = stages.iter().map(String::as_str).collect();
+    legend.push("one memory access");
+    let count = bars.groups.len();
+    let plots = vec![Plot::from(bars.with_legend(legend).with_stacked())];
+    let layout = styled(Layout::auto_from_plots(&plots))
+        .with_height(110.0 + 34.0 * count as f64 + 22.0 * (stages.len() as f64 / 4.0).ceil())
+        .with_x_label("ticks of the time-stamp clock a packet")
+        .with_legend_position(LegendPosition::OutsideBottomColumns);
+    let caption = "Median ticks for each packet of the workload, by stage. The grey bar is one random \
+                   access to memory of the size of the state with several in flight, as this machine \
+                   allowed it before the run: a packet cannot do with less than its cache misses.";
+    Some(Chart::new(
+        "cycles",
+        "Cycles a packet by stage",
+        caption,
+        plots,
+        layout,
+        Data { head, rows },
+    ))
+}
+
+/// What one access to the state costs, as the host's probe found it.
+struct Memory {
+    size: String,
+    alone_ticks: Option<f64>,
+    overlapped_ticks: Option<f64>,
+}
+
+impl Memory {
+    fn of(record: &RunRecord, cell: &Cell) -> Self {
+        let Some(bytes) = cell.state_bytes.filter(|b| *b > 0) else {
+            return Self { size: "not told".into(), alone_ticks: None, overlapped_ticks: None };
+        };
+        let ticks = |probe: Option<&RandomAccess>| {
+            probe.map(|p| p.ns_per_access * record.host.tsc.ticks_per_second * 1e-9)
+        };
+        let nearest = |overlapped: bool| {
+            record
+                .host
+                .random_access_probe
+                .iter()
+                .filter(|p| (p.in_flight > 1) == overlapped && p.bytes > 0)
+                .min_by(|a, b| distance(a.bytes, bytes).total_cmp(&distance(b.bytes, bytes)))
+        };
+        Self {
+            size: Bytes(bytes as f64).to_string(),
+            alone_ticks: ticks(nearest(false)),
+            overlapped_ticks: ticks(nearest(true)),
+        }
+    }
+}
+
+/// How far two sizes are apart, as a ratio on a logarithmic scale.
+fn distance(a: u64, b: u64) -> f64 {
+    (a as f64 / b as f64).ln().abs()
+}
+
+fn row(
+    cell: String,
+    stages: &[String],
+    value: impl Fn(&String) -> f64,
+    memory: &Memory,
+) -> Vec<String> {
+    let ticks = |ticks: Option<f64>| ticks.map_or(String::new(), |t| format!("{t:.1}"));
+    let mut row = vec![cell];
+    row.extend(stages.iter().map(|stage| format!("{:.1}", value(stage))));
+    row.push(format!("{:.1}", stages.iter().map(&value).sum::<f64>()));
+    row.extend([memory.size.clone(), ticks(memory.alone_ticks), ticks(memory.overlapped_ticks)]);
+    row
+}
+
+/// The stages of all outcomes, each once, in the order of the packet's way.
+fn stages(measured: &[(&Cell, &Outcome)]) -> Vec<String> {
+    let mut stages: Vec<String> = Vec::new();
+    for name in measured.iter().flat_map(|(_, o)| o.parts(FIGURE)).filter_map(|f| f.of.clone()) {
+        if !stages.contains(&name) {
+            stages.push(name);
+        }
+    }
+    stages
+}
+
+const FIGURE: &str = "ticks_per_packet";
+
+/// The most cells in the chart; the results table has the rest.
+const BARS_MAX: usize = 16;

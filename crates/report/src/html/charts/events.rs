@@ -1,0 +1,33 @@
+//! How long changes at run time take: until acknowledged, and until a frame shows them.
+
+use measure::record::{Cell, Outcome, RunRecord};
+
+use super::{CHARTS_MAX, Chart, percentiles};
+use crate::summary::cell_words;
+
+/// One chart for each cell and method during whose last trial with events some were acknowledged.
+pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
+    let outcomes = record.cells.iter().flat_map(|c| c.outcomes.iter().map(move |o| (c, o)));
+    outcomes.filter_map(|(cell, outcome)| chart(cell, outcome)).take(CHARTS_MAX).collect()
+}
+
+fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
+    let trial = outcome.trials.iter().rev().find(|t| t.events.iter().any(|e| e.requested > 0))?;
+    let mut series = Vec::new();
+    for events in &trial.events {
+        for (name, times) in [("accepted", &events.accepted), ("visible", &events.visible)] {
+            let histogram = times.as_ref().and_then(measure::record::Distribution::histogram);
+            series.extend(histogram.map(|h| (format!("{} {name}", events.kind), h)));
+        }
+    }
+    percentiles::chart(
+        &format!("events-{}-{}", cell.id, outcome.method),
+        &format!("Changes under load ({})", cell_words(cell)),
+        &format!(
+            "Time from the request of a change to its acknowledgement (accepted) and to the first \
+             frame that shows it (visible), by percentile of the changes (trial {}).",
+            trial.index
+        ),
+        &series,
+    )
+}

@@ -1,0 +1,155 @@
+//! The charts of a page: each file one kind, each chart an SVG with its data beside it.
+//!
+//! Charts are drawn by `kuva` in stand-in colours that [`Chart::new`] turns into CSS variables, so
+//! that one style sheet gives light, dark and printed colours. The SVG scales with the page, has a
+//! title and a description for those who cannot see it, and refers to nothing outside the page.
+
+mod cycles;
+mod events;
+mod latency;
+mod percentiles;
+mod search;
+mod sweep;
+
+use kuva::prelude::*;
+use kuva::render::layout::TickFormat;
+use kuva::render::theme::Theme;
+use measure::record::RunRecord;
+
+/// A drawn chart.
+pub(super) struct Chart {
+    pub(super) id: String,
+    pub(super) title: String,
+    /// What it shows, for the caption.
+    pub(super) caption: String,
+    pub(super) svg: String,
+    pub(super) data: Data,
+}
+
+/// The data behind a chart.
+pub(super) struct Data {
+    pub(super) head: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// All charts that a record has data for, in the order of reading.
+pub(super) fn of(record: &RunRecord) -> Vec<Chart> {
+    let mut charts = sweep::charts(record);
+    charts.extend(cycles::chart(record));
+    charts.extend(search::charts(record));
+    charts.extend(latency::charts(record));
+    charts.extend(events::charts(record));
+    charts
+}
+
+impl Chart {
+    /// Draws plots into a chart. The description is what a reader hears who does not see it.
+    fn new(
+        id: &str,
+        title: &str,
+        caption: &str,
+        plots: Vec<Plot>,
+        layout: Layout,
+        data: Data,
+    ) -> Self {
+        let svg = adapt(&render_to_svg(plots, layout), id, title, caption);
+        Self { id: id.into(), title: title.into(), caption: caption.into(), svg, data }
+    }
+}
+
+/// The look that all charts share.
+fn styled(layout: Layout) -> Layout {
+    let theme = Theme {
+        background: "none".into(),
+        axis_color: INK.into(),
+        grid_color: GRID.into(),
+        tick_color: INK.into(),
+        text_color: INK.into(),
+        legend_bg: "none".into(),
+        legend_border: "none".into(),
+        ..Theme::light()
+    };
+    layout
+        .with_theme(theme)
+        .with_width(WIDTH)
+        .with_label_size(14)
+        .with_tick_size(13)
+        .with_body_size(13)
+        .with_legend_box(false)
+}
+
+/// A series' stand-in colour.
+fn colour(series: usize) -> &'static str {
+    SERIES[series % SERIES.len()]
+}
+
+/// A tick format from a function.
+fn ticks(format: fn(f64) -> String) -> TickFormat {
+    TickFormat::Custom(std::sync::Arc::new(format))
+}
+
+/// A count as people write it on an axis: `1k`, `10M`.
+fn short_count(value: f64) -> String {
+    let (scaled, unit) = match value.abs() {
+        v if v >= 1e9 => (value / 1e9, "G"),
+        v if v >= 1e6 => (value / 1e6, "M"),
+        v if v >= 1e3 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    format!("{}{unit}", trimmed(scaled))
+}
+
+/// Up to three decimals and none that say nothing.
+fn trimmed(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').into()
+}
+
+/// Turns the drawing of the crate into a part of our page: scales, is described, takes its colours
+/// from the page, and has identifiers of its own.
+fn adapt(svg: &str, id: &str, title: &str, description: &str) -> String {
+    let body = svg.split_once('>').map_or("", |(_, rest)| rest);
+    let size = |name: &str| attribute(svg, name).unwrap_or("0");
+    let mut body = body.replace("kuva-clip-", &format!("{id}-clip-"));
+    for (index, series) in SERIES.iter().enumerate() {
+        body = body.replace(series, &format!("var(--series-{})", index + 1));
+    }
+    for (stand_in, variable) in [(INK, "--ink"), (GRID, "--grid"), (MUTED, "--muted")] {
+        body = body.replace(stand_in, &format!("var({variable})"));
+    }
+    // Tick marks and some strokes are black whatever the theme says.
+    let body = body.replace("\"#000000\"", "\"var(--ink)\"").replace("\"black\"", "\"var(--ink)\"");
+    format!(
+        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\" \
+         fill=\"var(--ink)\"><title id=\"{id}-title\">{}</title><desc id=\"{id}-desc\">{}</desc>{body}",
+        size("width"),
+        size("height"),
+        escape(title),
+        escape(description),
+    )
+}
+
+/// The value of an attribute of the first element.
+fn attribute<'a>(svg: &'a str, name: &str) -> Option<&'a str> {
+    let (head, _) = svg.split_once('>')?;
+    let (_, rest) = head.split_once(&format!(" {name}=\""))?;
+    rest.split_once('"').map(|(value, _)| value)
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Drawing width in units of the SVG; the page scales it.
+const WIDTH: f64 = 860.0;
+const HEIGHT: f64 = 420.0;
+
+// Stand-in colours: any distinct ones that the drawing crate hands through.
+const INK: &str = "#010203";
+const GRID: &str = "#010204";
+const MUTED: &str = "#010205";
+const SERIES: [&str; 8] =
+    ["#010211", "#010212", "#010213", "#010214", "#010215", "#010216", "#010217", "#010218"];
+
+/// The most charts of one kind; the trials table has the rest.
+const CHARTS_MAX: usize = 8;

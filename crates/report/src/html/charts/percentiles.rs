@@ -1,0 +1,88 @@
+//! A distribution as HDR users know it: value against percentile, both on logarithmic axes, so that
+//! the tail has as much room as the middle.
+
+use hdrhistogram::Histogram;
+use kuva::plot::line::LinePlot;
+use kuva::prelude::*;
+use measure::Nanos;
+
+use super::{Chart, Data, HEIGHT, colour, styled, ticks, trimmed};
+
+/// A chart of several distributions in nanoseconds; none when all are empty.
+pub(super) fn chart(
+    id: &str,
+    title: &str,
+    caption: &str,
+    series: &[(String, Histogram<u64>)],
+) -> Option<Chart> {
+    let series: Vec<_> = series.iter().filter(|(_, h)| !h.is_empty()).collect();
+    if series.is_empty() {
+        return None;
+    }
+    let mut plots = Vec::new();
+    for (index, (name, histogram)) in series.iter().enumerate() {
+        let mut line = LinePlot::new()
+            .with_data(points(histogram))
+            .with_color(colour(index))
+            .with_stroke_width(2.5)
+            .with_legend(name.as_str());
+        if index % 2 == 1 {
+            line = line.with_dashed();
+        }
+        plots.push(Plot::from(line));
+    }
+    let layout = styled(Layout::auto_from_plots(&plots))
+        .with_height(HEIGHT)
+        .with_log_x()
+        .with_log_y()
+        .with_x_label("percentile of frames")
+        .with_y_label("time")
+        .with_x_tick_format(ticks(percentile_words))
+        .with_y_tick_format(ticks(short_time))
+        .with_legend_position(LegendPosition::InsideTopLeft);
+    let mut head = vec!["percentile".to_string()];
+    head.extend(series.iter().map(|(name, _)| name.clone()));
+    let rows = SHOWN
+        .iter()
+        .map(|quantile| {
+            let mut row = vec![format!("{} %", trimmed(quantile * 100.0))];
+            row.extend(
+                series
+                    .iter()
+                    .map(|(_, h)| Nanos(h.value_at_quantile(*quantile) as f64).to_string()),
+            );
+            row
+        })
+        .collect();
+    Some(Chart::new(id, title, caption, plots, layout, Data { head, rows }))
+}
+
+/// The curve: `1 / (1 - q)` against the value, as far as there are samples to tell.
+fn points(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
+    let samples = histogram.len() as f64;
+    let mut points: Vec<(f64, f64)> = (0..)
+        .map(|step| 10f64.powf(f64::from(step) / 10.0))
+        .take_while(|inverse| *inverse < samples)
+        .map(|inverse| (inverse, histogram.value_at_quantile(1.0 - 1.0 / inverse).max(1) as f64))
+        .collect();
+    points.push((samples.max(1.0), histogram.max().max(1) as f64));
+    points
+}
+
+/// The percentile at a position of the axis.
+fn percentile_words(inverse: f64) -> String {
+    format!("{} %", trimmed((1.0 - 1.0 / inverse.max(1.0)) * 100.0))
+}
+
+fn short_time(ns: f64) -> String {
+    let (scaled, unit) = match ns {
+        v if v >= 1e9 => (ns / 1e9, "s"),
+        v if v >= 1e6 => (ns / 1e6, "ms"),
+        v if v >= 1e3 => (ns / 1e3, "µs"),
+        _ => (ns, "ns"),
+    };
+    format!("{} {unit}", trimmed(scaled))
+}
+
+/// Percentiles of the table behind the chart.
+const SHOWN: &[f64] = &[0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0];

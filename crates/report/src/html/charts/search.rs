@@ -1,0 +1,114 @@
+//! What a search tried: loss against load, with the bounds it ended at.
+
+use kuva::plot::scatter::{MarkerShape, ScatterPlot};
+use kuva::prelude::*;
+use kuva::render::annotations::ReferenceLine;
+use measure::Pps;
+use measure::record::{Cell, Outcome, RunRecord, TrialRecord};
+
+use super::{CHARTS_MAX, Chart, Data, HEIGHT, colour, styled, ticks, trimmed};
+use crate::summary::{cell_words, mpps};
+
+/// One chart for each cell and method that searched.
+pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
+    let outcomes = record.cells.iter().flat_map(|c| c.outcomes.iter().map(move |o| (c, o)));
+    outcomes.filter_map(|(cell, outcome)| chart(cell, outcome)).take(CHARTS_MAX).collect()
+}
+
+fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
+    let bounds = outcome.bounds?;
+    let mut plots = Vec::new();
+    for (purpose, marker, series) in KINDS {
+        let points: Vec<(f64, f64)> = outcome
+            .trials
+            .iter()
+            .filter(|t| t.purpose == *purpose)
+            .filter_map(|t| Some((mpps(t.load_pps()?), shown_loss(t))))
+            .collect();
+        if !points.is_empty() {
+            let plot = ScatterPlot::new()
+                .with_data(points)
+                .with_color(colour(*series))
+                .with_marker(*marker)
+                .with_size(6.0)
+                .with_legend(*purpose);
+            plots.push(Plot::from(plot));
+        }
+    }
+    if plots.is_empty() {
+        return None;
+    }
+    let highest = outcome.trials.iter().filter_map(TrialRecord::load_pps).fold(0.0, f64::max);
+    let mut layout = styled(Layout::auto_from_plots(&plots))
+        .with_height(HEIGHT)
+        .with_log_y()
+        .with_x_axis_min(0.0)
+        .with_x_axis_max(mpps(highest) * 1.05)
+        .with_y_axis_min(FLOOR / 2.0)
+        .with_y_axis_max(2.0)
+        .with_x_label("load on each interface, Mpps")
+        .with_y_label("frames lost")
+        .with_y_tick_format(ticks(loss_words))
+        .with_legend_position(LegendPosition::OutsideRightTop);
+    for (bound, dash) in [(bounds.lower_pps, "1 0"), (bounds.upper_pps, "6 4")] {
+        if let Some(pps) = bound {
+            let line = ReferenceLine::vertical(mpps(pps)).with_color(super::MUTED);
+            layout = layout.with_reference_line(line.with_dasharray(dash).with_stroke_width(1.5));
+        }
+    }
+    let words = |bound: Option<f64>| bound.map_or("none".into(), |pps| Pps(pps).to_string());
+    let caption = format!(
+        "Each point is a trial. Highest load that passed: {} (solid line); lowest that did not: {} \
+         (dashed).",
+        words(bounds.lower_pps),
+        words(bounds.upper_pps)
+    );
+    let rows = outcome.trials.iter().map(row).collect();
+    let head = ["trial", "purpose", "load", "sent", "lost", "loss"].map(String::from).into();
+    Some(Chart::new(
+        &format!("search-{}-{}", cell.id, outcome.method),
+        &format!("Search of the {} ({})", outcome.method, cell_words(cell)),
+        &caption,
+        plots,
+        layout,
+        Data { head, rows },
+    ))
+}
+
+fn row(trial: &TrialRecord) -> Vec<String> {
+    let sum = |value: fn(&measure::record::DirectionRecord) -> u64| {
+        trial.directions.iter().map(value).sum::<u64>().to_string()
+    };
+    vec![
+        trial.index.to_string(),
+        trial.purpose.clone(),
+        trial.load_pps().map_or(String::new(), |pps| Pps(pps).to_string()),
+        sum(|d| d.sent),
+        sum(|d| d.lost),
+        measure::Ratio(trial.loss_fraction).to_string(),
+    ]
+}
+
+/// No loss has no place on a logarithmic axis; it is drawn on a line of its own at the bottom.
+fn shown_loss(trial: &TrialRecord) -> f64 {
+    trial.loss_fraction.max(FLOOR)
+}
+
+fn loss_words(fraction: f64) -> String {
+    match fraction {
+        f if f <= FLOOR * 1.5 => "none".into(),
+        f if f < 0.999e-3 => format!("{} ppm", trimmed(f * 1e6)),
+        f => format!("{} %", trimmed(f * 100.0)),
+    }
+}
+
+/// Where trials without loss are drawn: a tenth of a frame in a million.
+const FLOOR: f64 = 1e-7;
+
+/// Purposes of trials, each with its marker and series.
+const KINDS: &[(&str, MarkerShape, usize)] = &[
+    ("warm-up", MarkerShape::Triangle, 5),
+    ("search", MarkerShape::Circle, 0),
+    ("verification", MarkerShape::Square, 1),
+    ("confirmation", MarkerShape::Diamond, 2),
+];

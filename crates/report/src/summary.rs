@@ -1,0 +1,192 @@
+//! The answer in a few sentences, for every exporter that people read.
+
+use measure::record::{Cell, Figure, Outcome, RunRecord, Status};
+use measure::{Pps, si};
+use serde_json::Value;
+
+/// The answer: one sentence for each method, or why there is none.
+pub(crate) fn answers(record: &RunRecord) -> Vec<String> {
+    if let Some(cell) = record.cells.iter().find(|c| c.check.as_ref().is_some_and(|k| !k.passed)) {
+        return vec![check_failed(cell)];
+    }
+    let mut methods: Vec<&str> = Vec::new();
+    for outcome in record.cells.iter().flat_map(|c| &c.outcomes) {
+        if !methods.contains(&outcome.method.as_str()) {
+            methods.push(&outcome.method);
+        }
+    }
+    let mut answers: Vec<String> =
+        methods.iter().filter_map(|method| answer_of(record, method)).collect();
+    for cell in record.cells.iter().filter(|c| c.error.is_some()) {
+        answers.push(format!("{}: {}", cell.label(), cell.error.as_deref().unwrap_or_default()));
+    }
+    if answers.is_empty() {
+        answers.push(match (record.status, record.cells.iter().find_map(|c| c.check.as_ref())) {
+            (Status::Interrupted, _) => "Interrupted before the first measurement.".into(),
+            (_, Some(check)) => format!(
+                "The functional check passed: {} frames came out as the oracle says.",
+                check.frames
+            ),
+            _ => "Nothing was measured.".into(),
+        });
+    }
+    answers
+}
+
+/// How the run ended, in words.
+pub(crate) fn status_words(status: Status) -> &'static str {
+    match status {
+        Status::Passed => "valid",
+        Status::CheckFailed => "check failed",
+        Status::Invalid => "not valid",
+        Status::Failed => "failed",
+        Status::Interrupted => "interrupted",
+    }
+}
+
+/// The figure that stands for a method: its first.
+pub(crate) fn headline(outcome: &Outcome) -> Option<&Figure> {
+    outcome.figures.first()
+}
+
+/// A figure with its unit as engineers write it.
+pub(crate) fn figure_words(value: f64, unit: &str) -> String {
+    match unit {
+        "pps" | "bit/s" | "B" => si(value, unit),
+        "ns" => si(value * 1e-9, "s"),
+        "fraction" => format!("{value}"),
+        "percent" => format!("{value} %"),
+        "ticks" => format!("{value:.1} ticks"),
+        other => format!("{value} {other}"),
+    }
+}
+
+/// A value of a swept key as people write it: digits in groups.
+pub(crate) fn value_words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(n) => n.as_u64().map_or_else(|| n.to_string(), grouped),
+        other => other.to_string(),
+    }
+}
+
+/// Digits in groups of three.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The last part of a dotted key.
+pub(crate) fn leaf(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
+/// What tells a cell from the others, briefly: `user 1,000, workers 2`.
+pub(crate) fn cell_words(cell: &Cell) -> String {
+    if cell.parameters.is_empty() {
+        return cell.function.clone();
+    }
+    let one = |(key, value): (&String, &Value)| format!("{} {}", leaf(key), value_words(value));
+    cell.parameters.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn check_failed(cell: &Cell) -> String {
+    let (differ, frames) =
+        cell.check.as_ref().map_or((0, 0), |check| (check.mismatch_count, check.frames));
+    format!(
+        "The functional check failed: {} of {} frames ({}) did not come out as the oracle says, \
+         so no figure is published.",
+        grouped(differ),
+        grouped(frames),
+        cell_words(cell)
+    )
+}
+
+/// One sentence for all cells of a method: the method's own words for one cell, first and last of
+/// a sweep otherwise.
+fn answer_of(record: &RunRecord, method: &str) -> Option<String> {
+    let found: Vec<(&Cell, &Outcome)> = record
+        .cells
+        .iter()
+        .flat_map(|c| c.outcomes.iter().map(move |o| (c, o)))
+        .filter(|(_, o)| o.method == method)
+        .collect();
+    let (first, last) = (found.first()?, found.last()?);
+    let words = |(cell, outcome): &(&Cell, &Outcome)| {
+        headline(outcome)
+            .map(|f| format!("{} at {}", figure_words(f.value, &f.unit), cell_words(cell)))
+    };
+    match (found.len(), words(first), words(last)) {
+        (1, _, _) | (_, None, _) | (_, _, None) => Some(first.1.answer.clone()),
+        (cells, Some(a), Some(b)) => {
+            let name = headline(first.1).map_or("", |f| f.name.as_str());
+            Some(format!(
+                "{} of the {} ({}): {a}, {b}; {cells} cells.",
+                sentence_start(method),
+                first.0.function,
+                figure_name(name)
+            ))
+        }
+    }
+}
+
+/// A figure's name as words.
+pub(crate) fn figure_name(name: &str) -> String {
+    match name {
+        "function_pps" => "function alone".into(),
+        "total_pps" => "with source and sink".into(),
+        "wall_clock_pps" => "by the wall clock".into(),
+        "ticks_per_packet" => "ticks a packet".into(),
+        "ns_per_packet" => "time a packet".into(),
+        "throughput" => "on each interface".into(),
+        "throughput_aggregate" => "aggregate".into(),
+        "throughput_aggregate_l2" => "aggregate, frames".into(),
+        "throughput_aggregate_l1" => "aggregate, on the wire".into(),
+        "throughput_l2" => "frames".into(),
+        "throughput_l1" => "on the wire".into(),
+        "loss_fraction" => "loss ratio".into(),
+        "loss_percent" => "loss".into(),
+        other => other
+            .replace("_p99_9", " 99.9th percentile")
+            .replace("_p", " percentile ")
+            .replace('_', " "),
+    }
+}
+
+fn sentence_start(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or(String::new(), |c| c.to_uppercase().chain(letters).collect())
+}
+
+/// Packets a second in millions, for axes and tables of one unit.
+pub(crate) fn mpps(pps: f64) -> f64 {
+    Pps(pps).0 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_000), "1,000");
+        assert_eq!(grouped(12_345_678), "12,345,678");
+    }
+
+    #[test]
+    fn figures_are_written_with_their_unit() {
+        assert_eq!(figure_words(12.3e6, "pps"), "12.3 Mpps");
+        assert_eq!(figure_words(12_300.0, "ns"), "12.3 µs");
+        assert_eq!(figure_words(0.5, "percent"), "0.5 %");
+        assert_eq!(figure_name("latency_p99_9"), "latency 99.9th percentile");
+    }
+}

@@ -1,0 +1,222 @@
+//! The terminal: the answer first, then a table, then what limits it and what to do.
+//!
+//! Plain text without colours or cursor movement, so that it can be piped and compared; the width
+//! is the caller's.
+
+use std::fmt::Write;
+
+use comfy_table::{Cell as TableCell, CellAlignment, ContentArrangement, Table, presets};
+use measure::record::{Cell, Check, Figure, LimitKind, Outcome, RunRecord, Status};
+
+use crate::summary::{answers, cell_words, figure_name, figure_words, grouped, status_words};
+
+/// The report of a run in at most `width` columns.
+pub fn render(record: &RunRecord, width: u16) -> String {
+    let mut text = String::new();
+    for answer in answers(record) {
+        line(&mut text, &answer);
+    }
+    if record.cells.iter().any(|c| !c.outcomes.is_empty()) {
+        line(&mut text, "");
+        line(&mut text, &results(record, width).to_string());
+    }
+    checks(&mut text, record);
+    limits(&mut text, record);
+    claims(&mut text, record);
+    line(&mut text, "");
+    line(&mut text, &verdict(record));
+    text
+}
+
+/// One line about a functional check, for the `check` command and for reports.
+pub fn check_words(check: &Check) -> String {
+    let mut words = if check.passed {
+        format!("passed: {} frames as the oracle says", grouped(check.frames))
+    } else {
+        format!(
+            "FAILED: {} of {} frames differ from the oracle",
+            grouped(check.mismatch_count),
+            grouped(check.frames)
+        )
+    };
+    if !check.uncovered.is_empty() {
+        let _ = write!(words, "; not exercised: {}", check.uncovered.join(", "));
+    }
+    words
+}
+
+fn line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+fn results(record: &RunRecord, width: u16) -> Table {
+    let mut table = Table::new();
+    table
+        .force_no_tty()
+        .load_style(presets::UTF8_FULL_CONDENSED)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width)
+        .set_header(["cell", "method", "figure", "value", "min .. max", ""]);
+    for cell in &record.cells {
+        for outcome in &cell.outcomes {
+            rows(&mut table, cell, outcome);
+        }
+    }
+    table
+}
+
+fn rows(table: &mut Table, cell: &Cell, outcome: &Outcome) {
+    let mut first = true;
+    for figure in shown(outcome) {
+        let lead = |text: String| if first { text } else { String::new() };
+        let name = match &figure.of {
+            Some(part) => format!("{}, {part}", figure_name(&figure.name)),
+            None => figure_name(&figure.name),
+        };
+        table.add_row([
+            TableCell::new(lead(cell_words(cell))),
+            TableCell::new(lead(outcome.method.clone())),
+            TableCell::new(name),
+            right(figure_words(figure.value, &figure.unit)),
+            right(spread(figure)),
+            TableCell::new(lead(validity_words(outcome).into())),
+        ]);
+        first = false;
+    }
+    if first {
+        table.add_row([
+            cell_words(cell),
+            outcome.method.clone(),
+            "none".into(),
+            String::new(),
+            String::new(),
+            validity_words(outcome).into(),
+        ]);
+    }
+}
+
+/// The figures that a terminal has room for; the record has all.
+fn shown(outcome: &Outcome) -> impl Iterator<Item = &Figure> {
+    outcome.figures.iter().filter(|f| {
+        !matches!(
+            f.name.as_str(),
+            "wall_clock_pps"
+                | "ns_per_packet"
+                | "loss_fraction"
+                | "throughput_aggregate_l1"
+                | "throughput_l1"
+                | "throughput_l2"
+                | "latency_min"
+                | "latency_p90"
+        )
+    })
+}
+
+fn right(text: String) -> TableCell {
+    TableCell::new(text).set_alignment(CellAlignment::Right)
+}
+
+fn spread(figure: &Figure) -> String {
+    figure.spread.filter(|s| s.n > 1).map_or(String::new(), |s| {
+        format!("{} .. {}", figure_words(s.min, &figure.unit), figure_words(s.max, &figure.unit))
+    })
+}
+
+fn validity_words(outcome: &Outcome) -> &'static str {
+    match (outcome.validity.valid, outcome.validity.limits.is_empty()) {
+        (true, true) => "valid",
+        (true, false) => "valid, see below",
+        (false, _) => "NOT VALID",
+    }
+}
+
+fn checks(text: &mut String, record: &RunRecord) {
+    let checked: Vec<(&Cell, &Check)> =
+        record.cells.iter().filter_map(|c| c.check.as_ref().map(|check| (c, check))).collect();
+    let Some((_, first)) = checked.first() else { return };
+    line(text, "");
+    // One line for all where all are alike.
+    if checked.iter().all(|(_, check)| check == first) {
+        line(text, &format!("Functional check: {}", check_words(first)));
+    } else {
+        for (cell, check) in &checked {
+            line(text, &format!("Functional check, {}: {}", cell_words(cell), check_words(check)));
+        }
+    }
+    for (_, check) in checked.iter().filter(|(_, check)| !check.passed) {
+        for m in check.mismatches.iter().take(3) {
+            line(text, &format!("  frame {}: {}", m.frame, m.what));
+            line(text, &format!("    expected {}", m.expected));
+            line(text, &format!("    got      {}", m.got));
+        }
+    }
+}
+
+/// Each kind of limit once over all cells, the worst in words.
+fn limits(text: &mut String, record: &RunRecord) {
+    let outcomes: Vec<(&Cell, &Outcome)> =
+        record.cells.iter().flat_map(|c| c.outcomes.iter().map(move |o| (c, o))).collect();
+    let mut kinds: Vec<LimitKind> =
+        outcomes.iter().flat_map(|(_, o)| &o.validity.limits).map(|l| l.kind).collect();
+    kinds.sort();
+    kinds.dedup();
+    if !kinds.is_empty() {
+        line(text, "");
+        line(text, "What limits the figures:");
+    }
+    for kind in kinds {
+        let mut seen = outcomes
+            .iter()
+            .flat_map(|(c, o)| o.validity.limits.iter().map(move |l| (c, o, l)))
+            .filter(|(_, _, l)| l.kind == kind)
+            .collect::<Vec<_>>();
+        seen.sort_by_key(|(_, _, l)| !l.invalidates);
+        let Some((cell, outcome, limit)) = seen.first() else { continue };
+        let severity = if limit.invalidates { "NOT VALID" } else { "remark" };
+        let more = match seen.len() - 1 {
+            0 => String::new(),
+            n => format!(" (and {n} more like it)"),
+        };
+        line(
+            text,
+            &format!(
+                "  {severity}: {}, {}: {}{more}",
+                cell_words(cell),
+                outcome.method,
+                limit.what
+            ),
+        );
+        line(text, &format!("    {}", limit.advice));
+    }
+}
+
+fn claims(text: &mut String, record: &RunRecord) {
+    let mut seen: Vec<String> = Vec::new();
+    for claim in record.cells.iter().flat_map(|c| &c.outcomes).flat_map(|o| &o.claims) {
+        let words = match claim.reason.as_str() {
+            "" => format!("  {}: {}", claim.clause, claim.level),
+            reason => format!("  {}: {}: {reason}", claim.clause, claim.level),
+        };
+        if !seen.contains(&words) {
+            seen.push(words);
+        }
+    }
+    if !seen.is_empty() {
+        line(text, "");
+        line(text, "Claims:");
+    }
+    for words in seen {
+        line(text, &words);
+    }
+}
+
+fn verdict(record: &RunRecord) -> String {
+    let words = status_words(record.status);
+    match record.status {
+        Status::Passed => format!("Run: {words}."),
+        Status::CheckFailed => format!("Run: {words}; the frames above show where."),
+        Status::Invalid => format!("Run: {words}; the figures above must not be relied on."),
+        Status::Failed | Status::Interrupted => format!("Run: {words}."),
+    }
+}

@@ -1,1 +1,3 @@
-//! What is measured: the embedded device.
+//! What is measured, a folder each: so far the functions of this program, embedded in it.
+
+pub mod embedded;

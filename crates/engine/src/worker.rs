@@ -23,6 +23,7 @@ pub struct Worker<F: Function> {
     publisher: CounterWriter,
     stages: StageTotals,
     gaps: Gaps,
+    last_round: Ticks,
 }
 
 /// Gaps in the loop's own time: another program, the hypervisor or an interrupt had the core.
@@ -63,6 +64,7 @@ impl<F: Function> Worker<F> {
             counts: Counts::zero(F::DROPS, F::TALLIES.len()),
             stages: StageTotals::default(),
             gaps: Gaps::default(),
+            last_round: clock::now(),
             function,
             ports,
             control,
@@ -71,15 +73,25 @@ impl<F: Function> Worker<F> {
         Ok((worker, WorkerHandle { controller, counters: reader }))
     }
 
-    /// Runs until told to stop, then leaves the queues as they are.
-    pub fn run(&mut self, stop: &AtomicBool) {
-        let mut last = clock::now();
+    /// Runs until told to stop, then leaves the queues as they are; tells how many packets it
+    /// handled.
+    pub fn run(&mut self, stop: &AtomicBool) -> u64 {
+        self.last_round = clock::now();
+        let mut packets = 0;
         while !stop.load(Ordering::Relaxed) {
-            let now = clock::now();
-            self.gaps.note(now.wrapping_sub(last));
-            self.poll(now);
-            last = now;
+            packets += self.round().1 as u64;
         }
+        packets
+    }
+
+    /// One round at the present time, which it tells with the number of packets handled; notes the
+    /// gap to the round before.
+    #[inline]
+    pub fn round(&mut self) -> (Ticks, usize) {
+        let now = clock::now();
+        self.gaps.note(now.wrapping_sub(self.last_round));
+        self.last_round = now;
+        (now, self.poll(now))
     }
 
     /// One round at time `now`; tells how many packets it handled.
@@ -115,6 +127,13 @@ impl<F: Function> Worker<F> {
         self.publisher.publish(&self.counts, self.function.tallies());
         stages.lap_raw(F::STAGES.len() + 1, received);
         received
+    }
+
+    /// Gives the worker other ports, in the order of their numbers; takes the old ones away.
+    pub fn connect(&mut self, ports: Vec<Box<dyn Port>>) {
+        self.leaving = vec![Slots::new(); ports.len()];
+        self.ports = ports;
+        self.last_round = clock::now();
     }
 
     /// The function, to look at or to load while the worker does not run.

@@ -49,6 +49,9 @@ pub trait Workload: Send {
     /// is nothing to change.
     fn next_update(&mut self, kind: usize, number: u64) -> Option<Change<Self::Update>>;
 
+    /// The kind of change that a subject belongs to, as an index into [`Self::events`].
+    fn kind_of(&self, subject: u64) -> Option<usize>;
+
     /// The change took effect at a time, or was refused: frames sent later must show it.
     fn settled(&mut self, subject: u64, applied_at: Option<Ticks>);
 
@@ -96,8 +99,9 @@ pub enum Delivery {
     AsExpected,
     /// The same, and the first to show the change of this subject.
     Shows(u64),
-    /// As it would have been right before a change that had taken effect when it was sent.
-    Late,
+    /// As it would have been right before the change of this subject, which had taken effect when
+    /// it was sent.
+    Late(u64),
     /// Somewhere else, or in another form.
     Misdelivered,
 }

@@ -257,6 +257,11 @@ impl Workload for Users {
         }
     }
 
+    fn kind_of(&self, subject: u64) -> Option<usize> {
+        let (kind, _) = Kind::of(subject & !REMOVAL);
+        self.kinds.iter().position(|&known| Some(known) == kind)
+    }
+
     fn settled(&mut self, subject: u64, applied_at: Option<Ticks>) {
         let (kind, number) = Kind::of(subject);
         if kind == Some(Kind::Handover)
@@ -325,7 +330,7 @@ impl Users {
             }
             let sent_after = recent.applied_at.is_some_and(|applied| stamp.time > applied);
             return match to == at(recent.from) {
-                true if sent_after => Delivery::Late,
+                true if sent_after => Delivery::Late(subject),
                 true => Delivery::AsExpected,
                 false => Delivery::Misdelivered,
             };

@@ -1,0 +1,188 @@
+//! The functional check: every frame of the sample through the worker, and beside it the oracle.
+//!
+//! The worker is polled by this thread, one frame at a time and at simulated times, so that each
+//! frame's verdict is known: what left by which port, or whose drop counter moved.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use engine::{Counts, Function};
+use functions::check::{Expected, Oracle, Step};
+use functions::{NetworkFunction, Shard};
+use machine::clock;
+use measure::MeasureError;
+use measure::record::{Check, Covered, Mismatch};
+use packet::PortId;
+
+use super::tester::Links;
+use super::{Embedded, Lane, open_loop};
+
+/// Runs the sample on each worker.
+pub(super) fn check<N: NetworkFunction>(device: &mut Embedded<N>) -> Result<Check, MeasureError> {
+    let mut links = open_loop::connect(device)?;
+    let steps = N::sample(&device.config, &device.traffic);
+    let count = device.shards();
+    let mut comparison = Comparison::<N>::new();
+    for index in 0..count {
+        let oracle = N::oracle(&device.config, Shard { index, count });
+        let lane = &mut device.lanes[index as usize];
+        let clock = device.host.clock;
+        comparison.compare(lane, &mut links[index as usize], oracle, &steps, clock);
+        if device.host.stop.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(MeasureError::Interrupted);
+        }
+    }
+    Ok(comparison.finish())
+}
+
+/// The comparison so far.
+struct Comparison<N: NetworkFunction> {
+    frames: u64,
+    mismatch_count: u64,
+    mismatches: Vec<Mismatch>,
+    /// Frames by verdict.
+    coverage: BTreeMap<String, u64>,
+    function: std::marker::PhantomData<N>,
+}
+
+impl<N: NetworkFunction> Comparison<N> {
+    fn new() -> Comparison<N> {
+        Comparison {
+            frames: 0,
+            mismatch_count: 0,
+            mismatches: Vec::new(),
+            coverage: BTreeMap::new(),
+            function: std::marker::PhantomData,
+        }
+    }
+
+    fn compare(
+        &mut self,
+        lane: &mut Lane<N>,
+        links: &mut Links,
+        mut oracle: N::Oracle,
+        steps: &[Step<N::Update>],
+        clock: clock::Clock,
+    ) {
+        let start = clock::now();
+        let mut elapsed = Duration::ZERO;
+        for step in steps {
+            let now = start + clock.ticks(elapsed);
+            match step {
+                Step::Wait(time) => elapsed += *time,
+                Step::Update(update) => {
+                    let expected = oracle.apply(update, elapsed);
+                    let got = apply(lane, update.clone(), now);
+                    if got != Some(expected) {
+                        let what = format!("the change {update:?}");
+                        let word = |done| if done { "applied" } else { "refused" };
+                        let got = got.map_or("not acknowledged", word);
+                        self.mismatch(what, word(expected).into(), got.into());
+                    }
+                }
+                Step::Frame { port, frame, about } => {
+                    let expected = oracle.expect(*port, frame, elapsed);
+                    let got = pass(lane, links, *port, frame, now);
+                    *self.coverage.entry(verdict_name::<N>(&expected)).or_default() += 1;
+                    if got != Ok(expected.clone()) {
+                        let got = got.map_or_else(|text| text, |got| describe::<N>(&got));
+                        self.mismatch((*about).to_owned(), describe::<N>(&expected), got);
+                    }
+                    self.frames += 1;
+                }
+            }
+        }
+    }
+
+    fn mismatch(&mut self, what: String, expected: String, got: String) {
+        self.mismatch_count += 1;
+        if self.mismatches.len() < MISMATCHES_MAX {
+            self.mismatches.push(Mismatch { frame: self.frames, what, expected, got });
+        }
+    }
+
+    fn finish(self) -> Check {
+        let uncovered = N::Function::DROPS.0.iter().skip(1).map(|name| (*name).to_owned());
+        let uncovered = uncovered.filter(|name| !self.coverage.contains_key(name)).collect();
+        let coverage = self.coverage.into_iter().map(|(name, frames)| Covered { name, frames });
+        Check {
+            passed: self.mismatch_count == 0 && self.frames > 0,
+            frames: self.frames,
+            mismatch_count: self.mismatch_count,
+            mismatches: self.mismatches,
+            coverage: coverage.collect(),
+            uncovered,
+        }
+    }
+}
+
+/// Asks for a change and lets the worker apply it; None without an acknowledgement.
+fn apply<N: NetworkFunction>(lane: &mut Lane<N>, update: N::Update, now: u64) -> Option<bool> {
+    lane.handle.controller.request(update).ok()?;
+    lane.worker.poll(now);
+    Some(lane.handle.controller.acknowledged()?.outcome.is_ok())
+}
+
+/// Sends one frame through the worker.
+///
+/// # Errors
+/// What happened, where it was no single verdict.
+fn pass<N: NetworkFunction>(
+    lane: &mut Lane<N>,
+    links: &mut Links,
+    port: PortId,
+    frame: &[u8],
+    now: u64,
+) -> Result<Expected, String> {
+    let before = lane.worker.counts();
+    let sender = &mut links[usize::from(port.0)].0;
+    if !sender.send(frame) {
+        return Err("the port took no frame".into());
+    }
+    sender.publish();
+    lane.worker.poll(now);
+    let counts = lane.worker.counts().since(&before);
+    let mut left = Vec::new();
+    for (index, (_, receiver)) in links.iter_mut().enumerate() {
+        while let Some(frame) = receiver.next_frame() {
+            let port = PortId(index as u8);
+            left.push(Expected::Forward { port, frame: frame.to_vec() });
+        }
+        receiver.release();
+    }
+    match (left.len(), counts.dropped_total(), counts.punted) {
+        (1, 0, 0) => Ok(left.remove(0)),
+        (0, 1, 0) => Ok(Expected::Drop(dropped_for::<N>(&counts))),
+        (0, 0, 1) => Ok(Expected::Punt),
+        (forwarded, dropped, punted) => {
+            Err(format!("{forwarded} forwarded, {dropped} dropped, {punted} punted"))
+        }
+    }
+}
+
+fn dropped_for<N: NetworkFunction>(counts: &Counts) -> &'static str {
+    let reason = counts.dropped.iter().position(|&count| count > 0).unwrap_or(0);
+    N::Function::DROPS.0[reason]
+}
+
+fn verdict_name<N: NetworkFunction>(verdict: &Expected) -> String {
+    match verdict {
+        Expected::Forward { port, .. } => {
+            format!("forward-{}", N::PORTS.get(usize::from(port.0)).unwrap_or(&"nowhere"))
+        }
+        Expected::Drop(reason) => (*reason).to_owned(),
+        Expected::Punt => "punt".to_owned(),
+    }
+}
+
+fn describe<N: NetworkFunction>(verdict: &Expected) -> String {
+    let name = verdict_name::<N>(verdict);
+    match verdict {
+        Expected::Forward { frame, .. } => format!("{name} {}", Mismatch::hex(frame)),
+        Expected::Drop(_) => format!("drop {name}"),
+        Expected::Punt => name,
+    }
+}
+
+/// Mismatches kept with their bytes; all are counted.
+const MISMATCHES_MAX: usize = 20;

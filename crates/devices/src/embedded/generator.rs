@@ -1,0 +1,93 @@
+//! The ports of a closed loop: each makes the frames of a direction, and takes what leaves by it.
+//!
+//! Source and sink run on the worker's own core, so the worker is never idle and never waits; what
+//! they cost is counted in stages of their own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use engine::Port;
+use machine::clock::Ticks;
+use packet::{Batch, Slot};
+use traffic::workload::worker_of;
+use traffic::{Stamp, Workload};
+
+/// A port that makes its frames itself.
+pub(super) struct Generator<W: Workload> {
+    workload: W,
+    /// The direction whose frames enter here; none for a port that only takes.
+    direction: Option<usize>,
+    next_number: u64,
+    /// This worker, and how many there are: frames of other workers' subscribers are left out.
+    worker: u32,
+    workers: u32,
+    made: Arc<Made>,
+}
+
+/// What a generator has made and taken, for others to read.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    /// Frames made.
+    pub frames: AtomicU64,
+    /// Their bytes, check sequence included.
+    pub bytes: AtomicU64,
+    /// Frames that left by this port.
+    pub taken: AtomicU64,
+}
+
+impl<W: Workload> Generator<W> {
+    /// The port that frames of `direction` enter, if there is one, on one of the workers.
+    pub fn new(
+        workload: W,
+        direction: Option<usize>,
+        (worker, workers): (u32, u32),
+        made: Arc<Made>,
+    ) -> Generator<W> {
+        Generator { workload, direction, next_number: 0, worker, workers, made }
+    }
+
+    #[inline(always)]
+    fn is_own(&self, draw: &W::Draw) -> bool {
+        self.workers == 1 || worker_of(self.workload.steering(draw), self.workers) == self.worker
+    }
+}
+
+impl<W: Workload> Port for Generator<W> {
+    #[inline]
+    fn receive(&mut self, batch: &mut Batch, limit: usize, now: Ticks) -> usize {
+        let Some(direction) = self.direction else { return 0 };
+        let port = self.workload.directions()[direction].from;
+        let (mut count, mut bytes) = (0, 0);
+        while count < limit {
+            let sequence = self.next_number;
+            self.next_number += 1;
+            let draw = self.workload.draw(direction, sequence);
+            if !self.is_own(&draw) {
+                continue;
+            }
+            let len = self.workload.frame_len(&draw);
+            let Some(frame) = batch.append(port, len) else { break };
+            let stamp = Stamp { stream: direction as u16, sequence, time: now };
+            self.workload.write(&draw, stamp, frame);
+            count += 1;
+            bytes += len + CHECK_SEQUENCE_LEN;
+        }
+        add(&self.made.frames, count);
+        add(&self.made.bytes, bytes);
+        count
+    }
+
+    #[inline]
+    fn transmit(&mut self, _: &mut Batch, slots: &[Slot], _: Ticks) -> usize {
+        add(&self.made.taken, slots.len());
+        slots.len()
+    }
+}
+
+/// Adds to a counter that only this thread writes.
+fn add(counter: &AtomicU64, count: usize) {
+    counter.store(counter.load(Ordering::Relaxed) + count as u64, Ordering::Relaxed);
+}
+
+/// Length of the Ethernet frame check sequence in bytes.
+pub(super) const CHECK_SEQUENCE_LEN: usize = 4;

@@ -1,0 +1,278 @@
+//! A function of this program as a device: its workers on pinned threads of this process.
+//!
+//! ```text
+//! closed loop   core 1: generator > worker > generator            how fast is the worker itself
+//! open loop     core 0: tester ==ring==> core 1: worker           how fast without loss
+//!                       tester <==ring==
+//! check         one thread, frame by frame, simulated time        is it right
+//! ```
+//! The worker and its function are the same in all three; only what its ports are differs. The
+//! tester steers frames to workers by subscriber, as a network card with the right filter would.
+
+mod check;
+mod closed_loop;
+mod events;
+mod generator;
+mod open_loop;
+mod tester;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use engine::{Counts, Drops, Function, Gaps, StageTotals, Worker, WorkerHandle};
+use functions::{NetworkFunction, SetupError, Shard};
+use machine::clock::{Clock, Ticks};
+use measure::record::Check;
+use measure::{
+    Load, MeasureError, Measurer, Stage, StageRole, Stalls, Trial, TrialProgress, Watch, WorkerTime,
+};
+use packet::{BATCH_MAX, Room};
+
+/// What the host gives to the device.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The core for the tester's thread; none where there is no second core.
+    pub tester_core: Option<usize>,
+    /// A core for each worker; workers take them in turn.
+    pub worker_cores: Vec<usize>,
+    /// The calibrated time-stamp clock.
+    pub clock: Clock,
+    /// Becomes true when the user asks to stop.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// A function with its workers, ready to be checked and measured.
+pub struct Embedded<N: NetworkFunction> {
+    config: N::Config,
+    traffic: N::Traffic,
+    host: Host,
+    lanes: Vec<Lane<N>>,
+    setup: Duration,
+    /// Whether changes were applied, so that the state is no longer the configured one.
+    changed: bool,
+}
+
+/// One worker and the handle to it.
+struct Lane<N: NetworkFunction> {
+    worker: Worker<N::Function>,
+    handle: WorkerHandle<N::Update>,
+    core: usize,
+}
+
+impl<N: NetworkFunction> Embedded<N> {
+    /// Sets the function up with as many workers as its configuration asks for.
+    ///
+    /// # Errors
+    /// When its state does not fit.
+    pub fn open(
+        config: N::Config,
+        traffic: N::Traffic,
+        host: Host,
+    ) -> Result<Embedded<N>, SetupError> {
+        let start = Instant::now();
+        let lanes = lanes(&config, &host)?;
+        let setup = start.elapsed();
+        Ok(Embedded { config, traffic, host, lanes, setup, changed: false })
+    }
+
+    /// Time that setting up took.
+    pub fn setup_time(&self) -> Duration {
+        self.setup
+    }
+
+    /// Bytes of state on all workers.
+    pub fn state_bytes(&mut self) -> u64 {
+        self.lanes.iter_mut().map(|lane| lane.worker.function_mut().state_bytes() as u64).sum()
+    }
+
+    /// Compares a sample that covers every verdict with the oracle, on each worker.
+    ///
+    /// # Errors
+    /// When memory or the state is not to be had.
+    pub fn check(&mut self) -> Result<Check, MeasureError> {
+        self.restore()?;
+        self.changed = true;
+        check::check(self)
+    }
+
+    /// The configured state again, where changes were applied.
+    fn restore(&mut self) -> Result<(), MeasureError> {
+        if self.changed {
+            self.lanes.clear();
+            self.lanes = lanes(&self.config, &self.host).map_err(device_error)?;
+            self.changed = false;
+        }
+        Ok(())
+    }
+
+    fn shards(&self) -> u32 {
+        self.lanes.len() as u32
+    }
+
+    fn workload(&self) -> N::Workload {
+        N::workload(&self.config, &self.traffic, self.host.clock)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.host.stop.load(Ordering::Relaxed)
+    }
+
+    fn counts(&self) -> Counts {
+        let mut sum = Counts::zero(N::Function::DROPS, N::Function::TALLIES.len());
+        self.lanes.iter().for_each(|lane| sum.add(&lane.worker.counts()));
+        sum
+    }
+
+    /// Stages, drops and stalls of all workers since `before`, into a trial.
+    fn finish(&mut self, trial: &mut Trial, before: &Counts) {
+        let mut stages = StageTotals::default();
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            let taken = lane.worker.take_stages();
+            stages.ticks.iter_mut().zip(taken.ticks).for_each(|(sum, ticks)| *sum += ticks);
+            stages.packets.iter_mut().zip(taken.packets).for_each(|(sum, count)| *sum += count);
+            let gaps = lane.worker.take_gaps();
+            trial.stalls.push(stalls(format!("worker {index}"), gaps, &self.host.clock));
+        }
+        trial.stages = stages_of(N::Function::STAGES, &stages);
+        trial.drops = drops_of(N::Function::DROPS, &self.counts().since(before));
+    }
+}
+
+impl<N: NetworkFunction> Measurer for Embedded<N> {
+    fn measure(
+        &mut self,
+        load: Load,
+        duration: Duration,
+        watch: &mut dyn Watch,
+    ) -> Result<Trial, MeasureError> {
+        self.restore()?;
+        if self.is_interrupted() {
+            return Err(MeasureError::Interrupted);
+        }
+        let trial = match load {
+            Load::ClosedLoop => closed_loop::run(self, duration, watch),
+            Load::PerInterface(rate) => open_loop::run(self, rate, duration, watch),
+        };
+        if self.is_interrupted() { Err(MeasureError::Interrupted) } else { trial }
+    }
+}
+
+fn lanes<N: NetworkFunction>(config: &N::Config, host: &Host) -> Result<Vec<Lane<N>>, SetupError> {
+    let count = N::workers(config) as u32;
+    (0..count)
+        .map(|index| {
+            let function = N::function(config, Shard { index, count }, host.clock)?;
+            let (worker, handle) = Worker::new(function, Vec::new(), BATCH_MAX, Room::default())
+                .map_err(|source| SetupError::Memory { what: "a batch", source })?;
+            let core = host.worker_cores[index as usize % host.worker_cores.len()];
+            Ok(Lane { worker, handle, core })
+        })
+        .collect()
+}
+
+fn stages_of(names: &[&str], totals: &StageTotals) -> Vec<Stage> {
+    let names = std::iter::once("receive").chain(names.iter().copied()).chain(["transmit"]);
+    let last = names.clone().count() - 1;
+    names
+        .enumerate()
+        .map(|(index, name)| Stage {
+            name: name.to_owned(),
+            role: if index == 0 || index == last { StageRole::Bench } else { StageRole::Function },
+            packets: totals.packets[index],
+            ticks: totals.ticks[index],
+        })
+        .collect()
+}
+
+fn drops_of(names: Drops, counts: &Counts) -> Vec<(String, u64)> {
+    let named = names.0.iter().zip(&counts.dropped).filter(|&(_, &count)| count > 0);
+    let mut drops: Vec<_> = named.map(|(name, &count)| ((*name).to_owned(), count)).collect();
+    if counts.transmit_full > 0 {
+        drops.push(("transmit-ring-full".to_owned(), counts.transmit_full));
+    }
+    drops
+}
+
+fn stalls(thread: String, gaps: Gaps, clock: &Clock) -> Stalls {
+    Stalls {
+        thread,
+        count: gaps.count,
+        total_ns: clock.nanos(gaps.total_ticks),
+        longest_ns: clock.nanos(gaps.longest_ticks),
+        threshold_ns: clock.nanos(engine::worker::GAP_TICKS_MIN),
+    }
+}
+
+/// What one worker thread used of its core.
+struct Usage {
+    cpu_ns: u64,
+    wall: Duration,
+    packets: u64,
+    core: Option<usize>,
+}
+
+impl Usage {
+    /// Runs `work` on a core and accounts for it.
+    fn of(core: usize, work: impl FnOnce() -> u64) -> Usage {
+        let pinned = machine::cpu::pin_current_thread(core);
+        let (cpu, wall) = (machine::cpu::thread_cpu_time_ns(), Instant::now());
+        let packets = work();
+        Usage {
+            cpu_ns: machine::cpu::thread_cpu_time_ns() - cpu,
+            wall: wall.elapsed(),
+            packets,
+            core: pinned.then_some(core),
+        }
+    }
+
+    fn record(&self, worker: usize) -> WorkerTime {
+        WorkerTime {
+            worker,
+            core: self.core,
+            cpu_ns: self.cpu_ns,
+            wall_ns: self.wall.as_nanos() as u64,
+            packets: self.packets,
+        }
+    }
+}
+
+/// Sets a flag when it goes out of scope, also by a panic: no thread spins on behind it.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn device_error(error: impl std::fmt::Display) -> MeasureError {
+    MeasureError::Device(error.to_string())
+}
+
+fn empty_trial(load: Load, intended: Duration, clock: &Clock) -> Trial {
+    Trial {
+        load,
+        intended,
+        effective: Duration::ZERO,
+        directions: Vec::new(),
+        stages: Vec::new(),
+        drops: Vec::new(),
+        events: Vec::new(),
+        stalls: Vec::new(),
+        workers: Vec::new(),
+        ticks_per_second: clock.ticks_per_second(),
+    }
+}
+
+/// How often a watcher is told.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+fn tell(watch: &mut dyn Watch, start: Instant, sent: u64, received: u64) {
+    watch.at(TrialProgress { elapsed: start.elapsed(), sent, received });
+}
+
+/// The end of a trial that begins now.
+fn deadline(clock: &Clock, start: Ticks, duration: Duration) -> Ticks {
+    start.saturating_add(clock.ticks(duration))
+}

@@ -1,0 +1,318 @@
+//! The tester of an open loop: sends at a rate whatever the device does, receives, and accounts.
+//!
+//! One thread does both, so that all times come from one clock. Frames that are due are sent in small
+//! bursts; after a stall the tester catches up at most that fast, and what it could not send in time
+//! is missing from `sent`, which the verdict on the tester rests on. A full ring refuses a frame: it
+//! counts as sent and lost, as with a network card.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use engine::Gaps;
+use hdrhistogram::Histogram;
+use machine::clock::{self, Clock, Ticks};
+use measure::Direction;
+use packet::PortId;
+use port_memory::{Receiver, Sender};
+use traffic::workload::worker_of;
+use traffic::{Account, Delivery, Pacer, Pacing, Random, Stamp, Workload};
+
+use super::events::Changes;
+use super::generator::CHECK_SEQUENCE_LEN;
+
+/// The tester's ends of the links to one worker, by port.
+pub(super) type Links = Vec<(Sender, Receiver)>;
+
+/// A tester in the middle of a trial.
+pub(super) struct Tester<'a, W: Workload> {
+    workload: W,
+    /// By worker.
+    links: Vec<Links>,
+    flows: Vec<Flow>,
+    changes: Changes<'a, W::Update>,
+    clock: Clock,
+    gaps: Gaps,
+    /// Frames that came back and bear no stamp of this trial.
+    strangers: u64,
+    last_arrival: Ticks,
+}
+
+/// One direction of frames.
+struct Flow {
+    direction: traffic::Direction,
+    pacer: Pacer,
+    next_number: u64,
+    sent_bytes: u64,
+    ring_full: u64,
+    misdelivered: u64,
+    /// By worker.
+    accounts: Vec<Account>,
+    latency_ns: Histogram<u64>,
+    first_sent: Ticks,
+    last_sent: Ticks,
+}
+
+/// What others may watch while a trial runs.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// Frames sent so far.
+    pub sent: AtomicU64,
+    /// Frames received so far.
+    pub received: AtomicU64,
+}
+
+impl<'a, W: Workload> Tester<'a, W> {
+    /// A tester that sends `rate_pps` in each direction.
+    pub fn new(
+        workload: W,
+        links: Vec<Links>,
+        changes: Changes<'a, W::Update>,
+        rate_pps: f64,
+        clock: Clock,
+    ) -> Tester<'a, W> {
+        let start = clock::now() + clock.ticks(LEAD_TIME);
+        let flow = |&direction: &traffic::Direction| Flow {
+            direction,
+            pacer: Pacer::new(
+                Pacing::Constant,
+                rate_pps,
+                clock.ticks_per_second(),
+                start,
+                Random::new(0, 0),
+            ),
+            next_number: 0,
+            sent_bytes: 0,
+            ring_full: 0,
+            misdelivered: 0,
+            accounts: vec![Account::new(); links.len()],
+            latency_ns: latency_histogram(),
+            first_sent: start,
+            last_sent: start,
+        };
+        let flows = workload.directions().iter().map(flow).collect();
+        Tester {
+            workload,
+            links,
+            flows,
+            changes,
+            clock,
+            gaps: Gaps::default(),
+            strangers: 0,
+            last_arrival: start,
+        }
+    }
+
+    /// Sends for `duration` and receives until nothing more comes.
+    pub fn run(&mut self, duration: Duration, progress: &Progress, stops: &[&AtomicBool]) {
+        let start = clock::now() + self.clock.ticks(LEAD_TIME);
+        let end = start + self.clock.ticks(duration);
+        self.changes.start(start, self.clock.ticks_per_second());
+        let quiet = self.clock.ticks(QUIET_TIME);
+        let give_up = end + self.clock.ticks(RESIDUAL_TIME);
+        let mut last = clock::now();
+        loop {
+            let now = clock::now();
+            self.gaps.note(now.wrapping_sub(last));
+            last = now;
+            if now < end {
+                self.send(now);
+                self.changes.request(now, &mut self.workload);
+            }
+            self.changes.settle(&mut self.workload);
+            self.probe(now);
+            self.receive();
+            progress.sent.store(self.sent(), Ordering::Relaxed);
+            progress.received.store(self.received(), Ordering::Relaxed);
+            let all_back = self.received() == self.sent() && self.changes.all_settled();
+            let is_quiet = now > end + quiet && now > self.last_arrival + quiet;
+            let is_over = now >= end && (all_back || is_quiet || now > give_up);
+            if is_over || stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
+                return;
+            }
+        }
+    }
+
+    /// Sends what is due, up to a burst in each direction.
+    #[inline]
+    fn send(&mut self, now: Ticks) {
+        let workers = self.links.len() as u32;
+        for (index, flow) in self.flows.iter_mut().enumerate() {
+            let due = flow.pacer.due(now, BURST);
+            if due == 0 {
+                continue;
+            }
+            let port = usize::from(flow.direction.from.0);
+            for sequence in flow.next_number..flow.next_number + due {
+                let draw = self.workload.draw(index, sequence);
+                let len = self.workload.frame_len(&draw);
+                let worker = worker_of(self.workload.steering(&draw), workers) as usize;
+                match self.links[worker][port].0.reserve(len) {
+                    Some(frame) => {
+                        let stamp = Stamp { stream: index as u16, sequence, time: now };
+                        self.workload.write(&draw, stamp, frame);
+                    }
+                    None => flow.ring_full += 1,
+                }
+                flow.sent_bytes += (len + CHECK_SEQUENCE_LEN) as u64;
+            }
+            if flow.next_number == 0 {
+                flow.first_sent = now;
+            }
+            flow.last_sent = now;
+            flow.next_number += due;
+            flow.pacer.take(due);
+            self.links.iter_mut().for_each(|ports| ports[port].0.publish());
+        }
+    }
+
+    /// Sends a frame that would show a change under way, if one is waiting to be seen.
+    fn probe(&mut self, now: Ticks) {
+        let Some(subject) = self.changes.next_to_probe(now) else { return };
+        let Some((direction, draw)) = self.workload.probe(subject) else { return };
+        let workers = self.links.len() as u32;
+        let worker = worker_of(self.workload.steering(&draw), workers) as usize;
+        let port = usize::from(self.flows[direction].direction.from.0);
+        let sender = &mut self.links[worker][port].0;
+        if let Some(frame) = sender.reserve(self.workload.frame_len(&draw)) {
+            let stream = PROBE | direction as u16;
+            self.workload.write(&draw, Stamp { stream, sequence: subject, time: now }, frame);
+            sender.publish();
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self) {
+        for worker in 0..self.links.len() {
+            for port in 0..self.links[worker].len() {
+                self.receive_from(worker, port);
+            }
+        }
+    }
+
+    #[inline]
+    fn receive_from(&mut self, worker: usize, port: usize) {
+        let receiver = &mut self.links[worker][port].1;
+        let now = clock::now();
+        for _ in 0..RECEIVE_BURST {
+            let Some(frame) = receiver.next_frame() else { break };
+            self.last_arrival = now;
+            let Some(stamp) = Stamp::read(frame) else {
+                self.strangers += 1;
+                continue;
+            };
+            let direction = usize::from(stamp.stream & !PROBE);
+            let Some(flow) = self.flows.get_mut(direction) else {
+                self.strangers += 1;
+                continue;
+            };
+            let is_probe = stamp.stream & PROBE != 0;
+            let draw = match is_probe {
+                false => self.workload.draw(direction, stamp.sequence),
+                true => match self.workload.probe(stamp.sequence) {
+                    Some((_, draw)) => draw,
+                    None => continue,
+                },
+            };
+            let from = PortId(port as u8);
+            match self.workload.delivery(direction, &draw, &stamp, from, frame) {
+                Delivery::AsExpected => {}
+                Delivery::Shows(subject) => self.changes.shown(subject, now, &self.workload),
+                Delivery::Late(subject) => self.changes.late(subject, &self.workload),
+                Delivery::Misdelivered => {
+                    flow.misdelivered += u64::from(!is_probe);
+                    continue;
+                }
+            }
+            if !is_probe {
+                flow.accounts[worker].note(stamp.sequence);
+                let latency = self.clock.nanos(now.saturating_sub(stamp.time));
+                flow.latency_ns.saturating_record(latency.max(1));
+            }
+        }
+        receiver.release();
+    }
+
+    fn sent(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.next_number).sum()
+    }
+
+    fn received(&self) -> u64 {
+        self.flows.iter().map(Flow::received).sum()
+    }
+
+    /// The counts of all directions, the times of the first and the last frame sent, and the rest.
+    pub fn finish(self, rate_pps: f64, duration: Duration) -> Findings {
+        let first = self.flows.iter().map(|flow| flow.first_sent).min().unwrap_or(0);
+        let last = self.flows.iter().map(|flow| flow.last_sent).max().unwrap_or(0);
+        let intended = (rate_pps * duration.as_secs_f64()) as u64;
+        let strangers = self.strangers;
+        let flows = self.flows.into_iter().enumerate();
+        let directions = flows.map(|(index, flow)| {
+            // A frame without a stamp cannot be told by direction; the first one bears it.
+            let strangers = if index == 0 { strangers } else { 0 };
+            flow.finish(intended, strangers)
+        });
+        Findings {
+            directions: directions.collect(),
+            effective: self.clock.duration(last - first),
+            events: self.changes.finish(),
+            gaps: self.gaps,
+        }
+    }
+}
+
+/// What a tester has found out.
+pub(super) struct Findings {
+    pub directions: Vec<Direction>,
+    pub effective: Duration,
+    pub events: Vec<measure::Events>,
+    pub gaps: Gaps,
+}
+
+impl Flow {
+    fn received(&self) -> u64 {
+        self.accounts.iter().map(Account::received).sum()
+    }
+
+    fn finish(self, intended: u64, strangers: u64) -> Direction {
+        let received = self.received();
+        Direction {
+            name: self.direction.name.to_owned(),
+            intended,
+            sent: self.next_number,
+            received,
+            lost: self.next_number.saturating_sub(received),
+            ring_full: self.ring_full,
+            duplicated: self.accounts.iter().map(Account::duplicated).sum(),
+            reordered: self.accounts.iter().map(Account::reordered).sum(),
+            misdelivered: self.misdelivered + strangers,
+            sent_bytes: self.sent_bytes,
+            latency_ns: self.latency_ns,
+        }
+    }
+}
+
+/// Latencies from 1 ns to 10 s, to 1 % or better.
+pub(super) fn latency_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 10_000_000_000, 2).unwrap_or_else(|error| {
+        unreachable!("the bounds are constants that a histogram can have: {error}")
+    })
+}
+
+/// Marks the stream of probes, whose sequence is the subject they are to show.
+const PROBE: u16 = 0x8000;
+
+/// Frames of a direction sent at once.
+const BURST: u64 = 32;
+
+/// Frames taken from a ring at once.
+const RECEIVE_BURST: usize = 64;
+
+/// Between the start of the tester and its first frame.
+const LEAD_TIME: Duration = Duration::from_micros(200);
+
+/// With no arrival for so long, nothing more comes.
+const QUIET_TIME: Duration = Duration::from_millis(150);
+
+/// RFC 2544 section 23: residual frames are waited for two seconds.
+const RESIDUAL_TIME: Duration = Duration::from_secs(2);

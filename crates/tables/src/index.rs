@@ -7,9 +7,9 @@
 //!
 //! | | u32 key | u64 key |
 //! |---|---|---|
-//! | bytes per entry at capacity (slots three quarters used) | 10.7 | 17.1 |
-//! | cache lines per hit at capacity, mean | 1.10 | 1.19 |
-//! | cache lines per miss at capacity, mean | 1.74 | 2.29 |
+//! | bytes per entry at capacity (half of the slots used) | 16 | 25.6 |
+//! | cache lines per hit at capacity, mean | 1.01 | 1.03 |
+//! | cache lines per miss at capacity, mean | 1.06 | 1.16 |
 //!
 //! A data path asks in two steps, so that the memory accesses of a batch overlap: first
 //! [`Index::bucket`] and [`Index::prefetch`] for every key, then [`Index::get_at`] for every key.
@@ -68,9 +68,7 @@ impl<K: Key> Index<K> {
             let text = format!("an index of {keys} keys; the most is {}", u32::MAX);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        // Three quarters of the slots at capacity: some bucket always has an empty slot, which is
-        // what ends every probe.
-        let buckets = (4 * keys).div_ceil(3 * K::Bucket::SLOTS).max(1);
+        let buckets = (SLOTS_PER_KEY * keys).div_ceil(K::Bucket::SLOTS).max(1);
         Ok(Index {
             buckets: HugeArray::zeroed(buckets)?,
             len: 0,
@@ -297,6 +295,12 @@ fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
+/// How much room a key has. Some bucket always has an empty slot, which is what ends every probe.
+/// Half empty costs 16 instead of 10.7 bytes a u32 key against three quarters full, and takes 2.4
+/// instead of 3.9 ns a look-up in the caches, 4.8 instead of 10.5 ns at 10 million keys: fewer
+/// probes go on to a second bucket, which nobody foresaw and nobody prefetched.
+const SLOTS_PER_KEY: usize = 2;
+
 /// Odd and half full of ones: the fractions of the golden ratio and of the square root of two.
 const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0x6a09_e667_f3bc_c909];
 
@@ -336,7 +340,7 @@ mod tests {
             ("u64 in the high half", buckets_per_look_up(300_000, |n| u64::from(n) << 32)),
         ] {
             println!("{name}: {hit:.3} buckets a hit, {miss:.3} a miss");
-            assert!(hit < 1.25 && miss < 2.5, "{name}: {hit} buckets a hit, {miss} a miss");
+            assert!(hit < 1.05 && miss < 1.25, "{name}: {hit} buckets a hit, {miss} a miss");
         }
     }
 

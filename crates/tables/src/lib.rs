@@ -6,7 +6,7 @@
 //!
 //! | table | question | memory |
 //! |---|---|---|
-//! | [`index::Index`] | which number belongs to this key? | 10.7 bytes a u32 key, 17.1 a u64 key |
+//! | [`index::Index`] | which number belongs to this key? | 16 bytes a u32 key, 25.6 a u64 key |
 //! | [`lpm::Lpm`] | which route is the most specific for this address? | 320 KiB + 1.25 KiB a chunk |
 //! | [`meter::Meter`] | does this frame conform to the rate? | 16 bytes |
 

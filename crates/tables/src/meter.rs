@@ -30,6 +30,8 @@
 //! A meter of zero bytes, as fresh memory has it, has no limit: every frame conforms whatever the
 //! time. It deliberately has no colours, no second rate, no counters, and reads no clock.
 
+use std::hint::select_unpredictable;
+
 use zerocopy::FromZeros;
 
 /// A single-rate policer; see the module's text.
@@ -57,14 +59,11 @@ impl Meter {
         assert!(bytes_per_s > 0.0, "a rate of {bytes_per_s} byte/s");
         assert!(burst_bytes >= 0.0, "a burst of {burst_bytes} byte");
         assert!(ticks_per_s > 0.0 && ticks_per_s.is_finite(), "a clock of {ticks_per_s} Hz");
-        let units_per_byte = ticks_per_s * UNITS_PER_TICK / bytes_per_s;
-        // An infinite rate times an infinite burst is no number, and no limit needs no burst.
-        let burst_units = if units_per_byte > 0.0 { burst_bytes * units_per_byte } else { 0.0 };
-        Meter {
-            allowed_at: 0,
-            units_per_byte: units_per_byte as f32,
-            burst_units: burst_units as f32,
-        }
+        let units_per_s = ticks_per_s * UNITS_PER_TICK;
+        let units_per_byte = (units_per_s / bytes_per_s) as f32;
+        // No limit needs no burst, and an infinite one would be no number here.
+        let burst_s = if units_per_byte > 0.0 { burst_bytes / bytes_per_s } else { 0.0 };
+        Meter { allowed_at: 0, units_per_byte, burst_units: (burst_s * units_per_s) as f32 }
     }
 
     /// Whether a frame of `length_bytes` that arrives at `now`, in ticks, conforms; if so, the
@@ -75,11 +74,13 @@ impl Meter {
         let ahead = self.allowed_at.saturating_sub(now);
         let cost = to_units(length_bytes as f32 * self.units_per_byte);
         let is_unlimited = self.units_per_byte.to_bits() == 0;
-        let conforms = (ahead as i64 as f32 <= self.burst_units) | is_unlimited;
-        // Now and ahead are the later of allowed_at and now. Chosen, not branched on: whether a
-        // frame conforms is what nobody can predict.
+        // Signed numbers convert in one instruction; 2^63 units are more than any burst.
+        let ahead_signed = ahead.min(i64::MAX as u64) as i64;
+        let conforms = (ahead_signed as f32 <= self.burst_units) | is_unlimited;
+        // Now and ahead are the later of allowed_at and now; whether a frame conforms is what no
+        // branch predictor can know.
         let charged = (now + ahead).saturating_add(cost);
-        self.allowed_at = if conforms { charged } else { self.allowed_at };
+        self.allowed_at = select_unpredictable(conforms, charged, self.allowed_at);
         conforms
     }
 }
@@ -109,6 +110,13 @@ mod tests {
             assert!((0..100).all(|_| meter.conforms(now, u32::MAX)));
         }
         assert_eq!(Meter::new(f64::INFINITY, f64::INFINITY, 1e9), Meter::default());
+    }
+
+    #[test]
+    fn a_rate_next_to_nothing_lets_one_frame_pass() {
+        let mut meter = Meter::new(1e-300, 0.0, 1e9);
+        assert!(meter.conforms(1 << 57, 64));
+        assert!([0, 1 << 57, 1 << 58, 0].iter().all(|&now| !meter.conforms(now, 64)));
     }
 
     #[test]

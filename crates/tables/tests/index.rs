@@ -129,10 +129,10 @@ fn extreme_keys_and_values_are_like_any_other() {
 #[test]
 fn sizes_are_what_the_documentation_says() {
     let bytes = |keys| Index::<u32>::with_capacity(keys).expect("memory is to be had").bytes();
-    assert_eq!((bytes(0), bytes(6), bytes(7)), (64, 64, 128));
-    assert_eq!(bytes(600_000), 6_400_000);
+    assert_eq!((bytes(0), bytes(4), bytes(5)), (64, 64, 128));
+    assert_eq!(bytes(600_000), 9_600_000);
     let index = Index::<u64>::with_capacity(600_000).expect("memory is to be had");
-    assert_eq!((index.bytes(), index.capacity()), (10_240_000, 600_000));
+    assert_eq!((index.bytes(), index.capacity()), (15_360_000, 600_000));
     assert!(Index::<u32>::with_capacity(1 << 40).is_err());
 }
 

@@ -8,6 +8,7 @@ pub mod doctor;
 mod fake;
 pub mod folder;
 pub mod host;
+pub mod registry;
 pub mod run;
 pub mod scenario;
 pub mod schema;

@@ -1,0 +1,83 @@
+//! `plumbline check`: the functional check alone.
+
+use std::path::PathBuf;
+
+use measure::record::{Cell, RunRecord};
+
+use super::{host, scenario};
+use crate::exit::{EXIT_CODES, Exit};
+use crate::output::{print, print_json};
+use crate::problem::Problem;
+use crate::progress::Progress;
+use crate::stop::on_ctrl_c;
+
+/// Compares a device with the oracle, frame by frame, and measures nothing.
+///
+/// The oracle is a slow, simple model of the function. The sample covers every verdict and every
+/// reason to drop a frame; each output must be the oracle's, byte for byte.
+#[derive(clap::Args)]
+#[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
+pub struct Args {
+    /// The scenario file, YAML or JSON; files of TIPSY work too
+    scenario: PathBuf,
+    /// Print the record as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  plumbline check scenarios/mobile-gateway.yaml
+  plumbline check scenario.yaml --json | jq '.cells[].check.coverage'
+";
+
+/// Does it.
+///
+/// # Errors
+/// A bad scenario.
+pub fn run(args: &Args) -> Result<Exit, Problem> {
+    let scenario = scenario(&args.scenario)?;
+    let host = host(on_ctrl_c());
+    let mut progress = if args.quiet { Progress::hidden() } else { Progress::shown() };
+    let record = lab::run::check(&scenario, &host, &mut progress);
+    drop(progress);
+    if args.json {
+        print_json(&record)?;
+    } else {
+        print(&words(&record))?;
+    }
+    Ok(record.status.into())
+}
+
+fn words(record: &RunRecord) -> String {
+    record.cells.iter().map(cell_words).collect()
+}
+
+fn cell_words(cell: &Cell) -> String {
+    let mut text = String::new();
+    match (&cell.check, &cell.error) {
+        (Some(check), _) => {
+            text += &format!("{}: {}\n", cell.label(), report::terminal::check_words(check));
+            if check.passed {
+                let covered: Vec<String> = check
+                    .coverage
+                    .iter()
+                    .map(|one| format!("{} {}", one.name, one.frames))
+                    .collect();
+                text += &format!("  frames by verdict: {}\n", covered.join(", "));
+            }
+            for mismatch in &check.mismatches {
+                text += &format!(
+                    "  frame {}: {}\n    expected {}\n    got      {}\n",
+                    mismatch.frame, mismatch.what, mismatch.expected, mismatch.got
+                );
+            }
+        }
+        (None, Some(error)) => text += &format!("{}: {error}\n", cell.label()),
+        (None, None) => {}
+    }
+    text
+}

@@ -1,0 +1,73 @@
+//! The commands, a file each, in the order of the help text.
+
+mod bench;
+mod check;
+mod doctor;
+mod list;
+mod schema;
+mod trace;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::Subcommand;
+use lab::run::Host;
+use lab::scenario::Scenario;
+use machine::clock::Clock;
+use measure::record::Tool;
+
+use crate::exit::Exit;
+use crate::output::tell;
+use crate::problem::Problem;
+
+/// What the user asks for; the help of each command is with its arguments.
+#[derive(Subcommand)]
+pub enum Command {
+    Bench(bench::Args),
+    Check(check::Args),
+    Trace(trace::Args),
+    Schema(schema::Args),
+    Doctor(doctor::Args),
+    List(list::Args),
+}
+
+impl Command {
+    /// Does what was asked for.
+    ///
+    /// # Errors
+    /// What keeps it from being done.
+    pub fn run(self) -> Result<Exit, Problem> {
+        match self {
+            Command::Bench(args) => bench::run(&args),
+            Command::Check(args) => check::run(&args),
+            Command::Trace(args) => trace::run(&args),
+            Command::Schema(args) => schema::run(&args),
+            Command::Doctor(args) => doctor::run(&args),
+            Command::List(args) => list::run(&args),
+        }
+    }
+}
+
+/// Reads a scenario and tells what the user should know of how it was understood.
+fn scenario(path: &Path) -> Result<Scenario, Problem> {
+    let scenario = Scenario::read(path, lab::registry::FUNCTIONS)?;
+    for note in &scenario.notes {
+        tell(&format!("note: {note}\n"));
+    }
+    Ok(scenario)
+}
+
+/// This program on this machine.
+fn host(stop: Arc<AtomicBool>) -> Host {
+    Host { tool: tool(), clock: Clock::calibrate(Duration::from_millis(100)), stop }
+}
+
+fn tool() -> Tool {
+    Tool {
+        name: "plumbline".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: env!("PLUMBLINE_COMMIT").to_owned(),
+    }
+}

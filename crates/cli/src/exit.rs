@@ -1,0 +1,78 @@
+//! The exit codes, defined once: the help text and the program both come from here.
+
+use std::process::ExitCode;
+
+use measure::record::Status;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything was done and is as it should be.
+    Passed,
+    /// The device differs from the oracle.
+    CheckFailed,
+    /// The command line or the scenario cannot be used.
+    BadInput,
+    /// Measured, but a measurement is not valid.
+    Invalid,
+    /// The machine, the disk or the device failed.
+    Environment,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// Every code with its meaning, for `--help`.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0    done, and everything passed
+  1    a functional check failed: the device differs from the oracle
+  2    bad input: the command line or the scenario file
+  3    a measurement is not valid; the report says why
+  4    the environment failed: disk, memory, device
+  130  stopped by Ctrl-C; what was finished is kept";
+
+impl Exit {
+    /// The number the shell sees.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Passed => 0,
+            Exit::CheckFailed => 1,
+            Exit::BadInput => 2,
+            Exit::Invalid => 3,
+            Exit::Environment => 4,
+            Exit::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+impl From<Status> for Exit {
+    fn from(status: Status) -> Exit {
+        match status {
+            Status::Passed => Exit::Passed,
+            Status::CheckFailed => Exit::CheckFailed,
+            Status::Invalid => Exit::Invalid,
+            Status::Failed => Exit::Environment,
+            Status::Interrupted => Exit::Interrupted,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_names_every_code() {
+        use Exit::*;
+        for exit in [Passed, CheckFailed, BadInput, Invalid, Environment, Interrupted] {
+            let line = format!("\n  {:<3}  ", exit.code());
+            assert!(EXIT_CODES.contains(&line), "{exit:?}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Standard output: results only, and a reader that has seen enough is no error.
+
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use crate::problem::Problem;
+
+/// Writes a result to standard output.
+///
+/// # Errors
+/// When it cannot be written, unless the reader closed its end (`| head`).
+pub fn print(text: &str) -> Result<(), Problem> {
+    let mut out = io::stdout().lock();
+    settle(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Writes a result to standard output as indented JSON.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_json(value: &impl serde::Serialize) -> Result<(), Problem> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let written = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
+    settle(written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()))
+}
+
+fn settle(written: io::Result<()>) -> Result<(), Problem> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Problem::of_writing(Path::new("standard output"), &error)),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// A message beside the result, on standard error; nobody is left to tell when that is closed.
+pub fn tell(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Breaks a text into lines of at most `width` characters where it has blanks, each line after the
+/// first behind `indent`.
+pub fn wrap(text: &str, width: usize, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    let mut length = 0;
+    for word in text.split(' ') {
+        let more = word.chars().count() + 1;
+        if length > indent.len() && length + more > width {
+            lines.push(indent.to_owned());
+            length = indent.len();
+        } else if length > 0 {
+            lines.last_mut().into_iter().for_each(|line| line.push(' '));
+        }
+        lines.last_mut().into_iter().for_each(|line| line.push_str(word));
+        length += more;
+    }
+    lines.join("\n")
+}
+
+/// The width of the terminal as the shell tells it, or that of a page.
+pub fn width() -> u16 {
+    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    told.unwrap_or(100_u16).clamp(60, 200)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_broken_at_blanks() {
+        assert_eq!(wrap("one two three", 8, "  "), "one two\n  three");
+        assert_eq!(wrap("one", 8, "  "), "one");
+        assert_eq!(wrap("averyveryverylongword and", 8, "  "), "averyveryverylongword\n  and");
+    }
+}

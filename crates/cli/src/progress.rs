@@ -1,0 +1,243 @@
+//! Live progress on standard error: one moving line on a terminal, a line now and then elsewhere.
+//!
+//! It shows which cell and method run, the load that is tried, the loss so far and the time left.
+//! The time left is an upper bound that shrinks: searches often end early.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::run::{Phase, RunObserver};
+use measure::record::{Cell, TrialRecord};
+use measure::{Load, TrialProgress, Watch};
+use methods::{Observer, Step};
+
+use crate::output::tell;
+
+/// Shows how a run goes.
+pub struct Progress {
+    display: Display,
+    /// `cell 2/5 user=1000`.
+    cell: String,
+    /// `throughput`, `setting up` …
+    phase: String,
+    /// `trial 4 of 12, 5.20 Mpps each way`.
+    trial: String,
+    cells: usize,
+    time_after: Duration,
+    step_time: Duration,
+    step_started: Instant,
+}
+
+enum Display {
+    Line(ProgressBar),
+    Log { last: Instant },
+    Nothing,
+}
+
+impl Progress {
+    /// A moving line if standard error is a terminal that can move, lines otherwise.
+    pub fn shown() -> Progress {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let display = if std::io::stderr().is_terminal() && !dumb {
+            let bar = ProgressBar::new_spinner();
+            // Without a template error there is no other outcome; the default style is as good.
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(120));
+            Display::Line(bar)
+        } else {
+            Display::Log { last: Instant::now() }
+        };
+        Progress::with(display)
+    }
+
+    /// No progress at all, for `--quiet`.
+    pub fn hidden() -> Progress {
+        Progress::with(Display::Nothing)
+    }
+
+    /// A step of a command that has no run.
+    pub fn step(&mut self, what: &str) {
+        match &self.display {
+            Display::Line(bar) => bar.set_message(what.to_owned()),
+            Display::Log { .. } => tell(&format!("{what}\n")),
+            Display::Nothing => {}
+        }
+    }
+
+    fn with(display: Display) -> Progress {
+        Progress {
+            display,
+            cell: String::new(),
+            phase: String::new(),
+            trial: String::new(),
+            cells: 1,
+            time_after: Duration::ZERO,
+            step_time: Duration::ZERO,
+            step_started: Instant::now(),
+        }
+    }
+
+    /// The moving line, with the loss so far where frames were sent.
+    fn show(&mut self, loss: &str) {
+        let line = self.line(loss);
+        if let Display::Line(bar) = &self.display {
+            bar.set_message(line);
+        }
+    }
+
+    /// A line that stays: on a terminal above the moving one.
+    fn say(&mut self, text: &str) {
+        match &mut self.display {
+            Display::Line(bar) => bar.println(text),
+            Display::Log { last } => {
+                *last = Instant::now();
+                tell(&format!("{text}\n"));
+            }
+            Display::Nothing => {}
+        }
+    }
+
+    fn line(&self, loss: &str) -> String {
+        let left = self.time_after + self.step_time.saturating_sub(self.step_started.elapsed());
+        let left =
+            if left.is_zero() { String::new() } else { format!("at most {} left", time(left)) };
+        let cell = if self.cells > 1 { self.cell.as_str() } else { "" };
+        let parts = [cell, &self.phase, &self.trial, loss, &left];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
+    }
+}
+
+impl Watch for Progress {
+    fn at(&mut self, progress: TrialProgress) {
+        let lost = progress.sent.saturating_sub(progress.received);
+        let loss = if progress.sent == 0 {
+            String::new()
+        } else {
+            loss(lost as f64 / progress.sent as f64)
+        };
+        self.show(&loss);
+    }
+}
+
+impl Observer for Progress {
+    fn starting(&mut self, step: &Step) {
+        let load = match step.load {
+            Load::ClosedLoop => "as fast as it goes".to_owned(),
+            Load::PerInterface(rate) => format!("{rate} each way"),
+        };
+        let of = step.index + step.trials_expected;
+        self.trial = format!("{} {} of {of}, {load}", step.purpose, step.index + 1);
+        self.step_time = step.time_expected;
+        self.step_started = Instant::now();
+        self.show("");
+    }
+
+    fn finished(&mut self, trial: &TrialRecord) {
+        let is_due =
+            matches!(&self.display, Display::Log { last } if last.elapsed() >= BETWEEN_LINES);
+        if is_due {
+            let line = self.line(&loss(trial.loss_fraction));
+            self.say(&line);
+        }
+    }
+}
+
+impl RunObserver for Progress {
+    fn cell_starting(&mut self, index: usize, count: usize, cell: &Cell) {
+        self.cells = count;
+        self.cell = format!("cell {}/{count} {}", index + 1, cell.id);
+        self.trial.clear();
+        self.time_after = Duration::ZERO;
+        self.step_time = Duration::ZERO;
+    }
+
+    fn phase(&mut self, phase: Phase<'_>) {
+        self.trial.clear();
+        self.step_time = Duration::ZERO;
+        self.phase = match phase {
+            Phase::SettingUp => "setting up".to_owned(),
+            Phase::Checking => "checking against the oracle".to_owned(),
+            Phase::Measuring { method, time_after } => {
+                self.time_after = time_after;
+                method.to_owned()
+            }
+        };
+        self.show("");
+        if matches!(self.display, Display::Log { .. }) {
+            let line = self.line("");
+            self.say(&line);
+        }
+    }
+
+    fn cell_finished(&mut self, cell: &Cell) {
+        let lead = if self.cells > 1 { format!("{}: ", self.cell) } else { String::new() };
+        match (&cell.error, &cell.check) {
+            (Some(error), _) => self.say(&format!("{lead}{error}")),
+            (None, Some(check)) if !check.passed => self.say(&format!("{lead}check failed")),
+            _ => {}
+        }
+        for outcome in &cell.outcomes {
+            self.say(&format!("{lead}{}", outcome.answer));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Display::Line(bar) = &self.display {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn loss(fraction: f64) -> String {
+    match fraction {
+        0.0 => "no loss".to_owned(),
+        ..0.001 => format!("loss {:.0} ppm", (fraction * 1e6).max(1.0)),
+        _ => format!("loss {:.2} %", fraction * 100.0),
+    }
+}
+
+fn time(left: Duration) -> String {
+    let seconds = left.as_secs() + 1;
+    if seconds < 60 {
+        format!("{seconds} s")
+    } else {
+        format!("{}:{:02} min", seconds / 60, seconds % 60)
+    }
+}
+
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_losses_read_well() {
+        assert_eq!(time(Duration::from_millis(900)), "1 s");
+        assert_eq!(time(Duration::from_secs(119)), "2:00 min");
+        assert_eq!(loss(0.0), "no loss");
+        assert_eq!(loss(1e-9), "loss 1 ppm");
+        assert_eq!(loss(80e-6), "loss 80 ppm");
+        assert_eq!(loss(0.25), "loss 25.00 %");
+    }
+
+    #[test]
+    fn a_line_leaves_out_what_is_not_known() {
+        let mut progress = Progress::hidden();
+        progress.phase(Phase::SettingUp);
+        assert_eq!(progress.line(""), "setting up");
+        let cell = Cell { id: "user=1".into(), ..Cell::default() };
+        progress.cell_starting(1, 3, &cell);
+        let time_after = Duration::from_secs(61);
+        progress.phase(Phase::Measuring { method: "capacity", time_after });
+        assert_eq!(
+            progress.line("no loss"),
+            "cell 2/3 user=1 · capacity · no loss · at most 1:02 min left"
+        );
+    }
+}

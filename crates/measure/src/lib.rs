@@ -9,5 +9,5 @@ pub mod statistics;
 mod trial;
 pub mod validity;
 
-pub use trial::*;
 pub use ::units::*;
+pub use trial::*;

@@ -129,8 +129,8 @@ fn stalls(trial: &Trial) -> Option<Limit> {
         kind: LimitKind::Stall,
         invalidates: false,
         what: format!(
-            "{} frames were lost, no more than arrived while a thread had no core ({}: {} gaps, \
-             {} together, {} the longest)",
+            "{} frames were lost, no more than arrived while a thread had no core ({}: gaps {}, \
+             together {}, longest {})",
             trial.sent().saturating_sub(trial.received()),
             worst.thread,
             worst.count,

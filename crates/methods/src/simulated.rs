@@ -203,7 +203,8 @@ impl Measurer for Simulated {
 /// Latencies of a queue at that utilisation, evenly spread over quantiles so that no randomness is
 /// needed; a stall is the largest of them.
 fn latency(utilisation: f64, stall_ns: u64) -> Histogram<u64> {
-    let mut histogram = Histogram::new(3).unwrap_or_else(|_| unreachable!("3 digits are allowed"));
+    let mut histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3)
+        .unwrap_or_else(|_| unreachable!("these bounds are allowed"));
     let mean_ns = 2_000.0 / (1.0 - utilisation);
     for quantile in (0..1000).map(|n| (f64::from(n) + 0.5) / 1000.0) {
         histogram.saturating_record((1_000.0 - mean_ns * (1.0 - quantile).ln()) as u64);
@@ -230,6 +231,7 @@ impl SplitMix {
 }
 
 const TICKS_PER_SECOND: f64 = 2.5e9;
+const LATENCY_NS_MAX: u64 = 60_000_000_000;
 const FRAME_LEN_BYTES: u64 = 64;
 
 /// What the receive ring holds while the worker stalls.

@@ -9,12 +9,7 @@ pub(crate) fn answers(record: &RunRecord) -> Vec<String> {
     if let Some(cell) = record.cells.iter().find(|c| c.check.as_ref().is_some_and(|k| !k.passed)) {
         return vec![check_failed(cell)];
     }
-    let mut methods: Vec<&str> = Vec::new();
-    for outcome in record.cells.iter().flat_map(|c| &c.outcomes) {
-        if !methods.contains(&outcome.method.as_str()) {
-            methods.push(&outcome.method);
-        }
-    }
+    let methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
     let mut answers: Vec<String> =
         methods.iter().filter_map(|method| answer_of(record, method)).collect();
     for cell in record.cells.iter().filter(|c| c.error.is_some()) {
@@ -97,6 +92,22 @@ pub(crate) fn cell_words(cell: &Cell) -> String {
     cell.parameters.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
+/// All cells with their outcomes.
+pub(crate) fn outcomes(record: &RunRecord) -> impl Iterator<Item = (&Cell, &Outcome)> {
+    record.cells.iter().flat_map(|c| c.outcomes.iter().map(move |o| (c, o)))
+}
+
+/// Each text once, in the order of appearance.
+pub(crate) fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = Vec::new();
+    for text in texts {
+        if !seen.contains(&text) {
+            seen.push(text);
+        }
+    }
+    seen
+}
+
 fn check_failed(cell: &Cell) -> String {
     let (differ, frames) =
         cell.check.as_ref().map_or((0, 0), |check| (check.mismatch_count, check.frames));
@@ -112,12 +123,8 @@ fn check_failed(cell: &Cell) -> String {
 /// One sentence for all cells of a method: the method's own words for one cell, first and last of
 /// a sweep otherwise.
 fn answer_of(record: &RunRecord, method: &str) -> Option<String> {
-    let found: Vec<(&Cell, &Outcome)> = record
-        .cells
-        .iter()
-        .flat_map(|c| c.outcomes.iter().map(move |o| (c, o)))
-        .filter(|(_, o)| o.method == method)
-        .collect();
+    let found: Vec<(&Cell, &Outcome)> =
+        outcomes(record).filter(|(_, o)| o.method == method).collect();
     let (first, last) = (found.first()?, found.last()?);
     let words = |(cell, outcome): &(&Cell, &Outcome)| {
         headline(outcome)

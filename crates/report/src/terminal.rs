@@ -5,10 +5,13 @@
 
 use std::fmt::Write;
 
-use comfy_table::{Cell as TableCell, CellAlignment, ContentArrangement, Table, presets};
-use measure::record::{Cell, Check, Figure, LimitKind, Outcome, RunRecord, Status};
+use comfy_table::{
+    Cell as TableCell, CellAlignment, ContentArrangement, LineStyle, Table, presets,
+};
+use measure::record::{Cell, Check, LimitKind, Outcome, RunRecord, Status};
 
-use crate::summary::{answers, cell_words, figure_name, figure_words, grouped, status_words};
+use crate::pivot::{Pivot, pivots};
+use crate::summary::{answers, cell_words, grouped, outcomes, status_words};
 
 /// The report of a run in at most `width` columns.
 pub fn render(record: &RunRecord, width: u16) -> String {
@@ -16,9 +19,10 @@ pub fn render(record: &RunRecord, width: u16) -> String {
     for answer in answers(record) {
         line(&mut text, &answer);
     }
-    if record.cells.iter().any(|c| !c.outcomes.is_empty()) {
+    for pivot in pivots(record) {
         line(&mut text, "");
-        line(&mut text, &results(record, width).to_string());
+        line(&mut text, &pivot.caption);
+        line(&mut text, &results(&pivot, width).to_string());
     }
     checks(&mut text, record);
     limits(&mut text, record);
@@ -50,85 +54,27 @@ fn line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-fn results(record: &RunRecord, width: u16) -> Table {
+fn results(pivot: &Pivot, width: u16) -> Table {
     let mut table = Table::new();
     table
         .force_no_tty()
-        .load_style(presets::UTF8_FULL_CONDENSED)
+        .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width)
-        .set_header(["cell", "method", "figure", "value", "min .. max", ""]);
-    for cell in &record.cells {
-        for outcome in &cell.outcomes {
-            rows(&mut table, cell, outcome);
-        }
+        .set_header(aligned(&pivot.head));
+    for row in &pivot.rows {
+        table.add_row(aligned(row));
     }
     table
 }
 
-fn rows(table: &mut Table, cell: &Cell, outcome: &Outcome) {
-    let mut first = true;
-    for figure in shown(outcome) {
-        let lead = |text: String| if first { text } else { String::new() };
-        let name = match &figure.of {
-            Some(part) => format!("{}, {part}", figure_name(&figure.name)),
-            None => figure_name(&figure.name),
-        };
-        table.add_row([
-            TableCell::new(lead(cell_words(cell))),
-            TableCell::new(lead(outcome.method.clone())),
-            TableCell::new(name),
-            right(figure_words(figure.value, &figure.unit)),
-            right(spread(figure)),
-            TableCell::new(lead(validity_words(outcome).into())),
-        ]);
-        first = false;
-    }
-    if first {
-        table.add_row([
-            cell_words(cell),
-            outcome.method.clone(),
-            "none".into(),
-            String::new(),
-            String::new(),
-            validity_words(outcome).into(),
-        ]);
-    }
-}
-
-/// The figures that a terminal has room for; the record has all.
-fn shown(outcome: &Outcome) -> impl Iterator<Item = &Figure> {
-    outcome.figures.iter().filter(|f| {
-        !matches!(
-            f.name.as_str(),
-            "wall_clock_pps"
-                | "ns_per_packet"
-                | "loss_fraction"
-                | "throughput_aggregate_l1"
-                | "throughput_l1"
-                | "throughput_l2"
-                | "latency_min"
-                | "latency_p90"
-        )
-    })
-}
-
-fn right(text: String) -> TableCell {
-    TableCell::new(text).set_alignment(CellAlignment::Right)
-}
-
-fn spread(figure: &Figure) -> String {
-    figure.spread.filter(|s| s.n > 1).map_or(String::new(), |s| {
-        format!("{} .. {}", figure_words(s.min, &figure.unit), figure_words(s.max, &figure.unit))
-    })
-}
-
-fn validity_words(outcome: &Outcome) -> &'static str {
-    match (outcome.validity.valid, outcome.validity.limits.is_empty()) {
-        (true, true) => "valid",
-        (true, false) => "valid, see below",
-        (false, _) => "NOT VALID",
-    }
+/// The first cell to the left, the others to the right.
+fn aligned(texts: &[String]) -> Vec<TableCell> {
+    let cell = |(index, text): (usize, &String)| match index {
+        0 => TableCell::new(text),
+        _ => TableCell::new(text).set_alignment(CellAlignment::Right),
+    };
+    texts.iter().enumerate().map(cell).collect()
 }
 
 fn checks(text: &mut String, record: &RunRecord) {
@@ -155,8 +101,7 @@ fn checks(text: &mut String, record: &RunRecord) {
 
 /// Each kind of limit once over all cells, the worst in words.
 fn limits(text: &mut String, record: &RunRecord) {
-    let outcomes: Vec<(&Cell, &Outcome)> =
-        record.cells.iter().flat_map(|c| c.outcomes.iter().map(move |o| (c, o))).collect();
+    let outcomes: Vec<(&Cell, &Outcome)> = outcomes(record).collect();
     let mut kinds: Vec<LimitKind> =
         outcomes.iter().flat_map(|(_, o)| &o.validity.limits).map(|l| l.kind).collect();
     kinds.sort();

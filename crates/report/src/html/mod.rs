@@ -5,6 +5,8 @@
 //! away and a description for those who do not see it.
 
 mod charts;
+mod comparison;
+mod evidence;
 mod sections;
 mod tables;
 
@@ -37,12 +39,12 @@ fn page(record: &RunRecord) -> Markup {
                     (sections::validity(record))
                     (sections::results(record))
                     (sections::charts(&charts))
-                    (sections::comparison(record))
-                    (sections::check(record))
-                    (sections::events(record))
-                    (sections::host(record))
-                    (sections::trials(record))
-                    (sections::scenario(record))
+                    (comparison::comparison(record))
+                    (evidence::check(record))
+                    (evidence::events(record))
+                    (evidence::host(record))
+                    (evidence::trials(record))
+                    (evidence::scenario(record))
                 }
                 (sections::foot(record))
             }

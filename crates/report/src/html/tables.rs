@@ -19,6 +19,13 @@ pub(super) fn numbers(head: &str) -> Column {
     Column { head: head.into(), number: true }
 }
 
+/// Columns of which the first holds words and the others numbers.
+pub(super) fn leading(heads: &[String]) -> Vec<Column> {
+    let column =
+        |(index, head): (usize, &String)| if index == 0 { words(head) } else { numbers(head) };
+    heads.iter().enumerate().map(column).collect()
+}
+
 /// A table whose first column names the row.
 pub(super) fn table(caption: &str, columns: &[Column], rows: &[Vec<String>]) -> Markup {
     marked(caption, columns, rows, |_| false)

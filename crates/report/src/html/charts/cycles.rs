@@ -7,17 +7,12 @@ use measure::Bytes;
 use measure::record::{Cell, Outcome, RandomAccess, RunRecord};
 
 use super::{Chart, Data, MUTED, colour, styled};
-use crate::summary::cell_words;
+use crate::summary::{cell_words, outcomes};
 
 /// The chart; none when no outcome has cycles by stage.
 pub(super) fn chart(record: &RunRecord) -> Option<Chart> {
-    let measured: Vec<(&Cell, &Outcome)> = record
-        .cells
-        .iter()
-        .flat_map(|c| c.outcomes.iter().map(move |o| (c, o)))
-        .filter(|(_, o)| o.parts(FIGURE).next().is_some())
-        .take(BARS_MAX)
-        .collect();
+    let measured: Vec<(&Cell, &Outcome)> =
+        outcomes(record).filter(|(_, o)| o.parts(FIGURE).next().is_some()).take(BARS_MAX).collect();
     if measured.is_empty() {
         return None;
     }

@@ -4,12 +4,11 @@ use measure::Pps;
 use measure::record::{Cell, Outcome, RunRecord, TrialRecord};
 
 use super::{CHARTS_MAX, Chart, percentiles};
-use crate::summary::cell_words;
+use crate::summary::{cell_words, outcomes};
 
 /// One chart for each cell and method whose result has a latency.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    let outcomes = record.cells.iter().flat_map(|c| c.outcomes.iter().map(move |o| (c, o)));
-    outcomes.filter_map(|(cell, outcome)| chart(cell, outcome)).take(CHARTS_MAX).collect()
+    outcomes(record).filter_map(|(cell, outcome)| chart(cell, outcome)).take(CHARTS_MAX).collect()
 }
 
 fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {

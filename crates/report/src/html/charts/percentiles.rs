@@ -39,6 +39,7 @@ pub(super) fn chart(
         .with_y_label("time")
         .with_x_tick_format(ticks(percentile_words))
         .with_y_tick_format(ticks(short_time))
+        .with_force_margins(88.0, 40.0)
         .with_legend_position(LegendPosition::InsideTopLeft);
     let mut head = vec!["percentile".to_string()];
     head.extend(series.iter().map(|(name, _)| name.clone()));

@@ -7,12 +7,11 @@ use measure::Pps;
 use measure::record::{Cell, Outcome, RunRecord, TrialRecord};
 
 use super::{CHARTS_MAX, Chart, Data, HEIGHT, colour, styled, ticks, trimmed};
-use crate::summary::{cell_words, mpps};
+use crate::summary::{cell_words, mpps, outcomes};
 
 /// One chart for each cell and method that searched.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    let outcomes = record.cells.iter().flat_map(|c| c.outcomes.iter().map(move |o| (c, o)));
-    outcomes.filter_map(|(cell, outcome)| chart(cell, outcome)).take(CHARTS_MAX).collect()
+    outcomes(record).filter_map(|(cell, outcome)| chart(cell, outcome)).take(CHARTS_MAX).collect()
 }
 
 fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
@@ -38,16 +37,18 @@ fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     if plots.is_empty() {
         return None;
     }
-    let highest = outcome.trials.iter().filter_map(TrialRecord::load_pps).fold(0.0, f64::max);
+    let (min, max) = range(outcome);
     let mut layout = styled(Layout::auto_from_plots(&plots))
         .with_height(HEIGHT)
         .with_log_y()
-        .with_x_axis_min(0.0)
-        .with_x_axis_max(mpps(highest) * 1.05)
+        .with_x_axis_min(min)
+        .with_x_axis_max(max)
         .with_y_axis_min(FLOOR / 2.0)
         .with_y_axis_max(2.0)
         .with_x_label("load on each interface, Mpps")
         .with_y_label("frames lost")
+        .with_y_label_offset(-24.0, 0.0)
+        .with_force_margins(100.0, 150.0)
         .with_y_tick_format(ticks(loss_words))
         .with_legend_position(LegendPosition::OutsideRightTop);
     for (bound, dash) in [(bounds.lower_pps, "1 0"), (bounds.upper_pps, "6 4")] {
@@ -58,7 +59,7 @@ fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     }
     let words = |bound: Option<f64>| bound.map_or("none".into(), |pps| Pps(pps).to_string());
     let caption = format!(
-        "Each point is a trial. Highest load that passed: {} (solid line); lowest that did not: {} \
+        "Each point is a trial after the warm-up. Highest load that passed: {} (solid line); lowest that did not: {} \
          (dashed).",
         words(bounds.lower_pps),
         words(bounds.upper_pps)
@@ -73,6 +74,17 @@ fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
         layout,
         Data { head, rows },
     ))
+}
+
+/// The loads searched, in Mpps, with a little room at both ends.
+fn range(outcome: &Outcome) -> (f64, f64) {
+    let loads =
+        outcome.trials.iter().filter(|t| t.purpose != "warm-up").filter_map(|t| t.load_pps());
+    let (min, max) = loads
+        .map(mpps)
+        .fold((f64::INFINITY, 0f64), |(min, max), load| (min.min(load), max.max(load)));
+    let room = (max - min).max(max * 0.02) * 0.06;
+    ((min - room).max(0.0), max + room)
 }
 
 fn row(trial: &TrialRecord) -> Vec<String> {
@@ -107,7 +119,6 @@ const FLOOR: f64 = 1e-7;
 
 /// Purposes of trials, each with its marker and series.
 const KINDS: &[(&str, MarkerShape, usize)] = &[
-    ("warm-up", MarkerShape::Triangle, 5),
     ("search", MarkerShape::Circle, 0),
     ("verification", MarkerShape::Square, 1),
     ("confirmation", MarkerShape::Diamond, 2),

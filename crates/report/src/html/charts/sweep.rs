@@ -66,6 +66,7 @@ fn lines(record: &RunRecord, method: &str, figures: &[&str], key: &str) -> Vec<L
             }
         }
     }
+    lines.retain(|line| line.points.len() > 1);
     for line in &mut lines {
         line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }

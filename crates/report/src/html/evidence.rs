@@ -1,0 +1,282 @@
+//! What the figures rest on: functional check, changes, host, trials, scenario.
+
+use maud::{Markup, html};
+use measure::record::{Cell, DirectionRecord, Distribution, Outcome, RunRecord, TrialRecord};
+use measure::{Bytes, Nanos, Pps, Ratio};
+
+use super::tables::{Column, numbers, table, words};
+use crate::summary::{cell_words, grouped, outcomes};
+use crate::terminal::check_words;
+
+/// The functional check: verdict, coverage, differences.
+pub(super) fn check(record: &RunRecord) -> Markup {
+    let checked: Vec<_> =
+        record.cells.iter().filter_map(|c| c.check.as_ref().map(|k| (c, k))).collect();
+    let Some((_, first)) = checked.first() else { return html! {} };
+    let alike = checked.iter().all(|(_, check)| check.coverage == first.coverage);
+    let covered = if alike { &checked[..1] } else { &checked[..] };
+    html! {
+        section id="check" {
+            h2 { "Functional check" }
+            p { "Before measuring, the device's output for a sample of frames was compared byte for byte \
+                 with that of a separate model of the function." }
+            ul {
+                @for (cell, check) in &checked { li { (cell_words(cell)) ": " (check_words(check)) } }
+            }
+            @for (cell, check) in covered {
+                @let rows: Vec<Vec<String>> = check.coverage.iter()
+                    .map(|c| vec![c.name.clone(), grouped(c.frames)])
+                    .chain(check.uncovered.iter().map(|name| vec![name.clone(), "none".into()]))
+                    .collect();
+                (table(
+                    &if alike { "Verdicts and drop reasons that the sample exercised".to_string() }
+                     else { format!("Verdicts and drop reasons that the sample exercised ({})", cell_words(cell)) },
+                    &[words("verdict or drop reason"), numbers("frames")],
+                    &rows,
+                ))
+            }
+            @for (cell, check) in checked.iter().filter(|(_, k)| !k.mismatches.is_empty()) {
+                h3 { "Differences (" (cell_words(cell)) ")" }
+                @for m in &check.mismatches {
+                    p { "Frame " (m.frame) ": " (m.what) }
+                    pre { "expected " (m.expected) "\ngot      " (m.got) }
+                }
+            }
+        }
+    }
+}
+
+/// Changes at run time, trial by trial.
+pub(super) fn events(record: &RunRecord) -> Markup {
+    let mut rows = Vec::new();
+    for (cell, outcome) in outcomes(record) {
+        for trial in &outcome.trials {
+            for e in trial.events.iter().filter(|e| e.requested > 0) {
+                let at = |d: &Option<Distribution>, value: fn(&Distribution) -> u64| {
+                    d.as_ref().map_or(String::new(), |d| Nanos(value(d) as f64).to_string())
+                };
+                rows.push(vec![
+                    cell_words(cell),
+                    format!("{} {}", outcome.method, trial.index),
+                    e.kind.clone(),
+                    grouped(e.requested),
+                    grouped(e.acknowledged),
+                    grouped(e.refused),
+                    grouped(e.late_frames),
+                    at(&e.accepted, |d| d.p50_ns),
+                    at(&e.accepted, |d| d.p99_ns),
+                    at(&e.accepted, |d| d.max_ns),
+                    at(&e.visible, |d| d.p50_ns),
+                    at(&e.visible, |d| d.p99_ns),
+                    at(&e.visible, |d| d.max_ns),
+                ]);
+            }
+        }
+    }
+    html! {
+        @if !rows.is_empty() {
+            section id="events" {
+                h2 { "Changes at run time" }
+                (table(
+                    "Changes by kind and trial, with the time from the request to the acknowledgement \
+                     (accepted) and to the first frame that shows the change (visible)",
+                    &[
+                        words("cell"), words("trial"), words("kind"), numbers("requested"),
+                        numbers("acknowledged"), numbers("refused"), numbers("late frames"),
+                        numbers("accepted p50"), numbers("p99"), numbers("max"),
+                        numbers("visible p50"), numbers("p99"), numbers("max"),
+                    ],
+                    &rows,
+                ))
+            }
+        }
+    }
+}
+
+/// The machine and how quiet it was.
+pub(super) fn host(record: &RunRecord) -> Markup {
+    let host = &record.host;
+    let mut rows: Vec<Vec<String>> = [
+        ("host", host.hostname.clone().unwrap_or_else(|| "not recorded".into())),
+        ("kernel", host.kernel.clone()),
+        ("CPU", host.cpu_model.clone()),
+        ("CPUs", host.cores.to_string()),
+        ("memory", Bytes(host.memory_bytes as f64).to_string()),
+        ("huge pages", host.huge_pages.clone()),
+        (
+            "time-stamp counter",
+            format!(
+                "{:.3} MHz, {}",
+                host.tsc.ticks_per_second / 1e6,
+                if host.tsc.invariant { "invariant" } else { "NOT invariant" }
+            ),
+        ),
+        ("CPU flags of use", host.cpu_flags.join(" ")),
+    ]
+    .map(|(name, value)| vec![name.to_string(), value])
+    .into();
+    if let Some(p) = &host.stall_probe {
+        rows.push(vec![
+            "stalls of a busy loop".into(),
+            format!(
+                "{} in {} over {}: {} together, {} the longest",
+                grouped(p.count),
+                Nanos(p.duration_ns as f64),
+                Nanos(p.threshold_ns as f64),
+                Nanos(p.total_ns as f64),
+                Nanos(p.longest_ns as f64)
+            ),
+        ]);
+    }
+    if let Some(p) = &host.core_to_core_probe {
+        rows.push(vec![
+            format!("core {} to core {} and back", p.cores[0], p.cores[1]),
+            format!(
+                "{} at best, {} median",
+                Nanos(p.round_trip_ns_min),
+                Nanos(p.round_trip_ns_median)
+            ),
+        ]);
+    }
+    let probes: Vec<Vec<String>> = host
+        .random_access_probe
+        .iter()
+        .map(|p| {
+            vec![
+                Bytes(p.bytes as f64).to_string(),
+                p.in_flight.to_string(),
+                Nanos(p.ns_per_access).to_string(),
+                format!("{:.1}", p.ns_per_access * host.tsc.ticks_per_second * 1e-9),
+            ]
+        })
+        .collect();
+    html! {
+        section id="host" {
+            h2 { "Host" }
+            (table("The machine", &[words("fact"), words("value")], &rows))
+            @if !probes.is_empty() {
+                (table(
+                    "Random loads from memory, before the run",
+                    &[words("array"), numbers("in flight"), numbers("time each"), numbers("ticks each")],
+                    &probes,
+                ))
+            }
+        }
+    }
+}
+
+/// Every trial with its counts.
+pub(super) fn trials(record: &RunRecord) -> Markup {
+    let mut rows = Vec::new();
+    for (cell, outcome) in outcomes(record) {
+        for trial in &outcome.trials {
+            if trial.directions.is_empty() {
+                rows.push(trial_row(cell, outcome, trial, None));
+            }
+            for direction in &trial.directions {
+                rows.push(trial_row(cell, outcome, trial, Some(direction)));
+            }
+        }
+    }
+    let columns: Vec<Column> = [
+        words("cell"),
+        words("trial"),
+        words("purpose"),
+        numbers("load"),
+        numbers("duration"),
+        words("direction"),
+        numbers("sent"),
+        numbers("received"),
+        numbers("lost"),
+        numbers("loss"),
+        numbers("ring full"),
+        numbers("reordered"),
+        numbers("twice"),
+        numbers("wrong"),
+        numbers("p50"),
+        numbers("p99.9"),
+        numbers("packets"),
+        numbers("longest stall"),
+        words("drops"),
+    ]
+    .into();
+    html! {
+        @if !rows.is_empty() {
+            section id="trials" {
+                h2 { "Trials" }
+                details {
+                    summary { "All " (rows.len()) " rows" }
+                    (table("Every trial and direction, in the order of measuring", &columns, &rows))
+                }
+                p class="note" { "The same with more columns is in trials.csv, and everything in run.json." }
+            }
+        }
+    }
+}
+
+fn trial_row(
+    cell: &Cell,
+    outcome: &Outcome,
+    trial: &TrialRecord,
+    direction: Option<&DirectionRecord>,
+) -> Vec<String> {
+    let count =
+        |value: fn(&DirectionRecord) -> u64| direction.map_or(String::new(), |d| grouped(value(d)));
+    let time = |value: fn(&Distribution) -> u64| {
+        direction
+            .and_then(|d| d.latency.as_ref())
+            .map_or(String::new(), |l| Nanos(value(l) as f64).to_string())
+    };
+    let stall = trial.stalls.iter().map(|s| s.longest_ns).max().unwrap_or(0);
+    vec![
+        cell_words(cell),
+        format!("{} {}", outcome.method, trial.index),
+        trial.purpose.clone(),
+        trial.load_pps().map_or("closed loop".into(), |pps| Pps(pps).to_string()),
+        Nanos(trial.effective_ns as f64).to_string(),
+        direction.map_or(String::new(), |d| d.name.clone()),
+        count(|d| d.sent),
+        count(|d| d.received),
+        count(|d| d.lost),
+        direction.map_or(String::new(), |d| Ratio(d.loss_fraction).to_string()),
+        count(|d| d.ring_full),
+        count(|d| d.reordered),
+        count(|d| d.duplicated),
+        count(|d| d.misdelivered),
+        time(|l| l.p50_ns),
+        time(|l| l.p99_9_ns),
+        grouped(trial.workers.iter().map(|w| w.packets).sum()),
+        if stall == 0 { String::new() } else { Nanos(stall as f64).to_string() },
+        trial
+            .drops
+            .iter()
+            .map(|d| format!("{} {}", d.reason, grouped(d.packets)))
+            .collect::<Vec<_>>()
+            .join(", "),
+    ]
+}
+
+/// The scenario as it was read, and each cell's configuration in full.
+pub(super) fn scenario(record: &RunRecord) -> Markup {
+    html! {
+        section id="scenario" {
+            h2 { "Scenario" }
+            p { code { (record.scenario.file) } " · " code { (record.scenario.hash) } }
+            details { summary { "The file" } pre { (record.scenario.text) } }
+            @for cell in &record.cells {
+                details {
+                    summary { "Configuration, all defaults filled in (" (cell_words(cell)) ")" }
+                    pre { (pretty(&cell.configuration)) }
+                    @for outcome in &cell.outcomes {
+                        p { (outcome.method) }
+                        pre { (pretty(&outcome.configuration)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn pretty(value: &serde_json::Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
+}

@@ -1,0 +1,140 @@
+//! Results side by side: for each method one table with a row a cell, and one for the figures that
+//! are of parts (stages, directions). Terminal and page show the same tables.
+
+use measure::record::{Cell, Figure, Outcome, RunRecord};
+
+use crate::summary::{cell_words, distinct, figure_name, figure_words, headline, outcomes};
+
+/// A table; its first column names the row, all others are right-aligned.
+pub(crate) struct Pivot {
+    pub(crate) caption: String,
+    pub(crate) head: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// The tables of a record, by method in the order of measuring.
+pub(crate) fn pivots(record: &RunRecord) -> Vec<Pivot> {
+    let all: Vec<(&Cell, &Outcome)> = outcomes(record).collect();
+    let methods = distinct(all.iter().map(|(_, o)| o.method.as_str()));
+    let mut pivots = Vec::new();
+    for method in methods {
+        let of_method: Vec<_> = all.iter().copied().filter(|(_, o)| o.method == method).collect();
+        pivots.push(whole(method, &of_method));
+        pivots.extend(parts(method, &of_method));
+    }
+    pivots
+}
+
+/// Whether the outcome's figures may be relied on, in words.
+pub(crate) fn validity_words(outcome: &Outcome) -> &'static str {
+    match (outcome.validity.valid, outcome.validity.limits.is_empty()) {
+        (true, true) => "valid",
+        (true, false) => "valid, remarks",
+        (false, _) => "NOT VALID",
+    }
+}
+
+/// The figures of the whole: a row a cell, a column a figure.
+fn whole(method: &str, outcomes: &[(&Cell, &Outcome)]) -> Pivot {
+    let names = names(outcomes, |f| f.of.is_none());
+    let spread = |o: &Outcome| headline(o).and_then(|f| f.spread).filter(|s| s.n > 1);
+    let spreads = outcomes.iter().any(|(_, o)| spread(o).is_some());
+    let mut head = vec!["cell".to_string()];
+    head.extend(names.iter().map(|name| figure_name(name)));
+    if spreads {
+        head.push("spread".into());
+    }
+    head.push("result".into());
+    let row = |(cell, outcome): &(&Cell, &Outcome)| {
+        let mut row = vec![cell_words(cell)];
+        row.extend(names.iter().map(|name| {
+            outcome.figure(name).map_or("none".into(), |f| figure_words(f.value, &f.unit))
+        }));
+        if spreads {
+            row.push(spread(outcome).filter(|s| s.median > 0.0).map_or(String::new(), |s| {
+                let percent = |value: f64| (value / s.median - 1.0) * 100.0;
+                format!("{:+.0} .. {:+.0} %", percent(s.min), percent(s.max))
+            }));
+        }
+        row.push(validity_words(outcome).into());
+        row
+    };
+    let repeated =
+        if spreads { ", medians; spread of the first figure over repetitions" } else { "" };
+    Pivot { caption: format!("{method}{repeated}"), head, rows: outcomes.iter().map(row).collect() }
+}
+
+/// The figures of parts: parts as columns where there is one figure, as rows where there are more.
+fn parts(method: &str, outcomes: &[(&Cell, &Outcome)]) -> Option<Pivot> {
+    let names = names(outcomes, |f| f.of.is_some());
+    let parts =
+        distinct(outcomes.iter().flat_map(|(_, o)| &o.figures).filter_map(|f| f.of.as_deref()));
+    let find = |outcome: &Outcome, name: &str, part: &str| {
+        outcome.figures.iter().find(|f| f.name == name && f.of.as_deref() == Some(part)).cloned()
+    };
+    match names.as_slice() {
+        [] => None,
+        [name] => {
+            let row = |(cell, outcome): &(&Cell, &Outcome)| {
+                let mut row = vec![cell_words(cell)];
+                row.extend(parts.iter().map(|part| bare(find(outcome, name, part))));
+                row
+            };
+            Some(Pivot {
+                caption: format!("{method}: {} by stage", figure_name(name)),
+                head: std::iter::once("cell")
+                    .chain(parts.iter().copied())
+                    .map(String::from)
+                    .collect(),
+                rows: outcomes.iter().map(row).collect(),
+            })
+        }
+        _ => {
+            let mut rows = Vec::new();
+            for (cell, outcome) in outcomes {
+                for part in &parts {
+                    let mut row = vec![format!("{}, {part}", cell_words(cell))];
+                    row.extend(names.iter().map(|name| {
+                        let figure = find(outcome, name, part);
+                        figure.map_or(String::new(), |f| figure_words(f.value, &f.unit))
+                    }));
+                    rows.push(row);
+                }
+            }
+            let mut head = vec!["cell".to_string()];
+            head.extend(names.iter().map(|name| figure_name(name)));
+            Some(Pivot { caption: format!("{method}, by direction"), head, rows })
+        }
+    }
+}
+
+/// A figure whose unit stands in the caption.
+fn bare(figure: Option<Figure>) -> String {
+    figure.map_or(String::new(), |f| match f.unit.as_str() {
+        "ticks" => format!("{:.1}", f.value),
+        unit => figure_words(f.value, unit),
+    })
+}
+
+/// Names of the figures that a summary has room for, in order.
+fn names<'a>(outcomes: &[(&Cell, &'a Outcome)], wanted: fn(&Figure) -> bool) -> Vec<&'a str> {
+    distinct(
+        outcomes
+            .iter()
+            .flat_map(|(_, o)| &o.figures)
+            .filter(|f| wanted(f) && !LEFT_OUT.contains(&f.name.as_str()))
+            .map(|f| f.name.as_str()),
+    )
+}
+
+/// Figures that say the same in another unit, or little; the record and the page's full table have
+/// them.
+const LEFT_OUT: &[&str] = &[
+    "wall_clock_pps",
+    "ns_per_packet",
+    "loss_fraction",
+    "throughput_aggregate_l1",
+    "throughput_l1",
+    "throughput_l2",
+    "latency_min",
+];

@@ -1,0 +1,142 @@
+//! The exporters on a fixture: text and table as golden files, the page by its structure.
+//!
+//! `INSTA_UPDATE=always cargo test -p report` rewrites the golden files; review the difference.
+
+mod fixture;
+
+use measure::record::RunRecord;
+
+fn file(name: &str, record: &RunRecord) -> String {
+    let exporter = report::EXPORTERS.iter().find(|e| e.name == name).expect("an exporter");
+    String::from_utf8((exporter.render)(record).expect("renders")).expect("is UTF-8")
+}
+
+#[test]
+fn the_terminal_says_the_answer_first() {
+    insta::assert_snapshot!("terminal", report::terminal::render(&fixture::record(), 100));
+}
+
+#[test]
+fn a_failed_check_publishes_no_figure() {
+    let text = report::terminal::render(&fixture::failed_check(), 100);
+    assert!(!text.contains("pps"), "{text}");
+    insta::assert_snapshot!("terminal_failed_check", text);
+    let page = file("html", &fixture::failed_check());
+    assert!(!page.contains("Mpps") && page.contains("no figure is published"));
+    assert!(page.contains("drop &lt;policer&gt;"), "text of frames is escaped");
+}
+
+#[test]
+fn trials_are_a_table_of_all_counts() {
+    insta::assert_snapshot!("trials_csv", file("csv", &fixture::record()));
+}
+
+#[test]
+fn a_record_survives_the_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let written = report::export_all(&fixture::record(), folder.path()).expect("writes");
+    let names: Vec<_> = written.iter().filter_map(|p| p.file_name()?.to_str()).collect();
+    assert_eq!(names, ["run.json", "trials.csv", "report.html"]);
+    let read = report::read(&written[0]).expect("reads");
+    assert!(read == fixture::record(), "the record changed on its way through the file");
+}
+
+#[test]
+fn a_file_that_is_no_record_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("run.json");
+    let error = |content: &str| {
+        std::fs::write(&path, content).expect("writes");
+        report::read(&path).expect_err("no record").to_string()
+    };
+    assert!(error("").contains("not a run record"));
+    assert!(error("{\"schema_version\": 1}").contains("missing field"));
+    assert!(error("{}").contains("no schema_version"));
+    assert!(error("{\"schema_version\": 99}").contains("update the tool"));
+    assert!(error("{\"schema_version\": 1, \"cells\": [").contains("line 1"));
+}
+
+#[test]
+fn the_page_refers_to_nothing_outside_itself_and_runs_no_script() {
+    let page = file("html", &fixture::record());
+    for forbidden in ["http:", "https:", "<script", "<link", "<img", "@import", "url(\"", "src="] {
+        assert!(!page.contains(forbidden), "the page contains {forbidden}");
+    }
+    // References inside the page only: clip paths of charts and anchors.
+    for reference in page.split("url(").skip(1).chain(page.split("href=\"").skip(1)) {
+        assert!(reference.starts_with('#'), "{}", &reference[..20.min(reference.len())]);
+    }
+}
+
+/// The body of the page, which is also well-formed XML but for `meta` and the doctype in front.
+fn body(page: &str) -> String {
+    let start = page.find("<body>").expect("a body");
+    let end = page.find("</html>").expect("an end");
+    page[start..end].into()
+}
+
+#[test]
+fn the_page_is_well_formed_and_every_anchor_and_label_exists_once() {
+    let page = file("html", &fixture::record());
+    let body = body(&page);
+    let tree = roxmltree::Document::parse(&body).expect("well-formed");
+    let mut ids: Vec<&str> = tree.descendants().filter_map(|n| n.attribute("id")).collect();
+    for node in tree.descendants() {
+        let targets = node.attribute("href").and_then(|h| h.strip_prefix('#')).into_iter();
+        let labels = node.attribute("aria-labelledby").unwrap_or_default().split_whitespace();
+        for id in targets.chain(labels) {
+            assert!(ids.contains(&id), "{id} is referred to and does not exist");
+        }
+    }
+    ids.sort_unstable();
+    let count = ids.len();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "an identifier is used twice");
+}
+
+#[test]
+fn the_page_can_be_read_without_seeing_it() {
+    let page = file("html", &fixture::record());
+    let body = body(&page);
+    let tree = roxmltree::Document::parse(&body).expect("well-formed");
+    let all = |tag: &'static str| tree.descendants().filter(move |n| n.has_tag_name(tag));
+    assert_eq!(all("h1").count(), 1);
+    assert!(all("table").all(|t| t.children().any(|c| c.has_tag_name("caption"))));
+    assert!(all("svg").count() >= 5, "the fixture has data for every chart");
+    for svg in all("svg") {
+        for name in ["title", "desc"] {
+            let child = svg.children().find(|c| c.has_tag_name(name));
+            assert!(child.is_some_and(|c| c.text().is_some_and(|t| !t.is_empty())), "{name}");
+        }
+    }
+    for figure in all("figure") {
+        assert!(figure.descendants().any(|n| n.has_tag_name("details")), "data of each chart");
+        assert!(figure.descendants().any(|n| n.has_tag_name("figcaption")));
+    }
+}
+
+#[test]
+fn charts_take_their_colours_from_the_page() {
+    let page = file("html", &fixture::record());
+    let body = body(&page);
+    assert!(body.contains("var(--series-1)") && body.contains("var(--ink)"));
+    assert!(!body.contains("#0102"), "a stand-in colour is left");
+    for colour in ["fill=\"black\"", "stroke=\"black\"", "fill=\"white\"", "#000000", "#ffffff"] {
+        assert!(!body.contains(colour), "{colour} would not follow dark mode");
+    }
+}
+
+#[test]
+fn text_of_the_scenario_is_escaped() {
+    let page = file("html", &fixture::record());
+    assert!(page.contains("# &lt;- swept &amp; measured"));
+}
+
+#[test]
+fn a_record_without_cells_still_renders() {
+    let mut record = fixture::record();
+    record.cells.clear();
+    assert!(file("html", &record).contains("Nothing was measured."));
+    assert_eq!(file("csv", &record).lines().count(), 1);
+    assert!(report::terminal::render(&record, 80).starts_with("Nothing was measured."));
+}

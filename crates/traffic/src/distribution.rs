@@ -5,7 +5,7 @@ use rand_distr::Zipf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::random::{Sequence, below};
+use crate::random::{Bits, Sequence};
 
 /// A distribution over items numbered from 0, as a scenario names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,11 +54,11 @@ impl Distribution {
 }
 
 impl Draw {
-    /// An item: `bits` decide a uniform draw, `more` gives a Zipf draw what else it needs.
+    /// An item: `bits` decide a uniform draw, `more` gives a Zipf draw what it needs.
     #[inline(always)]
-    pub fn item(&self, bits: u32, more: impl FnOnce() -> Sequence) -> u32 {
+    pub fn item(&self, bits: &mut Bits, more: impl FnOnce() -> Sequence) -> u32 {
         match self {
-            Draw::Uniform(count) => below(bits, *count),
+            Draw::Uniform(count) => bits.below(*count),
             Draw::Zipf(zipf) => zipf.sample(&mut more()) as u32 - 1,
         }
     }
@@ -75,7 +75,7 @@ mod tests {
         let random = Random::new(3, 0);
         let mut counts = vec![0u32; 1000];
         for index in 0..200_000 {
-            counts[draw.item(0, || random.sequence(index)) as usize] += 1;
+            counts[draw.item(&mut Bits(0), || random.sequence(index)) as usize] += 1;
         }
         // The harmonic number H(1000) is 7.485: item 1 has 13.36 % of the draws, item 2 half that.
         assert!((26_000..27_500).contains(&counts[0]), "{}", counts[0]);

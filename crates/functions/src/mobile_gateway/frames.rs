@@ -25,8 +25,7 @@ pub(super) struct Frames {
     outer_sum: Sum,
     /// The Ethernet header of downlink frames.
     plain: [u8; ethernet::HEADER_LEN],
-    /// IPv4 and UDP header of a user's packet.
-    inner: [u8; ipv4::HEADER_LEN + udp::HEADER_LEN],
+    /// One's complement sum of what all users' IPv4 headers have in common.
     inner_sum: Sum,
 }
 
@@ -37,8 +36,7 @@ impl Frames {
             outer: [0; VXLAN_HEAD_LEN],
             outer_sum: Sum::ZERO,
             plain: ethernet_header(config.gw_mac, config.downlink_default_gw_mac),
-            inner: [0; ipv4::HEADER_LEN + udp::HEADER_LEN],
-            inner_sum: Sum::ZERO,
+            inner_sum: Sum::ZERO.add_header(&ipv4_header(0, 0)),
         };
         let base_station = catalogue::base_station_mac(0);
         put_array(&mut frames.outer, 0, ethernet_header(config.gw_mac, base_station));
@@ -62,9 +60,6 @@ impl Frames {
                 put_array(&mut frames.outer, TUNNEL + vxlan::HEADER_LEN, inner);
             }
         }
-        let inner = ipv4_header(0, 0);
-        frames.inner_sum = Sum::ZERO.add_header(&inner);
-        put_array(&mut frames.inner, 0, inner);
         frames
     }
 
@@ -122,22 +117,23 @@ impl Frames {
         }
     }
 
+    /// The headers as four words: the frame is written once, not copied and patched.
     #[inline(always)]
     fn write_ipv4(&self, packet: &Packet, users: u32, servers: u32, inner: &mut [u8]) {
         const HEAD: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
         let Some((head, payload)) = inner.split_first_chunk_mut::<HEAD>() else { return };
-        *head = self.inner;
         let total_len = packet.plain_len - ethernet::HEADER_LEN as u16;
+        let udp_len = total_len - ipv4::HEADER_LEN as u16;
         let (user, server) = ipv4_ends(packet, users, servers);
         let (source, destination) = in_direction(packet.uplink, user, server);
+        let (from, to) = in_direction(packet.uplink, packet.port, DISCARD_PORT);
         let sum = self.inner_sum.add_u16(total_len).add_u32(source).add_u32(destination);
-        put_u16(head, ipv4::offset::TOTAL_LEN, total_len);
-        put_u16(head, ipv4::offset::CHECKSUM, sum.checksum());
-        put_u32(head, ipv4::offset::SOURCE, source);
-        put_u32(head, ipv4::offset::DESTINATION, destination);
-        put_ports(packet, &mut head[ipv4::HEADER_LEN..]);
-        let udp_len = total_len - ipv4::HEADER_LEN as u16;
-        put_u16(head, ipv4::HEADER_LEN + udp::offset::LENGTH, udp_len);
+        let word = |high: u32, low: u32| (u64::from(high) << 32 | u64::from(low)).to_be_bytes();
+        let pair = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
+        put_array(head, 0, word(VERSION_AND_CLASS | u32::from(total_len), NO_FRAGMENT));
+        put_array(head, 8, word(TTL_AND_UDP | u32::from(sum.checksum()), source));
+        put_array(head, 16, word(destination, pair(from, to)));
+        put_u32(head, 24, pair(udp_len, udp::CHECKSUM_NONE));
         clear(payload);
     }
 
@@ -302,6 +298,12 @@ const USER_HOST: u64 = 1;
 const SERVER_HOST: u64 = 2;
 /// Time to live of packets as they are sent.
 const TTL: u8 = 64;
+
+/// The words of an IPv4 header without options and fragments: version and header length, the flag
+/// that forbids fragments, time to live and protocol.
+const VERSION_AND_CLASS: u32 = (ipv4::VERSION_IHL as u32) << 24;
+const NO_FRAGMENT: u32 = ipv4::FLAG_DONT_FRAGMENT as u32;
+const TTL_AND_UDP: u32 = (TTL as u32) << 24 | (protocol::UDP as u32) << 16;
 
 const G_PDU: u16 = (gtpu::FLAGS as u16) << 8 | gtpu::MESSAGE_G_PDU as u16;
 

@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 
 use machine::clock::Ticks;
 use packet::PortId;
-use traffic::random::below;
+use traffic::random::{Bits, below};
 use traffic::workload::{Change, EventKind};
 use traffic::{Delivery, Direction, Draw, Pacing, Random, Sizes, Stamp, Workload};
 use wire::bytes::u32_at;
@@ -162,6 +162,11 @@ impl Users {
         }
     }
 
+    /// Whether a packet is IPv6, by bits of their own.
+    fn is_ipv6(&self, bits: u64) -> bool {
+        (Random::rehash(bits) as u32 & 0xffff) < self.ipv6_share
+    }
+
     #[inline(always)]
     fn base_station(&self, user: u32) -> u32 {
         match self.roaming.base_station.get(user as usize) {
@@ -185,21 +190,18 @@ impl Workload for Users {
     fn draw(&self, direction: usize, number: u64) -> Packet {
         let uplink = self.directions[direction].from == ACCESS;
         let random = self.random[usize::from(!uplink)];
-        let bits = random.at(number);
-        // The number's 64 bits decide the user (32), the server (16 to 31) and the size; a second
-        // hash of them the rest, so that nothing depends on anything.
-        let more = || random.sequence(number);
-        let rest = Random::rehash(bits);
-        let user = self.user_draw.item((bits >> 32) as u32, more);
-        let server = self.server_draw.item(bits as u32, more);
-        let port = PORT_MIN + self.port_draw.item((rest >> 32) as u32, more) as u16;
-        let ipv6 = (rest as u32 & 0xffff) < self.ipv6_share;
-        let size = self.sizes.pick((rest >> 16) as u8) - CHECK_SEQUENCE_LEN;
+        // Users, servers, ports and sizes together use 62 of the 64 bits at their limits.
+        let mut bits = Bits(random.at(number));
+        let user = self.user_draw.item(&mut bits, || random.sequence(number));
+        let server = self.server_draw.item(&mut bits, || random.sequence(!number));
+        let port = self.port_draw.item(&mut bits, || random.sequence(number ^ PORT_TWIST));
+        let size = self.sizes.pick(bits.below(256) as u8) - CHECK_SEQUENCE_LEN;
+        let ipv6 = self.ipv6_share > 0 && self.is_ipv6(random.at(number));
         let shortest = if ipv6 { PLAIN_LEN_MIN_IPV6 } else { PLAIN_LEN_MIN_IPV4 };
         Packet {
             uplink,
             ipv6,
-            port,
+            port: PORT_MIN + port as u16,
             plain_len: size.max(shortest),
             user,
             server,
@@ -467,6 +469,9 @@ const REMOVAL: u64 = 1 << 63;
 
 /// Most objects that come and go; their TEIDs, addresses and prefixes must not run out.
 const RING_MAX: u32 = 60_000;
+
+/// Keeps the port's Zipf draw apart from the user's.
+const PORT_TWIST: u64 = 1 << 62;
 
 /// The first UDP port of users.
 const PORT_MIN: u16 = 1024;

@@ -140,8 +140,9 @@ struct Device {
 }
 
 impl OpenDevice for Device {
-    fn facts(&self) -> DeviceFacts {
-        DeviceFacts { setup_seconds: 0.25, state_bytes: 128, ..DeviceFacts::default() }
+    fn facts(&mut self) -> DeviceFacts {
+        let details = vec![("layout".to_owned(), json!("flat"))];
+        DeviceFacts { setup_seconds: 0.25, state_bytes: 128, details, ..DeviceFacts::default() }
     }
 
     fn check(&mut self) -> Result<Check, MeasureError> {

@@ -16,6 +16,7 @@ use measure::record::{
 };
 use measure::{MeasureError, TrialProgress, Watch};
 use methods::{Method, Observer, Step};
+use serde_json::json;
 
 use crate::scenario::sweep::Combination;
 use crate::scenario::{DeviceChoice, Scenario};
@@ -268,12 +269,19 @@ impl<'a> Run<'a> {
     ) -> Result<Box<dyn OpenDevice>, Early> {
         let failed = |error: &dyn std::fmt::Display| Early::Failed(error.to_string());
         let configured = self.scenario.configure(combination).map_err(|error| failed(&error))?;
+        let options = options(&self.scenario.device, self.host);
         cell.configuration = configured.effective();
+        cell.configuration["device"] = json!({
+            "name": self.scenario.device.name,
+            "tester-core": options.tester_core,
+            "worker-cores": options.worker_cores,
+        });
         cell.seed = configured.seed();
-        let device = configured
-            .open(&options(&self.scenario.device, self.host))
-            .map_err(|error| failed(&error))?;
+        let mut device = configured.open(&options).map_err(|error| failed(&error))?;
         let facts = device.facts();
+        for (name, value) in facts.details {
+            cell.configuration["device"][name] = value;
+        }
         cell.state_bytes = Some(facts.state_bytes);
         cell.state_bytes_per_user = facts.state_bytes_per_user;
         cell.setup_seconds = Some(facts.setup_seconds);

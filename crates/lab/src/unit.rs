@@ -79,7 +79,7 @@ pub trait Configured: Send {
 /// A device that is set up and can be checked and measured.
 pub trait OpenDevice {
     /// What setting it up cost and what it holds.
-    fn facts(&self) -> DeviceFacts;
+    fn facts(&mut self) -> DeviceFacts;
 
     /// Compares a sample that covers every verdict with the oracle.
     ///
@@ -145,9 +145,9 @@ pub struct ConfigError {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The state does not fit.
-    #[error("the state needs {needed_bytes} bytes, which the machine does not give: {source}")]
+    #[error("the state does not fit into memory{}: {source}", needed(*.needed_bytes))]
     Memory {
-        /// How much was asked for.
+        /// How much was asked for; 0 where that is not known.
         needed_bytes: u64,
         /// What the kernel said.
         source: io::Error,
@@ -166,6 +166,14 @@ pub enum TraceError {
     /// The workload could not be set up.
     #[error("the workload cannot be set up: {0}")]
     Workload(String),
+}
+
+fn needed(bytes: u64) -> String {
+    if bytes == 0 {
+        String::new()
+    } else {
+        format!(" ({} MiB are needed)", bytes.div_ceil(1 << 20))
+    }
 }
 
 /// Reads a section into its type; `section` (`function`, `traffic`) opens the path of an error.

@@ -73,6 +73,8 @@ fn a_good_cell_is_set_up_checked_and_measured_in_this_order() {
     let cell = &record.cells[0];
     assert_eq!((cell.setup_seconds, cell.state_bytes), (Some(0.25), Some(128)));
     assert_eq!(cell.configuration["traffic"]["pkt-size"], 64);
+    assert_eq!(cell.configuration["device"]["name"], "embedded");
+    assert_eq!(cell.configuration["device"]["layout"], "flat");
     assert_eq!(cell.parameters["function.behaviour"], "good");
     assert_eq!(cell.outcomes[0].trials.len(), 2);
     assert_eq!(record.scenario.hash.len(), "blake3:".len() + 64);
@@ -90,7 +92,7 @@ fn a_cell_that_fails_keeps_no_other_from_running() {
     let scenario = scenario("[has-no-memory, breaks-at-second-trial, good]");
     let (record, ..) = run(&scenario);
     assert_eq!(record.status, Status::Failed);
-    assert!(record.cells[0].error.as_ref().is_some_and(|error| error.contains("1099511627776")));
+    assert!(record.cells[0].error.as_ref().is_some_and(|error| error.contains("1048576 MiB")));
     assert_eq!(record.cells[0].check, None);
     let broken = &record.cells[1];
     assert!(broken.error.as_ref().is_some_and(|error| error.contains("a worker ended")));

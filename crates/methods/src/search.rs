@@ -6,7 +6,9 @@
 //! widened in doubling steps until it is bracketed, so that a good guess costs few trials.
 //!
 //! A load that failed once stays failed: the lower bound is the highest passed load below every
-//! failed one, so a failed confirmation takes the search back to what was known below it.
+//! failed one. When a load that passed fails its (longer) confirmation, what passed briefly is no
+//! evidence any more: it is forgotten, and the search goes down from there in steps that grow
+//! faster, because confirmations are long.
 
 use measure::record::Bounds;
 
@@ -18,6 +20,8 @@ pub(crate) struct Bisection {
     precision: f64,
     guess: f64,
     step: f64,
+    growth: f64,
+    confirmed: Option<f64>,
     passed: Vec<f64>,
     failed: Vec<f64>,
 }
@@ -32,6 +36,8 @@ impl Bisection {
             precision,
             guess: snap(guess.clamp(min, max), min, max, precision),
             step: precision,
+            growth: 2.0,
+            confirmed: None,
             passed: Vec::new(),
             failed: Vec::new(),
         }
@@ -64,6 +70,29 @@ impl Bisection {
         self.widen();
     }
 
+    /// The load passed its confirmation.
+    pub(crate) fn confirm(&mut self, load: f64) {
+        self.confirmed = Some(load);
+    }
+
+    /// The load failed its confirmation; what passed without one is forgotten.
+    pub(crate) fn refute(&mut self, load: f64) {
+        self.settle();
+        self.failed.push(load);
+        self.step = self.precision;
+        self.growth = 4.0;
+    }
+
+    /// Gives up what was not confirmed; the bounds then say what is certain.
+    pub(crate) fn settle(&mut self) {
+        let confirmed = self.confirmed;
+        self.passed.retain(|load| confirmed.is_some_and(|c| *load <= c));
+    }
+
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.confirmed.is_some() && self.confirmed == self.lower()
+    }
+
     /// The highest passed load below every failed one.
     pub(crate) fn lower(&self) -> Option<f64> {
         let upper = self.upper().unwrap_or(f64::INFINITY);
@@ -91,7 +120,7 @@ impl Bisection {
     }
 
     fn widen(&mut self) {
-        self.step *= 2.0;
+        self.step *= self.growth;
     }
 
     fn snapped(&self, load: f64) -> f64 {
@@ -163,15 +192,22 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_confirmation_takes_the_search_back() {
+    fn a_refuted_load_takes_the_search_down_in_growing_steps_to_what_was_confirmed() {
         let mut bisection = Bisection::new(1e4, 1e7, 0.02, 1e6);
-        bisection.passed(8e5);
+        bisection.passed(9e5);
+        bisection.confirm(9e5);
         bisection.passed(1e6);
-        bisection.failed(1.01e6);
-        assert_eq!(bisection.next(), None);
-        bisection.failed(1e6);
-        assert_eq!(bisection.lower(), Some(8e5));
-        let next = bisection.next().expect("the bracket is open again");
-        assert!(next > 8e5 && next < 1e6);
+        bisection.refute(1e6);
+        assert_eq!(bisection.lower(), Some(9e5), "a confirmed load is never doubted");
+        assert!(bisection.is_confirmed());
+
+        let mut bisection = Bisection::new(1e4, 1e7, 0.02, 1e6);
+        bisection.passed(9e5);
+        bisection.passed(1e6);
+        bisection.refute(1e6);
+        assert_eq!(bisection.lower(), None, "what passed briefly is no evidence");
+        assert_eq!(bisection.next(), Some(1e6 / 1.02));
+        bisection.failed(1e6 / 1.02);
+        assert_eq!(bisection.next(), Some(1e6 / 1.02 / 1.08));
     }
 }

@@ -77,8 +77,12 @@ fn body(page: &str) -> String {
 
 #[test]
 fn the_page_is_well_formed_and_every_anchor_and_label_exists_once() {
-    let page = file("html", &fixture::record());
-    let body = body(&page);
+    whole(&fixture::record());
+    whole(&fixture::failed_check());
+}
+
+fn whole(record: &RunRecord) {
+    let body = body(&file("html", record));
     let tree = roxmltree::Document::parse(&body).expect("well-formed");
     let mut ids: Vec<&str> = tree.descendants().filter_map(|n| n.attribute("id")).collect();
     for node in tree.descendants() {

@@ -33,6 +33,8 @@ pub struct Config {
     pub warm_up: Seconds,
     /// The most trials that are done, repetitions and confirmations included.
     pub max_trials: u32,
+    /// The longest that the trials may take together; a confirmation is always left time for.
+    pub max_search_time: Seconds,
 }
 
 impl Default for Config {
@@ -48,6 +50,7 @@ impl Default for Config {
             repeat_lossy_up_to: Ratio(0.02),
             warm_up: Seconds(0.5),
             max_trials: 60,
+            max_search_time: Seconds(120.0),
         }
     }
 }
@@ -72,6 +75,12 @@ impl Config {
         }
         if self.final_duration < self.trial_duration {
             return wrong("final-duration", "must not be shorter than trial-duration");
+        }
+        if self.max_search_time.0 < self.warm_up.0 + self.trial_duration.0 + self.final_duration.0 {
+            return wrong(
+                "max-search-time",
+                "must leave time for a warm-up, a trial and the final trial",
+            );
         }
         if self.repeat_lossy > 100 {
             return wrong("repeat-lossy", "must be 0 to 100");

@@ -12,8 +12,9 @@
 //! the waiting times of RFC 2544 section 23, which is why no claim is ever full.
 //!
 //! **How.** A warm-up at `max-rate` tells what comes through; the search begins there, widens in
-//! doubling steps until it has bounds, and bisects (geometrically) to `precision`. A confirmation
-//! that fails counts as a failed load and the search goes on below it. A load that the tester could
+//! doubling steps until it has bounds, and bisects (geometrically) to `precision`. When the
+//! confirmation fails, brief trials are no evidence any more: the search goes on below, in growing
+//! steps and with trials of the final duration only. A load that the tester could
 //! not send is not passed, and the limit says so.
 
 mod config;
@@ -54,7 +55,7 @@ impl Method for Config {
     }
 
     fn time_bound(&self) -> Duration {
-        self.warm_up.duration() + self.final_duration.duration() * self.max_trials
+        self.max_search_time.duration()
     }
 
     fn run(
@@ -67,10 +68,11 @@ impl Method for Config {
             session: Session::new(measurer, observer),
             bisection: self.bisection(self.max_rate.0),
             passed: Vec::new(),
+            doubting: false,
         };
         search.warm_up()?;
-        let confirmed = search.run()?;
-        Ok(search.outcome(confirmed))
+        search.run()?;
+        Ok(search.outcome())
     }
 }
 
@@ -94,6 +96,8 @@ struct Search<'a> {
     bisection: Bisection,
     /// Trials that passed, with their loads.
     passed: Vec<(f64, Trial)>,
+    /// Whether a confirmation failed, so that only long trials count.
+    doubting: bool,
 }
 
 impl Search<'_> {
@@ -113,24 +117,42 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Searches and confirms; true when the lower bound was confirmed.
-    fn run(&mut self) -> Result<bool, MeasureError> {
-        loop {
-            while let Some(load) = self.bisection.next().filter(|_| self.trials_left() > 1) {
-                if self.try_load(load, self.config.trial_duration.duration(), "search")? {
-                    self.bisection.passed(load);
-                } else {
-                    self.bisection.failed(load);
-                }
+    /// Searches until the bounds are close and the lower one is confirmed, or trials or time run
+    /// out.
+    fn run(&mut self) -> Result<(), MeasureError> {
+        let (short, long) =
+            (self.config.trial_duration.duration(), self.config.final_duration.duration());
+        while let Some(load) = self.bisection.next().filter(|_| self.room_for(short + long, 2)) {
+            if self.try_load(load, short, "search")? {
+                self.bisection.passed(load);
+            } else {
+                self.bisection.failed(load);
             }
-            let Some(lower) = self.bisection.lower().filter(|_| self.trials_left() > 0) else {
-                return Ok(false);
-            };
-            if self.try_load(lower, self.config.final_duration.duration(), "confirmation")? {
-                return Ok(true);
-            }
-            self.bisection.failed(lower);
         }
+        if let Some(lower) = self.bisection.lower() {
+            if self.try_load(lower, long, "confirmation")? {
+                self.bisection.confirm(lower);
+            } else {
+                self.bisection.refute(lower);
+                self.doubting = true;
+                self.search_again(long)?;
+            }
+        }
+        self.bisection.settle();
+        Ok(())
+    }
+
+    /// After a refuted confirmation only long trials count: each that passes is a confirmation.
+    fn search_again(&mut self, long: Duration) -> Result<(), MeasureError> {
+        while let Some(load) = self.bisection.next().filter(|_| self.room_for(long, 1)) {
+            if self.try_load(load, long, "confirmation")? {
+                self.bisection.passed(load);
+                self.bisection.confirm(load);
+            } else {
+                self.bisection.failed(load);
+            }
+        }
+        Ok(())
     }
 
     /// Whether a load passes, in one of as many trials as the configuration allows.
@@ -141,7 +163,12 @@ impl Search<'_> {
         purpose: &'static str,
     ) -> Result<bool, MeasureError> {
         for repetition in 0..=self.config.repeat_lossy {
-            if repetition > 0 && self.trials_left() == 0 {
+            // A search leaves time for its confirmation.
+            let reserve = match purpose {
+                "search" => (duration + self.config.final_duration.duration(), 2),
+                _ => (duration, 1),
+            };
+            if repetition > 0 && !self.room_for(reserve.0, reserve.1) {
                 break;
             }
             let step = self.step(if repetition == 0 { purpose } else { "verification" });
@@ -161,19 +188,27 @@ impl Search<'_> {
         (self.config.max_trials as usize).saturating_sub(self.session.records.len())
     }
 
+    /// Whether trials of that many, that long together, are still allowed.
+    fn room_for(&self, time: Duration, trials: usize) -> bool {
+        let spent_ns: u64 = self.session.records.iter().map(|r| r.intended_ns).sum();
+        let spent = Duration::from_nanos(spent_ns);
+        spent + time <= self.config.max_search_time.duration() && self.trials_left() >= trials
+    }
+
     fn step(&self, purpose: &'static str) -> Step {
-        let left = self.trials_left().max(1);
-        let searching = self.bisection.expected().min(left - 1) as u32;
-        let confirming = self.config.final_duration.duration();
-        let time = match purpose {
-            "confirmation" => confirming,
-            _ => confirming + self.config.trial_duration.duration() * searching,
+        let (short, long) =
+            (self.config.trial_duration.duration(), self.config.final_duration.duration());
+        let searching = self.bisection.expected().min(self.trials_left().saturating_sub(1));
+        let (trials, time) = match (self.doubting, purpose) {
+            (true, _) => (searching, long * searching as u32),
+            (false, "confirmation") => (1, long),
+            (false, _) => (searching + 1, short * searching as u32 + long),
         };
-        let trials = if purpose == "confirmation" { 1 } else { searching as usize + 1 };
         Step::new(purpose, trials, time, Some(self.bisection.bounds()))
     }
 
-    fn outcome(self, confirmed: bool) -> Outcome {
+    fn outcome(self) -> Outcome {
+        let confirmed = self.bisection.is_confirmed();
         let bounds = self.bisection.bounds();
         let best = bounds.lower_pps.and_then(|lower| {
             self.passed.iter().rev().find(|(load, _)| *load == lower).map(|(_, trial)| trial)
@@ -231,8 +266,9 @@ fn limits(config: &Config, records: &[TrialRecord], bounds: Bounds, confirmed: b
         )),
         (Some(_), _) if !confirmed => limits.push(search(
             true,
-            format!("no load was confirmed within {} trials", config.max_trials),
-            "raise max-trials, or loss-tolerance if the machine is noisy",
+            format!("no load was confirmed in {} trials", records.len()),
+            "raise loss-tolerance or repeat-lossy if the machine is noisy (see the stalls), else \
+             max-search-time and max-trials",
         )),
         (Some(_), None) => limits.push(search(
             false,
@@ -241,8 +277,8 @@ fn limits(config: &Config, records: &[TrialRecord], bounds: Bounds, confirmed: b
         )),
         (Some(_), Some(_)) if !bounds.regular => limits.push(search(
             false,
-            format!("{} trials did not bring the bounds to the precision", config.max_trials),
-            "raise max-trials or precision",
+            format!("{} trials did not bring the bounds to the precision", records.len()),
+            "raise max-search-time, max-trials or precision; the figure is a confirmed lower bound",
         )),
         (Some(_), Some(_)) => {}
     }

@@ -43,7 +43,7 @@ fn ours(record: &RunRecord) -> Vec<Vec<String>> {
         for (name, counts) in OURS {
             let Some(figure) = outcome.figure(name) else { continue };
             rows.push(vec![
-                format!("{} {} (this run)", record.tool.name, record.tool.version),
+                "this run".into(),
                 format!("{}, {}", outcome.method, counts_words(*counts)),
                 user.clone(),
                 format!("{:.2} Mpps", mpps(figure.value)),
@@ -65,7 +65,7 @@ fn user_of(cell: &Cell) -> String {
 fn reference_row(reference: &Reference) -> Vec<String> {
     let value = |v: f64| format!("{v:.2} {}", reference.unit);
     let kind = match reference.kind {
-        Kind::Measured => "measured",
+        Kind::Measured => "measured on the development machine",
         Kind::Published => "published",
         Kind::Goal => "goal",
     };

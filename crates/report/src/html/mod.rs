@@ -21,7 +21,19 @@ pub(crate) fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
 }
 
 fn page(record: &RunRecord) -> Markup {
-    let charts = charts::of(record);
+    let sections = [
+        ("validity", sections::validity(record)),
+        ("results", sections::results(record)),
+        ("charts", sections::charts(&charts::of(record))),
+        ("comparison", comparison::comparison(record)),
+        ("check", evidence::check(record)),
+        ("events", evidence::events(record)),
+        ("host", evidence::host(record)),
+        ("trials", evidence::trials(record)),
+        ("scenario", evidence::scenario(record)),
+    ];
+    let present: Vec<&str> =
+        sections.iter().filter(|(_, s)| !s.0.is_empty()).map(|(id, _)| *id).collect();
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -34,18 +46,8 @@ fn page(record: &RunRecord) -> Markup {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                (sections::head(record))
-                main {
-                    (sections::validity(record))
-                    (sections::results(record))
-                    (sections::charts(&charts))
-                    (comparison::comparison(record))
-                    (evidence::check(record))
-                    (evidence::events(record))
-                    (evidence::host(record))
-                    (evidence::trials(record))
-                    (evidence::scenario(record))
-                }
+                (sections::head(record, &present))
+                main { @for (_, section) in &sections { (section) } }
                 (sections::foot(record))
             }
         }

@@ -13,7 +13,8 @@ use crate::summary::{
 };
 
 /// The answer, how far it may be trusted, and what was asked.
-pub(super) fn head(record: &RunRecord) -> Markup {
+/// The navigation names the sections that are `present`.
+pub(super) fn head(record: &RunRecord, present: &[&str]) -> Markup {
     let tone = match record.status {
         Status::Passed => "badge good",
         Status::Interrupted => "badge warn",
@@ -34,7 +35,7 @@ pub(super) fn head(record: &RunRecord) -> Markup {
                 " (" (record.tool.commit) ")"
             }
             nav aria-label="Sections" { ul {
-                @for (id, name) in SECTIONS { li { a href={ "#" (id) } { (name) } } }
+                @for (id, name) in SECTIONS.iter().filter(|(id, _)| present.contains(id)) { li { a href={ "#" (id) } { (name) } } }
             } }
         }
     }
@@ -53,6 +54,9 @@ fn remarks(record: &RunRecord) -> Vec<String> {
 
 /// What limits the figures, and what they claim.
 pub(super) fn validity(record: &RunRecord) -> Markup {
+    if outcomes(record).next().is_none() {
+        return html! {};
+    }
     let mut claims: Vec<&Claim> = Vec::new();
     for claim in outcomes(record).flat_map(|(_, o)| &o.claims) {
         if !claims.contains(&claim) {
@@ -238,6 +242,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("charts", "Charts"),
     ("comparison", "Others' figures"),
     ("check", "Functional check"),
+    ("events", "Changes"),
     ("host", "Host"),
     ("trials", "Trials"),
     ("scenario", "Scenario"),

@@ -88,15 +88,15 @@ impl<U> ControlEnd<U> {
     pub(crate) fn apply(
         &mut self,
         limit: usize,
-        mut clock: impl FnMut() -> Ticks,
-        mut apply: impl FnMut(U, Ticks) -> Result<(), Refusal>,
+        clock: impl Fn() -> Ticks,
+        mut apply: impl FnMut(U) -> Result<(), Refusal>,
     ) {
         for _ in 0..limit {
             if self.requests.is_empty() || self.acknowledgements.is_full() {
                 return;
             }
             let Ok((id, update)) = self.requests.pop() else { return };
-            let outcome = apply(update, clock());
+            let outcome = apply(update);
             let _ =
                 self.acknowledgements.push(Acknowledgement { id, applied_at: clock(), outcome });
         }
@@ -117,7 +117,7 @@ mod tests {
         end.apply(
             10,
             || 42,
-            |update, _| {
+            |update| {
                 seen.push(update);
                 if update == 8 { Err(Refusal::Full) } else { Ok(()) }
             },
@@ -133,13 +133,13 @@ mod tests {
     fn nothing_is_applied_that_could_not_be_acknowledged() {
         let (mut controller, mut end) = control::<u32>(1);
         controller.request(1).expect("room");
-        end.apply(10, || 0, |_, _| Ok(()));
+        end.apply(10, || 0, |_| Ok(()));
         controller.request(2).expect("room");
         let mut applied = 0;
         end.apply(
             10,
             || 0,
-            |_, _| {
+            |_| {
                 applied += 1;
                 Ok(())
             },
@@ -149,7 +149,7 @@ mod tests {
         end.apply(
             10,
             || 0,
-            |_, _| {
+            |_| {
                 applied += 1;
                 Ok(())
             },

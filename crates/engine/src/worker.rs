@@ -98,7 +98,7 @@ impl<F: Function> Worker<F> {
     #[inline]
     pub fn poll(&mut self, now: Ticks) -> usize {
         let function = &mut self.function;
-        self.control.apply(CONTROL_PER_ROUND, clock::now, |update, at| function.apply(update, at));
+        self.control.apply(CONTROL_PER_ROUND, clock::now, |update| function.apply(update, now));
 
         self.batch.clear();
         let ports = self.ports.len();

@@ -1,7 +1,7 @@
 //! What every function's folder provides.
 
 use engine::Function;
-use machine::clock::Clock;
+use machine::clock::{Clock, Ticks};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -49,7 +49,7 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// The seed of the traffic.
     fn seed(traffic: &Self::Traffic) -> u64;
 
-    /// The function's state for one worker, loaded.
+    /// The function's state for one worker as it is at `now`, loaded.
     ///
     /// # Errors
     /// When the state does not fit into memory or a table.
@@ -57,6 +57,7 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         config: &Self::Config,
         shard: Shard,
         clock: Clock,
+        now: Ticks,
     ) -> Result<Self::Function, SetupError>;
 
     /// The workload for a validated configuration.

@@ -4,6 +4,7 @@
 //! (methods, records). It prints nothing and never exits: a front end shows what it reports.
 
 pub mod doctor;
+mod embedded;
 #[cfg(test)]
 mod fake;
 pub mod folder;

@@ -66,6 +66,14 @@ impl Meter {
         Meter { allowed_at: 0, units_per_byte, burst_units: (burst_s * units_per_s) as f32 }
     }
 
+    /// The same meter with no tokens at `now`: a frame then still conforms, by debt, but no burst,
+    /// so that the bytes of any interval from now on are the rate's, give or take a frame.
+    #[must_use]
+    pub fn emptied_at(self, now: u64) -> Meter {
+        let full_after = to_units(self.burst_units);
+        Meter { allowed_at: (now << UNIT_BITS).saturating_add(full_after), ..self }
+    }
+
     /// Whether a frame of `length_bytes` that arrives at `now`, in ticks, conforms; if so, the
     /// meter is charged for it.
     #[inline]
@@ -117,6 +125,18 @@ mod tests {
         let mut meter = Meter::new(1e-300, 0.0, 1e9);
         assert!(meter.conforms(1 << 57, 64));
         assert!([0, 1 << 57, 1 << 58, 0].iter().all(|&now| !meter.conforms(now, 64)));
+    }
+
+    #[test]
+    fn an_emptied_meter_lets_one_frame_pass_and_then_the_rate() {
+        let mut meter = Meter::new(1000.0, 500.0, 1e6).emptied_at(7_000_000);
+        assert!(meter.conforms(7_000_000, 100));
+        assert!(!meter.conforms(7_099_000, 100));
+        assert!(meter.conforms(7_100_000, 100));
+        assert!(
+            Meter::default().emptied_at(5)
+                == Meter { allowed_at: 5 << UNIT_BITS, ..Meter::default() }
+        );
     }
 
     #[test]

@@ -162,7 +162,8 @@ fn lanes<N: NetworkFunction>(config: &N::Config, host: &Host) -> Result<Vec<Lane
     let count = N::workers(config) as u32;
     (0..count)
         .map(|index| {
-            let function = N::function(config, Shard { index, count }, host.clock)?;
+            let shard = Shard { index, count };
+            let function = N::function(config, shard, host.clock, machine::clock::now())?;
             let (worker, handle) = Worker::new(function, Vec::new(), BATCH_MAX, Room::default())
                 .map_err(|source| SetupError::Memory { what: "a batch", source })?;
             let core = host.worker_cores[index as usize % host.worker_cores.len()];

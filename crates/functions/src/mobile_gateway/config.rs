@@ -39,8 +39,9 @@ pub struct Config {
     /// Rate limit of each bearer in each direction, counted in bytes of the user's IP packets: a
     /// number is byte/s, text has its unit (`10 Mbit/s`).
     pub rate_limit: BytesPerSec,
-    /// How far a bearer may exceed its rate at once, as the time in which the excess is earned back,
-    /// in milliseconds. Not in TIPSY.
+    /// How far a bearer may exceed its rate at once after a pause, as the time in which the rate earns
+    /// it, in milliseconds; at least one long packet (2000 bytes). A new bearer has earned nothing
+    /// yet. Not in TIPSY.
     pub burst_ms: f64,
     /// User arrivals a second, and as many departures.
     pub fluct_user: f64,
@@ -172,9 +173,10 @@ impl Config {
         self.tunnel.unwrap_or(Tunnel::GtpU)
     }
 
-    /// Bytes a bearer may exceed its rate by at once.
+    /// Bytes a bearer may exceed its rate by at once after a pause. Below one long packet, a load
+    /// near the rate would lose what is earned while waiting for the next packet.
     pub fn burst_bytes(&self) -> f64 {
-        self.rate_limit.0 * self.burst_ms / 1e3
+        (self.rate_limit.0 * self.burst_ms / 1e3).max(BURST_BYTES_MIN)
     }
 
     /// Whether anything changes while traffic runs.
@@ -356,6 +358,9 @@ mod mac_text {
         String::deserialize(from)?.parse().map_err(de::Error::custom)
     }
 }
+
+/// The least burst of a bearer: no packet of a user is longer.
+const BURST_BYTES_MIN: f64 = 2000.0;
 
 /// The shortest Ethernet frame, check sequence included (IEEE 802.3 section 4.4.2).
 const FRAME_BYTES_MIN: u16 = 64;

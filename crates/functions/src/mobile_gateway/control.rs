@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use engine::Refusal;
+use machine::clock::Ticks;
 
 use super::catalogue::User;
 use super::state::State;
@@ -42,13 +43,13 @@ pub enum Update {
     },
 }
 
-/// Applies a change between two batches: packets see it wholly or not at all.
+/// Applies a change at `now`, between two batches: packets see it wholly or not at all.
 ///
 /// # Errors
 /// When the change is impossible; nothing has changed then.
-pub fn apply(state: &mut State, update: &Update) -> Result<(), Refusal> {
+pub fn apply(state: &mut State, update: &Update, now: Ticks) -> Result<(), Refusal> {
     match *update {
-        Update::AddUser(user) => state.add_user(&user),
+        Update::AddUser(user) => state.add_user(&user, now),
         Update::RemoveUser { teid } => state.remove_user(teid),
         Update::Handover { teid, base_station } => state.hand_over(teid, base_station),
         Update::AddServer { prefix, len, next_hop } => state.add_server(prefix, len, next_hop),

@@ -73,8 +73,8 @@ impl Function for Pipeline {
         stages.lap(6, batch.len());
     }
 
-    fn apply(&mut self, update: Update, _: Ticks) -> Result<(), Refusal> {
-        control::apply(&mut self.state, &update)
+    fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {
+        control::apply(&mut self.state, &update, now)
     }
 
     fn tallies(&self) -> &[u64] {
@@ -299,13 +299,18 @@ impl Pipeline {
 }
 
 impl Pipeline {
-    /// The gateway that the configuration describes, with the users of one worker.
+    /// The gateway that the configuration describes at `now`, with the users of one worker.
     ///
     /// # Errors
     /// When its state does not fit.
-    pub fn new(config: &Config, shard: Shard, clock: Clock) -> Result<Pipeline, SetupError> {
+    pub fn new(
+        config: &Config,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Pipeline, SetupError> {
         Ok(Pipeline {
-            state: State::new(config, shard, clock)?,
+            state: State::new(config, shard, clock, now)?,
             encapsulation: match config.tunnel() {
                 Tunnel::GtpU => Encapsulation::gtpu(config.gw_ip, TTL),
                 Tunnel::Vxlan => Encapsulation::vxlan(config.gw_ip, config.gw_mac, TTL),

@@ -3,9 +3,9 @@
 //! | part | bytes a user | cache lines a packet |
 //! |---|---|---|
 //! | bearer, with a meter for each direction | 64 | 1 |
-//! | index by tunnel endpoint identifier | 10.7 | 1 |
-//! | index by IPv4 address | 10.7 | 1 |
-//! | index by IPv6 prefix, if users have one | 17.1 | 1 |
+//! | index by tunnel endpoint identifier | 16 | 1 |
+//! | index by IPv4 address | 16 | 1 |
+//! | index by IPv6 prefix, if users have one | 25.6 | 1 |
 //!
 //! Base stations, next hops and routes are shared by all users; a packet reads them from the
 //! second-level cache at 10,000 of each.
@@ -13,7 +13,7 @@
 use std::net::Ipv4Addr;
 
 use engine::Refusal;
-use machine::clock::Clock;
+use machine::clock::{Clock, Ticks};
 use machine::memory::HugeArray;
 use packet::PortId;
 use tables::index::Index;
@@ -93,11 +93,16 @@ pub struct State {
 }
 
 impl State {
-    /// The state that the configuration describes, for the users of one worker.
+    /// The state that the configuration describes at `now`, for the users of one worker.
     ///
     /// # Errors
     /// When it does not fit.
-    pub fn new(config: &Config, shard: Shard, clock: Clock) -> Result<State, SetupError> {
+    pub fn new(
+        config: &Config,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<State, SetupError> {
         let users = users_of(config, shard);
         let bearers = users as usize + passing_users(config) as usize;
         let ipv6_bearers = if config.ipv6 { bearers } else { 0 };
@@ -121,15 +126,15 @@ impl State {
             free: Vec::with_capacity(passing_users(config) as usize),
             used: 0,
         };
-        state.load(config, shard)?;
+        state.load(config, shard, now)?;
         Ok(state)
     }
 
-    /// Adds a user with its bearer.
+    /// Adds a user with its bearer, whose meters have earned nothing at `now`.
     ///
     /// # Errors
     /// When its identifier or address is taken, its base station unknown, or there is no room.
-    pub fn add_user(&mut self, user: &User) -> Result<(), Refusal> {
+    pub fn add_user(&mut self, user: &User, now: Ticks) -> Result<(), Refusal> {
         if user.base_station as usize >= self.base_stations.len() || user.teid == 0 {
             return Err(Refusal::Invalid);
         }
@@ -142,9 +147,10 @@ impl State {
             return Err(Refusal::Exists);
         }
         let slot = self.take_slot().ok_or(Refusal::Full)?;
+        let meter = self.meter.emptied_at(now);
         self.bearers[slot as usize] = Bearer {
-            uplink: self.meter,
-            downlink: self.meter,
+            uplink: meter,
+            downlink: meter,
             ipv6_prefix: if has_ipv6 { user.ipv6_prefix } else { 0 },
             ipv4,
             teid: user.teid,
@@ -226,11 +232,11 @@ impl State {
             + self.next_hops.len() * size_of::<NextHop>()
     }
 
-    fn load(&mut self, config: &Config, shard: Shard) -> Result<(), SetupError> {
+    fn load(&mut self, config: &Config, shard: Shard, now: Ticks) -> Result<(), SetupError> {
         let refused =
             |what| move |why: &dyn ToString| SetupError::Table { what, why: why.to_string() };
         for number in users_in(config, shard) {
-            self.add_user(&catalogue::user(number, config.bst))
+            self.add_user(&catalogue::user(number, config.bst), now)
                 .map_err(|refusal| refused("a user")(&refusal))?;
         }
         for number in 0..config.bst {
@@ -321,7 +327,7 @@ mod tests {
     use super::*;
 
     fn state(config: &Config) -> State {
-        State::new(config, Shard::WHOLE, Clock::with_rate(1e9)).expect("a small state")
+        State::new(config, Shard::WHOLE, Clock::with_rate(1e9), 0).expect("a small state")
     }
 
     #[test]
@@ -343,8 +349,8 @@ mod tests {
     fn users_and_routes_come_and_go() {
         let mut state = state(&Config { user: 10, bst: 3, ipv6: true, ..Config::default() });
         let passing = catalogue::passing_user(0, 10, 3);
-        assert_eq!(state.add_user(&passing), Ok(()));
-        assert_eq!(state.add_user(&passing), Err(Refusal::Exists));
+        assert_eq!(state.add_user(&passing, 0), Ok(()));
+        assert_eq!(state.add_user(&passing, 0), Err(Refusal::Exists));
         assert_eq!(state.hand_over(passing.teid, 2), Ok(()));
         assert_eq!(state.hand_over(passing.teid, 3), Err(Refusal::Invalid));
         assert_eq!(state.remove_user(passing.teid), Ok(()));
@@ -364,10 +370,11 @@ mod tests {
     fn a_full_state_refuses_and_recovers() {
         let mut state = state(&Config { user: 1, ..Config::default() });
         let user = |number| catalogue::passing_user(number, 1, 1);
-        (0..PASSING_USERS_MIN).for_each(|number| assert_eq!(state.add_user(&user(number)), Ok(())));
-        assert_eq!(state.add_user(&user(PASSING_USERS_MIN)), Err(Refusal::Full));
+        (0..PASSING_USERS_MIN)
+            .for_each(|number| assert_eq!(state.add_user(&user(number), 0), Ok(())));
+        assert_eq!(state.add_user(&user(PASSING_USERS_MIN), 0), Err(Refusal::Full));
         assert_eq!(state.remove_user(user(3).teid), Ok(()));
-        assert_eq!(state.add_user(&user(PASSING_USERS_MIN)), Ok(()));
+        assert_eq!(state.add_user(&user(PASSING_USERS_MIN), 0), Ok(()));
     }
 
     #[test]

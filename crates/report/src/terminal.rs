@@ -8,7 +8,10 @@ use std::fmt::Write;
 use comfy_table::{
     Cell as TableCell, CellAlignment, ContentArrangement, LineStyle, Table, presets,
 };
-use measure::record::{Cell, Check, LimitKind, Outcome, RunRecord, Status};
+use measure::Nanos;
+use measure::record::{
+    Cell, Check, Distribution, LimitKind, Outcome, RunRecord, Status, TrialRecord,
+};
 
 use crate::pivot::{Pivot, pivots};
 use crate::summary::{answers, cell_words, grouped, outcomes, status_words};
@@ -24,6 +27,7 @@ pub fn render(record: &RunRecord, width: u16) -> String {
         line(&mut text, &pivot.caption);
         line(&mut text, &results(&pivot, width).to_string());
     }
+    events(&mut text, record);
     checks(&mut text, record);
     limits(&mut text, record);
     claims(&mut text, record);
@@ -75,6 +79,40 @@ fn aligned(texts: &[String]) -> Vec<TableCell> {
         _ => TableCell::new(text).set_alignment(CellAlignment::Right),
     };
     texts.iter().enumerate().map(cell).collect()
+}
+
+/// Changes at run time, of the last trial of each result that had some.
+fn events(text: &mut String, record: &RunRecord) {
+    let p99 = |times: &Option<Distribution>| {
+        times.as_ref().map_or("never".into(), |t| Nanos(t.p99_ns as f64).to_string())
+    };
+    let mut lines = Vec::new();
+    for (cell, outcome) in outcomes(record) {
+        let changed = |t: &&TrialRecord| t.events.iter().any(|e| e.requested > 0);
+        let Some(trial) = outcome.trials.iter().rev().find(changed) else { continue };
+        for e in trial.events.iter().filter(|e| e.requested > 0) {
+            lines.push(format!(
+                "  {}, {}, {}: {} requested, {} acknowledged, {} refused; 99 % accepted within {} \
+                 and visible within {}; late frames: {}",
+                cell_words(cell),
+                outcome.method,
+                e.kind,
+                grouped(e.requested),
+                grouped(e.acknowledged),
+                grouped(e.refused),
+                p99(&e.accepted),
+                p99(&e.visible),
+                grouped(e.late_frames),
+            ));
+        }
+    }
+    if !lines.is_empty() {
+        line(text, "");
+        line(text, "Changes at run time, in the last trial:");
+    }
+    for words in lines {
+        line(text, &words);
+    }
 }
 
 fn checks(text: &mut String, record: &RunRecord) {

@@ -150,6 +150,20 @@ impl Outcome {
         self.figures.iter().find(|f| f.name == name && f.of.is_none())
     }
 
+    /// Adds limits that the method could not see, those of the host above all. A result that is not
+    /// valid any more claims nothing.
+    pub fn add_limits(&mut self, limits: &[Limit]) {
+        self.validity.limits.extend_from_slice(limits);
+        self.validity = Validity::from_limits(std::mem::take(&mut self.validity.limits));
+        if self.validity.valid {
+            return;
+        }
+        for claim in self.claims.iter_mut().filter(|c| c.level != ClaimLevel::None) {
+            claim.level = ClaimLevel::None;
+            claim.reason = "the result is not valid".into();
+        }
+    }
+
     /// All figures of that name that are of a direction or stage.
     pub fn parts<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Figure> + 'a {
         self.figures.iter().filter(move |f| f.name == name && f.of.is_some())

@@ -167,6 +167,16 @@ fn the_worst_thing_names_the_status() {
 }
 
 #[test]
+fn limits_of_the_host_invalidate_and_take_the_claims_back() {
+    let mut outcome = record().cells[0].outcomes[0].clone();
+    assert!(outcome.validity.valid);
+    outcome.add_limits(&crate::validity::host_limits(&HostFacts::default()));
+    assert!(!outcome.validity.valid, "a clock that is not invariant");
+    assert_eq!(outcome.validity.limits.len(), 2, "what was known before is kept");
+    assert_eq!(outcome.claims[0].level, ClaimLevel::None);
+}
+
+#[test]
 fn hexadecimal_text_is_limited() {
     assert_eq!(Mismatch::hex(&[0x0a, 0xff]), "0aff");
     assert!(Mismatch::hex(&[0; 300]).ends_with("… (300 bytes)"));

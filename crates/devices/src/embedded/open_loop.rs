@@ -109,5 +109,5 @@ fn wait<T>(result: &mpsc::Receiver<T>, mut watch: impl FnMut()) -> Option<T> {
     }
 }
 
-/// Bytes of each ring: some 20,000 of the shortest frames, 4 ms at 5 million a second.
-pub(super) const RING_BYTES: usize = 2 << 20;
+/// Bytes of each ring: some 40,000 of the shortest frames, 8 ms at 5 million a second.
+pub(super) const RING_BYTES: usize = 4 << 20;

@@ -33,7 +33,72 @@ pub mod workload;
 
 mod frames;
 
+pub mod oracle;
+
+pub mod sample;
+
 pub use self::config::{Config, Traffic};
 pub use self::control::Update;
+pub use self::oracle::Model;
 pub use self::pipeline::Pipeline;
 pub use self::workload::Users;
+
+use machine::clock::{Clock, Ticks};
+
+use crate::check::Step;
+use crate::unit::{Invalid, NetworkFunction, SetupError, Shard};
+
+/// The mobile gateway as a unit.
+pub struct MobileGateway;
+
+impl NetworkFunction for MobileGateway {
+    const NAME: &'static str = "mobile-gateway";
+    const ALIASES: &'static [&'static str] = &["mgw"];
+    const SUMMARY: &'static str =
+        "user plane of a mobile gateway: tunnels, bearers, policers, routes";
+    const PORTS: &'static [&'static str] = &["access", "core"];
+
+    type Config = Config;
+    type Traffic = Traffic;
+    type Update = Update;
+    type Function = Pipeline;
+    type Workload = Users;
+    type Oracle = Model;
+
+    fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invalid> {
+        config::validate(config, traffic)
+    }
+
+    fn workers(config: &Config) -> usize {
+        config.core as usize
+    }
+
+    fn population(config: &Config) -> (&'static str, u64) {
+        ("users", u64::from(config.user))
+    }
+
+    fn seed(traffic: &Traffic) -> u64 {
+        traffic.random_seed
+    }
+
+    fn function(
+        config: &Config,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Pipeline, SetupError> {
+        Pipeline::new(config, shard, clock, now)
+    }
+
+    fn workload(config: &Config, traffic: &Traffic, _: Clock) -> Users {
+        Users::new(config, traffic)
+    }
+
+    fn oracle(config: &Config, shard: Shard) -> Model {
+        Model::new(config, shard)
+    }
+
+    fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
+        sample::sample(config, traffic)
+    }
+}

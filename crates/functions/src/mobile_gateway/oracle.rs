@@ -59,9 +59,9 @@ impl Oracle for Model {
         self.judge(port, frame, now).unwrap_or_else(Expected::Drop)
     }
 
-    fn apply(&mut self, update: &Update, _: Duration) -> bool {
+    fn apply(&mut self, update: &Update, now: Duration) -> bool {
         match *update {
-            Update::AddUser(user) => self.add_user(user),
+            Update::AddUser(user) => self.add_user(user, now),
             Update::RemoveUser { teid } => self.remove_user(teid),
             Update::Handover { teid, base_station } => self.hand_over(teid, base_station),
             Update::AddServer { prefix, len, next_hop } => {
@@ -112,7 +112,8 @@ impl Model {
 
     /// RFC 826: a request for the gateway's address is answered to the one who asks.
     fn judge_arp(&self, port: PortId, frame: &[u8]) -> Judgement {
-        let request = arp::View::parse(&frame[ethernet::HEADER_LEN..]).map_err(|_| "arp-ignored")?;
+        let request =
+            arp::View::parse(&frame[ethernet::HEADER_LEN..]).map_err(|_| "arp-ignored")?;
         let is_question = request.operation() == arp::OPERATION_REQUEST;
         if !is_question || request.target_ip() != self.config.gw_ip {
             return Err("arp-ignored");
@@ -224,13 +225,7 @@ impl Model {
     }
 
     /// A user's packet came out of a tunnel: whose is it, may it pass, and where does it go?
-    fn uplink(
-        &mut self,
-        frame: &[u8],
-        teid: u32,
-        packet: UserPacket,
-        now: Duration,
-    ) -> Judgement {
+    fn uplink(&mut self, frame: &[u8], teid: u32, packet: UserPacket, now: Duration) -> Judgement {
         let Some(mut bearer) = self.bearer(teid) else {
             return self.unmatched("unknown-teid", CORE, frame.to_vec());
         };
@@ -273,7 +268,8 @@ impl Model {
             UserPacket::V4 { destination, .. } => self.teid_by_ipv4(destination),
             UserPacket::V6 { destination, .. } => self.teid_by_ipv6(prefix_of(destination)),
         };
-        let Some((teid, mut bearer)) = teid.and_then(|teid| Some((teid, self.bearer(teid)?))) else {
+        let Some((teid, mut bearer)) = teid.and_then(|teid| Some((teid, self.bearer(teid)?)))
+        else {
             return self.unmatched("unknown-user", ACCESS, frame.to_vec());
         };
         let conforms = bearer.downlink.conforms(packet.len(), now);
@@ -326,7 +322,7 @@ impl Model {
 }
 
 impl Model {
-    fn add_user(&mut self, user: User) -> bool {
+    fn add_user(&mut self, user: User, now: Duration) -> bool {
         let has_prefix = user.ipv6_prefix != 0;
         let is_taken = self.bearer(user.teid).is_some()
             || self.teid_by_ipv4(user.ipv4).is_some()
@@ -338,7 +334,7 @@ impl Model {
             && !is_taken
             && self.users < self.users_max;
         if is_possible {
-            self.changed.insert(user.teid, Some(self.fresh(user)));
+            self.changed.insert(user.teid, Some(self.fresh(user, now)));
             self.users += 1;
         }
         is_possible
@@ -369,7 +365,8 @@ impl Model {
             None => {
                 let number = teid.checked_sub(1)?;
                 let is_configured = number < self.config.user && self.is_mine(number);
-                is_configured.then(|| self.fresh(catalogue::user(number, self.config.bst)))
+                let user = || catalogue::user(number, self.config.bst);
+                is_configured.then(|| self.fresh(user(), Duration::ZERO))
             }
         }
     }
@@ -407,8 +404,10 @@ impl Model {
         (is_meant(&user) && !self.changed.contains_key(&user.teid)).then_some(user.teid)
     }
 
-    fn fresh(&self, user: User) -> Bearer {
-        let policer = Policer::new(self.config.rate_limit.0, self.config.burst_ms);
+    /// A bearer that was set up at `now`.
+    fn fresh(&self, user: User, now: Duration) -> Bearer {
+        let (rate, burst) = (self.config.rate_limit.0, self.config.burst_bytes());
+        let policer = Policer::new(rate, burst, now);
         Bearer { user, uplink: policer, downlink: policer }
     }
 

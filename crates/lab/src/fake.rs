@@ -126,7 +126,7 @@ impl Configured for Ready {
     fn open(&self, host: &OpenOptions) -> Result<Box<dyn OpenDevice>, OpenError> {
         if self.config.behaviour == Behaviour::HasNoMemory {
             let source = io::ErrorKind::OutOfMemory.into();
-            return Err(OpenError::Memory { what: "anything", source });
+            return Err(OpenError::Memory { needed_bytes: 1 << 40, source });
         }
         let stop = Arc::clone(&host.stop);
         Ok(Box::new(Device { behaviour: self.config.behaviour, trials: 0, stop }))

@@ -14,7 +14,7 @@ use measure::record::{
     Cell, HostFacts, Limit, LimitKind, Outcome, RunRecord, Scenario as ScenarioRecord, Status,
     Tool, TrialRecord, Validity,
 };
-use measure::{MeasureError, TrialProgress, Watch};
+use measure::{MeasureError, TrialProgress, Watch, validity};
 use methods::{Method, Observer, Step};
 use serde_json::json;
 
@@ -249,7 +249,11 @@ impl<'a> Run<'a> {
             observer.phase(Phase::Measuring { method: method.name(), time_after });
             let mut keeping = Keeping { inner: observer, trials: Vec::new() };
             match method.run(device.measurer(), &mut keeping) {
-                Ok(outcome) => cell.outcomes.push(outcome),
+                Ok(mut outcome) => {
+                    // A method cannot see the clock or the machine.
+                    outcome.add_limits(&validity::host_limits(&self.record.host));
+                    cell.outcomes.push(outcome);
+                }
                 Err(error) => {
                     let trials = keeping.trials;
                     if !trials.is_empty() {
@@ -267,8 +271,10 @@ impl<'a> Run<'a> {
         cell: &mut Cell,
         combination: &Combination,
     ) -> Result<Box<dyn OpenDevice>, Early> {
-        let failed = |error: &dyn std::fmt::Display| Early::Failed(error.to_string());
-        let configured = self.scenario.configure(combination).map_err(|error| failed(&error))?;
+        let configured = self
+            .scenario
+            .configure(combination)
+            .map_err(|error| Early::Failed(error.to_string()))?;
         let options = options(&self.scenario.device, self.host);
         cell.configuration = configured.effective();
         cell.configuration["device"] = json!({
@@ -277,7 +283,8 @@ impl<'a> Run<'a> {
             "worker-cores": options.worker_cores,
         });
         cell.seed = configured.seed();
-        let mut device = configured.open(&options).map_err(|error| failed(&error))?;
+        let mut device =
+            configured.open(&options).map_err(|error| self.failed(error.to_string()))?;
         let facts = device.facts();
         for (name, value) in facts.details {
             cell.configuration["device"][name] = value;
@@ -291,9 +298,15 @@ impl<'a> Run<'a> {
     fn early(&self, error: &MeasureError) -> Early {
         match error {
             MeasureError::Interrupted => Early::Interrupted,
-            // Stopping takes the device down, which may look like a failure from inside.
-            _ if self.host.stop.load(Ordering::Relaxed) => Early::Interrupted,
-            other => Early::Failed(other.to_string()),
+            other => self.failed(other.to_string()),
+        }
+    }
+
+    /// What is stopped while it works may call that a failure.
+    fn failed(&self, why: String) -> Early {
+        match self.host.stop.load(Ordering::Relaxed) {
+            true => Early::Interrupted,
+            false => Early::Failed(why),
         }
     }
 

@@ -220,14 +220,24 @@ impl Pipeline {
             let inner = &way.inner[index];
             batch.pull_front(slot, usize::from(inner.offset) - ethernet::HEADER_LEN);
             batch.truncate(slot, ethernet::HEADER_LEN + usize::from(inner.len));
-            make_hop(batch.frame_mut(slot), inner);
-            match inner.addresses {
+            let Some((header, packet)) =
+                batch.frame_mut(slot).split_first_chunk_mut::<{ ethernet::HEADER_LEN }>()
+            else {
+                continue;
+            };
+            make_hop(packet, inner);
+            let ether_type = match inner.addresses {
                 Addresses::V4 { destination, .. } => {
                     way.destination[index] = destination;
                     way.routed.push(slot);
+                    ethernet::TYPE_IPV4
                 }
-                Addresses::V6 { .. } => way.routed_ipv6.push(slot),
-            }
+                Addresses::V6 { .. } => {
+                    way.routed_ipv6.push(slot);
+                    ethernet::TYPE_IPV6
+                }
+            };
+            header[ethernet::offset::TYPE..].copy_from_slice(&ether_type.to_be_bytes());
         }
     }
 
@@ -240,13 +250,15 @@ impl Pipeline {
             let bearer = &self.state.bearers[way.bearer[index] as usize];
             let base_station = self.state.base_stations[bearer.base_station as usize];
             batch.truncate(slot, ethernet::HEADER_LEN + usize::from(inner.len));
-            make_hop(batch.frame_mut(slot), inner);
             let is_ipv6 = matches!(inner.addresses, Addresses::V6 { .. });
-            if self.encapsulation.push(batch, slot, base_station, bearer.teid, is_ipv6) {
-                way.destination[index] = base_station;
-                way.routed.push(slot);
-            } else {
-                batch.set_verdict(slot, reasons::drop(reasons::TOO_LONG));
+            let pushed = self.encapsulation.push(batch, slot, base_station, bearer.teid, is_ipv6);
+            match pushed {
+                Some(packet) => {
+                    make_hop(packet, inner);
+                    way.destination[index] = base_station;
+                    way.routed.push(slot);
+                }
+                None => batch.set_verdict(slot, reasons::drop(reasons::TOO_LONG)),
             }
         }
     }
@@ -389,22 +401,17 @@ impl<'a> Unmatched<'a> {
     }
 }
 
-/// Takes one from the time to live or hop limit of the packet behind the Ethernet header, and gives
-/// the frame the packet's Ethernet type. The checks left nothing that may not go on.
+/// Takes one from the time to live or hop limit of a user's packet; the checks left none that may
+/// not go on.
 #[inline(always)]
-fn make_hop(frame: &mut [u8], inner: &Inner) {
-    let Some((ethernet, packet)) = frame.split_first_chunk_mut::<{ ethernet::HEADER_LEN }>() else {
-        return;
-    };
+fn make_hop(packet: &mut [u8], inner: &Inner) {
     match inner.addresses {
         Addresses::V4 { .. } => {
-            ethernet[12..].copy_from_slice(&ethernet::TYPE_IPV4.to_be_bytes());
             if let Some(header) = packet.first_chunk_mut::<{ ipv4::HEADER_LEN }>() {
                 let _ = ipv4::decrement_ttl(header);
             }
         }
         Addresses::V6 { .. } => {
-            ethernet[12..].copy_from_slice(&ethernet::TYPE_IPV6.to_be_bytes());
             if let Some(header) = packet.first_chunk_mut::<{ ipv6::HEADER_LEN }>() {
                 let _ = ipv6::decrement_hop_limit(header);
             }

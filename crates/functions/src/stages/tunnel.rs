@@ -92,11 +92,18 @@ impl Encapsulation {
         Encapsulation { template, kind, sum }
     }
 
-    /// Puts the packet behind the frame's Ethernet header into a tunnel to `far_end`; the Ethernet
-    /// header in front is new, with type IPv4 and no addresses yet. False, and nothing changed,
-    /// where there is no room or the result is longer than IPv4 allows.
+    /// Puts the packet behind the frame's Ethernet header into a tunnel to `far_end` and lends the
+    /// packet; the Ethernet header in front is new, with type IPv4 and no addresses yet. None, and
+    /// nothing changed, where there is no room or the result is longer than IPv4 allows.
     #[inline(always)]
-    pub fn push(&self, batch: &mut Batch, slot: Slot, far_end: u32, id: u32, ipv6: bool) -> bool {
+    pub fn push<'b>(
+        &self,
+        batch: &'b mut Batch,
+        slot: Slot,
+        far_end: u32,
+        id: u32,
+        ipv6: bool,
+    ) -> Option<&'b mut [u8]> {
         match self.kind {
             Kind::Gtpu => self.push_gtpu(batch, slot, far_end, id),
             Kind::Vxlan => self.push_vxlan(batch, slot, far_end, id, ipv6),
@@ -104,47 +111,50 @@ impl Encapsulation {
     }
 
     #[inline(always)]
-    fn push_gtpu(&self, batch: &mut Batch, slot: Slot, far_end: u32, teid: u32) -> bool {
-        let Some((header, total_len)) = self.push_outer::<GTPU_LEN>(batch, slot, far_end) else {
-            return false;
-        };
-        let payload_len = total_len - (TUNNEL + gtpu::HEADER_LEN) as u16;
-        put_u16(header, ethernet::HEADER_LEN + TUNNEL + gtpu::offset::LENGTH, payload_len);
+    fn push_gtpu<'b>(
+        &self,
+        batch: &'b mut Batch,
+        slot: Slot,
+        far_end: u32,
+        teid: u32,
+    ) -> Option<&'b mut [u8]> {
+        let (header, packet) = self.push_outer::<GTPU_LEN>(batch, slot, far_end)?;
+        let length = packet.len() as u16;
+        put_u16(header, ethernet::HEADER_LEN + TUNNEL + gtpu::offset::LENGTH, length);
         put_u32(header, ethernet::HEADER_LEN + TUNNEL + gtpu::offset::TEID, teid);
-        true
+        Some(packet)
     }
 
     #[inline(always)]
-    fn push_vxlan(
+    fn push_vxlan<'b>(
         &self,
-        batch: &mut Batch,
+        batch: &'b mut Batch,
         slot: Slot,
         far_end: u32,
         vni: u32,
         ipv6: bool,
-    ) -> bool {
-        let Some((header, _)) = self.push_outer::<VXLAN_LEN>(batch, slot, far_end) else {
-            return false;
-        };
+    ) -> Option<&'b mut [u8]> {
+        let (header, packet) = self.push_outer::<VXLAN_LEN>(batch, slot, far_end)?;
         put_u32(header, ethernet::HEADER_LEN + TUNNEL + vxlan::offset::VNI, vni << 8);
         let ether_type = if ipv6 { ethernet::TYPE_IPV6 } else { ethernet::TYPE_IPV4 };
         put_u16(header, VXLAN_LEN - 2, ether_type);
-        true
+        Some(packet)
     }
 
-    /// Pushes `LEN` bytes, Ethernet header included, and fills in all but the tunnel's own fields.
+    /// Makes the first `LEN` bytes new, Ethernet header included, and fills in all but the tunnel's
+    /// own fields; lends them and the packet behind them.
     #[inline(always)]
     fn push_outer<'b, const LEN: usize>(
         &self,
         batch: &'b mut Batch,
         slot: Slot,
         far_end: u32,
-    ) -> Option<(&'b mut [u8; LEN], u16)> {
+    ) -> Option<(&'b mut [u8; LEN], &'b mut [u8])> {
         // The old Ethernet header is overwritten: the new headers begin where its space allows.
         let grow = LEN - ethernet::HEADER_LEN;
         let total_len = u16::try_from(batch.frame_len(slot) + grow - ethernet::HEADER_LEN).ok()?;
         let frame = batch.push_front(slot, grow)?;
-        let header = frame.first_chunk_mut::<LEN>()?;
+        let (header, packet) = frame.split_first_chunk_mut::<LEN>()?;
         header[12..14].copy_from_slice(&ethernet::TYPE_IPV4.to_be_bytes());
         header[ethernet::HEADER_LEN..].copy_from_slice(&self.template[..grow]);
         const IP: usize = ethernet::HEADER_LEN;
@@ -153,7 +163,7 @@ impl Encapsulation {
         put_u16(header, IP + ipv4::offset::CHECKSUM, sum);
         put_u32(header, IP + ipv4::offset::DESTINATION, far_end);
         put_u16(header, IP + UDP + udp::offset::LENGTH, total_len - ipv4::HEADER_LEN as u16);
-        Some((header, total_len))
+        Some((header, packet))
     }
 }
 

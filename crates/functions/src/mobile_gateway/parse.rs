@@ -206,6 +206,9 @@ fn classify_gtpu(outer: &ipv4::View<'_>, datagram: &udp::View<'_>) -> Class {
     if gtpu::HEADER_LEN + usize::from(message.length()) != datagram.payload().len() {
         return Class::Drop(reasons::TUNNEL_MALFORMED);
     }
+    if message.extensions().any(|header| !is_understood(header)) {
+        return Class::Drop(reasons::GTP_EXTENSION);
+    }
     match message.message_type() {
         gtpu::MESSAGE_G_PDU => {
             let offset = TUNNEL_OFFSET + message.header_len();
@@ -226,6 +229,13 @@ fn classify_gtpu(outer: &ipv4::View<'_>, datagram: &udp::View<'_>) -> Class {
         gtpu::MESSAGE_ERROR_INDICATION => Class::Drop(reasons::GTP_ERROR_INDICATION),
         _ => Class::Drop(reasons::GTP_MESSAGE),
     }
+}
+
+/// Whether an extension header may be passed over (TS 29.281 section 5.2.1): its type leaves that to
+/// the receiver, or it is one that says nothing on which forwarding depends.
+fn is_understood(header: gtpu::Extension<'_>) -> bool {
+    let known = [gtpu::EXTENSION_PDU_SESSION_CONTAINER, gtpu::EXTENSION_PDCP_PDU_NUMBER];
+    !header.is_comprehension_required() || known.contains(&header.kind)
 }
 
 fn classify_vxlan(message: &[u8]) -> Class {

@@ -48,6 +48,8 @@ reasons! {
     GTP_VERSION = "gtp-version",
     /// Tunnel header, its length or its extension headers are wrong.
     TUNNEL_MALFORMED = "tunnel-malformed",
+    /// A GTP-U extension header that must be understood and is not (TS 29.281 section 5.2.1).
+    GTP_EXTENSION = "gtp-extension",
     /// A GTP-U message that the user plane has no use for.
     GTP_MESSAGE = "gtp-message",
     /// A GTP-U error indication from a base station (TS 29.281 section 7.3.1).

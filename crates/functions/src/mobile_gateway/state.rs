@@ -135,11 +135,14 @@ impl State {
     /// # Errors
     /// When its identifier or address is taken, its base station unknown, or there is no room.
     pub fn add_user(&mut self, user: &User, now: Ticks) -> Result<(), Refusal> {
-        if user.base_station as usize >= self.base_stations.len() || user.teid == 0 {
+        let has_ipv6 = self.by_ipv6.capacity() > 0;
+        let is_valid = (user.base_station as usize) < self.base_stations.len()
+            && (1..=self.teid_max()).contains(&user.teid)
+            && (user.ipv6_prefix != 0 || !has_ipv6);
+        if !is_valid {
             return Err(Refusal::Invalid);
         }
         let ipv4 = user.ipv4.to_bits();
-        let has_ipv6 = self.by_ipv6.capacity() > 0;
         let taken = self.by_teid.get(user.teid).is_some()
             || self.by_ipv4.get(ipv4).is_some()
             || has_ipv6 && self.by_ipv6.get(user.ipv6_prefix).is_some();
@@ -212,11 +215,15 @@ impl State {
         Ok(())
     }
 
-    /// Removes a route to a server.
+    /// Removes a route to a server; those to base stations stay.
     ///
     /// # Errors
     /// When there is no such route.
     pub fn remove_server(&mut self, prefix: Ipv4Addr, len: u8) -> Result<(), Refusal> {
+        let hop = self.routes.get(prefix.to_bits(), len);
+        if hop.is_none_or(|hop| (hop as usize) < self.base_stations.len()) {
+            return Err(Refusal::NotFound);
+        }
         self.routes.remove(prefix.to_bits(), len).map(|_| ()).ok_or(Refusal::NotFound)
     }
 
@@ -259,6 +266,14 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// The highest identifier that the tunnel can carry.
+    fn teid_max(&self) -> u32 {
+        match self.tunnel {
+            Tunnel::GtpU => u32::MAX,
+            Tunnel::Vxlan => catalogue::VNI_MAX,
+        }
     }
 
     fn take_slot(&mut self) -> Option<u32> {
@@ -364,6 +379,26 @@ mod tests {
         assert_eq!(state.routes.lookup(net.to_bits() + 7), Some(4));
         assert_eq!(state.remove_server(net, len as u8), Ok(()));
         assert_eq!(state.remove_server(net, len as u8), Err(Refusal::NotFound));
+    }
+
+    #[test]
+    fn what_no_packet_could_tell_apart_is_refused() {
+        let vxlan = Some(Tunnel::Vxlan);
+        let mut state = state(&Config { ipv6: true, tunnel: vxlan, ..Config::default() });
+        let user = catalogue::passing_user(0, 1, 1);
+        let no_prefix = User { ipv6_prefix: 0, ..user };
+        let too_high = User { teid: catalogue::VNI_MAX + 1, ..user };
+        assert_eq!(state.add_user(&no_prefix, 0), Err(Refusal::Invalid));
+        assert_eq!(state.add_user(&too_high, 0), Err(Refusal::Invalid));
+        assert_eq!(state.add_user(&User { teid: catalogue::VNI_MAX, ..user }, 0), Ok(()));
+    }
+
+    #[test]
+    fn routes_to_base_stations_stay() {
+        let mut state = state(&Config::default());
+        let station = catalogue::base_station_ipv4(0);
+        assert_eq!(state.remove_server(station, 32), Err(Refusal::NotFound));
+        assert_eq!(state.routes.lookup(station.to_bits()), Some(0));
     }
 
     #[test]

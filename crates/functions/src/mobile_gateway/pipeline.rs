@@ -189,7 +189,10 @@ impl Pipeline {
             let inner = &inner[index];
             let own = match inner.addresses {
                 Addresses::V4 { source, .. } => source == bearer.ipv4,
-                Addresses::V6 { source, .. } => (source >> 64) as u64 == bearer.ipv6_prefix,
+                // Prefix 0 is no prefix, and not that of the unspecified address.
+                Addresses::V6 { source, .. } => {
+                    bearer.ipv6_prefix != 0 && (source >> 64) as u64 == bearer.ipv6_prefix
+                }
             };
             if !own {
                 batch.set_verdict(slot, reasons::drop(reasons::SPOOFED_SOURCE));
@@ -273,10 +276,8 @@ impl Pipeline {
             let index = usize::from(slot);
             match routes.lookup(destination[index]) {
                 Some(next) => hop[index] = next,
-                None => {
-                    // Only servers come and go: base stations always have their route.
-                    return unmatched.leaves(batch, slot, reasons::NO_ROUTE, CORE);
-                }
+                // Only servers come and go: base stations always have their route.
+                None => return unmatched.leaves_unrouted(batch, slot, &inner[index]),
             }
             true
         });
@@ -288,7 +289,7 @@ impl Pipeline {
                     way.routed.push(slot);
                 }
                 None => {
-                    unmatched.leaves(batch, slot, reasons::NO_ROUTE, CORE);
+                    unmatched.leaves_unrouted(batch, slot, &inner[index]);
                 }
             }
         }
@@ -399,6 +400,18 @@ impl<'a> Unmatched<'a> {
         batch.set_verdict(slot, verdict);
         false
     }
+
+    /// The same for a packet that is out of its tunnel and has no route: the frame keeps the Ethernet
+    /// addresses with which it came, instead of what stood in the tunnel's headers.
+    #[cold]
+    fn leaves_unrouted(&mut self, batch: &mut Batch, slot: Slot, inner: &Inner) -> bool {
+        let tunnel_len = usize::from(inner.offset) - ethernet::HEADER_LEN;
+        if let Some(frame) = batch.push_front(slot, tunnel_len) {
+            frame.copy_within(..2 * MAC_LEN, tunnel_len);
+            batch.pull_front(slot, tunnel_len);
+        }
+        self.leaves(batch, slot, reasons::NO_ROUTE, CORE)
+    }
 }
 
 /// Takes one from the time to live or hop limit of a user's packet; the checks left none that may
@@ -418,3 +431,6 @@ fn make_hop(packet: &mut [u8], inner: &Inner) {
         }
     }
 }
+
+/// Length of an Ethernet address in bytes.
+const MAC_LEN: usize = 6;

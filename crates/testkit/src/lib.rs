@@ -1,3 +1,10 @@
-//! Function laws, port conformance, golden folders.
+//! Function laws, functions beside their oracles, fuzz targets: what tests of units share.
+//!
+//! For development only; nothing that ships depends on it.
+
+pub mod device;
+
+pub mod check;
+pub mod laws;
 
 pub mod fuzz;

@@ -1,0 +1,3 @@
+//! The functional truth of the mobile gateway: pipeline and oracle, frame by frame.
+
+mod check;

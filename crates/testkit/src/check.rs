@@ -1,0 +1,157 @@
+//! A function beside its oracle: the same frames and changes at the same times, and every
+//! difference named.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use engine::Function;
+use functions::check::{Expected, Oracle, Step};
+use functions::{NetworkFunction, Shard};
+use machine::clock::{Clock, Ticks};
+use packet::PortId;
+
+use crate::device::{Device, Outcome};
+
+/// One worker's function and the oracle of the same shard.
+pub struct Pair<N: NetworkFunction> {
+    device: Device<N::Function>,
+    oracle: N::Oracle,
+    /// Frames so far, by what became of them.
+    pub coverage: BTreeMap<String, u64>,
+    /// Time since both were set up.
+    pub elapsed: Duration,
+}
+
+impl<N: NetworkFunction> Pair<N> {
+    /// Sets both up.
+    ///
+    /// # Panics
+    /// When the function's state does not fit.
+    pub fn new(config: &N::Config, shard: Shard) -> Pair<N> {
+        let function = N::function(config, shard, clock(), SET_UP_AT)
+            .unwrap_or_else(|error| panic!("the function cannot be set up: {error}"));
+        Pair {
+            device: Device::new(function, N::PORTS.len()),
+            oracle: N::oracle(config, shard),
+            coverage: BTreeMap::new(),
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    /// Takes all steps.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn take(&mut self, steps: &[Step<N::Update>]) -> Result<(), String> {
+        for (number, step) in steps.iter().enumerate() {
+            match step {
+                Step::Wait(time) => self.elapsed += *time,
+                Step::Update(update) => self.update(update)?,
+                Step::Frame { port, frame, about } => self
+                    .frame(*port, frame)
+                    .map_err(|difference| format!("step {number}, {about}: {difference}"))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a frame through both.
+    ///
+    /// # Errors
+    /// How they differ.
+    pub fn frame(&mut self, port: PortId, frame: &[u8]) -> Result<(), String> {
+        let expected = self.oracle.expect(port, frame, self.elapsed);
+        let got = match self.device.pass(port, frame, self.now()) {
+            Outcome::Left(port, frame) => Expected::Forward { port, frame },
+            Outcome::Dropped(reason) => Expected::Drop(reason),
+            Outcome::Punted => Expected::Punt,
+        };
+        *self.coverage.entry(name::<N>(&expected)).or_default() += 1;
+        if got == expected {
+            return Ok(());
+        }
+        let [expected, got] = [expected, got].map(|verdict| describe::<N>(&verdict));
+        let frame = hex(frame);
+        Err(format!("\n   frame {frame}\nexpected {expected}\n     got {got}"))
+    }
+
+    /// Changes both.
+    ///
+    /// # Errors
+    /// How they differ.
+    pub fn update(&mut self, update: &N::Update) -> Result<(), String> {
+        let expected = self.oracle.apply(update, self.elapsed);
+        let got = self.device.update(update.clone(), self.now());
+        let word = |done| if done { "possible" } else { "refused" };
+        match got == expected {
+            true => Ok(()),
+            false => Err(format!("{update:?}: expected {}, got {}", word(expected), word(got))),
+        }
+    }
+
+    /// Drop reasons that no frame met so far.
+    pub fn uncovered(&self) -> Vec<&'static str> {
+        let names = N::Function::DROPS.0.iter().copied();
+        names.filter(|name| !self.coverage.contains_key(*name)).collect()
+    }
+
+    /// The function's side.
+    pub fn device_mut(&mut self) -> &mut Device<N::Function> {
+        &mut self.device
+    }
+
+    /// The present in ticks.
+    pub fn now(&self) -> Ticks {
+        SET_UP_AT + clock().ticks(self.elapsed)
+    }
+}
+
+/// `access`, `drop spoofed-source` … as coverage counts it.
+fn name<N: NetworkFunction>(verdict: &Expected) -> String {
+    match verdict {
+        Expected::Forward { port, .. } => port_name::<N>(*port),
+        Expected::Drop(reason) => (*reason).to_owned(),
+        Expected::Punt => "punt".to_owned(),
+    }
+}
+
+fn describe<N: NetworkFunction>(verdict: &Expected) -> String {
+    match verdict {
+        Expected::Forward { port, frame } => format!("{} {}", port_name::<N>(*port), hex(frame)),
+        Expected::Drop(reason) => format!("drop {reason}"),
+        Expected::Punt => "punt".to_owned(),
+    }
+}
+
+fn port_name<N: NetworkFunction>(port: PortId) -> String {
+    (*N::PORTS.get(usize::from(port.0)).unwrap_or(&"no port")).to_owned()
+}
+
+/// Bytes as text.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Bytes from text; white space does not count.
+///
+/// # Errors
+/// What is no byte.
+pub fn unhex(text: &str) -> Result<Vec<u8>, String> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let byte = |pair: &[u8]| {
+        let pair = std::str::from_utf8(pair).map_err(|error| error.to_string())?;
+        match pair.len() {
+            2 => u8::from_str_radix(pair, 16).map_err(|error| format!("'{pair}': {error}")),
+            _ => Err(format!("'{pair}' is half a byte")),
+        }
+    };
+    digits.chunks(2).map(byte).collect()
+}
+
+/// A clock that is close to real ones, and whose ticks are no round numbers of nanoseconds.
+fn clock() -> Clock {
+    Clock::with_rate(2.6e9)
+}
+
+/// Not zero, as on no real machine.
+const SET_UP_AT: Ticks = 1 << 40;

@@ -1,2 +1,55 @@
-//! Everything a developer runs.
-fn main() {}
+//! `cargo xtask`: everything a developer runs beside cargo's own commands.
+//!
+//! One file per command; `invocation` runs a program and says how to repeat it. Nothing here is part
+//! of the product, and nothing is downloaded but what `setup` asks apt for.
+
+mod fuzz;
+mod golden;
+mod invocation;
+mod miri;
+mod setup;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Everything a developer runs.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Xtask {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The commands, in the order of the help text.
+#[derive(Subcommand)]
+enum Command {
+    /// Install what the tests need and cargo does not bring: tshark and chromium, by apt
+    Setup,
+    /// Run everything that CI runs, and stop at the first step that fails
+    Test,
+    /// Rewrite all golden files from what the tests see now; review the difference
+    Golden,
+    /// Fuzz the targets of `fuzz/`; needs a nightly toolchain and cargo-fuzz
+    Fuzz(fuzz::Args),
+    /// Run the tests of the packet memory and the memory port under Miri; needs a nightly toolchain
+    Miri,
+}
+
+fn main() -> ExitCode {
+    let done = match Xtask::parse().command {
+        Command::Setup => setup::run(),
+        Command::Test => test::run(),
+        Command::Golden => golden::run(),
+        Command::Fuzz(args) => fuzz::run(&args),
+        Command::Miri => miri::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `cargo xtask setup`: the programs that tests compare with, by apt, and only those that are absent.
+
+use std::io::IsTerminal;
+
+use anyhow::{Result, bail};
+
+use crate::invocation::{Invocation, is_installed};
+
+/// A program that tests run.
+struct Tool {
+    /// Names under which it may be installed.
+    names: &'static [&'static str],
+    /// Debian's package.
+    package: &'static str,
+    /// What for.
+    reason: &'static str,
+}
+
+const TOOLS: &[Tool] = &[
+    Tool { names: &["tshark"], package: "tshark", reason: "dissects the traces that are written" },
+    Tool {
+        names: &["chromium", "chromium-browser", "google-chrome"],
+        package: "chromium",
+        reason: "renders the report",
+    },
+];
+
+/// Installs what is absent.
+///
+/// # Errors
+/// When something is absent and cannot be installed from here; the text tells the command.
+pub fn run() -> Result<()> {
+    let mut packages = Vec::new();
+    for Tool { names, package, reason } in TOOLS {
+        let found = is_installed(names);
+        println!("{package:<9} {:<10} {reason}", if found { "present" } else { "absent" });
+        if !found {
+            packages.push(*package);
+        }
+    }
+    if packages.is_empty() {
+        return Ok(());
+    }
+    if !is_installed(&["apt-get"]) {
+        bail!("this system has no apt; install by its own means: {}", packages.join(", "));
+    }
+    let by_hand = format!(
+        "sudo apt-get update && sudo apt-get install --yes --no-install-recommends {}",
+        packages.join(" ")
+    );
+    let Some(become_root) = way_to_root() else {
+        bail!("only root may install; run this once: {by_hand}");
+    };
+    println!("installing by apt: {}", packages.join(", "));
+    let install = format!("apt-get install --yes --no-install-recommends {}", packages.join(" "));
+    // A package list that cannot be refreshed may still know the packages.
+    let _ = as_root(become_root, "apt-get update --quiet").run();
+    as_root(become_root, &install).run()
+}
+
+/// What to put before a command so that root runs it; None where there is no way.
+fn way_to_root() -> Option<&'static str> {
+    if Invocation::new("sh", "-c").argument("test \"$(id -u)\" = 0").succeeds() {
+        return Some("");
+    }
+    if !is_installed(&["sudo"]) {
+        return None;
+    }
+    if std::io::stdin().is_terminal() {
+        return Some("sudo ");
+    }
+    // Nobody is there to type a password.
+    Invocation::new("sudo", "-n true").succeeds().then_some("sudo -n ")
+}
+
+fn as_root(become_root: &str, command: &str) -> Invocation {
+    Invocation::new("sh", "-c")
+        .argument(format!("{become_root}env DEBIAN_FRONTEND=noninteractive {command}"))
+}

@@ -1,0 +1,101 @@
+//! Which crate of ours may import which; the drawing is in ARCHITECTURE.md, "Imports point one way".
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::none;
+use crate::tree::{file, members, text};
+
+/// A crate and what it may import of ours. Leaving one out is fine; adding one is a decision that
+/// changes ARCHITECTURE.md, too.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    // vocabulary
+    ("units", &[]),
+    ("machine", &[]),
+    ("wire", &[]),
+    ("packet", &["machine"]),
+    ("tables", &["machine"]),
+    // the engine knows no protocol and no function
+    ("engine", &["machine", "packet"]),
+    // the units: a function knows vocabulary and engine, never a port or a device
+    ("traffic", &["machine", "packet", "units", "wire"]),
+    ("functions", &["engine", "machine", "packet", "tables", "traffic", "units", "wire"]),
+    ("port-memory", &["engine", "machine", "packet"]),
+    // measuring knows no packets
+    ("measure", &["units"]),
+    ("methods", &["measure"]),
+    ("report", &["measure"]),
+    // bringing both together
+    ("devices", &["engine", "functions", "machine", "measure", "packet", "port-memory", "traffic"]),
+    ("lab", &["devices", "functions", "machine", "measure", "methods", "traffic", "units"]),
+    ("plumbline", &["lab", "machine", "measure", "methods", "report"]),
+    // for development
+    ("testkit", &["engine", "functions", "machine", "packet", "traffic", "units", "wire"]),
+    ("xtask", &[]),
+];
+
+/// What tests may import on top: the kit. `xtask`'s tests look at the registries.
+const TESTS_MAY_IMPORT: &[(&str, &[&str])] =
+    &[("*", &["testkit"]), ("xtask", &["lab", "methods", "report"])];
+
+#[test]
+fn imports_point_one_way() {
+    let allowed: BTreeMap<&str, &[&str]> = MAY_IMPORT.iter().copied().collect();
+    let ours: BTreeSet<&str> = members().map(|package| text(package, "name")).collect();
+    let mut findings = Vec::new();
+    for package in members() {
+        let name = text(package, "name");
+        let Some(allowed) = allowed.get(name) else {
+            findings.push(format!("{name} has no row in the table of this test"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let other = text(dependency, "name");
+            let for_tests = dependency["kind"] == "dev";
+            let extra = |(who, what): &(&str, &[&str])| {
+                (*who == "*" || *who == name) && what.contains(&other)
+            };
+            let fine = allowed.contains(&other)
+                || for_tests && TESTS_MAY_IMPORT.iter().any(extra)
+                || for_tests && reaches(other, name).is_none() && allowed_below(name, other);
+            if ours.contains(other) && !fine {
+                findings.push(format!("{name} imports {other}"));
+            }
+        }
+    }
+    none("imports that ARCHITECTURE.md does not allow", &findings);
+}
+
+#[test]
+fn the_table_names_the_crates_there_are_and_has_no_circle() {
+    let ours: BTreeSet<&str> = members().map(|package| text(package, "name")).collect();
+    let table: BTreeSet<&str> = MAY_IMPORT.iter().map(|(name, _)| *name).collect();
+    assert_eq!(table, ours);
+    for (name, imports) in MAY_IMPORT {
+        for other in *imports {
+            assert!(reaches(other, name).is_none(), "{name} and {other} import each other");
+        }
+    }
+}
+
+#[test]
+fn architecture_names_every_crate() {
+    let architecture = file("ARCHITECTURE.md");
+    let absent = |package| {
+        let manifest = text(package, "manifest_path");
+        let folder = manifest.strip_suffix("/Cargo.toml")?.rsplit('/').next()?;
+        let named = architecture.contains(&format!("{folder}/"));
+        (!named).then(|| format!("{folder}/ is not in the layout of ARCHITECTURE.md"))
+    };
+    none("crates without a line", &members().filter_map(absent).collect::<Vec<_>>());
+}
+
+/// Whether a path of allowed imports leads from one crate to another.
+fn reaches(from: &str, to: &str) -> Option<()> {
+    let (_, imports) = MAY_IMPORT.iter().find(|(name, _)| *name == from)?;
+    imports.iter().any(|next| *next == to || reaches(next, to).is_some()).then_some(())
+}
+
+/// Whether a test of `name` may use `other` because code of `name` reaches it anyway.
+fn allowed_below(name: &str, other: &str) -> bool {
+    reaches(name, other).is_some()
+}

@@ -1,0 +1,19 @@
+//! The rules of the house as tests: what imports what, what a file looks like, what the documents
+//! promise.
+//!
+//! A rule that a machine can hold stands here and not in a review. Each test names every place that
+//! breaks it and what to do.
+
+mod documents;
+mod imports;
+mod licences;
+mod schema;
+mod sources;
+mod tree;
+mod units;
+
+/// Fails with all findings, each on a line of its own.
+#[track_caller]
+fn none(rule: &str, findings: &[String]) {
+    assert!(findings.is_empty(), "{rule}:\n  {}", findings.join("\n  "));
+}

@@ -1,0 +1,140 @@
+//! The five extension points: what is registered is what has a folder, and every unit is described.
+
+use std::collections::BTreeSet;
+
+use lab::registry::FUNCTIONS;
+use lab::scenario::{DEVICES, Scenario};
+use methods::METHODS;
+use report::EXPORTERS;
+
+use crate::none;
+use crate::tree::{FILES, file, folders, members, root, text};
+
+/// Folders of `functions/src` that are no function.
+const NO_FUNCTIONS: &[&str] = &["stages"];
+
+/// The sections of a unit's README, in this order; more may stand between them.
+const SECTIONS: &[&str] = &[
+    "Picture",
+    "Ports",
+    "Config keys",
+    "Counters",
+    "Limits",
+    "Standards",
+    "Performance",
+    "Not supported",
+];
+
+/// A method has no ports, and yields figures where others count.
+const METHOD_SECTIONS: &[&str] =
+    &["Picture", "Config keys", "Figures", "Limits", "Standards", "Not supported"];
+
+/// Files that every function has under the same name.
+const FUNCTION_FILES: &[&str] =
+    &["mod.rs", "config.rs", "pipeline.rs", "control.rs", "workload.rs", "oracle.rs"];
+
+/// Files that every method has under the same name.
+const METHOD_FILES: &[&str] = &["mod.rs", "config.rs", "tests.rs"];
+
+#[test]
+fn registered_functions_are_the_folders() {
+    let mut found = folders("crates/functions/src");
+    found.retain(|name| !NO_FUNCTIONS.contains(&name.as_str()));
+    let names: BTreeSet<String> = FUNCTIONS.iter().map(|unit| unit.name().to_owned()).collect();
+    assert_eq!(names, kebab(&found));
+    has_files("crates/functions/src", &found, FUNCTION_FILES);
+}
+
+#[test]
+fn registered_methods_are_the_folders() {
+    let found = folders("crates/methods/src");
+    let names: BTreeSet<String> = METHODS.iter().map(|entry| entry.name.to_owned()).collect();
+    assert_eq!(names, kebab(&found));
+    has_files("crates/methods/src", &found, METHOD_FILES);
+}
+
+#[test]
+fn registered_devices_are_the_folders() {
+    let names: BTreeSet<String> = DEVICES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(names, kebab(&folders("crates/devices/src")));
+}
+
+#[test]
+fn ports_are_crates_named_after_their_folder() {
+    let is_port = |package: &&serde_json::Value| text(package, "name").starts_with("port-");
+    let names: BTreeSet<String> = members()
+        .filter(is_port)
+        .map(|package| text(package, "name").trim_start_matches("port-").to_owned())
+        .collect();
+    assert_eq!(names, kebab(&folders("crates/ports")));
+}
+
+#[test]
+fn registered_exporters_are_modules_of_their_name() {
+    let findings: Vec<String> = EXPORTERS
+        .iter()
+        .map(|exporter| exporter.name)
+        .filter(|name| {
+            let file = root().join(format!("crates/report/src/{name}.rs"));
+            let folder = root().join(format!("crates/report/src/{name}/mod.rs"));
+            !file.is_file() && !folder.is_file()
+        })
+        .map(str::to_owned)
+        .collect();
+    none("exporters without a module of their name in crates/report/src", &findings);
+}
+
+#[test]
+fn every_unit_is_described_under_the_same_headings() {
+    let mut findings = Vec::new();
+    for (kind, sections) in [
+        ("crates/functions/src", SECTIONS),
+        ("crates/methods/src", METHOD_SECTIONS),
+        ("crates/ports", SECTIONS),
+        ("crates/devices/src", SECTIONS),
+    ] {
+        for name in folders(kind).iter().filter(|name| !NO_FUNCTIONS.contains(&name.as_str())) {
+            let path = format!("{kind}/{name}/README.md");
+            match FILES.iter().find(|file| file.path == path) {
+                None => findings.push(format!("{path} is absent")),
+                Some(readme) => findings.extend(wrong_sections(&path, &readme.text, sections)),
+            }
+        }
+    }
+    none("READMEs of units", &findings);
+}
+
+#[test]
+fn every_scenario_loads_and_is_mentioned() {
+    let docs = file("docs/scenarios.md");
+    let mut findings = Vec::new();
+    for source in FILES.iter().filter(|file| file.path.starts_with("scenarios/")) {
+        if let Err(error) = Scenario::read(&root().join(&source.path), FUNCTIONS) {
+            findings.push(format!("{}: {error:?}", source.path));
+        }
+        if !docs.contains(&source.path) {
+            findings.push(format!("{} is not mentioned in docs/scenarios.md", source.path));
+        }
+    }
+    none("scenarios", &findings);
+}
+
+fn wrong_sections(path: &str, readme: &str, sections: &[&str]) -> Option<String> {
+    let headings = readme.lines().filter_map(|line| line.strip_prefix("## ")).map(str::trim);
+    let found: Vec<&str> = headings.filter(|heading| sections.contains(heading)).collect();
+    let expected = sections.join(", ");
+    (found != sections).then(|| format!("{path}: has {}, needs {expected}", found.join(", ")))
+}
+
+#[track_caller]
+fn has_files(folder: &str, units: &[String], names: &[&str]) {
+    let absent = units
+        .iter()
+        .flat_map(|unit| names.iter().map(move |name| format!("{folder}/{unit}/{name}")));
+    let absent: Vec<String> = absent.filter(|path| !root().join(path).is_file()).collect();
+    none("files that every unit of the kind has", &absent);
+}
+
+fn kebab(folders: &[String]) -> BTreeSet<String> {
+    folders.iter().map(|name| name.replace('_', "-")).collect()
+}

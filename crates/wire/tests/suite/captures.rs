@@ -1,7 +1,7 @@
 //! Captures of real networks, many of them malformed on purpose, through every parser.
 //!
-//! They are not part of the project: the folder is named by `PLUMBLINE_DATA`, else it is
-//! `../shared/data` beside the workspace, and without it the test says that it was skipped.
+//! They are not part of the project: the variable `PLUMBLINE_DATA` names a folder that has them below
+//! `pcap/`, and without it the test says that it was skipped.
 //! Compressed files are left out, and a damaged file is read as far as it goes.
 
 use std::path::{Path, PathBuf};
@@ -171,8 +171,7 @@ impl Seen {
 
 /// The folder with the captures, if this machine has one.
 fn data_folder() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let folder = env::var_os("PLUMBLINE_DATA").map_or_else(beside, PathBuf::from);
+    let folder = PathBuf::from(env::var_os("PLUMBLINE_DATA")?);
     folder.join("pcap").is_dir().then_some(folder)
 }
 

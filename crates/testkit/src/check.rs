@@ -149,7 +149,7 @@ pub fn unhex(text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// A clock that is close to real ones, and whose ticks are no round numbers of nanoseconds.
-fn clock() -> Clock {
+pub fn clock() -> Clock {
     Clock::with_rate(2.6e9)
 }
 

@@ -12,9 +12,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use wire::{MacAddr, arp, checksum, ethernet, gtpu, ipv4, ipv6, udp, vxlan};
 
+use crate::random::Random;
 use examples::examples;
 
 mod examples;
+mod gateway;
+
+pub use gateway::fuzz_mobile_gateway;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +31,7 @@ pub struct Target {
 
 /// Every target, by name.
 pub const TARGETS: &[Target] = &[
+    Target { name: "mobile_gateway", run: fuzz_mobile_gateway },
     Target { name: "wire_arp", run: fuzz_wire_arp },
     Target { name: "wire_checksum", run: fuzz_wire_checksum },
     Target { name: "wire_ethernet", run: fuzz_wire_ethernet },
@@ -214,7 +219,7 @@ pub fn fuzz_wire_vxlan(data: &[u8]) {
 /// bytes changed, cut off or added. The examples are valid packets of every format.
 pub fn smoke(target: &Target, seed: u64, iterations: u32) {
     let examples = examples();
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     for _ in 0..iterations {
         let mut input = Vec::new();
         if random.below(2) == 1 {
@@ -242,27 +247,6 @@ fn mutate(input: &mut Vec<u8>, random: &mut Random) {
             }
             _ => {}
         }
-    }
-}
-
-/// The SplitMix64 generator: small, seeded, and good enough to draw inputs.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn byte(&mut self) -> u8 {
-        self.next() as u8
-    }
-
-    /// A number below a limit, which must not be zero.
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
     }
 }
 

@@ -7,4 +7,7 @@ pub mod device;
 pub mod check;
 pub mod laws;
 
+pub mod mutate;
+pub mod random;
+
 pub mod fuzz;

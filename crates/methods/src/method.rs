@@ -96,8 +96,3 @@ impl Watch for Forward<'_> {
         self.0.at(progress);
     }
 }
-
-/// Whether a limit of that kind is among those of a trial.
-pub(crate) fn has_limit(record: &TrialRecord, kind: LimitKind) -> bool {
-    record.limits.iter().any(|l| l.kind == kind)
-}

@@ -32,7 +32,7 @@ use serde_json::Value;
 
 pub use config::Config;
 
-use crate::method::{Session, has_limit, to_value};
+use crate::method::{Session, to_value};
 use crate::search::Bisection;
 use crate::{Entry, Method, Observer, Step};
 
@@ -214,12 +214,14 @@ impl Search<'_> {
             self.passed.iter().rev().find(|(load, _)| *load == lower).map(|(_, trial)| trial)
         });
         let limits = limits(self.config, &self.session.records, bounds, confirmed);
+        let tester_failed = limits.iter().any(|limit| limit.kind == LimitKind::Tester);
+        let answer = answer(self.config, bounds, best, tester_failed);
         let validity = Validity::from_limits(limits);
-        let claims = claims(self.config, confirmed && validity.valid);
+        let claims = claims(self.config, confirmed && validity.valid && !tester_failed);
         Outcome {
             method: NAME.into(),
             configuration: self.config.configuration(),
-            answer: answer(self.config, bounds, best),
+            answer,
             aggregation: "loads and rates on each interface that sends, frame check sequence \
                           included in sizes; aggregate where the name says so; loss over all \
                           directions together"
@@ -243,14 +245,16 @@ fn limits(config: &Config, records: &[TrialRecord], bounds: Bounds, confirmed: b
         .iter()
         .filter(|r| at(bounds.lower_pps, r) && r.loss_fraction <= config.loss_tolerance.0)
         .collect();
-    let deciding: Vec<&TrialRecord> = upper.iter().chain(&lower).copied().collect();
-    // Above the throughput a full ring is how a device loses; it is no disturbance there.
-    let mut limits: Vec<Limit> = validity::summarise(&deciding)
-        .into_iter()
-        .filter(|l| {
-            l.kind != LimitKind::RingFull || lower.iter().any(|r| has_limit(r, LimitKind::RingFull))
-        })
-        .collect();
+    // What passed has passed, whoever else had the core; what failed above only bounds the search:
+    // where the tester or the machine was the reason, the device may forward more than was found.
+    let mut limits = validity::summarise(&lower);
+    limits.iter_mut().for_each(|l| l.invalidates &= l.kind != LimitKind::ForeignCpu);
+    let above = validity::summarise(&upper).into_iter().filter(|l| l.kind != LimitKind::RingFull);
+    limits.extend(above.map(|limit| Limit {
+        invalidates: false,
+        what: format!("at the next load, which failed: {}", limit.what),
+        ..limit
+    }));
     let search = |invalidates, what: String, advice: &str| Limit {
         kind: LimitKind::Search,
         invalidates,
@@ -293,7 +297,7 @@ fn claims(config: &Config, holds: bool) -> Vec<Claim> {
             .map(|clause| Claim {
                 clause: clause.into(),
                 level: ClaimLevel::None,
-                reason: "the result is not valid or not confirmed".into(),
+                reason: "the result is not valid, not confirmed, or only a bound".into(),
             })
             .into();
     }
@@ -325,12 +329,12 @@ fn claims(config: &Config, holds: bool) -> Vec<Claim> {
     ]
 }
 
-fn answer(config: &Config, bounds: Bounds, best: Option<&Trial>) -> String {
+fn answer(config: &Config, bounds: Bounds, best: Option<&Trial>, tester_failed: bool) -> String {
     let Some(trial) = best else {
         return format!("No load from {} to {} passed.", config.min_rate, config.max_rate);
     };
     let rate = figures::rate_pps(trial);
-    let least = if bounds.upper_pps.is_none() { "at least " } else { "" };
+    let least = if bounds.upper_pps.is_none() || tester_failed { "at least " } else { "" };
     let loss = match (config.loss_tolerance.0 > 0.0, trial.loss_ratio()) {
         (false, _) => "without loss".to_string(),
         (true, 0.0) => format!("without loss ({} was tolerated)", config.loss_tolerance),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use measure::record::{LimitKind, Outcome, TrialRecord};
+use measure::record::{Outcome, TrialRecord};
 use measure::{Load, MeasureError, Measurer, Trial, TrialProgress, Watch, validity};
 use serde::Serialize;
 use serde_json::Value;

@@ -65,10 +65,10 @@ pub(super) fn in_plain_words(what: &str) -> String {
         ("expected a string", "expected a text"),
         ("expected a sequence", "expected a list"),
         ("expected a map", "expected a mapping of keys to values"),
-        ("invalid type: ", ""),
-        ("invalid value: ", ""),
+        ("invalid type: ", "got "),
+        ("invalid value: ", "got "),
         ("unknown variant ", "unknown value "),
-        ("floating point ", "number "),
+        ("floating point ", ""),
     ];
     let plain = WORDS.iter().fold(what.to_owned(), |text, (from, to)| match text.find(from) {
         // Only whole words: `u8` must not be found in `u80`.
@@ -90,15 +90,15 @@ mod tests {
         for (from, to) in [
             (
                 "invalid value: integer `-1`, expected u32",
-                "`-1`, expected a whole number from 0 to 4294967295",
+                "got `-1`, expected a whole number from 0 to 4294967295",
             ),
             (
                 "invalid type: string \"x\", expected u64",
-                "\"x\", expected a whole number, 0 or more",
+                "got \"x\", expected a whole number, 0 or more",
             ),
             (
                 "invalid type: floating point `1.5`, expected usize",
-                "number `1.5`, expected a whole number, 0 or more",
+                "got `1.5`, expected a whole number, 0 or more",
             ),
             (
                 "unknown variant `gre`, expected `gtp-u` or `vxlan`",

@@ -184,25 +184,37 @@ fn syntax_error(file: &str, error: &serde_saphyr::Error) -> ScenarioError {
         Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
             (format!("nested more than {NESTING_MAX} levels deep"), "flatten the file")
         }
+        Error::NonFiniteFloat { value, .. } => {
+            (format!("`{value}` is no number to work with"), "write a finite number")
+        }
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. } => (
-            "more values or aliases than a scenario can need".to_owned(),
-            "write the values out; long lists belong in several scenarios",
-        ),
+        | Error::AliasReplayStackDepthExceeded { .. } => return too_much(file, error),
         other => {
             let text = other.to_string();
             let first = text.lines().next().unwrap_or_default();
+            if first.starts_with("budget breached") {
+                // The same limits, met while an alias is followed.
+                return too_much(file, error);
+            }
             // The place is told apart from the text.
             let what = first.rfind(" at line ").map_or(first, |at| &first[..at]).to_owned();
             (what, "check indentation, quotes and brackets there; is the file complete?")
         }
     };
-    ScenarioError {
-        line: error.location().map(|at| at.line() as u32).filter(|&line| line > 0),
-        ..ScenarioError::of_file(file, what, remedy)
-    }
+    at_line(error, ScenarioError::of_file(file, what, remedy))
+}
+
+fn too_much(file: &str, error: &serde_saphyr::Error) -> ScenarioError {
+    let what = "more values or aliases than a scenario can need";
+    let remedy = "write the values out; long lists belong in several scenarios";
+    at_line(error, ScenarioError::of_file(file, what, remedy))
+}
+
+fn at_line(error: &serde_saphyr::Error, told: ScenarioError) -> ScenarioError {
+    let line = error.location().map(|at| at.line() as u32).filter(|&line| line > 0);
+    ScenarioError { line, ..told }
 }
 
 /// A value as the parser sees it, each child with its place.
@@ -365,7 +377,7 @@ mod tests {
             ("a: [1, 2\nb: 3\n", None, ""),
             ("a: \"unfinished\n", None, ""),
             ("a: 1\n---\nb: 2\n", None, "document"),
-            ("a: .inf\n", Some(1), "finite"),
+            ("a: .inf\n", Some(1), "no number"),
             ("a: !secret x\n", Some(1), "tag"),
             ("a: *nowhere\n", Some(1), ""),
             ("- 1\n- 2\n", None, "not a list"),

@@ -134,9 +134,12 @@ impl Scenario {
             None => error.path.clone(),
         };
         let what = error::in_plain_words(&error.what);
-        let what = match cell.parameters.get(&error.path) {
-            Some(value) => format!("{what} (value {value} of the list)"),
-            None => what,
+        let what = match (cell.parameters.get(&error.path), cell.value(&error.path)) {
+            (Some(value), _) => format!("{what} (value {value} of the list)"),
+            (None, Some(Value::String(text))) if !what.contains(text.as_str()) => {
+                format!("{what}: `{text}`")
+            }
+            _ => what,
         };
         let remedy = match error.remedy.as_str() {
             "" => "`plumbline schema` tells what each key takes",

@@ -52,7 +52,7 @@ pub(super) fn check_top_level(document: &Document) -> Result<(), ScenarioError> 
     for key in document.root.keys() {
         if !KEYS.contains(&key.as_str()) {
             let remedy = remedy_for_unknown(key, &KEYS);
-            return Err(document.error(key, "unknown key", remedy));
+            return Err(document.error(key, format!("unknown key `{key}`"), remedy));
         }
     }
     for (one, other) in [("function", "pipeline"), ("methods", "method")] {
@@ -91,7 +91,7 @@ pub(super) fn function(
         Some(_) => object(document, key)?.cloned().unwrap_or_default(),
     };
     let name_key = format!("{key}.name");
-    let name = match values.remove("name") {
+    let name = match values.shift_remove("name") {
         Some(Value::String(name)) => name,
         Some(other) => {
             let what = format!("expected the name of a function, not {}", kind(&other));
@@ -125,11 +125,11 @@ pub(super) fn check_keys(
 ) -> Result<(), ScenarioError> {
     match schema.unknown_key(values) {
         None => Ok(()),
-        Some(unknown) => Err(document.error(
-            &format!("{section}.{}", unknown.path),
-            "unknown key",
-            unknown.remedy,
-        )),
+        Some(unknown) => {
+            let path = format!("{section}.{}", unknown.path);
+            let key = unknown.path.rsplit('.').next().unwrap_or_default();
+            Err(document.error(&path, format!("unknown key `{key}`"), unknown.remedy))
+        }
     }
 }
 
@@ -219,7 +219,7 @@ pub(super) fn device(document: &Document) -> Result<DeviceChoice, ScenarioError>
             }
             _ => {
                 let remedy = remedy_for_unknown(key, &DEVICE_KEYS);
-                return Err(document.error(&path, "unknown key", remedy));
+                return Err(document.error(&path, format!("unknown key `{key}`"), remedy));
             }
         }
     }
@@ -252,7 +252,7 @@ pub(super) fn methods(document: &Document) -> Result<Vec<MethodChoice>, Scenario
         Value::String(name) => method(document, &path, name, &Map::new()),
         Value::Object(map) => {
             let mut options = map.clone();
-            match options.remove("name") {
+            match options.shift_remove("name") {
                 Some(Value::String(name)) => method(document, &path, &name, &options),
                 Some(_) => {
                     Err(document.error(&format!("{path}.name"), "expected a name", known_methods()))

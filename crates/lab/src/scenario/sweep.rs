@@ -122,6 +122,13 @@ struct Axis {
 type Choice = Vec<(Vec<String>, String, Value)>;
 
 impl Combination {
+    /// The value of a key: `function.gw-ip`.
+    pub(super) fn value(&self, path: &str) -> Option<&Value> {
+        let (section, key) = path.split_once('.')?;
+        let at = ["function", "traffic"].iter().position(|name| *name == section)?;
+        self.sections.get(at)?.get(key)
+    }
+
     fn with(&self, section: &Section<'_>, choice: &Choice, scale: Scale) -> Combination {
         let mut next = self.clone();
         let mut values = section.values.clone();

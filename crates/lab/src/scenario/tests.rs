@@ -53,9 +53,9 @@ fn tipsys_files_mean_what_tipsy_means() {
 #[test]
 fn mistakes_are_named_with_line_key_and_remedy() {
     let cases = [
-        ("function: {name: fake}\ntrafic: {}\n", 2, "trafic", "unknown key", "`traffic`"),
-        ("function:\n  name: fake\n  usr: 1\n", 3, "function.usr", "unknown key", "`user`"),
-        ("pipeline:\n  name: fk\n  usr: 1\n", 3, "pipeline.usr", "unknown key", "`user`"),
+        ("function: {name: fake}\ntrafic: {}\n", 2, "trafic", "unknown key `", "`traffic`"),
+        ("function:\n  name: fake\n  usr: 1\n", 3, "function.usr", "unknown key `", "`user`"),
+        ("pipeline:\n  name: fk\n  usr: 1\n", 3, "pipeline.usr", "unknown key `", "`user`"),
         ("function:\n  name: fake\n  user: 0\n", 3, "function.user", "at least 1", ""),
         ("function:\n  name: fake\n  user: -1\n", 3, "function.user", "from 0 to", ""),
         ("function:\n  name: fake\n  user: many\n", 3, "function.user", "whole number", ""),
@@ -72,7 +72,7 @@ fn mistakes_are_named_with_line_key_and_remedy() {
             "function: fake\nmethods:\n  - name: capacity\n    repetition: 1\n",
             4,
             "methods[0].repetition",
-            "unknown key",
+            "unknown key `repetition`",
             "`repetitions`",
         ),
         (

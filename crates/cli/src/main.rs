@@ -10,12 +10,13 @@ mod problem;
 mod progress;
 mod stop;
 
+use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use commands::Command;
-use exit::EXIT_CODES;
+use exit::{EXIT_CODES, Exit};
 
 /// Measures network functions, and proves that they forward as they should.
 ///
@@ -29,13 +30,29 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command.run() {
-        Ok(exit) => exit.into(),
-        Err(problem) => {
+    let command = Cli::parse().command;
+    panic::set_hook(Box::new(tell_of_bug));
+    match panic::catch_unwind(|| command.run()) {
+        Ok(Ok(exit)) => exit.into(),
+        Ok(Err(problem)) => {
             output::tell(&problem.to_string());
             problem.exit.into()
         }
+        Err(_) => Exit::Environment.into(),
     }
+}
+
+/// A panic is a mistake of this program, whatever the input was; who meets it can only report it.
+fn tell_of_bug(panic: &PanicHookInfo<'_>) {
+    let payload = panic.payload();
+    let text = payload.downcast_ref::<&str>().copied();
+    let what =
+        text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    let place = panic.location().map_or_else(String::new, |at| format!("  place: {at}\n"));
+    output::tell(&format!(
+        "error: this is a mistake in plumbline itself: {what}\n{place}  \
+         help: please report it with the scenario file; what was written before is intact\n"
+    ));
 }
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PLUMBLINE_COMMIT"), ")");

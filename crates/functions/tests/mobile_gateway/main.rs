@@ -1,3 +1,7 @@
 //! The functional truth of the mobile gateway: pipeline and oracle, frame by frame.
 
+mod frames;
+
 mod check;
+mod differential;
+mod laws;

@@ -1,7 +1,8 @@
 //! Ticks per stage: always counted, because a clock reading a stage and batch costs little.
 //!
 //! The worker starts the clock for each batch; each stage ends with a lap. Stage 0 is receiving, the
-//! last one transmitting; between them stand the function's own.
+//! last one transmitting; between them stand the function's own. A worker polled at simulated times
+//! has no meaningful ticks.
 
 use machine::clock::{self, Ticks};
 
@@ -41,7 +42,7 @@ impl StageClock<'_> {
     #[inline(always)]
     pub(crate) fn lap_raw(&mut self, index: usize, packets: usize) {
         let now = clock::now();
-        self.totals.ticks[index] += now.wrapping_sub(self.last);
+        self.totals.ticks[index] += now.saturating_sub(self.last);
         self.totals.packets[index] += packets as u64;
         self.last = now;
     }

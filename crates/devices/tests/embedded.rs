@@ -1,0 +1,175 @@
+//! The embedded device on a small mobile gateway: what comes back adds up, whatever the load.
+//!
+//! Counts and their relations only: how fast this machine is, and whether it loses a frame because
+//! somebody else has the core, is not a test's business.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use devices::embedded::{Embedded, Host};
+use functions::NetworkFunction;
+use functions::mobile_gateway::config::Dir;
+use functions::mobile_gateway::{Config, MobileGateway, Traffic};
+use machine::clock::Clock;
+use measure::{Load, MeasureError, Measurer, Pps, StageRole, Trial, TrialProgress, Watch};
+
+struct Silent;
+
+impl Watch for Silent {
+    fn at(&mut self, _: TrialProgress) {}
+}
+
+fn config() -> Config {
+    Config { user: 50, bst: 5, server: 5, fakedrop: false, ..fast() }
+}
+
+/// No frame exceeds the rate.
+fn fast() -> Config {
+    serde_json::from_str(r#"{"rate-limit": "100 GB/s"}"#).expect("a rate")
+}
+
+fn bidirectional() -> Traffic {
+    Traffic { dir: Dir::Bidir, ..Traffic::default() }
+}
+
+fn device(mut config: Config, mut traffic: Traffic) -> Embedded<MobileGateway> {
+    MobileGateway::validate(&mut config, &mut traffic).expect("a valid configuration");
+    let cores = machine::cpu::available_cores();
+    let host = Host {
+        tester_core: cores.first().copied(),
+        worker_cores: vec![*cores.last().expect("a core")],
+        clock: Clock::calibrate(Duration::from_millis(10)),
+        stop: Arc::new(AtomicBool::new(false)),
+    };
+    Embedded::open(config, traffic, host).expect("a small device")
+}
+
+fn measure(device: &mut Embedded<MobileGateway>, load: Load, time: Duration) -> Trial {
+    device.measure(load, time, &mut Silent).expect("a trial")
+}
+
+fn open_loop(pps: f64) -> Load {
+    Load::PerInterface(Pps(pps))
+}
+
+#[test]
+fn a_closed_loop_forwards_all_it_makes() {
+    let mut device = device(config(), bidirectional());
+    let trial = measure(&mut device, Load::ClosedLoop, Duration::from_millis(50));
+    assert!(trial.sent() > 1000);
+    for direction in &trial.directions {
+        assert_eq!(direction.sent, direction.received, "{}", direction.name);
+        assert_eq!(direction.lost, 0);
+    }
+    assert_eq!(trial.drops, []);
+    let [first, .., last] = trial.stages.as_slice() else { panic!("too few stages") };
+    assert_eq!((first.role, last.role), (StageRole::Bench, StageRole::Bench));
+    assert_eq!(first.packets, trial.sent());
+    assert_eq!(trial.workers[0].packets, trial.sent());
+    assert!(trial.stages.iter().all(|stage| stage.ticks > 0));
+}
+
+#[test]
+fn a_closed_loop_counts_what_the_policer_drops() {
+    let slow = Config { user: 50, fakedrop: false, ..Config::default() };
+    let mut device = device(slow, bidirectional());
+    let trial = measure(&mut device, Load::ClosedLoop, Duration::from_millis(50));
+    let [(reason, dropped)] = trial.drops.as_slice() else { panic!("{:?}", trial.drops) };
+    assert_eq!(reason, "rate-exceeded");
+    assert_eq!(*dropped, trial.directions.iter().map(|d| d.lost).sum::<u64>());
+    assert!(*dropped > trial.sent() / 2);
+}
+
+#[test]
+fn an_open_loop_accounts_for_every_frame() {
+    for dir in [Dir::Uplink, Dir::Downlink, Dir::Bidir] {
+        let mut device = device(config(), Traffic { dir, ..Traffic::default() });
+        let trial = measure(&mut device, open_loop(20_000.0), Duration::from_millis(100));
+        assert_eq!(trial.directions.len(), if dir == Dir::Bidir { 2 } else { 1 });
+        for direction in &trial.directions {
+            assert!(direction.sent <= direction.intended + 1, "{direction:?}");
+            assert_eq!(direction.sent, direction.received + direction.lost);
+            assert_eq!(direction.received, direction.latency_ns.len());
+            let strange = (direction.misdelivered, direction.duplicated, direction.reordered);
+            assert_eq!(strange, (0, 0, 0), "{}", direction.name);
+            assert!(direction.received > 0);
+        }
+        assert!(trial.stalls.iter().any(|stalls| stalls.thread == "tester"));
+    }
+}
+
+#[test]
+fn a_load_beyond_the_device_is_lost_and_explained() {
+    let slow = Config { user: 1, fakedrop: false, ..Config::default() };
+    let mut device = device(slow, Traffic::default());
+    let trial = measure(&mut device, open_loop(50_000.0), Duration::from_millis(100));
+    let uplink = &trial.directions[0];
+    let dropped: u64 = trial.drops.iter().map(|(_, count)| count).sum();
+    assert!(dropped > 0);
+    assert_eq!(uplink.lost, dropped + uplink.ring_full);
+}
+
+#[test]
+fn changes_are_acknowledged_and_seen() {
+    let config = Config { handover: 500.0, fluct_user: 250.0, fluct_server: 250.0, ..config() };
+    let mut device = device(config, bidirectional());
+    for _ in 0..2 {
+        let trial = measure(&mut device, open_loop(10_000.0), Duration::from_millis(200));
+        let kinds: Vec<_> = trial.events.iter().map(|events| events.kind.as_str()).collect();
+        assert_eq!(kinds, ["user-update", "handover", "server-update"]);
+        for events in &trial.events {
+            assert!(events.requested > 10, "{events:?}");
+            assert_eq!((events.acknowledged, events.refused), (events.requested, 0), "{events:?}");
+            assert_eq!(events.late_frames, 0, "{}", events.kind);
+            assert!(!events.visible_ns.is_empty(), "{}", events.kind);
+            assert!(events.accepted_ns.len() == events.acknowledged);
+        }
+        assert!(trial.directions.iter().all(|direction| direction.misdelivered == 0));
+    }
+}
+
+#[test]
+fn several_workers_share_the_users() {
+    let mut device = device(Config { core: 3, ..config() }, bidirectional());
+    let closed = measure(&mut device, Load::ClosedLoop, Duration::from_millis(60));
+    assert_eq!(closed.workers.len(), 3);
+    assert!(closed.workers.iter().all(|worker| worker.packets > 0));
+    assert_eq!((closed.sent(), closed.drops.len()), (closed.received(), 0));
+    let open = measure(&mut device, open_loop(5_000.0), Duration::from_millis(100));
+    assert_eq!(open.drops, []);
+    for direction in &open.directions {
+        assert_eq!((direction.misdelivered, direction.reordered), (0, 0));
+    }
+}
+
+#[test]
+fn a_device_told_to_stop_stops() {
+    let config = config();
+    let cores = machine::cpu::available_cores();
+    let stop = Arc::new(AtomicBool::new(true));
+    let host = Host {
+        tester_core: cores.first().copied(),
+        worker_cores: cores,
+        clock: Clock::with_rate(1e9),
+        stop,
+    };
+    let mut device =
+        Embedded::<MobileGateway>::open(config, Traffic::default(), host).expect("a device");
+    for load in [Load::ClosedLoop, open_loop(1000.0)] {
+        let result = device.measure(load, Duration::from_secs(3600), &mut Silent);
+        assert!(matches!(result, Err(MeasureError::Interrupted)));
+    }
+}
+
+#[test]
+fn the_check_passes_and_leaves_the_configured_state() {
+    for core in [1, 2] {
+        let mut device = device(Config { core, ..config() }, bidirectional());
+        let check = device.check().expect("a check");
+        assert!(check.passed, "{:#?}", check.mismatches);
+        assert!(check.frames > 100);
+        let trial = measure(&mut device, open_loop(5_000.0), Duration::from_millis(50));
+        assert!(trial.directions.iter().all(|direction| direction.misdelivered == 0));
+    }
+}

@@ -52,9 +52,9 @@ pub(super) fn run<N: NetworkFunction>(
         let tester = scope.spawn(move || {
             machine::cpu::pin_current_thread(tester_core);
             let changes = Changes::new(&workload, controllers, clock);
-            let mut tester = Tester::new(workload, links, changes, rate.0, clock);
-            tester.run(duration, progress_of, &[stop_of]);
-            let _ = done.send(tester.finish(rate.0, duration));
+            let mut tester = Tester::new(workload, links, changes, (rate.0, duration), clock);
+            tester.run(progress_of, &[stop_of]);
+            let _ = done.send(tester.finish());
         });
         let findings = wait(&result, || {
             let sent = progress.sent.load(Ordering::Relaxed);

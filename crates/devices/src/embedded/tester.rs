@@ -31,6 +31,8 @@ pub(super) struct Tester<'a, W: Workload> {
     flows: Vec<Flow>,
     changes: Changes<'a, W::Update>,
     clock: Clock,
+    /// When sending ends.
+    end: Ticks,
     gaps: Gaps,
     /// Frames that came back and bear no stamp of this trial.
     strangers: u64,
@@ -41,6 +43,7 @@ pub(super) struct Tester<'a, W: Workload> {
 struct Flow {
     direction: traffic::Direction,
     pacer: Pacer,
+    intended: u64,
     next_number: u64,
     sent_bytes: u64,
     ring_full: u64,
@@ -62,15 +65,16 @@ pub(super) struct Progress {
 }
 
 impl<'a, W: Workload> Tester<'a, W> {
-    /// A tester that sends `rate_pps` in each direction.
+    /// A tester that will send `rate_pps` in each direction for `duration`, soon from now on.
     pub fn new(
         workload: W,
         links: Vec<Links>,
-        changes: Changes<'a, W::Update>,
-        rate_pps: f64,
+        mut changes: Changes<'a, W::Update>,
+        (rate_pps, duration): (f64, Duration),
         clock: Clock,
     ) -> Tester<'a, W> {
         let start = clock::now() + clock.ticks(LEAD_TIME);
+        changes.start(start, clock.ticks_per_second());
         let flow = |&direction: &traffic::Direction| Flow {
             direction,
             pacer: Pacer::new(
@@ -80,6 +84,7 @@ impl<'a, W: Workload> Tester<'a, W> {
                 start,
                 Random::new(0, 0),
             ),
+            intended: (rate_pps * duration.as_secs_f64()).round() as u64,
             next_number: 0,
             sent_bytes: 0,
             ring_full: 0,
@@ -96,17 +101,16 @@ impl<'a, W: Workload> Tester<'a, W> {
             flows,
             changes,
             clock,
+            end: start + clock.ticks(duration),
             gaps: Gaps::default(),
             strangers: 0,
             last_arrival: start,
         }
     }
 
-    /// Sends for `duration` and receives until nothing more comes.
-    pub fn run(&mut self, duration: Duration, progress: &Progress, stops: &[&AtomicBool]) {
-        let start = clock::now() + self.clock.ticks(LEAD_TIME);
-        let end = start + self.clock.ticks(duration);
-        self.changes.start(start, self.clock.ticks_per_second());
+    /// Sends until the end and receives until nothing more comes.
+    pub fn run(&mut self, progress: &Progress, stops: &[&AtomicBool]) {
+        let end = self.end;
         let quiet = self.clock.ticks(QUIET_TIME);
         let give_up = end + self.clock.ticks(RESIDUAL_TIME);
         let mut last = clock::now();
@@ -137,7 +141,7 @@ impl<'a, W: Workload> Tester<'a, W> {
     fn send(&mut self, now: Ticks) {
         let workers = self.links.len() as u32;
         for (index, flow) in self.flows.iter_mut().enumerate() {
-            let due = flow.pacer.due(now, BURST);
+            let due = flow.pacer.due(now, BURST.min(flow.intended - flow.next_number));
             if due == 0 {
                 continue;
             }
@@ -241,16 +245,15 @@ impl<'a, W: Workload> Tester<'a, W> {
     }
 
     /// The counts of all directions, the times of the first and the last frame sent, and the rest.
-    pub fn finish(self, rate_pps: f64, duration: Duration) -> Findings {
+    pub fn finish(self) -> Findings {
         let first = self.flows.iter().map(|flow| flow.first_sent).min().unwrap_or(0);
         let last = self.flows.iter().map(|flow| flow.last_sent).max().unwrap_or(0);
-        let intended = (rate_pps * duration.as_secs_f64()) as u64;
         let strangers = self.strangers;
         let flows = self.flows.into_iter().enumerate();
         let directions = flows.map(|(index, flow)| {
             // A frame without a stamp cannot be told by direction; the first one bears it.
             let strangers = if index == 0 { strangers } else { 0 };
-            flow.finish(intended, strangers)
+            flow.finish(strangers)
         });
         Findings {
             directions: directions.collect(),
@@ -274,11 +277,11 @@ impl Flow {
         self.accounts.iter().map(Account::received).sum()
     }
 
-    fn finish(self, intended: u64, strangers: u64) -> Direction {
+    fn finish(self, strangers: u64) -> Direction {
         let received = self.received();
         Direction {
             name: self.direction.name.to_owned(),
-            intended,
+            intended: self.intended,
             sent: self.next_number,
             received,
             lost: self.next_number.saturating_sub(received),

@@ -2,6 +2,9 @@
 
 mod frames;
 
+mod captures;
 mod check;
 mod differential;
 mod laws;
+mod policer;
+mod workload;

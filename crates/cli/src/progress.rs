@@ -160,8 +160,10 @@ impl RunObserver for Progress {
         self.phase = match phase {
             Phase::SettingUp => "setting up".to_owned(),
             Phase::Checking => "checking against the oracle".to_owned(),
-            Phase::Measuring { method, time_after } => {
+            Phase::Measuring { method, time_bound, time_after } => {
                 self.time_after = time_after;
+                self.step_time = time_bound;
+                self.step_started = Instant::now();
                 method.to_owned()
             }
         };
@@ -233,11 +235,11 @@ mod tests {
         assert_eq!(progress.line(""), "setting up");
         let cell = Cell { id: "user=1".into(), ..Cell::default() };
         progress.cell_starting(1, 3, &cell);
-        let time_after = Duration::from_secs(61);
-        progress.phase(Phase::Measuring { method: "capacity", time_after });
+        let (time_bound, time_after) = (Duration::from_secs(1), Duration::from_secs(60));
+        progress.phase(Phase::Measuring { method: "capacity", time_bound, time_after });
         assert_eq!(
             progress.line("no loss"),
-            "cell 2/3 user=1 · capacity · no loss · at most 1:02 min left"
+            "cell 2/3 user=1 · capacity · no loss · at most 1:01 min left"
         );
     }
 }

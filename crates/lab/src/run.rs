@@ -43,6 +43,8 @@ pub enum Phase<'a> {
     Measuring {
         /// Its name.
         method: &'a str,
+        /// The longest it can take.
+        time_bound: Duration,
         /// The longest that all methods after it, of this cell and later ones, can take.
         time_after: Duration,
     },
@@ -246,7 +248,8 @@ impl<'a> Run<'a> {
         for (at, method) in methods.iter().enumerate() {
             let later_cells = bound(methods).saturating_mul(cells_after as u32);
             let time_after = bound(&methods[at + 1..]).saturating_add(later_cells);
-            observer.phase(Phase::Measuring { method: method.name(), time_after });
+            let time_bound = method.time_bound();
+            observer.phase(Phase::Measuring { method: method.name(), time_bound, time_after });
             let mut keeping = Keeping { inner: observer, trials: Vec::new() };
             match method.run(device.measurer(), &mut keeping) {
                 Ok(mut outcome) => {

@@ -126,7 +126,7 @@ impl Frames {
         let udp_len = total_len - ipv4::HEADER_LEN as u16;
         let (user, server) = ipv4_ends(packet, users, servers);
         let (source, destination) = in_direction(packet.uplink, user, server);
-        let (from, to) = in_direction(packet.uplink, packet.port, DISCARD_PORT);
+        let (from, to) = in_direction(packet.uplink, packet.port, ECHO_PORT);
         let sum = self.inner_sum.add_u16(total_len).add_u32(source).add_u32(destination);
         let word = |high: u32, low: u32| (u64::from(high) << 32 | u64::from(low)).to_be_bytes();
         let pair = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
@@ -218,7 +218,7 @@ fn write_ipv6(packet: &Packet, users: u32, servers: u32, frame: &mut [u8], at: u
 
 #[inline(always)]
 fn put_ports(packet: &Packet, datagram: &mut [u8]) {
-    let (source, destination) = in_direction(packet.uplink, packet.port, DISCARD_PORT);
+    let (source, destination) = in_direction(packet.uplink, packet.port, ECHO_PORT);
     put_u16(datagram, udp::offset::SOURCE_PORT, source);
     put_u16(datagram, udp::offset::DESTINATION_PORT, destination);
 }
@@ -290,8 +290,9 @@ fn ipv4_header(source: u32, destination: u32) -> [u8; ipv4::HEADER_LEN] {
     header
 }
 
-/// UDP port 9, discard (RFC 863): what the server's end of test traffic uses.
-const DISCARD_PORT: u16 = 9;
+/// UDP port 7, echo: the server's end of test traffic, as RFC 2544 appendix C.2.6.4 has it. Analysers
+/// know it, so that they do not guess at what a random port of the user might mean.
+const ECHO_PORT: u16 = 7;
 /// The user's interface identifier in its /64.
 const USER_HOST: u64 = 1;
 /// The server's interface identifier in its /64.

@@ -3,7 +3,7 @@
 //! Uplink frames come from users behind their base stations, through the tunnel, to servers; downlink
 //! frames from servers to users. A frame follows from the seed, its direction and its number; which
 //! base station a user is behind also from the handovers confirmed so far. The user's packet is UDP
-//! with port 9 (discard) at the server's end and carries the stamp at its end.
+//! with port 7 (echo) at the server's end and carries the stamp at its end.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -220,7 +220,7 @@ impl Workload for Users {
         steering(packet.user)
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn write(&self, packet: &Packet, stamp: Stamp, frame: &mut [u8]) {
         self.frames.write(packet, self.users, self.servers, frame);
         stamp.write(frame);

@@ -5,6 +5,7 @@ mod frames;
 mod captures;
 mod check;
 mod differential;
+mod dissection;
 mod laws;
 mod policer;
 mod workload;

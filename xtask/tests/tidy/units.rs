@@ -105,6 +105,29 @@ fn every_unit_is_described_under_the_same_headings() {
 }
 
 #[test]
+fn every_drop_reason_has_its_row() {
+    let mut findings = Vec::new();
+    for source in FILES.iter().filter(|file| file.path.ends_with("/reasons.rs")) {
+        let readme = source.path.replace("reasons.rs", "README.md");
+        let names = source.text.lines().filter_map(|line| {
+            line.strip_prefix("    ")?
+                .strip_suffix("\",")?
+                .split_once(" = \"")
+                .map(|(_, name)| name)
+        });
+        let mut count = 0;
+        for name in names {
+            count += 1;
+            if !file(&readme).contains(&format!("\n| `{name}` | ")) {
+                findings.push(format!("{readme} has no row for the drop reason {name}"));
+            }
+        }
+        assert!(count > 0, "{} declares reasons in another form", source.path);
+    }
+    none("drop reasons", &findings);
+}
+
+#[test]
 fn every_scenario_loads_and_is_mentioned() {
     let docs = file("docs/scenarios.md");
     let mut findings = Vec::new();

@@ -46,20 +46,23 @@ impl<N: NetworkFunction> Pair<N> {
         for (number, step) in steps.iter().enumerate() {
             match step {
                 Step::Wait(time) => self.elapsed += *time,
-                Step::Update(update) => self.update(update)?,
-                Step::Frame { port, frame, about } => self
-                    .frame(*port, frame)
-                    .map_err(|difference| format!("step {number}, {about}: {difference}"))?,
+                Step::Update(update) => {
+                    self.update(update)?;
+                }
+                Step::Frame { port, frame, about } => {
+                    self.frame(*port, frame)
+                        .map_err(|difference| format!("step {number}, {about}: {difference}"))?;
+                }
             }
         }
         Ok(())
     }
 
-    /// Sends a frame through both.
+    /// Sends a frame through both, and gives the verdict on which they agree.
     ///
     /// # Errors
     /// How they differ.
-    pub fn frame(&mut self, port: PortId, frame: &[u8]) -> Result<(), String> {
+    pub fn frame(&mut self, port: PortId, frame: &[u8]) -> Result<Expected, String> {
         let expected = self.oracle.expect(port, frame, self.elapsed);
         let got = match self.device.pass(port, frame, self.now()) {
             Outcome::Left(port, frame) => Expected::Forward { port, frame },
@@ -68,23 +71,23 @@ impl<N: NetworkFunction> Pair<N> {
         };
         *self.coverage.entry(name::<N>(&expected)).or_default() += 1;
         if got == expected {
-            return Ok(());
+            return Ok(got);
         }
         let [expected, got] = [expected, got].map(|verdict| describe::<N>(&verdict));
         let frame = hex(frame);
         Err(format!("\n   frame {frame}\nexpected {expected}\n     got {got}"))
     }
 
-    /// Changes both.
+    /// Changes both; whether they agree that it is possible.
     ///
     /// # Errors
     /// How they differ.
-    pub fn update(&mut self, update: &N::Update) -> Result<(), String> {
+    pub fn update(&mut self, update: &N::Update) -> Result<bool, String> {
         let expected = self.oracle.apply(update, self.elapsed);
         let got = self.device.update(update.clone(), self.now());
         let word = |done| if done { "possible" } else { "refused" };
         match got == expected {
-            true => Ok(()),
+            true => Ok(got),
             false => Err(format!("{update:?}: expected {}, got {}", word(expected), word(got))),
         }
     }

@@ -60,14 +60,14 @@ fn step(
     let mut frame = random.one_of(corpus).clone();
     match random.below(8) {
         // A few in a row, so that some bearer exceeds its rate.
-        0 => (0..4).try_for_each(|_| pair.frame(PortId(0), &frame))?,
+        0 => (0..4).try_for_each(|_| pair.frame(PortId(0), &frame).map(drop))?,
         1 => {}
         _ => mutate(&mut frame, corpus, FRAME_LEN_MAX, random),
     }
     if frame.is_empty() {
         return Ok(());
     }
-    pair.frame(PortId(random.below(2) as u8), &frame)
+    pair.frame(PortId(random.below(2) as u8), &frame).map(drop)
 }
 
 /// A change of few users and routes, so that many are impossible.

@@ -1,11 +1,15 @@
 //! The functional truth of the mobile gateway: pipeline and oracle, frame by frame.
 
 mod frames;
+mod layers;
+mod updates;
 
 mod captures;
 mod check;
 mod differential;
 mod dissection;
+mod golden;
 mod laws;
 mod policer;
+mod readme;
 mod workload;

@@ -17,7 +17,7 @@ pub fn print(text: &str) -> Result<(), Problem> {
 /// Writes a result to standard output as indented JSON.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), Problem> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let written = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);

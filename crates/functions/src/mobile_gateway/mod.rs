@@ -7,7 +7,7 @@
 //! ```
 //! The files stand in the order in which a reader wants them: what is configured ([`config`]), what
 //! objects that makes ([`catalogue`]), the state of a worker ([`state`]), the packet's way through
-//! ([`pipeline`], with [`parse`] for everything out of the ordinary), change ([`control`]), what the
+//! ([`pipeline`], with `parse` for everything out of the ordinary), change ([`control`]), what the
 //! tester sends ([`workload`]) and what it must get back ([`oracle`], [`sample`]). Not here: GTP-C,
 //! PFCP, charging, IPv6 transport of the tunnel, reassembly, IPv6 neighbour discovery.
 

@@ -22,7 +22,7 @@ pub struct CoreStalls {
     pub probe: StallProbe,
     /// `total_ns / duration_ns`.
     pub time_fraction: f64,
-    /// The same of gaps over [`LONG_GAP_NS`] alone: those that a device's ring does not bridge.
+    /// The same of gaps over `LONG_GAP_NS` alone: those that a device's ring does not bridge.
     pub long_time_fraction: f64,
     /// Gaps by length: see [`BUCKET_LIMITS_NS`]; the last bucket holds what is longer.
     pub histogram: [u64; BUCKETS],

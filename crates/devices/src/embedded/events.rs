@@ -162,7 +162,9 @@ impl<'a, U: Clone> Changes<'a, U> {
         acknowledgement: Acknowledgement,
         workload: &mut W,
     ) {
-        let Some(change) = self.open.get_mut(&subject) else { return };
+        let Some(change) = self.open.get_mut(&subject).filter(|change| change.missing > 0) else {
+            return;
+        };
         change.missing -= 1;
         change.applied_at = change.applied_at.max(acknowledgement.applied_at);
         change.refused |= acknowledgement.outcome.is_err();

@@ -46,6 +46,19 @@ impl<W: Workload> Generator<W> {
         Generator { workload, direction, next_number: 0, worker, workers, made }
     }
 
+    /// The next frame for this worker: its number and what that decides.
+    #[inline(always)]
+    fn next_own(&mut self, direction: usize) -> (u64, W::Draw) {
+        loop {
+            let sequence = self.next_number;
+            self.next_number += 1;
+            let draw = self.workload.draw(direction, sequence);
+            if self.is_own(&draw) {
+                return (sequence, draw);
+            }
+        }
+    }
+
     #[inline(always)]
     fn is_own(&self, draw: &W::Draw) -> bool {
         self.workers == 1 || worker_of(self.workload.steering(draw), self.workers) == self.worker
@@ -58,19 +71,19 @@ impl<W: Workload> Port for Generator<W> {
         let Some(direction) = self.direction else { return 0 };
         let port = self.workload.directions()[direction].from;
         let (mut count, mut bytes) = (0, 0);
-        while count < limit {
-            let sequence = self.next_number;
-            self.next_number += 1;
-            let draw = self.workload.draw(direction, sequence);
-            if !self.is_own(&draw) {
-                continue;
+        // Deciding and writing take turns, so that each loop keeps what it needs in registers.
+        let mut draws = [const { None }; TURN];
+        'batch: while count < limit {
+            let turn = TURN.min(limit - count);
+            draws[..turn].fill_with(|| Some(self.next_own(direction)));
+            for (sequence, draw) in draws[..turn].iter().flatten() {
+                let len = self.workload.frame_len(draw);
+                let Some(frame) = batch.append(port, len) else { break 'batch };
+                let stamp = Stamp { stream: direction as u16, sequence: *sequence, time: now };
+                self.workload.write(draw, stamp, frame);
+                bytes += len + CHECK_SEQUENCE_LEN;
+                count += 1;
             }
-            let len = self.workload.frame_len(&draw);
-            let Some(frame) = batch.append(port, len) else { break };
-            let stamp = Stamp { stream: direction as u16, sequence, time: now };
-            self.workload.write(&draw, stamp, frame);
-            count += 1;
-            bytes += len + CHECK_SEQUENCE_LEN;
         }
         add(&self.made.frames, count);
         add(&self.made.bytes, bytes);
@@ -88,6 +101,9 @@ impl<W: Workload> Port for Generator<W> {
 fn add(counter: &AtomicU64, count: usize) {
     counter.store(counter.load(Ordering::Relaxed) + count as u64, Ordering::Relaxed);
 }
+
+/// Frames decided before they are written.
+const TURN: usize = 32;
 
 /// Length of the Ethernet frame check sequence in bytes.
 pub(super) const CHECK_SEQUENCE_LEN: usize = 4;

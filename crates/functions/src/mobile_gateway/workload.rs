@@ -189,12 +189,12 @@ impl Workload for Users {
     #[inline(always)]
     fn draw(&self, direction: usize, number: u64) -> Packet {
         let uplink = self.directions[direction].from == ACCESS;
-        let random = self.random[usize::from(!uplink)];
+        let random = &self.random[usize::from(!uplink)];
         // Users, servers, ports and sizes together use 62 of the 64 bits at their limits.
         let mut bits = Bits(random.at(number));
-        let user = self.user_draw.item(&mut bits, || random.sequence(number));
-        let server = self.server_draw.item(&mut bits, || random.sequence(!number));
-        let port = self.port_draw.item(&mut bits, || random.sequence(number ^ PORT_TWIST));
+        let user = self.user_draw.item(&mut bits, random, number);
+        let server = self.server_draw.item(&mut bits, random, !number);
+        let port = self.port_draw.item(&mut bits, random, number ^ PORT_TWIST);
         let size = self.sizes.pick(bits.below(256) as u8) - CHECK_SEQUENCE_LEN;
         let ipv6 = self.ipv6_share > 0 && self.is_ipv6(random.at(number));
         let shortest = if ipv6 { PLAIN_LEN_MIN_IPV6 } else { PLAIN_LEN_MIN_IPV4 };
@@ -220,7 +220,7 @@ impl Workload for Users {
         steering(packet.user)
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn write(&self, packet: &Packet, stamp: Stamp, frame: &mut [u8]) {
         self.frames.write(packet, self.users, self.servers, frame);
         stamp.write(frame);
@@ -352,8 +352,9 @@ impl Users {
     fn next_handover(&mut self, number: u64) -> Option<Change<Update>> {
         let bits = self.event_random.at(number);
         let user = below((bits >> 32) as u32, self.users);
-        // A handover that no frame has shown yet must not be overtaken by the next one.
-        if self.roaming.recent.get(&user).is_some_and(|recent| !recent.shown) {
+        // A handover under way must not be overtaken by the next one.
+        let is_done = |recent: &Move| recent.shown && recent.applied_at.is_some();
+        if !self.roaming.recent.get(&user).is_none_or(is_done) {
             return None;
         }
         let from = self.base_station(user);

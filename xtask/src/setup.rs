@@ -44,15 +44,17 @@ pub fn run() -> Result<()> {
     if !is_installed(&["apt-get"]) {
         bail!("this system has no apt; install by its own means: {}", packages.join(", "));
     }
-    let by_hand = format!(
-        "sudo apt-get update && sudo apt-get install --yes --no-install-recommends {}",
-        packages.join(" ")
-    );
+    let packages = packages.join(" ");
     let Some(become_root) = way_to_root() else {
-        bail!("only root may install; run this once: {by_hand}");
+        let sudo = if is_installed(&["sudo"]) { "sudo " } else { "" };
+        bail!(
+            "only root may install; run this once{}:\n  {sudo}apt-get update && \
+             {sudo}apt-get install --yes --no-install-recommends {packages}",
+            if sudo.is_empty() { " as root" } else { "" }
+        );
     };
-    println!("installing by apt: {}", packages.join(", "));
-    let install = format!("apt-get install --yes --no-install-recommends {}", packages.join(" "));
+    println!("installing by apt: {packages}");
+    let install = format!("apt-get install --yes --no-install-recommends {packages}");
     // A package list that cannot be refreshed may still know the packages.
     let _ = as_root(become_root, "apt-get update --quiet").run();
     as_root(become_root, &install).run()

@@ -69,6 +69,10 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// What the functional check does: frames that reach every verdict and every drop reason, and
     /// the changes between them.
     fn sample(config: &Self::Config, traffic: &Self::Traffic) -> Vec<Step<Self::Update>>;
+
+    /// The drop reasons that no frame can meet under this configuration, each with the cause. The
+    /// check fails if the sample leaves out any other.
+    fn unreachable(config: &Self::Config) -> Vec<(&'static str, &'static str)>;
 }
 
 /// Which part of the state a worker owns.

@@ -50,7 +50,8 @@ pub(crate) fn figure_words(value: f64, unit: &str) -> String {
         "pps" | "bit/s" | "B" => si(value, unit),
         "ns" => si(value * 1e-9, "s"),
         "fraction" => format!("{value}"),
-        "percent" => format!("{value} %"),
+        "percent" if value == 0.0 => "0 %".into(),
+        "percent" => measure::Ratio(value / 100.0).to_string(),
         "ticks" => format!("{value:.1} ticks"),
         other => format!("{value} {other}"),
     }

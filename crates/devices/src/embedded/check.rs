@@ -32,7 +32,7 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Embedded<N>) -> Result<Chec
             return Err(MeasureError::Interrupted);
         }
     }
-    Ok(comparison.finish())
+    Ok(comparison.finish(&N::unreachable(&device.config)))
 }
 
 /// The comparison so far.
@@ -101,9 +101,21 @@ impl<N: NetworkFunction> Comparison<N> {
         }
     }
 
-    fn finish(self) -> Check {
-        let uncovered = N::Function::DROPS.0.iter().skip(1).map(|name| (*name).to_owned());
-        let uncovered = uncovered.filter(|name| !self.coverage.contains_key(name)).collect();
+    /// A reason that a frame could meet, and none of the sample did, is a fault of the check.
+    fn finish(mut self, unreachable: &[(&str, &str)]) -> Check {
+        let mut uncovered = Vec::new();
+        for name in N::Function::DROPS.0 {
+            if self.coverage.contains_key(*name) {
+                continue;
+            }
+            match unreachable.iter().find(|(reason, _)| reason == name) {
+                Some((_, cause)) => uncovered.push(format!("{name} ({cause})")),
+                None => {
+                    let what = format!("the sample reaches the drop reason {name}");
+                    self.mismatch(what, "at least one frame".into(), "none".into());
+                }
+            }
+        }
         let coverage = self.coverage.into_iter().map(|(name, frames)| Covered { name, frames });
         Check {
             passed: self.mismatch_count == 0 && self.frames > 0,

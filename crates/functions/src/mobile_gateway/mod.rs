@@ -101,4 +101,8 @@ impl NetworkFunction for MobileGateway {
     fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         sample::sample(config, traffic)
     }
+
+    fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
+        sample::unreachable(config)
+    }
 }

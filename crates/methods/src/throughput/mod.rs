@@ -14,8 +14,8 @@
 //! **How.** A warm-up at `max-rate` tells what comes through; the search begins there, widens in
 //! doubling steps until it has bounds, and bisects (geometrically) to `precision`. When the
 //! confirmation fails, brief trials are no evidence any more: the search goes on below, in growing
-//! steps and with trials of the final duration only. A load that the tester could
-//! not send is not passed, and the limit says so.
+//! steps and with trials of the final duration only. Where the tester cannot send a load, what it did
+//! send is what passed or failed; the answer then says "at least", and the limit why.
 
 mod config;
 mod figures;
@@ -81,12 +81,21 @@ impl Config {
         Bisection::new(self.min_rate.0, self.max_rate.0, self.precision.0, guess)
     }
 
-    /// Whether a trial meets the goal. A load that was not offered is not passed.
+    /// Whether what was sent in a trial meets the goal, however much that was.
     fn passes(&self, trial: &Trial) -> bool {
-        trial.sent() > 0
-            && !validity::tester_fell_short(trial)
-            && trial.loss_ratio() <= self.loss_tolerance.0
+        trial.sent() > 0 && trial.loss_ratio() <= self.loss_tolerance.0
     }
+}
+
+/// What came of trying a load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Tried {
+    /// It was sent and passed.
+    Passed,
+    /// The tester sent only this load of it, and that passed.
+    Short(f64),
+    /// It failed, as often as it was to be tried.
+    Failed,
 }
 
 /// A search under way.
@@ -111,7 +120,7 @@ impl Search<'_> {
         let trial = self.session.trial(load, self.config.warm_up.duration(), step)?;
         let seconds = trial.effective.as_secs_f64();
         let slowest = trial.directions.iter().map(|d| d.received).min().unwrap_or(0);
-        if !self.config.passes(&trial) && seconds > 0.0 {
+        if seconds > 0.0 {
             self.bisection = self.config.bisection(slowest as f64 / seconds);
         }
         Ok(())
@@ -123,19 +132,28 @@ impl Search<'_> {
         let (short, long) =
             (self.config.trial_duration.duration(), self.config.final_duration.duration());
         while let Some(load) = self.bisection.next().filter(|_| self.room_for(short + long, 2)) {
-            if self.try_load(load, short, "search")? {
-                self.bisection.passed(load);
-            } else {
-                self.bisection.failed(load);
+            match self.try_load(load, short, "search")? {
+                Tried::Passed => self.bisection.passed(load),
+                Tried::Short(sent) => {
+                    self.bisection.failed(load);
+                    self.bisection.passed(sent);
+                }
+                Tried::Failed => self.bisection.failed(load),
             }
         }
         if let Some(lower) = self.bisection.lower() {
-            if self.try_load(lower, long, "confirmation")? {
-                self.bisection.confirm(lower);
-            } else {
-                self.bisection.refute(lower);
-                self.doubting = true;
-                self.search_again(long)?;
+            match self.try_load(lower, long, "confirmation")? {
+                Tried::Passed => self.bisection.confirm(lower),
+                Tried::Short(sent) => {
+                    self.bisection.refute(lower);
+                    self.bisection.passed(sent);
+                    self.bisection.confirm(sent);
+                }
+                Tried::Failed => {
+                    self.bisection.refute(lower);
+                    self.doubting = true;
+                    self.search_again(long)?;
+                }
             }
         }
         self.bisection.settle();
@@ -145,12 +163,19 @@ impl Search<'_> {
     /// After a refuted confirmation only long trials count: each that passes is a confirmation.
     fn search_again(&mut self, long: Duration) -> Result<(), MeasureError> {
         while let Some(load) = self.bisection.next().filter(|_| self.room_for(long, 1)) {
-            if self.try_load(load, long, "confirmation")? {
-                self.bisection.passed(load);
-                self.bisection.confirm(load);
-            } else {
-                self.bisection.failed(load);
-            }
+            let passed = match self.try_load(load, long, "confirmation")? {
+                Tried::Passed => load,
+                Tried::Short(sent) => {
+                    self.bisection.failed(load);
+                    sent
+                }
+                Tried::Failed => {
+                    self.bisection.failed(load);
+                    continue;
+                }
+            };
+            self.bisection.passed(passed);
+            self.bisection.confirm(passed);
         }
         Ok(())
     }
@@ -161,7 +186,7 @@ impl Search<'_> {
         load: f64,
         duration: Duration,
         purpose: &'static str,
-    ) -> Result<bool, MeasureError> {
+    ) -> Result<Tried, MeasureError> {
         for repetition in 0..=self.config.repeat_lossy {
             // A search leaves time for its confirmation.
             let reserve = match purpose {
@@ -174,14 +199,17 @@ impl Search<'_> {
             let step = self.step(if repetition == 0 { purpose } else { "verification" });
             let trial = self.session.trial(Load::PerInterface(Pps(load)), duration, step)?;
             if self.config.passes(&trial) {
-                self.passed.push((load, trial));
-                return Ok(true);
+                // What the tester did not send is no loss, and no evidence either.
+                let short = validity::tester_fell_short(&trial);
+                let sent = if short { figures::rate_pps(&trial) } else { load };
+                self.passed.push((sent, trial));
+                return Ok(if short { Tried::Short(sent) } else { Tried::Passed });
             }
             if trial.loss_ratio() > self.config.repeat_lossy_up_to.0 {
                 break;
             }
         }
-        Ok(false)
+        Ok(Tried::Failed)
     }
 
     fn trials_left(&self) -> usize {
@@ -244,6 +272,7 @@ fn limits(config: &Config, records: &[TrialRecord], bounds: Bounds, confirmed: b
     let lower: Vec<&TrialRecord> = records
         .iter()
         .filter(|r| at(bounds.lower_pps, r) && r.loss_fraction <= config.loss_tolerance.0)
+        .filter(|r| !r.limits.iter().any(|limit| limit.kind == LimitKind::Tester))
         .collect();
     // What passed has passed, whoever else had the core; what failed above only bounds the search:
     // where the tester or the machine was the reason, the device may forward more than was found.

@@ -298,8 +298,6 @@ impl Pipeline {
     /// The Ethernet header of the next hop, and out.
     fn rewrite(&mut self, batch: &mut Batch) {
         let way = &self.way;
-        let uplink_len = way.uplink.len();
-        debug_assert!(uplink_len <= batch.len());
         for &slot in way.routed.as_slice() {
             let index = usize::from(slot);
             let hop = &self.state.next_hops[way.hop[index] as usize];

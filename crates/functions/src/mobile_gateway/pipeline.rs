@@ -29,6 +29,18 @@ pub struct Pipeline {
     tallies: [u64; TALLIES.len()],
 }
 
+/// The stages in the packet's order, as [`Function::STAGES`] names them.
+#[derive(Clone, Copy)]
+enum Stage {
+    Check,
+    FindBearer,
+    Police,
+    Decapsulate,
+    Encapsulate,
+    Route,
+    Rewrite,
+}
+
 /// Where the packets of the current batch are, and what is known of each, by slot.
 struct Way {
     /// On their way to the Internet.
@@ -58,19 +70,19 @@ impl Function for Pipeline {
 
     fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>) {
         self.check(batch);
-        stages.lap(0, batch.len());
+        stages.lap(Stage::Check as usize, batch.len());
         self.find_bearer(batch);
-        stages.lap(1, batch.len());
+        stages.lap(Stage::FindBearer as usize, batch.len());
         self.police(batch, now);
-        stages.lap(2, batch.len());
+        stages.lap(Stage::Police as usize, batch.len());
         self.decapsulate(batch);
-        stages.lap(3, self.way.uplink.len());
+        stages.lap(Stage::Decapsulate as usize, self.way.uplink.len());
         self.encapsulate(batch);
-        stages.lap(4, self.way.downlink.len());
+        stages.lap(Stage::Encapsulate as usize, self.way.downlink.len());
         self.route(batch);
-        stages.lap(5, batch.len());
+        stages.lap(Stage::Route as usize, batch.len());
         self.rewrite(batch);
-        stages.lap(6, batch.len());
+        stages.lap(Stage::Rewrite as usize, batch.len());
     }
 
     fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {

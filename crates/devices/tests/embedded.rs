@@ -150,6 +150,14 @@ fn several_workers_share_the_users() {
 }
 
 #[test]
+fn a_worker_without_users_does_not_hang() {
+    let mut device = device(Config { core: 4, user: 1, ..config() }, bidirectional());
+    let trial = measure(&mut device, Load::ClosedLoop, Duration::from_millis(40));
+    let busy = trial.workers.iter().filter(|worker| worker.packets > 0).count();
+    assert_eq!(busy, 1, "one user lives on one worker");
+}
+
+#[test]
 fn a_device_told_to_stop_stops() {
     let config = config();
     let cores = machine::cpu::available_cores();

@@ -46,17 +46,19 @@ impl<W: Workload> Generator<W> {
         Generator { workload, direction, next_number: 0, worker, workers, made }
     }
 
-    /// The next frame for this worker: its number and what that decides.
+    /// The next frame for this worker: its number and what that decides. None after many frames of
+    /// others: with fewer users than workers, some have none at all.
     #[inline(always)]
-    fn next_own(&mut self, direction: usize) -> (u64, W::Draw) {
-        loop {
+    fn next_own(&mut self, direction: usize) -> Option<(u64, W::Draw)> {
+        for _ in 0..=FOREIGN_MAX * (u64::from(self.workers) - 1) {
             let sequence = self.next_number;
             self.next_number += 1;
             let draw = self.workload.draw(direction, sequence);
             if self.is_own(&draw) {
-                return (sequence, draw);
+                return Some((sequence, draw));
             }
         }
+        None
     }
 
     #[inline(always)]
@@ -75,7 +77,10 @@ impl<W: Workload> Port for Generator<W> {
         let mut draws = [const { None }; TURN];
         'batch: while count < limit {
             let turn = TURN.min(limit - count);
-            draws[..turn].fill_with(|| Some(self.next_own(direction)));
+            draws[..turn].fill_with(|| self.next_own(direction));
+            if draws[0].is_none() {
+                break;
+            }
             for (sequence, draw) in draws[..turn].iter().flatten() {
                 let len = self.workload.frame_len(draw);
                 let Some(frame) = batch.append(port, len) else { break 'batch };
@@ -101,6 +106,9 @@ impl<W: Workload> Port for Generator<W> {
 fn add(counter: &AtomicU64, count: usize) {
     counter.store(counter.load(Ordering::Relaxed) + count as u64, Ordering::Relaxed);
 }
+
+/// Frames of each other worker passed over before giving up.
+const FOREIGN_MAX: u64 = 64;
 
 /// Frames decided before they are written.
 const TURN: usize = 32;

@@ -12,6 +12,7 @@ mod error;
 mod folder;
 mod html;
 mod json;
+mod names;
 mod pivot;
 pub mod references;
 mod summary;

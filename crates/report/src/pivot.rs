@@ -1,9 +1,10 @@
 //! Results side by side: for each method one table with a row a cell, and one for the figures that
-//! are of parts (stages, directions). Terminal and page show the same tables.
+//! are of parts: stages as rows and cells as columns, or directions. Terminal and page show the same tables.
 
 use measure::record::{Cell, Figure, Outcome, RunRecord};
 
-use crate::summary::{cell_words, distinct, figure_name, figure_words, headline, outcomes};
+use crate::names::Names;
+use crate::summary::{distinct, figure_name, figure_words, headline, outcomes};
 
 /// A table; its first column names the row, all others are right-aligned.
 pub(crate) struct Pivot {
@@ -16,11 +17,12 @@ pub(crate) struct Pivot {
 pub(crate) fn pivots(record: &RunRecord) -> Vec<Pivot> {
     let all: Vec<(&Cell, &Outcome)> = outcomes(record).collect();
     let methods = distinct(all.iter().map(|(_, o)| o.method.as_str()));
+    let cells = Names::of(record);
     let mut pivots = Vec::new();
     for method in methods {
         let of_method: Vec<_> = all.iter().copied().filter(|(_, o)| o.method == method).collect();
-        pivots.push(whole(method, &of_method));
-        pivots.extend(parts(method, &of_method));
+        pivots.push(whole(method, &of_method, &cells));
+        pivots.extend(parts(method, &of_method, &cells));
     }
     pivots
 }
@@ -35,7 +37,7 @@ pub(crate) fn validity_words(outcome: &Outcome) -> &'static str {
 }
 
 /// The figures of the whole: a row a cell, a column a figure.
-fn whole(method: &str, outcomes: &[(&Cell, &Outcome)]) -> Pivot {
+fn whole(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Pivot {
     let names = names(outcomes, |f| f.of.is_none());
     let spread = |o: &Outcome| headline(o).and_then(|f| f.spread).filter(|s| s.n > 1);
     let spreads = outcomes.iter().any(|(_, o)| spread(o).is_some());
@@ -46,14 +48,14 @@ fn whole(method: &str, outcomes: &[(&Cell, &Outcome)]) -> Pivot {
     }
     head.push("result".into());
     let row = |(cell, outcome): &(&Cell, &Outcome)| {
-        let mut row = vec![cell_words(cell)];
+        let mut row = vec![cells.of_cell(cell)];
         row.extend(names.iter().map(|name| {
             outcome.figure(name).map_or("none".into(), |f| figure_words(f.value, &f.unit))
         }));
         if spreads {
             row.push(spread(outcome).filter(|s| s.median > 0.0).map_or(String::new(), |s| {
                 let percent = |value: f64| (value / s.median - 1.0) * 100.0;
-                format!("{:+.0} .. {:+.0} %", percent(s.min), percent(s.max))
+                format!("{:+.1} .. {:+.1} %", percent(s.min), percent(s.max))
             }));
         }
         row.push(validity_words(outcome).into());
@@ -64,52 +66,77 @@ fn whole(method: &str, outcomes: &[(&Cell, &Outcome)]) -> Pivot {
     Pivot { caption: format!("{method}{repeated}"), head, rows: outcomes.iter().map(row).collect() }
 }
 
-/// The figures of parts: parts as columns where there is one figure, as rows where there are more.
-fn parts(method: &str, outcomes: &[(&Cell, &Outcome)]) -> Option<Pivot> {
+/// The figures of parts: a row a part and a column a cell where there is one figure, a column a
+/// figure where there are more.
+fn parts(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Option<Pivot> {
     let names = names(outcomes, |f| f.of.is_some());
     let parts =
         distinct(outcomes.iter().flat_map(|(_, o)| &o.figures).filter_map(|f| f.of.as_deref()));
-    let find = |outcome: &Outcome, name: &str, part: &str| {
-        outcome.figures.iter().find(|f| f.name == name && f.of.as_deref() == Some(part)).cloned()
-    };
     match names.as_slice() {
         [] => None,
-        [name] => {
-            let row = |(cell, outcome): &(&Cell, &Outcome)| {
-                let mut row = vec![cell_words(cell)];
-                row.extend(parts.iter().map(|part| bare(find(outcome, name, part))));
-                row
-            };
-            Some(Pivot {
-                caption: format!("{method}: {} by stage", figure_name(name)),
-                head: std::iter::once("cell")
-                    .chain(parts.iter().copied())
-                    .map(String::from)
-                    .collect(),
-                rows: outcomes.iter().map(row).collect(),
-            })
-        }
-        _ => {
-            let mut rows = Vec::new();
-            for (cell, outcome) in outcomes {
-                for part in &parts {
-                    let mut row = vec![format!("{}, {part}", cell_words(cell))];
-                    row.extend(names.iter().map(|name| {
-                        let figure = find(outcome, name, part);
-                        figure.map_or(String::new(), |f| figure_words(f.value, &f.unit))
-                    }));
-                    rows.push(row);
-                }
-            }
-            let mut head = vec!["cell".to_string()];
-            head.extend(names.iter().map(|name| figure_name(name)));
-            Some(Pivot { caption: format!("{method}, by direction"), head, rows })
-        }
+        [name] => Some(stages(method, outcomes, cells, name, &parts)),
+        _ => Some(directions(method, outcomes, cells, &names, &parts)),
     }
 }
 
+fn stages(
+    method: &str,
+    outcomes: &[(&Cell, &Outcome)],
+    cells: &Names,
+    name: &str,
+    parts: &[&str],
+) -> Pivot {
+    let by = cells.only_key().map_or(String::new(), |key| format!(" and {key}"));
+    let mut head = vec!["stage".to_string()];
+    head.extend(outcomes.iter().map(|(cell, _)| cells.heading(cell)));
+    let row = |part: &&str| {
+        let mut row = vec![part.to_string()];
+        row.extend(outcomes.iter().map(|(_, outcome)| bare(figure_of(outcome, name, part))));
+        row
+    };
+    Pivot {
+        caption: format!("{method}: {} by stage{by}", figure_name(name)),
+        head,
+        rows: parts.iter().map(row).collect(),
+    }
+}
+
+fn directions(
+    method: &str,
+    outcomes: &[(&Cell, &Outcome)],
+    cells: &Names,
+    names: &[&str],
+    parts: &[&str],
+) -> Pivot {
+    let mut rows = Vec::new();
+    for (cell, outcome) in outcomes {
+        for part in parts {
+            let mut row = vec![format!("{}, {part}", cells.of_cell(cell))];
+            row.extend(names.iter().map(|name| {
+                let figure = figure_of(outcome, name, part);
+                figure.map_or(String::new(), |f| figure_words(f.value, &f.unit))
+            }));
+            rows.push(row);
+        }
+    }
+    // What all columns are stands in the caption.
+    let is_latency = names.iter().all(|name| name.starts_with(LATENCY));
+    let short = |name: &&str| figure_name(name.strip_prefix(LATENCY).unwrap_or(name));
+    let head = |name: &&str| if is_latency { short(name) } else { figure_name(name) };
+    let what = if is_latency { ": latency by direction" } else { ", by direction" };
+    Pivot {
+        caption: format!("{method}{what}"),
+        head: std::iter::once("cell".into()).chain(names.iter().map(head)).collect(),
+        rows,
+    }
+}
+
+fn figure_of<'a>(outcome: &'a Outcome, name: &str, part: &str) -> Option<&'a Figure> {
+    outcome.figures.iter().find(|f| f.name == name && f.of.as_deref() == Some(part))
+}
+
 /// A figure whose unit stands in the caption.
-fn bare(figure: Option<Figure>) -> String {
+fn bare(figure: Option<&Figure>) -> String {
     figure.map_or(String::new(), |f| match f.unit.as_str() {
         "ticks" => format!("{:.1}", f.value),
         unit => figure_words(f.value, unit),
@@ -126,6 +153,9 @@ fn names<'a>(outcomes: &[(&Cell, &'a Outcome)], wanted: fn(&Figure) -> bool) -> 
             .map(|f| f.name.as_str()),
     )
 }
+
+/// How the names of all figures of latency begin.
+const LATENCY: &str = "latency_";
 
 /// Figures that say the same in another unit, or little; the record and the page's full table have
 /// them.

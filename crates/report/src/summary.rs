@@ -1,13 +1,15 @@
 //! The answer in a few sentences, for every exporter that people read.
 
-use measure::record::{Cell, Figure, Outcome, RunRecord, Status};
+use measure::record::{Cell, Claim, Figure, Outcome, RunRecord, Status};
 use measure::{Pps, si};
 use serde_json::Value;
+
+use crate::names::Names;
 
 /// The answer: one sentence for each method, or why there is none.
 pub(crate) fn answers(record: &RunRecord) -> Vec<String> {
     if let Some(cell) = record.cells.iter().find(|c| c.check.as_ref().is_some_and(|k| !k.passed)) {
-        return vec![check_failed(cell)];
+        return vec![check_failed(cell, &Names::of(record))];
     }
     let methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
     let mut answers: Vec<String> =
@@ -49,11 +51,25 @@ pub(crate) fn figure_words(value: f64, unit: &str) -> String {
     match unit {
         "pps" | "bit/s" | "B" => si(value, unit),
         "ns" => si(value * 1e-9, "s"),
-        "fraction" => format!("{value}"),
+        "fraction" => rounded(value),
         "percent" if value == 0.0 => "0 %".into(),
         "percent" => measure::Ratio(value / 100.0).to_string(),
         "ticks" => format!("{value:.1} ticks"),
-        other => format!("{value} {other}"),
+        other => format!("{} {other}", rounded(value)),
+    }
+}
+
+/// Four digits that count, and none behind the point that say nothing; whole numbers in full.
+fn rounded(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let magnitude = value.abs().log10().floor();
+    let places = (3.0 - magnitude).clamp(0.0, 12.0) as usize;
+    let text = format!("{value:.places$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').into(),
+        false => text,
     }
 }
 
@@ -84,7 +100,7 @@ pub(crate) fn leaf(key: &str) -> &str {
     key.rsplit('.').next().unwrap_or(key)
 }
 
-/// What tells a cell from the others, briefly: `user 1,000, workers 2`.
+/// All swept keys of a cell: `user 1,000, workers 2`; tables use the shorter [`Names`].
 pub(crate) fn cell_words(cell: &Cell) -> String {
     if cell.parameters.is_empty() {
         return cell.function.clone();
@@ -98,6 +114,36 @@ pub(crate) fn outcomes(record: &RunRecord) -> impl Iterator<Item = (&Cell, &Outc
     record.cells.iter().flat_map(|c| c.outcomes.iter().map(move |o| (c, o)))
 }
 
+/// Each claim once, with the results that make it: a method where all its results do.
+pub(crate) fn claims(record: &RunRecord) -> Vec<(&Claim, String)> {
+    let mut claims: Vec<&Claim> = Vec::new();
+    for claim in outcomes(record).flat_map(|(_, o)| &o.claims) {
+        if !claims.contains(&claim) {
+            claims.push(claim);
+        }
+    }
+    claims.into_iter().map(|claim| (claim, claimants(record, claim))).collect()
+}
+
+fn claimants(record: &RunRecord, claim: &Claim) -> String {
+    let names = Names::of(record);
+    let methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
+    let of_method = |method: &str| {
+        let all: Vec<_> = outcomes(record).filter(|(_, o)| o.method == method).collect();
+        let (with, without): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(_, o)| o.claims.contains(claim));
+        match (with.is_empty(), without.is_empty()) {
+            (true, _) => None,
+            (false, true) => Some(method.to_string()),
+            (false, false) => {
+                let cells: Vec<String> = with.iter().map(|(cell, _)| names.of_cell(cell)).collect();
+                Some(format!("{method} at {}", cells.join("; ")))
+            }
+        }
+    };
+    methods.into_iter().filter_map(of_method).collect::<Vec<_>>().join("; ")
+}
+
 /// Each text once, in the order of appearance.
 pub(crate) fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = Vec::new();
@@ -109,7 +155,7 @@ pub(crate) fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str>
     seen
 }
 
-fn check_failed(cell: &Cell) -> String {
+fn check_failed(cell: &Cell, names: &Names) -> String {
     let (differ, frames) =
         cell.check.as_ref().map_or((0, 0), |check| (check.mismatch_count, check.frames));
     format!(
@@ -117,7 +163,7 @@ fn check_failed(cell: &Cell) -> String {
          so no figure is published.",
         grouped(differ),
         grouped(frames),
-        cell_words(cell)
+        names.of_cell(cell)
     )
 }
 
@@ -127,9 +173,10 @@ fn answer_of(record: &RunRecord, method: &str) -> Option<String> {
     let found: Vec<(&Cell, &Outcome)> =
         outcomes(record).filter(|(_, o)| o.method == method).collect();
     let (first, last) = (found.first()?, found.last()?);
+    let names = Names::of(record);
     let words = |(cell, outcome): &(&Cell, &Outcome)| {
         headline(outcome)
-            .map(|f| format!("{} at {}", figure_words(f.value, &f.unit), cell_words(cell)))
+            .map(|f| format!("{} at {}", figure_words(f.value, &f.unit), names.of_cell(cell)))
     };
     match (found.len(), words(first), words(last)) {
         (1, _, _) | (_, None, _) | (_, _, None) => Some(first.1.answer.clone()),
@@ -161,10 +208,7 @@ pub(crate) fn figure_name(name: &str) -> String {
         "throughput_l1" => "on the wire".into(),
         "loss_fraction" => "loss ratio".into(),
         "loss_percent" => "loss".into(),
-        other => other
-            .replace("_p99_9", " 99.9th percentile")
-            .replace("_p", " percentile ")
-            .replace('_', " "),
+        other => other.replace("p99_9", "p99.9").replace('_', " "),
     }
 }
 
@@ -195,6 +239,10 @@ mod tests {
         assert_eq!(figure_words(12.3e6, "pps"), "12.3 Mpps");
         assert_eq!(figure_words(12_300.0, "ns"), "12.3 µs");
         assert_eq!(figure_words(0.5, "percent"), "0.5 %");
-        assert_eq!(figure_name("latency_p99_9"), "latency 99.9th percentile");
+        assert_eq!(figure_name("latency_p99_9"), "latency p99.9");
+        assert_eq!(figure_name("latency_p50"), "latency p50");
+        assert_eq!(figure_words(0.443_376_354, "fraction"), "0.4434");
+        assert_eq!(figure_words(123_456.0, "frames"), "123456 frames");
+        assert_eq!(figure_words(2.5, "frames"), "2.5 frames");
     }
 }

@@ -6,15 +6,17 @@
 use std::fmt::Write;
 
 use comfy_table::{
-    Cell as TableCell, CellAlignment, ContentArrangement, LineStyle, Table, presets,
+    Cell as TableCell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table,
+    Width as ColumnWidth, presets,
 };
 use measure::Nanos;
 use measure::record::{
     Cell, Check, Distribution, LimitKind, Outcome, RunRecord, Status, TrialRecord,
 };
 
+use crate::names::Names;
 use crate::pivot::{Pivot, pivots};
-use crate::summary::{answers, cell_words, grouped, outcomes, status_words};
+use crate::summary::{self, answers, grouped, outcomes, status_words};
 
 /// The report of a run in at most `width` columns.
 pub fn render(record: &RunRecord, width: u16) -> String {
@@ -22,14 +24,20 @@ pub fn render(record: &RunRecord, width: u16) -> String {
     for answer in answers(record) {
         line(&mut text, &answer);
     }
+    let names = Names::of(record);
+    if let Some(words) = names.together() {
+        line(&mut text, &words);
+    }
     for pivot in pivots(record) {
         line(&mut text, "");
         line(&mut text, &pivot.caption);
-        line(&mut text, &results(&pivot, width).to_string());
+        for columns in side_by_side(&pivot, width) {
+            line(&mut text, &results(&pivot, &columns, width).to_string());
+        }
     }
-    events(&mut text, record);
-    checks(&mut text, record);
-    limits(&mut text, record);
+    events(&mut text, record, &names);
+    checks(&mut text, record, &names);
+    limits(&mut text, record, &names);
     claims(&mut text, record);
     line(&mut text, "");
     line(&mut text, &verdict(record));
@@ -58,17 +66,53 @@ fn line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-fn results(pivot: &Pivot, width: u16) -> Table {
+/// The columns of a table, in as many parts as the width asks for when no word may be broken; each
+/// part begins with the column that names the rows.
+fn side_by_side(pivot: &Pivot, width: u16) -> Vec<Vec<usize>> {
+    let first = column_width(pivot, 0);
+    let (mut parts, mut part, mut used) = (Vec::new(), vec![0], first);
+    for column in 1..pivot.head.len() {
+        let needed = column_width(pivot, column);
+        if used + needed > usize::from(width) && part.len() > 1 {
+            parts.push(std::mem::replace(&mut part, vec![0]));
+            used = first;
+        }
+        used += needed;
+        part.push(column);
+    }
+    parts.push(part);
+    parts
+}
+
+/// The least width of a column with a blank on both sides and the gap to the next: heads and names
+/// of rows may be wrapped between words, figures not at all.
+fn column_width(pivot: &Pivot, column: usize) -> usize {
+    let word = |text: &String| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+    let cells = pivot.rows.iter().filter_map(|row| row.get(column));
+    let cells = cells.map(|text| if column == 0 { word(text) } else { text.chars().count() });
+    let least = cells.chain([word(&pivot.head[column])]).max().unwrap_or(0);
+    least + PADDING
+}
+
+fn results(pivot: &Pivot, columns: &[usize], width: u16) -> Table {
     let mut table = Table::new();
+    let chosen = |texts: &[String]| {
+        let texts = columns.iter().map(|column| texts.get(*column).cloned().unwrap_or_default());
+        aligned(&texts.collect::<Vec<_>>())
+    };
     table
         .force_no_tty()
         .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width)
-        .set_header(aligned(&pivot.head));
+        .set_header(chosen(&pivot.head));
     for row in &pivot.rows {
-        table.add_row(aligned(row));
+        table.add_row(chosen(row));
     }
+    let least = columns.iter().map(|column| (column_width(pivot, *column) - GAP) as u16);
+    table.set_constraints(
+        least.map(|width| ColumnConstraint::LowerBoundary(ColumnWidth::Fixed(width))),
+    );
     table
 }
 
@@ -82,7 +126,7 @@ fn aligned(texts: &[String]) -> Vec<TableCell> {
 }
 
 /// Changes at run time, of the last trial of each result that had some.
-fn events(text: &mut String, record: &RunRecord) {
+fn events(text: &mut String, record: &RunRecord, names: &Names) {
     let p99 = |times: &Option<Distribution>| {
         times.as_ref().map_or("never".into(), |t| Nanos(t.p99_ns as f64).to_string())
     };
@@ -94,7 +138,7 @@ fn events(text: &mut String, record: &RunRecord) {
             lines.push(format!(
                 "  {}, {}, {}: {} requested, {} acknowledged, {} refused; 99 % accepted within {} \
                  and visible within {}; late frames: {}",
-                cell_words(cell),
+                names.of_cell(cell),
                 outcome.method,
                 e.kind,
                 grouped(e.requested),
@@ -115,7 +159,7 @@ fn events(text: &mut String, record: &RunRecord) {
     }
 }
 
-fn checks(text: &mut String, record: &RunRecord) {
+fn checks(text: &mut String, record: &RunRecord, names: &Names) {
     let checked: Vec<(&Cell, &Check)> =
         record.cells.iter().filter_map(|c| c.check.as_ref().map(|check| (c, check))).collect();
     let Some((_, first)) = checked.first() else { return };
@@ -125,7 +169,10 @@ fn checks(text: &mut String, record: &RunRecord) {
         line(text, &format!("Functional check: {}", check_words(first)));
     } else {
         for (cell, check) in &checked {
-            line(text, &format!("Functional check, {}: {}", cell_words(cell), check_words(check)));
+            line(
+                text,
+                &format!("Functional check, {}: {}", names.of_cell(cell), check_words(check)),
+            );
         }
     }
     for (_, check) in checked.iter().filter(|(_, check)| !check.passed) {
@@ -138,7 +185,7 @@ fn checks(text: &mut String, record: &RunRecord) {
 }
 
 /// Each kind of limit once over all cells, the worst in words.
-fn limits(text: &mut String, record: &RunRecord) {
+fn limits(text: &mut String, record: &RunRecord, names: &Names) {
     let outcomes: Vec<(&Cell, &Outcome)> = outcomes(record).collect();
     let mut kinds: Vec<LimitKind> =
         outcomes.iter().flat_map(|(_, o)| &o.validity.limits).map(|l| l.kind).collect();
@@ -165,7 +212,7 @@ fn limits(text: &mut String, record: &RunRecord) {
             text,
             &format!(
                 "  {severity}: {}, {}: {}{more}",
-                cell_words(cell),
+                names.of_cell(cell),
                 outcome.method,
                 limit.what
             ),
@@ -175,22 +222,17 @@ fn limits(text: &mut String, record: &RunRecord) {
 }
 
 fn claims(text: &mut String, record: &RunRecord) {
-    let mut seen: Vec<String> = Vec::new();
-    for claim in record.cells.iter().flat_map(|c| &c.outcomes).flat_map(|o| &o.claims) {
-        let words = match claim.reason.as_str() {
-            "" => format!("  {}: {}", claim.clause, claim.level),
-            reason => format!("  {}: {}: {reason}", claim.clause, claim.level),
-        };
-        if !seen.contains(&words) {
-            seen.push(words);
-        }
-    }
-    if !seen.is_empty() {
+    let claims = summary::claims(record);
+    if !claims.is_empty() {
         line(text, "");
         line(text, "Claims:");
     }
-    for words in seen {
-        line(text, &words);
+    for (claim, of) in claims {
+        let reason = match claim.reason.as_str() {
+            "" => String::new(),
+            reason => format!(": {reason}"),
+        };
+        line(text, &format!("  {}, {of}: {}{reason}", claim.clause, claim.level));
     }
 }
 
@@ -203,3 +245,9 @@ fn verdict(record: &RunRecord) -> String {
         Status::Failed | Status::Interrupted => format!("Run: {words}."),
     }
 }
+
+/// A blank on both sides of what stands in a column, and the gap to the next.
+const PADDING: usize = 2 + GAP;
+
+/// What the style of the table leaves between columns.
+const GAP: usize = 1;

@@ -17,6 +17,20 @@ fn the_terminal_says_the_answer_first() {
 }
 
 #[test]
+fn a_table_wider_than_the_terminal_goes_on_below_without_breaking_a_word() {
+    let text = report::terminal::render(&fixture::record(), 50);
+    let tables: Vec<&str> = text.lines().take_while(|l| !l.starts_with("Changes")).collect();
+    let is_drawn = |line: &&&str| line.starts_with([' ', '─', '═']);
+    for line in tables.iter().filter(is_drawn) {
+        assert!(line.chars().count() <= 50, "{line}");
+    }
+    for words in ["policer", "bearer", "10,000,000", "52.1 Mpps", "-5.7 .. +3.1 %"] {
+        assert!(tables.iter().any(|line| line.contains(words)), "{words}:\n{text}");
+    }
+    assert_eq!(tables.iter().filter(|line| line.starts_with(" policer ")).count(), 2, "{text}");
+}
+
+#[test]
 fn a_failed_check_publishes_no_figure() {
     let text = report::terminal::render(&fixture::failed_check(), 100);
     assert!(!text.contains("pps"), "{text}");

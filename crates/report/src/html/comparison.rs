@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use measure::record::{Cell, RunRecord};
 
 use super::tables::{marked, numbers, words};
+use crate::names::Names;
 use crate::references::{self, Counts, Kind, Reference};
-use crate::summary::{cell_words, grouped, mpps, outcomes};
+use crate::summary::{grouped, mpps, outcomes};
 
 /// The section; none for a function without references.
 pub(super) fn comparison(record: &RunRecord) -> Markup {
@@ -36,6 +37,7 @@ pub(super) fn comparison(record: &RunRecord) -> Markup {
 
 /// The headline figures of this run as rows of the comparison.
 fn ours(record: &RunRecord) -> Vec<Vec<String>> {
+    let names = Names::of(record);
     let mut rows = Vec::new();
     for (cell, outcome) in outcomes(record).filter(|(_, o)| o.validity.valid) {
         let workers = outcome.trials.last().map_or(1, |t| t.workers.len().max(1));
@@ -49,7 +51,7 @@ fn ours(record: &RunRecord) -> Vec<Vec<String>> {
                 format!("{:.2} Mpps", mpps(figure.value)),
                 workers.to_string(),
                 format!("{:.2} Mpps", mpps(figure.value) / workers as f64),
-                cell_words(cell),
+                names.of_cell(cell),
             ]);
         }
     }

@@ -1,15 +1,17 @@
 //! What the figures rest on: functional check, changes, host, trials, scenario.
 
 use maud::{Markup, html};
-use measure::record::{Cell, DirectionRecord, Distribution, Outcome, RunRecord, TrialRecord};
+use measure::record::{DirectionRecord, Distribution, Outcome, RunRecord, TrialRecord};
 use measure::{Bytes, Nanos, Pps, Ratio};
 
 use super::tables::{Column, numbers, table, words};
-use crate::summary::{cell_words, grouped, outcomes};
+use crate::names::Names;
+use crate::summary::{grouped, outcomes};
 use crate::terminal::check_words;
 
 /// The functional check: verdict, coverage, differences.
 pub(super) fn check(record: &RunRecord) -> Markup {
+    let names = Names::of(record);
     let checked: Vec<_> =
         record.cells.iter().filter_map(|c| c.check.as_ref().map(|k| (c, k))).collect();
     let Some((_, first)) = checked.first() else { return html! {} };
@@ -21,7 +23,7 @@ pub(super) fn check(record: &RunRecord) -> Markup {
             p { "Before measuring, the device's output for a sample of frames was compared byte for byte \
                  with that of a separate model of the function." }
             ul {
-                @for (cell, check) in &checked { li { (cell_words(cell)) ": " (check_words(check)) } }
+                @for (cell, check) in &checked { li { (names.of_cell(cell)) ": " (check_words(check)) } }
             }
             @for (cell, check) in covered {
                 @let rows: Vec<Vec<String>> = check.coverage.iter()
@@ -30,13 +32,13 @@ pub(super) fn check(record: &RunRecord) -> Markup {
                     .collect();
                 (table(
                     &if alike { "Verdicts and drop reasons that the sample exercised".to_string() }
-                     else { format!("Verdicts and drop reasons that the sample exercised ({})", cell_words(cell)) },
+                     else { format!("Verdicts and drop reasons that the sample exercised ({})", names.of_cell(cell)) },
                     &[words("verdict or drop reason"), numbers("frames")],
                     &rows,
                 ))
             }
             @for (cell, check) in checked.iter().filter(|(_, k)| !k.mismatches.is_empty()) {
-                h3 { "Differences (" (cell_words(cell)) ")" }
+                h3 { "Differences (" (names.of_cell(cell)) ")" }
                 @for m in &check.mismatches {
                     p { "Frame " (m.frame) ": " (m.what) }
                     pre { "expected " (m.expected) "\ngot      " (m.got) }
@@ -48,6 +50,7 @@ pub(super) fn check(record: &RunRecord) -> Markup {
 
 /// Changes at run time, trial by trial.
 pub(super) fn events(record: &RunRecord) -> Markup {
+    let names = Names::of(record);
     let mut rows = Vec::new();
     for (cell, outcome) in outcomes(record) {
         for trial in &outcome.trials {
@@ -56,7 +59,7 @@ pub(super) fn events(record: &RunRecord) -> Markup {
                     d.as_ref().map_or(String::new(), |d| Nanos(value(d) as f64).to_string())
                 };
                 rows.push(vec![
-                    cell_words(cell),
+                    names.of_cell(cell),
                     format!("{} {}", outcome.method, trial.index),
                     e.kind.clone(),
                     grouped(e.requested),
@@ -167,14 +170,15 @@ pub(super) fn host(record: &RunRecord) -> Markup {
 
 /// Every trial with its counts.
 pub(super) fn trials(record: &RunRecord) -> Markup {
+    let names = Names::of(record);
     let mut rows = Vec::new();
     for (cell, outcome) in outcomes(record) {
         for trial in &outcome.trials {
             if trial.directions.is_empty() {
-                rows.push(trial_row(cell, outcome, trial, None));
+                rows.push(trial_row(names.of_cell(cell), outcome, trial, None));
             }
             for direction in &trial.directions {
-                rows.push(trial_row(cell, outcome, trial, Some(direction)));
+                rows.push(trial_row(names.of_cell(cell), outcome, trial, Some(direction)));
             }
         }
     }
@@ -215,7 +219,7 @@ pub(super) fn trials(record: &RunRecord) -> Markup {
 }
 
 fn trial_row(
-    cell: &Cell,
+    cell: String,
     outcome: &Outcome,
     trial: &TrialRecord,
     direction: Option<&DirectionRecord>,
@@ -229,7 +233,7 @@ fn trial_row(
     };
     let stall = trial.stalls.iter().map(|s| s.longest_ns).max().unwrap_or(0);
     vec![
-        cell_words(cell),
+        cell,
         format!("{} {}", outcome.method, trial.index),
         trial.purpose.clone(),
         trial.load_pps().map_or("closed loop".into(), |pps| Pps(pps).to_string()),
@@ -258,6 +262,7 @@ fn trial_row(
 
 /// The scenario as it was read, and each cell's configuration in full.
 pub(super) fn scenario(record: &RunRecord) -> Markup {
+    let names = Names::of(record);
     html! {
         section id="scenario" {
             h2 { "Scenario" }
@@ -265,7 +270,7 @@ pub(super) fn scenario(record: &RunRecord) -> Markup {
             details { summary { "The file" } pre { (record.scenario.text) } }
             @for cell in &record.cells {
                 details {
-                    summary { "Configuration, all defaults filled in (" (cell_words(cell)) ")" }
+                    summary { "Configuration, all defaults filled in (" (names.of_cell(cell)) ")" }
                     pre { (pretty(&cell.configuration)) }
                     @for outcome in &cell.outcomes {
                         p { (outcome.method) }

@@ -2,14 +2,15 @@
 //! content is left out.
 
 use maud::{Markup, PreEscaped, html};
-use measure::record::{Cell, Claim, Figure, Limit, Outcome, RunRecord, Status};
+use measure::record::{Cell, Figure, Limit, Outcome, RunRecord, Status};
 use measure::{Bytes, Seconds};
 
 use super::charts::Chart;
 use super::tables::{leading, numbers, table, words};
+use crate::names::Names;
 use crate::pivot::pivots;
 use crate::summary::{
-    answers, cell_words, distinct, figure_name, figure_words, outcomes, status_words,
+    answers, cell_words, claims, distinct, figure_name, figure_words, outcomes, status_words,
 };
 
 /// The answer, how far it may be trusted, and what was asked.
@@ -30,7 +31,7 @@ pub(super) fn head(record: &RunRecord, present: &[&str]) -> Markup {
             }
             @if !record.scenario.description.is_empty() { p { (record.scenario.description) } }
             p class="meta" {
-                (record.started) " to " (record.finished) " · " (record.host.cpu_model) ", "
+                (to_the_second(&record.started)) " to " (to_the_second(&record.finished)) " · " (record.host.cpu_model) ", "
                 (record.host.cores) " CPUs · " (record.tool.name) " " (record.tool.version)
                 " (" (record.tool.commit) ")"
             }
@@ -39,6 +40,11 @@ pub(super) fn head(record: &RunRecord, present: &[&str]) -> Markup {
             } }
         }
     }
+}
+
+/// A time of the record without its fraction of a second, which says nothing to a reader.
+fn to_the_second(time: &str) -> String {
+    time.split_once('.').map_or_else(|| time.into(), |(whole, _)| format!("{whole}Z"))
 }
 
 /// Short remarks beside the badge.
@@ -57,15 +63,9 @@ pub(super) fn validity(record: &RunRecord) -> Markup {
     if outcomes(record).next().is_none() {
         return html! {};
     }
-    let mut claims: Vec<&Claim> = Vec::new();
-    for claim in outcomes(record).flat_map(|(_, o)| &o.claims) {
-        if !claims.contains(&claim) {
-            claims.push(claim);
-        }
-    }
-    let rows: Vec<Vec<String>> = claims
-        .iter()
-        .map(|c| vec![c.clause.clone(), c.level.to_string(), c.reason.clone()])
+    let rows: Vec<Vec<String>> = claims(record)
+        .into_iter()
+        .map(|(c, of)| vec![c.clause.clone(), of, c.level.to_string(), c.reason.clone()])
         .collect();
     let limits = grouped_limits(record);
     html! {
@@ -88,7 +88,7 @@ pub(super) fn validity(record: &RunRecord) -> Markup {
             @if !rows.is_empty() {
                 (table(
                     "Which clauses of which standards were followed, and how far",
-                    &[words("clause"), words("followed"), words("why not in full")],
+                    &[words("clause"), words("result"), words("followed"), words("why not in full")],
                     &rows,
                 ))
             }
@@ -98,10 +98,11 @@ pub(super) fn validity(record: &RunRecord) -> Markup {
 
 /// Limits of one kind together, with the results they belong to; invalidating ones first.
 fn grouped_limits(record: &RunRecord) -> Vec<(Limit, Vec<String>)> {
+    let names = Names::of(record);
     let mut groups: Vec<(Limit, Vec<String>)> = Vec::new();
     for (cell, outcome) in outcomes(record) {
         for limit in &outcome.validity.limits {
-            let place = format!("{}, {}", cell_words(cell), outcome.method);
+            let place = format!("{}, {}", names.of_cell(cell), outcome.method);
             let same = |(l, _): &&mut (Limit, Vec<String>)| {
                 l.kind == limit.kind && l.invalidates == limit.invalidates
             };
@@ -117,10 +118,11 @@ fn grouped_limits(record: &RunRecord) -> Vec<(Limit, Vec<String>)> {
 
 /// All figures of all cells.
 pub(super) fn results(record: &RunRecord) -> Markup {
+    let names = Names::of(record);
     let mut rows = Vec::new();
     for (cell, outcome) in outcomes(record) {
         for figure in &outcome.figures {
-            rows.push(result_row(cell, outcome, figure));
+            rows.push(result_row(names.of_cell(cell), outcome, figure));
         }
     }
     html! {
@@ -129,6 +131,7 @@ pub(super) fn results(record: &RunRecord) -> Markup {
             @if rows.is_empty() {
                 p { "No figure was measured." }
             } @else {
+                @if let Some(words) = names.together() { p { (words) } }
                 @for pivot in pivots(record) {
                     (table(&pivot.caption, &leading(&pivot.head), &pivot.rows))
                 }
@@ -152,12 +155,12 @@ pub(super) fn results(record: &RunRecord) -> Markup {
     }
 }
 
-fn result_row(cell: &Cell, outcome: &Outcome, figure: &Figure) -> Vec<String> {
+fn result_row(cell: String, outcome: &Outcome, figure: &Figure) -> Vec<String> {
     let spread = |value: fn(&measure::record::Spread) -> f64| {
         figure.spread.as_ref().map_or(String::new(), |s| figure_words(value(s), &figure.unit))
     };
     vec![
-        cell_words(cell),
+        cell,
         outcome.method.clone(),
         figure_name(&figure.name),
         figure.of.clone().unwrap_or_default(),

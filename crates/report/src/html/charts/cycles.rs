@@ -7,7 +7,8 @@ use measure::Bytes;
 use measure::record::{Cell, Outcome, RandomAccess, RunRecord};
 
 use super::{Chart, Data, MUTED, colour, styled};
-use crate::summary::{cell_words, outcomes};
+use crate::names::Names;
+use crate::summary::outcomes;
 
 /// The chart; none when no outcome has cycles by stage.
 pub(super) fn chart(record: &RunRecord) -> Option<Chart> {
@@ -16,6 +17,7 @@ pub(super) fn chart(record: &RunRecord) -> Option<Chart> {
     if measured.is_empty() {
         return None;
     }
+    let names = Names::of(record);
     let stages = stages(&measured);
     let mut bars = BarPlot::new().with_width(0.72).with_horizontal(true);
     let mut head = vec!["cell".to_string()];
@@ -39,16 +41,16 @@ pub(super) fn chart(record: &RunRecord) -> Option<Chart> {
         let mut parts: Vec<(f64, &str)> =
             stages.iter().enumerate().map(|(s, stage)| (value(stage), colour(s))).collect();
         parts.push((0.0, MUTED));
-        bars = bars.with_group(cell_words(cell), parts);
-        rows.push(row(cell_words(cell), &stages, value, &memory));
+        bars = bars.with_group(names.of_cell(cell), parts);
+        rows.push(row(names.of_cell(cell), &stages, value, &memory));
     }
     rows.reverse();
     let mut legend: Vec<&str> = stages.iter().map(String::as_str).collect();
     legend.push("one memory access");
-    let count = bars.groups.len();
+    let (count, legend_rows) = (bars.groups.len(), legend.len().div_ceil(LEGEND_COLUMNS));
     let plots = vec![Plot::from(bars.with_legend(legend).with_stacked())];
     let layout = styled(Layout::auto_from_plots(&plots))
-        .with_height(110.0 + 34.0 * count as f64 + 22.0 * (stages.len() as f64 / 4.0).ceil())
+        .with_height(110.0 + 34.0 * count as f64 + LEGEND_ROW * legend_rows as f64)
         .with_x_label("ticks of the time-stamp clock a packet")
         .with_legend_position(LegendPosition::OutsideBottomColumns);
     let caption = "Median ticks for each packet of the workload, by stage. The grey bar is one random \
@@ -124,6 +126,10 @@ fn stages(measured: &[(&Cell, &Outcome)]) -> Vec<String> {
     }
     stages
 }
+
+/// How the drawing crate lays out a legend below the chart.
+const LEGEND_COLUMNS: usize = 4;
+const LEGEND_ROW: f64 = 22.0;
 
 const FIGURE: &str = "ticks_per_packet";
 

@@ -3,14 +3,16 @@
 use measure::record::{Cell, Outcome, RunRecord};
 
 use super::{CHARTS_MAX, Chart, percentiles};
-use crate::summary::{cell_words, outcomes};
+use crate::names::Names;
+use crate::summary::outcomes;
 
 /// One chart for each cell and method during whose last trial with events some were acknowledged.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    outcomes(record).filter_map(|(cell, outcome)| chart(cell, outcome)).take(CHARTS_MAX).collect()
+    let names = Names::of(record);
+    outcomes(record).filter_map(|(c, o)| chart(&names, c, o)).take(CHARTS_MAX).collect()
 }
 
-fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
+fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     let trial = outcome.trials.iter().rev().find(|t| t.events.iter().any(|e| e.requested > 0))?;
     let mut series = Vec::new();
     for events in &trial.events {
@@ -21,7 +23,7 @@ fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     }
     percentiles::chart(
         &format!("events-{}-{}", cell.id, outcome.method),
-        &format!("Changes under load ({})", cell_words(cell)),
+        &format!("Changes under load ({})", names.of_cell(cell)),
         &format!(
             "Time from the request of a change to its acknowledgement (accepted) and to the first \
              frame that shows it (visible), by percentile of the changes (trial {}).",

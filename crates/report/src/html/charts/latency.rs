@@ -4,16 +4,18 @@ use measure::Pps;
 use measure::record::{Cell, Outcome, RunRecord, TrialRecord};
 
 use super::{CHARTS_MAX, Chart, percentiles};
-use crate::summary::{cell_words, outcomes};
+use crate::names::Names;
+use crate::summary::outcomes;
 
 /// One chart for each cell and method whose result has a latency.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    outcomes(record).filter_map(|(cell, outcome)| chart(cell, outcome)).take(CHARTS_MAX).collect()
+    let names = Names::of(record);
+    outcomes(record).filter_map(|(c, o)| chart(&names, c, o)).take(CHARTS_MAX).collect()
 }
 
-fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
+fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     let trial = deciding(outcome)?;
-    let load = trial.load_pps()?;
+    let load = outcome.bounds?.lower_pps?;
     let series: Vec<_> = trial
         .directions
         .iter()
@@ -21,7 +23,7 @@ fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
         .collect();
     percentiles::chart(
         &format!("latency-{}-{}", cell.id, outcome.method),
-        &format!("Latency at the {} ({})", outcome.method, cell_words(cell)),
+        &format!("Latency at the {} ({})", outcome.method, names.of_cell(cell)),
         &format!(
             "Time from sending to receiving, by percentile of the frames, at {} on each interface \
              (trial {}).",
@@ -32,8 +34,11 @@ fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     )
 }
 
-/// The last trial at the load that passed, which is the one that was reported.
+/// The last trial at the load that passed, or the one that really offered as much where the tester
+/// sent less than it was asked for.
 fn deciding(outcome: &Outcome) -> Option<&TrialRecord> {
     let lower = outcome.bounds?.lower_pps?;
-    outcome.trials.iter().rev().find(|t| t.load_pps() == Some(lower))
+    let offered = |t: &&TrialRecord| t.directions.iter().any(|d| d.offered_pps == lower);
+    let mut latest = outcome.trials.iter().rev();
+    latest.clone().find(|t| t.load_pps() == Some(lower)).or_else(|| latest.find(offered))
 }

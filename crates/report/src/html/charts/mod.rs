@@ -109,7 +109,10 @@ fn trimmed(value: f64) -> String {
 /// from the page, and has identifiers of its own.
 fn adapt(svg: &str, id: &str, title: &str, description: &str) -> String {
     let body = svg.split_once('>').map_or("", |(_, rest)| rest);
-    let size = |name: &str| attribute(svg, name).unwrap_or("0");
+    let size =
+        |name| -> f64 { attribute(svg, name).and_then(|text| text.parse().ok()).unwrap_or(0.0) };
+    // Legends of many rows reach below what the crate takes for the height.
+    let height = lowest_text(svg).map_or(size("height"), |y| size("height").max(y + BELOW_TEXT));
     let mut body = body.replace("kuva-clip-", &format!("{id}-clip-"));
     for (index, series) in SERIES.iter().enumerate() {
         body = body.replace(series, &format!("var(--series-{})", index + 1));
@@ -123,10 +126,17 @@ fn adapt(svg: &str, id: &str, title: &str, description: &str) -> String {
         "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{id}-title {id}-desc\" \
          fill=\"var(--ink)\"><title id=\"{id}-title\">{}</title><desc id=\"{id}-desc\">{}</desc>{body}",
         size("width"),
-        size("height"),
+        height,
         escape(title),
         escape(description),
     )
+}
+
+/// Where the base line of the lowest text is.
+fn lowest_text(svg: &str) -> Option<f64> {
+    let texts = svg.split("<text").skip(1);
+    let lines = texts.filter_map(|text| attribute(text, "y")?.parse::<f64>().ok());
+    lines.max_by(f64::total_cmp)
 }
 
 /// The value of an attribute of the first element.
@@ -144,12 +154,17 @@ fn escape(text: &str) -> String {
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 420.0;
 
+/// Room below the base line of a text.
+const BELOW_TEXT: f64 = 10.0;
+
 // Stand-in colours: any distinct ones that the drawing crate hands through.
 const INK: &str = "#010203";
 const GRID: &str = "#010204";
 const MUTED: &str = "#010205";
-const SERIES: [&str; 8] =
-    ["#010211", "#010212", "#010213", "#010214", "#010215", "#010216", "#010217", "#010218"];
+const SERIES: [&str; 12] = [
+    "#010211", "#010212", "#010213", "#010214", "#010215", "#010216", "#010217", "#010218",
+    "#010219", "#01021a", "#01021b", "#01021c",
+];
 
 /// The most charts of one kind; the trials table has the rest.
 const CHARTS_MAX: usize = 8;

@@ -72,7 +72,9 @@ fn points(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
 
 /// The percentile at a position of the axis.
 fn percentile_words(inverse: f64) -> String {
-    format!("{} %", trimmed((1.0 - 1.0 / inverse.max(1.0)) * 100.0))
+    // As many nines as the axis is long.
+    let text = format!("{:.9}", (1.0 - 1.0 / inverse.max(1.0)) * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 fn short_time(ns: f64) -> String {

@@ -7,14 +7,16 @@ use measure::Pps;
 use measure::record::{Cell, Outcome, RunRecord, TrialRecord};
 
 use super::{CHARTS_MAX, Chart, Data, HEIGHT, colour, styled, ticks, trimmed};
-use crate::summary::{cell_words, mpps, outcomes};
+use crate::names::Names;
+use crate::summary::{mpps, outcomes};
 
 /// One chart for each cell and method that searched.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    outcomes(record).filter_map(|(cell, outcome)| chart(cell, outcome)).take(CHARTS_MAX).collect()
+    let names = Names::of(record);
+    outcomes(record).filter_map(|(c, o)| chart(&names, c, o)).take(CHARTS_MAX).collect()
 }
 
-fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
+fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     let bounds = outcome.bounds?;
     let mut plots = Vec::new();
     for (purpose, marker, series) in KINDS {
@@ -68,7 +70,7 @@ fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     let head = ["trial", "purpose", "load", "sent", "lost", "loss"].map(String::from).into();
     Some(Chart::new(
         &format!("search-{}-{}", cell.id, outcome.method),
-        &format!("Search of the {} ({})", outcome.method, cell_words(cell)),
+        &format!("Search of the {} ({})", outcome.method, names.of_cell(cell)),
         &caption,
         plots,
         layout,
@@ -80,7 +82,9 @@ fn chart(cell: &Cell, outcome: &Outcome) -> Option<Chart> {
 fn range(outcome: &Outcome) -> (f64, f64) {
     let loads =
         outcome.trials.iter().filter(|t| t.purpose != "warm-up").filter_map(|t| t.load_pps());
+    let bounds = outcome.bounds.iter().flat_map(|b| [b.lower_pps, b.upper_pps]).flatten();
     let (min, max) = loads
+        .chain(bounds)
         .map(mpps)
         .fold((f64::INFINITY, 0f64), |(min, max), load| (min.min(load), max.max(load)));
     let room = (max - min).max(max * 0.02) * 0.06;

@@ -6,8 +6,9 @@ use kuva::prelude::*;
 use measure::record::{Cell, Figure, RunRecord};
 
 use super::{Chart, Data, HEIGHT, colour, short_count, styled, ticks};
+use crate::names::Names;
 use crate::references::{self, Counts, Reference};
-use crate::summary::{figure_name, grouped, leaf, mpps, value_words};
+use crate::summary::{figure_name, grouped, leaf, mpps};
 
 /// One chart for each method whose cells differ in a number.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
@@ -27,10 +28,11 @@ struct Line {
     points: Vec<(f64, Figure)>,
 }
 
-/// The first swept key that takes two or more numbers.
+/// The first key that names cells and takes two or more numbers.
 fn numeric_key(record: &RunRecord) -> Option<String> {
-    let keys: Vec<&String> = record.cells.first()?.parameters.keys().collect();
-    keys.into_iter()
+    Names::of(record)
+        .keys()
+        .iter()
         .find(|key| {
             let mut values: Vec<f64> =
                 record.cells.iter().filter_map(|c| number(c, key)).filter(|v| *v > 0.0).collect();
@@ -46,18 +48,14 @@ fn number(cell: &Cell, key: &str) -> Option<f64> {
 }
 
 fn lines(record: &RunRecord, method: &str, figures: &[&str], key: &str) -> Vec<Line> {
+    let names = Names::of(record);
     let mut lines: Vec<Line> = Vec::new();
     for name in figures {
         for cell in &record.cells {
             let outcome = cell.outcomes.iter().find(|o| o.method == method);
             let Some(figure) = outcome.and_then(|o| o.figure(name)) else { continue };
             let Some(x) = number(cell, key).filter(|x| *x > 0.0) else { continue };
-            let others: Vec<String> = cell
-                .parameters
-                .iter()
-                .filter(|(other, _)| other.as_str() != key)
-                .map(|(other, value)| format!("{} {}", leaf(other), value_words(value)))
-                .collect();
+            let others = names.without(cell, key);
             let name =
                 std::iter::once(figure_name(name)).chain(others).collect::<Vec<_>>().join(", ");
             match lines.iter_mut().find(|l| l.name == name) {

@@ -1,0 +1,143 @@
+//! What cells are called in tables and charts: by as few of the swept keys as tell them apart.
+//!
+//! Where several keys change together the first of them names the cell, and [`Names::together`]
+//! says which were left out; the page's table of cells has all of them.
+
+use measure::record::{Cell, RunRecord};
+use serde_json::Value;
+
+use crate::summary::{cell_words, leaf, value_words};
+
+/// The swept keys by which the cells of a record are named.
+pub(crate) struct Names {
+    /// Dotted keys in the order of the scenario.
+    keys: Vec<String>,
+    /// Those that change too, but tell nothing apart that `keys` does not.
+    together: Vec<String>,
+}
+
+impl Names {
+    /// Takes a key when more cells can be told apart with it than without.
+    pub(crate) fn of(record: &RunRecord) -> Self {
+        Self::of_cells(&record.cells)
+    }
+
+    fn of_cells(cells: &[Cell]) -> Self {
+        let mut names = Self { keys: Vec::new(), together: Vec::new() };
+        let swept = cells.first().map(|cell| cell.parameters.keys()).into_iter().flatten();
+        for key in swept {
+            let count = told_apart(cells, &names.keys);
+            names.keys.push(key.clone());
+            if told_apart(cells, &names.keys) == count {
+                names.keys.pop();
+                if told_apart(cells, std::slice::from_ref(key)) > 1 {
+                    names.together.push(key.clone());
+                }
+            }
+        }
+        names
+    }
+
+    /// The keys that name a cell, dotted.
+    pub(crate) fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
+    /// The key where one is enough, without its path.
+    pub(crate) fn only_key(&self) -> Option<&str> {
+        match self.keys.as_slice() {
+            [key] => Some(leaf(key)),
+            _ => None,
+        }
+    }
+
+    /// A cell's name: `user 1,000`.
+    pub(crate) fn of_cell(&self, cell: &Cell) -> String {
+        self.without(cell, "").unwrap_or_else(|| cell_words(cell))
+    }
+
+    /// A cell's name but for one key that is told elsewhere; none when nothing is left.
+    pub(crate) fn without(&self, cell: &Cell, key: &str) -> Option<String> {
+        let keys = self.keys.iter().filter(|name| *name != key);
+        let words: Vec<String> =
+            keys.filter_map(|key| Some(format!("{} {}", leaf(key), words(cell, key)?))).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    /// A cell's name under a heading that has the key already: `1,000`.
+    pub(crate) fn heading(&self, cell: &Cell) -> String {
+        match self.keys.as_slice() {
+            [key] => words(cell, key).unwrap_or_else(|| cell_words(cell)),
+            _ => self.of_cell(cell),
+        }
+    }
+
+    /// Which keys change together with those that name the cells; none when there is no such key.
+    pub(crate) fn together(&self) -> Option<String> {
+        let list =
+            |keys: &[String]| keys.iter().map(|key| leaf(key)).collect::<Vec<_>>().join(" and ");
+        let verb = if self.together.len() == 1 { "changes" } else { "change" };
+        (!self.together.is_empty())
+            .then(|| format!("{} {verb} together with {}.", list(&self.together), list(&self.keys)))
+    }
+}
+
+fn words(cell: &Cell, key: &str) -> Option<String> {
+    cell.parameters.get(key).map(value_words)
+}
+
+/// How many cells differ in some of the keys.
+fn told_apart(cells: &[Cell], keys: &[String]) -> usize {
+    let mut seen: Vec<Vec<Option<&Value>>> = Vec::new();
+    for cell in cells {
+        let values = keys.iter().map(|key| cell.parameters.get(key)).collect();
+        if !seen.contains(&values) {
+            seen.push(values);
+        }
+    }
+    seen.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn cells(parameters: &[Value]) -> Vec<Cell> {
+        let cell = |parameters: &Value| {
+            let parameters = parameters.as_object().cloned().unwrap_or_default();
+            Cell { parameters, function: "gateway".into(), ..Cell::default() }
+        };
+        parameters.iter().map(cell).collect()
+    }
+
+    #[test]
+    fn keys_that_change_together_are_one_name() {
+        let cells =
+            cells(&[json!({"f.user": 1000, "f.bst": 10}), json!({"f.user": 2000, "f.bst": 20})]);
+        let names = Names::of_cells(&cells);
+        assert_eq!(names.of_cell(&cells[1]), "user 2,000");
+        assert_eq!(names.heading(&cells[1]), "2,000");
+        assert_eq!(names.together().as_deref(), Some("bst changes together with user."));
+    }
+
+    #[test]
+    fn a_key_is_named_where_it_tells_cells_apart() {
+        let cells = cells(&[
+            json!({"f.user": 1, "f.on": true, "size": 64}),
+            json!({"f.user": 1, "f.on": true, "size": "imix"}),
+            json!({"f.user": 2, "f.on": true, "size": 64}),
+        ]);
+        let names = Names::of_cells(&cells);
+        assert_eq!(names.of_cell(&cells[1]), "user 1, size imix");
+        assert_eq!(names.heading(&cells[1]), "user 1, size imix");
+        assert_eq!(names.without(&cells[1], "f.user").as_deref(), Some("size imix"));
+        assert_eq!(names.together(), None);
+    }
+
+    #[test]
+    fn a_single_cell_is_named_by_all_it_has() {
+        let cells = cells(&[json!({"f.user": 1, "f.on": true})]);
+        assert_eq!(Names::of_cells(&cells).of_cell(&cells[0]), "user 1, on true");
+    }
+}

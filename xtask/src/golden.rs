@@ -15,7 +15,6 @@ pub fn run() -> Result<()> {
     Invocation::new("cargo", "test --workspace --tests")
         .variable("UPDATE_GOLDEN", "1")
         .variable("INSTA_UPDATE", "always")
-        .variable("PLUMBLINE_BLESS", "1")
         .run()?;
     println!("\nThe files are rewritten; review the difference: git diff --stat");
     Ok(())

@@ -1,7 +1,7 @@
 //! The command line as a user meets it: the program runs in a temporary folder, and what it prints
 //! is compared.
 //!
-//! `PLUMBLINE_BLESS=1 cargo test -p plumbline` rewrites the expected texts; review the difference.
+//! `UPDATE_GOLDEN=1 cargo test -p plumbline` rewrites the expected texts; review the difference.
 
 mod bad_input;
 mod bench;
@@ -66,7 +66,7 @@ impl Ended {
 /// Compares a text with the expected one in a file, or rewrites the file when asked to.
 #[track_caller]
 fn assert_as_in(file: &Path, text: &str) {
-    if std::env::var_os("PLUMBLINE_BLESS").is_some() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(file, text).expect("the expected text can be written");
         return;
     }

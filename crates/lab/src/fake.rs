@@ -37,6 +37,7 @@ struct Config {
 enum Behaviour {
     Good,
     ForwardsWrongly,
+    DropsMost,
     HasNoMemory,
     BreaksAtSecondTrial,
     StopsAtSecondTrial,
@@ -181,7 +182,14 @@ impl Measurer for Device {
         };
         let sent = (rate * duration.as_secs_f64()) as u64;
         watch.at(TrialProgress { elapsed: duration, sent, received: sent });
-        Ok(trial(load, duration, sent))
+        let mut trial = trial(load, duration, sent);
+        if self.behaviour == Behaviour::DropsMost {
+            let kept = sent / 1_000;
+            (trial.directions[0].received, trial.directions[0].lost) = (kept, sent - kept);
+            let few = sent / 10;
+            trial.drops = vec![("rare".into(), few), ("usual".into(), sent - kept - few)];
+        }
+        Ok(trial)
     }
 }
 

@@ -5,6 +5,8 @@
 //! A device that differs from the oracle is not measured; a cell that cannot be set up does not keep
 //! the others from running; a stopped run keeps the trials it finished, marked as not valid.
 
+mod drops;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -253,8 +255,10 @@ impl<'a> Run<'a> {
             let mut keeping = Keeping { inner: observer, trials: Vec::new() };
             match method.run(device.measurer(), &mut keeping) {
                 Ok(mut outcome) => {
+                    drops::tell(&mut outcome);
                     // A method cannot see the clock or the machine.
                     outcome.add_limits(&validity::host_limits(&self.record.host));
+                    outcome.add_limits(crowding(&cell.configuration["device"]).as_slice());
                     cell.outcomes.push(outcome);
                 }
                 Err(error) => {
@@ -322,6 +326,20 @@ impl<'a> Run<'a> {
             Some(Stopped::InLastCell) => Status::of(&cells[..cells.len().saturating_sub(1)], true),
         }
     }
+}
+
+/// Workers that must take turns on a core: this program's own doing, so no other work is to blame.
+fn crowding(device: &serde_json::Value) -> Option<Limit> {
+    let workers = device["workers"].as_u64()?;
+    let cores = device["worker-cores"].as_array()?.len() as u64;
+    (workers > cores).then(|| Limit {
+        kind: LimitKind::ForeignCpu,
+        invalidates: false,
+        what: format!("{workers} workers take turns on {cores} core(s)"),
+        advice: "lower `core` in the function, or name as many `worker-cores` in `device`; a \
+                 tester needs one more"
+            .to_owned(),
+    })
 }
 
 /// What a method found before it was stopped: its trials, and no figure.

@@ -88,6 +88,19 @@ fn a_device_that_differs_from_the_oracle_is_not_measured() {
 }
 
 #[test]
+fn a_result_of_dropping_says_so_and_names_the_main_reason() {
+    let (record, ..) = run(&scenario("[drops-most, good]"));
+    let [dropping, good] = [0, 1].map(|index| &record.cells[index].outcomes[0]);
+    assert!(dropping.answer.contains("dropped 99.9 % of the frames"), "{}", dropping.answer);
+    assert!(dropping.answer.ends_with("as `usual`."), "{}", dropping.answer);
+    let remark = |outcome: &Outcome| {
+        outcome.validity.limits.iter().find(|limit| limit.kind == LimitKind::Drops).cloned()
+    };
+    assert!(remark(dropping).is_some_and(|limit| !limit.invalidates));
+    assert_eq!(remark(good), None);
+}
+
+#[test]
 fn a_cell_that_fails_keeps_no_other_from_running() {
     let scenario = scenario("[has-no-memory, breaks-at-second-trial, good]");
     let (record, ..) = run(&scenario);
@@ -151,6 +164,15 @@ fn a_check_measures_nothing() {
     assert_eq!(record.status, Status::Passed);
     assert!(record.cells[0].check.as_ref().is_some_and(|check| check.passed));
     assert_eq!(log.0, ["cell 1/1 base", "set up", "check", "finished base"]);
+}
+
+#[test]
+fn workers_that_share_a_core_are_told_so() {
+    let device = |workers: u64| json!({"workers": workers, "worker-cores": [1]});
+    assert_eq!(crowding(&device(1)), None);
+    assert_eq!(crowding(&json!({"worker-cores": [1]})), None);
+    let limit = crowding(&device(2)).expect("two on one");
+    assert_eq!(limit.what, "2 workers take turns on 1 core(s)");
 }
 
 #[test]

@@ -117,6 +117,8 @@ pub enum LimitKind {
     Search,
     /// Frames came back where or in a form that nobody expected, or came twice.
     Forwarding,
+    /// The device dropped frames, as its configuration has it.
+    Drops,
     /// Too few frames for the precision asked for.
     TooFewFrames,
 }

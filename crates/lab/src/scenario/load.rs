@@ -113,7 +113,10 @@ pub(super) fn read_text(path: &Path) -> Result<String, ScenarioError> {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             return fail("permission denied", format!("allow reading it: chmod u+r {file}"));
         }
-        Err(error) => return fail(&format!("cannot be read: {error}"), String::new()),
+        Err(error) => {
+            let remedy = "copy its text to an ordinary file, and name that";
+            return fail(&format!("cannot be read: {error}"), remedy.into());
+        }
     }
     if bytes.len() as u64 > SIZE_BYTES_MAX {
         return fail(

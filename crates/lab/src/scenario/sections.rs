@@ -51,7 +51,8 @@ impl std::fmt::Debug for MethodChoice {
 pub(super) fn check_top_level(document: &Document) -> Result<(), ScenarioError> {
     for key in document.root.keys() {
         if !KEYS.contains(&key.as_str()) {
-            let remedy = remedy_for_unknown(key, &KEYS);
+            let remedy =
+                remedy_for_tipsy(key).map_or_else(|| remedy_for_unknown(key, &KEYS), str::to_owned);
             return Err(document.error(key, format!("unknown key `{key}`"), remedy));
         }
     }
@@ -63,6 +64,35 @@ pub(super) fn check_top_level(document: &Document) -> Result<(), ScenarioError> 
     }
     Ok(())
 }
+
+/// What to do about a key of TIPSY that nothing here answers to.
+fn remedy_for_tipsy(path: &str) -> Option<&'static str> {
+    let found = TIPSY_KEYS.iter().find(|(keys, _)| keys.contains(&path));
+    found.map(|(_, remedy)| *remedy)
+}
+
+const TIPSY_KEYS: [(&[&str], &str); 5] = [
+    (&["sut"], "remove it: it is TIPSY's switch on another machine; `device` stands for it here"),
+    (&["tester"], "remove it: it is TIPSY's traffic generator; `methods` says how to measure here"),
+    (
+        &["benchmark", "default", "visualize"],
+        "write the `pipeline`, `traffic` and `scale` of each of TIPSY's benchmarks to a file of \
+         its own",
+    ),
+    (
+        &["traffic.thread", "traffic.output", "traffic.json", "traffic.conf", "traffic.ascii"],
+        "remove it: it is for TIPSY's trace files; `plumbline trace` writes one",
+    ),
+    (
+        &[
+            "traffic.trace-generator-cmd",
+            "traffic.trace-generator-pareto-a",
+            "traffic.trace-generator-pareto-b",
+            "traffic.trace-generator-pareto-scale",
+        ],
+        "remove it: it is for TIPSY's firewall",
+    ),
+];
 
 /// The `function` section.
 pub(super) struct FunctionSection {
@@ -128,7 +158,8 @@ pub(super) fn check_keys(
         Some(unknown) => {
             let path = format!("{section}.{}", unknown.path);
             let key = unknown.path.rsplit('.').next().unwrap_or_default();
-            Err(document.error(&path, format!("unknown key `{key}`"), unknown.remedy))
+            let remedy = remedy_for_tipsy(&path).map_or(unknown.remedy, str::to_owned);
+            Err(document.error(&path, format!("unknown key `{key}`"), remedy))
         }
     }
 }

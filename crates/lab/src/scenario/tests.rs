@@ -54,6 +54,9 @@ fn tipsys_files_mean_what_tipsy_means() {
 fn mistakes_are_named_with_line_key_and_remedy() {
     let cases = [
         ("function: {name: fake}\ntrafic: {}\n", 2, "trafic", "unknown key `", "`traffic`"),
+        ("function: fake\nsut: {}\n", 2, "sut", "unknown key `", "`device`"),
+        ("function: fake\ntester: {}\n", 2, "tester", "unknown key `", "`methods`"),
+        ("function: fake\ntraffic: {thread: 1}\n", 2, "traffic.thread", "unknown", "remove it"),
         ("function:\n  name: fake\n  usr: 1\n", 3, "function.usr", "unknown key `", "`user`"),
         ("pipeline:\n  name: fk\n  usr: 1\n", 3, "pipeline.usr", "unknown key `", "`user`"),
         ("function:\n  name: fake\n  user: 0\n", 3, "function.user", "at least 1", ""),

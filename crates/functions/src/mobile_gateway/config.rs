@@ -73,6 +73,7 @@ pub struct Config {
 /// How packets are carried between gateway and base stations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(transform = accept_gtp)]
 pub enum Tunnel {
     /// GTP-U (TS 29.281) over UDP port 2152.
     #[serde(alias = "gtp")]
@@ -80,6 +81,18 @@ pub enum Tunnel {
     /// VXLAN (RFC 7348) over UDP port 4789, for devices that have no GTP; the network identifier
     /// stands for the tunnel endpoint identifier.
     Vxlan,
+}
+
+/// The schema knows TIPSY's word as well as the program does.
+fn accept_gtp(schema: &mut schemars::Schema) {
+    let tipsy = schemars::json_schema!({
+        "description": "TIPSY's word for `gtp-u`.",
+        "type": "string",
+        "const": "gtp",
+    });
+    if let Some(choices) = schema.get_mut("oneOf").and_then(|choices| choices.as_array_mut()) {
+        choices.push(tipsy.to_value());
+    }
 }
 
 /// What the tester sends to a mobile gateway.
@@ -288,7 +301,7 @@ fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
             return refuse(
                 "pkt-size",
                 format!("must be from {FRAME_BYTES_MIN} to {FRAME_BYTES_MAX} bytes, not {size}"),
-                "Frame sizes count the frame check sequence; 64 is the shortest Ethernet frame",
+                "Give a size in this range; it counts the 4 bytes of the frame check sequence",
             );
         }
     }
@@ -328,7 +341,7 @@ fn in_range(key: &'static str, value: u32, max: u32) -> Result<(), Invalid> {
     Err(function_key(
         key,
         format!("must be from 1 to {max}, not {value}"),
-        "The generated addresses allow no more, and nothing works with none",
+        "Give at least one, and no more than there are addresses to generate",
     ))
 }
 

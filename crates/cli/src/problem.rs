@@ -43,6 +43,7 @@ impl Problem {
                 "free some space, or choose another place"
             }
             io::ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)",
+            io::ErrorKind::BrokenPipe => "let the reader take everything, or write to a file",
             io::ErrorKind::NotFound => "make its folder first, or choose another place",
             io::ErrorKind::NotADirectory => "a part of the path is a file; choose another place",
             _ => "choose a place you may write to",

@@ -14,7 +14,11 @@ pub fn on_ctrl_c() -> Arc<AtomicBool> {
         if asked.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(Exit::Interrupted.code()));
         }
-        tell("\nstopping; what is finished is kept. Press Ctrl-C again to quit at once.\n");
+        // Building tables is not interrupted: ten million users take seconds.
+        tell(
+            "\nstopping; what is finished is kept, a set-up under way ends first. \
+             Press Ctrl-C again to quit at once.\n",
+        );
     };
     if ctrlc::set_handler(handler).is_err() {
         // Then the system's own way holds: the first Ctrl-C ends the program; files stay whole.

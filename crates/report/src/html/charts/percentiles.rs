@@ -35,11 +35,11 @@ pub(super) fn chart(
         .with_height(HEIGHT)
         .with_log_x()
         .with_log_y()
-        .with_x_label("percentile of frames")
+        .with_x_label("percentile")
         .with_y_label("time")
         .with_x_tick_format(ticks(percentile_words))
         .with_y_tick_format(ticks(short_time))
-        .with_force_margins(88.0, 40.0)
+        .with_force_margins(88.0, 60.0)
         .with_legend_position(LegendPosition::InsideTopLeft);
     let mut head = vec!["percentile".to_string()];
     head.extend(series.iter().map(|(name, _)| name.clone()));
@@ -70,11 +70,11 @@ fn points(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     points
 }
 
-/// The percentile at a position of the axis.
+/// The percentile at a position of the axis; without a unit, for they get long.
 fn percentile_words(inverse: f64) -> String {
     // As many nines as the axis is long.
     let text = format!("{:.9}", (1.0 - 1.0 / inverse.max(1.0)) * 100.0);
-    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+    text.trim_end_matches('0').trim_end_matches('.').into()
 }
 
 fn short_time(ns: f64) -> String {

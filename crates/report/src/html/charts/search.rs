@@ -8,7 +8,7 @@ use measure::record::{Cell, Outcome, RunRecord, TrialRecord};
 
 use super::{CHARTS_MAX, Chart, Data, HEIGHT, colour, styled, ticks, trimmed};
 use crate::names::Names;
-use crate::summary::{mpps, outcomes};
+use crate::summary::{grouped, mpps, outcomes};
 
 /// One chart for each cell and method that searched.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
@@ -93,7 +93,7 @@ fn range(outcome: &Outcome) -> (f64, f64) {
 
 fn row(trial: &TrialRecord) -> Vec<String> {
     let sum = |value: fn(&measure::record::DirectionRecord) -> u64| {
-        trial.directions.iter().map(value).sum::<u64>().to_string()
+        grouped(trial.directions.iter().map(value).sum())
     };
     vec![
         trial.index.to_string(),

@@ -105,7 +105,8 @@ impl Progress {
         let left =
             if left.is_zero() { String::new() } else { format!("at most {} left", time(left)) };
         let cell = if self.cells > 1 { self.cell.as_str() } else { "" };
-        let parts = [cell, &self.phase, &self.trial, loss, &left];
+        // The longest part comes last: a narrow terminal cuts the line there.
+        let parts = [cell, &self.phase, &left, loss, &self.trial];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
     }
 }
@@ -239,7 +240,7 @@ mod tests {
         progress.phase(Phase::Measuring { method: "capacity", time_bound, time_after });
         assert_eq!(
             progress.line("no loss"),
-            "cell 2/3 user=1 · capacity · no loss · at most 1:01 min left"
+            "cell 2/3 user=1 · capacity · at most 1:01 min left · no loss"
         );
     }
 }

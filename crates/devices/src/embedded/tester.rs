@@ -146,14 +146,19 @@ impl<'a, W: Workload> Tester<'a, W> {
                 continue;
             }
             let port = usize::from(flow.direction.from.0);
-            for sequence in flow.next_number..flow.next_number + due {
-                let draw = self.workload.draw(index, sequence);
-                let len = self.workload.frame_len(&draw);
-                let worker = worker_of(self.workload.steering(&draw), workers) as usize;
+            // Deciding and writing take turns, so that each loop keeps what it needs in registers.
+            let mut draws = [const { None }; BURST as usize];
+            let numbers = flow.next_number..flow.next_number + due;
+            for (place, sequence) in draws.iter_mut().zip(numbers) {
+                *place = Some((sequence, self.workload.draw(index, sequence)));
+            }
+            for (sequence, draw) in draws.iter().flatten() {
+                let len = self.workload.frame_len(draw);
+                let worker = worker_of(self.workload.steering(draw), workers) as usize;
                 match self.links[worker][port].0.reserve(len) {
                     Some(frame) => {
-                        let stamp = Stamp { stream: index as u16, sequence, time: now };
-                        self.workload.write(&draw, stamp, frame);
+                        let stamp = Stamp { stream: index as u16, sequence: *sequence, time: now };
+                        self.workload.write(draw, stamp, frame);
                     }
                     None => flow.ring_full += 1,
                 }

@@ -335,7 +335,7 @@ fn crowding(device: &serde_json::Value) -> Option<Limit> {
     (workers > cores).then(|| Limit {
         kind: LimitKind::ForeignCpu,
         invalidates: false,
-        what: format!("{workers} workers take turns on {cores} core(s)"),
+        what: format!("in an open loop {workers} workers take turns on {cores} core(s)"),
         advice: "lower `core` in the function, or name as many `worker-cores` in `device`; a \
                  tester needs one more"
             .to_owned(),

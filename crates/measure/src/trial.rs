@@ -184,7 +184,7 @@ pub enum MeasureError {
     #[error("the device failed: {0}")]
     Device(String),
     /// The device cannot carry this kind of load.
-    #[error("this device cannot carry a {0} load; choose another method or device")]
+    #[error("this device cannot carry such a load: {0}; choose another method or device")]
     Unsupported(&'static str),
 }
 

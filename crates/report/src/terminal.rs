@@ -128,7 +128,7 @@ fn aligned(texts: &[String]) -> Vec<TableCell> {
 /// Changes at run time, of the last trial of each result that had some.
 fn events(text: &mut String, record: &RunRecord, names: &Names) {
     let p99 = |times: &Option<Distribution>| {
-        times.as_ref().map_or("never".into(), |t| Nanos(t.p99_ns as f64).to_string())
+        times.as_ref().map_or("(not seen)".into(), |t| Nanos(t.p99_ns as f64).to_string())
     };
     let mut lines = Vec::new();
     for (cell, outcome) in outcomes(record) {

@@ -13,7 +13,7 @@ use packet::PortId;
 use traffic::Workload;
 
 use super::generator::{Generator, Made};
-use super::{Embedded, Lane, StopOnDrop, Usage, WATCH_INTERVAL, deadline, empty_trial, tell};
+use super::{Embedded, Host, Lane, StopOnDrop, Usage, WATCH_INTERVAL, deadline, empty_trial, tell};
 
 /// Runs all workers for `duration`.
 pub(super) fn run<N: NetworkFunction>(
@@ -85,14 +85,16 @@ fn run_workers<N: NetworkFunction>(
     mut watch: impl FnMut(),
 ) -> Vec<Usage> {
     let (clock, stop) = (device.host.clock, &*device.host.stop);
+    let cores = cores(&device.host, device.lanes.len());
     let abort = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let _abort = StopOnDrop(&abort);
         let (done, results) = mpsc::channel();
         for (index, lane) in device.lanes.iter_mut().enumerate() {
             let (done, abort) = (done.clone(), &abort);
+            let core = cores[index % cores.len()];
             scope.spawn(move || {
-                let usage = Usage::of(lane.core, || {
+                let usage = Usage::of(core, || {
                     let end = deadline(&clock, clock::now(), duration);
                     run_worker(lane, end, &[stop, abort])
                 });
@@ -111,6 +113,13 @@ fn run_workers<N: NetworkFunction>(
         usages.sort_by_key(|&(index, _)| index);
         usages.into_iter().map(|(_, usage)| usage).collect()
     })
+}
+
+/// The cores of the workers, and the tester's too where they are short: it does not run here.
+fn cores(host: &Host, workers: usize) -> Vec<usize> {
+    let mut cores = host.worker_cores.clone();
+    cores.extend(host.tester_core.filter(|core| workers > cores.len() && !cores.contains(core)));
+    cores
 }
 
 /// Polls until the end; tells how many packets went through.

@@ -24,7 +24,7 @@ pub(super) fn run<N: NetworkFunction>(
     watch: &mut dyn Watch,
 ) -> Result<Trial, MeasureError> {
     let Some(tester_core) = device.host.tester_core else {
-        return Err(MeasureError::Unsupported("open-loop (it needs a second core)"));
+        return Err(MeasureError::Unsupported("an open loop needs a second core for the tester"));
     };
     let before = device.counts();
     let links = connect(device)?;

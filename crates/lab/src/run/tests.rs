@@ -172,7 +172,7 @@ fn workers_that_share_a_core_are_told_so() {
     assert_eq!(crowding(&device(1)), None);
     assert_eq!(crowding(&json!({"worker-cores": [1]})), None);
     let limit = crowding(&device(2)).expect("two on one");
-    assert_eq!(limit.what, "2 workers take turns on 1 core(s)");
+    assert_eq!(limit.what, "in an open loop 2 workers take turns on 1 core(s)");
 }
 
 #[test]

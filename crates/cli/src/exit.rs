@@ -17,6 +17,8 @@ pub enum Exit {
     Invalid,
     /// The machine, the disk or the device failed.
     Environment,
+    /// A threshold of the scenario was not met.
+    ThresholdMissed,
     /// The user stopped it.
     Interrupted,
 }
@@ -29,6 +31,7 @@ Exit codes:
   2    bad input: the command line or the scenario file
   3    a measurement is not valid; the report says why
   4    the environment failed: disk, memory, device
+  5    a threshold of the scenario was not met
   130  stopped by Ctrl-C; what was finished is kept";
 
 impl Exit {
@@ -40,6 +43,7 @@ impl Exit {
             Exit::BadInput => 2,
             Exit::Invalid => 3,
             Exit::Environment => 4,
+            Exit::ThresholdMissed => 5,
             Exit::Interrupted => 130,
         }
     }
@@ -57,6 +61,7 @@ impl From<Status> for Exit {
             Status::Passed => Exit::Passed,
             Status::CheckFailed => Exit::CheckFailed,
             Status::Invalid => Exit::Invalid,
+            Status::ThresholdMissed => Exit::ThresholdMissed,
             Status::Failed => Exit::Environment,
             Status::Interrupted => Exit::Interrupted,
         }
@@ -70,7 +75,9 @@ mod tests {
     #[test]
     fn the_help_names_every_code() {
         use Exit::*;
-        for exit in [Passed, CheckFailed, BadInput, Invalid, Environment, Interrupted] {
+        for exit in
+            [Passed, CheckFailed, BadInput, Invalid, Environment, ThresholdMissed, Interrupted]
+        {
             let line = format!("\n  {:<3}  ", exit.code());
             assert!(EXIT_CODES.contains(&line), "{exit:?}");
         }

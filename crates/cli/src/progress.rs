@@ -128,6 +128,8 @@ impl Observer for Progress {
         let load = match step.load {
             Load::ClosedLoop => "as fast as it goes".to_owned(),
             Load::PerInterface(rate) => format!("{rate} each way"),
+            Load::Burst { frames, rate } => format!("{frames} frames at {rate} each way"),
+            Load::Step { first, then, .. } => format!("{first}, then {then} each way"),
         };
         let of = step.index + step.trials_expected;
         self.trial = format!("{} {} of {of}, {load}", step.purpose, step.index + 1);

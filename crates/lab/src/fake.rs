@@ -176,10 +176,7 @@ impl Measurer for Device {
         if self.stop.load(Ordering::Relaxed) {
             return Err(MeasureError::Interrupted);
         }
-        let rate = match load {
-            Load::ClosedLoop => 1e6,
-            Load::PerInterface(rate) => rate.0,
-        };
+        let rate = load.rate().map_or(1e6, |rate| rate.0);
         let sent = (rate * duration.as_secs_f64()) as u64;
         watch.at(TrialProgress { elapsed: duration, sent, received: sent });
         let mut trial = trial(load, duration, sent);
@@ -207,17 +204,7 @@ fn trial(load: Load, duration: Duration, sent: u64) -> Trial {
         misdelivered: 0,
         sent_bytes: sent * 64,
         latency_ns,
+        last_lost_ns: None,
     };
-    Trial {
-        load,
-        intended: duration,
-        effective: duration,
-        directions: vec![direction],
-        stages: Vec::new(),
-        drops: Vec::new(),
-        events: Vec::new(),
-        stalls: Vec::new(),
-        workers: Vec::new(),
-        ticks_per_second: 1e9,
-    }
+    Trial { effective: duration, directions: vec![direction], ..Trial::new(load, duration, 1e9) }
 }

@@ -9,6 +9,7 @@ mod embedded;
 mod fake;
 pub mod folder;
 pub mod host;
+pub mod live;
 pub mod registry;
 pub mod run;
 pub mod scenario;

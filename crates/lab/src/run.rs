@@ -13,15 +13,15 @@ use std::time::Duration;
 
 use machine::clock::Clock;
 use measure::record::{
-    Cell, HostFacts, Limit, LimitKind, Outcome, RunRecord, Scenario as ScenarioRecord, Status,
-    Tool, TrialRecord, Validity,
+    Cell, HostFacts, Limit, LimitKind, Outcome, PlanRecord, RunRecord, Scenario as ScenarioRecord,
+    Status, Tool, TrialRecord, Validity,
 };
 use measure::{MeasureError, TrialProgress, Watch, validity};
 use methods::{Method, Observer, Step};
 use serde_json::json;
 
 use crate::scenario::sweep::Combination;
-use crate::scenario::{DeviceChoice, Scenario};
+use crate::scenario::{Benchmark, DeviceChoice, Scenario};
 use crate::unit::{OpenDevice, OpenOptions};
 
 /// Told how a run goes.
@@ -66,8 +66,8 @@ pub struct Host {
 /// Sets up and checks each cell, and measures nothing.
 pub fn check(scenario: &Scenario, host: &Host, observer: &mut dyn RunObserver) -> RunRecord {
     let mut run = Run::new(scenario, host, crate::host::facts(&host.clock));
-    for (index, combination) in scenario.cells.iter().enumerate() {
-        if !run.cell(index, combination, &[], observer) {
+    for (index, (benchmark, combination)) in scenario.cells().enumerate() {
+        if !run.cell(index, benchmark, combination, &[], observer) {
             break;
         }
         observer.cell_finished(&run.record.cells[index]);
@@ -88,15 +88,17 @@ pub fn measure<E>(
     observer: &mut dyn RunObserver,
     keep: &mut dyn FnMut(&RunRecord) -> Result<(), E>,
 ) -> Result<RunRecord, E> {
-    let open = options(&scenario.device, host);
+    let open = options(&scenario.benchmarks[0].device, host);
     let worker = open.worker_cores.first().copied().unwrap_or(0);
     let facts = crate::doctor::glance(&host.clock, worker, open.tester_core);
     let mut run = Run::new(scenario, host, facts);
     keep(&run.record)?;
-    for (index, combination) in scenario.cells.iter().enumerate() {
-        let goes_on = run.cell(index, combination, &methods_of(scenario), observer);
+    let count = scenario.cells().count();
+    for (index, (benchmark, combination)) in scenario.cells().enumerate() {
+        let methods = methods_of(benchmark);
+        let goes_on = run.cell(index, benchmark, combination, &methods, observer);
         run.record.finished = jiff::Timestamp::now().to_string();
-        if goes_on && index + 1 < scenario.cells.len() {
+        if goes_on && index + 1 < count {
             keep(&run.record)?;
         }
         if let Some(cell) = run.record.cells.get(index) {
@@ -113,7 +115,8 @@ pub fn measure<E>(
 
 /// How much room the files of a run may take.
 pub fn needed_bytes(scenario: &Scenario) -> u64 {
-    let outcomes = scenario.cells.len() * scenario.methods.len().max(1);
+    let of = |one: &Benchmark| one.cells.len() * one.methods.len().max(1);
+    let outcomes: usize = scenario.benchmarks.iter().map(of).sum();
     ROOM_BYTES_BASE + outcomes as u64 * ROOM_BYTES_PER_OUTCOME
 }
 
@@ -140,8 +143,8 @@ pub fn options(device: &DeviceChoice, host: &Host) -> OpenOptions {
     OpenOptions { tester_core, worker_cores, clock: host.clock, stop: Arc::clone(&host.stop) }
 }
 
-fn methods_of(scenario: &Scenario) -> Vec<&dyn Method> {
-    scenario.methods.iter().map(|choice| choice.method.as_ref()).collect()
+fn methods_of(benchmark: &Benchmark) -> Vec<&dyn Method> {
+    benchmark.methods.iter().map(|choice| choice.method.as_ref()).collect()
 }
 
 /// A run in progress.
@@ -182,7 +185,15 @@ impl<'a> Run<'a> {
             started: now.clone(),
             finished: now,
             host: facts,
+            plan: PlanRecord {
+                seed: scenario.plan.seed,
+                repetitions: scenario.plan.repetitions,
+                ..PlanRecord::default()
+            },
             cells: Vec::new(),
+            comparisons: Vec::new(),
+            thresholds: Vec::new(),
+            plots: scenario.plots.clone(),
             status: Status::Interrupted,
         };
         Run { scenario, host, record, stopped: None }
@@ -192,6 +203,7 @@ impl<'a> Run<'a> {
     fn cell(
         &mut self,
         index: usize,
+        benchmark: &Benchmark,
         combination: &Combination,
         methods: &[&dyn Method],
         observer: &mut dyn RunObserver,
@@ -203,14 +215,16 @@ impl<'a> Run<'a> {
         let mut cell = Cell {
             id: combination.id.clone(),
             parameters: combination.parameters.clone(),
-            function: self.scenario.unit.name().to_owned(),
-            device: self.scenario.device.name.clone(),
+            benchmark: benchmark.id.clone(),
+            function: benchmark.unit.name().to_owned(),
+            device: benchmark.device.name.clone(),
             ..Cell::default()
         };
-        let count = self.scenario.cells.len();
+        let count = self.scenario.cells().count();
         observer.cell_starting(index, count, &cell);
         let cells_after = count - index - 1;
-        let ended = self.try_cell(&mut cell, combination, methods, cells_after, observer);
+        let ended =
+            self.try_cell(&mut cell, (benchmark, combination), methods, cells_after, observer);
         let goes_on = match ended {
             Ok(()) => true,
             Err(Early::Failed(why)) => {
@@ -230,13 +244,13 @@ impl<'a> Run<'a> {
     fn try_cell(
         &self,
         cell: &mut Cell,
-        combination: &Combination,
+        which: (&Benchmark, &Combination),
         methods: &[&dyn Method],
         cells_after: usize,
         observer: &mut dyn RunObserver,
     ) -> Result<(), Early> {
         observer.phase(Phase::SettingUp);
-        let mut device = self.open(cell, combination)?;
+        let mut device = self.open(cell, which)?;
         observer.phase(Phase::Checking);
         let check = device.check().map_err(|error| self.early(&error))?;
         let passed = check.passed;
@@ -276,16 +290,14 @@ impl<'a> Run<'a> {
     fn open(
         &self,
         cell: &mut Cell,
-        combination: &Combination,
+        (benchmark, combination): (&Benchmark, &Combination),
     ) -> Result<Box<dyn OpenDevice>, Early> {
-        let configured = self
-            .scenario
-            .configure(combination)
-            .map_err(|error| Early::Failed(error.to_string()))?;
-        let options = options(&self.scenario.device, self.host);
+        let configured =
+            benchmark.configure(combination).map_err(|error| Early::Failed(error.to_string()))?;
+        let options = options(&benchmark.device, self.host);
         cell.configuration = configured.effective();
         cell.configuration["device"] = json!({
-            "name": self.scenario.device.name,
+            "name": benchmark.device.name,
             "tester-core": options.tester_core,
             "worker-cores": options.worker_cores,
         });

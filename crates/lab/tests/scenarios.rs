@@ -36,8 +36,8 @@ fn the_main_job_names_every_key_there_is() {
     let path = path.expect("the main job is there");
     let scenario = Scenario::read(&path, FUNCTIONS).unwrap_or_else(|error| panic!("{error}"));
     let document = Document::parse("file", &scenario.text).expect("it was parsed before");
-    let sections =
-        [("function", scenario.unit.config_schema()), ("traffic", scenario.unit.traffic_schema())];
+    let unit = scenario.benchmarks[0].unit;
+    let sections = [("function", unit.config_schema()), ("traffic", unit.traffic_schema())];
     for (section, schema) in sections {
         let known = schema.get("properties").and_then(Value::as_object).expect("keys");
         for key in known.keys().filter(|key| *key != "tunneling-method") {
@@ -61,8 +61,9 @@ fn tipsys_sample_means_its_first_values() {
     let path = scenarios().into_iter().find(|path| path.ends_with("tipsy-mgw-sample.json"));
     let scenario = Scenario::read(&path.expect("it is there"), FUNCTIONS)
         .unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(scenario.cells.len(), 1);
-    let effective = scenario.configure(&scenario.cells[0]).expect("valid").effective();
+    assert_eq!(scenario.cells().count(), 1);
+    let (benchmark, cell) = scenario.cells().next().expect("one cell");
+    let effective = benchmark.configure(cell).expect("valid").effective();
     for (key, value) in [("user", 1), ("bst", 9), ("server", 1), ("nhop", 4)] {
         assert_eq!(effective["function"][key], value, "{key}");
     }

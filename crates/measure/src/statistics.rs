@@ -3,6 +3,8 @@
 //! Deliberately small: medians and extremes say what five repetitions can say. Distributions of
 //! many values are histograms (`hdrhistogram`), not slices.
 
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
 use crate::record::Spread;
 
 /// The median; the mean of the middle two for an even number. None of an empty slice.
@@ -22,13 +24,51 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     Some(below + (above - below) * position.fract())
 }
 
+/// The 95 % confidence interval of the mean, by Student's t; none for fewer than three values, of
+/// which two say nothing about their noise.
+pub fn confidence_95(values: &[f64]) -> Option<[f64; 2]> {
+    let n = values.len() as f64;
+    if values.len() < 3 {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(0.975);
+    let half = t * deviation(values, mean) / n.sqrt();
+    Some([mean - half, mean + half])
+}
+
+/// The ratio of `a` to `b` over pairs measured side by side: the geometric mean and, for three
+/// pairs or more, its 95 % confidence interval. None unless both have as many positive values.
+pub fn paired_ratio(a: &[f64], b: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
+    if a.is_empty() || a.len() != b.len() || a.iter().chain(b).any(|value| *value <= 0.0) {
+        return None;
+    }
+    let logs: Vec<f64> = a.iter().zip(b).map(|(a, b)| (a / b).ln()).collect();
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let interval = confidence_95(&logs).map(|[low, high]| [low.exp(), high.exp()]);
+    Some((mean.exp(), interval))
+}
+
+/// The standard deviation of a sample; 0 for fewer than two values.
+fn deviation(values: &[f64], mean: f64) -> f64 {
+    let degrees = values.len().saturating_sub(1);
+    if degrees == 0 {
+        return 0.0;
+    }
+    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / degrees as f64).sqrt()
+}
+
 impl Spread {
     /// The spread of repetitions; none of an empty slice.
     pub fn of(values: &[f64]) -> Option<Self> {
         let median = median(values)?;
         let min = values.iter().copied().fold(f64::INFINITY, f64::min);
         let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Some(Self { min, median, max, n: values.len() })
+        let n = values.len();
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let deviation = deviation(values, mean);
+        let confidence_95 = confidence_95(values);
+        Some(Self { min, median, max, n, mean, deviation, confidence_95 })
     }
 
     /// The width from smallest to largest as a fraction of the median; 0 for a median of 0.
@@ -54,8 +94,28 @@ mod tests {
     #[test]
     fn a_spread_holds_the_extremes() {
         let spread = Spread::of(&[2.0, 1.0, 4.0]).expect("three values");
-        assert_eq!(spread, Spread { min: 1.0, median: 2.0, max: 4.0, n: 3 });
+        assert_eq!((spread.min, spread.median, spread.max, spread.n), (1.0, 2.0, 4.0, 3));
         assert_eq!(spread.relative_width(), 1.5);
         assert_eq!(Spread::of(&[]), None);
+    }
+
+    #[test]
+    fn confidence_intervals_are_those_of_the_tables() {
+        assert_eq!(confidence_95(&[1.0, 2.0]), None);
+        // t(0.975; 4) = 2.776, deviation sqrt(2.5): 3 -+ 2.776 * 1.5811 / sqrt(5).
+        let [low, high] = confidence_95(&[1.0, 2.0, 3.0, 4.0, 5.0]).expect("five values");
+        assert!((low - 1.0368).abs() < 1e-3 && (high - 4.9632).abs() < 1e-3, "{low} {high}");
+    }
+
+    #[test]
+    fn a_ratio_of_pairs_takes_out_what_both_share() {
+        let (b, a) = ([1.0, 2.0, 4.0], [1.17, 2.34, 4.68]);
+        let (ratio, interval) = paired_ratio(&a, &b).expect("positive pairs");
+        let [low, high] = interval.expect("three pairs");
+        assert!((ratio - 1.17).abs() < 1e-9);
+        assert!(high - low < 1e-9, "the machine's own drift is in both: {low} {high}");
+        assert_eq!(paired_ratio(&[1.0], &[2.0]), Some((0.5, None)));
+        assert_eq!(paired_ratio(&[1.0], &[0.0]), None);
+        assert_eq!(paired_ratio(&[1.0, 2.0], &[1.0]), None);
     }
 }

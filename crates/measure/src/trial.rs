@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::Pps;
 
 /// A method's only contact with the world.
+///
+/// Only [`Measurer::measure`] must be there; what a device cannot do beyond it, it refuses or leaves
+/// out, and the method says so.
 pub trait Measurer {
     /// Offers `load` for `duration` and tells what came of it.
     ///
@@ -20,6 +23,43 @@ pub trait Measurer {
         duration: Duration,
         watch: &mut dyn Watch,
     ) -> Result<Trial, MeasureError>;
+
+    /// Sets what holds for the trials that follow, until it is set again.
+    ///
+    /// # Errors
+    /// When the device or the workload cannot do it.
+    fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
+        if *conditions == Conditions::default() {
+            Ok(())
+        } else {
+            Err(MeasureError::Unsupported("it runs under its own conditions only"))
+        }
+    }
+
+    /// The same traffic with a wire in the place of the device: what the tester alone sends and
+    /// takes back (RFC 2544 asks to know it, the MLRsearch draft too). None where there is no such
+    /// wire.
+    ///
+    /// # Errors
+    /// As [`Measurer::measure`].
+    fn tester_alone(
+        &mut self,
+        _rate: Pps,
+        _duration: Duration,
+        _watch: &mut dyn Watch,
+    ) -> Result<Option<Trial>, MeasureError> {
+        Ok(None)
+    }
+}
+
+/// What holds during trials beside their load.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Conditions {
+    /// Changes a second of all kinds together, in the proportions of the configuration; none for
+    /// as many as it has.
+    pub updates_per_s: Option<f64>,
+    /// Of how many subscribers the passed bytes are counted one by one; 0 for none.
+    pub subscribers_counted: u32,
 }
 
 /// Told how a trial goes while it runs; a progress display implements it.
@@ -47,6 +87,23 @@ pub enum Load {
     /// Frames a second on each interface that sends (RFC 2544 counts loads so), whatever the
     /// device does with them.
     PerInterface(Pps),
+    /// So many frames back to back on each interface, at `rate` from idle (RFC 9004); the rest of
+    /// the duration is silence.
+    Burst {
+        /// Frames on each interface.
+        frames: u64,
+        /// How fast they follow each other.
+        rate: Pps,
+    },
+    /// One rate on each interface, and another from some time on (RFC 2544 section 26.5).
+    Step {
+        /// Frames a second at first.
+        first: Pps,
+        /// When the rate changes, since the first frame.
+        after: Duration,
+        /// Frames a second from then on.
+        then: Pps,
+    },
 }
 
 /// What came of a trial.
@@ -71,8 +128,34 @@ pub struct Trial {
     pub stalls: Vec<Stalls>,
     /// CPU time each worker thread used, for cycles on its own time.
     pub workers: Vec<WorkerTime>,
+    /// CPU time of the tester's thread.
+    pub tester: Option<WorkerTime>,
+    /// Frames that came back while the tester's own ring was full: lost by the tester, not the
+    /// device.
+    pub tester_ring_full: u64,
+    /// Memory of the process that is the device, at the end of the trial.
+    pub resident_bytes: Option<u64>,
+    /// What the policers let through, by subscriber, where it was asked for.
+    pub policed: Vec<Policed>,
     /// How many ticks of the stages' clock make a second.
     pub ticks_per_second: f64,
+}
+
+/// What a policer let through of one subscriber's traffic in one direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Policed {
+    /// Which subscriber, from 0.
+    pub subscriber: u64,
+    /// Its class of service; the direction's name where the function knows no classes.
+    pub class: String,
+    /// What the policer is to let through, bytes a second as it counts them.
+    pub configured_bytes_per_s: f64,
+    /// How much more it may let through at once, in bytes.
+    pub burst_bytes: f64,
+    /// Bytes sent in the duration of the trial, as the policer counts them.
+    pub offered_bytes: u64,
+    /// Of these, bytes that came back.
+    pub passed_bytes: u64,
 }
 
 /// Counts of one direction of traffic; sent = received + lost, duplicates apart.
@@ -100,6 +183,9 @@ pub struct Direction {
     pub sent_bytes: u64,
     /// Time from sending to receiving, in nanoseconds; empty in a closed loop.
     pub latency_ns: Histogram<u64>,
+    /// When the last frame that was lost was sent, since the first frame; none without loss, or
+    /// where the tester cannot tell.
+    pub last_lost_ns: Option<u64>,
 }
 
 /// Cycles of one stage.
@@ -142,6 +228,9 @@ pub struct Events {
     pub accepted_ns: Histogram<u64>,
     /// Request to the first frame that shows the change, in nanoseconds.
     pub visible_ns: Histogram<u64>,
+    /// The longest time without any frame from the device between a request and the first frame
+    /// that shows the change (or its acknowledgement, where no frame can), in nanoseconds.
+    pub blackout_ns: Histogram<u64>,
 }
 
 /// Gaps in a thread's own time, seen by its loop.
@@ -188,7 +277,38 @@ pub enum MeasureError {
     Unsupported(&'static str),
 }
 
+impl Load {
+    /// Frames a second on each interface; the first of a step, none in a closed loop.
+    pub fn rate(self) -> Option<Pps> {
+        match self {
+            Self::ClosedLoop => None,
+            Self::PerInterface(rate) | Self::Burst { rate, .. } => Some(rate),
+            Self::Step { first, .. } => Some(first),
+        }
+    }
+}
+
 impl Trial {
+    /// A trial in which nothing has happened yet.
+    pub fn new(load: Load, intended: Duration, ticks_per_second: f64) -> Self {
+        Self {
+            load,
+            intended,
+            effective: Duration::ZERO,
+            directions: Vec::new(),
+            stages: Vec::new(),
+            drops: Vec::new(),
+            events: Vec::new(),
+            stalls: Vec::new(),
+            workers: Vec::new(),
+            tester: None,
+            tester_ring_full: 0,
+            resident_bytes: None,
+            policed: Vec::new(),
+            ticks_per_second,
+        }
+    }
+
     /// Frames offered, all directions.
     pub fn sent(&self) -> u64 {
         self.directions.iter().map(|d| d.sent).sum()

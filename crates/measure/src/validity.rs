@@ -195,10 +195,9 @@ mod tests {
     use crate::{Direction, Pps, Stalls, WorkerTime};
 
     fn trial(intended: u64, sent: u64, received: u64) -> Trial {
+        let second = Duration::from_secs(1);
         Trial {
-            load: Load::PerInterface(Pps(intended as f64)),
-            intended: Duration::from_secs(1),
-            effective: Duration::from_secs(1),
+            effective: second,
             directions: vec![Direction {
                 name: "uplink".into(),
                 intended,
@@ -211,13 +210,9 @@ mod tests {
                 misdelivered: 0,
                 sent_bytes: sent * 64,
                 latency_ns: Histogram::new(3).expect("3 digits are allowed"),
+                last_lost_ns: None,
             }],
-            stages: Vec::new(),
-            drops: Vec::new(),
-            events: Vec::new(),
-            stalls: Vec::new(),
-            workers: Vec::new(),
-            ticks_per_second: 2.5e9,
+            ..Trial::new(Load::PerInterface(Pps(intended as f64)), second, 2.5e9)
         }
     }
 

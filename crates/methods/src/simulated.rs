@@ -117,6 +117,7 @@ impl Simulated {
             misdelivered: 0,
             sent_bytes: sent * FRAME_LEN_BYTES,
             latency_ns: latency(utilisation, stall_ns),
+            last_lost_ns: None,
         };
         Trial {
             directions: vec![direction("uplink"), direction("downlink")],
@@ -155,14 +156,7 @@ impl Simulated {
     fn empty(&self, load: Load, duration: Duration, packets: u64) -> Trial {
         let wall_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         Trial {
-            load,
-            intended: duration,
             effective: duration,
-            directions: Vec::new(),
-            stages: Vec::new(),
-            drops: Vec::new(),
-            events: Vec::new(),
-            stalls: Vec::new(),
             workers: vec![WorkerTime {
                 worker: 0,
                 core: Some(0),
@@ -170,7 +164,7 @@ impl Simulated {
                 wall_ns,
                 packets,
             }],
-            ticks_per_second: TICKS_PER_SECOND,
+            ..Trial::new(load, duration, TICKS_PER_SECOND)
         }
     }
 }
@@ -190,6 +184,9 @@ impl Measurer for Simulated {
         let trial = match load {
             Load::ClosedLoop => self.closed_loop(load, duration),
             Load::PerInterface(rate) => self.open_loop(load, rate.0, duration),
+            Load::Burst { .. } | Load::Step { .. } => {
+                return Err(MeasureError::Unsupported("bursts and steps of the load"));
+            }
         };
         watch.at(TrialProgress {
             elapsed: duration,

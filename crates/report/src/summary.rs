@@ -36,6 +36,7 @@ pub(crate) fn status_words(status: Status) -> &'static str {
         Status::Passed => "valid",
         Status::CheckFailed => "check failed",
         Status::Invalid => "not valid",
+        Status::ThresholdMissed => "threshold missed",
         Status::Failed => "failed",
         Status::Interrupted => "interrupted",
     }

@@ -242,7 +242,9 @@ fn verdict(record: &RunRecord) -> String {
         Status::Passed => format!("Run: {words}."),
         Status::CheckFailed => format!("Run: {words}; the frames above show where."),
         Status::Invalid => format!("Run: {words}; the figures above must not be relied on."),
-        Status::Failed | Status::Interrupted => format!("Run: {words}."),
+        Status::ThresholdMissed | Status::Failed | Status::Interrupted => {
+            format!("Run: {words}.")
+        }
     }
 }
 

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab::scenario::Scenario;
 use lab::scenario::keys::nearest;
 use lab::scenario::sweep::Combination;
-use lab::unit::{TraceError, TraceFrame};
+use lab::scenario::{Benchmark, Scenario};
+use lab::unit::{Configured, TraceError, TraceFrame};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, PcapError, TsResolution};
 
@@ -60,7 +60,9 @@ Examples:
 /// A bad scenario or cell, a file that exists or cannot be written.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     let scenario = scenario(&args.scenario)?;
-    let cell = choose(&scenario, args.cell.as_deref())?;
+    let (benchmark, cell) = choose(&scenario, args.cell.as_deref())?;
+    let configured = benchmark.configure(cell)?;
+    let configured = configured.as_ref();
     let stop = on_ctrl_c();
     let to_stdout = args.output.as_os_str() == "-";
     if to_stdout && args.json {
@@ -68,9 +70,9 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
         return Err(Problem::of_usage("standard output cannot take both trace and JSON", remedy));
     }
     let written = if to_stdout {
-        to_standard_output(&scenario, cell, args.count, &stop)?
+        to_standard_output(configured, args.count, &stop)?
     } else {
-        to_file(&scenario, cell, args, &stop)?
+        to_file(configured, args, &stop)?
     };
     if stop.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
@@ -93,31 +95,33 @@ struct Written {
     bytes: u64,
 }
 
-fn choose<'a>(scenario: &'a Scenario, id: Option<&str>) -> Result<&'a Combination, Problem> {
+/// A benchmark and one of its cells.
+type Chosen<'a> = (&'a Benchmark, &'a Combination);
+
+fn choose<'a>(scenario: &'a Scenario, id: Option<&str>) -> Result<Chosen<'a>, Problem> {
+    let first = (&scenario.benchmarks[0], &scenario.benchmarks[0].cells[0]);
     let Some(id) = id else {
-        let first = &scenario.cells[0];
-        if scenario.cells.len() > 1 {
-            let count = scenario.cells.len();
+        let count = scenario.cells().count();
+        if count > 1 {
             tell(&format!(
                 "note: of {count} cells the first is traced, {}; --cell ID chooses\n",
-                first.id
+                first.1.id
             ));
         }
         return Ok(first);
     };
-    scenario.cells.iter().find(|cell| cell.id == id).ok_or_else(|| {
-        let ids = scenario.cells.iter().map(|cell| cell.id.as_str());
+    scenario.cells().find(|(_, cell)| cell.id == id).ok_or_else(|| {
+        let ids = scenario.cells().map(|(_, cell)| cell.id.as_str());
         let remedy = match nearest(id, ids) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("the first cell is `{}`", scenario.cells[0].id),
+            None => format!("the first cell is `{}`", first.1.id),
         };
         Problem::of_usage(format!("the scenario has no cell `{id}`"), remedy)
     })
 }
 
 fn to_standard_output(
-    scenario: &Scenario,
-    cell: &Combination,
+    workload: &dyn Configured,
     count: u64,
     stop: &AtomicBool,
 ) -> Result<Written, Problem> {
@@ -127,7 +131,7 @@ fn to_standard_output(
         return Err(Problem::of_usage("a trace is binary and would upset the terminal", remedy));
     }
     let mut writer = BufWriter::new(out.lock());
-    match write(scenario, cell, count, stop, &mut writer) {
+    match write(workload, count, stop, &mut writer) {
         // A reader that has seen enough is no error.
         Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => {
             // What is buffered has nowhere to go, and must not be tried again.
@@ -138,12 +142,7 @@ fn to_standard_output(
     }
 }
 
-fn to_file(
-    scenario: &Scenario,
-    cell: &Combination,
-    args: &Args,
-    stop: &AtomicBool,
-) -> Result<Written, Problem> {
+fn to_file(workload: &dyn Configured, args: &Args, stop: &AtomicBool) -> Result<Written, Problem> {
     let path = args.output.as_path();
     let fail = |error: &io::Error| Problem::of_writing(path, error);
     let exists = fs::metadata(path);
@@ -155,7 +154,7 @@ fn to_file(
         // A pipe or a device: written to, never replaced.
         let file = File::options().write(true).open(path).map_err(|error| fail(&error))?;
         let mut writer = BufWriter::new(file);
-        let written = write(scenario, cell, args.count, stop, &mut writer);
+        let written = write(workload, args.count, stop, &mut writer);
         if written.is_err() {
             let _ = writer.into_parts();
         }
@@ -168,7 +167,7 @@ fn to_file(
     let partial = partial_name(path);
     let file = File::create(&partial).map_err(|error| fail(&error))?;
     let mut writer = BufWriter::new(file);
-    let written = write(scenario, cell, args.count, stop, &mut writer);
+    let written = write(workload, args.count, stop, &mut writer);
     let stopped = stop.load(Ordering::Relaxed);
     let _ = writer.into_parts();
     if written.is_err() || stopped {
@@ -187,13 +186,11 @@ fn partial_name(path: &Path) -> PathBuf {
 
 /// Writes and flushes a trace; ends early, without an error, when the user asks to stop.
 fn write(
-    scenario: &Scenario,
-    cell: &Combination,
+    workload: &dyn Configured,
     count: u64,
     stop: &AtomicBool,
     out: &mut impl Write,
 ) -> Result<Written, Failure> {
-    let configured = scenario.configure(cell).map_err(|error| Failure::Problem(error.into()))?;
     let header = PcapHeader {
         ts_resolution: TsResolution::NanoSecond,
         datalink: DataLink::ETHERNET,
@@ -214,7 +211,7 @@ fn write(
         written.bytes += frame.bytes.len() as u64;
         Ok(())
     };
-    match configured.trace(count, &mut each) {
+    match workload.trace(count, &mut each) {
         Err(TraceError::Output(error)) if error.kind() == ErrorKind::Interrupted => {}
         Err(TraceError::Output(error)) => return Err(Failure::Output(error)),
         Err(error) => {

@@ -13,7 +13,7 @@ use packet::PortId;
 use traffic::Workload;
 
 use super::generator::{Generator, Made};
-use super::{Embedded, Host, Lane, StopOnDrop, Usage, WATCH_INTERVAL, deadline, empty_trial, tell};
+use super::{Embedded, Host, Lane, StopOnDrop, Usage, WATCH_INTERVAL, deadline, tell};
 
 /// Runs all workers for `duration`.
 pub(super) fn run<N: NetworkFunction>(
@@ -23,7 +23,7 @@ pub(super) fn run<N: NetworkFunction>(
 ) -> Result<Trial, MeasureError> {
     let before = device.counts();
     let made = connect(device);
-    let mut trial = empty_trial(Load::ClosedLoop, duration, &device.host.clock);
+    let mut trial = Trial::new(Load::ClosedLoop, duration, device.host.clock.ticks_per_second());
     let begun = Instant::now();
     let usages = run_workers(device, duration, || {
         let sum = |of: fn(&Made) -> u64| made.iter().flatten().map(|m| of(m)).sum::<u64>();
@@ -51,6 +51,7 @@ pub(super) fn run<N: NetworkFunction>(
             misdelivered: 0,
             sent_bytes: at(direction.from, |made| made.bytes.load(Ordering::Relaxed)),
             latency_ns: super::tester::latency_histogram(),
+            last_lost_ns: None,
         });
     }
     device.finish(&mut trial, &before);

@@ -245,6 +245,7 @@ fn events(kind: &str) -> Events {
         late_frames: 0,
         accepted_ns: empty(),
         visible_ns: empty(),
+        blackout_ns: empty(),
     }
 }
 

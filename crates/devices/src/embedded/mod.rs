@@ -153,6 +153,9 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
         let trial = match load {
             Load::ClosedLoop => closed_loop::run(self, duration, watch),
             Load::PerInterface(rate) => open_loop::run(self, rate, duration, watch),
+            Load::Burst { .. } | Load::Step { .. } => {
+                Err(MeasureError::Unsupported("bursts and steps of the load"))
+            }
         };
         if self.is_interrupted() { Err(MeasureError::Interrupted) } else { trial }
     }
@@ -249,21 +252,6 @@ impl Drop for StopOnDrop<'_> {
 
 fn device_error(error: impl std::fmt::Display) -> MeasureError {
     MeasureError::Device(error.to_string())
-}
-
-fn empty_trial(load: Load, intended: Duration, clock: &Clock) -> Trial {
-    Trial {
-        load,
-        intended,
-        effective: Duration::ZERO,
-        directions: Vec::new(),
-        stages: Vec::new(),
-        drops: Vec::new(),
-        events: Vec::new(),
-        stalls: Vec::new(),
-        workers: Vec::new(),
-        ticks_per_second: clock.ticks_per_second(),
-    }
 }
 
 /// How often a watcher is told.

@@ -12,9 +12,7 @@ use traffic::Workload;
 
 use super::events::Changes;
 use super::tester::{Findings, Links, Progress, Tester};
-use super::{
-    Embedded, Lane, StopOnDrop, Usage, WATCH_INTERVAL, device_error, empty_trial, stalls, tell,
-};
+use super::{Embedded, Lane, StopOnDrop, Usage, WATCH_INTERVAL, device_error, stalls, tell};
 
 /// Offers `rate` in each direction for `duration`.
 pub(super) fn run<N: NetworkFunction>(
@@ -31,7 +29,7 @@ pub(super) fn run<N: NetworkFunction>(
     let workload = device.workload();
     device.changed |= !workload.events().is_empty();
     let load = Load::PerInterface(rate);
-    let mut trial = empty_trial(load, duration, &device.host.clock);
+    let mut trial = Trial::new(load, duration, device.host.clock.ticks_per_second());
 
     let (clock, user_stop) = (device.host.clock, device.host.stop.clone());
     let workers_stop = AtomicBool::new(false);

@@ -296,6 +296,7 @@ impl Flow {
             misdelivered: self.misdelivered + strangers,
             sent_bytes: self.sent_bytes,
             latency_ns: self.latency_ns,
+            last_lost_ns: None,
         }
     }
 }

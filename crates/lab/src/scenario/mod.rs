@@ -14,8 +14,10 @@ mod sections;
 pub mod sweep;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use serde_json::Value;
+use measure::record::Plot;
+use serde_json::{Map, Value};
 
 pub use error::ScenarioError;
 pub use load::Document;
@@ -39,6 +41,22 @@ pub struct Scenario {
     pub name: String,
     /// What it says of itself.
     pub description: String,
+    /// What to measure, at least one.
+    pub benchmarks: Vec<Benchmark>,
+    /// How often, and in which order.
+    pub plan: Plan,
+    /// What the results must be for the bench to pass.
+    pub thresholds: Vec<Threshold>,
+    /// What to draw beside the usual charts.
+    pub plots: Vec<Plot>,
+    /// What the user should know of how the file was understood.
+    pub notes: Vec<String>,
+}
+
+/// A function on a device, with what to find out of it, over some values.
+pub struct Benchmark {
+    /// Its name; empty where the file has only one.
+    pub id: String,
     /// The function to measure.
     pub unit: &'static dyn FunctionUnit,
     /// What implements it.
@@ -47,10 +65,44 @@ pub struct Scenario {
     pub methods: Vec<MethodChoice>,
     /// The combinations of values to measure, at least one.
     pub cells: Vec<Combination>,
-    /// What the user should know of how the file was understood.
-    pub notes: Vec<String>,
-    document: Document,
+    document: Arc<Document>,
     function_key: &'static str,
+}
+
+/// How often to measure, and in which order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What the order is drawn from.
+    pub seed: u64,
+    /// How often each method measures each cell.
+    pub repetitions: u32,
+    /// The swept key (`function.policer`) whose values are measured side by side, in pairs.
+    pub compare: Option<String>,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan { seed: 1, repetitions: 1, compare: None }
+    }
+}
+
+/// What a figure must be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    /// The method; any that gives the figure where there is none.
+    pub method: Option<String>,
+    /// The figure, as the record names it.
+    pub figure: String,
+    /// Of which direction or stage.
+    pub of: Option<String>,
+    /// The cells it holds for: swept keys and the values they must have; all where empty.
+    pub cells: Map<String, Value>,
+    /// The least it may be, in the figure's unit.
+    pub at_least: Option<f64>,
+    /// The most it may be.
+    pub at_most: Option<f64>,
+    /// As the file has it: `>= 5 Mpps`.
+    pub text: String,
 }
 
 impl Scenario {
@@ -98,25 +150,39 @@ impl Scenario {
         }
         let scale = sections::scale(&document, function_key)?;
         let expansion = expand(&document, &parts, scale)?;
-        let scenario = Scenario {
-            file: file.to_owned(),
-            name: sections::name(&document)?,
-            description: sections::text(&document, "description")?.unwrap_or_default(),
+        let document = Arc::new(document);
+        let benchmark = Benchmark {
+            id: String::new(),
             unit,
             device: sections::device(&document)?,
             methods: sections::methods(&document)?,
             cells: expansion.combinations,
-            notes: expansion.notes,
-            text,
-            document,
+            document: Arc::clone(&document),
             function_key,
         };
-        for cell in &scenario.cells {
-            scenario.configure(cell)?;
+        for cell in &benchmark.cells {
+            benchmark.configure(cell)?;
         }
-        Ok(scenario)
+        Ok(Scenario {
+            file: file.to_owned(),
+            name: sections::name(&document)?,
+            description: sections::text(&document, "description")?.unwrap_or_default(),
+            benchmarks: vec![benchmark],
+            plan: Plan::default(),
+            thresholds: Vec::new(),
+            plots: Vec::new(),
+            notes: expansion.notes,
+            text,
+        })
     }
 
+    /// All cells with their benchmarks, in the order of the file.
+    pub fn cells(&self) -> impl Iterator<Item = (&Benchmark, &Combination)> {
+        self.benchmarks.iter().flat_map(|one| one.cells.iter().map(move |cell| (one, cell)))
+    }
+}
+
+impl Benchmark {
     /// Configures the function and its workload for one cell, without setting anything up.
     ///
     /// # Errors
@@ -154,8 +220,8 @@ impl std::fmt::Debug for Scenario {
         f.debug_struct("Scenario")
             .field("file", &self.file)
             .field("name", &self.name)
-            .field("function", &self.unit.name())
-            .field("cells", &self.cells.len())
+            .field("benchmarks", &self.benchmarks.len())
+            .field("cells", &self.cells().count())
             .finish_non_exhaustive()
     }
 }

@@ -15,10 +15,11 @@ fn error(text: &str) -> ScenarioError {
 fn the_least_scenario_has_defaults_for_everything() {
     let scenario = parse("function: fake\n").expect("a name is enough");
     assert_eq!(scenario.name, "test");
-    assert_eq!(scenario.device.name, "embedded");
-    let names: Vec<_> = scenario.methods.iter().map(|choice| choice.method.name()).collect();
+    assert_eq!(scenario.benchmarks[0].device.name, "embedded");
+    let names: Vec<_> =
+        scenario.benchmarks[0].methods.iter().map(|choice| choice.method.name()).collect();
     assert_eq!(names, methods::METHODS.iter().map(|entry| entry.name).collect::<Vec<_>>());
-    assert_eq!(scenario.cells.len(), 1);
+    assert_eq!(scenario.cells().count(), 1);
     assert!(scenario.notes.is_empty());
 }
 
@@ -31,10 +32,13 @@ fn a_full_scenario_is_read() {
     )
     .expect("every key is good");
     assert_eq!(scenario.name, "my-test-1");
-    assert_eq!(scenario.cells.len(), 4);
-    assert_eq!(scenario.cells[3].id, "user=1000,pkt-size=128");
-    assert_eq!(scenario.methods[1].method.configuration()["repetitions"], 2);
-    let effective = scenario.configure(&scenario.cells[3]).expect("valid").effective();
+    assert_eq!(scenario.cells().count(), 4);
+    assert_eq!(scenario.benchmarks[0].cells[3].id, "user=1000,pkt-size=128");
+    assert_eq!(scenario.benchmarks[0].methods[1].method.configuration()["repetitions"], 2);
+    let effective = scenario.benchmarks[0]
+        .configure(&scenario.benchmarks[0].cells[3])
+        .expect("valid")
+        .effective();
     assert_eq!(effective["function"]["user"], 1000);
     assert_eq!(effective["function"]["ports"], serde_json::json!([7, 8]));
 }
@@ -43,9 +47,9 @@ fn a_full_scenario_is_read() {
 fn tipsys_files_mean_what_tipsy_means() {
     let text = "{ \"pipeline\": { \"name\": \"fk\", \"user\": [3, 4], \"bst\": 9, } }";
     let scenario = parse(text).expect("an alias, lists and a trailing comma");
-    assert_eq!(scenario.unit.name(), "fake");
-    assert_eq!(scenario.cells.len(), 1);
-    assert_eq!(scenario.cells[0].sections[0]["user"], 3);
+    assert_eq!(scenario.benchmarks[0].unit.name(), "fake");
+    assert_eq!(scenario.cells().count(), 1);
+    assert_eq!(scenario.benchmarks[0].cells[0].sections[0]["user"], 3);
     assert!(scenario.notes[0].contains("user = 3"), "{:?}", scenario.notes);
     assert!(scenario.notes[0].contains("scale: outer"), "{:?}", scenario.notes);
 }

@@ -11,6 +11,9 @@ use super::Outcome;
 pub struct Cell {
     /// Unique in the run and stable for the same parameters.
     pub id: String,
+    /// The benchmark of the scenario that it belongs to; empty where there is only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub benchmark: String,
     /// The swept keys, dotted from the top of the scenario, and their values in this cell.
     pub parameters: Map<String, Value>,
     /// The function, `mobile-gateway` …
@@ -27,6 +30,9 @@ pub struct Cell {
     /// The same for each user or session, where the function has such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_bytes_per_user: Option<f64>,
+    /// Memory of the whole process once the state was built, where the device is this process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resident_bytes: Option<u64>,
     /// Time to build the device's state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup_seconds: Option<f64>,

@@ -22,12 +22,106 @@ pub struct Outcome {
     /// Where a search ended; absent for methods that do not search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
+    /// What a search found for each of its goals, the first being the one that the headline is of;
+    /// empty for methods that do not search.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub goals: Vec<GoalRecord>,
+    /// Curves and tables that the method measured, for charts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Series>,
+    /// What the tester alone was found to do, a wire in the device's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+    /// The repetitions of the measurement in the order they were made, where there was more than
+    /// one; `figures` then holds their medians.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repetitions: Vec<Repetition>,
+    /// When the measurement began, RFC 3339 in UTC.
+    #[serde(default)]
+    pub started: String,
+    /// How long it took, all repetitions together.
+    #[serde(default)]
+    pub seconds: f64,
+    /// Hash of everything that the measurement depends on, `blake3:…`; equal keys, equal question.
+    #[serde(default)]
+    pub key: String,
     /// Every trial in the order of measuring.
     pub trials: Vec<TrialRecord>,
     /// Whether the figures may be relied on.
     pub validity: Validity,
     /// Which clauses of which standards the method followed.
     pub claims: Vec<Claim>,
+}
+
+/// What a search found for one goal.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GoalRecord {
+    /// Its name: `ndr`, `pdr`, `0 ppm`, `p99.9 <= 100 us` …
+    pub name: String,
+    /// All its attributes, defaults filled in.
+    pub configuration: Value,
+    /// The relevant lower and upper bound; `regular` says whether the goal was reached.
+    pub bounds: Bounds,
+    /// The conditional throughput at the lower bound (MLRsearch draft), on each interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditional_pps: Option<f64>,
+    /// Why the search for it ended, and which trials decided, in a sentence.
+    pub ended: String,
+}
+
+/// A curve or a table of numbers with named columns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Series {
+    /// What it is, the same in every run: `loss-curve`, `latency-by-load`, `churn-surface`,
+    /// `policer-precision`, `soak-trend` …
+    pub name: String,
+    /// What it shows, as a caption.
+    pub title: String,
+    /// Its columns, the free variables first.
+    pub columns: Vec<Column>,
+    /// The numbers by row; as many in each row as there are columns, null for what is not known.
+    pub rows: Vec<Vec<Option<f64>>>,
+}
+
+/// One column of a series.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Column {
+    /// Its name, `snake_case`.
+    pub name: String,
+    /// Its unit, as in [`Figure::unit`].
+    pub unit: String,
+}
+
+/// What the tester alone does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Baseline {
+    /// Frames a second that it sent and took back on each interface, a wire in the device's place.
+    pub tester_pps: f64,
+    /// The median latency of the wire, which every measured latency contains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_p50_ns: Option<f64>,
+}
+
+/// One repetition of a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Repetition {
+    /// Which one, from 0.
+    pub index: u32,
+    /// Its place in the random order of the whole run, from 0.
+    pub position: usize,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// How long it took.
+    pub seconds: f64,
+    /// Whether it was taken from an earlier run, not measured in this one.
+    pub from_cache: bool,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+    /// Where its search ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
+    /// Whether it may be relied on.
+    pub validity: Validity,
 }
 
 /// One figure of a result.
@@ -58,6 +152,15 @@ pub struct Spread {
     pub max: f64,
     /// How many values.
     pub n: usize,
+    /// Their mean.
+    #[serde(default)]
+    pub mean: f64,
+    /// Their standard deviation (n - 1); 0 for a single value.
+    #[serde(default)]
+    pub deviation: f64,
+    /// The 95 % confidence interval of the mean (Student's t); absent for fewer than three values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence_95: Option<[f64; 2]>,
 }
 
 /// Where a search ended, in packets per second on each interface.
@@ -103,6 +206,10 @@ pub struct Limit {
 pub enum LimitKind {
     /// The tester sent less than it was asked to.
     Tester,
+    /// The tester's own ring overflowed: it lost frames that the device had forwarded.
+    TesterRing,
+    /// The result is as much as the tester alone can do, so the device may do more.
+    Baseline,
     /// The device's receive ring overflowed.
     RingFull,
     /// A thread did not get its core for some time.

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{Cell, HostFacts};
 
@@ -20,8 +21,20 @@ pub struct RunRecord {
     pub finished: String,
     /// The machine, and how quiet it was.
     pub host: HostFacts,
+    /// How the measurements were repeated and ordered.
+    #[serde(default)]
+    pub plan: PlanRecord,
     /// One entry for each combination of swept keys, in the order of the scenario.
     pub cells: Vec<Cell>,
+    /// Differences between two values of a key, where the scenario asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comparisons: Vec<Comparison>,
+    /// Thresholds of the scenario and whether they were met.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<ThresholdVerdict>,
+    /// Plots that the scenario asks for (TIPSY's `visualize`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plots: Vec<Plot>,
     /// How the run ended.
     pub status: Status,
 }
@@ -52,6 +65,128 @@ pub struct Scenario {
     pub hash: String,
 }
 
+/// How the measurements of a run were repeated and ordered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanRecord {
+    /// What the order was drawn from.
+    pub seed: u64,
+    /// How often each cell was measured.
+    pub repetitions: u32,
+    /// The key whose values were measured in pairs, side by side, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<String>,
+    /// Measurements to make, all repetitions of all methods of all cells.
+    pub measurements: usize,
+    /// Of these, taken from an earlier run.
+    pub from_cache: usize,
+}
+
+/// One figure under two values of a key, measured in pairs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// The key, dotted from the top of the scenario (of two runs: `run`).
+    pub key: String,
+    /// The value that is compared.
+    pub a: Value,
+    /// The value it is compared with.
+    pub b: Value,
+    /// The other swept keys and their values.
+    pub parameters: Map<String, Value>,
+    /// The method.
+    pub method: String,
+    /// The figure, as [`super::Figure::name`].
+    pub figure: String,
+    /// The unit of the figure.
+    pub unit: String,
+    /// How many pairs.
+    pub pairs: usize,
+    /// The figure of `a` over that of `b`, the geometric mean over pairs.
+    pub ratio: f64,
+    /// Its 95 % confidence interval; absent for fewer than three pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence_95: Option<[f64; 2]>,
+    /// Whether the two differ by more than the noise.
+    pub is_change: bool,
+    /// The result in one sentence: `A is 1.17 ± 0.04 times B`.
+    pub answer: String,
+}
+
+/// A threshold of the scenario and whether a result met it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThresholdVerdict {
+    /// The cell's id.
+    pub cell: String,
+    /// The method.
+    pub method: String,
+    /// The figure.
+    pub figure: String,
+    /// The threshold as the scenario has it: `>= 5 Mpps`.
+    pub condition: String,
+    /// What was measured, in the unit of the figure; absent when there is no valid figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// Whether it was met; what was not measured is not met.
+    pub met: bool,
+    /// The verdict in one sentence.
+    pub answer: String,
+}
+
+/// A plot that the scenario asks for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plot {
+    /// Its kind.
+    pub kind: PlotKind,
+    /// Its title, placeholders `{pipeline.name}` not yet filled in.
+    pub title: String,
+    /// Dotted path of the horizontal axis: `pipeline.user`, `out.throughput.RX.PacketRate`.
+    pub x_axis: String,
+    /// Dotted paths of the vertical axis (columns, in a table).
+    pub y_axis: Vec<String>,
+    /// Dotted path of the colour of a contour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z_axis: Option<String>,
+    /// One curve for each combination of these.
+    pub group_by: Vec<String>,
+    /// Which results to take: a path and the value it must have, or `{"$lt": …}`, `{"$gt": …}`,
+    /// `{"$not": …}`.
+    pub filter: Map<String, Value>,
+    /// The scales of the axes.
+    pub axis_type: AxisType,
+}
+
+/// Kinds of plots, as TIPSY has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum PlotKind {
+    /// Curves.
+    #[default]
+    #[serde(rename = "simple")]
+    Simple,
+    /// A table.
+    #[serde(rename = "table")]
+    Table,
+    /// A surface over two keys.
+    #[serde(rename = "contour")]
+    Contour,
+    /// Curves with the fit of the universal scalability law.
+    #[serde(rename = "USL")]
+    Usl,
+}
+
+/// Scales of the axes of a plot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AxisType {
+    /// Both linear.
+    #[default]
+    Normal,
+    /// The horizontal one logarithmic.
+    SemilogX,
+    /// The vertical one logarithmic.
+    SemilogY,
+    /// Both logarithmic.
+    LogLog,
+}
+
 /// How a run ended; the exit code follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -62,6 +197,8 @@ pub enum Status {
     CheckFailed,
     /// Measured, but at least one measurement is not valid; its limits say why.
     Invalid,
+    /// Measured and valid, but a threshold of the scenario was not met.
+    ThresholdMissed,
     /// A device or a method failed.
     Failed,
     /// The user stopped it; the finished cells are whole.
@@ -70,7 +207,7 @@ pub enum Status {
 
 impl RunRecord {
     /// The version this code writes, and the newest it reads.
-    pub const SCHEMA_VERSION: u32 = 1;
+    pub const SCHEMA_VERSION: u32 = 2;
 }
 
 impl Status {

@@ -14,8 +14,6 @@ fn trial() -> Trial {
         latency_ns.record(value * 10).expect("the histogram resizes itself");
     }
     Trial {
-        load: Load::PerInterface(Pps(1e6)),
-        intended: Duration::from_secs(1),
         effective: Duration::from_millis(999),
         directions: vec![Direction {
             name: "uplink".into(),
@@ -29,6 +27,7 @@ fn trial() -> Trial {
             misdelivered: 0,
             sent_bytes: 64_000,
             latency_ns: latency_ns.clone(),
+            last_lost_ns: Some(900_000_000),
         }],
         stages: vec![Stage {
             name: "decap".into(),
@@ -44,7 +43,8 @@ fn trial() -> Trial {
             refused: 0,
             late_frames: 1,
             accepted_ns: latency_ns.clone(),
-            visible_ns: latency_ns,
+            visible_ns: latency_ns.clone(),
+            blackout_ns: latency_ns,
         }],
         stalls: vec![Stalls { thread: "worker 0".into(), ..Stalls::default() }],
         workers: vec![WorkerTime {
@@ -54,7 +54,7 @@ fn trial() -> Trial {
             wall_ns: 999_000_000,
             packets: 1000,
         }],
-        ticks_per_second: 2.5e9,
+        ..Trial::new(Load::PerInterface(Pps(1e6)), Duration::from_secs(1), 2.5e9)
     }
 }
 
@@ -79,6 +79,7 @@ fn record() -> RunRecord {
             level: ClaimLevel::Partial,
             reason: "1 s trials instead of 60 s".into(),
         }],
+        ..Outcome::default()
     };
     let mut parameters = serde_json::Map::new();
     parameters.insert("function.user".into(), json!(1000));
@@ -110,7 +111,11 @@ fn record() -> RunRecord {
             ..HostFacts::default()
         },
         status: Status::of(std::slice::from_ref(&cell), false),
+        plan: PlanRecord { seed: 1, repetitions: 1, measurements: 1, ..PlanRecord::default() },
         cells: vec![cell],
+        comparisons: vec![Comparison { confidence_95: Some([1.1, 1.2]), ..Comparison::default() }],
+        thresholds: vec![ThresholdVerdict { value: Some(1e6), ..ThresholdVerdict::default() }],
+        plots: vec![Plot::default()],
     }
 }
 

@@ -11,13 +11,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Limit;
-use crate::{Direction, Events, Load, Stage, StageRole, Stalls, Trial, WorkerTime};
+use crate::{Direction, Events, Load, Policed, Stage, StageRole, Stalls, Trial, WorkerTime};
 
 /// One trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRecord {
     /// Counted from 0 within the outcome.
     pub index: usize,
+    /// The repetition of the measurement that it belongs to, from 0.
+    #[serde(default)]
+    pub repetition: u32,
     /// Why the method did it: `warm-up`, `repetition`, `search`, `verification`, `confirmation` …
     pub purpose: String,
     /// What was offered.
@@ -42,6 +45,18 @@ pub struct TrialRecord {
     pub stalls: Vec<StallsRecord>,
     /// CPU time of the workers.
     pub workers: Vec<WorkerRecord>,
+    /// CPU time of the tester's thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tester: Option<WorkerRecord>,
+    /// Frames that came back while the tester's own ring was full.
+    #[serde(default)]
+    pub tester_ring_full: u64,
+    /// Memory of the process that is the device, at the end of the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resident_bytes: Option<u64>,
+    /// What the policers let through, by subscriber, where it was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policed: Vec<Policed>,
     /// How many ticks of the stages' clock make a second.
     pub ticks_per_second: f64,
     /// What limited or disturbed this trial.
@@ -58,6 +73,22 @@ pub enum LoadRecord {
     PerInterface {
         /// Frames a second on each.
         pps: f64,
+    },
+    /// Frames back to back on each interface, from idle.
+    Burst {
+        /// How many on each.
+        frames: u64,
+        /// How fast they follow each other.
+        pps: f64,
+    },
+    /// One rate on each interface, and another from some time on.
+    Step {
+        /// Frames a second at first.
+        pps: f64,
+        /// When the rate changes, since the first frame.
+        after_ns: u64,
+        /// Frames a second from then on.
+        then_pps: f64,
     },
 }
 
@@ -90,11 +121,17 @@ pub struct DirectionRecord {
     pub loss_percent: f64,
     /// Frames sent a second of the effective duration.
     pub offered_pps: f64,
+    /// Frames that the device's ring took a second: sent, less those it refused when full.
+    #[serde(default)]
+    pub accepted_pps: f64,
     /// Frames received a second of the effective duration.
     pub forwarded_pps: f64,
     /// Time from sending to receiving; absent when no frame was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
+    /// When the last frame that was lost was sent, since the first frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_lost_ns: Option<u64>,
 }
 
 /// A distribution of times.
@@ -165,6 +202,9 @@ pub struct EventsRecord {
     /// Request to the first frame that shows the change; absent when none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visible: Option<Distribution>,
+    /// The longest silence of the device around each change; absent when there was none to see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blackout: Option<Distribution>,
 }
 
 /// Gaps in one thread's own time.
@@ -207,6 +247,7 @@ impl TrialRecord {
             if trial.ticks_per_second > 0.0 { 1e9 / trial.ticks_per_second } else { 0.0 };
         Self {
             index,
+            repetition: 0,
             purpose: purpose.into(),
             load: trial.load.into(),
             intended_ns: saturating_ns(trial.intended),
@@ -219,6 +260,10 @@ impl TrialRecord {
             events: trial.events.iter().map(EventsRecord::from).collect(),
             stalls: trial.stalls.iter().map(StallsRecord::from).collect(),
             workers: trial.workers.iter().map(WorkerRecord::from).collect(),
+            tester: trial.tester.as_ref().map(WorkerRecord::from),
+            tester_ring_full: trial.tester_ring_full,
+            resident_bytes: trial.resident_bytes,
+            policed: trial.policed.clone(),
             ticks_per_second: trial.ticks_per_second,
             limits,
         }
@@ -228,7 +273,9 @@ impl TrialRecord {
     pub fn load_pps(&self) -> Option<f64> {
         match self.load {
             LoadRecord::ClosedLoop => None,
-            LoadRecord::PerInterface { pps } => Some(pps),
+            LoadRecord::PerInterface { pps }
+            | LoadRecord::Burst { pps, .. }
+            | LoadRecord::Step { pps, .. } => Some(pps),
         }
     }
 }
@@ -250,8 +297,10 @@ impl DirectionRecord {
             loss_fraction,
             loss_percent: loss_fraction * 100.0,
             offered_pps: ratio(d.sent as f64, seconds),
+            accepted_pps: ratio(d.sent.saturating_sub(d.ring_full) as f64, seconds),
             forwarded_pps: ratio(d.received as f64, seconds),
             latency: Distribution::of(&d.latency_ns),
+            last_lost_ns: d.last_lost_ns,
         }
     }
 }
@@ -308,6 +357,10 @@ impl From<Load> for LoadRecord {
         match load {
             Load::ClosedLoop => Self::ClosedLoop,
             Load::PerInterface(rate) => Self::PerInterface { pps: rate.0 },
+            Load::Burst { frames, rate } => Self::Burst { frames, pps: rate.0 },
+            Load::Step { first, after, then } => {
+                Self::Step { pps: first.0, after_ns: saturating_ns(after), then_pps: then.0 }
+            }
         }
     }
 }
@@ -328,6 +381,7 @@ impl From<&Events> for EventsRecord {
             late_frames: e.late_frames,
             accepted: Distribution::of(&e.accepted_ns),
             visible: Distribution::of(&e.visible_ns),
+            blackout: Distribution::of(&e.blackout_ns),
         }
     }
 }

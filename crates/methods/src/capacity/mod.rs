@@ -87,6 +87,7 @@ impl Method for Config {
                 level: ClaimLevel::None,
                 reason: "a closed loop offers no load; this is not a throughput".into(),
             }],
+            ..Outcome::default()
         })
     }
 }

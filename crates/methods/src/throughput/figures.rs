@@ -1,7 +1,7 @@
 //! The headline figures of a throughput and their words.
 
 use measure::record::Figure;
-use measure::{Direction, Load, Nanos, Pps, Trial, l1_rate, l2_rate};
+use measure::{Direction, Nanos, Pps, Trial, l1_rate, l2_rate};
 
 /// The figures of the trial that passed.
 pub(super) fn figures(trial: &Trial) -> Vec<Figure> {
@@ -40,10 +40,7 @@ pub(super) fn figures(trial: &Trial) -> Vec<Figure> {
 /// The rate on each interface that a trial shows to pass: its load, or what the tester sent of it
 /// where that was (within its tolerance) less.
 pub(super) fn rate_pps(trial: &Trial) -> f64 {
-    let asked = match trial.load {
-        Load::PerInterface(rate) => rate.0,
-        Load::ClosedLoop => 0.0,
-    };
+    let asked = trial.load.rate().map_or(0.0, |rate| rate.0);
     let seconds = trial.effective.as_secs_f64();
     if seconds <= 0.0 {
         return asked;

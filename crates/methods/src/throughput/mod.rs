@@ -24,14 +24,13 @@ mod tests;
 
 use std::time::Duration;
 
-use measure::record::{
-    Bounds, Claim, ClaimLevel, Limit, LimitKind, Outcome, TrialRecord, Validity,
-};
+use measure::record::{Bounds, Claim, Limit, LimitKind, Outcome, TrialRecord, Validity};
 use measure::{Load, MeasureError, Measurer, Pps, Ratio, Trial, validity};
 use serde_json::Value;
 
 pub use config::Config;
 
+use crate::claims::claim;
 use crate::method::{Session, to_value};
 use crate::search::Bisection;
 use crate::{Entry, Method, Observer, Step};
@@ -268,6 +267,7 @@ impl Search<'_> {
             trials: self.session.records,
             validity,
             claims,
+            ..Outcome::default()
         }
     }
 }
@@ -330,41 +330,25 @@ fn limits(config: &Config, records: &[TrialRecord], bounds: Bounds, confirmed: b
 /// What is claimed: nothing of an invalid result, and never more than was done.
 fn claims(config: &Config, holds: bool) -> Vec<Claim> {
     let tst009 = if config.repeat_lossy > 0 { TST009_VERIFIED } else { TST009_SEARCH };
-    if !holds {
-        return [RFC2544, tst009]
-            .map(|clause| Claim {
-                clause: clause.into(),
-                level: ClaimLevel::None,
-                reason: "the result is not valid, not confirmed, or only a bound".into(),
-            })
-            .into();
-    }
-    let mut reasons = Vec::new();
+    let mut rfc2544 = Vec::new();
     if config.final_duration.0 < RFC2544_TRIAL_S {
-        reasons.push(format!(
+        rfc2544.push(format!(
             "a final trial of {} instead of {RFC2544_TRIAL_S} s",
             config.final_duration
         ));
     }
     if config.loss_tolerance.0 > 0.0 {
-        reasons.push(format!("loss up to {} tolerated", config.loss_tolerance));
+        rfc2544.push(format!("loss up to {} tolerated", config.loss_tolerance));
     }
     if config.repeat_lossy > 0 {
-        reasons.push(format!(
+        rfc2544.push(format!(
             "a trial with loss repeated up to {} times before it counted",
             config.repeat_lossy
         ));
     }
-    reasons.push("the waiting times of section 23 not kept".into());
-    vec![
-        Claim { clause: RFC2544.into(), level: ClaimLevel::Partial, reason: reasons.join("; ") },
-        Claim {
-            clause: tst009.into(),
-            level: ClaimLevel::Partial,
-            reason: "geometric bisection from a first guess instead of a grid of equal steps"
-                .into(),
-        },
-    ]
+    rfc2544.push("the waiting times of section 23 not kept".to_owned());
+    let grid = "geometric bisection from a first guess instead of a grid of equal steps";
+    vec![claim(RFC2544, holds, &rfc2544), claim(tst009, holds, &[grid.to_owned()])]
 }
 
 fn answer(config: &Config, bounds: Bounds, best: Option<&Trial>, tester_failed: bool) -> String {

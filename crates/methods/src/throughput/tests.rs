@@ -1,6 +1,7 @@
 //! `throughput` on simulated devices: search error and number of trials are stated here.
 
 use measure::Seconds;
+use measure::record::ClaimLevel;
 
 use super::*;
 use crate::Unobserved;

@@ -19,7 +19,9 @@ pub(super) fn head(record: &RunRecord, present: &[&str]) -> Markup {
     let tone = match record.status {
         Status::Passed => "badge good",
         Status::Interrupted => "badge warn",
-        Status::CheckFailed | Status::Invalid | Status::Failed => "badge bad",
+        Status::CheckFailed | Status::Invalid | Status::ThresholdMissed | Status::Failed => {
+            "badge bad"
+        }
     };
     html! {
         header {

@@ -275,6 +275,9 @@ pub enum MeasureError {
     /// The device cannot carry this kind of load.
     #[error("this device cannot carry such a load: {0}; choose another method or device")]
     Unsupported(&'static str),
+    /// The scenario leaves this method nothing to measure; the text says what to change.
+    #[error("{0}")]
+    NothingToMeasure(String),
 }
 
 impl Load {

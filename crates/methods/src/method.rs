@@ -30,6 +30,42 @@ pub trait Method: Send + Sync {
         measurer: &mut dyn Measurer,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, MeasureError>;
+
+    /// Whether an interrupted measurement can go on where it stopped, by [`Method::resume`].
+    fn resumes(&self) -> bool {
+        false
+    }
+
+    /// Measures what an interrupted [`Method::run`] left, and yields the outcome of the whole.
+    ///
+    /// `finished` are the records that the observer was told of, all of them, in their order and
+    /// unchanged, from every earlier `run` and `resume` of this measurement. The contract:
+    ///
+    /// - A caller that wants to resume writes each record away in [`Observer::finished`], before it
+    ///   returns: what is told is measured, and is never told again. It need not keep them in
+    ///   memory. They are read here one after the other, once, so that they may come from a file.
+    /// - They must be of the same question: same configuration, function, traffic, device and seed.
+    ///   A method cannot check that; [`Outcome::key`] is for it. Records that do not belong to the
+    ///   method's own course are an error or are left out, never measured values of this one.
+    /// - A record that was not written in full (the last one, after a crash) is to be left out, with
+    ///   everything after it.
+    /// - The indices of trials go on behind the last record handed back.
+    /// - The device may be new: a method marks where it went on, and no figure spans that place as if
+    ///   one device had run all the time.
+    /// - An empty iterator is the same as [`Method::run`]; so a caller may always call this one.
+    ///
+    /// A method that does not resume measures everything again.
+    ///
+    /// # Errors
+    /// As [`Method::run`], and when the records cannot be of this measurement.
+    fn resume(
+        &self,
+        _finished: &mut dyn Iterator<Item = TrialRecord>,
+        measurer: &mut dyn Measurer,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, MeasureError> {
+        self.run(measurer, observer)
+    }
 }
 
 /// A configuration that cannot be used.

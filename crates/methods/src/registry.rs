@@ -22,6 +22,9 @@ pub struct Entry {
 /// All methods.
 pub const METHODS: &[Entry] = &[capacity::ENTRY, throughput::ENTRY];
 
+/// What is measured where a scenario names no method: what a first result needs, in a minute.
+pub const DEFAULT_METHODS: &[&str] = &["capacity", "throughput"];
+
 /// The method of that name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     METHODS.iter().find(|m| m.name == name)
@@ -60,6 +63,11 @@ mod tests {
                 (entry.read)(full.clone()).unwrap_or_else(|e| panic!("{}: {e}", entry.name));
             assert_eq!(again.configuration(), full);
         }
+    }
+
+    #[test]
+    fn the_default_methods_are_there() {
+        assert!(DEFAULT_METHODS.iter().all(|name| find(name).is_some()));
     }
 
     #[test]

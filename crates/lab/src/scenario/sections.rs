@@ -1,6 +1,6 @@
 //! The parts of a scenario file, each read into what the run needs, each with its default.
 
-use methods::{METHODS, Method};
+use methods::{DEFAULT_METHODS, METHODS, Method};
 use serde_json::{Map, Value};
 
 use super::keys::{Place, nearest, remedy_for_unknown};
@@ -267,8 +267,8 @@ pub(super) fn methods(document: &Document) -> Result<Vec<MethodChoice>, Scenario
     let key = if document.root.contains_key("method") { "method" } else { "methods" };
     let entries: Vec<(String, &Value)> = match document.root.get(key) {
         None | Some(Value::Null) => {
-            let all = METHODS.iter().map(|entry| method(document, key, entry.name, &Map::new()));
-            return all.collect();
+            let usual = DEFAULT_METHODS.iter();
+            return usual.map(|name| method(document, key, name, &Map::new())).collect();
         }
         Some(Value::Array(list)) if list.is_empty() => {
             let remedy = "name at least one method, or remove the key";

@@ -19,8 +19,10 @@ pub struct Account {
 /// What a number turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Higher than all before.
+    /// The next one.
     InOrder,
+    /// Higher than all before, and others before it have not come (yet).
+    Ahead,
     /// Lower than one before, and new (RFC 4737 section 3.3).
     Reordered,
     /// Seen before.
@@ -61,7 +63,7 @@ impl Account {
             self.seen[word(sequence)] |= bit(sequence);
             self.next = sequence + 1;
             self.received += 1;
-            return Arrival::InOrder;
+            return Arrival::Ahead;
         }
         let in_window = self.next - sequence <= WINDOW;
         if in_window && self.seen[word(sequence)] & bit(sequence) != 0 {
@@ -89,6 +91,11 @@ impl Account {
     /// Distinct frames received.
     pub fn received(&self) -> u64 {
         self.received
+    }
+
+    /// One above the highest number received.
+    pub fn next(&self) -> u64 {
+        self.next
     }
 
     /// Frames that came after one with a higher number.
@@ -137,10 +144,12 @@ mod tests {
                 let sequence = if go_on { in_turn } else { jump * jump / 50 };
                 in_turn = sequence + 1;
                 let late = highest.is_some_and(|highest| sequence <= highest);
+                let is_next = highest.map_or(0, |highest| highest + 1) == sequence;
                 let expected = match (seen.insert(sequence), late) {
                     (false, _) => Arrival::Duplicate,
                     (true, true) => Arrival::Reordered,
-                    (true, false) => Arrival::InOrder,
+                    (true, false) if is_next => Arrival::InOrder,
+                    (true, false) => Arrival::Ahead,
                 };
                 highest = highest.max(Some(sequence));
                 prop_assert_eq!(account.note(sequence), expected, "at {}", sequence);
@@ -156,7 +165,7 @@ mod tests {
             account.note(sequence);
         });
         let far = 100 * WINDOW + 17;
-        assert_eq!(account.note(far), Arrival::InOrder);
+        assert_eq!(account.note(far), Arrival::Ahead);
         assert_eq!(account.note(far - WINDOW / 2), Arrival::Reordered);
         assert_eq!(account.note(far - WINDOW / 2), Arrival::Duplicate);
         assert_eq!(account.note(far), Arrival::Duplicate);

@@ -55,6 +55,18 @@ pub trait Workload: Send {
     /// The change took effect at a time, or was refused: frames sent later must show it.
     fn settled(&mut self, subject: u64, applied_at: Option<Ticks>);
 
+    /// What the policer of a draw's subscriber counts of the frame; none where no policer looks at
+    /// it.
+    fn policed(&self, _draw: &Self::Draw) -> Option<PolicedFrame> {
+        None
+    }
+
+    /// What the policers of subscribers let through, which is the same for all of them, and how many
+    /// subscribers there are; none where there are no policers.
+    fn policer(&self) -> Option<Policer> {
+        None
+    }
+
     /// The draw of a frame by which the change of `subject` would show, if a frame can show it.
     fn probe(&self, subject: u64) -> Option<(usize, Self::Draw)>;
 }
@@ -68,6 +80,26 @@ pub struct Direction {
     pub from: PortId,
     /// Where they leave.
     pub to: PortId,
+}
+
+/// What a policer counts of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicedFrame {
+    /// Whose policer, from 0.
+    pub subscriber: u32,
+    /// How many bytes it counts.
+    pub bytes: u32,
+}
+
+/// What the policer of a subscriber lets through in one direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policer {
+    /// Bytes a second.
+    pub bytes_per_s: f64,
+    /// How much more at once.
+    pub burst_bytes: f64,
+    /// How many subscribers have one.
+    pub subscribers: u32,
 }
 
 /// A kind of change.

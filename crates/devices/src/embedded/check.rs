@@ -19,7 +19,8 @@ use super::{Embedded, Lane, open_loop};
 
 /// Runs the sample on each worker.
 pub(super) fn check<N: NetworkFunction>(device: &mut Embedded<N>) -> Result<Check, MeasureError> {
-    let mut links = open_loop::connect(device)?;
+    let mut links =
+        open_loop::connect::<N, _>(device.lanes.iter_mut().map(|lane| &mut lane.worker))?;
     let steps = N::sample(&device.config, &device.traffic);
     let count = device.shards();
     let mut comparison = Comparison::<N>::new();

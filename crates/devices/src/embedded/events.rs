@@ -29,6 +29,7 @@ pub(super) struct Changes<'a, U> {
     unseen: VecDeque<u64>,
     next_probe: Ticks,
     probe_interval: Ticks,
+    silences: Silences,
 }
 
 struct Kind {
@@ -49,14 +50,19 @@ struct Change {
 }
 
 impl<'a, U: Clone> Changes<'a, U> {
-    /// The changes that a workload describes, to be asked of these workers.
+    /// The changes that a workload describes, to be asked of these workers; `updates_per_s` is the
+    /// rate of all kinds together, if not the workload's own.
     pub fn new<W: Workload<Update = U>>(
         workload: &W,
         controllers: Vec<&'a mut Controller<U>>,
+        updates_per_s: Option<f64>,
         clock: Clock,
     ) -> Changes<'a, U> {
-        let kinds = workload.events().iter().map(|kind| Kind {
-            rate_per_s: kind.rate_per_s,
+        let own: f64 = workload.events().iter().map(|kind| kind.rate_per_s).sum();
+        let factor = updates_per_s.filter(|_| own > 0.0).map_or(1.0, |wanted| wanted / own);
+        let wanted = workload.events().iter().filter(|_| factor > 0.0);
+        let kinds = wanted.map(|kind| Kind {
+            rate_per_s: kind.rate_per_s * factor,
             pacing: kind.pacing,
             pacer: None,
             events: events(kind.name),
@@ -70,11 +76,13 @@ impl<'a, U: Clone> Changes<'a, U> {
             unseen: VecDeque::new(),
             next_probe: 0,
             probe_interval: clock.ticks(PROBE_INTERVAL),
+            silences: Silences::default(),
         }
     }
 
     /// The first changes are due at `start`.
     pub fn start(&mut self, start: Ticks, ticks_per_s: f64) {
+        self.silences.last_heard = start;
         for (index, kind) in self.kinds.iter_mut().enumerate() {
             let random = Random::new(PACING_SEED, index as u64);
             kind.pacer = Some(Pacer::new(kind.pacing, kind.rate_per_s, ticks_per_s, start, random));
@@ -84,6 +92,14 @@ impl<'a, U: Clone> Changes<'a, U> {
     /// Whether anything ever changes.
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
+    }
+
+    /// Frames came from the device.
+    #[inline]
+    pub fn heard(&mut self, now: Ticks) {
+        if !self.is_empty() {
+            self.silences.heard(now, self.clock.ticks(SILENCE_KEPT));
+        }
     }
 
     /// Requests what is due.
@@ -182,7 +198,11 @@ impl<'a, U: Clone> Changes<'a, U> {
         let took = change.applied_at.saturating_sub(change.requested_at);
         kind.accepted_ns.saturating_record(self.clock.nanos(took).max(1));
         workload.settled(subject, Some(change.applied_at));
-        if change.shown || workload.probe(subject).is_none() {
+        if workload.probe(subject).is_none() {
+            let silent = self.silences.longest_since(change.requested_at, machine::clock::now());
+            kind.blackout_ns.saturating_record(self.clock.nanos(silent).max(1));
+            self.open.remove(&subject);
+        } else if change.shown {
             self.open.remove(&subject);
         }
     }
@@ -211,7 +231,10 @@ impl<'a, U: Clone> Changes<'a, U> {
         }
         change.shown = true;
         let took = self.clock.nanos(now.saturating_sub(change.requested_at));
-        self.kinds[change.kind].events.visible_ns.saturating_record(took.max(1));
+        let silent = self.silences.longest_since(change.requested_at, now);
+        let events = &mut self.kinds[change.kind].events;
+        events.visible_ns.saturating_record(took.max(1));
+        events.blackout_ns.saturating_record(self.clock.nanos(silent).max(1));
         if change.missing == 0 {
             self.open.remove(&subject);
         }
@@ -235,6 +258,38 @@ impl<'a, U: Clone> Changes<'a, U> {
     }
 }
 
+/// The times without a frame from the device, the longest first: those that a later and longer one
+/// outweighs are forgotten.
+#[derive(Debug, Default)]
+struct Silences {
+    /// When each ended, and how long it was; ends rise, lengths fall.
+    kept: VecDeque<(Ticks, Ticks)>,
+    last_heard: Ticks,
+}
+
+impl Silences {
+    fn heard(&mut self, now: Ticks, kept_for: Ticks) {
+        let length = now.saturating_sub(self.last_heard);
+        self.last_heard = self.last_heard.max(now);
+        while self.kept.back().is_some_and(|&(_, shorter)| shorter <= length) {
+            self.kept.pop_back();
+        }
+        self.kept.push_back((now, length));
+        while self.kept.front().is_some_and(|&(end, _)| end + kept_for < now) {
+            self.kept.pop_front();
+        }
+    }
+
+    /// The longest silence between two times, the one that lasts at its end included.
+    fn longest_since(&self, since: Ticks, now: Ticks) -> Ticks {
+        let first = self.kept.partition_point(|&(end, _)| end <= since);
+        // The first may have begun before; the second, wholly later, may then be the longer one.
+        let within = self.kept.iter().skip(first).take(2);
+        let longest = within.map(|&(end, length)| length.min(end - since)).max().unwrap_or(0);
+        longest.max(now.saturating_sub(self.last_heard.max(since)))
+    }
+}
+
 fn events(kind: &str) -> Events {
     let empty: fn() -> Histogram<u64> = latency_histogram;
     Events {
@@ -249,8 +304,49 @@ fn events(kind: &str) -> Events {
     }
 }
 
+/// A change that is not seen for longer than this has its silences since then counted only.
+const SILENCE_KEPT: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// Probes are at least so far apart: they are not to add to the load noticeably.
 const PROBE_INTERVAL: std::time::Duration = std::time::Duration::from_micros(5);
 
 /// Only the spacing of events follows from it.
 const PACING_SEED: u64 = 0x706c_756d_6221;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_longest_silence_is_that_of_all_arrivals(
+            steps in prop::collection::vec(1u64..1000, 1..200),
+            since in 0u64..50_000,
+            later in 0u64..500,
+        ) {
+            let mut silences = Silences::default();
+            let (mut arrivals, mut now) = (vec![0], 0);
+            for step in steps {
+                now += step;
+                arrivals.push(now);
+                silences.heard(now, 1 << 40);
+            }
+            let end = now + later;
+            let since = since.min(end);
+            arrivals.push(end);
+            let of_pair = |pair: &[u64]| pair[1].saturating_sub(pair[0].max(since));
+            let longest = arrivals.windows(2).map(of_pair).max().unwrap_or(0);
+            prop_assert_eq!(silences.longest_since(since, end), longest);
+        }
+    }
+
+    #[test]
+    fn old_silences_are_forgotten() {
+        let mut silences = Silences::default();
+        (1..10_000).rev().for_each(|length| silences.heard(silences.last_heard + length, 100_000));
+        // The last 446 lengths together are the last 100,000 ticks.
+        assert!((440..460).contains(&silences.kept.len()), "{}", silences.kept.len());
+    }
+}

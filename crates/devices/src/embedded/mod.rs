@@ -14,7 +14,10 @@ mod closed_loop;
 mod events;
 mod generator;
 mod open_loop;
+mod policed;
+mod schedule;
 mod tester;
+mod wire;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,9 +28,11 @@ use functions::{NetworkFunction, SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use measure::record::Check;
 use measure::{
-    Load, MeasureError, Measurer, Stage, StageRole, Stalls, Trial, TrialProgress, Watch, WorkerTime,
+    Conditions, Load, MeasureError, Measurer, Pps, Stage, StageRole, Stalls, Trial, TrialProgress,
+    Watch, WorkerTime,
 };
 use packet::{BATCH_MAX, Room};
+use traffic::Workload;
 
 /// What the host gives to the device.
 #[derive(Clone, Debug)]
@@ -49,6 +54,7 @@ pub struct Embedded<N: NetworkFunction> {
     host: Host,
     lanes: Vec<Lane<N>>,
     setup: Duration,
+    conditions: Conditions,
     /// Whether changes were applied, so that the state is no longer the configured one.
     changed: bool,
 }
@@ -73,7 +79,8 @@ impl<N: NetworkFunction> Embedded<N> {
         let start = Instant::now();
         let lanes = lanes(&config, &host)?;
         let setup = start.elapsed();
-        Ok(Embedded { config, traffic, host, lanes, setup, changed: false })
+        let conditions = Conditions::default();
+        Ok(Embedded { config, traffic, host, lanes, setup, conditions, changed: false })
     }
 
     /// Time that setting up took.
@@ -135,7 +142,10 @@ impl<N: NetworkFunction> Embedded<N> {
             trial.stalls.push(stalls(format!("worker {index}"), gaps, &self.host.clock));
         }
         trial.stages = stages_of(N::Function::STAGES, &stages);
-        trial.drops = drops_of(N::Function::DROPS, &self.counts().since(before));
+        let counts = self.counts().since(before);
+        trial.drops = drops_of(N::Function::DROPS, &counts);
+        trial.tester_ring_full = counts.transmit_full;
+        trial.resident_bytes = Some(machine::memory::resident_bytes()).filter(|bytes| *bytes > 0);
     }
 }
 
@@ -152,12 +162,36 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
         }
         let trial = match load {
             Load::ClosedLoop => closed_loop::run(self, duration, watch),
-            Load::PerInterface(rate) => open_loop::run(self, rate, duration, watch),
-            Load::Burst { .. } | Load::Step { .. } => {
-                Err(MeasureError::Unsupported("bursts and steps of the load"))
-            }
+            open_loop => open_loop::run(self, open_loop, duration, watch),
         };
         if self.is_interrupted() { Err(MeasureError::Interrupted) } else { trial }
+    }
+
+    fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
+        let workload = self.workload();
+        if conditions.updates_per_s.is_some_and(|rate| rate > 0.0) && workload.events().is_empty() {
+            return Err(MeasureError::Unsupported(
+                "nothing of this traffic changes; give a kind of change a rate in `function`",
+            ));
+        }
+        if conditions.subscribers_counted > 0 && workload.policer().is_none() {
+            return Err(MeasureError::Unsupported("this function polices no subscribers"));
+        }
+        self.conditions = *conditions;
+        Ok(())
+    }
+
+    fn tester_alone(
+        &mut self,
+        rate: Pps,
+        duration: Duration,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Trial>, MeasureError> {
+        if self.is_interrupted() {
+            return Err(MeasureError::Interrupted);
+        }
+        let trial = open_loop::run_wire(self, Load::PerInterface(rate), duration, watch)?;
+        if self.is_interrupted() { Err(MeasureError::Interrupted) } else { Ok(Some(trial)) }
     }
 }
 

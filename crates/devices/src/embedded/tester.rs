@@ -11,14 +11,17 @@ use std::time::Duration;
 use engine::Gaps;
 use hdrhistogram::Histogram;
 use machine::clock::{self, Clock, Ticks};
-use measure::Direction;
+use measure::{Direction, Load, Policed};
 use packet::PortId;
 use port_memory::{Receiver, Sender};
+
 use traffic::workload::worker_of;
-use traffic::{Account, Delivery, Pacer, Pacing, Random, Stamp, Workload};
+use traffic::{Account, Arrival, Delivery, Stamp, Workload};
 
 use super::events::Changes;
 use super::generator::CHECK_SEQUENCE_LEN;
+use super::policed::PolicedBytes;
+use super::schedule::Schedule;
 
 /// The tester's ends of the links to one worker, by port.
 pub(super) type Links = Vec<(Sender, Receiver)>;
@@ -37,13 +40,16 @@ pub(super) struct Tester<'a, W: Workload> {
     /// Frames that came back and bear no stamp of this trial.
     strangers: u64,
     last_arrival: Ticks,
+    /// Whether what comes back was through a device, and not through a wire.
+    is_judging: bool,
+    /// Whether bytes are counted by subscriber.
+    is_counting: bool,
 }
 
 /// One direction of frames.
 struct Flow {
     direction: traffic::Direction,
-    pacer: Pacer,
-    intended: u64,
+    schedule: Schedule,
     next_number: u64,
     sent_bytes: u64,
     ring_full: u64,
@@ -53,6 +59,22 @@ struct Flow {
     latency_ns: Histogram<u64>,
     first_sent: Ticks,
     last_sent: Ticks,
+    /// When the last lost frame was sent, or at the latest.
+    last_lost: Option<Ticks>,
+    policed: PolicedBytes,
+}
+
+/// What a tester is to do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Task {
+    /// What to send.
+    pub load: Load,
+    /// For how long.
+    pub duration: Duration,
+    /// Of how many subscribers the bytes are counted.
+    pub subscribers_counted: u32,
+    /// Whether a device is in the way, which changes frames.
+    pub is_judging: bool,
 }
 
 /// What others may watch while a trial runs.
@@ -65,26 +87,19 @@ pub(super) struct Progress {
 }
 
 impl<'a, W: Workload> Tester<'a, W> {
-    /// A tester that will send `rate_pps` in each direction for `duration`, soon from now on.
+    /// A tester that will begin with its task soon from now on.
     pub fn new(
         workload: W,
         links: Vec<Links>,
         mut changes: Changes<'a, W::Update>,
-        (rate_pps, duration): (f64, Duration),
+        task: Task,
         clock: Clock,
     ) -> Tester<'a, W> {
         let start = clock::now() + clock.ticks(LEAD_TIME);
         changes.start(start, clock.ticks_per_second());
         let flow = |&direction: &traffic::Direction| Flow {
             direction,
-            pacer: Pacer::new(
-                Pacing::Constant,
-                rate_pps,
-                clock.ticks_per_second(),
-                start,
-                Random::new(0, 0),
-            ),
-            intended: (rate_pps * duration.as_secs_f64()).round() as u64,
+            schedule: Schedule::new(task.load, task.duration, start, &clock),
             next_number: 0,
             sent_bytes: 0,
             ring_full: 0,
@@ -93,6 +108,8 @@ impl<'a, W: Workload> Tester<'a, W> {
             latency_ns: latency_histogram(),
             first_sent: start,
             last_sent: start,
+            last_lost: None,
+            policed: PolicedBytes::new(workload.policer(), task.subscribers_counted),
         };
         let flows = workload.directions().iter().map(flow).collect();
         Tester {
@@ -101,10 +118,12 @@ impl<'a, W: Workload> Tester<'a, W> {
             flows,
             changes,
             clock,
-            end: start + clock.ticks(duration),
+            end: start + clock.ticks(task.duration),
             gaps: Gaps::default(),
             strangers: 0,
             last_arrival: start,
+            is_judging: task.is_judging,
+            is_counting: task.subscribers_counted > 0,
         }
     }
 
@@ -141,7 +160,7 @@ impl<'a, W: Workload> Tester<'a, W> {
     fn send(&mut self, now: Ticks) {
         let workers = self.links.len() as u32;
         for (index, flow) in self.flows.iter_mut().enumerate() {
-            let due = flow.pacer.due(now, BURST.min(flow.intended - flow.next_number));
+            let due = flow.schedule.due(now, BURST, flow.next_number);
             if due == 0 {
                 continue;
             }
@@ -160,7 +179,13 @@ impl<'a, W: Workload> Tester<'a, W> {
                         let stamp = Stamp { stream: index as u16, sequence: *sequence, time: now };
                         self.workload.write(draw, stamp, frame);
                     }
-                    None => flow.ring_full += 1,
+                    None => {
+                        flow.ring_full += 1;
+                        flow.last_lost = Some(now);
+                    }
+                }
+                if self.is_counting {
+                    flow.policed.offered(self.workload.policed(draw));
                 }
                 flow.sent_bytes += (len + CHECK_SEQUENCE_LEN) as u64;
             }
@@ -169,7 +194,7 @@ impl<'a, W: Workload> Tester<'a, W> {
             }
             flow.last_sent = now;
             flow.next_number += due;
-            flow.pacer.take(due);
+            flow.schedule.take(due);
             self.links.iter_mut().for_each(|ports| ports[port].0.publish());
         }
     }
@@ -200,11 +225,15 @@ impl<'a, W: Workload> Tester<'a, W> {
 
     #[inline]
     fn receive_from(&mut self, worker: usize, port: usize) {
+        let is_only_worker = self.links.len() == 1;
         let receiver = &mut self.links[worker][port].1;
         let now = clock::now();
+        if receiver.peek_len().is_some() {
+            self.last_arrival = now;
+            self.changes.heard(now);
+        }
         for _ in 0..RECEIVE_BURST {
             let Some(frame) = receiver.next_frame() else { break };
-            self.last_arrival = now;
             let Some(stamp) = Stamp::read(frame) else {
                 self.strangers += 1;
                 continue;
@@ -223,7 +252,11 @@ impl<'a, W: Workload> Tester<'a, W> {
                 },
             };
             let from = PortId(port as u8);
-            match self.workload.delivery(direction, &draw, &stamp, from, frame) {
+            let delivery = match self.is_judging {
+                true => self.workload.delivery(direction, &draw, &stamp, from, frame),
+                false => Delivery::AsExpected,
+            };
+            match delivery {
                 Delivery::AsExpected => {}
                 Delivery::Shows(subject) => self.changes.shown(subject, now, &self.workload),
                 Delivery::Late(subject) => self.changes.late(subject, &self.workload),
@@ -233,7 +266,15 @@ impl<'a, W: Workload> Tester<'a, W> {
                 }
             }
             if !is_probe {
-                flow.accounts[worker].note(stamp.sequence);
+                let arrival = flow.accounts[worker].note(stamp.sequence);
+                // The numbers of a direction are spread over workers, so that only a worker that has
+                // them all can tell by a gap that one is missing.
+                if arrival == Arrival::Ahead && is_only_worker {
+                    flow.last_lost = flow.last_lost.max(Some(stamp.time));
+                }
+                if self.is_counting && arrival != Arrival::Duplicate {
+                    flow.policed.passed(self.workload.policed(&draw));
+                }
                 let latency = self.clock.nanos(now.saturating_sub(stamp.time));
                 flow.latency_ns.saturating_record(latency.max(1));
             }
@@ -241,11 +282,13 @@ impl<'a, W: Workload> Tester<'a, W> {
         receiver.release();
     }
 
-    fn sent(&self) -> u64 {
+    /// Frames sent so far.
+    pub fn sent(&self) -> u64 {
         self.flows.iter().map(|flow| flow.next_number).sum()
     }
 
-    fn received(&self) -> u64 {
+    /// Frames that came back so far.
+    pub fn received(&self) -> u64 {
         self.flows.iter().map(Flow::received).sum()
     }
 
@@ -254,16 +297,19 @@ impl<'a, W: Workload> Tester<'a, W> {
         let first = self.flows.iter().map(|flow| flow.first_sent).min().unwrap_or(0);
         let last = self.flows.iter().map(|flow| flow.last_sent).max().unwrap_or(0);
         let strangers = self.strangers;
+        let policed = self.flows.iter().flat_map(|f| f.policed.record(f.direction.name)).collect();
+        let clock = self.clock;
         let flows = self.flows.into_iter().enumerate();
         let directions = flows.map(|(index, flow)| {
             // A frame without a stamp cannot be told by direction; the first one bears it.
             let strangers = if index == 0 { strangers } else { 0 };
-            flow.finish(strangers)
+            flow.finish(strangers, &clock)
         });
         Findings {
             directions: directions.collect(),
             effective: self.clock.duration(last - first),
             events: self.changes.finish(),
+            policed,
             gaps: self.gaps,
         }
     }
@@ -274,6 +320,7 @@ pub(super) struct Findings {
     pub directions: Vec<Direction>,
     pub effective: Duration,
     pub events: Vec<measure::Events>,
+    pub policed: Vec<Policed>,
     pub gaps: Gaps,
 }
 
@@ -282,11 +329,25 @@ impl Flow {
         self.accounts.iter().map(Account::received).sum()
     }
 
-    fn finish(self, strangers: u64) -> Direction {
+    /// When the last lost frame was sent; none without loss, or where it cannot be told.
+    fn last_lost(&self) -> Option<Ticks> {
+        if self.received() >= self.next_number {
+            return None;
+        }
+        match self.accounts.as_slice() {
+            [only] if only.next() < self.next_number => Some(self.last_sent),
+            [_] => self.last_lost,
+            // What several workers lost themselves leaves no gap to see.
+            _ => self.last_lost.filter(|_| self.received() + self.ring_full >= self.next_number),
+        }
+    }
+
+    fn finish(self, strangers: u64, clock: &Clock) -> Direction {
         let received = self.received();
+        let last_lost = self.last_lost();
         Direction {
             name: self.direction.name.to_owned(),
-            intended: self.intended,
+            intended: self.schedule.intended(),
             sent: self.next_number,
             received,
             lost: self.next_number.saturating_sub(received),
@@ -296,7 +357,7 @@ impl Flow {
             misdelivered: self.misdelivered + strangers,
             sent_bytes: self.sent_bytes,
             latency_ns: self.latency_ns,
-            last_lost_ns: None,
+            last_lost_ns: last_lost.map(|at| clock.nanos(at.saturating_sub(self.first_sent))),
         }
     }
 }

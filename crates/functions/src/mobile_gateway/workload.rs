@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 use machine::clock::Ticks;
 use packet::PortId;
 use traffic::random::{Bits, below};
-use traffic::workload::{Change, EventKind};
+use traffic::workload::{Change, EventKind, PolicedFrame, Policer};
 use traffic::{Delivery, Direction, Draw, Pacing, Random, Sizes, Stamp, Workload};
 use wire::bytes::u32_at;
 use wire::{ethernet, ipv4, udp};
@@ -42,6 +42,7 @@ pub struct Users {
     roaming: Roaming,
     passing_users: Passing,
     passing_servers: Passing,
+    policer: Policer,
 }
 
 /// What a frame's number decides.
@@ -131,6 +132,11 @@ impl Users {
             roaming: Roaming::default(),
             passing_users: Passing::new(config.fluct_user),
             passing_servers: Passing::new(config.fluct_server),
+            policer: Policer {
+                bytes_per_s: config.rate_limit.0,
+                burst_bytes: config.burst_bytes(),
+                subscribers: config.user,
+            },
         };
         users.add_event(Kind::UserUpdate, 2.0 * config.fluct_user, traffic.event_pacing);
         users.add_event(Kind::Handover, config.handover, traffic.event_pacing);
@@ -278,6 +284,18 @@ impl Workload for Users {
                 }
             }
         }
+    }
+
+    /// Bearers are policed by the bytes of the user's IP packets; passing users are not told apart
+    /// from the frames they are probed by, and left out.
+    #[inline]
+    fn policed(&self, packet: &Packet) -> Option<PolicedFrame> {
+        let bytes = u32::from(packet.plain_len) - ethernet::HEADER_LEN as u32;
+        (packet.user < self.users).then_some(PolicedFrame { subscriber: packet.user, bytes })
+    }
+
+    fn policer(&self) -> Option<Policer> {
+        Some(self.policer)
     }
 
     fn probe(&self, subject: u64) -> Option<(usize, Packet)> {

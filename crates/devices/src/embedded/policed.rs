@@ -1,0 +1,54 @@
+//! Bytes by subscriber: what was offered to each policer, and what it let through.
+
+use measure::Policed;
+use traffic::workload::{PolicedFrame, Policer};
+
+/// The counts of one direction; without policers or without anything to count it holds no memory.
+#[derive(Debug)]
+pub(super) struct PolicedBytes {
+    policer: Option<Policer>,
+    /// By subscriber: offered and passed.
+    counted: Vec<[u64; 2]>,
+}
+
+impl PolicedBytes {
+    /// Counts the first `subscribers`, or as many as there are.
+    pub fn new(policer: Option<Policer>, subscribers: u32) -> PolicedBytes {
+        let count = policer.map_or(0, |policer| policer.subscribers.min(subscribers));
+        PolicedBytes { policer, counted: vec![[0; 2]; count as usize] }
+    }
+
+    /// A frame was sent.
+    #[inline]
+    pub fn offered(&mut self, frame: Option<PolicedFrame>) {
+        self.count(frame, 0);
+    }
+
+    /// A frame came back.
+    #[inline]
+    pub fn passed(&mut self, frame: Option<PolicedFrame>) {
+        self.count(frame, 1);
+    }
+
+    #[inline]
+    fn count(&mut self, frame: Option<PolicedFrame>, column: usize) {
+        let Some(PolicedFrame { subscriber, bytes }) = frame else { return };
+        if let Some(counts) = self.counted.get_mut(subscriber as usize) {
+            counts[column] += u64::from(bytes);
+        }
+    }
+
+    /// One entry a subscriber; the class is the direction, as bearers have no other.
+    pub fn record(&self, direction: &str) -> Vec<Policed> {
+        let Some(policer) = self.policer else { return Vec::new() };
+        let entry = |(subscriber, &[offered_bytes, passed_bytes]): (usize, &[u64; 2])| Policed {
+            subscriber: subscriber as u64,
+            class: direction.to_owned(),
+            configured_bytes_per_s: policer.bytes_per_s,
+            burst_bytes: policer.burst_bytes,
+            offered_bytes,
+            passed_bytes,
+        };
+        self.counted.iter().enumerate().map(entry).collect()
+    }
+}

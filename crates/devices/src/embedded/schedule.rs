@@ -1,0 +1,124 @@
+//! When the frames of a load are due: at one rate, in one burst, or at two rates in turn.
+
+use std::time::Duration;
+
+use machine::clock::{Clock, Ticks};
+use measure::{Load, Pps};
+use traffic::{Pacer, Pacing, Random};
+
+/// The schedule of one direction.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    pacer: Pacer,
+    /// Frames that may be sent until the rate changes, or in all.
+    until: u64,
+    /// The rate from some time on.
+    then: Option<Then>,
+    intended: u64,
+}
+
+#[derive(Debug)]
+struct Then {
+    pacer: Pacer,
+    from: Ticks,
+    frames: u64,
+}
+
+impl Schedule {
+    /// The frames of `load` for `duration` from `start` on.
+    pub fn new(load: Load, duration: Duration, start: Ticks, clock: &Clock) -> Schedule {
+        let pacer = |rate: Pps, from| {
+            let random = Random::new(0, 0);
+            Pacer::new(Pacing::Constant, rate.0, clock.ticks_per_second(), from, random)
+        };
+        let frames = |rate: Pps, time: Duration| (rate.0 * time.as_secs_f64()).round() as u64;
+        let (first, until, then) = match load {
+            Load::ClosedLoop => (Pps(0.0), 0, None),
+            Load::PerInterface(rate) => (rate, frames(rate, duration), None),
+            Load::Burst { frames, rate } => (rate, frames, None),
+            Load::Step { first, after, then } => {
+                let after = after.min(duration);
+                let from = start + clock.ticks(after);
+                let frames_then = frames(then, duration - after);
+                let then = Then { pacer: pacer(then, from), from, frames: frames_then };
+                (first, frames(first, after), Some(then))
+            }
+        };
+        let intended = until + then.as_ref().map_or(0, |then| then.frames);
+        Schedule { pacer: pacer(first, start), until, then, intended }
+    }
+
+    /// Frames that the load asks for.
+    pub fn intended(&self) -> u64 {
+        self.intended
+    }
+
+    /// How many are due at `now`, at most `limit`, when `sent` have been sent so far. What the first
+    /// rate left over is not made up for at the second.
+    #[inline]
+    pub fn due(&mut self, now: Ticks, limit: u64, sent: u64) -> u64 {
+        if let Some(then) = self.then.take_if(|then| now >= then.from) {
+            self.pacer = then.pacer;
+            self.until = sent + then.frames;
+        }
+        self.pacer.due(now, limit.min(self.until - sent))
+    }
+
+    /// Takes `count` of those that are due.
+    #[inline]
+    pub fn take(&mut self, count: u64) {
+        self.pacer.take(count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Sends what is due at every tick of a clock of 1 MHz, and tells how many by each time asked.
+    fn sent_by(load: Load, duration: Duration, times: &[Ticks]) -> Vec<u64> {
+        let mut schedule = Schedule::new(load, duration, 0, &Clock::with_rate(1e6));
+        let mut sent = 0;
+        let mut at = Vec::new();
+        for now in 0..=*times.last().expect("a time") {
+            let due = schedule.due(now, 32, sent);
+            schedule.take(due);
+            sent += due;
+            if times.contains(&now) {
+                at.push(sent);
+            }
+        }
+        at
+    }
+
+    #[test]
+    fn a_rate_is_kept_to_the_end() {
+        let load = Load::PerInterface(Pps(1000.0));
+        assert_eq!(sent_by(load, SECOND, &[0, 499_500, 999_999]), [1, 500, 1000]);
+    }
+
+    #[test]
+    fn a_burst_ends_with_its_last_frame() {
+        let load = Load::Burst { frames: 100, rate: Pps(100_000.0) };
+        assert_eq!(sent_by(load, SECOND, &[495, 990, 500_000]), [50, 100, 100]);
+    }
+
+    #[test]
+    fn a_step_changes_the_rate_at_its_time() {
+        let after = Duration::from_millis(500);
+        let load = Load::Step { first: Pps(2000.0), after, then: Pps(100.0) };
+        assert_eq!(sent_by(load, SECOND, &[499_999, 500_000, 999_999]), [1000, 1001, 1050]);
+    }
+
+    #[test]
+    fn what_a_late_sender_missed_of_the_first_rate_is_not_made_up_for() {
+        let load = Load::Step { first: Pps(1e6), after: SECOND / 2, then: Pps(100.0) };
+        let mut schedule = Schedule::new(load, SECOND, 0, &Clock::with_rate(1e6));
+        assert_eq!(schedule.due(10, 4, 0), 4);
+        schedule.take(4);
+        assert_eq!(schedule.due(600_000, 1000, 4), 11, "100 ms at the second rate");
+        assert_eq!(schedule.intended(), 500_050);
+    }
+}

@@ -4,6 +4,7 @@
 //! (keys and defaults), `tests.rs` (the method on simulated devices) and a README. Adding a method
 //! is one folder and one line in [`METHODS`].
 
+mod baseline;
 mod claims;
 mod method;
 mod observer;

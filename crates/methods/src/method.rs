@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use measure::record::{Outcome, TrialRecord};
-use measure::{Load, MeasureError, Measurer, Trial, TrialProgress, Watch, validity};
+use measure::record::{Baseline, Outcome, TrialRecord};
+use measure::{Load, MeasureError, Measurer, Pps, Trial, TrialProgress, Watch, validity};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Observer, Step};
+use crate::{Observer, Step, baseline};
 
 /// A configured method.
 pub trait Method: Send + Sync {
@@ -122,7 +122,54 @@ impl<'a> Session<'a> {
         self.records.push(record);
         Ok(trial)
     }
+
+    /// One trial, and again, up to `repeats` times, while all its loss may come from a stall: what
+    /// a thread lost while it had no core says nothing about the device. All are kept, the
+    /// repetitions with the purpose [`STALL_REPETITION`]; the last one is returned, and counts.
+    ///
+    /// What this does to a search: loss that the device causes by stalling itself is repeated too,
+    /// so the search is milder on devices that pause rarely; a device that pauses in every trial is
+    /// found out all the same, because the last repetition counts with its loss.
+    pub(crate) fn trial_unless_stalled(
+        &mut self,
+        load: Load,
+        duration: Duration,
+        step: Step,
+        repeats: u32,
+    ) -> Result<Trial, MeasureError> {
+        let again = Step { purpose: STALL_REPETITION, ..step.clone() };
+        let mut trial = self.trial(load, duration, step)?;
+        for _ in 0..repeats {
+            if !validity::stalls_explain_loss(&trial) {
+                break;
+            }
+            trial = self.trial(load, duration, again.clone())?;
+        }
+        Ok(trial)
+    }
+
+    /// What the tester alone does at `rate` (see [`Measurer::tester_alone`]); none where there is
+    /// no wire to put in the device's place. It is no trial of the device, so it has no record: the
+    /// outcome's `baseline` tells of it.
+    pub(crate) fn tester_alone(
+        &mut self,
+        rate: Pps,
+        duration: Duration,
+    ) -> Result<Option<Baseline>, MeasureError> {
+        let mut watch = Forward(self.observer);
+        let trial = self.measurer.tester_alone(rate, duration, &mut watch)?;
+        Ok(trial.as_ref().and_then(baseline::of))
+    }
 }
+
+/// The purpose of a trial that is done again because a stall may explain the loss of the one before.
+pub(crate) const STALL_REPETITION: &str = "stall-repetition";
+
+/// How often such a trial is repeated where a method has no key for it.
+pub(crate) const STALL_REPEATS: u32 = 2;
+
+/// How long the tester alone is measured.
+pub(crate) const TESTER_ALONE: Duration = Duration::from_millis(500);
 
 /// Hands progress on; an `&mut dyn Observer` is not yet an `&mut dyn Watch`.
 struct Forward<'a>(&'a mut dyn Observer);

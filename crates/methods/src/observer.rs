@@ -17,7 +17,8 @@ pub trait Observer: Watch {
 /// The trial that is about to start, and how far the method is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Why it is done: `warm-up`, `repetition`, `search`, `verification`, `confirmation`.
+    /// Why it is done: `warm-up`, `repetition`, `search`, `verification`, `confirmation`,
+    /// `stall-repetition` …
     pub purpose: &'static str,
     /// Counted from 0 within the method.
     pub index: usize,

@@ -12,12 +12,14 @@
 mod cell;
 mod host;
 mod outcome;
+mod paths;
 mod run;
 mod trial;
 
 pub use cell::*;
 pub use host::*;
 pub use outcome::*;
+pub use paths::{KnownPath, OPERATORS, PATHS};
 pub use run::*;
 pub use trial::*;
 

@@ -1,0 +1,153 @@
+//! Dotted paths into a cell, as plots and tables name what they show.
+//!
+//! The words are TIPSY's: `pipeline.user`, `traffic.pkt-size`, `out.throughput.RX.PacketRate`; beside
+//! them stand facts of a cell (`cell.setup_seconds`) and every figure of every method
+//! (`capacity.function_pps`, `throughput.latency_p99.uplink`). Units are TIPSY's where the word is
+//! TIPSY's: PacketRate is in Mpps, Mbit in Mbit/s of frames, `out.rfc2544` in Mbit/s on the wire,
+//! latency in nanoseconds. Where several directions run, rates are summed over them, as each of
+//! TIPSY's tests has one only.
+//!
+//! What a cell does not have is none, never zero. Deliberately absent: any drawing.
+
+mod filter;
+mod out;
+
+use serde_json::{Map, Value};
+
+use super::{Cell, Outcome};
+
+pub use filter::OPERATORS;
+
+/// A path with a fixed meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownPath {
+    /// The path.
+    pub path: &'static str,
+    /// The unit of its values; empty for names.
+    pub unit: &'static str,
+    /// What it is.
+    pub meaning: &'static str,
+}
+
+/// All paths with a fixed meaning. Keys of `pipeline` (`function`), `traffic`, `device`, `tester` and
+/// `sut`, and figures as `method.figure`, are known on top.
+pub const PATHS: &[KnownPath] = &[
+    known("id", "", "the benchmark of the scenario"),
+    known("pipeline.name", "", "the function"),
+    known("sut.type", "", "the device"),
+    known("device.name", "", "the device"),
+    known("cell.setup_seconds", "s", "time to build the device's state"),
+    known("cell.state_bytes", "bytes", "memory of the function's state"),
+    known("cell.state_bytes_per_user", "bytes", "the same for each user or session"),
+    known("cell.resident_bytes", "bytes", "memory of the whole process with that state"),
+    known("out.throughput.TX.PacketRate", "Mpps", "frames sent"),
+    known("out.throughput.TX.Mbit", "Mbit/s", "bits of the frames sent"),
+    known("out.throughput.RX.PacketRate", "Mpps", "frames received"),
+    known("out.throughput.RX.Mbit", "Mbit/s", "bits of the frames received, as long as when sent"),
+    known("out.flood.TX.PacketRate", "Mpps", "frames sent as fast as can be"),
+    known("out.flood.TX.Mbit", "Mbit/s", "bits of these"),
+    known("out.flood.RX.PacketRate", "Mpps", "frames received of these"),
+    known("out.flood.RX.Mbit", "Mbit/s", "bits of these, as long as when sent"),
+    known("out.rfc2544.limit", "Mbit/s", "the throughput on the wire"),
+    known("out.rfc2544.tx", "Mbit/s", "sent on the wire by the trial that confirmed it"),
+    known("out.rfc2544.rx", "Mbit/s", "received on the wire by that trial"),
+    known("out.latency.Samples", "", "frames that were timed"),
+    known("out.latency.Average", "ns", "mean latency"),
+    known("out.latency.StdDev", "ns", "standard deviation of latency"),
+    known("out.latency.1st_Quartiles", "ns", "a quarter of frames was faster"),
+    known("out.latency.2nd_Quartiles", "ns", "half of all frames were faster"),
+    known("out.latency.3rd_Quartiles", "ns", "three quarters of all frames were faster"),
+];
+
+const fn known(path: &'static str, unit: &'static str, meaning: &'static str) -> KnownPath {
+    KnownPath { path, unit, meaning }
+}
+
+impl Cell {
+    /// The value at a path, as the file of the scenario or a method has it; none where this cell has
+    /// no such value.
+    pub fn value_at(&self, path: &str) -> Option<Value> {
+        let (head, rest) = path.split_once('.').unwrap_or((path, ""));
+        match (head, rest) {
+            ("id", "") => Some(self.benchmark.clone().into()),
+            ("pipeline" | "function", "name") => Some(self.function.clone().into()),
+            ("sut", "type") | ("device", "name") => Some(self.device.clone().into()),
+            ("pipeline" | "function", key) => self.configured("function", key),
+            ("traffic" | "device" | "tester" | "sut", key) => self.configured(head, key),
+            ("cell", "setup_seconds") => number(self.setup_seconds?),
+            ("cell", "state_bytes") => Some(self.state_bytes?.into()),
+            ("cell", "state_bytes_per_user") => number(self.state_bytes_per_user?),
+            ("cell", "resident_bytes") => Some(self.resident_bytes?.into()),
+            ("out", what) => number(out::value(self, what)?),
+            (method, figure) => number(self.figure_at(method, figure)?),
+        }
+    }
+
+    /// The same as a number; none where it is no number.
+    pub fn number_at(&self, path: &str) -> Option<f64> {
+        self.value_at(path)?.as_f64()
+    }
+
+    /// Whether the cell passes a plot's filter: each path has its value, or is as its condition
+    /// (`$lt`, `$lte`, `$gt`, `$gte`, `$ne`, `$in`, `$not`) says.
+    pub fn passes(&self, filter: &Map<String, Value>) -> bool {
+        filter.iter().all(|(path, wanted)| {
+            self.value_at(path).is_some_and(|value| filter::holds(&value, wanted))
+        })
+    }
+
+    /// A title with each `{path}` in it replaced by its value here, or by a dash.
+    pub fn fill(&self, title: &str) -> String {
+        let mut filled = String::new();
+        let mut rest = title;
+        while let Some((before, behind)) = rest.split_once('{') {
+            let Some((path, after)) = behind.split_once('}') else { break };
+            filled += before;
+            filled += &match self.value_at(path) {
+                Some(Value::String(text)) => text,
+                Some(other) => other.to_string(),
+                None => "–".to_owned(),
+            };
+            rest = after;
+        }
+        filled + rest
+    }
+
+    /// The unit of the values at a path; empty where there is none or it is not known.
+    pub fn unit_at(&self, path: &str) -> &str {
+        if let Some(known) = PATHS.iter().find(|known| known.path == path) {
+            return known.unit;
+        }
+        let (method, figure) = path.split_once('.').unwrap_or((path, ""));
+        self.find(method, figure).map_or("", |figure| figure.unit.as_str())
+    }
+
+    fn configured(&self, section: &str, key: &str) -> Option<Value> {
+        let section = self.configuration.get(section)?;
+        key.split('.').try_fold(section, |value, key| value.get(key)).cloned()
+    }
+
+    fn figure_at(&self, method: &str, figure: &str) -> Option<f64> {
+        self.find(method, figure).map(|figure| figure.value)
+    }
+
+    /// A figure by `figure` or `figure.of`.
+    fn find(&self, method: &str, figure: &str) -> Option<&super::Figure> {
+        let of_method = |outcome: &&Outcome| outcome.method == method;
+        self.outcomes.iter().filter(of_method).find_map(|outcome| {
+            let (name, of) = match figure.split_once('.') {
+                Some((name, of)) => (name, Some(of)),
+                None => (figure, None),
+            };
+            outcome.figures.iter().find(|one| one.name == name && one.of.as_deref() == of)
+        })
+    }
+}
+
+/// A number as JSON; none where JSON has no such number.
+fn number(value: f64) -> Option<Value> {
+    serde_json::Number::from_f64(value).map(Value::Number)
+}
+
+#[cfg(test)]
+mod tests;

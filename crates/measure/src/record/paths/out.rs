@@ -1,0 +1,121 @@
+//! What TIPSY calls `out`: the results of a test, from the trials that decided an outcome.
+//!
+//! A trial that confirms a result decides it; where none does, all repetitions do, and the median of
+//! their values is taken; else the last trial that was no warm-up.
+
+use hdrhistogram::Histogram;
+
+use super::super::{Cell, DirectionRecord, Outcome, TrialRecord};
+
+/// The value at a path below `out`.
+pub fn value(cell: &Cell, path: &str) -> Option<f64> {
+    let mut parts = path.split('.');
+    match (parts.next()?, parts.next()?, parts.next(), parts.next()) {
+        ("throughput", side, Some(what), None) => rate(outcome(cell, &RATES)?, side, what),
+        ("flood", side, Some(what), None) => rate(outcome(cell, &FLOODS)?, side, what),
+        ("rfc2544", "limit", None, None) => {
+            let limit = outcome(cell, &SEARCHES)?.figure("throughput_aggregate_l1")?;
+            Some(limit.value * 1e-6)
+        }
+        ("rfc2544", "tx", None, None) => median(outcome(cell, &SEARCHES)?, |trial| {
+            Some(sum(trial, |d, s| wire_bits(d.sent, d, s)))
+        }),
+        ("rfc2544", "rx", None, None) => median(outcome(cell, &SEARCHES)?, |trial| {
+            Some(sum(trial, |d, s| wire_bits(d.received, d, s)))
+        }),
+        ("latency", what, None, None) => {
+            LATENCIES.iter().find_map(|method| latency(of_method(cell, method)?, what))
+        }
+        _ => None,
+    }
+}
+
+/// Methods that give a rate, the likest to TIPSY's test first.
+const RATES: [&str; 3] = ["forwarding-rate", "throughput", "capacity"];
+const FLOODS: [&str; 2] = ["forwarding-rate", "capacity"];
+const SEARCHES: [&str; 1] = ["throughput"];
+const LATENCIES: [&str; 3] = ["latency", "throughput", "forwarding-rate"];
+
+fn of_method<'a>(cell: &'a Cell, method: &str) -> Option<&'a Outcome> {
+    cell.outcomes.iter().find(|outcome| outcome.method == method)
+}
+
+fn outcome<'a>(cell: &'a Cell, methods: &[&str]) -> Option<&'a Outcome> {
+    methods.iter().find_map(|method| of_method(cell, method))
+}
+
+fn rate(outcome: &Outcome, side: &str, what: &str) -> Option<f64> {
+    let one: fn(&DirectionRecord, f64) -> f64 = match (side, what) {
+        ("TX", "PacketRate") => |d, seconds| d.sent as f64 / seconds * 1e-6,
+        ("RX", "PacketRate") => |d, seconds| d.received as f64 / seconds * 1e-6,
+        ("TX", "Mbit") => |d, seconds| bits(d.sent, d, seconds),
+        ("RX", "Mbit") => |d, seconds| bits(d.received, d, seconds),
+        _ => return None,
+    };
+    median(outcome, |trial| Some(sum(trial, one)))
+}
+
+fn latency(outcome: &Outcome, what: &str) -> Option<f64> {
+    let read: fn(&Histogram<u64>) -> f64 = match what {
+        "Samples" => |all| all.len() as f64,
+        "Average" => |all| all.mean(),
+        "StdDev" => |all| all.stdev(),
+        "1st_Quartiles" => |all| all.value_at_quantile(0.25) as f64,
+        "2nd_Quartiles" => |all| all.value_at_quantile(0.5) as f64,
+        "3rd_Quartiles" => |all| all.value_at_quantile(0.75) as f64,
+        _ => return None,
+    };
+    median(outcome, |trial| histogram(trial).map(|all| read(&all)))
+}
+
+/// The latency of all directions of a trial together.
+fn histogram(trial: &TrialRecord) -> Option<Histogram<u64>> {
+    let mut each = trial.directions.iter().filter_map(|d| d.latency.as_ref()?.histogram());
+    let mut all = each.next()?;
+    // Histograms of one trial have one range; what does not fit would only be left out.
+    each.for_each(|one| {
+        let _ = all.add(one);
+    });
+    Some(all)
+}
+
+/// The median of a value over the trials that decided an outcome.
+fn median(outcome: &Outcome, read: impl Fn(&TrialRecord) -> Option<f64>) -> Option<f64> {
+    let mut values: Vec<f64> = deciding(outcome).into_iter().filter_map(read).collect();
+    values.retain(|value| value.is_finite());
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(values[middle]),
+        _ => Some((values[middle - 1] + values[middle]) / 2.0),
+    }
+}
+
+fn deciding(outcome: &Outcome) -> Vec<&TrialRecord> {
+    let trials = || outcome.trials.iter().filter(|trial| trial.purpose != "warm-up");
+    if let Some(confirmation) = trials().rev().find(|trial| trial.purpose == "confirmation") {
+        return vec![confirmation];
+    }
+    let repetitions: Vec<_> = trials().filter(|trial| trial.purpose == "repetition").collect();
+    if repetitions.is_empty() { trials().next_back().into_iter().collect() } else { repetitions }
+}
+
+fn sum(trial: &TrialRecord, one: impl Fn(&DirectionRecord, f64) -> f64) -> f64 {
+    let seconds = trial.effective_ns as f64 * 1e-9;
+    trial.directions.iter().map(|direction| one(direction, seconds)).sum()
+}
+
+/// Mbit/s of `frames` that are as long as those sent.
+fn bits(frames: u64, direction: &DirectionRecord, seconds: f64) -> f64 {
+    frames as f64 * frame_bytes(direction) * 8.0 / seconds * 1e-6
+}
+
+/// The same with the 20 bytes of preamble, start delimiter and gap that each frame has on the wire.
+fn wire_bits(frames: u64, direction: &DirectionRecord, seconds: f64) -> f64 {
+    frames as f64 * (frame_bytes(direction) + 20.0) * 8.0 / seconds * 1e-6
+}
+
+fn frame_bytes(direction: &DirectionRecord) -> f64 {
+    direction.sent_bytes as f64 / direction.sent.max(1) as f64
+}

@@ -8,6 +8,8 @@ pub mod record;
 pub mod statistics;
 mod trial;
 pub mod validity;
+mod words;
 
 pub use ::units::*;
 pub use trial::*;
+pub use words::figure_words;

@@ -49,6 +49,36 @@ pub fn paired_ratio(a: &[f64], b: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
     Some((mean.exp(), interval))
 }
 
+/// The ratio of `a` to `b`, measured independently of each other: the geometric means' quotient
+/// and, for three values or more on both sides, its 95 % confidence interval (Welch's t on the
+/// logarithms, which allows for different noise on the two sides). None unless all are positive.
+pub fn unpaired_ratio(a: &[f64], b: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
+    if a.is_empty() || b.is_empty() || a.iter().chain(b).any(|value| *value <= 0.0) {
+        return None;
+    }
+    let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
+    let (a, b) = (logs(a), logs(b));
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (mean_a, mean_b) = (mean(&a), mean(&b));
+    let difference = mean_a - mean_b;
+    if a.len() < 3 || b.len() < 3 {
+        return Some((difference.exp(), None));
+    }
+    // Each side's variance of the mean.
+    let of_a = deviation(&a, mean_a).powi(2) / a.len() as f64;
+    let of_b = deviation(&b, mean_b).powi(2) / b.len() as f64;
+    let half = if of_a + of_b > 0.0 {
+        let degrees = (of_a + of_b).powi(2)
+            / (of_a.powi(2) / (a.len() - 1) as f64 + of_b.powi(2) / (b.len() - 1) as f64);
+        let t = StudentsT::new(0.0, 1.0, degrees).ok()?.inverse_cdf(0.975);
+        t * (of_a + of_b).sqrt()
+    } else {
+        0.0
+    };
+    let interval = [(difference - half).exp(), (difference + half).exp()];
+    Some((difference.exp(), Some(interval)))
+}
+
 /// The standard deviation of a sample; 0 for fewer than two values.
 fn deviation(values: &[f64], mean: f64) -> f64 {
     let degrees = values.len().saturating_sub(1);
@@ -117,5 +147,20 @@ mod tests {
         assert_eq!(paired_ratio(&[1.0], &[2.0]), Some((0.5, None)));
         assert_eq!(paired_ratio(&[1.0], &[0.0]), None);
         assert_eq!(paired_ratio(&[1.0, 2.0], &[1.0]), None);
+    }
+
+    #[test]
+    fn a_ratio_of_independent_runs_allows_for_the_noise_of_both() {
+        let (a, b) = ([2.0, 2.2, 1.8, 2.1], [1.0, 1.1, 0.9]);
+        let (ratio, interval) = unpaired_ratio(&a, &b).expect("positive");
+        let [low, high] = interval.expect("three on both sides");
+        // On the logarithms: means 0.70283 and -0.00335, variances of the mean 0.0018492 and
+        // 0.0033585, hence 4.000 degrees of freedom and t = 2.7764.
+        assert!((ratio - 2.0262).abs() < 1e-3, "{ratio}");
+        assert!((low - 1.6584).abs() < 1e-3 && (high - 2.4757).abs() < 1e-3, "{low} {high}");
+        assert_eq!(unpaired_ratio(&[1.0, 1.0, 1.0], &[2.0]), Some((0.5, None)));
+        assert_eq!(unpaired_ratio(&[2.0; 3], &[1.0; 3]), Some((2.0, Some([2.0, 2.0]))));
+        assert_eq!(unpaired_ratio(&[1.0], &[0.0]), None);
+        assert_eq!(unpaired_ratio(&[], &[1.0]), None);
     }
 }

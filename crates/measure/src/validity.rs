@@ -80,28 +80,43 @@ pub fn tester_fell_short(trial: &Trial) -> bool {
         && (trial.sent() as f64) < intended as f64 * TESTER_SENT_MIN
 }
 
-/// The limits of several trials as one list: each kind once, with the number of trials it was seen
+/// The limits of several trials as one list: each rule once, with the number of trials it was seen
 /// in and the worst case (an invalidating one before others) in words.
 pub fn summarise(trials: &[&TrialRecord]) -> Vec<Limit> {
-    let mut kinds: Vec<LimitKind> = trials.iter().flat_map(|t| &t.limits).map(|l| l.kind).collect();
-    kinds.sort();
-    kinds.dedup();
-    let one = |kind: LimitKind| {
+    let lists: Vec<&[Limit]> = trials.iter().map(|trial| trial.limits.as_slice()).collect();
+    summarise_lists(&lists, "trials")
+}
+
+/// The same for several lists of limits, of which each is of one of the `things`: `repetitions`.
+/// What all of them say in the same words is said once, as it is.
+pub fn summarise_lists(lists: &[&[Limit]], things: &str) -> Vec<Limit> {
+    // The advice tells rules of one kind apart.
+    let mut rules: Vec<(LimitKind, &str)> =
+        lists.iter().flat_map(|list| *list).map(|l| (l.kind, l.advice.as_str())).collect();
+    rules.sort();
+    rules.dedup();
+    let one = |(kind, advice): (LimitKind, &str)| {
+        let of_rule = |l: &&Limit| l.kind == kind && l.advice == advice;
         let seen: Vec<&Limit> =
-            trials.iter().flat_map(|t| &t.limits).filter(|l| l.kind == kind).collect();
-        let worst = seen.iter().find(|l| l.invalidates).or(seen.first())?;
-        let mut limit = (*worst).clone();
-        if trials.len() > 1 {
+            lists.iter().filter_map(|list| worst(list.iter().filter(of_rule))).collect();
+        let mut limit = worst(seen.iter().copied())?.clone();
+        let everywhere = seen.len() == lists.len() && seen.iter().all(|l| l.what == limit.what);
+        if !everywhere {
             limit.what = format!(
-                "in {} of {} trials; one of them: {}",
+                "in {} of {} {things}; one of them: {}",
                 seen.len(),
-                trials.len(),
+                lists.len(),
                 limit.what
             );
         }
         Some(limit)
     };
-    kinds.into_iter().filter_map(one).collect()
+    rules.into_iter().filter_map(one).collect()
+}
+
+/// The first limit that invalidates, or else the first.
+fn worst<'a>(mut limits: impl Iterator<Item = &'a Limit> + Clone) -> Option<&'a Limit> {
+    limits.clone().find(|limit| limit.invalidates).or_else(|| limits.next())
 }
 
 fn tester(trial: &Trial) -> Option<Limit> {

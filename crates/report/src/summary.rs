@@ -1,7 +1,8 @@
 //! The answer in a few sentences, for every exporter that people read.
 
+use measure::Pps;
+pub(crate) use measure::figure_words;
 use measure::record::{Cell, Claim, Figure, Outcome, RunRecord, Status};
-use measure::{Pps, si};
 use serde_json::Value;
 
 use crate::names::Names;
@@ -45,33 +46,6 @@ pub(crate) fn status_words(status: Status) -> &'static str {
 /// The figure that stands for a method: its first.
 pub(crate) fn headline(outcome: &Outcome) -> Option<&Figure> {
     outcome.figures.first()
-}
-
-/// A figure with its unit as engineers write it.
-pub(crate) fn figure_words(value: f64, unit: &str) -> String {
-    match unit {
-        "pps" | "bit/s" | "B" => si(value, unit),
-        "ns" => si(value * 1e-9, "s"),
-        "fraction" => rounded(value),
-        "percent" if value == 0.0 => "0 %".into(),
-        "percent" => measure::Ratio(value / 100.0).to_string(),
-        "ticks" => format!("{value:.1} ticks"),
-        other => format!("{} {other}", rounded(value)),
-    }
-}
-
-/// Four digits that count, and none behind the point that say nothing; whole numbers in full.
-fn rounded(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
-    }
-    let magnitude = value.abs().log10().floor();
-    let places = (3.0 - magnitude).clamp(0.0, 12.0) as usize;
-    let text = format!("{value:.places$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').into(),
-        false => text,
-    }
 }
 
 /// A value of a swept key as people write it: digits in groups.
@@ -236,14 +210,8 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_written_with_their_unit() {
-        assert_eq!(figure_words(12.3e6, "pps"), "12.3 Mpps");
-        assert_eq!(figure_words(12_300.0, "ns"), "12.3 µs");
-        assert_eq!(figure_words(0.5, "percent"), "0.5 %");
+    fn figures_are_named_in_words() {
         assert_eq!(figure_name("latency_p99_9"), "latency p99.9");
         assert_eq!(figure_name("latency_p50"), "latency p50");
-        assert_eq!(figure_words(0.443_376_354, "fraction"), "0.4434");
-        assert_eq!(figure_words(123_456.0, "frames"), "123456 frames");
-        assert_eq!(figure_words(2.5, "frames"), "2.5 frames");
     }
 }

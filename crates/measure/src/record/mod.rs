@@ -10,14 +10,18 @@
 //! Deliberately absent: any clock (the caller passes times) and any file (exporters write).
 
 mod cell;
+mod compare;
 mod host;
+mod merge;
 mod outcome;
 mod paths;
 mod run;
 mod trial;
 
 pub use cell::*;
+pub use compare::{compare_runs, compare_values};
 pub use host::*;
+pub use merge::{Measured, merge};
 pub use outcome::*;
 pub use paths::{KnownPath, OPERATORS, PATHS};
 pub use run::*;

@@ -32,8 +32,8 @@ pub struct Outcome {
     /// What the tester alone was found to do, a wire in the device's place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
-    /// The repetitions of the measurement in the order they were made, where there was more than
-    /// one; `figures` then holds their medians.
+    /// The repetitions of the measurement by their index, the only one included; `figures` holds
+    /// the medians over them. Empty in records of before there were repetitions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repetitions: Vec<Repetition>,
     /// When the measurement began, RFC 3339 in UTC.

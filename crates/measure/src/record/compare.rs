@@ -1,0 +1,362 @@
+//! Figures side by side: two values of a key within a run, or two runs.
+//!
+//! A difference is called a change only beyond the noise, that is where the 95 % confidence interval
+//! of the ratio leaves out 1. The noise is that between repetitions: what a method repeats within
+//! one measurement shares its memory layout and its minute, and would promise too much. Fewer than
+//! three repetitions tell a ratio and no verdict, and so do results that are not valid.
+
+use serde_json::{Map, Value};
+
+use super::{Cell, Comparison, Figure, Outcome, Repetition, RunRecord};
+use crate::statistics::{paired_ratio, unpaired_ratio};
+
+/// Compares the values of `key` (`function.policer`) within a run, paired by repetition: each later
+/// value with the first one, all other keys being equal.
+pub fn compare_values(key: &str, cells: &[Cell]) -> Vec<Comparison> {
+    let mut comparisons = Vec::new();
+    let mut done: Vec<(&str, Map<String, Value>)> = Vec::new();
+    for base in cells.iter().filter(|cell| cell.parameters.contains_key(key)) {
+        let group = (base.benchmark.as_str(), others(base, key));
+        if done.contains(&group) {
+            continue;
+        }
+        let later = cells.iter().filter(|cell| {
+            cell.parameters.get(key).is_some_and(|value| *value != base.parameters[key])
+                && cell.benchmark == base.benchmark
+                && others(cell, key) == group.1
+        });
+        for cell in later {
+            let subject = Subject {
+                key,
+                a: &cell.parameters[key],
+                b: &base.parameters[key],
+                parameters: &group.1,
+                paired: true,
+                caveats: Vec::new(),
+            };
+            comparisons.extend(subject.compare(&cell.outcomes, &base.outcomes));
+        }
+        done.push(group);
+    }
+    comparisons
+}
+
+/// Compares run `a` with run `b`, wherever both measured the same values of the swept keys with the
+/// same method; the runs are named by the time they started. What else differs (machine, program,
+/// configuration) is said in the answer.
+pub fn compare_runs(a: &RunRecord, b: &RunRecord) -> Vec<Comparison> {
+    let (name_a, name_b) = (Value::from(a.started.as_str()), Value::from(b.started.as_str()));
+    let is_same_host = a.host.cpu_model == b.host.cpu_model && a.host.cores == b.host.cores;
+    let mut comparisons = Vec::new();
+    for cell in &a.cells {
+        let same = |other: &&Cell| {
+            other.benchmark == cell.benchmark && other.parameters == cell.parameters
+        };
+        let Some(other) = b.cells.iter().find(same) else { continue };
+        let mut caveats = Vec::new();
+        if !is_same_host {
+            caveats.push("the machines differ");
+        }
+        if cell.function != other.function {
+            caveats.push("the functions differ");
+        } else if cell.configuration != other.configuration {
+            caveats.push("the configurations differ");
+        }
+        let subject = Subject {
+            key: "run",
+            a: &name_a,
+            b: &name_b,
+            parameters: &cell.parameters,
+            paired: false,
+            caveats,
+        };
+        comparisons.extend(subject.compare(&cell.outcomes, &other.outcomes));
+    }
+    comparisons
+}
+
+/// The swept keys of a cell but one.
+fn others(cell: &Cell, key: &str) -> Map<String, Value> {
+    let other = cell.parameters.iter().filter(|(name, _)| *name != key);
+    other.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// What is compared with what.
+struct Subject<'a> {
+    key: &'a str,
+    a: &'a Value,
+    b: &'a Value,
+    parameters: &'a Map<String, Value>,
+    /// Whether repetition n of one was measured beside repetition n of the other.
+    paired: bool,
+    /// What else differs.
+    caveats: Vec<&'static str>,
+}
+
+/// A ratio with its interval, and how many pairs it is of.
+struct Ratio {
+    value: f64,
+    interval: Option<[f64; 2]>,
+    pairs: usize,
+}
+
+impl Subject<'_> {
+    fn compare(&self, a: &[Outcome], b: &[Outcome]) -> Vec<Comparison> {
+        let nth = |outcomes: &[Outcome], at: usize| {
+            outcomes[..at].iter().filter(|o| o.method == outcomes[at].method).count()
+        };
+        let twin = |at: usize| {
+            let same =
+                |other: &usize| b[*other].method == a[at].method && nth(b, *other) == nth(a, at);
+            (0..b.len()).find(same).map(|other| &b[other])
+        };
+        let pairs = (0..a.len()).filter_map(|at| Some((&a[at], twin(at)?)));
+        pairs.flat_map(|(a, b)| self.outcomes(a, b)).collect()
+    }
+
+    /// Every figure that is not of a part; parts would drown them.
+    fn outcomes(&self, a: &Outcome, b: &Outcome) -> Vec<Comparison> {
+        let mut caveats = self.caveats.clone();
+        if a.configuration != b.configuration {
+            caveats.push("the method's configurations differ");
+        }
+        let valid = a.validity.valid && b.validity.valid;
+        if !valid {
+            caveats.push("a result is not valid");
+        }
+        let whole = a.figures.iter().filter(|figure| figure.of.is_none());
+        whole.filter_map(|figure| self.figure(figure, a, b, valid, &caveats)).collect()
+    }
+
+    fn figure(
+        &self,
+        figure: &Figure,
+        a: &Outcome,
+        b: &Outcome,
+        valid: bool,
+        caveats: &[&str],
+    ) -> Option<Comparison> {
+        let ratio = self.ratio(figure, a, b)?;
+        let differs = |[low, high]: [f64; 2]| low > 1.0 || high < 1.0;
+        let is_change = valid && ratio.interval.is_some_and(differs);
+        let mut answer = self.sentence(&figure.name.replace('_', " "), &ratio);
+        for caveat in caveats {
+            answer.push_str("; ");
+            answer.push_str(caveat);
+        }
+        Some(Comparison {
+            key: self.key.to_owned(),
+            a: self.a.clone(),
+            b: self.b.clone(),
+            parameters: self.parameters.clone(),
+            method: a.method.clone(),
+            figure: figure.name.clone(),
+            unit: figure.unit.clone(),
+            pairs: ratio.pairs,
+            ratio: ratio.value,
+            confidence_95: ratio.interval,
+            is_change,
+            answer,
+        })
+    }
+
+    fn ratio(&self, figure: &Figure, a: &Outcome, b: &Outcome) -> Option<Ratio> {
+        let (of_a, of_b) = (values(a, figure), values(b, figure));
+        let (a, b): (Vec<f64>, Vec<f64>) = if self.paired {
+            let twin = |index: u32| of_b.iter().find(|(other, _)| *other == index);
+            of_a.iter().filter_map(|&(index, value)| Some((value, twin(index)?.1))).unzip()
+        } else {
+            let plain = |values: &[(u32, f64)]| values.iter().map(|(_, value)| *value).collect();
+            (plain(&of_a), plain(&of_b))
+        };
+        let (value, interval) =
+            if self.paired { paired_ratio(&a, &b) } else { unpaired_ratio(&a, &b) }?;
+        Some(Ratio { value, interval, pairs: a.len().min(b.len()) })
+    }
+
+    fn sentence(&self, figure: &str, ratio: &Ratio) -> String {
+        let name = |value: &Value| {
+            let leaf = self.key.rsplit('.').next().unwrap_or(self.key);
+            match value {
+                Value::String(text) if self.paired => format!("{leaf}: {text}"),
+                Value::String(text) => format!("{leaf} {text}"),
+                other => format!("{leaf}: {other}"),
+            }
+        };
+        let (a, b) = (name(self.a), name(self.b));
+        match ratio.interval {
+            None => {
+                let things = if self.paired { "pairs" } else { "repetitions" };
+                let count = match ratio.pairs {
+                    1 => format!("1 of the {things} is"),
+                    n => format!("{n} {things} are"),
+                };
+                format!(
+                    "{figure}: {a} is {} times {b}; {count} not enough to tell this from noise",
+                    digits(ratio.value, 0.01)
+                )
+            }
+            Some([low, high]) if low > 1.0 || high < 1.0 => {
+                let half = (high - low) / 2.0;
+                format!(
+                    "{figure}: {a} is {} ± {} times {b}",
+                    digits(ratio.value, half),
+                    digits(half, half)
+                )
+            }
+            Some([low, high]) => format!(
+                "{figure}: {a} and {b} do not differ beyond the noise ({} times, 95 % confidence \
+                 {} to {})",
+                digits(ratio.value, 0.01),
+                digits(low, 0.01),
+                digits(high, 0.01)
+            ),
+        }
+    }
+}
+
+/// The figure in each valid repetition; the figure itself where the record knows no repetitions.
+fn values(outcome: &Outcome, figure: &Figure) -> Vec<(u32, f64)> {
+    let find = |figures: &[Figure]| {
+        figures.iter().find(|f| f.name == figure.name && f.of.is_none()).map(|f| f.value)
+    };
+    let of = |one: &Repetition| Some((one.index, find(&one.figures)?));
+    if outcome.repetitions.is_empty() {
+        return find(&outcome.figures).map(|value| (0, value)).into_iter().collect();
+    }
+    let valid = outcome.repetitions.iter().filter(|one| one.validity.valid);
+    let found: Vec<(u32, f64)> = valid.filter_map(of).collect();
+    if found.is_empty() { outcome.repetitions.iter().filter_map(of).collect() } else { found }
+}
+
+/// As many places as the error leaves, from two to four.
+fn digits(value: f64, error: f64) -> String {
+    let places = if error > 0.0 { (-error.log10().floor()).clamp(2.0, 4.0) } else { 4.0 };
+    format!("{value:.*}", places as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::record::{
+        HostFacts, Limit, LimitKind, Measured, PlanRecord, Scenario, Status, Tool,
+    };
+    use crate::record::{Validity, merge};
+
+    fn outcome(values: &[f64]) -> Outcome {
+        let one = |(index, value): (u32, &f64)| Measured {
+            index,
+            position: 0,
+            from_cache: false,
+            outcome: Outcome {
+                method: "capacity".into(),
+                figures: vec![
+                    Figure::single("total_pps", *value, "pps"),
+                    Figure::single("ticks_per_packet", 1.0, "ticks").of("decap"),
+                ],
+                validity: Validity::from_limits(Vec::new()),
+                ..Outcome::default()
+            },
+        };
+        merge((0..).zip(values).map(one).collect()).expect("at least one")
+    }
+
+    fn cell(policer: bool, user: u32, values: &[f64]) -> Cell {
+        let parameters = json!({"function.policer": policer, "function.user": user});
+        Cell {
+            parameters: parameters.as_object().expect("an object").clone(),
+            outcomes: vec![outcome(values)],
+            ..Cell::default()
+        }
+    }
+
+    fn run(values: &[f64]) -> RunRecord {
+        RunRecord {
+            schema_version: RunRecord::SCHEMA_VERSION,
+            tool: Tool::default(),
+            scenario: Scenario::default(),
+            started: format!("run of {}", values.len()),
+            finished: String::new(),
+            host: HostFacts::default(),
+            plan: PlanRecord::default(),
+            cells: vec![cell(true, 1, values)],
+            comparisons: Vec::new(),
+            thresholds: Vec::new(),
+            plots: Vec::new(),
+            status: Status::Passed,
+        }
+    }
+
+    #[test]
+    fn pairs_take_out_the_drift_that_both_share() {
+        // The machine slows down by half on the way; 17 % stays 17 %.
+        let cells = [
+            cell(true, 10, &[100.0, 75.0, 50.0]),
+            cell(false, 10, &[117.0, 88.0, 58.2]),
+            cell(true, 20, &[100.0, 75.0, 50.0]),
+            cell(false, 20, &[100.3, 74.9, 49.9]),
+        ];
+        let found = compare_values("function.policer", &cells);
+        assert_eq!(found.len(), 2, "one for each number of users; parts are left out");
+        let first = &found[0];
+        assert!(first.is_change && (first.ratio - 1.169).abs() < 0.001, "{first:?}");
+        assert_eq!((first.a.clone(), first.b.clone(), first.pairs), (json!(false), json!(true), 3));
+        assert_eq!(first.parameters["function.user"], 10);
+        assert_eq!(first.answer, "total pps: policer: false is 1.17 ± 0.01 times policer: true");
+        assert!(!found[1].is_change);
+        assert!(found[1].answer.contains("do not differ beyond the noise"), "{}", found[1].answer);
+    }
+
+    #[test]
+    fn two_pairs_are_no_verdict() {
+        let cells = [cell(true, 1, &[1.0, 1.0]), cell(false, 1, &[2.0, 2.0])];
+        let found = compare_values("function.policer", &cells);
+        assert_eq!(
+            (found[0].ratio, found[0].confidence_95, found[0].is_change),
+            (2.0, None, false)
+        );
+        assert!(found[0].answer.contains("2 pairs are not enough"), "{}", found[0].answer);
+        assert_eq!(compare_values("function.absent", &cells), []);
+    }
+
+    #[test]
+    fn a_repetition_that_is_not_valid_has_no_pair() {
+        let mut cells = [cell(true, 1, &[1.0, 1.0, 1.0]), cell(false, 1, &[2.0, 2.0, 9.0])];
+        let limit = Limit {
+            kind: LimitKind::Tester,
+            invalidates: true,
+            what: String::new(),
+            advice: String::new(),
+        };
+        cells[1].outcomes[0].repetitions[2].validity = Validity::from_limits(vec![limit.clone()]);
+        cells[1].outcomes[0].validity = Validity::from_limits(vec![limit]);
+        let found = compare_values("function.policer", &cells);
+        assert_eq!((found[0].ratio, found[0].pairs, found[0].is_change), (2.0, 2, false));
+        assert!(found[0].answer.ends_with("a result is not valid"), "{}", found[0].answer);
+    }
+
+    #[test]
+    fn runs_are_compared_without_pairs_and_with_what_else_differs() {
+        let (a, mut b) = (run(&[1.17, 1.18, 1.16]), run(&[1.0, 1.01, 0.99, 1.0]));
+        let found = compare_runs(&a, &b);
+        assert_eq!((found.len(), found[0].pairs), (1, 3));
+        assert!(found[0].is_change && (found[0].ratio - 1.17).abs() < 0.001, "{found:?}");
+        assert_eq!(found[0].a, "run of 3");
+        b.host.cpu_model = "another".into();
+        let found = compare_runs(&a, &b);
+        assert!(found[0].answer.ends_with("the machines differ"), "{}", found[0].answer);
+        b.cells[0].parameters.clear();
+        assert_eq!(compare_runs(&a, &b), []);
+    }
+
+    #[test]
+    fn records_without_repetitions_tell_a_ratio_only() {
+        let (mut a, b) = (run(&[2.0]), run(&[1.0]));
+        a.cells[0].outcomes[0].repetitions.clear();
+        let found = compare_runs(&a, &b);
+        assert_eq!((found[0].ratio, found[0].is_change), (2.0, false));
+        assert!(found[0].answer.contains("not enough"), "{}", found[0].answer);
+    }
+}

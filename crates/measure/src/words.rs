@@ -1,0 +1,45 @@
+//! Figures as engineers write them: a value of the record with its unit, in few digits.
+
+use crate::{Ratio, si};
+
+/// A figure of the record with its unit: `12.3 Mpps`, `1.25 µs`, `0.5 %`.
+pub fn figure_words(value: f64, unit: &str) -> String {
+    match unit {
+        "pps" | "bit/s" | "B" => si(value, unit),
+        "ns" => si(value * 1e-9, "s"),
+        "fraction" => rounded(value),
+        "percent" if value == 0.0 => "0 %".into(),
+        "percent" => Ratio(value / 100.0).to_string(),
+        "ticks" => format!("{value:.1} ticks"),
+        other => format!("{} {other}", rounded(value)),
+    }
+}
+
+/// Four digits that count, and none behind the point that say nothing; whole numbers in full.
+fn rounded(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let magnitude = value.abs().log10().floor();
+    let places = (3.0 - magnitude).clamp(0.0, 12.0) as usize;
+    let text = format!("{value:.places$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').into(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_written_with_their_unit() {
+        assert_eq!(figure_words(12.3e6, "pps"), "12.3 Mpps");
+        assert_eq!(figure_words(12_300.0, "ns"), "12.3 µs");
+        assert_eq!(figure_words(0.5, "percent"), "0.5 %");
+        assert_eq!(figure_words(0.443_376_354, "fraction"), "0.4434");
+        assert_eq!(figure_words(123_456.0, "frames"), "123456 frames");
+        assert_eq!(figure_words(2.5, "frames"), "2.5 frames");
+    }
+}

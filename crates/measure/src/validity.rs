@@ -76,7 +76,7 @@ pub fn stalls_explain_loss(trial: &Trial) -> bool {
 /// Whether the tester, not the device, kept the trial below its load.
 pub fn tester_fell_short(trial: &Trial) -> bool {
     let intended: u64 = trial.directions.iter().map(|d| d.intended).sum();
-    matches!(trial.load, Load::PerInterface(_))
+    !matches!(trial.load, Load::ClosedLoop)
         && (trial.sent() as f64) < intended as f64 * TESTER_SENT_MIN
 }
 

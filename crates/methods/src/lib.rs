@@ -6,6 +6,7 @@
 
 mod baseline;
 mod claims;
+mod figures;
 mod method;
 mod observer;
 mod registry;

@@ -117,7 +117,7 @@ impl<'a> Session<'a> {
         let mut watch = Forward(self.observer);
         let trial = self.measurer.measure(load, duration, &mut watch)?;
         let limits = validity::trial_limits(&trial);
-        let record = TrialRecord::new(step.index, step.purpose, &trial, limits);
+        let record = TrialRecord::new(step.index, &step.purpose, &trial, limits);
         self.observer.finished(&record);
         self.records.push(record);
         Ok(trial)

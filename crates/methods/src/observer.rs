@@ -1,5 +1,6 @@
 //! Who is told how a method goes: a progress display, a log, a file of finished trials.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use measure::record::{Bounds, TrialRecord};
@@ -18,8 +19,8 @@ pub trait Observer: Watch {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// Why it is done: `warm-up`, `repetition`, `search`, `verification`, `confirmation`,
-    /// `stall-repetition` …
-    pub purpose: &'static str,
+    /// `stall-repetition`, `latency 50 %` …
+    pub purpose: Cow<'static, str>,
     /// Counted from 0 within the method.
     pub index: usize,
     /// What will be offered.
@@ -37,13 +38,13 @@ pub struct Step {
 impl Step {
     /// A step whose load, duration and index the session fills in.
     pub(crate) fn new(
-        purpose: &'static str,
+        purpose: impl Into<Cow<'static, str>>,
         trials_expected: usize,
         time_expected: Duration,
         bounds: Option<Bounds>,
     ) -> Self {
         Self {
-            purpose,
+            purpose: purpose.into(),
             index: 0,
             load: Load::ClosedLoop,
             duration: Duration::ZERO,

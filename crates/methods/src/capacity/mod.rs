@@ -19,12 +19,13 @@ mod tests;
 
 use std::time::Duration;
 
-use measure::record::{Claim, ClaimLevel, Figure, Limit, LimitKind, Outcome, Spread, Validity};
+use measure::record::{Claim, ClaimLevel, Figure, Limit, LimitKind, Outcome, Validity};
 use measure::{Load, MeasureError, Measurer, Pps, StageRole, Trial, validity};
 use serde_json::Value;
 
 pub use config::Config;
 
+use crate::figures::{over_repetitions as figure, spread_limit};
 use crate::method::{Session, to_value};
 use crate::{Entry, Method, Observer, Step};
 
@@ -92,25 +93,13 @@ impl Method for Config {
     }
 }
 
-/// One value a trial, and what becomes of them over repetitions.
-fn figure(name: &str, unit: &str, values: Vec<f64>) -> Option<Figure> {
-    let spread = Spread::of(&values)?;
-    Some(Figure {
-        name: name.into(),
-        of: None,
-        value: spread.median,
-        unit: unit.into(),
-        spread: Some(spread),
-    })
-}
-
 fn figures(trials: &[Trial]) -> Vec<Figure> {
     let over = |value: &dyn Fn(&Trial) -> f64| trials.iter().map(value).collect::<Vec<f64>>();
     let mut figures: Vec<Figure> = [
-        figure("function_pps", "pps", over(&|t| rate(t, |role| role == StageRole::Function))),
-        figure("total_pps", "pps", over(&|t| rate(t, |_| true))),
-        figure("wall_clock_pps", "pps", over(&wall_clock_pps)),
-        figure("ticks_per_packet", "ticks", over(&|t| ticks(t, |_| true) / packets(t))),
+        figure("function_pps", "pps", &over(&|t| rate(t, |role| role == StageRole::Function))),
+        figure("total_pps", "pps", &over(&|t| rate(t, |_| true))),
+        figure("wall_clock_pps", "pps", &over(&wall_clock_pps)),
+        figure("ticks_per_packet", "ticks", &over(&|t| ticks(t, |_| true) / packets(t))),
     ]
     .into_iter()
     .flatten()
@@ -120,9 +109,9 @@ fn figures(trials: &[Trial]) -> Vec<Figure> {
         let of_stage = |t: &Trial| t.stages.get(index).map_or(0.0, |s| s.ticks as f64 / packets(t));
         let ns = |t: &Trial| of_stage(t) * 1e9 / t.ticks_per_second;
         figures.extend(
-            figure("ticks_per_packet", "ticks", over(&of_stage)).map(|f| f.of(&stage.name)),
+            figure("ticks_per_packet", "ticks", &over(&of_stage)).map(|f| f.of(&stage.name)),
         );
-        figures.extend(figure("ns_per_packet", "ns", over(&ns)).map(|f| f.of(&stage.name)));
+        figures.extend(figure("ns_per_packet", "ns", &over(&ns)).map(|f| f.of(&stage.name)));
     }
     figures
 }
@@ -162,21 +151,8 @@ fn own_limits(trials: &[Trial], figures: &[Figure]) -> Vec<Limit> {
             advice: "choose a device that counts them, or the throughput method".into(),
         });
     }
-    let width = figures
-        .iter()
-        .find(|f| f.name == "total_pps")
-        .and_then(|f| f.spread)
-        .map_or(0.0, |s| s.relative_width());
-    if width > SPREAD_REMARKED {
-        limits.push(Limit {
-            kind: LimitKind::Spread,
-            invalidates: false,
-            what: format!("the repetitions spread over {:.0} % of the median", width * 100.0),
-            advice: "measure longer or more often, on a quieter machine; compare medians only \
-                     beyond this spread"
-                .into(),
-        });
-    }
+    let total = figures.iter().find(|f| f.name == "total_pps");
+    limits.extend(spread_limit(total.and_then(|f| f.spread)));
     limits
 }
 
@@ -195,6 +171,3 @@ fn answer(figures: &[Figure], trials: &[Trial]) -> String {
 }
 
 const NAME: &str = "capacity";
-
-/// Repetitions that spread wider than this fraction of their median are remarked.
-const SPREAD_REMARKED: f64 = 0.1;

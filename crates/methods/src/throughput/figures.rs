@@ -1,7 +1,9 @@
-//! The headline figures of a throughput and their words.
+//! The headline figures of a throughput.
 
 use measure::record::Figure;
-use measure::{Direction, Nanos, Pps, Trial, l1_rate, l2_rate};
+use measure::{Direction, Pps, Trial, l1_rate, l2_rate};
+
+use crate::figures::{latency, rate_pps};
 
 /// The figures of the trial that passed.
 pub(super) fn figures(trial: &Trial) -> Vec<Figure> {
@@ -19,48 +21,9 @@ pub(super) fn figures(trial: &Trial) -> Vec<Figure> {
         let name = &direction.name;
         figures.push(Figure::single("throughput_l2", l2(direction, load_pps), "bit/s").of(name));
         figures.push(Figure::single("throughput_l1", l1(direction, load_pps), "bit/s").of(name));
-        let latency = &direction.latency_ns;
-        if latency.is_empty() {
-            continue;
-        }
-        for (figure, value) in [
-            ("latency_min", latency.min()),
-            ("latency_p50", latency.value_at_quantile(0.5)),
-            ("latency_p90", latency.value_at_quantile(0.9)),
-            ("latency_p99", latency.value_at_quantile(0.99)),
-            ("latency_p99_9", latency.value_at_quantile(0.999)),
-            ("latency_max", latency.max()),
-        ] {
-            figures.push(Figure::single(figure, value as f64, "ns").of(name));
-        }
     }
+    figures.extend(latency(trial));
     figures
-}
-
-/// The rate on each interface that a trial shows to pass: its load, or what the tester sent of it
-/// where that was (within its tolerance) less.
-pub(super) fn rate_pps(trial: &Trial) -> f64 {
-    let asked = trial.load.rate().map_or(0.0, |rate| rate.0);
-    let seconds = trial.effective.as_secs_f64();
-    if seconds <= 0.0 {
-        return asked;
-    }
-    trial.directions.iter().map(|d| d.sent as f64 / seconds).fold(asked, f64::min)
-}
-
-/// The latency of all directions in words, empty when none was measured.
-pub(super) fn latency_words(trial: &Trial) -> String {
-    let worst = |quantile| {
-        trial.directions.iter().map(|d| d.latency_ns.value_at_quantile(quantile)).max().unwrap_or(0)
-    };
-    if trial.directions.iter().all(|d| d.latency_ns.is_empty()) {
-        return String::new();
-    }
-    format!(
-        "; half of the frames take {} or less, 99.9 % take {} or less",
-        Nanos(worst(0.5) as f64),
-        Nanos(worst(0.999) as f64)
-    )
 }
 
 fn sum(directions: &[Direction], pps: f64, rate: fn(&Direction, f64) -> f64) -> f64 {

@@ -31,6 +31,7 @@ use serde_json::Value;
 pub use config::Config;
 
 use crate::claims::claim;
+use crate::figures::{latency_words, rate_pps};
 use crate::method::{Session, to_value};
 use crate::search::Bisection;
 use crate::{Entry, Method, Observer, Step};
@@ -201,7 +202,7 @@ impl Search<'_> {
             if self.config.passes(&trial) {
                 // What the tester did not send is no loss, and no evidence either.
                 let short = validity::tester_fell_short(&trial);
-                let sent = if short { figures::rate_pps(&trial) } else { load };
+                let sent = if short { rate_pps(&trial) } else { load };
                 self.passed.push((sent, trial));
                 if !short {
                     return Ok(Tried::Passed);
@@ -355,7 +356,7 @@ fn answer(config: &Config, bounds: Bounds, best: Option<&Trial>, tester_failed: 
     let Some(trial) = best else {
         return format!("No load from {} to {} passed.", config.min_rate, config.max_rate);
     };
-    let rate = figures::rate_pps(trial);
+    let rate = rate_pps(trial);
     let least = if bounds.upper_pps.is_none() || tester_failed { "at least " } else { "" };
     let loss = match (config.loss_tolerance.0 > 0.0, trial.loss_ratio()) {
         (false, _) => "without loss".to_string(),
@@ -370,7 +371,7 @@ fn answer(config: &Config, bounds: Bounds, best: Option<&Trial>, tester_failed: 
     } else {
         String::new()
     };
-    format!("It forwards {least}{}{aggregate} {loss}{}.", Pps(rate), figures::latency_words(trial))
+    format!("It forwards {least}{}{aggregate} {loss}{}.", Pps(rate), latency_words(trial))
 }
 
 const NAME: &str = "throughput";

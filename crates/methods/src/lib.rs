@@ -13,6 +13,7 @@ mod registry;
 mod search;
 
 pub mod capacity;
+pub mod forwarding_rate;
 pub mod throughput;
 
 pub mod simulated;

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{ConfigError, Method, capacity, throughput};
+use crate::{ConfigError, Method, capacity, forwarding_rate, throughput};
 
 /// One line of the registry.
 pub struct Entry {
@@ -20,7 +20,7 @@ pub struct Entry {
 }
 
 /// All methods.
-pub const METHODS: &[Entry] = &[capacity::ENTRY, throughput::ENTRY];
+pub const METHODS: &[Entry] = &[capacity::ENTRY, throughput::ENTRY, forwarding_rate::ENTRY];
 
 /// What is measured where a scenario names no method: what a first result needs, in a minute.
 pub const DEFAULT_METHODS: &[&str] = &["capacity", "throughput"];

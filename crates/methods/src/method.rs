@@ -137,7 +137,7 @@ impl<'a> Session<'a> {
         step: Step,
         repeats: u32,
     ) -> Result<Trial, MeasureError> {
-        let again = Step { purpose: STALL_REPETITION, ..step.clone() };
+        let again = Step { purpose: STALL_REPETITION.into(), ..step.clone() };
         let mut trial = self.trial(load, duration, step)?;
         for _ in 0..repeats {
             if !validity::stalls_explain_loss(&trial) {

@@ -9,11 +9,13 @@ mod claims;
 mod figures;
 mod method;
 mod observer;
+mod part;
 mod registry;
 mod search;
 
 pub mod capacity;
 pub mod forwarding_rate;
+pub mod rate_precision;
 pub mod throughput;
 
 pub mod simulated;

@@ -93,14 +93,16 @@ pub(crate) fn to_value(config: &impl Serialize) -> Value {
 
 /// Runs trials for a method, tells the observer, and keeps the records.
 pub(crate) struct Session<'a> {
-    measurer: &'a mut dyn Measurer,
-    observer: &'a mut dyn Observer,
+    pub(crate) measurer: &'a mut dyn Measurer,
+    pub(crate) observer: &'a mut dyn Observer,
     pub(crate) records: Vec<TrialRecord>,
+    /// The index of the next trial; more than there are records where not all are kept.
+    pub(crate) next: usize,
 }
 
 impl<'a> Session<'a> {
     pub(crate) fn new(measurer: &'a mut dyn Measurer, observer: &'a mut dyn Observer) -> Self {
-        Self { measurer, observer, records: Vec::new() }
+        Self { measurer, observer, records: Vec::new(), next: 0 }
     }
 
     /// One trial. `step` tells the observer what is about to happen; its index is filled in here.
@@ -110,7 +112,7 @@ impl<'a> Session<'a> {
         duration: Duration,
         mut step: Step,
     ) -> Result<Trial, MeasureError> {
-        step.index = self.records.len();
+        step.index = self.next;
         step.load = load;
         step.duration = duration;
         self.observer.starting(&step);
@@ -119,6 +121,7 @@ impl<'a> Session<'a> {
         let limits = validity::trial_limits(&trial);
         let record = TrialRecord::new(step.index, &step.purpose, &trial, limits);
         self.observer.finished(&record);
+        self.next += 1;
         self.records.push(record);
         Ok(trial)
     }

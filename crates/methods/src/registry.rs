@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{ConfigError, Method, capacity, forwarding_rate, throughput};
+use crate::{ConfigError, Method, capacity, forwarding_rate, rate_precision, throughput};
 
 /// One line of the registry.
 pub struct Entry {
@@ -20,7 +20,8 @@ pub struct Entry {
 }
 
 /// All methods.
-pub const METHODS: &[Entry] = &[capacity::ENTRY, throughput::ENTRY, forwarding_rate::ENTRY];
+pub const METHODS: &[Entry] =
+    &[capacity::ENTRY, throughput::ENTRY, forwarding_rate::ENTRY, rate_precision::ENTRY];
 
 /// What is measured where a scenario names no method: what a first result needs, in a minute.
 pub const DEFAULT_METHODS: &[&str] = &["capacity", "throughput"];

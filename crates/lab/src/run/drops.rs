@@ -7,7 +7,7 @@
 use measure::record::{Limit, LimitKind, Outcome};
 
 /// Adds a remark to a result whose device dropped frames, and says so in its answer when it dropped
-/// most of them. The warm-up does not count.
+/// most of them. Trials that are no measurement, or are to make the device drop, do not count.
 pub(super) fn tell(outcome: &mut Outcome) {
     let Some(drops) = Drops::of(outcome) else { return };
     if drops.fraction < FRACTION_REMARKED {
@@ -41,7 +41,8 @@ struct Drops<'a> {
 
 impl Drops<'_> {
     fn of(outcome: &Outcome) -> Option<Drops<'_>> {
-        let trials = || outcome.trials.iter().filter(|trial| trial.purpose != "warm-up");
+        let trials =
+            || outcome.trials.iter().filter(|trial| !MEANT.contains(&trial.purpose.as_str()));
         let mut reasons: Vec<(&str, u64)> = Vec::new();
         for drop in trials().flat_map(|trial| &trial.drops) {
             match reasons.iter_mut().find(|(reason, _)| *reason == drop.reason) {
@@ -56,6 +57,9 @@ impl Drops<'_> {
             .then(|| Drops { fraction: dropped as f64 / (dropped + received) as f64, reason })
     }
 }
+
+/// Purposes of trials whose drops say nothing: warming up, and overloading policers.
+const MEANT: &[&str] = &["warm-up", "probe", "refill", "overload"];
 
 const FRACTION_REMARKED: f64 = 0.01;
 const FRACTION_ANSWERED: f64 = 0.5;

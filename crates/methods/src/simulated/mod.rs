@@ -3,15 +3,18 @@
 //! Deterministic from a seed, instantaneous, and free of packets. A device is built from behaviours
 //! that can be combined, a file for each kind: what becomes of frames at a steady load
 //! ([`capacity`]: a capacity, noise of it from trial to trial, a bucket of tokens, slowing down with
-//! time, loss at low loads, stalls, reordering) and how long they take ([`latency`]).
+//! time, loss at low loads, stalls, reordering), how long they take ([`latency`]), and policers
+//! ([`policers`]).
 
 mod capacity;
 mod latency;
+mod policers;
 
 use std::time::Duration;
 
 use measure::{
-    Load, MeasureError, Measurer, Pps, Stage, StageRole, Trial, TrialProgress, Watch, WorkerTime,
+    Conditions, Load, MeasureError, Measurer, Pps, Stage, StageRole, Trial, TrialProgress, Watch,
+    WorkerTime,
 };
 
 use capacity::Capacity;
@@ -22,6 +25,8 @@ pub struct Simulated {
     capacity: Capacity,
     tester_pps_max: f64,
     interrupt_after: Option<usize>,
+    conditions: Conditions,
+    policers: Option<policers::Policers>,
     random: SplitMix,
     trials: usize,
     simulated: Duration,
@@ -34,6 +39,8 @@ impl Simulated {
             capacity: Capacity::fixed(capacity_pps),
             tester_pps_max: f64::INFINITY,
             interrupt_after: None,
+            conditions: Conditions::default(),
+            policers: None,
             random: SplitMix(1),
             trials: 0,
             simulated: Duration::ZERO,
@@ -117,19 +124,28 @@ impl Measurer for Simulated {
         }
         self.trials += 1;
         self.simulated += duration;
-        let trial = match load {
+        let mut trial = match load {
             Load::ClosedLoop => self.closed_loop(load, duration),
             Load::PerInterface(rate) => self.open_loop(load, rate.0, duration),
             Load::Burst { .. } | Load::Step { .. } => {
                 return Err(MeasureError::Unsupported("bursts and steps of the load"));
             }
         };
+        self.police(&mut trial);
         watch.at(TrialProgress {
             elapsed: duration,
             sent: trial.sent(),
             received: trial.received(),
         });
         Ok(trial)
+    }
+
+    fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
+        if conditions.subscribers_counted > 0 && self.policers.is_none() {
+            return Err(MeasureError::Unsupported("it has no policers"));
+        }
+        self.conditions = *conditions;
+        Ok(())
     }
 
     fn tester_alone(

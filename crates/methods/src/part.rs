@@ -1,0 +1,86 @@
+//! What a method needs beside trials of its own: another method as a part of it, and conditions.
+
+use std::time::Duration;
+
+use measure::record::{Outcome, TrialRecord};
+use measure::{Conditions, MeasureError, TrialProgress, Watch};
+
+use crate::method::Session;
+use crate::{Method, Observer, Step};
+
+impl Session<'_> {
+    /// Runs another method as a part of this one: its trials are told and kept as this one's, its
+    /// outcome has none of its own. `after` is how many trials are expected behind it, and how long
+    /// they take.
+    pub(crate) fn part(
+        &mut self,
+        method: &dyn Method,
+        after: (usize, Duration),
+    ) -> Result<Outcome, MeasureError> {
+        let mut part = Part { observer: self.observer, first: self.next, after };
+        let mut outcome = method.run(self.measurer, &mut part)?;
+        for mut record in std::mem::take(&mut outcome.trials) {
+            record.index = self.next;
+            self.next += 1;
+            self.records.push(record);
+        }
+        Ok(outcome)
+    }
+
+    /// Sets conditions; a device that refuses them leaves nothing to measure, for want of what
+    /// `needed` names.
+    pub(crate) fn conditions(
+        &mut self,
+        conditions: &Conditions,
+        needed: &str,
+    ) -> Result<(), MeasureError> {
+        self.measurer.set_conditions(conditions).map_err(|error| match error {
+            MeasureError::Unsupported(why) => MeasureError::NothingToMeasure(format!(
+                "this method needs {needed}, which this device does not offer ({why}); choose \
+                 another method or device"
+            )),
+            other => other,
+        })
+    }
+
+    /// Does `work` and sets the conditions back, whatever came of it: the next method starts from
+    /// the device's own.
+    pub(crate) fn restoring<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, MeasureError>,
+    ) -> Result<T, MeasureError> {
+        let done = work(self);
+        let restored = self.measurer.set_conditions(&Conditions::default());
+        let done = done?;
+        restored?;
+        Ok(done)
+    }
+}
+
+/// Hands on what a part tells, as trials of the whole.
+struct Part<'a> {
+    observer: &'a mut dyn Observer,
+    first: usize,
+    after: (usize, Duration),
+}
+
+impl Watch for Part<'_> {
+    fn at(&mut self, progress: TrialProgress) {
+        self.observer.at(progress);
+    }
+}
+
+impl Observer for Part<'_> {
+    fn starting(&mut self, step: &Step) {
+        self.observer.starting(&Step {
+            index: self.first + step.index,
+            trials_expected: step.trials_expected + self.after.0,
+            time_expected: step.time_expected.saturating_add(self.after.1),
+            ..step.clone()
+        });
+    }
+
+    fn finished(&mut self, trial: &TrialRecord) {
+        self.observer.finished(&TrialRecord { index: self.first + trial.index, ..trial.clone() });
+    }
+}

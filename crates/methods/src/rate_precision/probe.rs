@@ -1,0 +1,114 @@
+//! Finds the load at which every counted subscriber is offered the overload.
+//!
+//! A method knows neither the frames nor how the workload spreads them over subscribers. A trial at
+//! a low load shows both: what a subscriber was offered is proportional to the load. Of a single
+//! subscriber a short trial shows too few frames, so those of a class are taken as exchangeable: the
+//! mean over the class is scaled until it reaches the overload of the largest rate in it. Where the
+//! workload prefers some subscribers, the others are offered less; the figures leave them out and a
+//! limit says so.
+
+use std::time::Duration;
+
+use measure::{Load, MeasureError, Pps};
+
+use super::{Config, Table};
+use crate::Step;
+use crate::method::Session;
+
+/// The load on each interface for the overload, and what the probing showed of the policers.
+pub(super) fn load(
+    config: &Config,
+    session: &mut Session<'_>,
+) -> Result<(Pps, Table), MeasureError> {
+    let highest = config.load.unwrap_or(config.max_rate).0;
+    let mut load = LOAD.min(highest);
+    let mut left = TRIALS_MAX;
+    loop {
+        left -= 1;
+        let step = Step::new("probe", left as usize + 1, DURATION * (left + 1), None);
+        let trial = session.trial(Load::PerInterface(Pps(load)), DURATION, step)?;
+        session.records.iter_mut().for_each(|record| record.policed.clear());
+        let mut table = Table::default();
+        table.add(&trial);
+        if let Some(load) = config.load {
+            return limited(&table).map(|()| (load, table));
+        }
+        let frames = frames_of_least_class(&table, super::frame_len_bytes(&trial));
+        if frames >= FRAMES_MIN || left == 0 || load >= highest {
+            limited(&table)?;
+            return needed(config, load, &table).map(|load| (load, table));
+        }
+        // Half as much again, so that the next one is enough in spite of scatter.
+        let more = (1.5 * FRAMES_MIN / frames.max(1.0)).clamp(2.0, 100.0);
+        load = (load * more).min(highest);
+    }
+}
+
+/// Whether there is anything to measure.
+fn limited(table: &Table) -> Result<(), MeasureError> {
+    match (table.rows.is_empty(), table.rows.iter().any(|row| row.configured > 0.0)) {
+        (true, _) => Err(nothing(
+            "the device tells nothing of policers: choose a workload whose subscribers have a \
+             rate limit",
+        )),
+        (false, false) => {
+            Err(nothing("no subscriber has a rate limit: configure one to measure it"))
+        }
+        (false, true) => Ok(()),
+    }
+}
+
+/// What must be offered, by what the counted subscribers got of `offered_pps`.
+fn needed(config: &Config, offered_pps: f64, table: &Table) -> Result<Pps, MeasureError> {
+    let mut needed: f64 = 0.0;
+    for class in 0..table.classes.len() {
+        let rows = || table.rows.iter().filter(|row| row.class == class);
+        let rate = rows().map(|row| row.configured).fold(0.0, f64::max);
+        let seconds: f64 = rows().map(|row| row.seconds).sum();
+        let offered: f64 = rows().map(|row| row.offered as f64).sum();
+        if rate > 0.0 && offered <= 0.0 {
+            return Err(nothing(
+                "hardly any frame was of a subscriber that is counted: count more of them \
+                 (`subscribers`), or let the workload have fewer",
+            ));
+        }
+        if rate > 0.0 {
+            needed = needed.max(offered_pps * config.overload * rate * seconds / offered);
+        }
+    }
+    if needed > config.max_rate.0 {
+        return Err(nothing(&format!(
+            "to offer each subscriber {} times its rate takes {} on each interface, more than \
+             max-rate ({}): lower the rate limit, have fewer subscribers or longer frames, or \
+             raise max-rate",
+            config.overload,
+            Pps(needed),
+            config.max_rate,
+        )));
+    }
+    Ok(Pps(needed))
+}
+
+/// Frames of counted subscribers in the class that had the fewest; infinite without any class.
+fn frames_of_least_class(table: &Table, frame_bytes: f64) -> f64 {
+    let of = |class| {
+        let rows = table.rows.iter().filter(|row| row.class == class);
+        rows.map(|row| row.offered as f64).sum::<f64>() / frame_bytes.max(1.0)
+    };
+    (0..table.classes.len()).map(of).fold(f64::INFINITY, f64::min)
+}
+
+fn nothing(what: &str) -> MeasureError {
+    MeasureError::NothingToMeasure(format!("rate-precision has nothing to measure: {what}"))
+}
+
+/// The first load, low enough for any device.
+const LOAD: f64 = 10e3;
+const DURATION: Duration = Duration::from_millis(500);
+const TRIALS_MAX: u32 = 4;
+
+/// The longest that probing takes.
+pub(super) const PROBING_MAX: Duration = Duration::from_millis(500 * TRIALS_MAX as u64);
+
+/// Frames of which the mean is known to 2 %, if they are drawn at random.
+const FRAMES_MIN: f64 = 2500.0;

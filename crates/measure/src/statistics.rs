@@ -1,11 +1,15 @@
-//! Order statistics of a handful of repetitions.
+//! Order statistics of a handful of repetitions, and the law of how throughput grows with workers.
 //!
 //! Deliberately small: medians and extremes say what five repetitions can say. Distributions of
 //! many values are histograms (`hdrhistogram`), not slices.
 
+mod usl;
+
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::record::Spread;
+
+pub use usl::{Usl, UslError};
 
 /// The median; the mean of the middle two for an even number. None of an empty slice.
 pub fn median(values: &[f64]) -> Option<f64> {

@@ -8,10 +8,12 @@
 //! of a record, are data in `references.json`.
 
 mod csv;
+mod details;
 mod error;
 mod folder;
 mod html;
 mod json;
+mod limits;
 mod names;
 mod pivot;
 pub mod references;
@@ -24,6 +26,7 @@ use measure::record::RunRecord;
 
 pub use error::ReportError;
 pub use folder::write_whole;
+pub use html::comparison_page;
 pub use json::read;
 
 /// One exporter of files.

@@ -6,7 +6,7 @@
 use measure::record::{Cell, RunRecord};
 use serde_json::Value;
 
-use crate::summary::{cell_words, leaf, value_words};
+use crate::summary::{cell_words, distinct, leaf, value_words};
 
 /// The swept keys by which the cells of a record are named.
 pub(crate) struct Names {
@@ -14,6 +14,8 @@ pub(crate) struct Names {
     keys: Vec<String>,
     /// Those that change too, but tell nothing apart that `keys` does not.
     together: Vec<String>,
+    /// Whether cells belong to several benchmarks, whose names then stand in front.
+    benchmarks: bool,
 }
 
 impl Names {
@@ -23,15 +25,18 @@ impl Names {
     }
 
     fn of_cells(cells: &[Cell]) -> Self {
-        let mut names = Self { keys: Vec::new(), together: Vec::new() };
-        let swept = cells.first().map(|cell| cell.parameters.keys()).into_iter().flatten();
+        let benchmarks = cells.iter().any(|cell| cell.benchmark != cells[0].benchmark);
+        let mut names = Self { keys: Vec::new(), together: Vec::new(), benchmarks };
+        // Benchmarks may sweep different keys.
+        let swept = distinct(cells.iter().flat_map(|c| c.parameters.keys().map(String::as_str)));
         for key in swept {
+            let key = key.to_string();
             let count = told_apart(cells, &names.keys);
             names.keys.push(key.clone());
             if told_apart(cells, &names.keys) == count {
                 names.keys.pop();
-                if told_apart(cells, std::slice::from_ref(key)) > 1 {
-                    names.together.push(key.clone());
+                if told_apart(cells, std::slice::from_ref(&key)) > 1 {
+                    names.together.push(key);
                 }
             }
         }
@@ -46,7 +51,7 @@ impl Names {
     /// The key where one is enough, without its path.
     pub(crate) fn only_key(&self) -> Option<&str> {
         match self.keys.as_slice() {
-            [key] => Some(leaf(key)),
+            [key] if !self.benchmarks => Some(leaf(key)),
             _ => None,
         }
     }
@@ -59,15 +64,19 @@ impl Names {
     /// A cell's name but for one key that is told elsewhere; none when nothing is left.
     pub(crate) fn without(&self, cell: &Cell, key: &str) -> Option<String> {
         let keys = self.keys.iter().filter(|name| *name != key);
-        let words: Vec<String> =
-            keys.filter_map(|key| Some(format!("{} {}", leaf(key), words(cell, key)?))).collect();
+        let benchmark = Some(&cell.benchmark).filter(|name| self.benchmarks && !name.is_empty());
+        let words: Vec<String> = benchmark
+            .cloned()
+            .into_iter()
+            .chain(keys.filter_map(|key| Some(format!("{} {}", leaf(key), words(cell, key)?))))
+            .collect();
         (!words.is_empty()).then(|| words.join(", "))
     }
 
     /// A cell's name under a heading that has the key already: `1,000`.
     pub(crate) fn heading(&self, cell: &Cell) -> String {
         match self.keys.as_slice() {
-            [key] => words(cell, key).unwrap_or_else(|| cell_words(cell)),
+            [key] if !self.benchmarks => words(cell, key).unwrap_or_else(|| cell_words(cell)),
             _ => self.of_cell(cell),
         }
     }
@@ -133,6 +142,16 @@ mod tests {
         assert_eq!(names.heading(&cells[1]), "user 1, size imix");
         assert_eq!(names.without(&cells[1], "f.user").as_deref(), Some("size imix"));
         assert_eq!(names.together(), None);
+    }
+
+    #[test]
+    fn cells_of_several_benchmarks_carry_their_names() {
+        let mut cells = cells(&[json!({"f.user": 1}), json!({"f.user": 2}), json!({"f.bst": 5})]);
+        cells[2].benchmark = "stations".into();
+        let names = Names::of_cells(&cells);
+        assert_eq!(names.of_cell(&cells[0]), "user 1");
+        assert_eq!(names.of_cell(&cells[2]), "stations");
+        assert_eq!(names.heading(&cells[1]), "user 2");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Results side by side: for each method one table with a row a cell, and one for the figures that
 //! are of parts: stages as rows and cells as columns, or directions. Terminal and page show the same tables.
 
-use measure::record::{Cell, Figure, Outcome, RunRecord};
+use measure::record::{Cell, Figure, Outcome, RunRecord, Spread};
 
 use crate::names::Names;
 use crate::summary::{distinct, figure_name, figure_words, headline, outcomes};
@@ -36,33 +36,65 @@ pub(crate) fn validity_words(outcome: &Outcome) -> &'static str {
     }
 }
 
+/// From the smallest to the largest, in percent of the median.
+fn spread_words(spread: &Spread) -> String {
+    if spread.median <= 0.0 {
+        return String::new();
+    }
+    let percent = |value: f64| (value / spread.median - 1.0) * 100.0;
+    format!("{:+.1} .. {:+.1} %", percent(spread.min), percent(spread.max))
+}
+
+/// Half of the confidence interval of the mean; none where there were too few repetitions.
+fn confidence_words(spread: &Spread) -> Option<String> {
+    let [low, high] = spread.confidence_95.filter(|_| spread.mean > 0.0)?;
+    Some(format!("± {:.1} %", (high - low) / 2.0 / spread.mean * 100.0))
+}
+
+/// How often the outcomes were measured: `3`, or `3 to 5`.
+fn repetitions_words(spreads: &[usize]) -> String {
+    match (spreads.iter().min(), spreads.iter().max()) {
+        (Some(min), Some(max)) if min < max => format!("{min} to {max}"),
+        (Some(n), _) => n.to_string(),
+        (None, _) => "1".into(),
+    }
+}
+
 /// The figures of the whole: a row a cell, a column a figure.
 fn whole(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Pivot {
     let names = names(outcomes, |f| f.of.is_none());
     let spread = |o: &Outcome| headline(o).and_then(|f| f.spread).filter(|s| s.n > 1);
     let spreads = outcomes.iter().any(|(_, o)| spread(o).is_some());
+    let sure = outcomes.iter().any(|(_, o)| spread(o).is_some_and(|s| s.confidence_95.is_some()));
     let mut head = vec!["cell".to_string()];
     head.extend(names.iter().map(|name| figure_name(name)));
-    if spreads {
-        head.push("spread".into());
-    }
+    head.extend(spreads.then(|| "spread".into()));
+    head.extend(sure.then(|| "95 % CI".into()));
     head.push("result".into());
     let row = |(cell, outcome): &(&Cell, &Outcome)| {
         let mut row = vec![cells.of_cell(cell)];
         row.extend(names.iter().map(|name| {
             outcome.figure(name).map_or("none".into(), |f| figure_words(f.value, &f.unit))
         }));
+        let spread = spread(outcome);
         if spreads {
-            row.push(spread(outcome).filter(|s| s.median > 0.0).map_or(String::new(), |s| {
-                let percent = |value: f64| (value / s.median - 1.0) * 100.0;
-                format!("{:+.1} .. {:+.1} %", percent(s.min), percent(s.max))
-            }));
+            row.push(spread.as_ref().map_or(String::new(), spread_words));
+        }
+        if sure {
+            row.push(spread.as_ref().and_then(confidence_words).unwrap_or_default());
         }
         row.push(validity_words(outcome).into());
         row
     };
-    let repeated =
-        if spreads { ", medians; spread of the first figure over repetitions" } else { "" };
+    let counts: Vec<usize> = outcomes.iter().filter_map(|(_, o)| Some(spread(o)?.n)).collect();
+    let of = repetitions_words(&counts);
+    let repeated = match (spreads, sure) {
+        (false, _) => String::new(),
+        (true, false) => format!(", medians of {of}; spread of the first figure"),
+        (true, true) => {
+            format!(", medians of {of}; spread of the first figure, and 95 % interval of its mean")
+        }
+    };
     Pivot { caption: format!("{method}{repeated}"), head, rows: outcomes.iter().map(row).collect() }
 }
 

@@ -10,10 +10,10 @@ use comfy_table::{
     Width as ColumnWidth, presets,
 };
 use measure::Nanos;
-use measure::record::{
-    Cell, Check, Distribution, LimitKind, Outcome, RunRecord, Status, TrialRecord,
-};
+use measure::record::{Cell, Check, Distribution, RunRecord, Status, TrialRecord};
 
+use crate::details;
+use crate::limits::{Remark, grouped_in, remarks};
 use crate::names::Names;
 use crate::pivot::{Pivot, pivots};
 use crate::summary::{self, answers, grouped, outcomes, status_words};
@@ -22,22 +22,31 @@ use crate::summary::{self, answers, grouped, outcomes, status_words};
 pub fn render(record: &RunRecord, width: u16) -> String {
     let mut text = String::new();
     for answer in answers(record) {
-        line(&mut text, &answer);
+        line(&mut text, &grouped_in(&answer));
+    }
+    for comparison in &record.comparisons {
+        line(&mut text, &details::comparison_words(comparison));
     }
     let names = Names::of(record);
     if let Some(words) = names.together() {
         line(&mut text, &words);
     }
-    for pivot in pivots(record) {
+    let behind = [details::goals(record), details::baselines(record)];
+    for pivot in pivots(record).into_iter().chain(behind.into_iter().flatten()) {
         line(&mut text, "");
         line(&mut text, &pivot.caption);
         for columns in side_by_side(&pivot, width) {
             line(&mut text, &results(&pivot, &columns, width).to_string());
         }
     }
+    if let Some(words) = details::from_cache(record) {
+        line(&mut text, "");
+        line(&mut text, &words);
+    }
     events(&mut text, record, &names);
     checks(&mut text, record, &names);
-    limits(&mut text, record, &names);
+    limits(&mut text, record);
+    thresholds(&mut text, record);
     claims(&mut text, record);
     line(&mut text, "");
     line(&mut text, &verdict(record));
@@ -184,40 +193,30 @@ fn checks(text: &mut String, record: &RunRecord, names: &Names) {
     }
 }
 
-/// Each kind of limit once over all cells, the worst in words.
-fn limits(text: &mut String, record: &RunRecord, names: &Names) {
-    let outcomes: Vec<(&Cell, &Outcome)> = outcomes(record).collect();
-    let mut kinds: Vec<LimitKind> =
-        outcomes.iter().flat_map(|(_, o)| &o.validity.limits).map(|l| l.kind).collect();
-    kinds.sort();
-    kinds.dedup();
-    if !kinds.is_empty() {
+/// Remarks that say the same once, with where they were made.
+fn limits(text: &mut String, record: &RunRecord) {
+    let remarks = remarks(record);
+    if !remarks.is_empty() {
         line(text, "");
         line(text, "What limits the figures:");
     }
-    for kind in kinds {
-        let mut seen = outcomes
-            .iter()
-            .flat_map(|(c, o)| o.validity.limits.iter().map(move |l| (c, o, l)))
-            .filter(|(_, _, l)| l.kind == kind)
-            .collect::<Vec<_>>();
-        seen.sort_by_key(|(_, _, l)| !l.invalidates);
-        let Some((cell, outcome, limit)) = seen.first() else { continue };
+    for Remark { limit, places } in remarks {
         let severity = if limit.invalidates { "NOT VALID" } else { "remark" };
-        let more = match seen.len() - 1 {
+        let more = match places.len() - 1 {
             0 => String::new(),
             n => format!(" (and {n} more like it)"),
         };
-        line(
-            text,
-            &format!(
-                "  {severity}: {}, {}: {}{more}",
-                names.of_cell(cell),
-                outcome.method,
-                limit.what
-            ),
-        );
+        line(text, &format!("  {severity}: {}: {}{more}", places[0], limit.what));
         line(text, &format!("    {}", limit.advice));
+    }
+}
+
+fn thresholds(text: &mut String, record: &RunRecord) {
+    let Some(pivot) = details::thresholds(record) else { return };
+    line(text, "");
+    line(text, &format!("{}:", pivot.caption));
+    for row in pivot.rows {
+        line(text, &format!("  {}", row.join(", ")));
     }
 }
 

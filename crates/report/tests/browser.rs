@@ -49,8 +49,13 @@ fn a_browser_shows_the_whole_page_and_asks_for_nothing() {
     let (shown, _) = load(folder.path(), "failed.html");
     assert!(shown.contains("no figure is published"), "the failed check is not shown");
 
-    // The same page with a picture from elsewhere, so that asking for nothing means something.
+    // The same page with a picture from elsewhere: its policy forbids to ask for it.
     let other = written.replacen("<body>", &format!("<body><img src=\"{ELSEWHERE}\">"), 1);
+    fs::write(folder.path().join("forbidden.html"), &other).expect("the folder can be written");
+    let (_, requests) = load(folder.path(), "forbidden.html");
+    assert_eq!(requests, BTreeSet::new(), "the page's policy lets a picture through");
+    // And without the policy, so that asking for nothing means something.
+    let other = other.replacen("Content-Security-Policy", "no-policy", 1);
     fs::write(folder.path().join("other.html"), other).expect("the folder can be written");
     let (_, requests) = load(folder.path(), "other.html");
     assert_eq!(requests, BTreeSet::from([ELSEWHERE.to_owned()]), "the browser's log was misread");
@@ -59,8 +64,9 @@ fn a_browser_shows_the_whole_page_and_asks_for_nothing() {
 /// The identifiers of the charts' titles in a page as it was written.
 fn charts(page: &str) -> BTreeSet<String> {
     let start = page.find("<body>").expect("a body");
-    let end = page.find("</html>").expect("an end");
-    let body = Document::parse(&page[start..end]).expect("well-formed");
+    let end = page.find("<script>").expect("a script");
+    let body = format!("{}</body>", &page[start..end]);
+    let body = Document::parse(&body).expect("well-formed");
     let drawings = body.descendants().filter(|node| node.has_tag_name("svg"));
     let labels = drawings.filter_map(|svg| svg.attribute("aria-labelledby"));
     labels.filter_map(|label| label.split(' ').next()).map(str::to_owned).collect()

@@ -1,12 +1,15 @@
 //! `report.html`: one self-contained page - answer first, validity beside it, everything below.
 //!
-//! The page refers to nothing outside itself and runs no script, so that it can be mailed, archived
-//! and printed; it follows the reader's light or dark setting; every chart has its data one click
-//! away and a description for those who do not see it.
+//! The page refers to nothing outside itself, so that it can be mailed, archived and printed; its one
+//! script sorts tables and is not needed to read them, and its policy forbids any other. It follows
+//! the reader's light or dark setting; every chart has its data one click away and a description for
+//! those who do not see it.
 
 mod charts;
 mod comparison;
 mod evidence;
+mod figure;
+mod runs;
 mod sections;
 mod tables;
 
@@ -15,16 +18,19 @@ use measure::record::RunRecord;
 
 use crate::ReportError;
 
+pub use runs::comparison as comparison_page;
+
 /// The page.
 pub(crate) fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
     Ok(page(record).into_string().into_bytes())
 }
 
 fn page(record: &RunRecord) -> Markup {
+    let charts = charts::of(record);
     let sections = [
-        ("validity", sections::validity(record)),
+        ("verdict", sections::verdict(record)),
         ("results", sections::results(record)),
-        ("charts", sections::charts(&charts::of(record))),
+        ("charts", figure::charts(&charts)),
         ("comparison", comparison::comparison(record)),
         ("check", evidence::check(record)),
         ("events", evidence::events(record)),
@@ -34,24 +40,43 @@ fn page(record: &RunRecord) -> Markup {
     ];
     let present: Vec<&str> =
         sections.iter().filter(|(_, s)| !s.0.is_empty()).map(|(id, _)| *id).collect();
+    let title = format!("{} - {}", record.scenario.name, record.tool.name);
+    let generator = format!("{} {}", record.tool.name, record.tool.version);
+    let body = html! {
+        (sections::head(record, &present))
+        main { @for (_, section) in &sections { (section) } }
+        (sections::foot(record))
+    };
+    document(&title, &generator, &body)
+}
+
+/// A page around a body: style, script and the policy that forbids everything else.
+fn document(title: &str, generator: &str, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="generator" content={ (record.tool.name) " " (record.tool.version) };
-                title { (record.scenario.name) " - " (record.tool.name) }
+                meta name="generator" content=(generator);
+                title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                (sections::head(record, &present))
-                main { @for (_, section) in &sections { (section) } }
-                (sections::foot(record))
+                (body)
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     }
 }
+
+/// Nothing is fetched, and no script runs but the one of the page: the hash is that of `script.js`,
+/// which the test in a browser holds by sorting a table.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
+                      form-action 'none'; script-src 'sha256-yDEc03+IKtIDuxol1ku02fT9nyndU+YPskRuXP/ZFLw='";
+
+const SCRIPT: &str = include_str!("script.js");
 
 const STYLE: &str = include_str!("style.css");

@@ -1,14 +1,15 @@
-//! What a reader wants first: answer, validity and claims, results, charts. A section without
-//! content is left out.
+//! What a reader wants first: the answer, the verdict with its reasons, the results. A section
+//! without content is left out.
 
-use maud::{Markup, PreEscaped, html};
-use measure::record::{Cell, Figure, Limit, Outcome, RunRecord, Status};
+use maud::{Markup, html};
+use measure::record::{Cell, Figure, Outcome, RunRecord, Status};
 use measure::{Bytes, Seconds};
 
-use super::charts::Chart;
-use super::tables::{leading, numbers, table, words};
+use super::tables::{fitting, numbers, table, words};
+use crate::details;
+use crate::limits::{Remark, grouped_in, remarks};
 use crate::names::Names;
-use crate::pivot::pivots;
+use crate::pivot::{Pivot, pivots};
 use crate::summary::{
     answers, cell_words, claims, distinct, figure_name, figure_words, outcomes, status_words,
 };
@@ -16,20 +17,18 @@ use crate::summary::{
 /// The answer, how far it may be trusted, and what was asked.
 /// The navigation names the sections that are `present`.
 pub(super) fn head(record: &RunRecord, present: &[&str]) -> Markup {
-    let tone = match record.status {
-        Status::Passed => "badge good",
-        Status::Interrupted => "badge warn",
-        Status::CheckFailed | Status::Invalid | Status::ThresholdMissed | Status::Failed => {
-            "badge bad"
-        }
-    };
+    let answers = answers(record);
+    let (first, others) = answers.split_first().map_or(("", &[][..]), |(a, rest)| (a, rest));
     html! {
         header {
             h1 { (record.scenario.name) }
-            @for answer in answers(record) { p class="answer" { (answer) } }
+            p class="answer" { (grouped_in(first)) }
+            @if !others.is_empty() {
+                ul class="answers" { @for answer in others { li { (grouped_in(answer)) } } }
+            }
             p {
-                span class=(tone) { (status_words(record.status)) } " "
-                @for remark in remarks(record) { span class="badge warn" { (remark) } " " }
+                span class={ "badge " (tone(record.status)) } { (status_words(record.status)) } " "
+                @for remark in badges(record) { span class="badge warn" { (remark) } " " }
             }
             @if !record.scenario.description.is_empty() { p { (record.scenario.description) } }
             p class="meta" {
@@ -44,49 +43,54 @@ pub(super) fn head(record: &RunRecord, present: &[&str]) -> Markup {
     }
 }
 
+/// How a status looks.
+pub(super) fn tone(status: Status) -> &'static str {
+    match status {
+        Status::Passed => "good",
+        Status::Interrupted => "warn",
+        Status::CheckFailed | Status::Invalid | Status::ThresholdMissed | Status::Failed => "bad",
+    }
+}
+
 /// A time of the record without its fraction of a second, which says nothing to a reader.
-fn to_the_second(time: &str) -> String {
+pub(super) fn to_the_second(time: &str) -> String {
     time.split_once('.').map_or_else(|| time.into(), |(whole, _)| format!("{whole}Z"))
 }
 
 /// Short remarks beside the badge.
-fn remarks(record: &RunRecord) -> Vec<String> {
+fn badges(record: &RunRecord) -> Vec<String> {
     let remarked =
         outcomes(record).filter(|(_, o)| o.validity.valid && !o.validity.limits.is_empty()).count();
-    match remarked {
-        0 => Vec::new(),
-        1 => vec!["with a remark".into()],
-        n => vec![format!("remarks on {n} results")],
-    }
+    let missed = record.thresholds.iter().filter(|t| !t.met).count();
+    let mut badges = Vec::new();
+    badges.extend(match remarked {
+        0 => None,
+        1 => Some("with a remark".into()),
+        n => Some(format!("remarks on {n} results")),
+    });
+    badges.extend((missed > 0).then(|| format!("thresholds missed: {missed}")));
+    badges
 }
 
-/// What limits the figures, and what they claim.
-pub(super) fn validity(record: &RunRecord) -> Markup {
-    if outcomes(record).next().is_none() {
+/// Whether the figures may be relied on, why, what to do about it, and what they claim.
+pub(super) fn verdict(record: &RunRecord) -> Markup {
+    let thresholds = details::thresholds(record);
+    if outcomes(record).next().is_none() && thresholds.is_none() {
         return html! {};
     }
     let rows: Vec<Vec<String>> = claims(record)
         .into_iter()
         .map(|(c, of)| vec![c.clause.clone(), of, c.level.to_string(), c.reason.clone()])
         .collect();
-    let limits = grouped_limits(record);
+    let remarks = remarks(record);
     html! {
-        section id="validity" {
-            h2 { "Validity and claims" }
-            @if limits.is_empty() {
-                p { "Nothing was seen that limits the figures." }
-            } @else {
-                ul class="limits" {
-                    @for (limit, places) in &limits {
-                        li class=(if limit.invalidates { "bad" } else { "warn" }) {
-                            strong { (if limit.invalidates { "Not valid: " } else { "Remark: " }) }
-                            (limit.what)
-                            span { (limit.advice) "." }
-                            span class="note" { (places.join("; ")) }
-                        }
-                    }
-                }
+        section id="verdict" {
+            h2 { "Verdict" }
+            p { (verdict_words(record, &remarks)) }
+            @if !remarks.is_empty() {
+                ul class="limits" { @for remark in &remarks { (limit(remark)) } }
             }
+            @if let Some(pivot) = &thresholds { (pivot_table(pivot)) }
             @if !rows.is_empty() {
                 (table(
                     "Which clauses of which standards were followed, and how far",
@@ -98,27 +102,43 @@ pub(super) fn validity(record: &RunRecord) -> Markup {
     }
 }
 
-/// Limits of one kind together, with the results they belong to; invalidating ones first.
-fn grouped_limits(record: &RunRecord) -> Vec<(Limit, Vec<String>)> {
-    let names = Names::of(record);
-    let mut groups: Vec<(Limit, Vec<String>)> = Vec::new();
-    for (cell, outcome) in outcomes(record) {
-        for limit in &outcome.validity.limits {
-            let place = format!("{}, {}", names.of_cell(cell), outcome.method);
-            let same = |(l, _): &&mut (Limit, Vec<String>)| {
-                l.kind == limit.kind && l.invalidates == limit.invalidates
-            };
-            match groups.iter_mut().find(same) {
-                Some((_, places)) => places.push(place),
-                None => groups.push((limit.clone(), vec![place])),
+/// The verdict in a sentence, apart from any figure.
+fn verdict_words(record: &RunRecord, remarks: &[Remark]) -> String {
+    let all = outcomes(record).count();
+    let invalid = outcomes(record).filter(|(_, o)| !o.validity.valid).count();
+    let against = remarks.len();
+    match (invalid, against) {
+        (0, 0) => "The figures may be relied on: nothing was seen that limits them.".into(),
+        (0, _) => "The figures may be relied on, with what is remarked below.".into(),
+        (n, _) if n == all => "The figures must not be relied on, for the reasons below.".into(),
+        (n, _) => format!(
+            "{n} of {all} results must not be relied on, for the reasons below; the others may."
+        ),
+    }
+}
+
+fn limit(remark: &Remark) -> Markup {
+    let limit = &remark.limit;
+    let (shown, more) = remark.places.split_at(remark.places.len().min(PLACES_SHOWN));
+    html! {
+        li class=(if limit.invalidates { "bad" } else { "warn" }) {
+            strong { (if limit.invalidates { "Not valid: " } else { "Remark: " }) }
+            (limit.what)
+            span { (limit.advice) "." }
+            span class="note" {
+                (shown.join("; "))
+                @if !more.is_empty() { "; and " (more.len()) " more results with such a remark" }
             }
         }
     }
-    groups.sort_by_key(|(limit, _)| !limit.invalidates);
-    groups
 }
 
-/// All figures of all cells.
+/// A table that the terminal shows too.
+pub(super) fn pivot_table(pivot: &Pivot) -> Markup {
+    table(&pivot.caption, &fitting(&pivot.head, &pivot.rows), &pivot.rows)
+}
+
+/// Comparisons, then the figures of all cells.
 pub(super) fn results(record: &RunRecord) -> Markup {
     let names = Names::of(record);
     let mut rows = Vec::new();
@@ -130,23 +150,30 @@ pub(super) fn results(record: &RunRecord) -> Markup {
     html! {
         section id="results" {
             h2 { "Results" }
+            @if !record.comparisons.is_empty() {
+                ul class="comparisons" {
+                    @for comparison in &record.comparisons {
+                        li class=[comparison.is_change.then_some("change")] {
+                            (details::comparison_words(comparison))
+                        }
+                    }
+                }
+            }
             @if rows.is_empty() {
                 p { "No figure was measured." }
             } @else {
                 @if let Some(words) = names.together() { p { (words) } }
-                @for pivot in pivots(record) {
-                    (table(&pivot.caption, &leading(&pivot.head), &pivot.rows))
+                @for pivot in pivots(record) { (pivot_table(&pivot)) }
+                @for pivot in details::goals(record).iter().chain(&details::baselines(record)) {
+                    (pivot_table(pivot))
+                }
+                @if let Some(words) = details::from_cache(record) { p { (words) } }
+                @if let Some(pivot) = details::repetitions(record) {
+                    details { summary { "All " (pivot.rows.len()) " repetitions" } (pivot_table(&pivot)) }
                 }
                 details {
                     summary { "All " (rows.len()) " figures" }
-                    (table(
-                        "Every figure, the median where it was measured more than once",
-                        &[
-                            words("cell"), words("method"), words("figure"), words("of"), numbers("value"),
-                            numbers("smallest"), numbers("largest"), numbers("n"), words("valid"),
-                        ],
-                        &rows,
-                    ))
+                    (figures_table(&rows))
                 }
                 @for aggregation in distinct(outcomes(record).map(|(_, o)| o.aggregation.as_str())) {
                     p class="note" { (aggregation) "." }
@@ -157,19 +184,42 @@ pub(super) fn results(record: &RunRecord) -> Markup {
     }
 }
 
+fn figures_table(rows: &[Vec<String>]) -> Markup {
+    table(
+        "Every figure, the median where it was measured more than once, with the 95 % confidence \
+         interval of the mean",
+        &[
+            words("cell"),
+            words("method"),
+            words("figure"),
+            words("of"),
+            numbers("value"),
+            numbers("smallest"),
+            numbers("largest"),
+            numbers("from"),
+            numbers("to"),
+            numbers("n"),
+            words("valid"),
+        ],
+        rows,
+    )
+}
+
 fn result_row(cell: String, outcome: &Outcome, figure: &Figure) -> Vec<String> {
-    let spread = |value: fn(&measure::record::Spread) -> f64| {
-        figure.spread.as_ref().map_or(String::new(), |s| figure_words(value(s), &figure.unit))
-    };
+    let spread = figure.spread.filter(|s| s.n > 1);
+    let words = |value: Option<f64>| value.map_or(String::new(), |v| figure_words(v, &figure.unit));
+    let confidence = spread.and_then(|s| s.confidence_95);
     vec![
         cell,
         outcome.method.clone(),
         figure_name(&figure.name),
         figure.of.clone().unwrap_or_default(),
         figure_words(figure.value, &figure.unit),
-        spread(|s| s.min),
-        spread(|s| s.max),
-        figure.spread.map_or("1".into(), |s| s.n.to_string()),
+        words(spread.map(|s| s.min)),
+        words(spread.map(|s| s.max)),
+        words(confidence.map(|[low, _]| low)),
+        words(confidence.map(|[_, high]| high)),
+        spread.map_or("1".into(), |s| s.n.to_string()),
         if outcome.validity.valid { "yes".into() } else { "no".into() },
     ]
 }
@@ -177,57 +227,29 @@ fn result_row(cell: String, outcome: &Outcome, figure: &Figure) -> Vec<String> {
 /// State, set-up and seed of each cell, and what went wrong if something did.
 fn cells_table(record: &RunRecord) -> Markup {
     let failed = record.cells.iter().any(|c| c.error.is_some());
+    let resident = record.cells.iter().any(|c| c.resident_bytes.is_some());
+    let bytes = |bytes: Option<u64>| bytes.map_or(String::new(), |b| Bytes(b as f64).to_string());
+    let names = Names::of(record);
     let row = |cell: &Cell| {
         let mut row = vec![
-            cell_words(cell),
+            if cell.benchmark.is_empty() { cell_words(cell) } else { names.of_cell(cell) },
             cell.device.clone(),
-            cell.state_bytes.map_or(String::new(), |b| Bytes(b as f64).to_string()),
+            bytes(cell.state_bytes),
             cell.state_bytes_per_user.map_or(String::new(), |b| format!("{b:.1} B")),
-            cell.setup_seconds.map_or(String::new(), |s| Seconds(s).to_string()),
-            cell.seed.to_string(),
         ];
+        row.extend(resident.then(|| bytes(cell.resident_bytes)));
+        row.push(cell.setup_seconds.map_or(String::new(), |s| Seconds(s).to_string()));
+        row.push(cell.seed.to_string());
         row.extend(failed.then(|| cell.error.clone().unwrap_or_default()));
         row
     };
-    let mut columns = vec![
-        words("cell"),
-        words("device"),
-        numbers("state"),
-        numbers("state a user"),
-        numbers("set-up"),
-        numbers("seed"),
-    ];
+    let mut columns =
+        vec![words("cell"), words("device"), numbers("state"), numbers("state a user")];
+    columns.extend(resident.then(|| numbers("process")));
+    columns.extend([numbers("set-up"), numbers("seed")]);
     columns.extend(failed.then(|| words("error")));
     let rows: Vec<_> = record.cells.iter().map(row).collect();
     table("The cells: what was set up for each", &columns, &rows)
-}
-
-/// The charts, each with its data.
-pub(super) fn charts(charts: &[Chart]) -> Markup {
-    html! {
-        @if !charts.is_empty() {
-            section id="charts" {
-                h2 { "Charts" }
-                @for chart in charts {
-                    figure id=(chart.id) {
-                        h3 { (chart.title) }
-                        div class="scroll" tabindex="0" role="region" aria-label=(chart.title) {
-                            (PreEscaped(&chart.svg))
-                        }
-                        figcaption { (chart.caption) }
-                        details {
-                            summary { "Data of this chart" }
-                            (table(
-                                &chart.title,
-                                &leading(&chart.data.head),
-                                &chart.data.rows,
-                            ))
-                        }
-                    }
-                }
-            }
-        }
-    }
 }
 
 /// The last line.
@@ -240,11 +262,15 @@ pub(super) fn foot(record: &RunRecord) -> Markup {
     }
 }
 
+/// So many results are named beside a remark; the rest is counted.
+const PLACES_SHOWN: usize = 6;
+
 /// Anchors of the navigation.
 const SECTIONS: &[(&str, &str)] = &[
-    ("validity", "Validity"),
+    ("verdict", "Verdict"),
     ("results", "Results"),
     ("charts", "Charts"),
+    ("asked", "Plots of the scenario"),
     ("comparison", "Others' figures"),
     ("check", "Functional check"),
     ("events", "Changes"),

@@ -1,5 +1,6 @@
 //! Tables: a caption, column heads, rows; numbers to the right, and a frame that scrolls by itself
-//! so that the page does not.
+//! so that the page does not. Tables of several rows can be sorted by the page's script: each number
+//! carries its value in a form that needs no reading of units.
 
 use maud::{Markup, html};
 
@@ -19,10 +20,13 @@ pub(super) fn numbers(head: &str) -> Column {
     Column { head: head.into(), number: true }
 }
 
-/// Columns of which the first holds words and the others numbers.
-pub(super) fn leading(heads: &[String]) -> Vec<Column> {
-    let column =
-        |(index, head): (usize, &String)| if index == 0 { words(head) } else { numbers(head) };
+/// Columns by what stands in them: of numbers where every cell is one, or says that there is none.
+pub(super) fn fitting(heads: &[String], rows: &[Vec<String>]) -> Vec<Column> {
+    let is_number = |text: &String| text.is_empty() || text == "none" || sort_value(text).is_some();
+    let column = |(index, head): (usize, &String)| {
+        let mut cells = rows.iter().filter_map(|row| row.get(index));
+        Column { head: head.clone(), number: cells.all(is_number) }
+    };
     heads.iter().enumerate().map(column).collect()
 }
 
@@ -41,7 +45,7 @@ pub(super) fn marked(
     let wide = if columns.len() > 9 { "scroll wide" } else { "scroll" };
     html! {
         div class=(wide) tabindex="0" role="region" aria-label=(caption) {
-            table {
+            table class=[(rows.len() > 2).then_some("sortable")] {
                 caption { (caption) }
                 thead { tr {
                     @for column in columns {
@@ -52,16 +56,86 @@ pub(super) fn marked(
                     @for (index, row) in rows.iter().enumerate() {
                         tr class=[ours(index).then_some("ours")] {
                             @for (place, (text, column)) in row.iter().zip(columns).enumerate() {
-                                @if place == 0 && !column.number {
-                                    th scope="row" { (text) }
-                                } @else {
-                                    td class=[column.number.then_some("number")] { (text) }
-                                }
+                                (cell(text, column, place == 0))
                             }
                         }
                     }
                 }
             }
+        }
+    }
+}
+
+fn cell(text: &str, column: &Column, is_first: bool) -> Markup {
+    let value = sort_value(text);
+    html! {
+        @if is_first && !column.number {
+            th scope="row" data-sort=[value] { (text) }
+        } @else {
+            td class=[column.number.then_some("number")] data-sort=[value] { (text) }
+        }
+    }
+}
+
+/// The number that a cell begins with, its unit's prefix included; none for words.
+fn sort_value(text: &str) -> Option<f64> {
+    let is_digit = |c: char| c.is_ascii_digit() || ",.+-e".contains(c);
+    let end = text.find(|c: char| !is_digit(c)).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: f64 = number.replace(',', "").parse().ok()?;
+    let unit = unit.trim_start().split(' ').next().unwrap_or("");
+    let factor = match unit {
+        "%" => 1e-2,
+        "ppm" => 1e-6,
+        _ => match (unit.chars().next(), unit.chars().count()) {
+            (Some(prefix), 2..) if PREFIXED.iter().any(|u| unit[prefix.len_utf8()..] == **u) => {
+                prefix_factor(prefix)
+            }
+            _ => 1.0,
+        },
+    };
+    number.is_finite().then_some(number * factor)
+}
+
+fn prefix_factor(prefix: char) -> f64 {
+    match prefix {
+        'n' => 1e-9,
+        'µ' => 1e-6,
+        'm' => 1e-3,
+        'k' | 'K' => 1e3,
+        'M' => 1e6,
+        'G' => 1e9,
+        'T' => 1e12,
+        _ => 1.0,
+    }
+}
+
+/// Units that take a prefix.
+const PREFIXED: &[&str] = &["pps", "bit/s", "B", "iB", "B/s", "s"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_sort_by_what_they_are_worth() {
+        let same = |text: &str, value: f64| {
+            let found = sort_value(text).unwrap_or(f64::NAN);
+            assert!((found - value).abs() <= 1e-9 * value.abs(), "{text}: {found}");
+        };
+        same("5.37 Mpps", 5.37e6);
+        same("980 kpps", 9.8e5);
+        same("12.3 µs", 12.3e-6);
+        same("1.60 ms", 1.6e-3);
+        same("2 s", 2.0);
+        same("40 ppm", 40e-6);
+        same("0.5 %", 5e-3);
+        same("12,345,678", 12_345_678.0);
+        same("60.0 ticks", 60.0);
+        same("-5.7 .. +3.1 %", -5.7);
+        same("64", 64.0);
+        for words in ["", "none", "valid", "e", "-", "uplink 5"] {
+            assert_eq!(sort_value(words), None, "{words}");
         }
     }
 }

@@ -9,7 +9,11 @@ use crate::summary::outcomes;
 /// One chart for each cell and method during whose last trial with events some were acknowledged.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let names = Names::of(record);
-    outcomes(record).filter_map(|(c, o)| chart(&names, c, o)).take(CHARTS_MAX).collect()
+    outcomes(record)
+        .filter_map(|(c, o)| chart(&names, c, o))
+        .map(Chart::of_diagnosis)
+        .take(CHARTS_MAX)
+        .collect()
 }
 
 fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {

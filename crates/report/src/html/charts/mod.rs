@@ -18,12 +18,22 @@ use measure::record::RunRecord;
 
 /// A drawn chart.
 pub(super) struct Chart {
+    pub(super) group: Group,
     pub(super) id: String,
     pub(super) title: String,
     /// What it shows, for the caption.
     pub(super) caption: String,
     pub(super) svg: String,
     pub(super) data: Data,
+}
+
+/// Where a chart stands on the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    /// Shows a result.
+    Result,
+    /// Shows how a result was found.
+    Diagnosis,
 }
 
 /// The data behind a chart.
@@ -53,7 +63,13 @@ impl Chart {
         data: Data,
     ) -> Self {
         let svg = adapt(&render_to_svg(plots, layout), id, title, caption);
-        Self { id: id.into(), title: title.into(), caption: caption.into(), svg, data }
+        let group = Group::Result;
+        Self { group, id: id.into(), title: title.into(), caption: caption.into(), svg, data }
+    }
+
+    /// The same among the charts that show how a result was found.
+    fn of_diagnosis(self) -> Self {
+        Self { group: Group::Diagnosis, ..self }
     }
 }
 

@@ -1,0 +1,152 @@
+//! What stands behind the results: goals of searches, repetitions, what the tester does alone,
+//! thresholds and comparisons. Terminal and page show the same tables and sentences.
+
+use measure::record::{Bounds, Cell, Comparison, Outcome, RunRecord};
+use measure::{Pps, Seconds};
+
+use crate::names::Names;
+use crate::pivot::Pivot;
+use crate::summary::{figure_name, figure_words, headline, leaf, outcomes, value_words};
+
+/// What each search found for each of its goals; none when there is no search with a goal that has
+/// a name of its own.
+pub(crate) fn goals(record: &RunRecord) -> Option<Pivot> {
+    let names = Names::of(record);
+    let mut rows = Vec::new();
+    for (cell, outcome) in outcomes(record) {
+        for goal in &outcome.goals {
+            let [lower, upper] = bounds_words(&goal.bounds);
+            rows.push(vec![
+                format!("{}, {}", names.of_cell(cell), outcome.method),
+                goal.name.clone(),
+                lower,
+                upper,
+                goal.conditional_pps.map_or("none".into(), |pps| Pps(pps).to_string()),
+                if goal.bounds.regular { "regular" } else { "irregular" }.into(),
+                goal.ended.clone(),
+            ]);
+        }
+    }
+    pivot(
+        "Goals of the searches, on each interface: the highest load that met the goal, the lowest \
+         above it that did not, and the conditional throughput at the former",
+        &["result", "goal", "lower bound", "upper bound", "conditional", "end", "why it ended"],
+        rows,
+    )
+}
+
+/// Both bounds in words.
+pub(crate) fn bounds_words(bounds: &Bounds) -> [String; 2] {
+    [bounds.lower_pps, bounds.upper_pps]
+        .map(|bound| bound.map_or("none".into(), |pps| Pps(pps).to_string()))
+}
+
+/// Every repetition of every result that has some.
+pub(crate) fn repetitions(record: &RunRecord) -> Option<Pivot> {
+    let names = Names::of(record);
+    let mut rows = Vec::new();
+    for (cell, outcome) in outcomes(record) {
+        for repetition in &outcome.repetitions {
+            let figure = repetition.figures.first();
+            rows.push(vec![
+                format!("{}, {}", names.of_cell(cell), outcome.method),
+                (repetition.index + 1).to_string(),
+                (repetition.position + 1).to_string(),
+                figure.map_or(String::new(), |f| figure_name(&f.name)),
+                figure.map_or("none".into(), |f| figure_words(f.value, &f.unit)),
+                Seconds(repetition.seconds).to_string(),
+                if repetition.from_cache { "an earlier run" } else { "this run" }.into(),
+                if repetition.validity.valid { "valid" } else { "NOT VALID" }.into(),
+            ]);
+        }
+    }
+    pivot(
+        "Every repetition, and its place in the random order of the run",
+        &["result", "repetition", "place", "figure", "value", "took", "measured in", "verdict"],
+        rows,
+    )
+}
+
+/// What the tester alone does, where it was measured.
+pub(crate) fn baselines(record: &RunRecord) -> Option<Pivot> {
+    let names = Names::of(record);
+    let row = |(cell, outcome): (&Cell, &Outcome)| {
+        let baseline = outcome.baseline?;
+        let share = outcome
+            .figure("throughput")
+            .or_else(|| headline(outcome).filter(|f| f.unit == "pps"))
+            .filter(|_| baseline.tester_pps > 0.0)
+            .map_or(String::new(), |f| format!("{:.0} %", f.value / baseline.tester_pps * 100.0));
+        Some(vec![
+            format!("{}, {}", names.of_cell(cell), outcome.method),
+            Pps(baseline.tester_pps).to_string(),
+            share,
+            baseline.latency_p50_ns.map_or(String::new(), |ns| figure_words(ns, "ns")),
+        ])
+    };
+    pivot(
+        "The tester alone, a wire in the device's place: its ceiling on each interface, and the \
+         latency that every measured latency contains",
+        &["result", "tester alone", "result is", "median latency"],
+        outcomes(record).filter_map(row).collect(),
+    )
+}
+
+/// The thresholds of the scenario and whether they were met.
+pub(crate) fn thresholds(record: &RunRecord) -> Option<Pivot> {
+    let names = Names::of(record);
+    let cell_name = |id: &str| {
+        let cell = record.cells.iter().find(|c| c.id == id);
+        cell.map_or_else(|| id.to_string(), |cell| names.of_cell(cell))
+    };
+    let rows = record.thresholds.iter().map(|t| {
+        vec![
+            cell_name(&t.cell),
+            if t.met { "met" } else { "MISSED" }.into(),
+            t.condition.clone(),
+            t.answer.clone(),
+        ]
+    });
+    pivot(
+        "Thresholds of the scenario",
+        &["cell", "verdict", "condition", "what was measured"],
+        rows.collect(),
+    )
+}
+
+/// One sentence for each comparison, with where it holds.
+pub(crate) fn comparison_words(comparison: &Comparison) -> String {
+    let others: Vec<String> = comparison
+        .parameters
+        .iter()
+        .map(|(key, value)| format!("{} {}", leaf(key), value_words(value)))
+        .collect();
+    let place = match others.is_empty() {
+        true => comparison.method.clone(),
+        false => format!("{}, {}", others.join(", "), comparison.method),
+    };
+    let noise = match (comparison.is_change, comparison.confidence_95) {
+        (true, _) => "",
+        (false, Some(_)) => " No change beyond the noise.",
+        (false, None) => " Too few pairs to tell a change from the noise.",
+    };
+    let answer = comparison.answer.trim_end_matches('.');
+    format!("{place} ({}): {answer}.{noise}", figure_name(&comparison.figure))
+}
+
+/// How much of the run was taken from an earlier one; none where nothing was.
+pub(crate) fn from_cache(record: &RunRecord) -> Option<String> {
+    let plan = &record.plan;
+    (plan.from_cache > 0).then(|| {
+        format!(
+            "{} of {} measurements were taken from an earlier run of the same question; the list of \
+             repetitions says which.",
+            plan.from_cache, plan.measurements
+        )
+    })
+}
+
+fn pivot(caption: &str, head: &[&str], rows: Vec<Vec<String>>) -> Option<Pivot> {
+    let head = head.iter().map(|name| (*name).to_string()).collect();
+    (!rows.is_empty()).then(|| Pivot { caption: caption.into(), head, rows })
+}

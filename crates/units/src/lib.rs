@@ -233,7 +233,7 @@ const PREFIXES: &[(f64, &str)] = &[
 fn show_ratio(value: f64) -> String {
     if value == 0.0 {
         "0".into()
-    } else if value < 0.999e-3 {
+    } else if value.abs() < 0.999e-3 {
         format!("{} ppm", significant(value * 1e6))
     } else {
         format!("{} %", significant(value * 100.0))
@@ -411,6 +411,8 @@ mod tests {
         assert_eq!(Ratio(0.0125).to_string(), "1.25 %");
         assert_eq!(Ratio(1.0).to_string(), "100 %");
         assert_eq!(Ratio(0.0).to_string(), "0");
+        assert_eq!(Ratio(-0.0125).to_string(), "-1.25 %");
+        assert_eq!(Ratio(-4e-6).to_string(), "-4 ppm");
     }
 
     #[test]

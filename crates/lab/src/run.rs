@@ -301,6 +301,9 @@ impl<'a> Run<'a> {
             "tester-core": options.tester_core,
             "worker-cores": options.worker_cores,
         });
+        if let Some(tester) = &benchmark.tester {
+            cell.configuration["tester"] = tester.clone();
+        }
         cell.seed = configured.seed();
         let mut device =
             configured.open(&options).map_err(|error| self.failed(error.to_string()))?;

@@ -1,87 +1,272 @@
 //! The JSON Schema of scenario files, composed from the schemas of functions and methods.
 //!
 //! No key is described here twice: a function's keys come from its configuration types, and this
-//! module only adds what a scenario adds to them: the name, the sections, and that any single value
-//! may also be a list to sweep over.
+//! module only adds what a scenario adds to them: the name, the sections, the list of benchmarks, and
+//! that any single value may also be a list to sweep over.
 
 use methods::METHODS;
 use serde_json::{Map, Value, json};
 
 use crate::scenario::keys::Place;
-use crate::scenario::{DEVICES, Functions};
+use crate::scenario::plan::REPETITIONS_MAX;
+use crate::scenario::{DEVICES, Functions, plots, scale, sections, thresholds, tipsy};
 
 /// The schema of scenario files for these functions.
 pub fn scenario_schema(functions: Functions) -> Value {
     let mut definitions = Map::new();
-    let mut function_choices = vec![json!({"type": "string", "enum": names(functions)})];
-    let mut traffic_choices = Vec::new();
-    for unit in functions {
-        let known_as: Vec<&str> =
-            [unit.name()].into_iter().chain(unit.aliases().iter().copied()).collect();
-        let name = json!({"description": unit.summary(), "enum": known_as});
-        let config = Part { prefix: format!("{}.function", unit.name()), sweep: true };
-        let config = config.embed(&unit.config_schema(), &mut definitions);
-        function_choices.push(with_name(config, name));
-        let traffic = Part { prefix: format!("{}.traffic", unit.name()), sweep: true };
-        traffic_choices.push(traffic.embed(&unit.traffic_schema(), &mut definitions));
-    }
-    let mut method_choices =
-        vec![json!({"type": "string", "enum": METHODS.iter().map(|m| m.name).collect::<Vec<_>>()})];
-    for entry in METHODS {
-        let part = Part { prefix: format!("method.{}", entry.name), sweep: false };
-        let options = part.embed(&(entry.schema)(), &mut definitions);
-        let name = json!({"description": entry.summary, "const": entry.name});
-        method_choices.push(with_name(options, name));
-    }
-    definitions.insert("function".into(), one_of(function_choices));
-    definitions.insert("method".into(), one_of(method_choices));
-    definitions.insert(
-        "methods".into(),
-        json!({"anyOf": [
-            {"$ref": "#/$defs/method"},
-            {"type": "array", "items": {"$ref": "#/$defs/method"}, "minItems": 1},
-        ]}),
-    );
+    let sections = functions_and_traffic(functions, &mut definitions);
+    methods(&mut definitions);
+    let tester = tester(&mut definitions);
+    definitions.insert("function".into(), sections.function);
+    let benchmark = benchmark(sections.any_function, &sections.traffic);
+    definitions.insert("benchmark".into(), benchmark);
+    let mut properties = whole();
+    properties.extend(entry(&json!({"$ref": "#/$defs/function"}), &sections.traffic));
+    properties.insert("tester".into(), nullable(tester, TESTER));
+    let of_entries: Map<String, Value> = sections::ENTRY_KEYS
+        .iter()
+        .filter(|key| !sections::WHOLE_KEYS.contains(key))
+        .map(|key| ((*key).to_owned(), Value::Bool(false)))
+        .collect();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Plumbline scenario",
         "description": "Which function to measure, on which device, with which traffic, by which \
                         methods. A list in place of a single value is swept over.",
         "type": "object",
-        "properties": top_level(one_of(traffic_choices)),
+        "properties": properties,
         "additionalProperties": false,
-        "oneOf": [{"required": ["function"]}, {"required": ["pipeline"]}],
+        "oneOf": [
+            {"required": ["function"]}, {"required": ["pipeline"]}, {"required": ["benchmark"]},
+        ],
+        "dependentRequired": {"default": ["benchmark"]},
+        "if": {"required": ["benchmark"]},
+        "then": {"properties": of_entries},
         "$defs": definitions,
     })
 }
 
-fn top_level(traffic: Value) -> Value {
+/// The sections that are of a function.
+struct Sections {
+    /// A function with its name.
+    function: Value,
+    /// The same with any key left out, as parts of benchmarks that are merged may, and with TIPSY's
+    /// pipelines that are not built yet.
+    any_function: Value,
+    /// The traffic of any function.
+    traffic: Value,
+}
+
+fn functions_and_traffic(functions: Functions, definitions: &mut Map<String, Value>) -> Sections {
+    let mut choices = vec![json!({"type": "string", "enum": names(functions)})];
+    let mut parts = choices.clone();
+    let mut traffic_choices = Vec::new();
+    for unit in functions {
+        let known_as: Vec<&str> =
+            [unit.name()].into_iter().chain(unit.aliases().iter().copied()).collect();
+        let name = json!({"description": unit.summary(), "enum": known_as});
+        let config = Part { prefix: format!("{}.function", unit.name()), sweep: true };
+        let config = with_name(config.embed(&unit.config_schema(), definitions), name);
+        let mut part = config.clone();
+        if let Value::Object(keys) = &mut part {
+            keys.remove("required");
+        }
+        parts.push(part);
+        choices.push(config);
+        let traffic = Part { prefix: format!("{}.traffic", unit.name()), sweep: true };
+        let mut traffic = traffic.embed(&unit.traffic_schema(), definitions);
+        for key in tipsy::TRAFFIC_ASIDE {
+            traffic["properties"][key] = json!({"description": "Of TIPSY's traces; left aside."});
+        }
+        traffic["properties"]["json"] = json!({"type": "null"});
+        traffic_choices.push(traffic);
+    }
+    let absent: Vec<&str> = tipsy::PIPELINES
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| !names(functions).contains(name))
+        .collect();
+    parts.push(json!({
+        "description": "A pipeline of TIPSY that is not built yet; its benchmark is left out.",
+        "type": "object",
+        "properties": {"name": {"enum": absent}},
+        "required": ["name"],
+    }));
+    Sections {
+        function: one_of(choices),
+        any_function: one_of(parts),
+        traffic: one_of(traffic_choices),
+    }
+}
+
+fn methods(definitions: &mut Map<String, Value>) {
+    let mut choices =
+        vec![json!({"type": "string", "enum": METHODS.iter().map(|m| m.name).collect::<Vec<_>>()})];
+    for entry in METHODS {
+        let part = Part { prefix: format!("method.{}", entry.name), sweep: false };
+        let options = part.embed(&(entry.schema)(), definitions);
+        let name = json!({"description": entry.summary, "const": entry.name});
+        choices.push(with_name(options, name));
+    }
+    definitions.insert("method".into(), one_of(choices));
+    let method = json!({"$ref": "#/$defs/method"});
+    let entry = json!({"anyOf": [method, scale::schema(&method)]});
+    definitions.insert("method-entry".into(), entry);
+    let entry = json!({"$ref": "#/$defs/method-entry"});
+    definitions.insert(
+        "methods".into(),
+        json!({"anyOf": [
+            entry,
+            {"type": "array", "items": entry, "minItems": 1},
+            {"type": "null"},
+        ]}),
+    );
+}
+
+fn tester(definitions: &mut Map<String, Value>) -> Value {
+    let part = Part { prefix: "tester".into(), sweep: true };
+    let schema = schemars::schema_for!(tipsy::tester::Keys);
+    let mut tester = part.embed(&schema, definitions);
+    for key in tipsy::tester::ASIDE {
+        tester["properties"][key] = json!({"description": "Of TIPSY's tester; left aside."});
+    }
+    definitions.insert("tester".into(), tester);
+    json!({"$ref": "#/$defs/tester"})
+}
+
+/// One of several benchmarks, or what all of them have.
+fn benchmark(function: Value, traffic: &Value) -> Value {
+    let mut properties = entry(&function, traffic);
+    let text = json!({"anyOf": [{"type": ["string", "number", "null"]}]});
+    for key in ["id", "name", "description"] {
+        properties.insert(key.into(), text.clone());
+    }
+    properties["id"]["description"] = "Its name; several may share one.".into();
+    properties["name"]["description"] = "Another word for `id`.".into();
+    let tester = json!({"$ref": "#/$defs/tester"});
+    properties.insert("tester".into(), nullable(tester, TESTER));
+    json!({"type": ["object", "null"], "properties": properties, "additionalProperties": false})
+}
+
+/// The keys of the scenario as a whole, and those that divide it.
+fn whole() -> Map<String, Value> {
+    let repetitions =
+        json!({"type": ["integer", "null"], "minimum": 1, "maximum": REPETITIONS_MAX});
+    let benchmark = json!({"$ref": "#/$defs/benchmark"});
+    let keys = [
+        (
+            "name",
+            json!({"description": "Names the run's folder; default: the name of the file.",
+                "type": "string"}),
+        ),
+        (
+            "description",
+            json!({"description": "What the scenario is for; shown in the report.",
+                "type": "string"}),
+        ),
+        (
+            "repetitions",
+            described(repetitions, "How often each method measures each cell; default: once."),
+        ),
+        (
+            "seed",
+            described(
+                json!({"type": ["integer", "null"], "minimum": 0}),
+                "What the order of measuring is drawn from; default: 1.",
+            ),
+        ),
+        (
+            "compare",
+            described(
+                json!({"type": ["string", "null"]}),
+                "The swept key (`function.core`) whose values are measured side by side, in pairs.",
+            ),
+        ),
+        ("thresholds", thresholds()),
+        ("visualize", plots::schema()),
+        (
+            "benchmark",
+            json!({"description": "Several benchmarks in one file, TIPSY's form.",
+                "type": "array", "items": benchmark, "minItems": 1}),
+        ),
+        (
+            "default",
+            json!({"description": "What all benchmarks have: merged below each, lists joined.",
+                "anyOf": [benchmark]}),
+        ),
+    ];
+    keys.into_iter().map(|(key, schema)| (key.to_owned(), schema)).collect()
+}
+
+fn thresholds() -> Value {
+    let quantity = json!({"type": ["number", "string", "null"]});
+    let text = json!({"type": ["string", "null"]});
+    let mut properties = Map::new();
+    for key in thresholds::KEYS {
+        let (what, schema) = match key {
+            "figure" => ("The figure: `throughput`.", json!({"type": "string"})),
+            "method" => ("The method that gives it; default: any that does.", text.clone()),
+            "of" => ("Of which direction or stage.", text.clone()),
+            "cells" => (
+                "Swept keys and their values; default: all cells.",
+                json!({"type": ["object", "null"]}),
+            ),
+            "at-least" => ("The least it may be: `5 Mpps`.", quantity.clone()),
+            _ => ("The most it may be: `100 us`.", quantity.clone()),
+        };
+        properties.insert(key.to_owned(), described(schema, what));
+    }
     json!({
-        "name": {
-            "description": "Names the run's folder; default: the name of the file.",
-            "type": "string",
-        },
-        "description": {"description": "What the scenario is for; shown in the report.",
-            "type": "string"},
-        "function": {"description": "The network function and its configuration.",
-            "$ref": "#/$defs/function"},
-        "pipeline": {
-            "description": "TIPSY's word for `function`; `scale` then defaults to `none`.",
-            "$ref": "#/$defs/function",
-        },
-        "device": device(),
-        "traffic": nullable(traffic, "What the tester sends; every key has a default."),
-        "methods": {"description": "What to find out; default: every method.",
-            "$ref": "#/$defs/methods"},
-        "method": {"description": "Another word for `methods`.", "$ref": "#/$defs/methods"},
-        "scale": {
-            "description": "How lists within a section combine: `none` (first values only), \
-                            `outer` (every combination, the default) or `joint` (first values \
-                            together, then the second ones …).",
-            "enum": ["none", "outer", "joint"],
-        },
+        "description": "What figures must be for the bench to pass.",
+        "anyOf": [{"type": "array", "items": {
+            "type": "object",
+            "properties": properties,
+            "required": ["figure"],
+            "anyOf": [{"required": ["at-least"]}, {"required": ["at-most"]}],
+            "additionalProperties": false,
+        }}, {"type": "null"}],
     })
 }
+
+/// The keys of a benchmark, the names and the tester apart.
+fn entry(function: &Value, traffic: &Value) -> Map<String, Value> {
+    let methods = json!({"$ref": "#/$defs/methods"});
+    let keys = [
+        ("function", described(function.clone(), "The network function and its configuration.")),
+        (
+            "pipeline",
+            described(
+                function.clone(),
+                "TIPSY's word for `function`; `scale` then defaults to `none`.",
+            ),
+        ),
+        ("device", device()),
+        ("traffic", nullable(traffic.clone(), "What the tester sends; every key has a default.")),
+        (
+            "methods",
+            described(methods.clone(), "What to find out; default: capacity and throughput."),
+        ),
+        ("method", described(methods, "Another word for `methods`.")),
+        (
+            "scale",
+            json!({
+                "description": "How lists within a section combine: `none` (first values only), \
+                                `outer` (every combination, the default) or `joint` (first values \
+                                together, then the second ones …).",
+                "enum": ["none", "outer", "joint", null],
+            }),
+        ),
+        ("sut", tipsy::sut::schema()),
+    ];
+    keys.into_iter().map(|(key, schema)| (key.to_owned(), schema)).collect()
+}
+
+fn described(mut schema: Value, description: &str) -> Value {
+    schema["description"] = description.into();
+    schema
+}
+
+const TESTER: &str = "TIPSY's tester, which becomes methods.";
 
 fn device() -> Value {
     let names = DEVICES.map(|(name, _)| name);
@@ -103,6 +288,7 @@ fn device() -> Value {
                 },
                 "additionalProperties": false,
             },
+            {"type": "null"},
         ],
     })
 }
@@ -230,6 +416,49 @@ mod tests {
             (true, json!({"function": "fake", "traffic": null, "methods": "capacity"})),
             (true, json!({"function": "fake", "methods": ["capacity", {"name": "capacity"}]})),
             (true, json!({"function": "fake", "device": {"name": "embedded"}})),
+            (true, json!({"function": "fake", "repetitions": 3, "seed": 7, "visualize": []})),
+            (
+                true,
+                json!({"function": "fake", "methods": [
+                    {"name": "scale", "along": "function.user", "from": 1, "to": 1000},
+                    {"name": "scale", "along": "traffic.pkt-size", "values": [64, 128],
+                        "method": {"name": "throughput"}},
+                ]}),
+            ),
+            (
+                true,
+                json!({"function": {"name": "fake", "user": [1, 2]}, "compare": "function.user",
+                "thresholds": [{"figure": "throughput", "at-least": "5 Mpps"}]}),
+            ),
+            (
+                true,
+                json!({"function": "fake", "visualize": [{"x-axis": "function.user",
+                "y-axis": ["cell.setup_seconds"], "group-by": "traffic.pkt-size"}]}),
+            ),
+            (
+                true,
+                json!({"pipeline": {"name": "fk"}, "tester": {"type": "moongen-rfc2544"},
+                "sut": {"type": "ovs", "hostname": "a"}, "traffic": {"thread": 0}}),
+            ),
+            (
+                true,
+                json!({"benchmark": [{"id": "a", "pipeline": {"name": "fk", "user": [1, 2]}},
+                {"pipeline": {"name": "bng", "cpe": 3}}], "default": {"scale": "outer"}}),
+            ),
+            (
+                true,
+                json!({"benchmark": [{"name": "a", "methods": ["capacity"]}, null],
+                "default": {"function": {"name": "fake", "user": 5}}}),
+            ),
+            (false, json!({"benchmark": []})),
+            (false, json!({"benchmark": [{"function": {"name": "fake", "usr": 5}}]})),
+            (false, json!({"benchmark": [{"function": "fake"}], "device": "embedded"})),
+            (false, json!({"function": "fake", "default": {}})),
+            (false, json!({"function": "fake", "repetitions": 0})),
+            (false, json!({"function": "fake", "thresholds": [{"figure": "throughput"}]})),
+            (false, json!({"function": "fake", "visualize": [{"x-axis": "function.user"}]})),
+            (false, json!({"function": "fake", "methods": [{"name": "scale"}]})),
+            (false, json!({"function": "fake", "tester": {"rate": 5}})),
             (false, json!({})),
             (false, json!({"function": "fake", "pipeline": "fake"})),
             (false, json!({"function": {"user": 5}})),

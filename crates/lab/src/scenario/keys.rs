@@ -58,7 +58,7 @@ impl<'a> Place<'a> {
         if branches.iter().any(|branch| branch.is_open_to_other_keys()) {
             return None;
         }
-        let valid: Vec<&str> = branches.iter().flat_map(|branch| branch.own_keys()).collect();
+        let valid = self.keys();
         if valid.is_empty() {
             return None;
         }
@@ -84,9 +84,21 @@ impl<'a> Place<'a> {
         })
     }
 
+    /// The keys that are known here.
+    pub fn keys(self) -> Vec<&'a str> {
+        self.branches().iter().flat_map(|branch| branch.own_keys()).collect()
+    }
+
     /// Whether a list is a value of this key, not a sweep over its values.
     pub fn takes_list(self) -> bool {
         self.branches().iter().any(|branch| branch.here.has_type("array"))
+    }
+
+    /// The least and the greatest value of a number, where both are told.
+    pub fn range(self) -> Option<(&'a Value, &'a Value)> {
+        let of =
+            |branch: &Place<'a>| Some((branch.here.get("minimum")?, branch.here.get("maximum")?));
+        self.branches().iter().find_map(of)
     }
 
     /// Whether this is a mapping with known keys, whose values may be swept one by one.

@@ -1,4 +1,4 @@
-//! From a file to a tree of values that remembers its lines.
+//! From a text to a tree of values that remembers its lines.
 //!
 //! YAML, and JSON as the part of YAML that it is (so TIPSY's trailing commas are no error). Whatever
 //! the file holds, the answer is a [`Document`] or a [`ScenarioError`] with file, line and remedy,
@@ -7,25 +7,24 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{ErrorKind, Read};
-use std::path::Path;
+use std::sync::Arc;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
 
 use super::ScenarioError;
-use super::keys::nearest;
+use super::tree::{Node, Origin, Tree, child};
 
-/// A parsed file: its values, and the line of each.
+/// A parsed file or a part of one: its values, and where each was written.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The file as the user named it.
     pub file: String,
     /// The values; the root is an object.
     pub root: Map<String, Value>,
-    lines: HashMap<String, u32>,
+    /// Where each key was written; the part as a whole under the empty key.
+    pub(super) places: HashMap<String, Arc<Origin>>,
 }
 
 impl Document {
@@ -34,48 +33,68 @@ impl Document {
     /// # Errors
     /// When the text is not well-formed, repeats a key, nests too deep or is no mapping.
     pub fn parse(file: &str, text: &str) -> Result<Document, ScenarioError> {
+        Ok(Document::tree(file, text)?.into_document(file))
+    }
+
+    /// The same as a tree, to be merged with others.
+    pub(super) fn tree(file: &str, text: &str) -> Result<Tree, ScenarioError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let is_blank =
             |line: &str| matches!(line.trim(), "" | "---" | "...") || line.trim().starts_with('#');
         if text.lines().all(is_blank) {
             return Err(ScenarioError::of_file(file, "the file is empty", STARTING_POINT));
         }
-        let node: Spanned<Node> = serde_saphyr::from_str_with_options(text, options())
+        let parsed: Spanned<Parsed> = serde_saphyr::from_str_with_options(text, options())
             .map_err(|error| syntax_error(file, &error))?;
-        let mut lines = HashMap::new();
-        let root = match node.value.into_value("", &mut lines) {
-            Value::Object(root) => root,
+        let line = parsed.referenced.line() as u32;
+        let tree = parsed.value.into_tree(&Arc::from(file), String::new(), line);
+        match &tree.node {
+            Node::Map(_) => Ok(tree),
             other => {
-                let what =
-                    format!("a scenario is a mapping of keys to values, not {}", kind(&other));
-                return Err(ScenarioError::of_file(file, what, STARTING_POINT));
+                let kind = match other {
+                    Node::List(_) => "a list",
+                    Node::Scalar(value) => kind(value),
+                    Node::Map(_) => "a mapping",
+                };
+                let what = format!("a scenario is a mapping of keys to values, not {kind}");
+                Err(ScenarioError::of_file(file, what, STARTING_POINT))
             }
-        };
-        Ok(Document { file: file.to_owned(), root, lines })
+        }
     }
 
     /// The line of a key (`function.user[1]`), or of the nearest key around it.
     pub fn line(&self, key: &str) -> Option<u32> {
-        let mut key = key;
-        loop {
-            if let Some(&line) = self.lines.get(key) {
-                return Some(line);
-            }
-            key = &key[..key.rfind(['.', '['])?];
-        }
+        self.origin(key).map(|(origin, _)| origin.line)
     }
 
-    /// An error of one key of this file.
+    /// An error of one key, with the file, line and key where it was written.
     pub fn error(
         &self,
         key: &str,
         what: impl fmt::Display,
         remedy: impl fmt::Display,
     ) -> ScenarioError {
-        ScenarioError {
-            line: self.line(key),
-            key: key.to_owned(),
-            ..ScenarioError::of_file(&self.file, what, remedy)
+        let Some((origin, rest)) = self.origin(key) else {
+            let whole = ScenarioError::of_file(&self.file, what, remedy);
+            return ScenarioError { key: key.to_owned(), ..whole };
+        };
+        let join = !origin.key.is_empty() && !rest.is_empty() && !rest.starts_with(['.', '[']);
+        let key = format!("{}{}{rest}", origin.key, if join { "." } else { "" });
+        ScenarioError { key, ..origin.error(what, remedy) }
+    }
+
+    /// Where a key or the nearest one around it was written, and what of the key lies below that.
+    fn origin<'a>(&self, key: &'a str) -> Option<(&Origin, &'a str)> {
+        let mut end = key.len();
+        loop {
+            if let Some(origin) = self.places.get(&key[..end]) {
+                return Some((origin, &key[end..]));
+            }
+            end = match key[..end].rfind(['.', '[']) {
+                Some(at) => at,
+                None if end > 0 => 0,
+                None => return None,
+            };
         }
     }
 }
@@ -90,68 +109,6 @@ pub(crate) fn kind(value: &Value) -> &'static str {
         Value::Array(_) => "a list",
         Value::Object(_) => "a mapping",
     }
-}
-
-/// The text of a file.
-///
-/// # Errors
-/// When it cannot be read, is no text or is absurdly large.
-pub(super) fn read_text(path: &Path) -> Result<String, ScenarioError> {
-    let file = &path.display().to_string();
-    let fail = |what: &str, remedy: String| Err(ScenarioError::of_file(file, what, remedy));
-    if path.is_dir() {
-        return fail("this is a directory", "name the scenario file in it".into());
-    }
-    let mut bytes = Vec::new();
-    let read =
-        File::open(path).and_then(|input| input.take(SIZE_BYTES_MAX + 1).read_to_end(&mut bytes));
-    match read {
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return fail("no such file", similar_file(path));
-        }
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            return fail("permission denied", format!("allow reading it: chmod u+r {file}"));
-        }
-        Err(error) => {
-            let remedy = "copy its text to an ordinary file, and name that";
-            return fail(&format!("cannot be read: {error}"), remedy.into());
-        }
-    }
-    if bytes.len() as u64 > SIZE_BYTES_MAX {
-        return fail(
-            "larger than 16 MiB, which no scenario is",
-            "check that this is the file you meant".into(),
-        );
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let good = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes()[..good].iter().filter(|&&byte| byte == b'\n').count();
-        let what = format!("byte {good} is not UTF-8 text");
-        let remedy = "save the file as UTF-8, and check that it is a scenario";
-        ScenarioError {
-            line: u32::try_from(line).ok(),
-            ..ScenarioError::of_file(file, what, remedy)
-        }
-    })
-}
-
-/// What to say of a file that is not there: one beside it with nearly the same name.
-fn similar_file(path: &Path) -> String {
-    let wanted = path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    for folder in folder.into_iter().chain([Path::new("."), Path::new("scenarios")]) {
-        let Ok(entries) = std::fs::read_dir(folder) else { continue };
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end)))
-            .collect();
-        names.sort();
-        if let Some(name) = nearest(&wanted.clone().unwrap_or_default(), names.iter()) {
-            return format!("did you mean {}?", folder.join(name).display());
-        }
-    }
-    "check the path; the scenarios that come with the source are in scenarios/".into()
 }
 
 fn options() -> serde_saphyr::Options {
@@ -221,113 +178,108 @@ fn at_line(error: &serde_saphyr::Error, told: ScenarioError) -> ScenarioError {
 }
 
 /// A value as the parser sees it, each child with its place.
-enum Node {
+enum Parsed {
     Scalar(Value),
-    List(Vec<Spanned<Node>>),
-    Map(Vec<(Spanned<String>, Node)>),
+    List(Vec<Spanned<Parsed>>),
+    Map(Vec<(Spanned<String>, Parsed)>),
 }
 
-impl Node {
-    fn into_value(self, path: &str, lines: &mut HashMap<String, u32>) -> Value {
-        match self {
-            Node::Scalar(value) => value,
-            Node::List(items) => {
-                let item = |(index, item): (usize, Spanned<Node>)| {
-                    let path = format!("{path}[{index}]");
-                    lines.insert(path.clone(), item.referenced.line() as u32);
-                    item.value.into_value(&path, lines)
+impl Parsed {
+    fn into_tree(self, file: &Arc<str>, key: String, line: u32) -> Tree {
+        let node = match self {
+            Parsed::Scalar(value) => Node::Scalar(value),
+            Parsed::List(items) => {
+                let item = |(index, item): (usize, Spanned<Parsed>)| {
+                    let line = item.referenced.line() as u32;
+                    item.value.into_tree(file, format!("{key}[{index}]"), line)
                 };
-                Value::Array(items.into_iter().enumerate().map(item).collect())
+                Node::List(items.into_iter().enumerate().map(item).collect())
             }
-            Node::Map(entries) => {
-                let entry = |(key, node): (Spanned<String>, Node)| {
-                    let path = if path.is_empty() {
-                        key.value.clone()
-                    } else {
-                        format!("{path}.{}", key.value)
-                    };
-                    lines.insert(path.clone(), key.referenced.line() as u32);
-                    (key.value, node.into_value(&path, lines))
+            Parsed::Map(entries) => {
+                let entry = |(name, value): (Spanned<String>, Parsed)| {
+                    let line = name.referenced.line() as u32;
+                    let tree = value.into_tree(file, child(&key, &name.value), line);
+                    (name.value, tree)
                 };
-                Value::Object(entries.into_iter().map(entry).collect())
+                Node::Map(entries.into_iter().map(entry).collect())
             }
-        }
+        };
+        Tree { origin: Arc::new(Origin { file: Arc::clone(file), key, line }), node }
     }
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
-        deserializer.deserialize_any(NodeVisitor)
+impl<'de> Deserialize<'de> for Parsed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Parsed, D::Error> {
+        deserializer.deserialize_any(ParsedVisitor)
     }
 }
 
-struct NodeVisitor;
+struct ParsedVisitor;
 
-impl<'de> Visitor<'de> for NodeVisitor {
-    type Value = Node;
+impl<'de> Visitor<'de> for ParsedVisitor {
+    type Value = Parsed;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Node, E> {
-        Ok(Node::Scalar(Value::Bool(value)))
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Parsed, E> {
+        Ok(Parsed::Scalar(Value::Bool(value)))
     }
 
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Node, E> {
-        Ok(Node::Scalar(value.into()))
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Parsed, E> {
+        Ok(Parsed::Scalar(value.into()))
     }
 
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Node, E> {
-        Ok(Node::Scalar(value.into()))
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Parsed, E> {
+        Ok(Parsed::Scalar(value.into()))
     }
 
     /// Whole numbers written as 1e6 are whole numbers: a key that counts takes them.
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Node, E> {
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Parsed, E> {
         let number = if value.fract() == 0.0 && value.abs() <= EXACT_IN_F64_MAX {
             Number::from(value as i64)
         } else {
             Number::from_f64(value).ok_or_else(|| E::custom("a number must be finite"))?
         };
-        Ok(Node::Scalar(Value::Number(number)))
+        Ok(Parsed::Scalar(Value::Number(number)))
     }
 
-    fn visit_str<E: de::Error>(self, value: &str) -> Result<Node, E> {
-        Ok(Node::Scalar(value.into()))
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Parsed, E> {
+        Ok(Parsed::Scalar(value.into()))
     }
 
-    fn visit_unit<E: de::Error>(self) -> Result<Node, E> {
-        Ok(Node::Scalar(Value::Null))
+    fn visit_unit<E: de::Error>(self) -> Result<Parsed, E> {
+        Ok(Parsed::Scalar(Value::Null))
     }
 
-    fn visit_none<E: de::Error>(self) -> Result<Node, E> {
-        Ok(Node::Scalar(Value::Null))
+    fn visit_none<E: de::Error>(self) -> Result<Parsed, E> {
+        Ok(Parsed::Scalar(Value::Null))
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
-        Node::deserialize(deserializer)
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Parsed, D::Error> {
+        Parsed::deserialize(deserializer)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Parsed, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element()? {
             list.push(item);
         }
-        Ok(Node::List(list))
+        Ok(Parsed::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Parsed, A::Error> {
         let mut map = Vec::new();
         while let Some(key) = entries.next_key()? {
             map.push((key, entries.next_value()?));
         }
-        Ok(Node::Map(map))
+        Ok(Parsed::Map(map))
     }
 }
 
 const STARTING_POINT: &str =
     "start from scenarios/mobile-gateway.yaml; `plumbline schema` lists every key";
-const SIZE_BYTES_MAX: u64 = 16 << 20;
 const NESTING_MAX: usize = 32;
 const EXACT_IN_F64_MAX: f64 = 9_007_199_254_740_992.0;
 

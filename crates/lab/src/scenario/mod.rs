@@ -1,17 +1,29 @@
 //! Scenarios: which function, device, traffic and methods, and over which values.
 //!
-//! Reading a file goes in steps, a file each: `load` (text to values with lines), `keys` (which keys
-//! there are), `sweep` (lists to cells). What comes out is complete and valid: every cell was
-//! configured once, so nothing of the file can fail after the first measurement.
+//! Reading a file goes in steps, a file each: `files` (paths to texts), `load` (text to values with
+//! lines), `tree` (several to one), `entries` (a file to its benchmarks), `keys` (which keys there
+//! are), `sweep` (lists to cells), `build` (all of it to what is measured), `plan`, `thresholds` and
+//! `plots`. What comes out is complete and valid: every cell was configured once, so nothing of the
+//! file can fail after the first measurement.
 //!
-//! TIPSY's pipeline files are scenarios too: `pipeline` is another word for `function`, everything
-//! else has its default, and of lists only the first value is used unless `scale` says otherwise.
+//! TIPSY's files are scenarios too: `pipeline` is another word for `function`, everything else has
+//! its default, and of lists only the first value is used unless `scale` says otherwise. What its
+//! other sections mean is in `tipsy`.
 
+mod build;
+mod entries;
 mod error;
+mod files;
 pub mod keys;
 mod load;
-mod sections;
+pub(crate) mod plan;
+pub(crate) mod plots;
+pub(crate) mod scale;
+pub(crate) mod sections;
 pub mod sweep;
+pub(crate) mod thresholds;
+pub(crate) mod tipsy;
+mod tree;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +31,7 @@ use std::sync::Arc;
 use measure::record::Plot;
 use serde_json::{Map, Value};
 
+use build::Builder;
 pub use error::ScenarioError;
 pub use load::Document;
 pub use sections::{DEVICES, DeviceChoice, MethodChoice};
@@ -26,7 +39,8 @@ pub use sweep::Scale;
 
 use crate::unit::{ConfigError, Configured, FunctionUnit};
 use keys::Place;
-use sweep::{Combination, Section, expand};
+use sweep::{CELLS_MAX, Combination};
+use tipsy::Remarks;
 
 /// The functions a front end knows, in the order of its help.
 pub type Functions = &'static [&'static dyn FunctionUnit];
@@ -55,7 +69,7 @@ pub struct Scenario {
 
 /// A function on a device, with what to find out of it, over some values.
 pub struct Benchmark {
-    /// Its name; empty where the file has only one.
+    /// Its name as the file has it, which several may share; empty where the file is one benchmark.
     pub id: String,
     /// The function to measure.
     pub unit: &'static dyn FunctionUnit,
@@ -65,6 +79,8 @@ pub struct Benchmark {
     pub methods: Vec<MethodChoice>,
     /// The combinations of values to measure, at least one.
     pub cells: Vec<Combination>,
+    /// What TIPSY's `tester` asked for, where the methods stand for one.
+    pub tester: Option<Value>,
     document: Arc<Document>,
     function_key: &'static str,
 }
@@ -106,14 +122,13 @@ pub struct Threshold {
 }
 
 impl Scenario {
-    /// Reads a scenario file.
+    /// Reads a scenario file, or all of a directory merged as TIPSY merges them.
     ///
     /// # Errors
     /// Whatever is wrong with the file, by file, line and key.
     pub fn read(path: &Path, functions: Functions) -> Result<Scenario, ScenarioError> {
         let file = path.display().to_string();
-        let text = load::read_text(path)?;
-        Scenario::parse(&file, text, functions)
+        Scenario::of(&file, &files::read(path)?, functions)
     }
 
     /// Reads the text of a scenario file named `file`.
@@ -125,54 +140,37 @@ impl Scenario {
         text: String,
         functions: Functions,
     ) -> Result<Scenario, ScenarioError> {
-        let document = Document::parse(file, &text)?;
-        sections::check_top_level(&document)?;
-        let function = sections::function(&document, functions)?;
-        let (unit, function_key) = (function.unit, function.key);
-        let traffic = sections::object(&document, "traffic")?.cloned().unwrap_or_default();
-        let schemas = [unit.config_schema(), unit.traffic_schema()];
-        let parts = [
-            Section {
-                key_in_file: function_key,
-                name: "function",
-                values: &function.values,
-                schema: Place::root(&schemas[0]),
-            },
-            Section {
-                key_in_file: "traffic",
-                name: "traffic",
-                values: &traffic,
-                schema: Place::root(&schemas[1]),
-            },
-        ];
-        for part in &parts {
-            sections::check_keys(&document, part.key_in_file, part.values, part.schema)?;
+        Scenario::of(file, &[(file.to_owned(), text)], functions)
+    }
+
+    fn of(
+        file: &str,
+        texts: &[files::Named],
+        functions: Functions,
+    ) -> Result<Scenario, ScenarioError> {
+        let mut root: Option<tree::Tree> = None;
+        for (name, text) in texts {
+            let next = Document::tree(name, text)?;
+            root = Some(match root {
+                None => next,
+                Some(earlier) => earlier.merge(next)?,
+            });
         }
-        let scale = sections::scale(&document, function_key)?;
-        let expansion = expand(&document, &parts, scale)?;
-        let document = Arc::new(document);
-        let benchmark = Benchmark {
-            id: String::new(),
-            unit,
-            device: sections::device(&document)?,
-            methods: sections::methods(&document)?,
-            cells: expansion.combinations,
-            document: Arc::clone(&document),
-            function_key,
+        let Some(root) = root else {
+            return Err(ScenarioError::of_file(file, "there is no scenario", "name a file"));
         };
-        for cell in &benchmark.cells {
-            benchmark.configure(cell)?;
-        }
+        let entries::Parts { document, entries } = entries::take_apart(root, file)?;
+        let (benchmarks, mut remarks) = benchmarks(entries, functions)?;
         Ok(Scenario {
             file: file.to_owned(),
             name: sections::name(&document)?,
             description: sections::text(&document, "description")?.unwrap_or_default(),
-            benchmarks: vec![benchmark],
-            plan: Plan::default(),
-            thresholds: Vec::new(),
-            plots: Vec::new(),
-            notes: expansion.notes,
-            text,
+            plan: plan::read(&document, &benchmarks)?,
+            thresholds: thresholds::read(&document, &benchmarks)?,
+            plots: plots::read(&document, &benchmarks, functions, &mut remarks)?,
+            benchmarks,
+            notes: remarks.into_notes(),
+            text: files::joined(texts),
         })
     }
 
@@ -180,6 +178,42 @@ impl Scenario {
     pub fn cells(&self) -> impl Iterator<Item = (&Benchmark, &Combination)> {
         self.benchmarks.iter().flat_map(|one| one.cells.iter().map(move |cell| (one, cell)))
     }
+}
+
+/// What the entries of a file are to measure, at least one benchmark and no more cells than a run
+/// may have.
+fn benchmarks(
+    entries: Vec<entries::Entry>,
+    functions: Functions,
+) -> Result<(Vec<Benchmark>, Remarks), ScenarioError> {
+    let mut builder = Builder { functions, remarks: Remarks::default(), absent: Vec::new() };
+    let mut benchmarks = Vec::new();
+    let mut cells = 0_usize;
+    for entry in entries {
+        let listed = entry.listed;
+        let whole = Arc::new(entry.document.clone());
+        let built = builder.build(entry)?;
+        cells += built.iter().map(|one| one.cells.len()).sum::<usize>();
+        if cells > CELLS_MAX {
+            let what =
+                format!("the lists make more than {CELLS_MAX} cells, all benchmarks together");
+            let remedy = "shorten the lists, or divide the benchmarks among several files";
+            return Err(whole.error(if listed { "" } else { "methods" }, what, remedy));
+        }
+        benchmarks.extend(built);
+    }
+    let mut absent = builder.absent.into_iter();
+    if benchmarks.is_empty()
+        && let Some((_, error)) = absent.next()
+    {
+        return Err(error);
+    }
+    for (index, error) in absent {
+        let place = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        builder.remarks.note(format!("benchmark[{index}]{place} is left out: {}", error.what));
+    }
+    build::tell_apart(&mut benchmarks);
+    Ok((benchmarks, builder.remarks))
 }
 
 impl Benchmark {
@@ -199,7 +233,7 @@ impl Benchmark {
             Some(rest) => format!("{}{rest}", self.function_key),
             None => error.path.clone(),
         };
-        let what = error::in_plain_words(&error.what);
+        let what = self.with_range(&error.path, error::in_plain_words(&error.what));
         let what = match (cell.parameters.get(&error.path), cell.value(&error.path)) {
             (Some(value), _) => format!("{what} (value {value} of the list)"),
             (None, Some(Value::String(text))) if !what.contains(text.as_str()) => {
@@ -212,6 +246,23 @@ impl Benchmark {
             remedy => remedy,
         };
         self.document.error(&key, what, remedy)
+    }
+
+    /// The range of a whole number as the unit has it, where the parser only knows its own.
+    fn with_range(&self, path: &str, what: String) -> String {
+        let Some((section, key)) = path.split_once('.') else { return what };
+        let schema = match section {
+            "function" => self.unit.config_schema(),
+            _ => self.unit.traffic_schema(),
+        };
+        let range =
+            key.split('.').try_fold(Place::root(&schema), Place::key).and_then(Place::range);
+        match (range, what.rsplit_once("a whole number")) {
+            (Some((least, most)), Some((before, _))) => {
+                format!("{before}a whole number from {least} to {most}")
+            }
+            _ => what,
+        }
     }
 }
 

@@ -1,15 +1,21 @@
 //! The parts of a scenario file, each read into what the run needs, each with its default.
 
-use methods::{DEFAULT_METHODS, METHODS, Method};
+use methods::{DEFAULT_METHODS, Method};
 use serde_json::{Map, Value};
 
 use super::keys::{Place, nearest, remedy_for_unknown};
 use super::load::kind;
-use super::{Document, Functions, Scale, ScenarioError, error::in_plain_words};
+use super::scale;
+use super::{Document, Functions, Scale, ScenarioError, error::in_plain_words, tipsy};
 use crate::unit::FunctionUnit;
 
-/// The keys of a scenario, in the order of its documentation.
-pub(crate) const KEYS: [&str; 9] = [
+/// Keys of the scenario as a whole, in the order of its documentation.
+pub(crate) const WHOLE_KEYS: [&str; 7] =
+    ["name", "description", "repetitions", "seed", "compare", "thresholds", "visualize"];
+
+/// Keys of a benchmark, in the order of its documentation.
+pub(crate) const ENTRY_KEYS: [&str; 12] = [
+    "id",
     "name",
     "description",
     "function",
@@ -19,7 +25,12 @@ pub(crate) const KEYS: [&str; 9] = [
     "methods",
     "method",
     "scale",
+    "tester",
+    "sut",
 ];
+
+/// Keys that divide a file into benchmarks.
+pub(crate) const LIST_KEYS: [&str; 2] = ["benchmark", "default"];
 
 /// The devices there are, with a line of help each.
 pub const DEVICES: [(&str, &str); 1] =
@@ -48,51 +59,48 @@ impl std::fmt::Debug for MethodChoice {
     }
 }
 
+/// The keys of a file that is one benchmark.
 pub(super) fn check_top_level(document: &Document) -> Result<(), ScenarioError> {
-    for key in document.root.keys() {
-        if !KEYS.contains(&key.as_str()) {
-            let remedy =
-                remedy_for_tipsy(key).map_or_else(|| remedy_for_unknown(key, &KEYS), str::to_owned);
-            return Err(document.error(key, format!("unknown key `{key}`"), remedy));
-        }
+    let known = |key: &str| WHOLE_KEYS.contains(&key) || ENTRY_KEYS[1..].contains(&key);
+    if let Some(key) = document.root.keys().find(|key| !known(key)) {
+        return Err(unknown_top_level(document, key));
     }
+    two_words(document)
+}
+
+/// An unknown key at the top of a file.
+pub(super) fn unknown_top_level(document: &Document, key: &str) -> ScenarioError {
+    let valid: Vec<&str> =
+        WHOLE_KEYS.iter().chain(&ENTRY_KEYS[3..]).chain(&LIST_KEYS).copied().collect();
+    let remedy =
+        tipsy::remedy_for_old(key).map_or_else(|| remedy_for_unknown(key, &valid), str::to_owned);
+    document.error(key, format!("unknown key `{key}`"), remedy)
+}
+
+/// Refuses two keys that say the same.
+pub(super) fn two_words(document: &Document) -> Result<(), ScenarioError> {
+    let has = |key: &str| document.root.get(key).is_some_and(|value| !value.is_null());
     for (one, other) in [("function", "pipeline"), ("methods", "method")] {
         if document.root.contains_key(one) && document.root.contains_key(other) {
             let what = format!("`{one}` and `{other}` are two words for the same");
             return Err(document.error(other, what, format!("keep `{one}`")));
         }
     }
+    for methods in ["methods", "method"] {
+        if has(methods) && has("tester") {
+            let what = format!("`{methods}` and `tester` both say how to measure");
+            return Err(document.error("tester", what, "keep one of the two"));
+        }
+    }
     Ok(())
 }
 
-/// What to do about a key of TIPSY that nothing here answers to.
+/// What to do about a key of TIPSY in a file that is not TIPSY's.
 fn remedy_for_tipsy(path: &str) -> Option<&'static str> {
-    let found = TIPSY_KEYS.iter().find(|(keys, _)| keys.contains(&path));
-    found.map(|(_, remedy)| *remedy)
+    let key = path.strip_prefix("traffic.")?;
+    (key == "json" || tipsy::TRAFFIC_ASIDE.contains(&key))
+        .then_some("remove it: it is for TIPSY's trace files; `plumbline trace` writes one")
 }
-
-const TIPSY_KEYS: [(&[&str], &str); 5] = [
-    (&["sut"], "remove it: it is TIPSY's switch on another machine; `device` stands for it here"),
-    (&["tester"], "remove it: it is TIPSY's traffic generator; `methods` says how to measure here"),
-    (
-        &["benchmark", "default", "visualize"],
-        "write the `pipeline`, `traffic` and `scale` of each of TIPSY's benchmarks to a file of \
-         its own",
-    ),
-    (
-        &["traffic.thread", "traffic.output", "traffic.json", "traffic.conf", "traffic.ascii"],
-        "remove it: it is for TIPSY's trace files; `plumbline trace` writes one",
-    ),
-    (
-        &[
-            "traffic.trace-generator-cmd",
-            "traffic.trace-generator-pareto-a",
-            "traffic.trace-generator-pareto-b",
-            "traffic.trace-generator-pareto-scale",
-        ],
-        "remove it: it is for TIPSY's firewall",
-    ),
-];
 
 /// The `function` section.
 pub(super) struct FunctionSection {
@@ -134,6 +142,9 @@ pub(super) fn function(
     match functions.iter().find(is_it) {
         Some(unit) => Ok(FunctionSection { key, unit: *unit, values }),
         None => {
+            if let Some(what) = tipsy::absent(&name, functions) {
+                return Err(document.error(&name_key, what, known));
+            }
             let all = functions
                 .iter()
                 .flat_map(|unit| [unit.name()].into_iter().chain(unit.aliases().iter().copied()));
@@ -164,7 +175,7 @@ pub(super) fn check_keys(
     }
 }
 
-pub(super) fn scale(document: &Document, function_key: &str) -> Result<Scale, ScenarioError> {
+pub(super) fn scale_of(document: &Document, function_key: &str) -> Result<Scale, ScenarioError> {
     match text(document, "scale")?.as_deref() {
         Some("none") => Ok(Scale::None),
         Some("outer") => Ok(Scale::Outer),
@@ -263,28 +274,51 @@ pub(super) fn device(document: &Document) -> Result<DeviceChoice, ScenarioError>
     Ok(choice)
 }
 
-pub(super) fn methods(document: &Document) -> Result<Vec<MethodChoice>, ScenarioError> {
+/// An entry of `methods`, its place and its options beside the name.
+pub(super) struct MethodEntry {
+    /// Where it stands.
+    pub path: String,
+    /// The method, or `scale`.
+    pub name: String,
+    /// Its keys beside the name.
+    pub options: Map<String, Value>,
+}
+
+/// The `methods` section; none where the file has none.
+pub(super) fn method_entries(
+    document: &Document,
+) -> Result<Option<Vec<MethodEntry>>, ScenarioError> {
     let key = if document.root.contains_key("method") { "method" } else { "methods" };
     let entries: Vec<(String, &Value)> = match document.root.get(key) {
-        None | Some(Value::Null) => {
-            let usual = DEFAULT_METHODS.iter();
-            return usual.map(|name| method(document, key, name, &Map::new())).collect();
-        }
+        None | Some(Value::Null) => return Ok(None),
         Some(Value::Array(list)) if list.is_empty() => {
             let remedy = "name at least one method, or remove the key";
             return Err(document.error(key, "an empty list measures nothing", remedy));
+        }
+        Some(Value::Array(list)) if list.len() > METHODS_MAX => {
+            let what = format!("more than {METHODS_MAX} methods");
+            return Err(document.error(key, what, "divide them among several scenarios"));
         }
         Some(Value::Array(list)) => {
             list.iter().enumerate().map(|(at, entry)| (format!("{key}[{at}]"), entry)).collect()
         }
         Some(single) => vec![(key.to_owned(), single)],
     };
-    let read = |(path, entry): (String, &Value)| match entry {
-        Value::String(name) => method(document, &path, name, &Map::new()),
+    let entries = entries.into_iter().map(|(path, entry)| method_entry(document, path, entry));
+    entries.collect::<Result<_, _>>().map(Some)
+}
+
+fn method_entry(
+    document: &Document,
+    path: String,
+    entry: &Value,
+) -> Result<MethodEntry, ScenarioError> {
+    match entry {
+        Value::String(name) => Ok(MethodEntry { path, name: name.clone(), options: Map::new() }),
         Value::Object(map) => {
             let mut options = map.clone();
             match options.shift_remove("name") {
-                Some(Value::String(name)) => method(document, &path, &name, &options),
+                Some(Value::String(name)) => Ok(MethodEntry { path, name, options }),
                 Some(_) => {
                     Err(document.error(&format!("{path}.name"), "expected a name", known_methods()))
                 }
@@ -295,18 +329,32 @@ pub(super) fn methods(document: &Document) -> Result<Vec<MethodChoice>, Scenario
             let what = format!("expected the name of a method, not {}", kind(other));
             Err(document.error(&path, what, known_methods()))
         }
-    };
-    entries.into_iter().map(read).collect()
+    }
 }
 
-fn method(
+/// One method, by its name or as a mapping.
+pub(super) fn one_method(
+    document: &Document,
+    path: &str,
+    entry: &Value,
+) -> Result<MethodChoice, ScenarioError> {
+    let entry = method_entry(document, path.to_owned(), entry)?;
+    method(document, &entry.path, &entry.name, &entry.options)
+}
+
+/// The methods of a benchmark that names none.
+pub(super) fn default_methods(document: &Document) -> Result<Vec<MethodChoice>, ScenarioError> {
+    DEFAULT_METHODS.iter().map(|name| method(document, "methods", name, &Map::new())).collect()
+}
+
+pub(super) fn method(
     document: &Document,
     path: &str,
     name: &str,
     options: &Map<String, Value>,
 ) -> Result<MethodChoice, ScenarioError> {
     let Some(entry) = methods::find(name) else {
-        let remedy = match nearest(name, METHODS.iter().map(|entry| entry.name)) {
+        let remedy = match nearest(name, scale::names()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => known_methods(),
         };
@@ -323,8 +371,7 @@ fn method(
 }
 
 fn known_methods() -> String {
-    let names: Vec<&str> = METHODS.iter().map(|entry| entry.name).collect();
-    format!("methods: {}", names.join(", "))
+    format!("methods: {}", scale::names().join(", "))
 }
 
 fn known_device(document: &Document, path: &str, name: &str) -> Result<(), ScenarioError> {
@@ -351,4 +398,6 @@ fn core(document: &Document, path: &str, value: &Value) -> Result<usize, Scenari
 
 /// Keys of the `device` section.
 pub(crate) const DEVICE_KEYS: [&str; 3] = ["name", "tester-core", "worker-cores"];
+
+const METHODS_MAX: usize = 100;
 const NAME_CHARS_MAX: usize = 80;

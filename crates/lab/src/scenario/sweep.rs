@@ -125,8 +125,29 @@ impl Combination {
     /// The value of a key: `function.gw-ip`.
     pub(super) fn value(&self, path: &str) -> Option<&Value> {
         let (section, key) = path.split_once('.')?;
-        let at = ["function", "traffic"].iter().position(|name| *name == section)?;
-        self.sections.get(at)?.get(key)
+        self.sections.get(section_index(section)?)?.get(key)
+    }
+
+    /// The same with another value of one more swept key.
+    pub(super) fn with_value(&self, key: &str, value: &Value) -> Combination {
+        let mut next = self.clone();
+        next.parameters.insert(key.to_owned(), value.clone());
+        let mut parts = key.split('.');
+        let section = parts.next().unwrap_or_default();
+        let path: Vec<String> = parts.map(str::to_owned).collect();
+        if let Some(values) = section_index(section).and_then(|at| next.sections.get_mut(at)) {
+            put(values, &path, value.clone());
+        }
+        next.id = id(&next.parameters);
+        next
+    }
+
+    /// The same with swept keys of another section, which do not change function or traffic.
+    pub(super) fn with_parameters(&self, more: &Map<String, Value>) -> Combination {
+        let mut next = self.clone();
+        next.parameters.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
+        next.id = id(&next.parameters);
+        next
     }
 
     fn with(&self, section: &Section<'_>, choice: &Choice, scale: Scale) -> Combination {
@@ -142,6 +163,11 @@ impl Combination {
         next.id = id(&next.parameters);
         next
     }
+}
+
+/// Which of [`Combination::sections`] a section is.
+fn section_index(section: &str) -> Option<usize> {
+    ["function", "traffic"].iter().position(|name| *name == section)
 }
 
 fn axes(document: &Document, section: &Section<'_>) -> Result<Vec<Axis>, ScenarioError> {
@@ -266,6 +292,25 @@ fn set(values: &mut Map<String, Value>, path: &[String], value: Value) {
         [key, rest @ ..] => {
             if let Some(Value::Object(inner)) = values.get_mut(key) {
                 set(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// As [`set`], making mappings on the way.
+fn put(values: &mut Map<String, Value>, path: &[String], value: Value) {
+    match path {
+        [] => {}
+        [key] => {
+            values.insert(key.clone(), value);
+        }
+        [key, rest @ ..] => {
+            let inner = values.entry(key.clone()).or_insert(Value::Null);
+            if !inner.is_object() {
+                *inner = Value::Object(Map::new());
+            }
+            if let Value::Object(inner) = inner {
+                put(inner, rest, value);
             }
         }
     }

@@ -11,6 +11,7 @@
 
 mod cell;
 mod compare;
+mod figures;
 mod host;
 mod merge;
 mod outcome;
@@ -20,6 +21,7 @@ mod trial;
 
 pub use cell::*;
 pub use compare::{compare_runs, compare_values};
+pub use figures::{FIGURES, KnownFigure};
 pub use host::*;
 pub use merge::{Measured, merge};
 pub use outcome::*;

@@ -1,0 +1,300 @@
+//! From a benchmark of the file to what is measured: its function, device, methods and cells.
+//!
+//! One benchmark of the file may become several here: one for each test of TIPSY's `tester`, and one
+//! for each method along a key of its own. They keep the file's `id`.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::entries::Entry;
+use super::keys::Place;
+use super::load::kind;
+use super::sections::{self, FunctionSection, MethodChoice};
+use super::sweep::{CELLS_MAX, Combination, Section, expand};
+use super::tipsy::tester::Test;
+use super::tipsy::{self, Remarks};
+use super::{Benchmark, Document, Functions, Scale, ScenarioError, scale};
+
+/// What the benchmarks of a file are read with.
+pub(super) struct Builder {
+    /// The functions there are.
+    pub functions: Functions,
+    /// What the user should know.
+    pub remarks: Remarks,
+    /// Benchmarks of the file whose pipeline is not built yet, by their place in the list, each with
+    /// the reason.
+    pub absent: Vec<(usize, ScenarioError)>,
+}
+
+/// Methods and what the cells have beside the file's sweep.
+struct Part {
+    /// Added to the benchmark's name.
+    label: String,
+    /// What measures.
+    methods: Vec<MethodChoice>,
+    /// The cells it measures.
+    cells: Vec<Combination>,
+    /// TIPSY's tester, where it is one.
+    tester: Option<Value>,
+}
+
+impl Builder {
+    /// Reads one benchmark of the file; none where its pipeline is not built yet and others may be.
+    ///
+    /// # Errors
+    /// Whatever is wrong with it, by file, line and key.
+    pub fn build(&mut self, entry: Entry) -> Result<Vec<Benchmark>, ScenarioError> {
+        let Entry { mut document, listed, index } = entry;
+        if listed {
+            give_default_pipeline(&mut document);
+            if let Some(error) = self.absent(&document) {
+                self.absent.push((index, error));
+                return Ok(Vec::new());
+            }
+        }
+        let function = sections::function(&document, self.functions)?;
+        let (unit, key) = (function.unit, function.key);
+        let scale = sections::scale_of(&document, key)?;
+        let id = id(&document, listed.then_some(index))?;
+        let device = sections::device(&document)?;
+        tipsy::sut::read(&document, &mut self.remarks)?;
+        let schemas = [unit.config_schema(), unit.traffic_schema()];
+        let places = [Place::root(&schemas[0]), Place::root(&schemas[1])];
+        let cells = self.cells(&document, &function, places, scale, &id)?;
+        let parts = self.parts(&document, key, listed, (places, scale), cells)?;
+        let several = parts.iter().filter(|part| part.tester.is_none()).count() > 1;
+        let document = Arc::new(document);
+        let benchmark = |part: Part| Benchmark {
+            id: match (several, id.as_str()) {
+                (false, id) => id.to_owned(),
+                (true, "") => part.label,
+                (true, id) => format!("{id}-{}", part.label),
+            },
+            unit,
+            device: device.clone(),
+            methods: part.methods,
+            cells: part.cells,
+            tester: part.tester,
+            document: Arc::clone(&document),
+            function_key: key,
+        };
+        let benchmarks: Vec<Benchmark> = parts.into_iter().map(benchmark).collect();
+        for one in &benchmarks {
+            one.cells.iter().try_for_each(|cell| one.configure(cell).map(|_| ()))?;
+        }
+        Ok(benchmarks)
+    }
+
+    /// The reason why the pipeline of a benchmark is left out, if it is one of TIPSY's that is not
+    /// built yet.
+    fn absent(&self, document: &Document) -> Option<ScenarioError> {
+        let key = if document.root.contains_key("pipeline") { "pipeline" } else { "function" };
+        let name = match document.root.get(key)? {
+            Value::Object(map) => map.get("name")?.as_str()?,
+            Value::String(name) => name,
+            _ => return None,
+        };
+        let what = tipsy::absent(name, self.functions)?;
+        let known: Vec<&str> = self.functions.iter().map(|unit| unit.name()).collect();
+        let remedy = format!("remove the benchmark; functions: {}", known.join(", "));
+        Some(document.error(&format!("{key}.name"), what, remedy))
+    }
+
+    /// The combinations of the values of function and traffic.
+    fn cells(
+        &mut self,
+        document: &Document,
+        function: &FunctionSection,
+        [config, packets]: [Place<'_>; 2],
+        scale: Scale,
+        id: &str,
+    ) -> Result<Vec<Combination>, ScenarioError> {
+        let mut traffic = sections::object(document, "traffic")?.cloned().unwrap_or_default();
+        let is_tipsy = function.key == "pipeline";
+        if is_tipsy {
+            tipsy::clear_traffic(document, &mut traffic, &mut self.remarks)?;
+        }
+        let parts = [
+            Section {
+                key_in_file: function.key,
+                name: "function",
+                values: &function.values,
+                schema: config,
+            },
+            Section { key_in_file: "traffic", name: "traffic", values: &traffic, schema: packets },
+        ];
+        for part in &parts {
+            sections::check_keys(document, part.key_in_file, part.values, part.schema)?;
+        }
+        let expansion = expand(document, &parts, scale)?;
+        for note in expansion.notes {
+            self.remarks.note(if id.is_empty() {
+                note
+            } else {
+                format!("benchmark `{id}`: {note}")
+            });
+        }
+        if is_tipsy {
+            let (function, traffic) = ((&function.values, config), (&traffic, packets));
+            tipsy::note_defaults(function, traffic, &mut self.remarks);
+        }
+        Ok(expansion.combinations)
+    }
+
+    fn parts(
+        &mut self,
+        document: &Document,
+        function_key: &str,
+        listed: bool,
+        (places, scale): ([Place<'_>; 2], Scale),
+        cells: Vec<Combination>,
+    ) -> Result<Vec<Part>, ScenarioError> {
+        let entries = sections::method_entries(document)?;
+        let has_tester = document.root.get("tester").is_some_and(|tester| !tester.is_null());
+        let is_tipsys = listed && function_key == "pipeline";
+        match entries {
+            Some(entries) => of_methods(document, entries, places, cells),
+            None if has_tester || is_tipsys => {
+                let tests = tipsy::tester::read(document, scale, &mut self.remarks)?;
+                self.of_tests(document, &tests, &cells)
+            }
+            None => {
+                let methods = sections::default_methods(document)?;
+                Ok(vec![Part { label: String::new(), methods, cells, tester: None }])
+            }
+        }
+    }
+
+    /// A part for each test, and for each frame length where the load depends on it.
+    fn of_tests(
+        &mut self,
+        document: &Document,
+        tests: &[Test],
+        cells: &[Combination],
+    ) -> Result<Vec<Part>, ScenarioError> {
+        if tests.len().saturating_mul(cells.len()) > CELLS_MAX {
+            let what = format!("with its lists there are more than {CELLS_MAX} cells");
+            return Err(document.error("tester", what, "shorten the lists"));
+        }
+        let mut parts = Vec::new();
+        for test in tests {
+            let mut groups: Vec<(Option<f64>, Vec<Combination>)> = Vec::new();
+            for cell in cells {
+                let bytes = if test.has_rate() { Some(frame_bytes(document, cell)?) } else { None };
+                let cell = cell.with_parameters(&test.parameters);
+                match groups.iter_mut().find(|(other, _)| *other == bytes) {
+                    Some((_, group)) => group.push(cell),
+                    None => groups.push((bytes, vec![cell])),
+                }
+            }
+            for (bytes, cells) in groups {
+                let methods = test.methods(bytes, &mut self.remarks);
+                let methods = methods.iter().map(|(entry, options)| {
+                    sections::method(document, "tester", entry.name, options)
+                });
+                let methods: Vec<MethodChoice> = methods.collect::<Result<_, _>>()?;
+                let tester = Some(test.values.clone());
+                parts.push(Part { label: String::new(), methods, cells, tester });
+            }
+        }
+        Ok(parts)
+    }
+}
+
+/// A part for all methods without a key of their own, and one for each that has one.
+fn of_methods(
+    document: &Document,
+    entries: Vec<sections::MethodEntry>,
+    [function, traffic]: [Place<'_>; 2],
+    cells: Vec<Combination>,
+) -> Result<Vec<Part>, ScenarioError> {
+    let mut plain = Vec::new();
+    let mut scaled = Vec::new();
+    for entry in entries {
+        if entry.name == scale::NAME {
+            let schemas = [("function", function), ("traffic", traffic)];
+            let scaling = scale::read(document, &entry.path, &entry.options, schemas)?;
+            let cells = scale::cells(document, &scaling, &cells)?;
+            let label = scale::label(&scaling);
+            let methods = vec![scaling.method];
+            scaled.push(Part { label, methods, cells, tester: None });
+        } else {
+            plain.push(sections::method(document, &entry.path, &entry.name, &entry.options)?);
+        }
+    }
+    if !plain.is_empty() {
+        let label = "all".to_owned();
+        scaled.insert(0, Part { label, methods: plain, cells, tester: None });
+    }
+    Ok(scaled)
+}
+
+/// The length of frames, which a load in Mbit/s depends on.
+fn frame_bytes(document: &Document, cell: &Combination) -> Result<f64, ScenarioError> {
+    match cell.value("traffic.pkt-size") {
+        None => Ok(TIPSY_FRAME_BYTES),
+        Some(value) => value.as_f64().filter(|bytes| *bytes > 0.0).ok_or_else(|| {
+            let what = "a load in Mbit/s needs frames of one length";
+            let remedy = "give `traffic.pkt-size` as a number, or use `methods` with a rate in pps";
+            document.error("tester.rate-limit", what, remedy)
+        }),
+    }
+}
+
+/// TIPSY's entries without a pipeline are of its mobile gateway.
+fn give_default_pipeline(document: &mut Document) {
+    let absent = |key: &str| document.root.get(key).is_none_or(Value::is_null);
+    if absent("pipeline") && absent("function") {
+        document.root.shift_remove("function");
+        let default = Map::from_iter([("name".to_owned(), tipsy::DEFAULT_PIPELINE.into())]);
+        document.root.insert("pipeline".into(), Value::Object(default));
+    }
+}
+
+/// The name of a benchmark: as the file has it, or by its place in the list.
+fn id(document: &Document, index: Option<usize>) -> Result<String, ScenarioError> {
+    let Some(index) = index else { return Ok(String::new()) };
+    for key in ["id", "name"] {
+        match document.root.get(key) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) => return Ok(text.clone()),
+            Some(Value::Number(number)) => return Ok(number.to_string()),
+            Some(other) => {
+                let what = format!("expected a text, not {}", kind(other));
+                return Err(document.error(key, what, "write one value"));
+            }
+        }
+    }
+    Ok(format!("benchmark-{}", index + 1))
+}
+
+/// Gives every cell of the scenario an id of its own, where there are several benchmarks.
+pub(super) fn tell_apart(benchmarks: &mut [Benchmark]) {
+    if benchmarks.len() < 2 {
+        return;
+    }
+    let mut taken = std::collections::HashMap::new();
+    for benchmark in benchmarks {
+        let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let prefix: String = benchmark
+            .id
+            .chars()
+            .take(ID_CHARS_MAX)
+            .map(|c| if safe(c) { c } else { '-' })
+            .collect();
+        for cell in &mut benchmark.cells {
+            let id = match prefix.as_str() {
+                "" => cell.id.clone(),
+                prefix => format!("{prefix}:{}", cell.id),
+            };
+            let times: &mut usize = taken.entry(id.clone()).or_insert(0);
+            *times += 1;
+            cell.id = if *times == 1 { id } else { format!("{id}~{times}") };
+        }
+    }
+}
+
+/// TIPSY's default of `traffic.pkt-size`.
+const TIPSY_FRAME_BYTES: f64 = 64.0;
+const ID_CHARS_MAX: usize = 40;

@@ -1,0 +1,105 @@
+//! How often to measure, in which order, and what side by side.
+
+use serde_json::Value;
+
+use super::keys::nearest;
+use super::load::kind;
+use super::{Benchmark, Document, Plan, ScenarioError};
+
+/// Reads `repetitions`, `seed` and `compare`.
+///
+/// # Errors
+/// A number out of range, more measurements than a run may have, or a key that is not swept.
+pub(super) fn read(document: &Document, benchmarks: &[Benchmark]) -> Result<Plan, ScenarioError> {
+    let defaults = Plan::default();
+    let repetitions = match whole(document, "repetitions")? {
+        None => defaults.repetitions,
+        Some(n) => match u32::try_from(n).ok().filter(|n| (1..=REPETITIONS_MAX).contains(n)) {
+            Some(n) => n,
+            None => {
+                let what = format!("must be from 1 to {REPETITIONS_MAX}, not {n}");
+                let remedy = "ten tell a spread; more belong into several runs";
+                return Err(document.error("repetitions", what, remedy));
+            }
+        },
+    };
+    let seed = whole(document, "seed")?.unwrap_or(defaults.seed);
+    let once: usize = benchmarks.iter().map(|one| one.cells.len() * one.methods.len()).sum();
+    let all = once.saturating_mul(repetitions as usize);
+    if all > MEASUREMENTS_MAX {
+        let what = format!("{all} measurements ({once} × {repetitions}) are too many");
+        let remedy =
+            format!("a run has at most {MEASUREMENTS_MAX}: lower it, or shorten the lists");
+        return Err(document.error("repetitions", what, remedy));
+    }
+    let compare = compare(document, benchmarks)?;
+    Ok(Plan { seed, repetitions, compare })
+}
+
+fn compare(document: &Document, benchmarks: &[Benchmark]) -> Result<Option<String>, ScenarioError> {
+    let wanted = match document.root.get("compare") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(wanted)) => in_record(wanted),
+        Some(other) => {
+            let what = format!("expected a key such as `function.core`, not {}", kind(other));
+            return Err(document.error("compare", what, "name one swept key"));
+        }
+    };
+    let swept = swept(benchmarks);
+    if swept.contains(&wanted.as_str()) {
+        return Ok(Some(wanted));
+    }
+    let what = format!("`{wanted}` is not swept, so there is nothing to compare");
+    Err(document.error("compare", what, remedy_for_unswept(&wanted, &swept)))
+}
+
+/// A key as the record names it: TIPSY's word for a function is another for ours.
+pub(super) fn in_record(key: &str) -> String {
+    match key.strip_prefix("pipeline.") {
+        Some(rest) => format!("function.{rest}"),
+        None => key.to_owned(),
+    }
+}
+
+/// The keys that some benchmark sweeps.
+pub(super) fn swept(benchmarks: &[Benchmark]) -> Vec<&str> {
+    let mut keys: Vec<&str> = benchmarks
+        .iter()
+        .filter_map(|one| one.cells.first())
+        .flat_map(|cell| cell.parameters.keys().map(String::as_str))
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// What to do about a key that no benchmark sweeps.
+pub(super) fn remedy_for_unswept(key: &str, swept: &[&str]) -> String {
+    match (nearest(key, swept.iter().copied()), swept) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, []) => format!("give `{key}` a list of values"),
+        (None, swept) => format!("give it a list of values, or name one of {}", swept.join(", ")),
+    }
+}
+
+fn whole(document: &Document, key: &str) -> Result<Option<u64>, ScenarioError> {
+    match document.root.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_u64() {
+            Some(number) => Ok(Some(number)),
+            None => {
+                let shown = match value {
+                    Value::Number(number) => number.to_string(),
+                    other => kind(other).to_owned(),
+                };
+                let what = format!("expected a whole number, 0 or more, not {shown}");
+                Err(document.error(key, what, format!("write for example `{key}: 5`")))
+            }
+        },
+    }
+}
+
+/// The most repetitions of a run.
+pub(crate) const REPETITIONS_MAX: u32 = 1_000;
+/// The most measurements of a run, all repetitions of all methods of all cells.
+pub(crate) const MEASUREMENTS_MAX: usize = 100_000;

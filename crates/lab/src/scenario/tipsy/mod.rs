@@ -1,0 +1,180 @@
+//! What TIPSY's files mean here: its pipelines, and the sections that describe machines.
+//!
+//! A file of TIPSY loads unchanged. What has a meaning here is understood (`tester` becomes methods),
+//! what has none is left aside with one note that names it, and what would mislead if it were left
+//! aside is refused with the reason.
+
+pub(crate) mod sut;
+pub(crate) mod tester;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::keys::{Place, nearest};
+use super::{Document, Functions, ScenarioError};
+
+/// TIPSY's pipelines, and what each is.
+pub(crate) const PIPELINES: [(&str, &str); 10] = [
+    ("portfwd", "TIPSY's port forwarder"),
+    ("l2fwd", "TIPSY's switch with static tables"),
+    ("l3fwd", "TIPSY's router"),
+    ("fw", "TIPSY's firewall"),
+    ("nat", "TIPSY's source NAT"),
+    ("mgw", "TIPSY's mobile gateway"),
+    ("bng", "TIPSY's broadband gateway"),
+    ("vmgw", "TIPSY's virtual mobile gateway behind a data-centre gateway"),
+    ("gwlb", "TIPSY's access gateway and load balancer"),
+    ("none", "TIPSY's empty pipeline, for switches that the user programs"),
+];
+
+/// The pipeline of an entry of TIPSY that gives none.
+pub(super) const DEFAULT_PIPELINE: &str = "mgw";
+
+/// Keys of `traffic` that are of TIPSY's trace files, and mean nothing to a tester that makes its
+/// frames as it sends them.
+pub(crate) const TRAFFIC_ASIDE: [&str; 8] = [
+    "thread",
+    "output",
+    "conf",
+    "ascii",
+    "trace-generator-cmd",
+    "trace-generator-pareto-a",
+    "trace-generator-pareto-b",
+    "trace-generator-pareto-scale",
+];
+
+/// What the user should know of a file of TIPSY, each said once however often it applies.
+#[derive(Debug, Default)]
+pub(super) struct Remarks {
+    /// Sentences of their own, in the order they came up.
+    notes: Vec<String>,
+    /// Keys that were left aside.
+    aside: BTreeSet<String>,
+    /// Switches whose place the built-in function takes.
+    switches: BTreeSet<String>,
+    /// Defaults that were left out and differ, or that surprise.
+    defaults: BTreeSet<&'static str>,
+}
+
+impl Remarks {
+    /// Adds a sentence, unless it was said.
+    pub fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// Leaves a key aside.
+    pub fn aside(&mut self, section: &str, key: &str) {
+        self.aside.insert(format!("{section}.{key}"));
+    }
+
+    /// A switch that is not measured.
+    pub fn switch(&mut self, name: &str) {
+        self.switches.insert(name.to_owned());
+    }
+
+    /// All as notes.
+    pub fn into_notes(self) -> Vec<String> {
+        let mut notes = self.notes;
+        if !self.switches.is_empty() {
+            let names: Vec<String> = self.switches.iter().map(|name| format!("`{name}`")).collect();
+            notes.push(format!(
+                "the function built into this program is measured in the place of TIPSY's switch \
+                 ({})",
+                names.join(", ")
+            ));
+        }
+        if !self.aside.is_empty() {
+            let keys: Vec<&str> = self.aside.iter().map(String::as_str).collect();
+            notes.push(format!(
+                "left aside, because they are of other machines and programs: {}",
+                keys.join(", ")
+            ));
+        }
+        if !self.defaults.is_empty() {
+            let each: Vec<&str> = self.defaults.iter().copied().collect();
+            notes.push(format!("differs from TIPSY, or may surprise: {}", each.join("; ")));
+        }
+        notes
+    }
+}
+
+/// What to say of a pipeline that TIPSY has and this program has not; none for all other names.
+pub(super) fn absent(name: &str, functions: Functions) -> Option<String> {
+    let is_ours =
+        functions.iter().any(|unit| unit.name() == name || unit.aliases().contains(&name));
+    let (_, what) = PIPELINES.iter().find(|(known, _)| *known == name && !is_ours)?;
+    Some(format!("`{name}` is {what}; Plumbline does not have it yet"))
+}
+
+/// Takes the keys out of `traffic` that are of TIPSY's trace files.
+///
+/// # Errors
+/// `json` names a file with more keys, which would go unread.
+pub(super) fn clear_traffic(
+    document: &Document,
+    traffic: &mut Map<String, Value>,
+    remarks: &mut Remarks,
+) -> Result<(), ScenarioError> {
+    for key in TRAFFIC_ASIDE {
+        if traffic.shift_remove(key).is_some() {
+            remarks.aside("traffic", key);
+        }
+    }
+    match traffic.shift_remove("json") {
+        None | Some(Value::Null) => Ok(()),
+        Some(_) => Err(document.error(
+            "traffic.json",
+            "names a file with further keys, which is not read",
+            "write its keys into `traffic`, and remove this one",
+        )),
+    }
+}
+
+/// Notes the defaults that a file of TIPSY relies on and that it would not find here.
+pub(super) fn note_defaults(
+    function: (&Map<String, Value>, Place<'_>),
+    traffic: (&Map<String, Value>, Place<'_>),
+    remarks: &mut Remarks,
+) {
+    if left_out(traffic, "tunneling-method") && left_out(function, "tunnel") {
+        remarks.defaults.insert(
+            "the tunnel is GTP-U, TIPSY's default is VXLAN (`tunneling-method: vxlan` in `traffic`)",
+        );
+    }
+    if traffic.1.key("pkt-size").is_some() {
+        remarks.defaults.insert(
+            "`pkt-size` is the user's frame with its check sequence, without the tunnel, where \
+             TIPSY counts the tunnel and leaves the check sequence out",
+        );
+    }
+    if left_out(traffic, "dir") {
+        remarks.defaults.insert("`dir` is left out, so that only the uplink is measured");
+    }
+    if left_out(function, "rate-limit") {
+        remarks.defaults.insert(
+            "`rate-limit` is left out, so that each bearer has TIPSY's default of 10000 byte/s and \
+             most of the load is dropped; TIPSY's examples set 40000000000",
+        );
+    }
+}
+
+fn left_out((values, place): (&Map<String, Value>, Place<'_>), key: &str) -> bool {
+    !values.contains_key(key) && place.key(key).is_some()
+}
+
+/// What to say of a key at the top of a file that only older files of TIPSY have.
+pub(super) fn remedy_for_old(key: &str) -> Option<&'static str> {
+    (key == "environment")
+        .then_some("older files of TIPSY have it: move its `sut` and `tester` to `default`")
+}
+
+/// What to say of an unknown word: the nearest of the known ones, or all of them.
+fn known_words(word: &str, known: &[&str]) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("one of {}", known.join(", ")),
+    }
+}

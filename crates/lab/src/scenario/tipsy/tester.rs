@@ -1,0 +1,218 @@
+//! TIPSY's `tester`: the traffic generator and its test, which become methods.
+//!
+//! [`TESTERS`] is the one place that says which test is which method.
+
+use methods::Entry;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{Remarks, known_words};
+use crate::scenario::keys::{Place, remedy_for_unknown};
+use crate::scenario::sweep::{Combination, Scale, Section, expand};
+use crate::scenario::{Document, ScenarioError, sections};
+
+/// TIPSY's tests and what measures the same here: for each step the methods that may take it, the
+/// likest first.
+const TESTERS: [(&str, &[&[&str]]); 4] = [
+    ("moongen", &[&["forwarding-rate", "throughput"]]),
+    ("moongen-flood", &[&["forwarding-rate", "throughput"]]),
+    ("moongen-rfc2544", &[&["throughput"]]),
+    ("moongen-combined", &[&["throughput"], &["latency"]]),
+];
+
+/// Tests that no method stands for, and why.
+const REFUSED: [(&str, &str); 2] = [
+    (
+        "trex",
+        "`trex` sends whole TCP conversations (its STF mode), and no method here does; another \
+         load would be measured under its name",
+    ),
+    ("generic", "`generic` runs a program of the user's, which is not started from here"),
+];
+
+/// Keys that mean something here.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct Keys {
+    /// The test: `moongen` and `moongen-flood` measure the forwarding rate, `moongen-rfc2544`
+    /// searches the throughput, `moongen-combined` measures the latency at it, too.
+    r#type: String,
+    /// How long a trial lasts, in seconds.
+    test_time: f64,
+    /// Loss up to which a trial of `moongen-rfc2544` passes, in Mpps.
+    loss_tolerance: f64,
+    /// Load of `moongen` in Mbit/s of frames; 0 is as much as can be sent.
+    rate_limit: f64,
+}
+
+impl Default for Keys {
+    fn default() -> Keys {
+        Keys { r#type: "moongen".into(), test_time: 30.0, loss_tolerance: 0.2, rate_limit: 0.0 }
+    }
+}
+
+/// Keys of machines and programs.
+pub(crate) const ASIDE: [&str; 13] = [
+    "uplink-port",
+    "downlink-port",
+    "core",
+    "moongen-cmd",
+    "setup-script",
+    "teardown-script",
+    "trex-dir",
+    "trex-host",
+    "trex-client-args",
+    "trex-cli-args",
+    "environ",
+    "script",
+    "default",
+];
+
+/// One test of the section, its lists expanded.
+pub(in crate::scenario) struct Test {
+    /// The keys that were lists, as `tester.rate-limit`.
+    pub parameters: Map<String, Value>,
+    /// All keys with a meaning, TIPSY's defaults filled in.
+    pub values: Value,
+    keys: Keys,
+}
+
+/// Reads the section; an absent one has TIPSY's defaults.
+///
+/// # Errors
+/// A key or a test that TIPSY does not have, or one that no method stands for.
+pub(in crate::scenario) fn read(
+    document: &Document,
+    scale: Scale,
+    remarks: &mut Remarks,
+) -> Result<Vec<Test>, ScenarioError> {
+    let mut values = sections::object(document, "tester")?.cloned().unwrap_or_default();
+    for key in ASIDE {
+        if values.shift_remove(key).is_some() {
+            remarks.aside("tester", key);
+        }
+    }
+    let schema = schemars::schema_for!(Keys);
+    let section = Section {
+        key_in_file: "tester",
+        name: "tester",
+        values: &values,
+        schema: Place::root(&schema),
+    };
+    if let Some(unknown) = section.schema.unknown_key(&values) {
+        let valid: Vec<&str> = SENSE.iter().chain(&ASIDE).copied().collect();
+        let remedy = remedy_for_unknown(&unknown.path, &valid);
+        let what = format!("unknown key `{}`", unknown.path);
+        return Err(document.error(&format!("tester.{}", unknown.path), what, remedy));
+    }
+    let expansion = expand(document, &[section], scale)?;
+    expansion.notes.into_iter().for_each(|note| remarks.note(note));
+    expansion.combinations.into_iter().map(|one| test(document, one)).collect()
+}
+
+/// Keys with a meaning, for messages.
+pub(crate) const SENSE: [&str; 4] = ["type", "test-time", "loss-tolerance", "rate-limit"];
+
+fn test(document: &Document, one: Combination) -> Result<Test, ScenarioError> {
+    let values = one.sections.into_iter().next().unwrap_or_default();
+    let keys: Keys =
+        crate::unit::parse_section("tester", Value::Object(values)).map_err(|error| {
+            let what = super::super::error::in_plain_words(&error.what);
+            document.error(
+                &error.path,
+                what,
+                "write it as TIPSY does; `plumbline schema` lists all",
+            )
+        })?;
+    let name = keys.r#type.as_str();
+    if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+        let remedy = "use `moongen`, or state `methods` instead of `tester`";
+        return Err(document.error("tester.type", why, remedy));
+    }
+    let known: Vec<&str> = TESTERS.iter().map(|(name, _)| *name).collect();
+    if !known.contains(&name) {
+        let what = format!("`{name}` is no tester of TIPSY");
+        return Err(document.error("tester.type", what, known_words(name, &known)));
+    }
+    if !(keys.test_time > 0.0 && keys.test_time <= TEST_TIME_MAX_SECONDS) {
+        let remedy = "give a number of seconds; 30 is usual";
+        let what = format!("must be more than 0 and at most a day, not {}", keys.test_time);
+        return Err(document.error("tester.test-time", what, remedy));
+    }
+    for (key, value) in [("loss-tolerance", keys.loss_tolerance), ("rate-limit", keys.rate_limit)] {
+        if !(0.0..=1e6).contains(&value) {
+            let what = format!("must be from 0 to 1000000, not {value}");
+            return Err(document.error(
+                &format!("tester.{key}"),
+                what,
+                "give a number in this range",
+            ));
+        }
+    }
+    let values = serde_json::to_value(&keys).unwrap_or_default();
+    Ok(Test { parameters: one.parameters, values, keys })
+}
+
+impl Test {
+    /// Whether the load depends on the length of frames.
+    pub fn has_rate(&self) -> bool {
+        self.keys.rate_limit > 0.0 && self.keys.r#type == "moongen"
+    }
+
+    /// The methods that stand for the test, with their options; `frame_bytes` is the length of
+    /// frames where the load is in Mbit/s.
+    pub fn methods(
+        &self,
+        frame_bytes: Option<f64>,
+        remarks: &mut Remarks,
+    ) -> Vec<(&'static Entry, Map<String, Value>)> {
+        let steps = TESTERS.iter().find(|(name, _)| *name == self.keys.r#type);
+        let find = |names: &&[&'static str]| names.iter().find_map(|name| methods::find(name));
+        let found: Vec<&'static Entry> =
+            steps.into_iter().flat_map(|(_, steps)| steps.iter().filter_map(find)).collect();
+        for entry in &found {
+            if entry.name == "throughput" && self.keys.r#type != "moongen" {
+                remarks.note(format!(
+                    "TIPSY's loss-tolerance of {} Mpps is taken as the same share of 14.88 Mpps, the \
+                     rate of its 10 Gbit/s port",
+                    self.keys.loss_tolerance
+                ));
+            }
+        }
+        found.into_iter().map(|entry| (entry, self.options(entry, frame_bytes))).collect()
+    }
+
+    /// The options of a method, as far as it has such.
+    fn options(&self, entry: &Entry, frame_bytes: Option<f64>) -> Map<String, Value> {
+        let seconds = self.keys.test_time;
+        let short = seconds.min(TRIAL_SECONDS);
+        let rate = match frame_bytes {
+            Some(bytes) if self.has_rate() => json!(self.keys.rate_limit * 1e6 / 8.0 / bytes),
+            _ => json!("max"),
+        };
+        let tolerance = (self.keys.loss_tolerance / PORT_MPPS).min(0.99);
+        let wanted = match entry.name {
+            "forwarding-rate" => {
+                vec![("rate", rate), ("duration", json!(seconds)), ("repetitions", json!(1))]
+            }
+            "throughput" => vec![
+                ("loss-tolerance", json!(tolerance)),
+                ("trial-duration", json!(short)),
+                ("final-duration", json!(seconds)),
+                ("max-search-time", json!(120.0 + 4.0 * seconds)),
+            ],
+            _ => vec![("duration", json!(seconds)), ("trial-duration", json!(seconds))],
+        };
+        let schema = (entry.schema)();
+        let place = Place::root(&schema);
+        let known = wanted.into_iter().filter(|(key, _)| place.key(key).is_some());
+        known.map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+}
+
+/// 64-byte frames a second on 10 Gbit/s, the port of TIPSY's reference machine, in millions.
+const PORT_MPPS: f64 = 14.880_952;
+/// Trials of a search may be shorter than the one that confirms it (RFC 2544 section 24).
+const TRIAL_SECONDS: f64 = 1.0;
+const TEST_TIME_MAX_SECONDS: f64 = 86_400.0;

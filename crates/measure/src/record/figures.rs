@@ -1,0 +1,41 @@
+//! Every figure that a method gives, by name, with the unit it has in the record.
+//!
+//! A scenario may set thresholds to figures and plots may show them, and both are read before
+//! anything is measured. A test of the lab runs every method and holds that none gives a figure, or
+//! a unit, that is not here.
+
+/// A figure that some method gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownFigure {
+    /// Its name.
+    pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+}
+
+/// All figures, sorted by name.
+pub const FIGURES: &[KnownFigure] = &[
+    known("function_pps", "pps"),
+    known("latency_max", "ns"),
+    known("latency_min", "ns"),
+    known("latency_p50", "ns"),
+    known("latency_p90", "ns"),
+    known("latency_p99", "ns"),
+    known("latency_p99_9", "ns"),
+    known("loss_fraction", "fraction"),
+    known("loss_percent", "percent"),
+    known("ns_per_packet", "ns"),
+    known("throughput", "pps"),
+    known("throughput_aggregate", "pps"),
+    known("throughput_aggregate_l1", "bit/s"),
+    known("throughput_aggregate_l2", "bit/s"),
+    known("throughput_l1", "bit/s"),
+    known("throughput_l2", "bit/s"),
+    known("ticks_per_packet", "ticks"),
+    known("total_pps", "pps"),
+    known("wall_clock_pps", "pps"),
+];
+
+const fn known(name: &'static str, unit: &'static str) -> KnownFigure {
+    KnownFigure { name, unit }
+}

@@ -71,3 +71,54 @@ fn tipsys_sample_means_its_first_values() {
     assert_eq!(effective["function"]["fluct-user"].as_f64(), Some(17.0));
     assert_eq!(effective["function"]["fakedrop"], false);
 }
+
+#[test]
+fn tipsys_main_file_means_what_tipsy_means() {
+    let path = scenarios().into_iter().find(|path| path.ends_with("tipsy-main.json"));
+    let scenario = Scenario::read(&path.expect("it is there"), FUNCTIONS)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let cells: Vec<String> = scenario.cells().map(|(_, cell)| cell.id.clone()).collect();
+    let expected = [
+        "users:user=10",
+        "users:user=100",
+        "users:user=1000",
+        "limit:user=100,bst=10,server=10",
+        "limit:user=1000,bst=100,server=100",
+    ];
+    assert_eq!(cells, expected);
+    let methods: Vec<&str> =
+        scenario.benchmarks.iter().map(|one| one.methods[0].method.name()).collect();
+    assert_eq!(methods, ["forwarding-rate", "throughput"]);
+    let rate = scenario.benchmarks[0].methods[0].method.configuration();
+    assert_eq!(rate["duration"].as_f64(), Some(2.0));
+    let (benchmark, cell) = scenario.cells().next().expect("several");
+    let effective = benchmark.configure(cell).expect("valid").effective();
+    assert_eq!(effective["function"]["rate-limit"].as_f64(), Some(4e10));
+    assert_eq!(effective["function"]["tunnel"], "vxlan");
+    assert_eq!(scenario.plots.len(), 2, "the third is of a pipeline that is not built");
+    assert_eq!(scenario.plots[0].filter["pipeline.name"], "mobile-gateway");
+    for part in ["`bng` is TIPSY's broadband gateway", "sut.coremask", "`ovs`", "14.88 Mpps"] {
+        assert!(scenario.notes.iter().any(|note| note.contains(part)), "{:#?}", scenario.notes);
+    }
+}
+
+#[test]
+fn tipsys_scaling_study_grows_to_a_million_users() {
+    let path = scenarios().into_iter().find(|path| path.ends_with("tipsy-mgw-scaling.yaml"));
+    let scenario = Scenario::read(&path.expect("it is there"), FUNCTIONS)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let of = |key: &str, cell: &lab::scenario::sweep::Combination| cell.sections[0][key].as_u64();
+    for key in ["user", "server", "bst", "core"] {
+        let values: std::collections::BTreeSet<_> =
+            scenario.cells().map(|(_, cell)| of(key, cell)).collect();
+        assert!(values.len() >= 2, "{key} grows: {values:?}");
+    }
+    for base in [("user", 50), ("server", 5), ("bst", 2)] {
+        let least = scenario.cells().filter_map(|(_, cell)| of(base.0, cell)).min();
+        assert_eq!(least, Some(base.1), "{}", base.0);
+    }
+    let most = scenario.cells().filter_map(|(_, cell)| of("user", cell)).max();
+    assert_eq!(most, Some(1_000_000));
+    assert!(scenario.plots.iter().any(|plot| plot.y_axis == ["cell.setup_seconds"]));
+    assert!(scenario.notes.is_empty(), "{:?}", scenario.notes);
+}

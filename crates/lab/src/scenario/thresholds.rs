@@ -274,4 +274,45 @@ mod tests {
             assert!(convert(text, unit).is_err(), "{text} in {unit}");
         }
     }
+
+    struct Silent;
+
+    impl measure::Watch for Silent {
+        fn at(&mut self, _: measure::TrialProgress) {}
+    }
+
+    impl methods::Observer for Silent {
+        fn starting(&mut self, _: &methods::Step) {}
+        fn finished(&mut self, _: &measure::record::TrialRecord) {}
+    }
+
+    #[test]
+    fn every_figure_of_every_method_is_known_with_its_unit() {
+        let host = crate::unit::OpenOptions {
+            tester_core: None,
+            worker_cores: vec![0],
+            clock: machine::clock::Clock::with_rate(1e9),
+            stop: std::sync::Arc::default(),
+        };
+        let mut gave = 0;
+        for entry in methods::METHODS {
+            let text = format!("function: fake\nmethods: {}\n", entry.name);
+            let scenario = super::super::Scenario::parse("a.yaml", text, crate::fake::FUNCTIONS);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+            let benchmark = &scenario.benchmarks[0];
+            let configured = benchmark.configure(&benchmark.cells[0]).expect("it was before");
+            let mut device = configured.open(&host).expect("it needs nothing");
+            // The device of this test has no policers and no events; methods of these say so.
+            let outcome = benchmark.methods[0].method.run(device.measurer(), &mut Silent);
+            for figure in outcome.into_iter().flat_map(|outcome| outcome.figures) {
+                let known = FIGURES.iter().find(|known| known.name == figure.name);
+                let known = known.unwrap_or_else(|| panic!("{}: {}", entry.name, figure.name));
+                assert_eq!(known.unit, figure.unit, "{}: {}", entry.name, figure.name);
+                gave += 1;
+            }
+        }
+        assert!(gave > 10, "only {gave} figures");
+        let sorted = FIGURES.windows(2).all(|two| two[0].name < two[1].name);
+        assert!(sorted, "FIGURES is in the order of its names");
+    }
 }

@@ -15,6 +15,13 @@ pub struct KnownFigure {
 
 /// All figures, sorted by name.
 pub const FIGURES: &[KnownFigure] = &[
+    known("burst_share_percent", "percent"),
+    known("conforming_dropped_percent", "percent"),
+    known("conforming_dropped_policers", "policers"),
+    known("error_median_percent", "percent"),
+    known("error_worst_percent", "percent"),
+    known("forwarding_rate", "pps"),
+    known("forwarding_rate_aggregate", "pps"),
     known("function_pps", "pps"),
     known("latency_max", "ns"),
     known("latency_min", "ns"),
@@ -22,9 +29,12 @@ pub const FIGURES: &[KnownFigure] = &[
     known("latency_p90", "ns"),
     known("latency_p99", "ns"),
     known("latency_p99_9", "ns"),
+    known("load", "pps"),
     known("loss_fraction", "fraction"),
     known("loss_percent", "percent"),
     known("ns_per_packet", "ns"),
+    known("offered_rate", "pps"),
+    known("policers", "policers"),
     known("throughput", "pps"),
     known("throughput_aggregate", "pps"),
     known("throughput_aggregate_l1", "bit/s"),
@@ -33,7 +43,9 @@ pub const FIGURES: &[KnownFigure] = &[
     known("throughput_l2", "bit/s"),
     known("ticks_per_packet", "ticks"),
     known("total_pps", "pps"),
+    known("uncertainty_percent", "percent"),
     known("wall_clock_pps", "pps"),
+    known("within_tolerance_percent", "percent"),
 ];
 
 const fn known(name: &'static str, unit: &'static str) -> KnownFigure {

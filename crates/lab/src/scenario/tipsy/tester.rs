@@ -187,14 +187,13 @@ impl Test {
     fn options(&self, entry: &Entry, frame_bytes: Option<f64>) -> Map<String, Value> {
         let seconds = self.keys.test_time;
         let short = seconds.min(TRIAL_SECONDS);
-        let rate = match frame_bytes {
-            Some(bytes) if self.has_rate() => json!(self.keys.rate_limit * 1e6 / 8.0 / bytes),
-            _ => json!("max"),
-        };
+        let rate = frame_bytes.filter(|_| self.has_rate());
+        let rate = rate.map(|bytes| ("rate", json!(self.keys.rate_limit * 1e6 / 8.0 / bytes)));
         let tolerance = (self.keys.loss_tolerance / PORT_MPPS).min(0.99);
         let wanted = match entry.name {
             "forwarding-rate" => {
-                vec![("rate", rate), ("duration", json!(seconds)), ("repetitions", json!(1))]
+                let often = [("duration", json!(seconds)), ("repetitions", json!(1))];
+                often.into_iter().chain(rate).collect()
             }
             "throughput" => vec![
                 ("loss-tolerance", json!(tolerance)),

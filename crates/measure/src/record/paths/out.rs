@@ -1,7 +1,7 @@
 //! What TIPSY calls `out`: the results of a test, from the trials that decided an outcome.
 //!
-//! A trial that confirms a result decides it; where none does, all repetitions do, and the median of
-//! their values is taken; else the last trial that was no warm-up.
+//! A trial that confirms a result decides it; where none does, all repetitions do; else the last trial
+//! that was no warm-up. Of several that decide, the median is taken.
 
 use hdrhistogram::Histogram;
 
@@ -92,13 +92,29 @@ fn median(outcome: &Outcome, read: impl Fn(&TrialRecord) -> Option<f64>) -> Opti
     }
 }
 
+/// The trials that decided, of each repetition of the measurement.
 fn deciding(outcome: &Outcome) -> Vec<&TrialRecord> {
-    let trials = || outcome.trials.iter().filter(|trial| trial.purpose != "warm-up");
-    if let Some(confirmation) = trials().rev().find(|trial| trial.purpose == "confirmation") {
-        return vec![confirmation];
+    let mut counted: Vec<(&str, &TrialRecord)> = Vec::new();
+    for trial in &outcome.trials {
+        match (trial.purpose.as_str(), counted.last_mut()) {
+            // A disturbed trial was made again, and the new one counts in its place.
+            ("stall-repetition", Some((_, disturbed))) => *disturbed = trial,
+            (purpose, _) => counted.push((purpose, trial)),
+        }
     }
-    let repetitions: Vec<_> = trials().filter(|trial| trial.purpose == "repetition").collect();
-    if repetitions.is_empty() { trials().next_back().into_iter().collect() } else { repetitions }
+    counted.retain(|(purpose, _)| *purpose != "warm-up");
+    let mut chosen = Vec::new();
+    for part in counted.chunk_by(|(_, one), (_, other)| one.repetition == other.repetition) {
+        let of = |wanted: &'static str| part.iter().filter(move |(purpose, _)| *purpose == wanted);
+        match of("confirmation").next_back() {
+            Some((_, confirmation)) => chosen.push(*confirmation),
+            None if of("repetition").next().is_some() => {
+                chosen.extend(of("repetition").map(|(_, trial)| *trial));
+            }
+            None => chosen.extend(part.last().map(|(_, trial)| *trial)),
+        }
+    }
+    chosen
 }
 
 fn sum(trial: &TrialRecord, one: impl Fn(&DirectionRecord, f64) -> f64) -> f64 {

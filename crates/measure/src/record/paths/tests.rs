@@ -133,8 +133,21 @@ fn repetitions_are_summed_up_by_their_median() {
     let sent = cell.number_at("out.flood.TX.PacketRate").expect("capacity floods");
     assert!((sent - 2.0).abs() < 1e-9, "{sent}");
     assert_eq!(cell.value_at("out.rfc2544.tx"), None, "nothing was searched");
+    cell.outcomes[0].trials.push(trial("stall-repetition", 2_000));
+    let sent = cell.number_at("out.flood.TX.PacketRate").expect("capacity floods");
+    assert!((sent - 2.5).abs() < 1e-9, "the disturbed one does not count: {sent}");
     cell.outcomes[0].trials.clear();
     assert_eq!(cell.value_at("out.flood.TX.PacketRate"), None);
+}
+
+#[test]
+fn each_repetition_of_a_search_has_its_own_confirmation() {
+    let mut cell = cell();
+    let mut again = trial("confirmation", 3_000);
+    again.repetition = 1;
+    cell.outcomes[0].trials.push(again);
+    let sent = cell.number_at("out.throughput.TX.PacketRate").expect("two confirmations");
+    assert!((sent - 2.0).abs() < 1e-9, "{sent}");
 }
 
 #[test]

@@ -1,44 +1,64 @@
-//! The headline figures of a throughput.
+//! The headline figures of a throughput and their words.
 
-use measure::record::Figure;
-use measure::{Direction, Pps, Trial, l1_rate, l2_rate};
+use measure::record::{DirectionRecord, Figure, TrialRecord};
+use measure::{Nanos, Pps, l1_rate, l2_rate};
 
-use crate::figures::{latency, rate_pps};
-
-/// The figures of the trial that passed.
-pub(super) fn figures(trial: &Trial) -> Vec<Figure> {
+/// The figures of the trial that passed, at a rate on each interface.
+pub(super) fn figures(trial: &TrialRecord, pps: f64) -> Vec<Figure> {
     let directions = &trial.directions;
-    let load_pps = rate_pps(trial);
     let mut figures = vec![
-        Figure::single("throughput", load_pps, "pps"),
-        Figure::single("throughput_aggregate", load_pps * directions.len() as f64, "pps"),
-        Figure::single("throughput_aggregate_l2", sum(directions, load_pps, l2), "bit/s"),
-        Figure::single("throughput_aggregate_l1", sum(directions, load_pps, l1), "bit/s"),
-        Figure::single("loss_fraction", trial.loss_ratio(), "fraction"),
-        Figure::single("loss_percent", trial.loss_ratio() * 100.0, "percent"),
+        Figure::single("throughput", pps, "pps"),
+        Figure::single("throughput_aggregate", pps * directions.len() as f64, "pps"),
+        Figure::single("throughput_aggregate_l2", sum(directions, pps, l2), "bit/s"),
+        Figure::single("throughput_aggregate_l1", sum(directions, pps, l1), "bit/s"),
+        Figure::single("loss_fraction", trial.loss_fraction, "fraction"),
+        Figure::single("loss_percent", trial.loss_percent, "percent"),
     ];
     for direction in directions {
         let name = &direction.name;
-        figures.push(Figure::single("throughput_l2", l2(direction, load_pps), "bit/s").of(name));
-        figures.push(Figure::single("throughput_l1", l1(direction, load_pps), "bit/s").of(name));
+        figures.push(Figure::single("throughput_l2", l2(direction, pps), "bit/s").of(name));
+        figures.push(Figure::single("throughput_l1", l1(direction, pps), "bit/s").of(name));
+        let Some(latency) = &direction.latency else { continue };
+        for (figure, value) in [
+            ("latency_min", latency.min_ns),
+            ("latency_p50", latency.p50_ns),
+            ("latency_p90", latency.p90_ns),
+            ("latency_p99", latency.p99_ns),
+            ("latency_p99_9", latency.p99_9_ns),
+            ("latency_max", latency.max_ns),
+        ] {
+            figures.push(Figure::single(figure, value as f64, "ns").of(name));
+        }
     }
-    figures.extend(latency(trial));
     figures
 }
 
-fn sum(directions: &[Direction], pps: f64, rate: fn(&Direction, f64) -> f64) -> f64 {
+/// The latency of all directions in words, empty when none was measured.
+pub(super) fn latency_words(trial: &TrialRecord) -> String {
+    let timed = || trial.directions.iter().filter_map(|d| d.latency.as_ref());
+    let worst = timed().map(|l| l.p50_ns).max().zip(timed().map(|l| l.p99_9_ns).max());
+    worst.map_or(String::new(), |(p50, p99_9)| {
+        format!(
+            "; half of the frames take {} or less, 99.9 % take {} or less",
+            Nanos(p50 as f64),
+            Nanos(p99_9 as f64)
+        )
+    })
+}
+
+fn sum(directions: &[DirectionRecord], pps: f64, rate: fn(&DirectionRecord, f64) -> f64) -> f64 {
     directions.iter().map(|d| rate(d, pps)).sum()
 }
 
-fn l2(direction: &Direction, pps: f64) -> f64 {
+fn l2(direction: &DirectionRecord, pps: f64) -> f64 {
     l2_rate(Pps(pps), mean_frame_len(direction)).0
 }
 
-fn l1(direction: &Direction, pps: f64) -> f64 {
+fn l1(direction: &DirectionRecord, pps: f64) -> f64 {
     l1_rate(Pps(pps), mean_frame_len(direction)).0
 }
 
 /// Mean length of the frames sent, frame check sequence included.
-fn mean_frame_len(direction: &Direction) -> f64 {
+fn mean_frame_len(direction: &DirectionRecord) -> f64 {
     direction.sent_bytes as f64 / direction.sent.max(1) as f64
 }

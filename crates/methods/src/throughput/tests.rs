@@ -1,7 +1,7 @@
 //! `throughput` on simulated devices: search error and number of trials are stated here.
 
-use measure::Seconds;
-use measure::record::ClaimLevel;
+use measure::record::{ClaimLevel, LimitKind};
+use measure::{Ratio, Seconds, Trial};
 
 use super::*;
 use crate::Unobserved;
@@ -79,7 +79,7 @@ fn a_tolerance_lets_a_lossy_device_pass() {
 fn repeating_lossy_trials_sees_through_stalls() {
     // One trial in three stalls for 9 ms, as shared machines do.
     let error = |repeat_lossy, seed| {
-        let config = Config { repeat_lossy, ..Config::default() };
+        let config = Config { repeat_lossy, repeat_stalled: 0, ..Config::default() };
         let mut device = Simulated::fixed(2e6).stalling(0.33, 9_000_000).seeded(seed);
         let outcome = run(&config, &mut device);
         (1.0 - outcome.figure("throughput").map_or(0.0, |f| f.value) / 2e6, device.trials())
@@ -93,7 +93,7 @@ fn repeating_lossy_trials_sees_through_stalls() {
 
 #[test]
 fn stalls_that_explain_the_loss_of_the_bound_are_remarked() {
-    let config = Config { repeat_lossy: 0, ..Config::default() };
+    let config = Config { repeat_lossy: 0, repeat_stalled: 0, ..Config::default() };
     let outcome = run(&config, &mut Simulated::fixed(2e6).stalling(1.0, 20_000_000));
     let kinds: Vec<LimitKind> = outcome.validity.limits.iter().map(|l| l.kind).collect();
     assert!(kinds.contains(&LimitKind::Stall), "{kinds:?}");

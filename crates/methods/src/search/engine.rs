@@ -1,0 +1,314 @@
+//! What all searches share: the range, the budget, and trying a load by the rules of the attempt.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use measure::record::{Bounds, GoalRecord, TrialRecord};
+use measure::{Load, MeasureError, Pps, Ratio, Trial, validity};
+
+use super::goal::Goal;
+use crate::Step;
+use crate::method::{STALL_REPETITION, Session};
+
+/// How a search is to be done.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) min_pps: f64,
+    pub(crate) max_pps: f64,
+    /// Where the search begins.
+    pub(crate) guess_pps: f64,
+    /// The most trials, repetitions included.
+    pub(crate) trials_max: usize,
+    /// The longest that all trials may take together.
+    pub(crate) time_max: Duration,
+    /// How often a trial is repeated whose loss a stall explains.
+    pub(crate) stall_repeats: u32,
+    pub(crate) attempts: Attempts,
+}
+
+/// When a load passes that is tried more than once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Attempts {
+    /// A trial that fails is repeated up to `repeats` times, unless its loss is above `up_to`; one
+    /// that passes is enough. Without repeats it is the single trial of RFC 2544, with them the loss
+    /// verification of TST009 (max(r) = repeats + 1, max(z) = `up_to`).
+    Verified { repeats: u32, up_to: LossLimit },
+    /// The best of so many trials decides: one that passes is enough, and ends them.
+    BestOf(u32),
+    /// The worst of so many trials decides: one that fails is enough, and ends them.
+    WorstOf(u32),
+}
+
+/// A loss that no disturbance explains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum LossLimit {
+    Ratio(Ratio),
+    Frames(u64),
+}
+
+impl LossLimit {
+    fn is_exceeded_by(self, trial: &Trial) -> bool {
+        match self {
+            Self::Ratio(ratio) => trial.loss_ratio() > ratio.0,
+            Self::Frames(frames) => trial.sent().saturating_sub(trial.received()) > frames,
+        }
+    }
+}
+
+impl Attempts {
+    /// The most trials at one load.
+    pub(crate) fn most(self) -> u32 {
+        match self {
+            Self::Verified { repeats, .. } => repeats + 1,
+            Self::BestOf(n) | Self::WorstOf(n) => n.max(1),
+        }
+    }
+}
+
+/// What came of trying a load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Tried {
+    /// It was sent and passed.
+    Passed,
+    /// The tester sent only this load of it, and that passed.
+    Short(f64),
+    /// It failed, as often as it was to be tried.
+    Failed,
+}
+
+/// What must be left after a try: the time and the trials that the search still needs.
+pub(crate) type Reserve = (Duration, usize);
+
+/// The trials at one load so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    trials: u32,
+    passes: u32,
+    failures: u32,
+    /// Failures that a repetition makes up for, because a stall explains them.
+    stalled: u32,
+    /// The most that a tester sent of a load that it could not send, and that passed.
+    most_sent: f64,
+}
+
+impl Tally {
+    /// What came of the load; where the budget ended a worst-of-N early, it did not pass.
+    fn tried(&self, attempts: Attempts) -> Tried {
+        let passed = match attempts {
+            Attempts::WorstOf(n) => self.failures == 0 && self.passes >= n,
+            _ => self.passes > 0,
+        };
+        let worst_of = matches!(attempts, Attempts::WorstOf(_));
+        match (passed, self.most_sent > 0.0 && !(worst_of && self.failures > 0)) {
+            (true, _) => Tried::Passed,
+            (false, true) => Tried::Short(self.most_sent),
+            (false, false) => Tried::Failed,
+        }
+    }
+}
+
+/// What a search found for one goal.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) bounds: Bounds,
+    /// Whether the lower bound is certain: confirmed by all the trials that the search asks for.
+    pub(crate) confirmed: bool,
+    /// The trial that stands for the result.
+    pub(crate) best: Option<usize>,
+    /// The trials that passed at the lower bound.
+    pub(crate) lower: Vec<usize>,
+    /// The trials that failed at the upper bound.
+    pub(crate) upper: Vec<usize>,
+    /// The conditional throughput, where the search is MLRsearch.
+    pub(crate) conditional_pps: Option<f64>,
+    /// Why the search ended and which trials decided.
+    pub(crate) ended: String,
+}
+
+impl Found {
+    pub(crate) fn record(&self, goal: &Goal) -> GoalRecord {
+        GoalRecord {
+            name: goal.name.clone(),
+            configuration: goal.configuration(),
+            bounds: self.bounds,
+            conditional_pps: self.conditional_pps,
+            ended: self.ended.clone(),
+        }
+    }
+}
+
+/// A search under way: one goal, or several that share their trials.
+pub(crate) struct Engine<'s, 'a> {
+    pub(crate) session: &'s mut Session<'a>,
+    pub(crate) settings: &'s Settings,
+    /// The first trial that counts for the budget.
+    first: usize,
+    /// Loads with the trials that passed there.
+    passed: Vec<(f64, usize)>,
+    /// Trials that failed, and why.
+    failed: BTreeMap<usize, String>,
+}
+
+impl<'s, 'a> Engine<'s, 'a> {
+    /// A search whose budget begins with the trial `first` of the session.
+    pub(crate) fn new(session: &'s mut Session<'a>, settings: &'s Settings, first: usize) -> Self {
+        Self { session, settings, first, passed: Vec::new(), failed: BTreeMap::new() }
+    }
+
+    pub(crate) fn trials_left(&self) -> usize {
+        self.settings.trials_max.saturating_sub(self.session.records.len() - self.first)
+    }
+
+    pub(crate) fn time_left(&self) -> Duration {
+        let spent = self.session.records[self.first..].iter().map(|r| r.intended_ns).sum();
+        self.settings.time_max.saturating_sub(Duration::from_nanos(spent))
+    }
+
+    /// Whether trials of that many, that long together, are still allowed.
+    pub(crate) fn room_for(&self, time: Duration, trials: usize) -> bool {
+        time <= self.time_left() && self.trials_left() >= trials
+    }
+
+    /// Why a search that still wanted a trial ended.
+    pub(crate) fn exhausted(&self) -> String {
+        if self.trials_left() == 0 || self.time_left() > self.settings.time_max / 10 {
+            format!("max-trials ({}) was reached", self.settings.trials_max)
+        } else {
+            format!("max-search-time ({:.0} s) was reached", self.settings.time_max.as_secs_f64())
+        }
+    }
+
+    /// One trial of a load, repeated while a stall explains its loss, as far as the budget goes with
+    /// `reserve` left after it. The last one is returned, with its index.
+    pub(crate) fn trial(
+        &mut self,
+        load: f64,
+        duration: Duration,
+        step: Step,
+        stall_repeats: u32,
+        reserve: Reserve,
+    ) -> Result<(usize, Trial), MeasureError> {
+        let fits =
+            |n: &u32| self.room_for(duration * (n + 1) + reserve.0, *n as usize + 1 + reserve.1);
+        let repeats = (1..=stall_repeats).take_while(fits).count() as u32;
+        let load = Load::PerInterface(Pps(load));
+        let trial = self.session.trial_unless_stalled(load, duration, step, repeats)?;
+        Ok((self.session.records.len() - 1, trial))
+    }
+
+    /// Whether a load passes, in as many trials as the attempts and the budget allow. A trial whose
+    /// loss a stall explains is repeated where the attempts would not, too.
+    pub(crate) fn try_load(
+        &mut self,
+        goal: &Goal,
+        load: f64,
+        duration: Duration,
+        step: &Step,
+        reserve: Reserve,
+    ) -> Result<Tried, MeasureError> {
+        let is_final = step.purpose != "search";
+        let mut step = step.clone();
+        let mut tally = Tally::default();
+        loop {
+            let (index, trial) = self.trial(load, duration, step.clone(), 0, reserve)?;
+            tally.trials += 1;
+            let next = match goal.missed(&trial) {
+                None => {
+                    // What the tester did not send is no loss, and no evidence either.
+                    let short = validity::tester_fell_short(&trial) && !goal.unsent_is_loss;
+                    let sent = if short { rate_pps(&self.session.records[index]) } else { load };
+                    self.passed.push((sent, index));
+                    self.after_pass(&mut tally, short.then_some(sent), is_final)
+                }
+                Some(why) => {
+                    self.failed.insert(index, why);
+                    self.after_failure(&mut tally, &trial)
+                }
+            };
+            match next {
+                Some(purpose) if self.room_for(duration + reserve.0, 1 + reserve.1) => {
+                    step.purpose = purpose.into();
+                }
+                _ => return Ok(tally.tried(self.settings.attempts)),
+            }
+        }
+    }
+
+    /// The purpose of the next trial at a load, after one that passed (in as much as the tester sent,
+    /// if that was less); none when the load is decided.
+    fn after_pass(
+        &self,
+        tally: &mut Tally,
+        short: Option<f64>,
+        is_final: bool,
+    ) -> Option<&'static str> {
+        match short {
+            None => tally.passes += 1,
+            Some(sent) => tally.most_sent = tally.most_sent.max(sent),
+        }
+        let worst_of = matches!(self.settings.attempts, Attempts::WorstOf(_));
+        let again = match (short, worst_of) {
+            (None, worst_of) => worst_of,
+            // Only a long trial is worth repeating for it: a gap may have held the tester up.
+            (Some(_), _) => is_final,
+        };
+        let counted = if worst_of { tally.trials - tally.stalled } else { tally.trials };
+        (again && counted < self.settings.attempts.most()).then_some("verification")
+    }
+
+    /// The purpose of the next trial at a load, after one that failed; none when it is decided.
+    fn after_failure(&self, tally: &mut Tally, trial: &Trial) -> Option<&'static str> {
+        let stalled = validity::stalls_explain_loss(trial);
+        let verified = match self.settings.attempts {
+            Attempts::Verified { up_to, .. } if up_to.is_exceeded_by(trial) => false,
+            Attempts::WorstOf(_) => false,
+            attempts => tally.trials < attempts.most(),
+        };
+        let repeated = match self.settings.attempts {
+            Attempts::WorstOf(_) => tally.stalled,
+            _ => tally.trials - 1,
+        };
+        let excused = stalled && repeated < self.settings.stall_repeats;
+        tally.stalled += u32::from(excused);
+        tally.failures += u32::from(!excused);
+        match (verified || excused, stalled) {
+            (false, _) => None,
+            (true, true) => Some(STALL_REPETITION),
+            (true, false) => Some("verification"),
+        }
+    }
+
+    /// The result for a record.
+    pub(crate) fn found(&self, bounds: Bounds, confirmed: bool, why: &str) -> Found {
+        let passed = self.passed.iter().filter(|(load, _)| Some(*load) == bounds.lower_pps);
+        let lower: Vec<usize> = passed.map(|(_, index)| *index).collect();
+        let is_upper = |record: &&TrialRecord| {
+            record.purpose != "warm-up"
+                && bounds.upper_pps.is_some()
+                && record.load_pps() == bounds.upper_pps
+        };
+        let tried = self.session.records[self.first..].iter();
+        let upper: Vec<usize> = tried.filter(is_upper).map(|record| record.index).collect();
+        let mut ended = format!("{why} after {} trials", self.session.records.len() - self.first);
+        if let (Some(index), Some(load)) = (lower.last(), bounds.lower_pps) {
+            ended += &format!("; trial {index} passed at {}", Pps(load));
+        }
+        if let (Some(index), Some(load)) = (upper.last(), bounds.upper_pps) {
+            let why = self.failed.get(index).map_or("the tester sent less", String::as_str);
+            ended += &format!("; trial {index} failed at {}: {why}", Pps(load));
+        }
+        let best = lower.last().copied();
+        Found { bounds, confirmed, best, lower, upper, conditional_pps: None, ended }
+    }
+}
+
+/// The rate on each interface that a trial shows to pass: its load, or what the tester sent of it
+/// where that was (within its tolerance) less.
+pub(crate) fn rate_pps(trial: &TrialRecord) -> f64 {
+    let asked = trial.load_pps().unwrap_or(0.0);
+    let seconds = trial.effective_ns as f64 * 1e-9;
+    if seconds <= 0.0 {
+        return asked;
+    }
+    trial.directions.iter().map(|d| d.sent as f64 / seconds).fold(asked, f64::min)
+}

@@ -1,0 +1,65 @@
+//! The binary search of ETSI GS NFV-TST 009 over loads: clause 12.3.2, and with loss verification
+//! clause 12.3.3.
+//!
+//! Every trial has the final duration, so nothing needs a confirmation; what passed has passed. A
+//! trial that fails is repeated by the rules of the attempts: max(r) trials at most, none after one
+//! that lost more than max(z) frames.
+
+use std::time::Duration;
+
+use measure::MeasureError;
+use measure::record::Bounds;
+
+use super::Grid;
+use super::engine::{Engine, Found, Tried};
+use super::goal::Goal;
+use crate::Step;
+
+/// Searches for one goal over the grid of equal steps.
+pub(crate) fn search(
+    mut engine: Engine<'_, '_>,
+    goal: &Goal,
+    step_pps: f64,
+    duration: Duration,
+) -> Result<Found, MeasureError> {
+    let mut grid = Grid::new(step_pps, engine.settings.max_pps);
+    // What the tester sent of loads that it could not send, and that passed.
+    let mut short: Option<f64> = None;
+    while let Some(load) = grid.next() {
+        if !engine.room_for(duration, 1) {
+            break;
+        }
+        let trials = grid.expected().min(engine.trials_left());
+        let time = duration * trials as u32;
+        let step = Step::new("search", trials, time, Some(grid.bounds()));
+        match engine.try_load(goal, load, duration, &step, (Duration::ZERO, 0))? {
+            Tried::Passed => grid.passed(),
+            Tried::Failed => grid.failed(),
+            Tried::Short(sent) => {
+                short = Some(short.map_or(sent, |most| most.max(sent)));
+                grid.failed();
+            }
+        }
+    }
+    let over = grid.next().is_none();
+    let bounds = bounds(&grid, over, short);
+    let why = match (over, bounds.lower_pps, bounds.upper_pps) {
+        (false, ..) => engine.exhausted(),
+        (true, None, _) => "even the first step failed".to_owned(),
+        (true, Some(_), None) => "even the last step passed".to_owned(),
+        (true, Some(_), Some(_)) => "the grid was searched".to_owned(),
+    };
+    Ok(engine.found(bounds, bounds.lower_pps.is_some(), &why))
+}
+
+/// The bounds on the grid; what a tester sent of a load that it could not send is a lower bound too,
+/// and never makes a result regular.
+fn bounds(grid: &Grid, over: bool, short: Option<f64>) -> Bounds {
+    let bounds = grid.bounds();
+    let is_short = short.is_some_and(|sent| bounds.lower_pps.is_none_or(|lower| sent > lower));
+    Bounds {
+        lower_pps: if is_short { short } else { bounds.lower_pps },
+        regular: bounds.regular && over && !is_short,
+        ..bounds
+    }
+}

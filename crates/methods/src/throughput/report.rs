@@ -1,0 +1,342 @@
+//! What a search yields: the outcome with its limits, its claims and its answer.
+
+use measure::record::{
+    Baseline, Claim, Figure, GoalRecord, Limit, LimitKind, Outcome, TrialRecord, Validity,
+};
+use measure::{Pps, Ratio, validity};
+
+use super::config::{Config, Search};
+use super::{NAME, figures};
+use crate::claims::claim;
+use crate::method::STALL_REPETITION;
+use crate::search::{Attempts, Found, Goal, LossLimit, rate_pps};
+use crate::{Method, baseline};
+
+/// The outcome of a search for these goals, the first being the headline.
+pub(super) fn outcome(
+    config: &Config,
+    goals: &[Goal],
+    found: &[Found],
+    trials: Vec<TrialRecord>,
+    baseline: Option<Baseline>,
+) -> Outcome {
+    let all: Vec<Reached> = goals
+        .iter()
+        .zip(found)
+        .map(|(goal, found)| Reached { config, goal, found, trials: &trials, baseline })
+        .collect();
+    // There is a goal always: a configuration without any has that of its loss tolerance.
+    let Some(head) = all.first() else { return Outcome::default() };
+    let mut limits = head.limits();
+    limits.extend(all[1..].iter().filter_map(Reached::remark));
+    let answers: Vec<String> =
+        std::iter::once(head.answer()).chain(all[1..].iter().map(Reached::short_answer)).collect();
+    let mut figures = head.figures();
+    figures.extend(all[1..].iter().flat_map(Reached::goal_figures));
+    let validity = Validity::from_limits(limits);
+    let holds = validity.valid && all.iter().all(Reached::holds);
+    let claims = claims(config, goals, holds, &trials);
+    let goals: Vec<GoalRecord> = all.iter().map(|r| r.found.record(r.goal)).collect();
+    Outcome {
+        method: NAME.into(),
+        configuration: config.configuration(),
+        answer: answers.join(" "),
+        aggregation: "loads and rates on each interface that sends, frame check sequence included \
+                      in sizes; aggregate where the name says so; loss over all directions \
+                      together"
+            .into(),
+        figures,
+        bounds: Some(head.found.bounds),
+        goals,
+        baseline,
+        trials,
+        validity,
+        claims,
+        ..Outcome::default()
+    }
+}
+
+/// What was found for one goal, with all that it takes to judge it.
+#[derive(Clone, Copy)]
+struct Reached<'a> {
+    config: &'a Config,
+    goal: &'a Goal,
+    found: &'a Found,
+    trials: &'a [TrialRecord],
+    baseline: Option<Baseline>,
+}
+
+impl Reached<'_> {
+    /// The trial that stands for the result.
+    fn best(&self) -> Option<&TrialRecord> {
+        self.found.best.and_then(|index| self.trials.get(index))
+    }
+
+    /// The result on each interface: what MLRsearch calls the conditional throughput, or the load.
+    fn pps(&self) -> Option<f64> {
+        self.found.conditional_pps.or(self.best().map(rate_pps))
+    }
+
+    /// Whether the tester could not send the load above the result.
+    fn tester_failed(&self) -> bool {
+        let upper = self.found.upper.iter().filter_map(|index| self.trials.get(*index));
+        upper.flat_map(|trial| &trial.limits).any(|limit| limit.kind == LimitKind::Tester)
+    }
+
+    fn ceiling(&self) -> Option<Limit> {
+        baseline::limit(self.baseline?, self.config.max_rate, Pps(self.pps()?))
+    }
+
+    fn is_at_least(&self) -> bool {
+        self.found.bounds.upper_pps.is_none() || self.tester_failed() || self.ceiling().is_some()
+    }
+
+    /// Whether the result is one that a claim can be made of.
+    fn holds(&self) -> bool {
+        self.found.confirmed && self.found.bounds.regular && !self.tester_failed()
+    }
+
+    /// The limits of the trials that decided, and of the search as a whole.
+    fn limits(&self) -> Vec<Limit> {
+        let records = |indices: &[usize]| -> Vec<&TrialRecord> {
+            indices.iter().filter_map(|index| self.trials.get(*index)).collect()
+        };
+        let mut lower = records(&self.found.lower);
+        lower.retain(|trial| !trial.limits.iter().any(|limit| limit.kind == LimitKind::Tester));
+        // What passed has passed, whoever else had the core; what failed above only bounds the
+        // search: where the tester or the machine was the reason, the device may forward more than
+        // was found.
+        let mut limits = validity::summarise(&lower);
+        limits.iter_mut().for_each(|l| l.invalidates &= l.kind != LimitKind::ForeignCpu);
+        let above = validity::summarise(&records(&self.found.upper));
+        limits.extend(above.into_iter().filter(|l| l.kind != LimitKind::RingFull).map(|limit| {
+            let what = format!("at the next load, which failed: {}", limit.what);
+            Limit { invalidates: false, what, ..limit }
+        }));
+        limits.extend(self.search_limit());
+        limits.extend(self.ceiling());
+        limits
+    }
+
+    /// What kept the search from a regular result.
+    fn search_limit(&self) -> Option<Limit> {
+        let Config { min_rate, max_rate, .. } = self.config;
+        let limit = |invalidates, what: String, advice: &str| {
+            let advice = advice.to_owned();
+            Some(Limit { kind: LimitKind::Search, invalidates, what, advice })
+        };
+        let trials = self.trials.len();
+        match (self.found.bounds.lower_pps, self.found.bounds.upper_pps) {
+            (None, Some(upper)) if upper > min_rate.0 && self.config.is_mlr() => limit(
+                true,
+                format!("no load was found to pass in {trials} trials"),
+                "raise max-search-time and max-trials, or shorten duration-sum",
+            ),
+            (None, _) => limit(
+                true,
+                format!("no load from {min_rate} to {max_rate} passed"),
+                "lower min-rate, allow a loss-tolerance, or look at the drops by reason",
+            ),
+            (Some(_), _) if !self.found.confirmed => limit(
+                true,
+                format!("no load was confirmed in {trials} trials"),
+                "raise loss-tolerance or repeat-lossy if the machine is noisy (see the stalls), \
+                 else max-search-time and max-trials",
+            ),
+            (Some(pps), None) if pps >= max_rate.0 => limit(
+                false,
+                format!("even max-rate ({max_rate}) passed, so the device may forward more"),
+                "raise max-rate",
+            ),
+            (Some(_), _) if !self.found.bounds.regular => limit(
+                false,
+                format!("{trials} trials did not bring the bounds to the precision"),
+                "raise max-search-time, max-trials or the precision (width); the figure is a \
+                 confirmed lower bound",
+            ),
+            (Some(_), _) => None,
+        }
+    }
+
+    /// What is to be said of a further goal that has no regular result.
+    fn remark(&self) -> Option<Limit> {
+        let mut limit = self.search_limit()?;
+        limit.invalidates = false;
+        limit.what = format!("goal {}: {}", self.goal.name, limit.what);
+        Some(limit)
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let Some((trial, pps)) = self.best().zip(self.pps()) else { return Vec::new() };
+        let mut figures = figures::figures(trial, pps);
+        if self.found.conditional_pps.is_some() {
+            figures.extend(self.goal_figures());
+        }
+        figures
+    }
+
+    /// The figures of a goal by its name.
+    fn goal_figures(&self) -> Vec<Figure> {
+        let figure = |name: &str, pps: Option<f64>| {
+            let figure = Figure::single(name, pps?, "pps");
+            Some(figure.of(&self.goal.name))
+        };
+        let bounds = &self.found.bounds;
+        [
+            figure("goal_throughput", self.pps()),
+            figure("goal_lower_bound", bounds.lower_pps),
+            figure("goal_upper_bound", bounds.upper_pps),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn answer(&self) -> String {
+        let Some((trial, pps)) = self.best().zip(self.pps()) else {
+            let Config { min_rate, max_rate, .. } = self.config;
+            return format!("No load from {min_rate} to {max_rate} passed.");
+        };
+        let least = if self.is_at_least() { "at least " } else { "" };
+        let tolerated = self.goal.loss_ratio;
+        let loss = match (tolerated.0 > 0.0, trial.loss_fraction) {
+            (false, _) => "without loss".to_string(),
+            (true, 0.0) => format!("without loss ({tolerated} was tolerated)"),
+            (true, loss) => format!("with a loss of {} ({tolerated} was tolerated)", Ratio(loss)),
+        };
+        let conditions: String =
+            self.goal.conditions.iter().map(|condition| format!(" and {condition}")).collect();
+        let interfaces = trial.directions.len();
+        let aggregate = if interfaces > 1 {
+            let all = Pps(pps * interfaces as f64);
+            format!(" on each of {interfaces} interfaces, {all} in all,")
+        } else {
+            String::new()
+        };
+        let latency = figures::latency_words(trial);
+        format!("It forwards {least}{}{aggregate} {loss}{conditions}{latency}.", Pps(pps))
+    }
+
+    /// The answer for a further goal.
+    fn short_answer(&self) -> String {
+        let name = &self.goal.name;
+        match self.pps() {
+            None => format!("No load passed for {name}."),
+            Some(pps) if self.is_at_least() => format!("For {name} at least {}.", Pps(pps)),
+            Some(pps) if !self.found.bounds.regular => {
+                format!("For {name} {} (irregular: the bounds are wide).", Pps(pps))
+            }
+            Some(pps) => format!("For {name} {}.", Pps(pps)),
+        }
+    }
+}
+
+/// What is claimed: nothing of an invalid or irregular result, and never more than was done.
+fn claims(config: &Config, goals: &[Goal], holds: bool, trials: &[TrialRecord]) -> Vec<Claim> {
+    let Some(goal) = goals.first() else { return Vec::new() };
+    let mut common: Vec<String> = Vec::new();
+    if !goal.conditions.is_empty() {
+        common.push(format!("conditions beyond loss ({})", goal.words()));
+    }
+    let stalled = trials.iter().filter(|trial| trial.purpose == STALL_REPETITION).count();
+    if stalled > 0 {
+        common.push(format!("{stalled} trials repeated because a stall explained their loss"));
+    }
+    let rfc2544 = claim(RFC2544, holds, &[rfc2544(config, goal), common.clone()].concat());
+    let tst009 = match config.search {
+        Search::Tst009 => tst009(config, goal),
+        Search::Rfc2544 => {
+            vec!["geometric bisection from a first guess instead of a grid of equal steps".into()]
+        }
+        Search::Mlrsearch => {
+            vec!["MLRsearch, of which only max(z) = infinity has an equal goal".into()]
+        }
+    };
+    let clause = match (config.search, config.attempts()) {
+        (Search::Mlrsearch, _) => TST009_VERIFIED,
+        (_, attempts) if attempts.most() > 1 => TST009_VERIFIED,
+        _ => TST009_SEARCH,
+    };
+    let tst009 = claim(clause, holds, &[tst009, common].concat());
+    if !config.is_mlr() {
+        return vec![rfc2544, tst009];
+    }
+    vec![claim(MLRSEARCH, holds, &mlrsearch(goals, stalled)), rfc2544, tst009]
+}
+
+/// How the search deviates from RFC 2544 section 26.1.
+fn rfc2544(config: &Config, goal: &Goal) -> Vec<String> {
+    let mut deviations = Vec::new();
+    let duration = match &goal.attributes {
+        Some(attributes) => attributes.final_trial.into(),
+        None => config.final_duration,
+    };
+    if duration.0 < TRIAL_S {
+        deviations.push(format!("a final trial of {duration} instead of {TRIAL_S} s"));
+    }
+    deviations.extend(tolerated(goal));
+    deviations.extend(attempts(config));
+    if let Some(attributes) = goal.attributes.filter(|a| a.exceed_ratio > 0.0) {
+        deviations
+            .push(format!("an exceed ratio of {} instead of 0", Ratio(attributes.exceed_ratio)));
+    }
+    deviations.push("the waiting times of section 23 not kept".to_owned());
+    deviations
+}
+
+/// How the search deviates from ETSI GS NFV-TST 009 clause 12.3.2 or 12.3.3.
+fn tst009(config: &Config, goal: &Goal) -> Vec<String> {
+    let mut deviations: Vec<String> = tolerated(goal).into_iter().collect();
+    if config.final_duration.0 < TRIAL_S {
+        let duration = config.final_duration;
+        deviations.push(format!("trials of {duration} instead of {TRIAL_S} s"));
+    }
+    match config.attempts() {
+        Attempts::Verified { repeats: 1.., up_to: LossLimit::Ratio(ratio) } if ratio.0 < 1.0 => {
+            deviations.push(format!("max(z) is {ratio} of the frames instead of a number of them"));
+        }
+        Attempts::WorstOf(_) => deviations.extend(attempts(config)),
+        _ => {}
+    }
+    deviations
+}
+
+/// How the search deviates from MLRsearch.
+fn mlrsearch(goals: &[Goal], stalled: usize) -> Vec<String> {
+    let mut deviations = Vec::new();
+    for goal in goals.iter().filter(|goal| !goal.conditions.is_empty()) {
+        deviations.push(format!("conditions beyond loss ({})", goal.words()));
+    }
+    if stalled > 0 {
+        deviations.push(format!(
+            "{stalled} trials, repeated because a stall explained their loss, left out of the \
+             classification"
+        ));
+    }
+    deviations
+}
+
+fn tolerated(goal: &Goal) -> Option<String> {
+    (goal.loss_ratio.0 > 0.0).then(|| format!("loss up to {} tolerated", goal.loss_ratio))
+}
+
+/// How a load was tried other than once.
+fn attempts(config: &Config) -> Option<String> {
+    match config.attempts() {
+        _ if config.is_mlr() => None,
+        Attempts::Verified { repeats: 0, .. } => None,
+        Attempts::Verified { repeats, .. } => {
+            Some(format!("a trial with loss repeated up to {repeats} times before it counted"))
+        }
+        Attempts::BestOf(n) => Some(format!("the best of {n} trials at each load counted")),
+        Attempts::WorstOf(n) => Some(format!("the worst of {n} trials at each load counted")),
+    }
+}
+
+pub(super) const RFC2544: &str = "rfc2544.26.1";
+pub(super) const TST009_SEARCH: &str = "tst009.12.3.2";
+pub(super) const TST009_VERIFIED: &str = "tst009.12.3.3";
+pub(super) const MLRSEARCH: &str = "draft-ietf-bmwg-mlrsearch-15";
+
+/// The shortest final trial of RFC 2544 section 24, in seconds; TST009 follows it.
+const TRIAL_S: f64 = 60.0;

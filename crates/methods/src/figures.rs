@@ -1,8 +1,8 @@
 //! Figures that several methods give, in the same words and units: rates on each interface, latency
 //! by direction, a value with its spread over repetitions.
 
-use measure::record::{Figure, Limit, LimitKind, Spread};
-use measure::{Direction, Nanos, Trial};
+use measure::record::{DirectionRecord, Figure, Limit, LimitKind, Spread, TrialRecord};
+use measure::{Direction, Nanos};
 
 /// The median of one value a repetition, with its spread; none without repetitions.
 pub(crate) fn over_repetitions(name: &str, unit: &str, values: &[f64]) -> Option<Figure> {
@@ -31,9 +31,9 @@ pub(crate) fn spread_limit(spread: Option<Spread>) -> Option<Limit> {
 
 /// The rate on each interface that a trial shows to pass: its load, or what the tester sent of it
 /// where that was (within its tolerance) less.
-pub(crate) fn rate_pps(trial: &Trial) -> f64 {
-    let asked = trial.load.rate().map_or(0.0, |rate| rate.0);
-    let seconds = trial.effective.as_secs_f64();
+pub(crate) fn rate_pps(trial: &TrialRecord) -> f64 {
+    let asked = trial.load_pps().unwrap_or(0.0);
+    let seconds = trial.effective_ns as f64 * 1e-9;
     if seconds <= 0.0 {
         return asked;
     }
@@ -54,27 +54,29 @@ pub(crate) const LATENCIES: [(&str, Reading); 6] = [
 ];
 
 /// The latency of each direction in which frames were timed, in nanoseconds.
-pub(crate) fn latency(trial: &Trial) -> Vec<Figure> {
-    let timed = trial.directions.iter().filter(|d| !d.latency_ns.is_empty());
-    let of = |d: &Direction| {
-        LATENCIES.map(|(name, read)| Figure::single(name, read(d), "ns").of(&d.name))
+pub(crate) fn latency(trial: &TrialRecord) -> Vec<Figure> {
+    let of = |direction: &DirectionRecord| {
+        let l = direction.latency.as_ref()?;
+        let values = [l.min_ns, l.p50_ns, l.p90_ns, l.p99_ns, l.p99_9_ns, l.max_ns];
+        let figure = |((name, _), ns): ((&str, Reading), u64)| {
+            Figure::single(name, ns as f64, "ns").of(&direction.name)
+        };
+        Some(LATENCIES.into_iter().zip(values).map(figure).collect::<Vec<_>>())
     };
-    timed.flat_map(of).collect()
+    trial.directions.iter().filter_map(of).flatten().collect()
 }
 
 /// The latency of all directions in words, empty when none was measured.
-pub(crate) fn latency_words(trial: &Trial) -> String {
-    let worst = |quantile| {
-        trial.directions.iter().map(|d| d.latency_ns.value_at_quantile(quantile)).max().unwrap_or(0)
-    };
-    if trial.directions.iter().all(|d| d.latency_ns.is_empty()) {
-        return String::new();
-    }
-    format!(
-        "; half of the frames take {} or less, 99.9 % take {} or less",
-        Nanos(worst(0.5) as f64),
-        Nanos(worst(0.999) as f64)
-    )
+pub(crate) fn latency_words(trial: &TrialRecord) -> String {
+    let timed = || trial.directions.iter().filter_map(|d| d.latency.as_ref());
+    let worst = timed().map(|l| l.p50_ns).max().zip(timed().map(|l| l.p99_9_ns).max());
+    worst.map_or(String::new(), |(p50, p99_9)| {
+        format!(
+            "; half of the frames take {} or less, 99.9 % take {} or less",
+            Nanos(p50 as f64),
+            Nanos(p99_9 as f64)
+        )
+    })
 }
 
 /// ` on each of 2 interfaces`; empty for a single one.

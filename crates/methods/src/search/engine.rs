@@ -8,6 +8,7 @@ use measure::{Load, MeasureError, Pps, Ratio, Trial, validity};
 
 use super::goal::Goal;
 use crate::Step;
+use crate::figures::rate_pps;
 use crate::method::{STALL_REPETITION, Session};
 
 /// How a search is to be done.
@@ -279,7 +280,10 @@ impl<'s, 'a> Engine<'s, 'a> {
     }
 
     /// The result for a record.
-    pub(crate) fn found(&self, bounds: Bounds, confirmed: bool, why: &str) -> Found {
+    ///
+    /// An upper bound that is only what the tester could not send is none of the device: the result
+    /// is irregular then.
+    pub(crate) fn found(&self, mut bounds: Bounds, confirmed: bool, why: &str) -> Found {
         let passed = self.passed.iter().filter(|(load, _)| Some(*load) == bounds.lower_pps);
         let lower: Vec<usize> = passed.map(|(_, index)| *index).collect();
         let is_upper = |record: &&TrialRecord| {
@@ -289,6 +293,7 @@ impl<'s, 'a> Engine<'s, 'a> {
         };
         let tried = self.session.records[self.first..].iter();
         let upper: Vec<usize> = tried.filter(is_upper).map(|record| record.index).collect();
+        bounds.regular &= upper.last().is_none_or(|index| self.failed.contains_key(index));
         let mut ended = format!("{why} after {} trials", self.session.records.len() - self.first);
         if let (Some(index), Some(load)) = (lower.last(), bounds.lower_pps) {
             ended += &format!("; trial {index} passed at {}", Pps(load));
@@ -300,15 +305,4 @@ impl<'s, 'a> Engine<'s, 'a> {
         let best = lower.last().copied();
         Found { bounds, confirmed, best, lower, upper, conditional_pps: None, ended }
     }
-}
-
-/// The rate on each interface that a trial shows to pass: its load, or what the tester sent of it
-/// where that was (within its tolerance) less.
-pub(crate) fn rate_pps(trial: &TrialRecord) -> f64 {
-    let asked = trial.load_pps().unwrap_or(0.0);
-    let seconds = trial.effective_ns as f64 * 1e-9;
-    if seconds <= 0.0 {
-        return asked;
-    }
-    trial.directions.iter().map(|d| d.sent as f64 / seconds).fold(asked, f64::min)
 }

@@ -70,7 +70,7 @@ pub(crate) fn search(
             (Seen { duration_s: duration.as_secs_f64(), loss_ratio, high }, missed)
         };
         let (seen, missed) = goals.iter().map(seen).unzip();
-        controller.tell(at, Shot { record, seen, missed });
+        controller.tell(at, Shot { record, seen, missed, short });
     }
     let found = |goal| controller.found(goal, &engine, why.as_deref());
     Ok((0..goals.len()).map(found).collect())
@@ -82,6 +82,8 @@ pub(super) struct Shot {
     pub(super) record: usize,
     pub(super) seen: Vec<Seen>,
     pub(super) missed: Vec<Option<String>>,
+    /// Whether the tester sent less than it was asked to.
+    pub(super) short: bool,
 }
 
 /// A goal, or a coarser one on the way to it.
@@ -104,6 +106,7 @@ pub(super) struct Controller {
     last: At,
     guess: At,
     pace: Pace,
+    unsent_is_loss: bool,
     /// For each goal its targets, the goal itself last.
     targets: Vec<Vec<Target>>,
     /// Where the search for a target began, by goal and target.
@@ -129,6 +132,7 @@ impl Controller {
             last,
             guess: 0,
             pace,
+            unsent_is_loss: goals.iter().all(|goal| goal.unsent_is_loss),
             targets,
             began: BTreeMap::new(),
             shots: BTreeMap::new(),
@@ -277,9 +281,12 @@ impl Controller {
     /// The result for a goal; `why` when the search was ended before it was done.
     fn found(&self, goal: usize, engine: &Engine<'_, '_>, why: Option<&str>) -> Found {
         let demand = self.final_target(goal).demand;
-        let bounds = self.bounds(goal);
+        let mut bounds = self.bounds(goal);
         let (lower, upper) = self.relevant(goal, &demand);
         let shots = |at: Option<At>| at.and_then(|at| self.shots.get(&at)).into_iter().flatten();
+        // What only the tester could not send is no bound of the device.
+        let is_excused = shots(upper).any(|shot| shot.short) && !self.unsent_is_loss;
+        bounds.regular &= !is_excused;
         let seen: Vec<Seen> = shots(lower).map(|shot| shot.seen[goal]).collect();
         let (best, loss) = conditional(&demand, &seen);
         let best = best.and_then(|index| shots(lower).nth(index)).map(|shot| shot.record);
@@ -287,6 +294,7 @@ impl Controller {
             (true, ..) => "the bounds were within the width",
             (_, None, Some(pps)) if pps <= self.min_pps => "even min-rate was an upper bound",
             (_, Some(pps), None) if pps >= self.max_pps => "even max-rate was a lower bound",
+            _ if is_excused => "the tester could not send the upper bound",
             _ => why.unwrap_or("another goal failed at min-rate (fail-fast)"),
         };
         let records = |at, high: bool| -> Vec<usize> {

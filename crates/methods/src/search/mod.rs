@@ -41,6 +41,6 @@ pub(crate) mod rfc2544;
 pub(crate) mod tst009;
 
 pub(crate) use bisection::Bisection;
-pub(crate) use engine::{Attempts, Engine, Found, LossLimit, Settings, rate_pps};
+pub(crate) use engine::{Attempts, Engine, Found, LossLimit, Settings};
 pub(crate) use goal::{Attributes, Goal};
 pub(crate) use grid::{Grid, STEPS_MAX};

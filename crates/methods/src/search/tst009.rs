@@ -24,7 +24,7 @@ pub(crate) fn search(
 ) -> Result<Found, MeasureError> {
     let mut grid = Grid::new(step_pps, engine.settings.max_pps);
     // What the tester sent of loads that it could not send, and that passed.
-    let mut short: Option<f64> = None;
+    let mut short: Vec<f64> = Vec::new();
     while let Some(load) = grid.next() {
         if !engine.room_for(duration, 1) {
             break;
@@ -36,13 +36,13 @@ pub(crate) fn search(
             Tried::Passed => grid.passed(),
             Tried::Failed => grid.failed(),
             Tried::Short(sent) => {
-                short = Some(short.map_or(sent, |most| most.max(sent)));
+                short.push(sent);
                 grid.failed();
             }
         }
     }
     let over = grid.next().is_none();
-    let bounds = bounds(&grid, over, short);
+    let bounds = bounds(&grid, over, &short);
     let why = match (over, bounds.lower_pps, bounds.upper_pps) {
         (false, ..) => engine.exhausted(),
         (true, None, _) => "even the first step failed".to_owned(),
@@ -52,14 +52,18 @@ pub(crate) fn search(
     Ok(engine.found(bounds, bounds.lower_pps.is_some(), &why))
 }
 
-/// The bounds on the grid; what a tester sent of a load that it could not send is a lower bound too,
-/// and never makes a result regular.
-fn bounds(grid: &Grid, over: bool, short: Option<f64>) -> Bounds {
+/// The bounds on the grid; what a tester sent of a load that it could not send is a lower bound too
+/// where no lower load failed, and never makes a result regular.
+fn bounds(grid: &Grid, over: bool, short: &[f64]) -> Bounds {
     let bounds = grid.bounds();
-    let is_short = short.is_some_and(|sent| bounds.lower_pps.is_none_or(|lower| sent > lower));
+    let is_between = |sent: &f64| {
+        bounds.lower_pps.is_none_or(|lower| *sent > lower)
+            && bounds.upper_pps.is_none_or(|upper| *sent < upper)
+    };
+    let short = short.iter().copied().filter(is_between).max_by(f64::total_cmp);
     Bounds {
-        lower_pps: if is_short { short } else { bounds.lower_pps },
-        regular: bounds.regular && over && !is_short,
+        lower_pps: short.or(bounds.lower_pps),
+        regular: bounds.regular && over && short.is_none(),
         ..bounds
     }
 }

@@ -1,7 +1,9 @@
-//! The headline figures of a throughput and their words.
+//! The headline figures of a throughput.
 
 use measure::record::{DirectionRecord, Figure, TrialRecord};
-use measure::{Nanos, Pps, l1_rate, l2_rate};
+use measure::{Pps, l1_rate, l2_rate};
+
+use crate::figures::latency;
 
 /// The figures of the trial that passed, at a rate on each interface.
 pub(super) fn figures(trial: &TrialRecord, pps: f64) -> Vec<Figure> {
@@ -18,32 +20,9 @@ pub(super) fn figures(trial: &TrialRecord, pps: f64) -> Vec<Figure> {
         let name = &direction.name;
         figures.push(Figure::single("throughput_l2", l2(direction, pps), "bit/s").of(name));
         figures.push(Figure::single("throughput_l1", l1(direction, pps), "bit/s").of(name));
-        let Some(latency) = &direction.latency else { continue };
-        for (figure, value) in [
-            ("latency_min", latency.min_ns),
-            ("latency_p50", latency.p50_ns),
-            ("latency_p90", latency.p90_ns),
-            ("latency_p99", latency.p99_ns),
-            ("latency_p99_9", latency.p99_9_ns),
-            ("latency_max", latency.max_ns),
-        ] {
-            figures.push(Figure::single(figure, value as f64, "ns").of(name));
-        }
     }
+    figures.extend(latency(trial));
     figures
-}
-
-/// The latency of all directions in words, empty when none was measured.
-pub(super) fn latency_words(trial: &TrialRecord) -> String {
-    let timed = || trial.directions.iter().filter_map(|d| d.latency.as_ref());
-    let worst = timed().map(|l| l.p50_ns).max().zip(timed().map(|l| l.p99_9_ns).max());
-    worst.map_or(String::new(), |(p50, p99_9)| {
-        format!(
-            "; half of the frames take {} or less, 99.9 % take {} or less",
-            Nanos(p50 as f64),
-            Nanos(p99_9 as f64)
-        )
-    })
 }
 
 fn sum(directions: &[DirectionRecord], pps: f64, rate: fn(&DirectionRecord, f64) -> f64) -> f64 {

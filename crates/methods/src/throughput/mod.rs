@@ -27,7 +27,7 @@ mod tests;
 
 use std::time::Duration;
 
-use measure::record::Baseline;
+use measure::record::{Baseline, Outcome};
 use measure::{Conditions, Load, MeasureError, Measurer, Pps};
 use serde_json::Value;
 
@@ -38,7 +38,6 @@ use crate::method::{Session, to_value};
 use crate::search::condition::Condition;
 use crate::search::{Engine, Found, Goal, mlr, rfc2544, tst009};
 use crate::{Entry, Method, Observer, Step};
-use measure::record::Outcome;
 
 /// The registry line.
 pub const ENTRY: Entry = Entry {
@@ -73,39 +72,40 @@ impl Method for Config {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, MeasureError> {
         let goals = self.resolved();
+        let mut session = Session::new(measurer, observer);
         let watches = |goal: &Goal| {
             goal.conditions.iter().any(|condition| matches!(condition, Condition::PolicerError(_)))
         };
-        if !goals.iter().any(watches) {
-            return self.measure(&goals, measurer, observer);
-        }
-        let subscribers_counted = self.subscribers_counted;
-        measurer.set_conditions(&Conditions { subscribers_counted, ..Conditions::default() })?;
-        let outcome = self.measure(&goals, measurer, observer);
-        measurer.set_conditions(&Conditions::default())?;
-        outcome
+        let (found, baseline) = if goals.iter().any(watches) {
+            let subscribers_counted = self.subscribers_counted;
+            let conditions = Conditions { subscribers_counted, ..Conditions::default() };
+            session.conditions(&conditions, "what policers let through by subscriber")?;
+            session.restoring(|session| self.find(&goals, session))?
+        } else {
+            self.find(&goals, &mut session)?
+        };
+        Ok(report::outcome(self, &goals, &found, session.records, baseline))
     }
 }
 
 impl Config {
-    fn measure(
+    /// What there is for each goal, and what the tester does alone.
+    fn find(
         &self,
         goals: &[Goal],
-        measurer: &mut dyn Measurer,
-        observer: &mut dyn Observer,
-    ) -> Result<Outcome, MeasureError> {
-        let mut session = Session::new(measurer, observer);
-        let baseline = self.tester_alone(&mut session)?;
-        let guess = self.warm_up(&mut session)?;
+        session: &mut Session<'_>,
+    ) -> Result<(Vec<Found>, Option<Baseline>), MeasureError> {
+        let baseline = self.tester_alone(session)?;
+        let guess = self.warm_up(session)?;
         let found = match self.search {
             Search::Mlrsearch => {
                 let settings = self.settings(guess);
-                let engine = Engine::new(&mut session, &settings, 0);
+                let engine = Engine::new(session, &settings, 0);
                 mlr::search(engine, goals, self.pace())?
             }
-            _ => self.one_by_one(goals, guess, &mut session)?,
+            _ => self.one_by_one(goals, guess, session)?,
         };
-        Ok(report::outcome(self, goals, &found, session.records, baseline))
+        Ok((found, baseline))
     }
 
     /// Searches for goal after goal, each from where the one before ended.

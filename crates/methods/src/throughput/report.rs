@@ -8,8 +8,9 @@ use measure::{Pps, Ratio, validity};
 use super::config::{Config, Search};
 use super::{NAME, figures};
 use crate::claims::claim;
+use crate::figures::{latency_words, rate_pps};
 use crate::method::STALL_REPETITION;
-use crate::search::{Attempts, Found, Goal, LossLimit, rate_pps};
+use crate::search::{Attempts, Found, Goal, LossLimit};
 use crate::{Method, baseline};
 
 /// The outcome of a search for these goals, the first being the headline.
@@ -74,7 +75,9 @@ impl Reached<'_> {
 
     /// The result on each interface: what MLRsearch calls the conditional throughput, or the load.
     fn pps(&self) -> Option<f64> {
-        self.found.conditional_pps.or(self.best().map(rate_pps))
+        // What the tester did not send of the load, within its tolerance, is not shown to pass.
+        let sent = self.best().map(rate_pps)?;
+        Some(self.found.conditional_pps.map_or(sent, |pps| pps.min(sent)))
     }
 
     /// Whether the tester could not send the load above the result.
@@ -148,7 +151,7 @@ impl Reached<'_> {
                 format!("even max-rate ({max_rate}) passed, so the device may forward more"),
                 "raise max-rate",
             ),
-            (Some(_), _) if !self.found.bounds.regular => limit(
+            (Some(_), _) if !self.found.bounds.regular && !self.tester_failed() => limit(
                 false,
                 format!("{trials} trials did not bring the bounds to the precision"),
                 "raise max-search-time, max-trials or the precision (width); the figure is a \
@@ -213,7 +216,7 @@ impl Reached<'_> {
         } else {
             String::new()
         };
-        let latency = figures::latency_words(trial);
+        let latency = latency_words(trial);
         format!("It forwards {least}{}{aggregate} {loss}{conditions}{latency}.", Pps(pps))
     }
 

@@ -52,6 +52,11 @@ impl Problem {
             .at("file", path.display())
     }
 
+    /// The same problem with another remedy.
+    pub fn with_remedy(self, remedy: impl fmt::Display) -> Problem {
+        Problem { remedy: remedy.to_string(), ..self }
+    }
+
     /// The same problem with a place: `file`, `key`.
     pub fn at(mut self, label: &'static str, place: impl fmt::Display) -> Problem {
         self.places.push((label, place.to_string()));
@@ -83,7 +88,9 @@ impl From<ScenarioError> for Problem {
 
 impl From<FolderError> for Problem {
     fn from(error: FolderError) -> Problem {
-        Problem::of_writing(&error.path, &error.source)
+        let problem = Problem::of_writing(&error.path, &error.source);
+        let remedy = format!("{} (--output-dir)", problem.remedy);
+        problem.with_remedy(remedy)
     }
 }
 

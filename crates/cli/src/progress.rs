@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::run::{Phase, RunObserver};
+use lab::run::{Finished, Phase, RunObserver};
 use measure::record::{Cell, TrialRecord};
 use measure::{Load, TrialProgress, Watch};
 use methods::{Observer, Step};
@@ -24,6 +24,7 @@ pub struct Progress {
     /// `trial 4 of 12, 5.20 Mpps each way`.
     trial: String,
     cells: usize,
+    repetitions: u32,
     time_after: Duration,
     step_time: Duration,
     step_started: Instant,
@@ -74,6 +75,7 @@ impl Progress {
             phase: String::new(),
             trial: String::new(),
             cells: 1,
+            repetitions: 1,
             time_after: Duration::ZERO,
             step_time: Duration::ZERO,
             step_started: Instant::now(),
@@ -98,6 +100,11 @@ impl Progress {
             }
             Display::Nothing => {}
         }
+    }
+
+    /// Which cell a line that stays is of, where there are several.
+    fn lead(&self) -> String {
+        if self.cells > 1 { format!("{}: ", self.cell) } else { String::new() }
     }
 
     fn line(&self, loss: &str) -> String {
@@ -149,6 +156,15 @@ impl Observer for Progress {
 }
 
 impl RunObserver for Progress {
+    fn planned(&mut self, measurements: usize, from_cache: usize) {
+        if from_cache > 0 {
+            self.say(&format!(
+                "{from_cache} of {measurements} measurements taken from earlier runs (--fresh \
+                 measures all)"
+            ));
+        }
+    }
+
     fn cell_starting(&mut self, index: usize, count: usize, cell: &Cell) {
         self.cells = count;
         self.cell = format!("cell {}/{count} {}", index + 1, cell.id);
@@ -163,11 +179,17 @@ impl RunObserver for Progress {
         self.phase = match phase {
             Phase::SettingUp => "setting up".to_owned(),
             Phase::Checking => "checking against the oracle".to_owned(),
-            Phase::Measuring { method, time_bound, time_after } => {
+            Phase::Measuring {
+                method, repetition, repetitions, time_bound, time_after, ..
+            } => {
+                self.repetitions = repetitions;
                 self.time_after = time_after;
                 self.step_time = time_bound;
                 self.step_started = Instant::now();
-                method.to_owned()
+                match repetitions {
+                    1 => method.to_owned(),
+                    _ => format!("{method}, repetition {} of {repetitions}", repetition + 1),
+                }
             }
         };
         self.show("");
@@ -177,16 +199,26 @@ impl RunObserver for Progress {
         }
     }
 
+    fn measured(&mut self, finished: &Finished<'_>) {
+        let lead = self.lead();
+        let which = match self.repetitions {
+            1 => String::new(),
+            n => format!("repetition {} of {n}: ", finished.repetition + 1),
+        };
+        self.say(&format!("{lead}{which}{}", finished.outcome.answer));
+    }
+
     fn cell_finished(&mut self, cell: &Cell) {
-        let lead = if self.cells > 1 { format!("{}: ", self.cell) } else { String::new() };
+        let lead = self.lead();
         match (&cell.error, &cell.check) {
             (Some(error), _) => self.say(&format!("{lead}{error}")),
             (None, Some(check)) if !check.passed => self.say(&format!("{lead}check failed")),
             _ => {}
         }
-        for outcome in &cell.outcomes {
-            self.say(&format!("{lead}{}", outcome.answer));
-        }
+    }
+
+    fn note(&mut self, what: &str) {
+        self.say(&format!("note: {what}"));
     }
 }
 
@@ -239,10 +271,20 @@ mod tests {
         let cell = Cell { id: "user=1".into(), ..Cell::default() };
         progress.cell_starting(1, 3, &cell);
         let (time_bound, time_after) = (Duration::from_secs(1), Duration::from_secs(60));
-        progress.phase(Phase::Measuring { method: "capacity", time_bound, time_after });
+        let measuring = |repetitions| Phase::Measuring {
+            method: "capacity",
+            repetition: 0,
+            repetitions,
+            time_bound,
+            time_after,
+            expected: [time_bound; 2],
+        };
+        progress.phase(measuring(1));
         assert_eq!(
             progress.line("no loss"),
             "cell 2/3 user=1 · capacity · at most 1:01 min left · no loss"
         );
+        progress.phase(measuring(5));
+        assert!(progress.line("").contains("capacity, repetition 1 of 5"));
     }
 }

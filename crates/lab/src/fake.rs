@@ -2,11 +2,13 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use measure::record::Check;
-use measure::{Direction, Load, MeasureError, Measurer, Trial, TrialProgress, Watch};
+use measure::{
+    Direction, Load, MeasureError, Measurer, Stage, StageRole, Trial, TrialProgress, Watch,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -37,6 +39,7 @@ struct Config {
 enum Behaviour {
     Good,
     ForwardsWrongly,
+    FailsItsSecondCheck,
     DropsMost,
     HasNoMemory,
     BreaksAtSecondTrial,
@@ -134,6 +137,9 @@ impl Configured for Ready {
     }
 }
 
+/// Checks of the behaviour that counts them, which one test has.
+static CHECKS: AtomicUsize = AtomicUsize::new(0);
+
 struct Device {
     behaviour: Behaviour,
     trials: usize,
@@ -147,7 +153,11 @@ impl OpenDevice for Device {
     }
 
     fn check(&mut self) -> Result<Check, MeasureError> {
-        let passed = self.behaviour != Behaviour::ForwardsWrongly;
+        let passed = match self.behaviour {
+            Behaviour::ForwardsWrongly => false,
+            Behaviour::FailsItsSecondCheck => CHECKS.fetch_add(1, Ordering::Relaxed) != 1,
+            _ => true,
+        };
         Ok(Check { passed, frames: 1, mismatch_count: u64::from(!passed), ..Check::default() })
     }
 
@@ -206,5 +216,12 @@ fn trial(load: Load, duration: Duration, sent: u64) -> Trial {
         latency_ns,
         last_lost_ns: None,
     };
-    Trial { effective: duration, directions: vec![direction], ..Trial::new(load, duration, 1e9) }
+    let role = StageRole::Function;
+    let stage = Stage { name: "forward".to_owned(), role, packets: sent, ticks: sent * 100 };
+    Trial {
+        effective: duration,
+        directions: vec![direction],
+        stages: vec![stage],
+        ..Trial::new(load, duration, 1e9)
+    }
 }

@@ -35,6 +35,7 @@ impl RunFolder {
             move |source| FolderError { path, source }
         };
         fs::create_dir_all(parent).map_err(fail(parent))?;
+        remove_abandoned(parent);
         let mut path = parent.join(name);
         for number in 2.. {
             match fs::create_dir(&path) {
@@ -46,7 +47,7 @@ impl RunFolder {
             }
         }
         let folder = RunFolder { path };
-        if let Err(error) = folder.check_room(needed_bytes) {
+        if let Err(error) = check_room(&folder.path, needed_bytes) {
             // Empty, and of no use to anyone.
             let _ = fs::remove_dir(&folder.path);
             return Err(error);
@@ -58,18 +59,44 @@ impl RunFolder {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
 
-    fn check_room(&self, needed_bytes: u64) -> Result<(), FolderError> {
-        let fail = |source| FolderError { path: self.path.clone(), source };
-        let disk = rustix::fs::statvfs(&self.path).map_err(|error| fail(error.into()))?;
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        if free < needed_bytes {
-            let what = format!("{} MiB are free, {} are needed", free >> 20, needed_bytes >> 20);
-            return Err(fail(io::Error::new(io::ErrorKind::StorageFull, what)));
-        }
-        Ok(())
+/// Removes what killed benches left half-written in their folders; whatever cannot be looked at
+/// stays as it is.
+fn remove_abandoned(parent: &Path) {
+    let folders = fs::read_dir(parent).into_iter().flatten().filter_map(Result::ok);
+    for run in folders.take(FOLDERS_LOOKED_INTO_MAX) {
+        files::remove_abandoned(&run.path());
     }
 }
+
+/// Makes a folder where there is none, and checks that files can be written there, `needed_bytes` in
+/// all.
+///
+/// # Errors
+/// As [`RunFolder::create`].
+pub(crate) fn make_with_room(path: &Path, needed_bytes: u64) -> Result<(), FolderError> {
+    let fail = |source| FolderError { path: path.to_owned(), source };
+    fs::create_dir_all(path).map_err(fail)?;
+    check_room(path, needed_bytes)
+}
+
+fn check_room(folder: &Path, needed_bytes: u64) -> Result<(), FolderError> {
+    let fail = |source| FolderError { path: folder.to_owned(), source };
+    let disk = rustix::fs::statvfs(folder).map_err(|error| fail(error.into()))?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    if free < needed_bytes {
+        let what = format!("{} MiB are free, {} are needed", free >> 20, needed_bytes >> 20);
+        return Err(fail(io::Error::new(io::ErrorKind::StorageFull, what)));
+    }
+    // A folder of another user may exist and still refuse files; so may a quota.
+    let probe = folder.join(format!(".plumbline-{}-probe", std::process::id()));
+    files::write_whole(&probe, b"room?").map_err(fail)?;
+    fs::remove_file(&probe).map_err(fail)
+}
+
+/// Looking into more of them would delay the run.
+const FOLDERS_LOOKED_INTO_MAX: usize = 10_000;
 
 #[cfg(test)]
 mod tests {

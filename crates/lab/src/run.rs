@@ -1,37 +1,55 @@
 //! Runs a scenario: each cell is set up, checked against the oracle, and only then measured.
 //!
-//! The record is handed out to be kept after every cell, so whatever happens later leaves finished
-//! cells intact.
+//! The order of measurements is that of `plan`; what earlier runs measured is taken from `cache`, and
+//! the record's cells stay in the order of the scenario. The record is handed out to be kept again
+//! and again, so whatever happens later leaves finished cells intact.
 //! A device that differs from the oracle is not measured; a cell that cannot be set up does not keep
 //! the others from running; a stopped run keeps the trials it finished, marked as not valid.
 
+pub mod cache;
+mod cell;
 mod drops;
+mod key;
+mod measuring;
+mod partial;
+mod plan;
+mod thresholds;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use machine::clock::Clock;
+use measure::MeasureError;
 use measure::record::{
-    Cell, HostFacts, Limit, LimitKind, Outcome, PlanRecord, RunRecord, Scenario as ScenarioRecord,
-    Status, Tool, TrialRecord, Validity,
+    Cell, HostFacts, Outcome, PlanRecord, RunRecord, Scenario as ScenarioRecord, Status, Tool,
+    compare_values,
 };
-use measure::{MeasureError, TrialProgress, Watch, validity};
-use methods::{Method, Observer, Step};
-use serde_json::json;
+use methods::Observer;
 
-use crate::scenario::sweep::Combination;
-use crate::scenario::{Benchmark, DeviceChoice, Scenario};
-use crate::unit::{OpenDevice, OpenOptions};
+use crate::scenario::{DeviceChoice, Scenario};
+use crate::unit::OpenOptions;
+use cache::Cache;
+use cell::Slot;
+use key::Surroundings;
+use measuring::Times;
+use plan::Measurement;
 
 /// Told how a run goes.
 pub trait RunObserver: Observer {
-    /// Cell `index` of `count` begins.
+    /// The order is made: so many measurements, of which so many were found in earlier runs.
+    fn planned(&mut self, measurements: usize, from_cache: usize);
+    /// The device is set up for cell `index` of `count`: again for each repetition, and whenever
+    /// another cell was in between.
     fn cell_starting(&mut self, index: usize, count: usize, cell: &Cell);
     /// The cell enters a phase.
     fn phase(&mut self, phase: Phase<'_>);
-    /// The cell is finished and kept.
+    /// A measurement is finished.
+    fn measured(&mut self, finished: &Finished<'_>);
+    /// All measurements of a cell are finished, or it failed.
     fn cell_finished(&mut self, cell: &Cell);
+    /// Something that the user should know, and that keeps nothing from running.
+    fn note(&mut self, what: &str);
 }
 
 /// What is being done with a cell.
@@ -45,11 +63,32 @@ pub enum Phase<'a> {
     Measuring {
         /// Its name.
         method: &'a str,
+        /// Which repetition, from 0.
+        repetition: u32,
+        /// Of how many.
+        repetitions: u32,
         /// The longest it can take.
         time_bound: Duration,
-        /// The longest that all methods after it, of this cell and later ones, can take.
+        /// The longest that all measurements after it can take.
         time_after: Duration,
+        /// The time it is expected to take, by those like it so far, and the same for all after it.
+        expected: [Duration; 2],
     },
+}
+
+/// A measurement that is finished.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished<'a> {
+    /// Of which cell.
+    pub cell: &'a Cell,
+    /// What was found in this repetition.
+    pub outcome: &'a Outcome,
+    /// Which repetition, from 0.
+    pub repetition: u32,
+    /// Measurements finished, those of earlier runs included.
+    pub done: usize,
+    /// Measurements in all.
+    pub measurements: usize,
 }
 
 /// Where and by what a run is done.
@@ -63,61 +102,81 @@ pub struct Host {
     pub stop: Arc<AtomicBool>,
 }
 
+/// What is done with measurements of earlier runs.
+#[derive(Clone, Debug)]
+pub enum Reuse {
+    /// Nothing is taken from anywhere, and nothing is kept for later runs.
+    Nothing,
+    /// Only what is missing is measured.
+    Missing(Cache),
+    /// Everything is measured, and takes the place of what was there.
+    Fresh(Cache),
+}
+
+/// A run that ended because its record could not be kept.
+#[derive(Debug)]
+pub struct Lost<E> {
+    /// What was measured.
+    pub record: Box<RunRecord>,
+    /// Why it could not be kept.
+    pub error: E,
+}
+
 /// Sets up and checks each cell, and measures nothing.
 pub fn check(scenario: &Scenario, host: &Host, observer: &mut dyn RunObserver) -> RunRecord {
     let mut run = Run::new(scenario, host, crate::host::facts(&host.clock));
-    for (index, (benchmark, combination)) in scenario.cells().enumerate() {
-        if !run.cell(index, benchmark, combination, &[], observer) {
+    for index in 0..run.slots.len() {
+        if !run.check(index, observer) {
             break;
         }
-        observer.cell_finished(&run.record.cells[index]);
     }
-    run.record.status = run.status();
+    run.finish();
     run.record
 }
 
-/// Sets up, checks and measures each cell. `keep` is given the record before the first cell and
-/// after each; until the last is done its status is [`Status::Interrupted`], so that nobody takes
-/// it for complete.
+/// Sets up, checks and measures each cell, as far as `reuse` does not have its measurements. `keep`
+/// is given the record before the first set-up and again and again after that; until the last
+/// measurement is done its status is [`Status::Interrupted`], so that nobody takes it for complete.
 ///
 /// # Errors
-/// What `keep` returned; nothing is measured after that.
+/// What `keep` returned, with the record; nothing is measured after that.
 pub fn measure<E>(
     scenario: &Scenario,
     host: &Host,
+    reuse: &Reuse,
     observer: &mut dyn RunObserver,
     keep: &mut dyn FnMut(&RunRecord) -> Result<(), E>,
-) -> Result<RunRecord, E> {
+) -> Result<RunRecord, Lost<E>> {
     let open = options(&scenario.benchmarks[0].device, host);
     let worker = open.worker_cores.first().copied().unwrap_or(0);
     let facts = crate::doctor::glance(&host.clock, worker, open.tester_core);
     let mut run = Run::new(scenario, host, facts);
-    keep(&run.record)?;
-    let count = scenario.cells().count();
-    for (index, (benchmark, combination)) in scenario.cells().enumerate() {
-        let methods = methods_of(benchmark);
-        let goes_on = run.cell(index, benchmark, combination, &methods, observer);
-        run.record.finished = jiff::Timestamp::now().to_string();
-        if goes_on && index + 1 < count {
-            keep(&run.record)?;
-        }
-        if let Some(cell) = run.record.cells.get(index) {
-            observer.cell_finished(cell);
-        }
-        if !goes_on {
+    run.plan(reuse, observer);
+    let mut keeping = Keeper { keep, last: Duration::ZERO, at: Instant::now() };
+    let mut kept = keeping.keep(&run.record);
+    let queue = run.queue.clone();
+    let visits = queue.chunk_by(|a, b| (a.cell, a.repetition) == (b.cell, b.repetition));
+    for visit in visits {
+        if kept.is_err() || !run.visit(visit, observer) {
             break;
         }
+        if run.made < queue.len() && keeping.is_due() {
+            kept = keeping.keep(&run.record);
+        }
     }
-    run.record.status = run.status();
-    keep(&run.record)?;
-    Ok(run.record)
+    run.finish();
+    match kept.and_then(|()| keeping.keep(&run.record)) {
+        Ok(()) => Ok(run.record),
+        Err(error) => Err(Lost { record: Box::new(run.record), error }),
+    }
 }
 
-/// How much room the files of a run may take.
+/// How much room the files of a run may take, those for later runs included.
 pub fn needed_bytes(scenario: &Scenario) -> u64 {
-    let of = |one: &Benchmark| one.cells.len() * one.methods.len().max(1);
-    let outcomes: usize = scenario.benchmarks.iter().map(of).sum();
-    ROOM_BYTES_BASE + outcomes as u64 * ROOM_BYTES_PER_OUTCOME
+    let repetitions = u64::from(scenario.plan.repetitions.max(1));
+    let outcomes: usize =
+        scenario.benchmarks.iter().map(|one| one.cells.len() * one.methods.len().max(1)).sum();
+    ROOM_BYTES_BASE + (outcomes as u64 * repetitions).saturating_mul(2 * ROOM_BYTES_PER_OUTCOME)
 }
 
 /// A name for the folder of a run that begins now: `mobile-gateway-20261121T115022Z`.
@@ -143,24 +202,31 @@ pub fn options(device: &DeviceChoice, host: &Host) -> OpenOptions {
     OpenOptions { tester_core, worker_cores, clock: host.clock, stop: Arc::clone(&host.stop) }
 }
 
-fn methods_of(benchmark: &Benchmark) -> Vec<&dyn Method> {
-    benchmark.methods.iter().map(|choice| choice.method.as_ref()).collect()
-}
-
 /// A run in progress.
 struct Run<'a> {
     scenario: &'a Scenario,
     host: &'a Host,
     record: RunRecord,
-    /// Set when the user stopped the run; the last cell is then unfinished.
-    stopped: Option<Stopped>,
+    /// One for each cell, in the order of the scenario.
+    slots: Vec<Slot<'a>>,
+    /// Where measurements are kept, and whether those that are there are used.
+    store: Option<Store>,
+    /// What is to be measured, in order.
+    queue: Vec<Measurement>,
+    /// How many of these were made.
+    made: usize,
+    times: Times,
+    /// Set when the user stopped the run.
+    stopped: bool,
 }
 
-/// Where the user stopped the run.
-#[derive(Clone, Copy)]
-enum Stopped {
-    BetweenCells,
-    InLastCell,
+/// Where measurements are kept.
+struct Store {
+    cache: Cache,
+    surroundings: Surroundings,
+    fresh: bool,
+    /// Tells this run from others.
+    run: String,
 }
 
 /// Why a cell ended early.
@@ -187,7 +253,8 @@ impl<'a> Run<'a> {
             host: facts,
             plan: PlanRecord {
                 seed: scenario.plan.seed,
-                repetitions: scenario.plan.repetitions,
+                repetitions: scenario.plan.repetitions.max(1),
+                compare: scenario.plan.compare.clone(),
                 ..PlanRecord::default()
             },
             cells: Vec::new(),
@@ -196,125 +263,40 @@ impl<'a> Run<'a> {
             plots: scenario.plots.clone(),
             status: Status::Interrupted,
         };
-        Run { scenario, host, record, stopped: None }
+        Run {
+            scenario,
+            host,
+            record,
+            slots: cell::slots(scenario),
+            store: None,
+            queue: Vec::new(),
+            made: 0,
+            times: Times::default(),
+            stopped: false,
+        }
     }
 
-    /// One cell, from configuring to the last of `methods`; false when the user stopped the run.
-    fn cell(
-        &mut self,
-        index: usize,
-        benchmark: &Benchmark,
-        combination: &Combination,
-        methods: &[&dyn Method],
-        observer: &mut dyn RunObserver,
-    ) -> bool {
-        if self.host.stop.load(Ordering::Relaxed) {
-            self.stopped = Some(Stopped::BetweenCells);
-            return false;
+    /// What all cells together amount to.
+    fn finish(&mut self) {
+        self.record.finished = jiff::Timestamp::now().to_string();
+        if let Some(key) = &self.scenario.plan.compare {
+            self.record.comparisons = compare_values(key, &self.record.cells);
         }
-        let mut cell = Cell {
-            id: combination.id.clone(),
-            parameters: combination.parameters.clone(),
-            benchmark: benchmark.id.clone(),
-            function: benchmark.unit.name().to_owned(),
-            device: benchmark.device.name.clone(),
-            ..Cell::default()
+        let cells = &self.record.cells;
+        self.record.thresholds = thresholds::verdicts(&self.scenario.thresholds, cells);
+        let status = Status::of(cells, self.stopped);
+        let missed = self.record.thresholds.iter().any(|verdict| !verdict.met);
+        self.record.status = match status {
+            Status::Passed if missed => Status::ThresholdMissed,
+            status => status,
         };
-        let count = self.scenario.cells().count();
-        observer.cell_starting(index, count, &cell);
-        let cells_after = count - index - 1;
-        let ended =
-            self.try_cell(&mut cell, (benchmark, combination), methods, cells_after, observer);
-        let goes_on = match ended {
-            Ok(()) => true,
-            Err(Early::Failed(why)) => {
-                cell.error = Some(why);
-                true
-            }
-            Err(Early::Interrupted) => {
-                cell.error = Some("interrupted before the cell was finished".to_owned());
-                self.stopped = Some(Stopped::InLastCell);
-                false
-            }
-        };
-        self.record.cells.push(cell);
-        goes_on
+        if self.stopped {
+            self.mark_unfinished();
+        }
     }
 
-    fn try_cell(
-        &self,
-        cell: &mut Cell,
-        which: (&Benchmark, &Combination),
-        methods: &[&dyn Method],
-        cells_after: usize,
-        observer: &mut dyn RunObserver,
-    ) -> Result<(), Early> {
-        observer.phase(Phase::SettingUp);
-        let mut device = self.open(cell, which)?;
-        observer.phase(Phase::Checking);
-        let check = device.check().map_err(|error| self.early(&error))?;
-        let passed = check.passed;
-        cell.check = Some(check);
-        if !passed {
-            // A figure of a device that forwards wrongly would only mislead.
-            return Ok(());
-        }
-        let bound =
-            |methods: &[&dyn Method]| methods.iter().map(|m| m.time_bound()).sum::<Duration>();
-        for (at, method) in methods.iter().enumerate() {
-            let later_cells = bound(methods).saturating_mul(cells_after as u32);
-            let time_after = bound(&methods[at + 1..]).saturating_add(later_cells);
-            let time_bound = method.time_bound();
-            observer.phase(Phase::Measuring { method: method.name(), time_bound, time_after });
-            let mut keeping = Keeping { inner: observer, trials: Vec::new() };
-            match method.run(device.measurer(), &mut keeping) {
-                Ok(mut outcome) => {
-                    drops::tell(&mut outcome);
-                    // A method cannot see the clock or the machine.
-                    outcome.add_limits(&validity::host_limits(&self.record.host));
-                    outcome.add_limits(crowding(&cell.configuration["device"]).as_slice());
-                    cell.outcomes.push(outcome);
-                }
-                Err(error) => {
-                    let trials = keeping.trials;
-                    if !trials.is_empty() {
-                        cell.outcomes.push(unfinished(*method, &error, trials));
-                    }
-                    return Err(self.early(&error));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn open(
-        &self,
-        cell: &mut Cell,
-        (benchmark, combination): (&Benchmark, &Combination),
-    ) -> Result<Box<dyn OpenDevice>, Early> {
-        let configured =
-            benchmark.configure(combination).map_err(|error| Early::Failed(error.to_string()))?;
-        let options = options(&benchmark.device, self.host);
-        cell.configuration = configured.effective();
-        cell.configuration["device"] = json!({
-            "name": benchmark.device.name,
-            "tester-core": options.tester_core,
-            "worker-cores": options.worker_cores,
-        });
-        if let Some(tester) = &benchmark.tester {
-            cell.configuration["tester"] = tester.clone();
-        }
-        cell.seed = configured.seed();
-        let mut device =
-            configured.open(&options).map_err(|error| self.failed(error.to_string()))?;
-        let facts = device.facts();
-        for (name, value) in facts.details {
-            cell.configuration["device"][name] = value;
-        }
-        cell.state_bytes = Some(facts.state_bytes);
-        cell.state_bytes_per_user = facts.state_bytes_per_user;
-        cell.setup_seconds = Some(facts.setup_seconds);
-        Ok(device)
+    fn is_stopping(&self) -> bool {
+        self.host.stop.load(Ordering::Relaxed)
     }
 
     fn early(&self, error: &MeasureError) -> Early {
@@ -326,82 +308,37 @@ impl<'a> Run<'a> {
 
     /// What is stopped while it works may call that a failure.
     fn failed(&self, why: String) -> Early {
-        match self.host.stop.load(Ordering::Relaxed) {
-            true => Early::Interrupted,
-            false => Early::Failed(why),
-        }
-    }
-
-    /// The status of the finished cells; an unfinished one is no failure of its own.
-    fn status(&self) -> Status {
-        let cells = &self.record.cells;
-        match self.stopped {
-            None => Status::of(cells, false),
-            Some(Stopped::BetweenCells) => Status::of(cells, true),
-            Some(Stopped::InLastCell) => Status::of(&cells[..cells.len().saturating_sub(1)], true),
-        }
+        if self.is_stopping() { Early::Interrupted } else { Early::Failed(why) }
     }
 }
 
-/// Workers that must take turns on a core: this program's own doing, so no other work is to blame.
-fn crowding(device: &serde_json::Value) -> Option<Limit> {
-    let workers = device["workers"].as_u64()?;
-    let cores = device["worker-cores"].as_array()?.len() as u64;
-    (workers > cores).then(|| Limit {
-        kind: LimitKind::ForeignCpu,
-        invalidates: false,
-        what: format!("in an open loop {workers} workers take turns on {cores} core(s)"),
-        advice: "lower `core` in the function, or name as many `worker-cores` in `device`; a \
-                 tester needs one more"
-            .to_owned(),
-    })
+/// Keeps the record, but not so often that a large one delays the run.
+struct Keeper<'a, E> {
+    keep: &'a mut dyn FnMut(&RunRecord) -> Result<(), E>,
+    /// How long the last time took.
+    last: Duration,
+    at: Instant,
 }
 
-/// What a method found before it was stopped: its trials, and no figure.
-fn unfinished(method: &dyn Method, error: &MeasureError, trials: Vec<TrialRecord>) -> Outcome {
-    let answer = format!("no result: {error} after {} trials", trials.len());
-    let limit = Limit {
-        kind: LimitKind::Search,
-        invalidates: true,
-        what: answer.clone(),
-        advice: "run the scenario again to its end".to_owned(),
-    };
-    Outcome {
-        method: method.name().to_owned(),
-        configuration: method.configuration(),
-        answer,
-        trials,
-        validity: Validity::from_limits(vec![limit]),
-        ..Outcome::default()
-    }
-}
-
-/// Keeps the trials that are told to an observer.
-struct Keeping<'a> {
-    inner: &'a mut dyn RunObserver,
-    trials: Vec<TrialRecord>,
-}
-
-impl Watch for Keeping<'_> {
-    fn at(&mut self, progress: TrialProgress) {
-        self.inner.at(progress);
-    }
-}
-
-impl Observer for Keeping<'_> {
-    fn starting(&mut self, step: &Step) {
-        self.inner.starting(step);
+impl<E> Keeper<'_, E> {
+    fn keep(&mut self, record: &RunRecord) -> Result<(), E> {
+        let begun = Instant::now();
+        let kept = (self.keep)(record);
+        (self.last, self.at) = (begun.elapsed(), Instant::now());
+        kept
     }
 
-    fn finished(&mut self, trial: &TrialRecord) {
-        self.inner.finished(trial);
-        self.trials.push(trial.clone());
+    /// Measurements are safe in the cache meanwhile.
+    fn is_due(&self) -> bool {
+        self.last < QUICK || self.at.elapsed() > self.last * 20
     }
 }
 
 const ROOM_BYTES_BASE: u64 = 8 << 20;
 /// Sixty trials with their histograms.
 const ROOM_BYTES_PER_OUTCOME: u64 = 1 << 20;
+/// Writing a record that takes no longer than this delays nobody.
+const QUICK: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests;

@@ -22,10 +22,18 @@ pub const HOST_STALLED_MAX: f64 = 0.03;
 
 /// What limited or disturbed one trial.
 pub fn trial_limits(trial: &Trial) -> Vec<Limit> {
-    [tester(trial), stalls(trial), ring_full(trial), foreign_cpu(trial), forwarding(trial)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        tester(trial),
+        tester_ring(trial),
+        stalls(trial),
+        ring_full(trial),
+        foreign_cpu(trial),
+        tester_cpu(trial),
+        forwarding(trial),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// What limits everything measured on this host.
@@ -135,6 +143,21 @@ fn tester(trial: &Trial) -> Option<Limit> {
     })
 }
 
+/// Frames that the device forwarded and the tester lost count as lost all the same.
+fn tester_ring(trial: &Trial) -> Option<Limit> {
+    let lost = trial.tester_ring_full;
+    (lost > 0).then(|| Limit {
+        kind: LimitKind::TesterRing,
+        invalidates: true,
+        what: format!(
+            "the tester lost {lost} frames that the device had forwarded: its own ring was full"
+        ),
+        advice: "lower max-rate to what the tester takes back, or give it a core of its own: this \
+                 loss is not the device's"
+            .into(),
+    })
+}
+
 fn stalls(trial: &Trial) -> Option<Limit> {
     if !stalls_explain_loss(trial) {
         return None;
@@ -169,18 +192,32 @@ fn ring_full(trial: &Trial) -> Option<Limit> {
 }
 
 fn foreign_cpu(trial: &Trial) -> Option<Limit> {
-    let share = |w: &crate::WorkerTime| w.cpu_ns as f64 / w.wall_ns as f64;
     let worst = trial
         .workers
         .iter()
         .filter(|w| w.wall_ns > 0)
         .min_by(|a, b| share(a).total_cmp(&share(b)))?;
-    (share(worst) < WORKER_SHARE_QUIET).then(|| Limit {
+    short_of_core(share(worst), format!("worker {}", worst.worker), QUIET_ADVICE)
+}
+
+/// The tester's loop never sleeps either; without its core it sends in bursts and stamps late.
+fn tester_cpu(trial: &Trial) -> Option<Limit> {
+    let tester = trial.tester.as_ref().filter(|tester| tester.wall_ns > 0)?;
+    short_of_core(share(tester), "the tester".into(), TESTER_ADVICE)
+}
+
+fn short_of_core(share: f64, who: String, advice: &str) -> Option<Limit> {
+    (share < WORKER_SHARE_QUIET).then(|| Limit {
         kind: LimitKind::ForeignCpu,
-        invalidates: share(worst) < WORKER_SHARE_MIN,
-        what: format!("worker {} had {:.1} % of its core", worst.worker, share(worst) * 100.0),
-        advice: QUIET_ADVICE.into(),
+        invalidates: share < WORKER_SHARE_MIN,
+        what: format!("{who} had {:.1} % of its core", share * 100.0),
+        advice: advice.into(),
     })
+}
+
+/// CPU time over wall time; both loops spin, so less than 1 went to somebody else.
+fn share(worker: &crate::WorkerTime) -> f64 {
+    worker.cpu_ns as f64 / worker.wall_ns as f64
 }
 
 fn forwarding(trial: &Trial) -> Option<Limit> {
@@ -196,6 +233,8 @@ fn forwarding(trial: &Trial) -> Option<Limit> {
     })
 }
 
+const TESTER_ADVICE: &str = "stop other work on this machine, or give the tester a core that nobody \
+                             else uses (tester-core in device), and measure again";
 const QUIET_ADVICE: &str = "stop other work on this machine, or keep it off the measuring cores \
                             (isolcpus, cgroup cpusets), and measure again";
 
@@ -267,6 +306,29 @@ mod tests {
         assert_eq!(kinds(&shared), [(LimitKind::ForeignCpu, false)]);
         shared.workers = vec![worker(79)];
         assert_eq!(kinds(&shared), [(LimitKind::ForeignCpu, true)]);
+    }
+
+    #[test]
+    fn a_tester_without_its_core_is_remarked_as_a_worker_is() {
+        let mut shared = trial(1000, 1000, 1000);
+        let tester =
+            |cpu_ns| WorkerTime { worker: 0, core: None, cpu_ns, wall_ns: 100, packets: 1 };
+        for (cpu_ns, expected) in [(99, None), (90, Some(false)), (70, Some(true))] {
+            shared.tester = Some(tester(cpu_ns));
+            let limits = trial_limits(&shared);
+            assert_eq!(limits.first().map(|limit| limit.invalidates), expected, "{limits:?}");
+            assert!(limits.iter().all(|limit| limit.what.starts_with("the tester had")));
+        }
+        shared.workers = vec![tester(90)];
+        let record = TrialRecord::new(0, "search", &shared, trial_limits(&shared));
+        assert_eq!(summarise(&[&record]).len(), 2, "tester and worker are told apart");
+    }
+
+    #[test]
+    fn what_the_tester_lost_is_not_the_devices_loss() {
+        let mut lossy = trial(1000, 1000, 990);
+        lossy.tester_ring_full = 10;
+        assert_eq!(kinds(&lossy), [(LimitKind::TesterRing, true)]);
     }
 
     #[test]

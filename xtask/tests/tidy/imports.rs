@@ -10,6 +10,7 @@ use crate::tree::{file, members, text};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     // vocabulary
     ("units", &[]),
+    ("files", &[]),
     ("machine", &[]),
     ("wire", &[]),
     ("packet", &["machine"]),
@@ -23,10 +24,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // measuring knows no packets
     ("measure", &["units"]),
     ("methods", &["measure"]),
-    ("report", &["measure"]),
+    ("report", &["files", "measure"]),
     // bringing both together
     ("devices", &["engine", "functions", "machine", "measure", "packet", "port-memory", "traffic"]),
-    ("lab", &["devices", "functions", "machine", "measure", "methods", "traffic", "units"]),
+    ("lab", &["devices", "files", "functions", "machine", "measure", "methods", "traffic", "units"]),
     ("plumbline", &["lab", "machine", "measure", "methods", "report"]),
     // for development
     ("testkit", &["engine", "functions", "machine", "packet", "traffic", "units", "wire"]),

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use lab::folder::RunFolder;
-use lab::run::{folder_name, measure, needed_bytes};
-use measure::record::RunRecord;
+use lab::live::Telling;
+use lab::run::cache::Cache;
+use lab::run::{Lost, Reuse, folder_name, measure, needed_bytes};
+use measure::record::{RunRecord, Status};
 use report::{EXPORTERS, write_whole};
 
 use super::{host, scenario};
@@ -19,7 +21,8 @@ use crate::stop::on_ctrl_c;
 /// Every combination of the scenario's lists is one cell. A cell whose functional check fails is not
 /// measured. The files of a run go to a new folder: `run.json` (everything, raw), `trials.csv` (a
 /// row a trial) and `report.html` (open it in a browser). Ctrl-C ends the run cleanly and keeps what
-/// was finished.
+/// was finished; the same command then measures only what is missing, as it does whenever this very
+/// program has measured the same thing on this machine before.
 #[derive(clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct Args {
@@ -28,6 +31,9 @@ pub struct Args {
     /// Where to make the folder of this run
     #[arg(long, short, value_name = "DIR", default_value = "runs")]
     output_dir: PathBuf,
+    /// Measure everything, also what earlier runs in the same folder measured already
+    #[arg(long)]
+    fresh: bool,
     /// Print the whole record as JSON on standard output instead of a table
     #[arg(long)]
     json: bool,
@@ -50,11 +56,13 @@ Examples:
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     let scenario = scenario(&args.scenario)?;
     let stop = on_ctrl_c();
-    let folder =
-        RunFolder::create(&args.output_dir, &folder_name(&scenario), needed_bytes(&scenario))?;
+    let needed = needed_bytes(&scenario);
+    let cache = Cache::open(&args.output_dir, needed)?;
+    let folder = RunFolder::create(&args.output_dir, &folder_name(&scenario), needed)?;
+    let reuse = if args.fresh { Reuse::Fresh(cache) } else { Reuse::Missing(cache) };
     let mut progress = if args.quiet { Progress::hidden() } else { Progress::shown() };
     let path = folder.path();
-    // After every cell only the record: the other files can be made from it at the end.
+    // While it runs only the record: the other files can be made from it at the end.
     let mut keep = |record: &RunRecord| -> Result<(), Problem> {
         for exporter in EXPORTERS.iter().filter(|exporter| exporter.name == "json") {
             write_whole(&path.join(exporter.file), &(exporter.render)(record)?)?;
@@ -62,16 +70,31 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
         Ok(())
     };
     progress.step("looking at the machine");
-    let record = measure(&scenario, &host(stop), &mut progress, &mut keep)?;
+    let mut telling = Telling::new(&mut progress, path, &scenario.name);
+    let measured = measure(&scenario, &host(stop), &reuse, &mut telling, &mut keep);
+    drop(telling);
     drop(progress);
-    let files = report::export_all(&record, path)?;
+    let (record, written) = match measured {
+        Ok(record) => (record, Ok(())),
+        Err(Lost { record, error }) => (*record, Err(error)),
+    };
+    // First to the terminal: nothing of the disk can keep the figures from there.
     if args.json {
         print_json(&record)?;
     } else {
         print(&report::terminal::render(&record, width()))?;
     }
+    written.map_err(|problem| problem.with_remedy(REMEDY))?;
+    let files = report::export_all(&record, path)
+        .map_err(|error| Problem::from(error).with_remedy(REMEDY))?;
     let files: Vec<String> =
         files.iter().rev().map(|file| format!("  {}\n", file.display())).collect();
     tell(&format!("written:\n{}", files.concat()));
+    if record.status == Status::Interrupted {
+        tell("the same command measures what is missing; finished measurements are kept\n");
+    }
     Ok(record.status.into())
 }
+
+const REMEDY: &str = "free some space, or choose another place with --output-dir; what was written \
+                      before is intact, and finished measurements are not measured again";

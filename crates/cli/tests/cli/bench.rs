@@ -19,7 +19,8 @@ methods: [{name: capacity, repetitions: 1, duration: 20 ms, warm-up: 0}]
 /// The folders of the runs in `runs`.
 fn runs(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder.join("runs")).into_iter().flatten();
-    entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+    let is_run = |path: &PathBuf| !path.ends_with(".cache");
+    entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_run).collect()
 }
 
 fn record(run: &Path) -> serde_json::Value {
@@ -34,7 +35,7 @@ fn expect_measured(ended: Ended) -> Ended {
 }
 
 #[test]
-fn a_bench_prints_a_table_and_writes_three_files() {
+fn a_bench_prints_a_table_and_writes_its_files() {
     let folder = temporary_folder();
     write(folder.path(), "short.yaml", SHORT);
     let ended = expect_measured(run(folder.path(), &["bench", "short.yaml"]));
@@ -50,7 +51,7 @@ fn a_bench_prints_a_table_and_writes_three_files() {
         .map(|entry| entry.expect("readable").file_name().into_string().expect("plain"))
         .collect();
     files.sort();
-    assert_eq!(files, ["report.html", "run.json", "trials.csv"]);
+    assert_eq!(files, ["progress.json", "report.html", "run.json", "trials.csv"]);
     let record = record(&runs[0]);
     assert_eq!(record["cells"].as_array().map(Vec::len), Some(2));
     assert_eq!(record["cells"][1]["parameters"]["function.user"], 20);
@@ -75,7 +76,8 @@ fn json_is_the_record_and_nothing_else() {
     let ended = run(folder.path(), &["bench", "short.yaml", "--json", "--output-dir", "a/b"]);
     let printed = expect_measured(ended).json();
     let inside = fs::read_dir(folder.path().join("a/b")).expect("made with its parents");
-    let path = inside.last().expect("one run").expect("readable").path();
+    let mut inside = inside.map(|entry| entry.expect("readable").path());
+    let path = inside.find(|path| !path.ends_with(".cache")).expect("one run");
     assert_eq!(printed, record(&path));
 }
 

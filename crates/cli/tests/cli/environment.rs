@@ -30,8 +30,12 @@ fn a_limit_on_file_sizes_is_an_error_and_older_runs_stay() {
     write(folder.path(), "short.yaml", SHORT);
     let first = run(folder.path(), &["bench", "short.yaml", "--quiet"]);
     assert!(matches!(first.code, Some(0 | 3)), "{}", first.stderr);
-    let before = fs::read_dir(folder.path().join("runs")).expect("made").last().expect("one run");
-    let record = before.expect("readable").path().join("run.json");
+    let mut runs = fs::read_dir(folder.path().join("runs")).expect("made");
+    let before = runs.find_map(|entry| {
+        let path = entry.expect("readable").path();
+        (!path.ends_with(".cache")).then_some(path)
+    });
+    let record = before.expect("one run").join("run.json");
     let text = fs::read(&record).expect("written");
     // The shell's limit is what a quota or a full disk is to the program: writes fail.
     let script = r#"trap '' XFSZ; ulimit -f 0; exec "$0" bench short.yaml --quiet 2>&1 | cat"#;
@@ -41,9 +45,40 @@ fn a_limit_on_file_sizes_is_an_error_and_older_runs_stay() {
         .output()
         .expect("bash is there");
     let ended = Ended::from(output).expect(4);
-    assert!(ended.stdout.contains("run.json"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("error: "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("error: cannot write"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("--output-dir"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("capacity"), "before it measures: {}", ended.stdout);
     assert_eq!(fs::read(&record).expect("still there"), text);
+}
+
+#[test]
+fn a_write_that_fails_in_the_middle_loses_no_figure() {
+    let folder = temporary_folder();
+    write(folder.path(), "short.yaml", SHORT);
+    // Enough for the record of a run that has not begun, too little for one with a trial.
+    let script = r#"trap '' XFSZ; ulimit -f 8; exec "$0" bench short.yaml --quiet"#;
+    let output = Command::new("bash")
+        .args(["-c", script, env!("CARGO_BIN_EXE_plumbline")])
+        .current_dir(folder.path())
+        .output()
+        .expect("bash is there");
+    let ended = Ended::from(output).expect(4);
+    assert!(ended.stdout.contains("One worker processes"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("run.json"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--output-dir"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_folder_of_measurements_that_cannot_be_written_is_told_before_anything_is_measured() {
+    let folder = temporary_folder();
+    write(folder.path(), "short.yaml", SHORT);
+    fs::create_dir(folder.path().join("runs")).expect("writable");
+    write(folder.path(), "runs/.cache", "a file in the way");
+    let ended = run(folder.path(), &["bench", "short.yaml"]).expect(4);
+    assert!(ended.stderr.contains("runs/.cache"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--output-dir"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("checking"), "it was too late: {}", ended.stderr);
+    assert_eq!(fs::read_dir(folder.path().join("runs")).expect("there").count(), 1);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod bad_input;
 mod bench;
 mod environment;
 mod help;
+mod interrupted;
 mod trace;
 
 use std::fs;

@@ -1,5 +1,13 @@
 //! Runs of a function that forwards everything, or fails as it is told.
 
+use std::collections::HashSet;
+
+use measure::record::{LimitKind, TrialRecord};
+use measure::{TrialProgress, Watch};
+use methods::Step;
+use serde_json::json;
+
+use super::measuring::crowding;
 use super::*;
 use crate::fake::FUNCTIONS;
 
@@ -20,6 +28,20 @@ impl Observer for Log {
 }
 
 impl RunObserver for Log {
+    fn planned(&mut self, measurements: usize, from_cache: usize) {
+        if from_cache > 0 {
+            self.0.push(format!("{from_cache} of {measurements} known"));
+        }
+    }
+
+    fn measured(&mut self, finished: &Finished<'_>) {
+        self.0.push(format!("measured {}/{}", finished.done, finished.measurements));
+    }
+
+    fn note(&mut self, what: &str) {
+        self.0.push(format!("note {what}"));
+    }
+
     fn cell_starting(&mut self, index: usize, count: usize, cell: &Cell) {
         self.0.push(format!("cell {}/{count} {}", index + 1, cell.id));
     }
@@ -45,6 +67,20 @@ fn scenario(behaviour: &str) -> Scenario {
     Scenario::parse("test.yaml", text, FUNCTIONS).expect("the scenario is good")
 }
 
+/// The same with a seed under which the cells are measured in the order of the file.
+fn in_order(mut scenario: Scenario) -> Scenario {
+    let is_sorted = |scenario: &Scenario| {
+        plan::order(scenario).is_sorted_by_key(|one| (one.repetition, one.cell))
+    };
+    scenario.plan.seed = (0..1000)
+        .find(|seed| {
+            scenario.plan.seed = *seed;
+            is_sorted(&scenario)
+        })
+        .expect("one in six is");
+    scenario
+}
+
 fn host() -> Host {
     let tool = Tool { name: "plumbline".into(), version: "0".into(), commit: "none".into() };
     Host { tool, clock: Clock::with_rate(1e9), stop: Arc::default() }
@@ -52,12 +88,16 @@ fn host() -> Host {
 
 /// The record of a run, all its versions that were to be kept, and the log.
 fn run(scenario: &Scenario) -> (RunRecord, Vec<RunRecord>, Vec<String>) {
+    run_with(scenario, &Reuse::Nothing)
+}
+
+fn run_with(scenario: &Scenario, reuse: &Reuse) -> (RunRecord, Vec<RunRecord>, Vec<String>) {
     let (mut log, mut kept) = (Log::default(), Vec::new());
     let keep = &mut |record: &RunRecord| -> Result<(), std::convert::Infallible> {
         kept.push(record.clone());
         Ok(())
     };
-    let Ok(record) = measure(scenario, &host(), &mut log, keep);
+    let Ok(record) = measure(scenario, &host(), reuse, &mut log, keep);
     (record, kept, log.0)
 }
 
@@ -68,7 +108,7 @@ fn a_good_cell_is_set_up_checked_and_measured_in_this_order() {
     let expected = ["set up", "check", "capacity", "trial 0", "trial 1"];
     assert_eq!(log[0], format!("cell 1/1 {id}"));
     assert_eq!(log[1..6], expected);
-    assert_eq!(log[6], format!("finished {id}"));
+    assert_eq!(log[6..], ["measured 1/1".to_owned(), format!("finished {id}")]);
     assert_eq!(kept[1], record);
     let cell = &record.cells[0];
     assert_eq!((cell.setup_seconds, cell.state_bytes), (Some(0.25), Some(128)));
@@ -116,7 +156,7 @@ fn a_cell_that_fails_keeps_no_other_from_running() {
 
 #[test]
 fn a_stopped_run_keeps_what_is_finished() {
-    let scenario = scenario("[good, stops-at-second-trial, has-no-memory]");
+    let scenario = in_order(scenario("[good, stops-at-second-trial, has-no-memory]"));
     let (record, kept, _) = run(&scenario);
     assert_eq!(record.status, Status::Interrupted);
     assert_eq!(kept[2], record);
@@ -136,7 +176,7 @@ fn a_run_stopped_before_it_began_has_no_cell() {
 
 #[test]
 fn every_version_that_is_kept_is_whole_and_not_called_complete() {
-    let (record, kept, _) = run(&scenario("[good, has-no-memory]"));
+    let (record, kept, _) = run(&in_order(scenario("[good, has-no-memory]")));
     let cells: Vec<usize> = kept.iter().map(|version| version.cells.len()).collect();
     assert_eq!(cells, [0, 1, 2]);
     assert_eq!(kept[0].status, Status::Interrupted);
@@ -153,7 +193,10 @@ fn a_record_that_cannot_be_kept_ends_the_run() {
         0 => Ok(()),
         _ => Err("the disk is full"),
     };
-    assert_eq!(measure(&scenario, &host(), &mut log, keep), Err("the disk is full"));
+    let scenario = in_order(scenario);
+    let lost = measure(&scenario, &host(), &Reuse::Nothing, &mut log, keep).expect_err("it is");
+    assert_eq!(lost.error, "the disk is full");
+    assert_eq!(lost.record.cells[0].outcomes.len(), 1, "what was measured is handed back");
     assert!(!log.0.iter().any(|line| line.contains("cell 2/2")), "{:?}", log.0);
 }
 
@@ -181,4 +224,228 @@ fn cores_are_shared_out_without_overlap() {
     let options = options(&choice, &host());
     assert!(!options.worker_cores.is_empty());
     assert!(options.tester_core.is_none_or(|core| !options.worker_cores.contains(&core)));
+}
+
+/// A cache in a folder of its own, and what uses it.
+fn cache() -> (tempfile::TempDir, Reuse, Reuse) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cache = Cache::open(folder.path(), 1).expect("there is room");
+    (folder, Reuse::Missing(cache.clone()), Reuse::Fresh(cache))
+}
+
+fn trials(log: &[String]) -> usize {
+    log.iter().filter(|line| line.starts_with("trial ")).count()
+}
+
+#[test]
+fn repetitions_become_one_outcome_with_all_of_them_behind_it() {
+    let mut scenario = scenario("[good, drops-most]");
+    scenario.plan.repetitions = 3;
+    let (record, _, log) = run(&scenario);
+    assert_eq!(record.status, Status::Passed);
+    assert_eq!((record.plan.measurements, record.plan.repetitions), (6, 3));
+    let mut positions = HashSet::new();
+    for cell in &record.cells {
+        let outcome = &cell.outcomes[0];
+        assert_eq!((cell.outcomes.len(), outcome.repetitions.len()), (1, 3));
+        assert_eq!(
+            outcome.trials.iter().map(|t| t.repetition).collect::<Vec<_>>(),
+            [0, 0, 1, 1, 2, 2]
+        );
+        assert!(!outcome.started.is_empty() && outcome.key.is_empty());
+        assert!(outcome.figures.iter().all(|f| f.spread.is_some_and(|spread| spread.n == 3)));
+        positions.extend(outcome.repetitions.iter().map(|one| one.position));
+    }
+    assert_eq!(positions, HashSet::from_iter(0..6));
+    let times = |what: &str| log.iter().filter(|line| *line == what).count();
+    assert_eq!((times("set up"), times("check")), (6, 2), "a check a cell, a set-up a repetition");
+    let ids: Vec<&str> = record.cells.iter().map(|cell| cell.id.as_str()).collect();
+    assert_eq!(ids, ["behaviour=good", "behaviour=drops-most"], "as in the scenario");
+}
+
+#[test]
+fn what_was_measured_is_not_measured_again() {
+    let (_folder, missing, fresh) = cache();
+    let mut small = scenario("[good]");
+    small.plan.repetitions = 2;
+    let (first, _, log) = run_with(&small, &missing);
+    assert_eq!((trials(&log), first.plan.from_cache), (4, 0));
+    let key = &first.cells[0].outcomes[0].key;
+    assert!(key.starts_with("blake3:"), "{key}");
+    // Another scenario with the same cell in it knows it again.
+    let mut large = scenario("[drops-most, good]");
+    large.plan.repetitions = 2;
+    let (second, _, log) = run_with(&large, &missing);
+    assert_eq!((log[0].as_str(), trials(&log)), ("2 of 4 known", 4));
+    assert_eq!(second.plan.from_cache, 2);
+    let [old, new] = [&first.cells[0], &second.cells[1]];
+    assert_eq!((&old.check, &old.configuration), (&new.check, &new.configuration));
+    let (old, new) = (&old.outcomes[0], &new.outcomes[0]);
+    assert_eq!((&old.key, &old.started, &old.trials), (&new.key, &new.started, &new.trials));
+    assert!(new.repetitions.iter().all(|one| one.from_cache));
+    assert!(second.cells[0].outcomes[0].repetitions.iter().all(|one| !one.from_cache));
+    let (third, _, log) = run_with(&large, &fresh);
+    assert_eq!((trials(&log), third.plan.from_cache), (8, 0));
+    let (last, _, log) = run_with(&large, &missing);
+    assert_eq!((trials(&log), last.plan.from_cache), (0, 4));
+    assert_eq!(last.cells[0].outcomes[0].started, third.cells[0].outcomes[0].started, "replaced");
+}
+
+#[test]
+fn a_torn_measurement_is_measured_again_and_told() {
+    let (folder, missing, _) = cache();
+    run_with(&scenario("[good]"), &missing);
+    let files = std::fs::read_dir(folder.path().join(cache::FOLDER)).expect("made");
+    let path = files.map(|entry| entry.expect("readable").path()).next().expect("one");
+    let text = std::fs::read(&path).expect("written");
+    std::fs::write(&path, &text[..text.len() / 2]).expect("writable");
+    let (record, _, log) = run_with(&scenario("[good]"), &missing);
+    assert!(log[0].starts_with("note ") && log[0].contains("measured again"), "{log:?}");
+    assert_eq!((trials(&log), record.plan.from_cache), (2, 0));
+    assert_eq!(std::fs::read(&path).expect("written").len(), text.len());
+}
+
+#[test]
+fn a_failed_check_withholds_what_earlier_runs_measured() {
+    let (_folder, missing, _) = cache();
+    let mut scenario = scenario("[fails-its-second-check]");
+    run_with(&scenario, &missing);
+    scenario.plan.repetitions = 2;
+    let (record, ..) = run_with(&scenario, &missing);
+    assert_eq!((record.status, record.plan.from_cache), (Status::CheckFailed, 1));
+    assert!(record.cells[0].outcomes.is_empty());
+}
+
+#[test]
+fn compared_values_are_measured_together_or_not_taken_at_all() {
+    let (_folder, missing, _) = cache();
+    let mut scenario = scenario("[good, drops-most]");
+    scenario.plan.repetitions = 3;
+    scenario.plan.compare = Some("function.behaviour".into());
+    let (record, ..) = run_with(&scenario, &missing);
+    let compared: Vec<_> =
+        record.comparisons.iter().map(|one| (one.pairs, one.method.as_str())).collect();
+    assert!(
+        !compared.is_empty() && compared.iter().all(|one| *one == (3, "capacity")),
+        "{compared:?}"
+    );
+    assert_eq!(record.comparisons[0].a, "drops-most");
+    for repetition in 0..3 {
+        let at = |cell: usize| record.cells[cell].outcomes[0].repetitions[repetition].position;
+        assert_eq!(at(0).abs_diff(at(1)), 1, "side by side");
+    }
+    let (again, ..) = run_with(&scenario, &missing);
+    assert_eq!((again.plan.from_cache, &again.comparisons), (6, &record.comparisons));
+    // One of a pair is gone, so the other has nothing to stand beside.
+    let key = &record.cells[0].outcomes[0].key;
+    let Reuse::Missing(cache) = &missing else { panic!("it is") };
+    let path = cache.partial(&key::of_repetition(key, 1));
+    let path = path.to_str().expect("plain").replace(".partial.jsonl", ".json");
+    std::fs::remove_file(path).expect("kept");
+    let (third, ..) = run_with(&scenario, &missing);
+    assert_eq!(third.plan.from_cache, 4);
+}
+
+#[test]
+fn the_same_method_twice_has_two_answers() {
+    let (_folder, missing, _) = cache();
+    let text = "function: {name: fake}\nmethods: [&m {name: capacity, repetitions: 1, \
+                duration: 1, warm-up: 0}, *m]\n";
+    let scenario = Scenario::parse("test.yaml", text.into(), FUNCTIONS).expect("good");
+    let (record, _, log) = run_with(&scenario, &missing);
+    assert_eq!((trials(&log), record.cells[0].outcomes.len()), (2, 2));
+    assert_ne!(record.cells[0].outcomes[0].key, record.cells[0].outcomes[1].key);
+    assert_eq!(run_with(&scenario, &missing).0.plan.from_cache, 2);
+}
+
+#[test]
+fn thresholds_decide_the_status_of_a_run_that_is_valid() {
+    let mut scenario = scenario("[good]");
+    let threshold = |least| crate::scenario::Threshold {
+        method: None,
+        figure: "wall_clock_pps".into(),
+        of: None,
+        cells: Default::default(),
+        at_least: Some(least),
+        at_most: None,
+        text: format!(">= {least} pps"),
+    };
+    scenario.thresholds = vec![threshold(1.0)];
+    let (record, ..) = run(&scenario);
+    assert_eq!((record.status, record.thresholds[0].met), (Status::Passed, true));
+    scenario.thresholds = vec![threshold(1.0), threshold(1e12)];
+    let (record, ..) = run(&scenario);
+    assert_eq!((record.status, record.thresholds[1].met), (Status::ThresholdMissed, false));
+}
+
+/// Four trials of which each run of a device that is stopped finishes one more.
+struct Slow;
+
+impl methods::Method for Slow {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+
+    fn configuration(&self) -> serde_json::Value {
+        json!({})
+    }
+
+    fn time_bound(&self) -> Duration {
+        Duration::from_secs(4)
+    }
+
+    fn resumes(&self) -> bool {
+        true
+    }
+
+    fn run(
+        &self,
+        measurer: &mut dyn measure::Measurer,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, MeasureError> {
+        self.resume(&mut std::iter::empty(), measurer, observer)
+    }
+
+    fn resume(
+        &self,
+        finished: &mut dyn Iterator<Item = TrialRecord>,
+        measurer: &mut dyn measure::Measurer,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, MeasureError> {
+        struct Silent;
+        impl Watch for Silent {
+            fn at(&mut self, _: TrialProgress) {}
+        }
+        let mut trials: Vec<TrialRecord> = finished.collect();
+        for index in trials.len()..4 {
+            let load = measure::Load::ClosedLoop;
+            let trial = measurer.measure(load, Duration::from_secs(1), &mut Silent)?;
+            let record = TrialRecord::new(index, "slow", &trial, Vec::new());
+            observer.finished(&record);
+            trials.push(record);
+        }
+        let validity = measure::record::Validity::from_limits(Vec::new());
+        Ok(Outcome { method: "slow".into(), trials, validity, ..Outcome::default() })
+    }
+}
+
+#[test]
+fn a_method_that_can_goes_on_where_it_was_stopped() {
+    let (folder, missing, _) = cache();
+    let mut scenario = scenario("[stops-at-second-trial]");
+    scenario.benchmarks[0].methods[0].method = Box::new(Slow);
+    for finished in 0..3 {
+        let (record, _, log) = run_with(&scenario, &missing);
+        assert_eq!(record.status, Status::Interrupted, "{log:?}");
+        let told = format!("note {finished} finished trials are taken up again");
+        assert_eq!(log.contains(&told), finished > 0, "{log:?}");
+        assert!(log.contains(&format!("trial {finished}")), "{log:?}");
+    }
+    let (record, _, log) = run_with(&scenario, &missing);
+    assert_eq!((record.status, trials(&log)), (Status::Passed, 1));
+    let outcome = &record.cells[0].outcomes[0];
+    assert_eq!(outcome.trials.iter().map(|t| t.index).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert!(outcome.seconds >= 3.0, "the three seconds of before count: {}", outcome.seconds);
+    let left = std::fs::read_dir(folder.path().join(cache::FOLDER)).expect("made").count();
+    assert_eq!(left, 1, "the measurement, and no trials beside it");
 }

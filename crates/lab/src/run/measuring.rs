@@ -1,0 +1,224 @@
+//! One measurement: a method on a device that is set up, its trials kept while it runs.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use measure::record::{Cell, Limit, LimitKind, Measured, Outcome, TrialRecord, Validity};
+use measure::{MeasureError, TrialProgress, Watch, validity};
+use methods::{Method, Observer, Step};
+
+use super::cache::Entry;
+use super::partial::Partial;
+use super::plan::Measurement;
+use super::{Early, Finished, Phase, Run, RunObserver};
+use crate::unit::OpenDevice;
+
+impl Run<'_> {
+    /// Makes one measurement and keeps it.
+    pub(super) fn measure_one(
+        &mut self,
+        one: &Measurement,
+        device: &mut dyn OpenDevice,
+        observer: &mut dyn RunObserver,
+    ) -> Result<(), Early> {
+        let method = self.slots[one.cell].benchmark.methods[one.method].method.as_ref();
+        observer.phase(self.phase(one));
+        let mut started = jiff::Timestamp::now().to_string();
+        let begun = Instant::now();
+        let partial = self.partial(one, method, &started);
+        let (mut before, mut seconds_before) = (None, 0.0);
+        if let Some(partial) = &partial {
+            started = partial.started.clone();
+            seconds_before = partial.found_seconds;
+            before = Some(partial.finished());
+            if partial.found > 0 {
+                observer.note(&format!("{} finished trials are taken up again", partial.found));
+            }
+        }
+        let mut keeping = Keeping { inner: observer, trials: Vec::new(), partial };
+        let mut finished = before.into_iter().flatten();
+        let result = method.resume(&mut finished, device.measurer(), &mut keeping);
+        let Keeping { trials, partial, .. } = keeping;
+        let seconds = seconds_before + begun.elapsed().as_secs_f64();
+        let key = self.slots[one.cell].questions.get(one.method).cloned().unwrap_or_default();
+        let error = match result {
+            Ok(outcome) => {
+                let outcome = Outcome { started, seconds, key, ..outcome };
+                self.finished(one, outcome, observer);
+                partial.into_iter().for_each(Partial::remove);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        // Trials of earlier runs that lead nowhere must not do so for ever.
+        let leads_nowhere = |partial: &Partial| {
+            partial.found > 0 && trials.is_empty() && !matches!(error, MeasureError::Interrupted)
+        };
+        partial.into_iter().filter(leads_nowhere).for_each(Partial::remove);
+        if !trials.is_empty() {
+            let outcome = unfinished(method, &error, trials);
+            self.push(one, Outcome { started, seconds, key, ..outcome });
+        }
+        Err(self.early(&error))
+    }
+
+    /// What becomes of a measurement that came to its end.
+    fn finished(
+        &mut self,
+        one: &Measurement,
+        mut outcome: Outcome,
+        observer: &mut dyn RunObserver,
+    ) {
+        // A method cannot see the clock or the machine.
+        outcome.add_limits(&validity::host_limits(&self.record.host));
+        let crowding = crowding(&self.cell(one.cell).configuration["device"]);
+        outcome.add_limits(crowding.as_slice());
+        self.times.add(self.slots[one.cell].group, one.method, outcome.seconds);
+        self.keep(one, &outcome, observer);
+        let (done, measurements) =
+            (self.record.plan.from_cache + self.made + 1, self.record.plan.measurements);
+        let finished = Finished {
+            cell: self.cell(one.cell),
+            outcome: &outcome,
+            repetition: one.repetition,
+            done,
+            measurements,
+        };
+        observer.measured(&finished);
+        self.push(one, outcome);
+    }
+
+    /// Keeps a valid measurement for later runs.
+    fn keep(&mut self, one: &Measurement, outcome: &Outcome, observer: &mut dyn RunObserver) {
+        let Some(key) = self.key(one).filter(|_| outcome.validity.valid) else { return };
+        let cell = Cell { outcomes: Vec::new(), error: None, ..self.cell(one.cell).clone() };
+        let Some(store) = &self.store else { return };
+        let entry = Entry { run: store.run.clone(), cell, outcome: outcome.clone() };
+        if let Err(error) = store.cache.keep(&key, &entry) {
+            observer.note(&format!("this measurement cannot be kept for later runs: {error}"));
+        }
+    }
+
+    fn push(&mut self, one: &Measurement, outcome: Outcome) {
+        self.slots[one.cell].measured[one.method].push(Measured {
+            index: one.repetition,
+            position: one.position,
+            from_cache: false,
+            outcome,
+        });
+    }
+
+    /// The file of finished trials, for a method that can go on with them.
+    fn partial(&self, one: &Measurement, method: &dyn Method, now: &str) -> Option<Partial> {
+        let store = self.store.as_ref().filter(|_| method.resumes())?;
+        let key = self.key(one)?;
+        let path = store.cache.partial(&key);
+        if store.fresh {
+            // One that cannot be removed is another's who writes it now, and is not to be had.
+            let _ = std::fs::remove_file(&path);
+        }
+        Partial::open(&path, &key, now)
+    }
+
+    fn phase(&self, one: &Measurement) -> Phase<'static> {
+        let method =
+            |one: &Measurement| self.slots[one.cell].benchmark.methods[one.method].method.as_ref();
+        let bound = |one: &Measurement| method(one).time_bound();
+        let expected = |one: &Measurement| {
+            let seconds = self.times.mean(self.slots[one.cell].group, one.method);
+            let known = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            known.unwrap_or_else(|| bound(one))
+        };
+        let is_open = |other: &&Measurement| other.position != one.position;
+        let after = || self.queue[self.made.min(self.queue.len())..].iter().filter(is_open);
+        let sum = |of: &dyn Fn(&Measurement) -> Duration| {
+            after().map(of).fold(Duration::ZERO, Duration::saturating_add)
+        };
+        Phase::Measuring {
+            method: method(one).name(),
+            repetition: one.repetition,
+            repetitions: self.record.plan.repetitions,
+            time_bound: bound(one),
+            time_after: sum(&bound),
+            expected: [expected(one), sum(&expected)],
+        }
+    }
+}
+
+/// How long measurements took, by benchmark and method.
+#[derive(Default)]
+pub(super) struct Times(HashMap<(usize, usize), (f64, u32)>);
+
+impl Times {
+    pub(super) fn add(&mut self, group: usize, method: usize, seconds: f64) {
+        let (sum, count) = self.0.entry((group, method)).or_default();
+        *sum += seconds;
+        *count += 1;
+    }
+
+    fn mean(&self, group: usize, method: usize) -> Option<f64> {
+        self.0.get(&(group, method)).map(|(sum, count)| sum / f64::from(*count))
+    }
+}
+
+/// Workers that must take turns on a core: this program's own doing, so no other work is to blame.
+pub(super) fn crowding(device: &serde_json::Value) -> Option<Limit> {
+    let workers = device["workers"].as_u64()?;
+    let cores = device["worker-cores"].as_array()?.len() as u64;
+    (workers > cores).then(|| Limit {
+        kind: LimitKind::ForeignCpu,
+        invalidates: false,
+        what: format!("in an open loop {workers} workers take turns on {cores} core(s)"),
+        advice: "lower `core` in the function, or name as many `worker-cores` in `device`; a \
+                 tester needs one more"
+            .to_owned(),
+    })
+}
+
+/// What a method found before it was stopped: its trials, and no figure.
+fn unfinished(method: &dyn Method, error: &MeasureError, trials: Vec<TrialRecord>) -> Outcome {
+    let answer = format!("no result: {error} after {} trials", trials.len());
+    let limit = Limit {
+        kind: LimitKind::Search,
+        invalidates: true,
+        what: answer.clone(),
+        advice: "run the scenario again to its end".to_owned(),
+    };
+    Outcome {
+        method: method.name().to_owned(),
+        configuration: method.configuration(),
+        answer,
+        trials,
+        validity: Validity::from_limits(vec![limit]),
+        ..Outcome::default()
+    }
+}
+
+/// Keeps the trials that are told to an observer.
+struct Keeping<'a> {
+    inner: &'a mut dyn RunObserver,
+    trials: Vec<TrialRecord>,
+    partial: Option<Partial>,
+}
+
+impl Watch for Keeping<'_> {
+    fn at(&mut self, progress: TrialProgress) {
+        self.inner.at(progress);
+    }
+}
+
+impl Observer for Keeping<'_> {
+    fn starting(&mut self, step: &Step) {
+        self.inner.starting(step);
+    }
+
+    fn finished(&mut self, trial: &TrialRecord) {
+        if self.partial.as_mut().is_some_and(|partial| !partial.keep(trial)) {
+            self.inner
+                .note("finished trials cannot be written, so an interruption would lose them");
+            self.partial = None;
+        }
+        self.inner.finished(trial);
+        self.trials.push(trial.clone());
+    }
+}

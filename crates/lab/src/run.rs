@@ -161,6 +161,7 @@ pub fn measure<E>(
             break;
         }
         if run.made < queue.len() && keeping.is_due() {
+            run.stamp();
             kept = keeping.keep(&run.record);
         }
     }
@@ -216,6 +217,7 @@ struct Run<'a> {
     /// How many of these were made.
     made: usize,
     times: Times,
+    began: Instant,
     /// Set when the user stopped the run.
     stopped: bool,
 }
@@ -248,8 +250,11 @@ impl<'a> Run<'a> {
                 text: scenario.text.clone(),
                 hash: format!("blake3:{}", blake3::hash(scenario.text.as_bytes()).to_hex()),
             },
+            id: folder_name(scenario),
             started: now.clone(),
             finished: now,
+            seconds: 0.0,
+            tags: Vec::new(),
             host: facts,
             plan: PlanRecord {
                 seed: scenario.plan.seed,
@@ -262,6 +267,7 @@ impl<'a> Run<'a> {
             thresholds: Vec::new(),
             plots: scenario.plots.clone(),
             status: Status::Interrupted,
+            message: "not finished".to_owned(),
         };
         Run {
             scenario,
@@ -272,13 +278,20 @@ impl<'a> Run<'a> {
             queue: Vec::new(),
             made: 0,
             times: Times::default(),
+            began: Instant::now(),
             stopped: false,
         }
     }
 
+    /// Notes that the record is written now.
+    fn stamp(&mut self) {
+        self.record.finished = jiff::Timestamp::now().to_string();
+        self.record.seconds = self.began.elapsed().as_secs_f64();
+    }
+
     /// What all cells together amount to.
     fn finish(&mut self) {
-        self.record.finished = jiff::Timestamp::now().to_string();
+        self.stamp();
         if let Some(key) = &self.scenario.plan.compare {
             self.record.comparisons = compare_values(key, &self.record.cells);
         }
@@ -293,6 +306,7 @@ impl<'a> Run<'a> {
         if self.stopped {
             self.mark_unfinished();
         }
+        self.record.set_message();
     }
 
     fn is_stopping(&self) -> bool {

@@ -178,12 +178,15 @@ impl Run<'_> {
         let slot = &mut self.slots[index];
         if !slot.begun {
             slot.begun = true;
+            let tool = &self.host.tool;
             let cell = Cell {
                 id: slot.combination.id.clone(),
                 parameters: slot.combination.parameters.clone(),
                 benchmark: slot.benchmark.id.clone(),
                 function: slot.benchmark.unit.name().to_owned(),
                 device: slot.benchmark.device.name.clone(),
+                // The one device there is, is part of this program.
+                device_version: format!("{} ({})", tool.version, tool.commit),
                 ..Cell::default()
             };
             self.record.cells.insert(at, cell);

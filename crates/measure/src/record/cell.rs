@@ -20,6 +20,9 @@ pub struct Cell {
     pub function: String,
     /// The device that implements it, `embedded` …
     pub device: String,
+    /// The device's version; that of the tool where the device is part of it.
+    #[serde(default)]
+    pub device_version: String,
     /// The whole configuration of the cell, all defaults filled in.
     pub configuration: Value,
     /// What every random choice of the cell was drawn from.

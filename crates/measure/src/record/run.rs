@@ -11,6 +11,9 @@ use super::{Cell, HostFacts};
 pub struct RunRecord {
     /// Version of this format; a reader refuses what is newer than itself.
     pub schema_version: u32,
+    /// Names the run: the scenario's name and the time it began; empty in records of version 1.
+    #[serde(default)]
+    pub id: String,
     /// The program that measured.
     pub tool: Tool,
     /// What it was asked.
@@ -19,6 +22,12 @@ pub struct RunRecord {
     pub started: String,
     /// When the record was last written, RFC 3339 in UTC.
     pub finished: String,
+    /// From one to the other.
+    #[serde(default)]
+    pub seconds: f64,
+    /// Words by which runs are found again, given when the run was started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// The machine, and how quiet it was.
     pub host: HostFacts,
     /// How the measurements were repeated and ordered.
@@ -37,6 +46,9 @@ pub struct RunRecord {
     pub plots: Vec<Plot>,
     /// How the run ended.
     pub status: Status,
+    /// What keeps the run from having passed, in a sentence; empty where it passed.
+    #[serde(default)]
+    pub message: String,
 }
 
 /// The program that measured.
@@ -208,6 +220,41 @@ pub enum Status {
 impl RunRecord {
     /// The version this code writes, and the newest it reads.
     pub const SCHEMA_VERSION: u32 = 2;
+
+    /// Sets the message to what keeps the run from having passed: the first thing of the kind that
+    /// its status names.
+    pub fn set_message(&mut self) {
+        self.message = self.why().unwrap_or_default();
+    }
+
+    fn why(&self) -> Option<String> {
+        let cells = || self.cells.iter();
+        match self.status {
+            Status::Passed => None,
+            Status::CheckFailed => cells().find_map(|cell| {
+                let check = cell.check.as_ref().filter(|check| !check.passed)?;
+                let (differ, frames) = (check.mismatch_count, check.frames);
+                Some(format!(
+                    "{}: {differ} of {frames} frames differ from the oracle",
+                    cell.label()
+                ))
+            }),
+            Status::Failed => {
+                cells().find_map(|cell| Some(format!("{}: {}", cell.label(), cell.error.as_ref()?)))
+            }
+            Status::Invalid => cells().find_map(|cell| {
+                let mut limits = cell.outcomes.iter().flat_map(|outcome| {
+                    outcome.validity.limits.iter().map(move |limit| (&outcome.method, limit))
+                });
+                let (method, limit) = limits.find(|(_, limit)| limit.invalidates)?;
+                Some(format!("{}, {method}: {}", cell.label(), limit.what))
+            }),
+            Status::ThresholdMissed => {
+                self.thresholds.iter().find(|one| !one.met).map(|one| one.answer.clone())
+            }
+            Status::Interrupted => Some("stopped before the last measurement".to_owned()),
+        }
+    }
 }
 
 impl Status {

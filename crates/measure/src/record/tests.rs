@@ -1,5 +1,6 @@
 //! Records keep what was measured, survive a round trip, and obey their published schema.
 
+use std::path::Path;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -98,6 +99,10 @@ fn record() -> RunRecord {
     };
     RunRecord {
         schema_version: RunRecord::SCHEMA_VERSION,
+        id: "mobile-gateway-20261121T120000Z".into(),
+        seconds: 9.0,
+        tags: vec!["nightly".into()],
+        message: String::new(),
         tool: Tool::default(),
         scenario: Scenario::default(),
         started: "2026-11-21T12:00:00Z".into(),
@@ -136,6 +141,44 @@ fn a_record_obeys_the_published_schema() {
     let mut broken = written;
     broken["cells"][0]["outcomes"][0]["trials"][0]["load"] = json!({"kind": "perhaps"});
     assert!(!validator.is_valid(&broken), "the schema must notice an unknown load");
+}
+
+/// `docs/run.schema.json` is what users of a record download; `UPDATE_GOLDEN=1` rewrites it.
+#[test]
+fn the_published_schema_is_that_of_this_version() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run.schema.json");
+    let mut current = serde_json::to_string_pretty(&record_schema()).expect("a schema is JSON");
+    current.push('\n');
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, current).expect("the document can be written");
+        return;
+    }
+    let published = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(published == current, "docs/run.schema.json is out of date; run: cargo xtask golden");
+}
+
+#[test]
+fn the_message_says_what_kept_the_run_from_passing() {
+    let mut record = record();
+    record.set_message();
+    assert_eq!(record.message, "", "it passed");
+    record.cells[0].parameters.clear();
+    let message = |record: &RunRecord, status: Status| {
+        let mut record = record.clone();
+        record.status = status;
+        record.set_message();
+        record.message
+    };
+    record.cells[0].outcomes[0].validity.limits[0].invalidates = true;
+    assert_eq!(message(&record, Status::Invalid), "mobile-gateway, throughput: no upper bound");
+    record.thresholds[0].answer = "throughput is 1 Mpps, not >= 5 Mpps".into();
+    assert_eq!(message(&record, Status::ThresholdMissed), record.thresholds[0].answer);
+    record.cells[0].error = Some("no memory".into());
+    assert_eq!(message(&record, Status::Failed), "mobile-gateway: no memory");
+    record.cells[0].check = Some(Check { frames: 9, mismatch_count: 2, ..Check::default() });
+    let failed = message(&record, Status::CheckFailed);
+    assert_eq!(failed, "mobile-gateway: 2 of 9 frames differ from the oracle");
+    assert!(message(&record, Status::Interrupted).contains("stopped"));
 }
 
 #[test]

@@ -16,7 +16,8 @@ fn main() -> Result<(), report::ReportError> {
     for path in report::export_all(&record, &folder)? {
         println!("{}", path.display());
     }
-    let failed = (report::EXPORTERS[2].render)(&fixture::failed_check())?;
+    let html = report::EXPORTERS.iter().find(|e| e.name == "html").expect("an exporter");
+    let failed = (html.render)(&fixture::failed_check())?;
     report::write_whole(&folder.join("failed.html"), &failed)?;
     print!("{}", report::terminal::render(&record, 100));
     Ok(())

@@ -128,7 +128,7 @@ fn counts(d: &DirectionRecord) -> Vec<String> {
 }
 
 /// Each name once, in the order of appearance.
-fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for name in names {
         if !seen.contains(name) {
@@ -139,7 +139,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
 }
 
 /// A value of a scenario as a cell.
-fn value(value: &Value) -> String {
+pub(crate) fn value(value: &Value) -> String {
     match value {
         Value::String(s) => text(s),
         other => other.to_string(),
@@ -147,7 +147,7 @@ fn value(value: &Value) -> String {
 }
 
 /// A text that no spreadsheet takes for a formula.
-fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         format!("'{text}")
     } else {

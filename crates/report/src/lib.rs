@@ -1,4 +1,4 @@
-//! Exporters of run records: terminal, JSON, CSV, HTML.
+//! Exporters of run records: terminal, JSON, JSON lines, JUnit XML, CSV, HTML.
 //!
 //! An exporter turns a [`RunRecord`] into text and adds nothing to it but layout: whatever it says
 //! can be found in the record, so that `run.json` alone renders every report again. Files are
@@ -10,9 +10,12 @@
 mod csv;
 mod details;
 mod error;
+mod figures;
 mod folder;
 mod html;
 mod json;
+mod jsonl;
+mod junit;
 mod limits;
 mod names;
 mod pivot;
@@ -49,6 +52,24 @@ pub const EXPORTERS: &[Exporter] = &[
         file: "trials.csv",
         summary: "one row a trial and direction, for spreadsheets",
         render: csv::render,
+    },
+    Exporter {
+        name: "figures",
+        file: "figures.csv",
+        summary: "one row a figure, for spreadsheets",
+        render: figures::render,
+    },
+    Exporter {
+        name: "jsonl",
+        file: "run.jsonl",
+        summary: "one flat object a line, for pipelines",
+        render: jsonl::render,
+    },
+    Exporter {
+        name: "junit",
+        file: "junit.xml",
+        summary: "checks, methods and thresholds as tests, for CI systems",
+        render: junit::render,
     },
     Exporter {
         name: "html",

@@ -44,7 +44,8 @@ fn a_browser_shows_the_whole_page_and_asks_for_nothing() {
         assert!(shown.contains(answer), "the answer is not shown: {answer}");
     }
 
-    let failed = (report::EXPORTERS[2].render)(&fixture::failed_check()).expect("a page");
+    let html = report::EXPORTERS.iter().find(|e| e.name == "html").expect("an exporter");
+    let failed = (html.render)(&fixture::failed_check()).expect("a page");
     fs::write(folder.path().join("failed.html"), failed).expect("the folder can be written");
     let (shown, _) = load(folder.path(), "failed.html");
     assert!(shown.contains("no figure is published"), "the failed check is not shown");

@@ -50,7 +50,8 @@ fn a_record_survives_the_file() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let written = report::export_all(&fixture::record(), folder.path()).expect("writes");
     let names: Vec<_> = written.iter().filter_map(|p| p.file_name()?.to_str()).collect();
-    assert_eq!(names, ["run.json", "trials.csv", "report.html"]);
+    let files = ["run.json", "trials.csv", "figures.csv", "run.jsonl", "junit.xml", "report.html"];
+    assert_eq!(names, files);
     let read = report::read(&written[0]).expect("reads");
     assert!(read == fixture::record(), "the record changed on its way through the file");
 }

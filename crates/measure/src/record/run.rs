@@ -221,6 +221,15 @@ impl RunRecord {
     /// The version this code writes, and the newest it reads.
     pub const SCHEMA_VERSION: u32 = 2;
 
+    /// The run's identifier; for a record that has none, what its folder is called.
+    pub fn name(&self) -> String {
+        if !self.id.is_empty() {
+            return self.id.clone();
+        }
+        let second = self.started.split(['.', 'Z']).next().unwrap_or_default();
+        format!("{}-{}Z", self.scenario.name, second.replace(['-', ':'], ""))
+    }
+
     /// Sets the message to what keeps the run from having passed: the first thing of the kind that
     /// its status names.
     pub fn set_message(&mut self) {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{Direction, Events, Load, Pps, Stage, StageRole, Stalls, Trial, WorkerTime};
@@ -157,6 +157,64 @@ fn the_published_schema_is_that_of_this_version() {
     assert!(published == current, "docs/run.schema.json is out of date; run: cargo xtask golden");
 }
 
+/// The document's last table but remarks: each field it names is one of the schema.
+#[test]
+fn the_fields_that_stand_for_those_of_csit_exist() {
+    let schema = serde_json::to_value(record_schema()).expect("a schema is JSON");
+    let text = include_str!("../../../../docs/record.md");
+    let (_, table) = text.split_once("## Fields of FD.io CSIT").expect("the table's heading");
+    let mut count = 0;
+    for row in table.lines().filter(|line| line.starts_with("| `")) {
+        let columns: Vec<&str> = row.split('|').map(str::trim).collect();
+        let remarks = columns[3].split('`').skip(1).step_by(2).filter(|name| name.contains('.'));
+        let remarks = remarks.filter(|name| *name != "tags.json");
+        for path in std::iter::once(columns[2].trim_matches('`')).chain(remarks) {
+            assert!(has_field(&schema, path), "{path} is no field of the record: {row}");
+            count += 1;
+        }
+    }
+    assert!(count > 30, "only {count} fields were found in the table");
+    assert!(!has_field(&schema, "cells[].outcomes[].begun"), "the walk through the schema is blind");
+}
+
+/// Whether the schema has a field at `cells[].outcomes[].started`.
+fn has_field(schema: &Value, path: &str) -> bool {
+    let resolve = |node: &Value| -> Value {
+        // An optional field is `anyOf` its type and null.
+        let named = node["anyOf"].as_array().and_then(|all| all.first()).unwrap_or(node);
+        let reference = named["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/"));
+        reference.map_or_else(|| named.clone(), |name| schema["$defs"][name].clone())
+    };
+    let mut node = schema.clone();
+    for part in path.split('.') {
+        let name = part.trim_end_matches("[]");
+        let Some(field) = node["properties"].get(name) else { return false };
+        let field = if name == part { field.clone() } else { field["items"].clone() };
+        node = resolve(&field);
+    }
+    true
+}
+
+/// Records of earlier versions, as they were published.
+#[test]
+fn every_record_that_was_published_obeys_the_schema_and_reads() {
+    let schema = serde_json::to_value(record_schema()).expect("a schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
+    let mut count = 0;
+    for entry in std::fs::read_dir(results).expect("there are results") {
+        let path = entry.expect("readable").path().join("run.json");
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let value: Value = serde_json::from_str(&text).expect("JSON");
+        let errors: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
+        let record: RunRecord = serde_json::from_value(value).expect("a record");
+        assert!(record.schema_version <= RunRecord::SCHEMA_VERSION);
+        count += 1;
+    }
+    assert!(count >= 3, "only {count} records were found");
+}
+
 #[test]
 fn the_message_says_what_kept_the_run_from_passing() {
     let mut record = record();
@@ -179,6 +237,16 @@ fn the_message_says_what_kept_the_run_from_passing() {
     let failed = message(&record, Status::CheckFailed);
     assert_eq!(failed, "mobile-gateway: 2 of 9 frames differ from the oracle");
     assert!(message(&record, Status::Interrupted).contains("stopped"));
+}
+
+#[test]
+fn a_run_without_identifier_is_named_by_scenario_and_time() {
+    let mut record = record();
+    assert_eq!(record.name(), "mobile-gateway-20261121T120000Z");
+    record.id.clear();
+    record.scenario.name = "small".into();
+    record.started = "2026-11-21T12:00:00.123Z".into();
+    assert_eq!(record.name(), "small-20261121T120000Z");
 }
 
 #[test]

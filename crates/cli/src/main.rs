@@ -3,8 +3,10 @@
 //! One file per command. Results go to standard output, everything said beside them to standard
 //! error; a result is text or, with `--json`, one JSON document. Nothing here measures.
 
+mod browser;
 mod commands;
 mod exit;
+mod locate;
 mod output;
 mod problem;
 mod progress;

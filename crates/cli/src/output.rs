@@ -10,8 +10,16 @@ use crate::problem::Problem;
 /// # Errors
 /// When it cannot be written, unless the reader closed its end (`| head`).
 pub fn print(text: &str) -> Result<(), Problem> {
+    print_bytes(text.as_bytes())
+}
+
+/// The same for a result that may be no text.
+///
+/// # Errors
+/// As [`print()`].
+pub fn print_bytes(bytes: &[u8]) -> Result<(), Problem> {
     let mut out = io::stdout().lock();
-    settle(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    settle(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
 /// Writes a result to standard output as indented JSON.

@@ -42,6 +42,24 @@ pub enum ReportError {
         /// What is wrong, with the line.
         problem: String,
     },
+    /// A file that is larger than any record.
+    #[error("{path}: not a run record: it has {bytes} bytes, and no record has more than {limit}", path = .path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// The largest size that is read.
+        limit: u64,
+    },
+    /// A file of tags that is none.
+    #[error("{path}: not a file of tags: {problem}; delete it, or mend it by hand", path = .path.display())]
+    NoTags {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
     /// A record of a later version of this tool.
     #[error("{path}: written by a newer version (record version {found}, this tool reads up to {known}); update the tool", path = .path.display())]
     Newer {

@@ -7,6 +7,8 @@
 //! Deliberately absent: any clock, any network, any measuring. Figures of others, which are no part
 //! of a record, are data in `references.json`.
 
+pub mod archive;
+pub mod compared;
 mod csv;
 mod details;
 mod error;
@@ -44,7 +46,7 @@ pub struct Exporter {
     pub render: fn(&RunRecord) -> Result<Vec<u8>, ReportError>,
 }
 
-/// All exporters of files, the record itself first.
+/// All exporters of files, the record itself first and the page last.
 pub const EXPORTERS: &[Exporter] = &[
     Exporter { name: "json", file: "run.json", summary: "the whole record", render: json::render },
     Exporter {

@@ -35,9 +35,7 @@ pub fn render(record: &RunRecord, width: u16) -> String {
     for pivot in pivots(record).into_iter().chain(behind.into_iter().flatten()) {
         line(&mut text, "");
         line(&mut text, &pivot.caption);
-        for columns in side_by_side(&pivot, width) {
-            line(&mut text, &results(&pivot, &columns, width).to_string());
-        }
+        table(&mut text, &pivot, width);
     }
     if let Some(words) = details::from_cache(record) {
         line(&mut text, "");
@@ -51,6 +49,13 @@ pub fn render(record: &RunRecord, width: u16) -> String {
     line(&mut text, "");
     line(&mut text, &verdict(record));
     text
+}
+
+/// A table, in parts where it is wider than `width`.
+pub(crate) fn table(text: &mut String, pivot: &Pivot, width: u16) {
+    for columns in side_by_side(pivot, width) {
+        line(text, &results(pivot, &columns, width).to_string());
+    }
 }
 
 /// One line about a functional check, for the `check` command and for reports.

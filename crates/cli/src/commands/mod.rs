@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod doctor;
 mod list;
+mod report;
 mod schema;
 mod trace;
 
@@ -27,6 +28,7 @@ use crate::problem::Problem;
 pub enum Command {
     Bench(bench::Args),
     Check(check::Args),
+    Report(report::Args),
     Trace(trace::Args),
     Schema(schema::Args),
     Doctor(doctor::Args),
@@ -42,6 +44,7 @@ impl Command {
         match self {
             Command::Bench(args) => bench::run(&args),
             Command::Check(args) => check::run(&args),
+            Command::Report(args) => report::run(&args),
             Command::Trace(args) => trace::run(&args),
             Command::Schema(args) => schema::run(&args),
             Command::Doctor(args) => doctor::run(&args),

@@ -1,0 +1,197 @@
+//! `plumbline report`: the files of a run again, one of them elsewhere, or several runs side by side.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use measure::record::{RunRecord, compare_runs};
+use report::{EXPORTERS, Exporter, write_whole};
+use serde_json::json;
+
+use crate::browser::print_to_pdf;
+use crate::exit::Exit;
+use crate::locate::{Located, RUNS_DIR, locate};
+use crate::output::{print, print_bytes, print_json, tell, width};
+use crate::problem::Problem;
+use crate::stop::on_ctrl_c;
+
+/// Renders the report of a run again, or compares runs.
+///
+/// A run is its folder, its run.json, the name of its folder in --runs-dir, or `latest`. Of one run
+/// the result is printed and all files beside run.json are written again; of several each is
+/// compared with the first: a difference is called a change only beyond the noise of the
+/// repetitions.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The run; several are compared with the first
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// Where runs are looked for by name
+    #[arg(long, value_name = "DIR", default_value = RUNS_DIR)]
+    runs_dir: PathBuf,
+    /// Make this format only
+    #[arg(long, short, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Where to write it: a file, or - for standard output [default: its name in the run's folder,
+    /// `comparison.html` here for several]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print the page as PDF by a headless Chromium, where one is installed
+    #[arg(long, conflicts_with = "format")]
+    pdf: bool,
+    /// Print the record, or the comparisons, as JSON on standard output
+    #[arg(long, conflicts_with_all = ["format", "pdf", "output"])]
+    json: bool,
+}
+
+/// One of the exporters.
+#[derive(Clone, Copy)]
+struct Format(&'static Exporter);
+
+const EXAMPLES: &str = "\
+Examples:
+  plumbline report latest
+  plumbline report latest --format jsonl --output - | jq 'select(.record == \"figure\")'
+  plumbline report runs/before runs/after --output comparison.html
+  plumbline report latest --pdf --output report.pdf";
+
+/// Does it.
+///
+/// # Errors
+/// A run that cannot be read, or a file that cannot be written.
+pub fn run(args: &Args) -> Result<Exit, Problem> {
+    let found: Vec<Located> =
+        args.runs.iter().map(|run| locate(run, &args.runs_dir)).collect::<Result<_, _>>()?;
+    let records: Vec<RunRecord> = found.iter().map(Located::read).collect::<Result<_, _>>()?;
+    match (records.as_slice(), found.first()) {
+        ([record], Some(located)) => one(args, located, record),
+        _ => several(args, &records),
+    }
+}
+
+fn one(args: &Args, located: &Located, record: &RunRecord) -> Result<Exit, Problem> {
+    let page = || EXPORTERS.iter().find(|exporter| exporter.name == "html");
+    match (args.format, page()) {
+        _ if args.json => print_json(record)?,
+        (Some(Format(exporter)), _) => {
+            let target = args.output.clone().unwrap_or_else(|| located.folder.join(exporter.file));
+            if exporter.name == "json" && same_file(&target, &located.file) {
+                let remedy = "name another file by --output, or - for standard output";
+                return Err(Problem::of_usage("the record is not written over itself", remedy)
+                    .at("file", target.display()));
+            }
+            put(&target, &(exporter.render)(record)?)?;
+        }
+        (None, Some(page)) if args.pdf => {
+            let target = args.output.clone().unwrap_or_else(|| located.folder.join("report.pdf"));
+            put(&target, &print_to_pdf(&(page.render)(record)?, &stop())?)?;
+        }
+        (None, Some(page)) if args.output.is_some() => {
+            let target = args.output.clone().unwrap_or_default();
+            put(&target, &(page.render)(record)?)?;
+        }
+        _ => {
+            print(&report::terminal::render(record, width()))?;
+            // The record is what everything else is made from: it stays as it was measured.
+            for exporter in EXPORTERS.iter().filter(|exporter| exporter.name != "json") {
+                put(&located.folder.join(exporter.file), &(exporter.render)(record)?)?;
+            }
+        }
+    }
+    Ok(Exit::Passed)
+}
+
+fn several(args: &Args, records: &[RunRecord]) -> Result<Exit, Problem> {
+    if let Some(Format(exporter)) = args.format.filter(|format| format.0.name != "html") {
+        let what = format!("{} is a format of one run", exporter.name);
+        return Err(Problem::of_usage(what, "name one run, or take --json for the comparison"));
+    }
+    let [first, others @ ..] = records else { return Ok(Exit::Passed) };
+    if args.json {
+        let comparisons: Vec<_> =
+            others.iter().flat_map(|other| compare_runs(other, first)).collect();
+        let runs: Vec<_> = records.iter().map(about).collect();
+        print_json(&json!({"runs": runs, "comparisons": comparisons}))?;
+        return Ok(Exit::Passed);
+    }
+    let default = if args.pdf { "comparison.pdf" } else { "comparison.html" };
+    let target = args.output.clone().unwrap_or_else(|| PathBuf::from(default));
+    if target.as_os_str() != "-" {
+        print(&report::compared::render(records, width()))?;
+    }
+    let page = report::comparison(records);
+    let content = if args.pdf { print_to_pdf(&page, &stop())? } else { page };
+    put(&target, &content)?;
+    Ok(Exit::Passed)
+}
+
+/// What the JSON of a comparison says of a run; its comparisons name it by when it began.
+fn about(record: &RunRecord) -> serde_json::Value {
+    json!({
+        "id": record.name(),
+        "started": record.started,
+        "scenario": record.scenario.name,
+        "status": record.status,
+        "tool": record.tool,
+        "cpu_model": record.host.cpu_model,
+    })
+}
+
+fn stop() -> Arc<AtomicBool> {
+    on_ctrl_c()
+}
+
+/// Writes a file whole or not at all; a device or a pipe is written to, never replaced.
+fn put(path: &Path, content: &[u8]) -> Result<(), Problem> {
+    if path.as_os_str() == "-" {
+        return print_bytes(content);
+    }
+    let found = fs::metadata(path);
+    if found.as_ref().is_ok_and(fs::Metadata::is_dir) {
+        let problem = Problem::of_usage("this is a directory", "name a file in it");
+        return Err(problem.at("file", path.display()));
+    }
+    if found.is_ok_and(|found| !found.is_file()) {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .open(path)
+            .map_err(|error| Problem::of_writing(path, &error))?;
+        file.write_all(content).map_err(|error| Problem::of_writing(path, &error))?;
+    } else {
+        write_whole(path, content)?;
+    }
+    tell(&format!("written: {}\n", path.display()));
+    Ok(())
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    match (fs::canonicalize(a), fs::canonicalize(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Format] {
+        const COUNT: usize = EXPORTERS.len();
+        const FORMATS: [Format; COUNT] = {
+            let mut formats = [Format(&EXPORTERS[0]); COUNT];
+            let mut index = 0;
+            while index < COUNT {
+                formats[index] = Format(&EXPORTERS[index]);
+                index += 1;
+            }
+            formats
+        };
+        &FORMATS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name).help(self.0.summary))
+    }
+}

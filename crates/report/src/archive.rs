@@ -181,7 +181,9 @@ pub fn check_tag(tag: &str) -> Result<(), &'static str> {
     if tag.is_empty() || tag.chars().count() > TAG_CHARS_MAX {
         Err("a tag has 1 to 64 characters")
     } else if !tag.chars().all(fine) || tag.starts_with(['.', '-']) {
-        Err("a tag is made of letters, digits, `.`, `_` and `-`, and begins with none of `.` and `-`")
+        Err(
+            "a tag is made of letters, digits, `.`, `_` and `-`, and begins with none of `.` and `-`",
+        )
     } else {
         Ok(())
     }

@@ -46,9 +46,8 @@ fn pair(first: &RunRecord, other: &RunRecord, name: &str, width: u16) -> String 
         text += &format!("  {}\n", sentence(one, name));
     }
     let row = |one: &Comparison| {
-        let words = |record| {
-            figure(record, one).map_or("none".into(), |f| figure_words(f.value, &f.unit))
-        };
+        let words =
+            |record| figure(record, one).map_or("none".into(), |f| figure_words(f.value, &f.unit));
         vec![
             cell_words(one),
             one.method.clone(),

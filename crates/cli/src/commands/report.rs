@@ -124,7 +124,7 @@ fn several(args: &Args, records: &[RunRecord]) -> Result<Exit, Problem> {
     if target.as_os_str() != "-" {
         print(&report::compared::render(records, width()))?;
     }
-    let page = report::comparison(records);
+    let page = report::comparison_page(records);
     let content = if args.pdf { print_to_pdf(&page, &stop())? } else { page };
     put(&target, &content)?;
     Ok(Exit::Passed)

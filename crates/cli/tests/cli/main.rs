@@ -8,6 +8,7 @@ mod bench;
 mod environment;
 mod help;
 mod interrupted;
+mod report;
 mod trace;
 
 use std::fs;

@@ -174,7 +174,10 @@ fn the_fields_that_stand_for_those_of_csit_exist() {
         }
     }
     assert!(count > 30, "only {count} fields were found in the table");
-    assert!(!has_field(&schema, "cells[].outcomes[].begun"), "the walk through the schema is blind");
+    assert!(
+        !has_field(&schema, "cells[].outcomes[].begun"),
+        "the walk through the schema is blind"
+    );
 }
 
 /// Whether the schema has a field at `cells[].outcomes[].started`.

@@ -10,12 +10,17 @@ mod figures;
 mod method;
 mod observer;
 mod part;
+mod reference;
 mod registry;
 mod search;
 
+pub mod burst;
 pub mod capacity;
 pub mod forwarding_rate;
+pub mod latency;
+pub mod loss_curve;
 pub mod rate_precision;
+pub mod recovery;
 pub mod throughput;
 
 pub mod simulated;

@@ -3,7 +3,10 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{ConfigError, Method, capacity, forwarding_rate, rate_precision, throughput};
+use crate::{
+    ConfigError, Method, burst, capacity, forwarding_rate, latency, loss_curve, rate_precision,
+    recovery, throughput,
+};
 
 /// One line of the registry.
 pub struct Entry {
@@ -20,8 +23,16 @@ pub struct Entry {
 }
 
 /// All methods.
-pub const METHODS: &[Entry] =
-    &[capacity::ENTRY, throughput::ENTRY, forwarding_rate::ENTRY, rate_precision::ENTRY];
+pub const METHODS: &[Entry] = &[
+    capacity::ENTRY,
+    throughput::ENTRY,
+    forwarding_rate::ENTRY,
+    loss_curve::ENTRY,
+    latency::ENTRY,
+    burst::ENTRY,
+    recovery::ENTRY,
+    rate_precision::ENTRY,
+];
 
 /// What is measured where a scenario names no method: what a first result needs, in a minute.
 pub const DEFAULT_METHODS: &[&str] = &["capacity", "throughput"];

@@ -49,11 +49,17 @@ fn table(title: &str, schema: &Schema) -> String {
         let default = match (property.get("default"), unit(kind)) {
             (None | Some(Value::Null), _) => "–".to_owned(),
             (Some(Value::String(text)), _) => format!("`{text}`"),
+            (Some(Value::Object(_)), _) => "all defaults".to_owned(),
             (Some(value), unit) => format!("`{}{unit}`", number(value)),
         };
         let meaning = property["description"].as_str().unwrap_or_default().replace('\n', " ");
         let meaning = meaning.replace('|', "\\|");
-        out += &format!("| `{key}` | {default} | {meaning}{} |\n", choices(kind));
+        // The keys of a mapping with defaults are told where they are at home.
+        let choices = match property.get("default") {
+            Some(Value::Object(_)) => String::new(),
+            _ => choices(kind),
+        };
+        out += &format!("| `{key}` | {default} | {meaning}{choices} |\n");
     }
     out
 }

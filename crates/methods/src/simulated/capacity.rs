@@ -37,6 +37,14 @@ impl Capacity {
         1.0 + self.noise * (2.0 * random.fraction() - 1.0)
     }
 
+    /// How long its worker stalls in a trial, in nanoseconds.
+    pub(super) fn stall_ns(&self, random: &mut SplitMix) -> u64 {
+        match self.stall {
+            Some((probability, ns)) if random.fraction() < probability => ns,
+            _ => 0,
+        }
+    }
+
     /// How many frames it can forward in so many seconds.
     fn frames(&self, seconds: f64, noise: f64) -> u64 {
         let (fast, slow_pps) = match self.slower {
@@ -91,10 +99,7 @@ impl Simulated {
     pub(super) fn open_loop(&mut self, load: Load, pps: f64, duration: Duration) -> Trial {
         let seconds = duration.as_secs_f64();
         let noise = self.capacity.noise(&mut self.random);
-        let stall_ns = match self.capacity.stall {
-            Some((probability, ns)) if self.random.fraction() < probability => ns,
-            _ => 0,
-        };
+        let stall_ns = self.capacity.stall_ns(&mut self.random);
         let intended = (pps * seconds).round() as u64;
         let sent = intended.min((self.tester_pps_max * seconds) as u64);
         let taken = sent.min(self.capacity.frames(seconds, noise));
@@ -123,13 +128,7 @@ impl Simulated {
         };
         Trial {
             directions: vec![direction("uplink"), direction("downlink")],
-            stalls: vec![Stalls {
-                thread: "worker 0".into(),
-                count: u64::from(stall_ns > 0),
-                total_ns: stall_ns,
-                longest_ns: stall_ns,
-                threshold_ns: 10_000,
-            }],
+            stalls: vec![stalls(stall_ns)],
             ..self.empty(load, duration, 2 * (sent - lost))
         }
     }
@@ -157,6 +156,17 @@ impl Simulated {
             directions: vec![direction("uplink"), direction("downlink")],
             ..self.empty(load, duration, 0)
         }
+    }
+}
+
+/// What the worker notices of a stall.
+pub(super) fn stalls(stall_ns: u64) -> Stalls {
+    Stalls {
+        thread: "worker 0".into(),
+        count: u64::from(stall_ns > 0),
+        total_ns: stall_ns,
+        longest_ns: stall_ns,
+        threshold_ns: 10_000,
     }
 }
 

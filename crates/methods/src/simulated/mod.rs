@@ -3,9 +3,11 @@
 //! Deterministic from a seed, instantaneous, and free of packets. A device is built from behaviours
 //! that can be combined, a file for each kind: what becomes of frames at a steady load
 //! ([`capacity`]: a capacity, noise of it from trial to trial, a bucket of tokens, slowing down with
-//! time, loss at low loads, stalls, reordering), how long they take ([`latency`]), and policers
+//! time, loss at low loads, stalls, reordering), what of bursts and of an overload that ends
+//! ([`burst`]: a buffer, and how it comes back), how long frames take ([`latency`]), and policers
 //! ([`policers`]).
 
+mod burst;
 mod capacity;
 mod latency;
 mod policers;
@@ -17,12 +19,14 @@ use measure::{
     WorkerTime,
 };
 
+use burst::Buffer;
 use capacity::Capacity;
 
 /// A simulated device with its tester.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     capacity: Capacity,
+    buffer: Buffer,
     tester_pps_max: f64,
     interrupt_after: Option<usize>,
     conditions: Conditions,
@@ -37,6 +41,7 @@ impl Simulated {
     pub fn fixed(capacity_pps: f64) -> Self {
         Self {
             capacity: Capacity::fixed(capacity_pps),
+            buffer: Buffer::default(),
             tester_pps_max: f64::INFINITY,
             interrupt_after: None,
             conditions: Conditions::default(),
@@ -127,8 +132,9 @@ impl Measurer for Simulated {
         let mut trial = match load {
             Load::ClosedLoop => self.closed_loop(load, duration),
             Load::PerInterface(rate) => self.open_loop(load, rate.0, duration),
-            Load::Burst { .. } | Load::Step { .. } => {
-                return Err(MeasureError::Unsupported("bursts and steps of the load"));
+            Load::Burst { frames, rate } => self.burst(load, (frames, rate.0), duration),
+            Load::Step { first, after, then } => {
+                self.step(load, (first.0, after, then.0), duration)
             }
         };
         self.police(&mut trial);

@@ -1,0 +1,204 @@
+//! `burst`: the longest burst of frames, back to back, that the device takes without loss.
+//!
+//! **Goals.** The back-to-back frame benchmark of RFC 9004, which replaces RFC 2544 section 26.4: the
+//! longest burst at the maximum rate, from idle, that comes through without loss; the mean over whole
+//! searches, with minimum, maximum and deviation; and from it the buffer as a time: implied (the
+//! burst's own length), and corrected by what the device forwards while the burst arrives.
+//!
+//! **Non-goals.** A figure where the throughput reaches the maximum rate: such a device needs no
+//! buffer, RFC 9004 leaves it out, and so does this method, with a limit that says so. Frames of
+//! several sizes in one burst, which RFC 9004 excludes; the traffic of the scenario decides that.
+//!
+//! **How.** One trial at `max-rate` tells whether the tester can send that. The throughput is given or
+//! found. Each search doubles the length until a burst fails and bisects what lies between, as ETSI
+//! GS NFV-TST 009 does; a burst with a little loss may be repeated before the loss counts, and so is
+//! one that the tester sent too slowly, which shows nothing.
+
+mod config;
+mod report;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use measure::record::Outcome;
+use measure::{Load, MeasureError, Measurer, Pps, Trial, validity};
+use serde_json::Value;
+
+pub use config::Config;
+use search::LongestBurst;
+
+use crate::method::{Session, to_value};
+use crate::reference::{self, Maximum};
+use crate::{Entry, Method, Observer, Step};
+
+/// The registry line.
+pub const ENTRY: Entry = Entry {
+    name: NAME,
+    summary: "the longest burst of back-to-back frames without loss, and the buffer it implies",
+    standards: &[RFC9004, TST009],
+    read: |value| crate::registry::read(value, Config::validate),
+    schema: || schemars::schema_for!(Config),
+};
+
+impl Method for Config {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn configuration(&self) -> Value {
+        to_value(self)
+    }
+
+    fn time_bound(&self) -> Duration {
+        reference::throughput_time(self.of, &self.search)
+            .saturating_add(MAXIMUM_TRIAL)
+            .saturating_add(self.max_search_time.duration())
+    }
+
+    fn run(
+        &self,
+        measurer: &mut dyn Measurer,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, MeasureError> {
+        let mut session = Session::new(measurer, observer);
+        let after = (1, self.max_search_time.duration());
+        let maximum = reference::maximum(&mut session, self.max_rate, MAXIMUM_TRIAL, after)?;
+        let throughput = reference::throughput(&mut session, self.of, &self.search, after)?;
+        let needs_buffer =
+            throughput.pps.is_some_and(|pps| pps < maximum.pps * THROUGHPUT_BELOW_MAX);
+        let searches =
+            if needs_buffer { self.searches(&mut session, maximum)? } else { Searches::default() };
+        Ok(self.outcome(session.records, maximum, &throughput, &searches))
+    }
+}
+
+/// What all searches found.
+#[derive(Debug, Default)]
+struct Searches {
+    /// The longest burst of each finished search, in frames; 0 where one step failed.
+    lengths: Vec<u64>,
+    /// How many of them ended at the ceiling.
+    at_ceiling: usize,
+    /// How many bursts counted although the tester sent them too slowly, as often as tried.
+    slow: usize,
+    /// Whether time ran out.
+    out_of_time: bool,
+    /// The first trial of the searches.
+    first_trial: usize,
+}
+
+impl Config {
+    fn searches(
+        &self,
+        session: &mut Session<'_>,
+        maximum: Maximum,
+    ) -> Result<Searches, MeasureError> {
+        let ceiling = (self.max_burst.0 * maximum.pps) as u64;
+        let mut searches = Searches { first_trial: session.records.len(), ..Searches::default() };
+        let mut left = self.max_search_time.duration();
+        for done in 0..self.repetitions {
+            let mut search = LongestBurst::new(u64::from(self.step), ceiling);
+            let more = (self.repetitions - done - 1) as usize;
+            while let Some(frames) = search.next() {
+                let burst = Burst { frames, rate: Pps(maximum.pps), searches_after: more };
+                match self.try_burst(session, &burst, search.expected(), &mut left)? {
+                    None => {
+                        searches.out_of_time = true;
+                        return Ok(searches);
+                    }
+                    Some(Tried::Failed) => search.failed(frames),
+                    Some(tried) => {
+                        searches.slow += usize::from(tried == Tried::PassedSlowly);
+                        search.passed(frames);
+                    }
+                }
+            }
+            searches.lengths.push(search.longest().unwrap_or(0));
+            searches.at_ceiling += usize::from(search.at_ceiling());
+        }
+        Ok(searches)
+    }
+
+    /// Whether a burst passes, in one of as many trials as the configuration allows; none when time
+    /// ran out before that was known.
+    fn try_burst(
+        &self,
+        session: &mut Session<'_>,
+        burst: &Burst,
+        expected: usize,
+        left: &mut Duration,
+    ) -> Result<Option<Tried>, MeasureError> {
+        let duration = burst.time().saturating_add(self.depletion.duration());
+        let mut tried = Tried::Failed;
+        for repetition in 0..=self.repeat_lossy {
+            let Some(rest) = left.checked_sub(duration) else { return Ok(None) };
+            let purpose = if repetition == 0 { "search" } else { "verification" };
+            let trials = expected * (1 + burst.searches_after);
+            let step = Step::new(purpose, trials, *left, None);
+            let load = Load::Burst { frames: burst.frames, rate: burst.rate };
+            let trial = session.trial(load, duration, step)?;
+            *left = rest;
+            if trial.loss_ratio() == 0.0 && trial.sent() > 0 {
+                if !is_slow(&trial, burst) {
+                    return Ok(Some(Tried::Passed));
+                }
+                tried = Tried::PassedSlowly;
+            } else if trial.loss_ratio() > LOSS_BEYOND_DOUBT {
+                return Ok(Some(Tried::Failed));
+            } else {
+                tried = Tried::Failed;
+            }
+        }
+        Ok(Some(tried))
+    }
+}
+
+/// What came of a length of burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tried {
+    Passed,
+    /// Without loss, but sent too slowly each time: the device had it easier.
+    PassedSlowly,
+    Failed,
+}
+
+/// A burst to try.
+struct Burst {
+    frames: u64,
+    rate: Pps,
+    searches_after: usize,
+}
+
+impl Burst {
+    fn time(&self) -> Duration {
+        Duration::try_from_secs_f64(self.frames as f64 / self.rate.0).unwrap_or(Duration::MAX)
+    }
+}
+
+/// Whether the tester took notably longer than the burst should last, or sent less than all of it.
+/// So short a burst that the clock of a shared machine decides is not judged.
+fn is_slow(trial: &Trial, burst: &Burst) -> bool {
+    let late = trial.effective.saturating_sub(burst.time());
+    let notable = burst.time().mul_f64(SLOW).max(SLOW_MIN);
+    late > notable || validity::tester_fell_short(trial)
+}
+
+const NAME: &str = "burst";
+const RFC9004: &str = "rfc9004.6";
+const TST009: &str = "tst009.12.3.3";
+
+/// How long the tester is asked to send at `max-rate`.
+const MAXIMUM_TRIAL: Duration = Duration::from_millis(500);
+
+/// A throughput of this fraction of the maximum rate leaves nothing to buffer that could be told
+/// from the search's own precision.
+const THROUGHPUT_BELOW_MAX: f64 = 0.97;
+
+/// A burst with more loss than this is not repeated: no disturbance explains so much.
+const LOSS_BEYOND_DOUBT: f64 = 0.02;
+
+/// A burst that took longer by this fraction, and by this time, was not back to back.
+const SLOW: f64 = 0.05;
+const SLOW_MIN: Duration = Duration::from_micros(100);

@@ -1,0 +1,226 @@
+//! What the searches for bursts amount to: figures, limits, claims and words.
+
+use measure::record::{
+    Claim, Column, Figure, Limit, LimitKind, Outcome, Series, Spread, TrialRecord, Validity,
+};
+use measure::{Nanos, Pps, validity};
+
+use super::{Config, NAME, RFC9004, Searches, TST009};
+use crate::Method;
+use crate::claims::claim;
+use crate::figures::interface_words;
+use crate::reference::{Maximum, Throughput};
+
+impl Config {
+    pub(super) fn outcome(
+        &self,
+        records: Vec<TrialRecord>,
+        maximum: Maximum,
+        throughput: &Throughput,
+        searches: &Searches,
+    ) -> Outcome {
+        let validity = Validity::from_limits(self.limits(&records, maximum, throughput, searches));
+        let found = Found::of(maximum, throughput, searches);
+        let holds = validity.valid && found.is_some() && searches.at_ceiling == 0;
+        let interfaces = records.first().map_or(1, |record| record.directions.len());
+        Outcome {
+            method: NAME.into(),
+            configuration: self.configuration(),
+            answer: match &found {
+                Some(found) => found.words(searches, maximum, interfaces),
+                None => without_figure(maximum, throughput),
+            },
+            aggregation:
+                "frames and rates on each interface that sends, all at once; loss over all \
+                          directions together"
+                    .into(),
+            figures: found.as_ref().map_or_else(Vec::new, |found| {
+                found.figures(maximum, throughput, u64::from(self.step))
+            }),
+            series: found.as_ref().map(|_| series(searches)).into_iter().collect(),
+            baseline: throughput.baseline,
+            claims: self.claims(holds, maximum, throughput),
+            validity,
+            trials: records,
+            ..Outcome::default()
+        }
+    }
+
+    fn limits(
+        &self,
+        records: &[TrialRecord],
+        maximum: Maximum,
+        throughput: &Throughput,
+        searches: &Searches,
+    ) -> Vec<Limit> {
+        let search = |invalidates, what: String, advice: &str| Limit {
+            kind: LimitKind::Search,
+            invalidates,
+            what,
+            advice: advice.into(),
+        };
+        let mut limits = throughput.limits.clone();
+        if searches.lengths.is_empty() && !searches.out_of_time {
+            if let Some(pps) = throughput.pps {
+                limits.push(search(
+                    true,
+                    format!(
+                        "the throughput, {}, is as much as {}: there is nothing to buffer",
+                        Pps(pps),
+                        maximum.words()
+                    ),
+                    "raise max-rate or give the tester a core of its own: bursts only tell of \
+                     buffers where frames come faster than they are forwarded",
+                ));
+            }
+            return limits;
+        }
+        // Loss is how a search finds its way, and each burst was judged by itself.
+        let counted: Vec<&TrialRecord> = records[searches.first_trial..].iter().collect();
+        let of_trials = validity::summarise(&counted).into_iter().filter(|limit| {
+            !matches!(limit.kind, LimitKind::RingFull | LimitKind::Stall | LimitKind::Tester)
+        });
+        limits.extend(of_trials);
+        if searches.slow > 0 {
+            limits.push(Limit {
+                kind: LimitKind::Tester,
+                invalidates: false,
+                what: format!(
+                    "{} bursts without loss were sent more slowly than {}, however often repeated",
+                    searches.slow,
+                    Pps(maximum.pps)
+                ),
+                advice:
+                    "lower max-rate to what the tester can hold, or give it a core of its own: \
+                         the burst may be shorter at the full rate"
+                        .into(),
+            });
+        }
+        if searches.at_ceiling > 0 {
+            limits.push(search(
+                false,
+                format!(
+                    "{} of {} searches ended at max-burst ({}), so the device may take longer bursts",
+                    searches.at_ceiling,
+                    searches.lengths.len(),
+                    self.max_burst
+                ),
+                "raise max-burst",
+            ));
+        }
+        if searches.lengths.contains(&0) {
+            limits.push(search(
+                true,
+                format!(
+                    "even {} frames, the shortest burst tried, did not all come through",
+                    self.step
+                ),
+                "lower step, raise repeat-lossy, or look at the drops by reason",
+            ));
+        }
+        if searches.out_of_time {
+            limits.push(search(
+                searches.lengths.is_empty(),
+                format!(
+                    "max-search-time ended after {} of {} searches",
+                    searches.lengths.len(),
+                    self.repetitions
+                ),
+                "raise max-search-time or step, or lower repetitions",
+            ));
+        }
+        limits
+    }
+
+    fn claims(&self, holds: bool, maximum: Maximum, throughput: &Throughput) -> Vec<Claim> {
+        let mut rfc: Vec<String> = throughput.deviation().into_iter().collect();
+        rfc.push(maximum.deviation());
+        if self.max_burst.0 < CEILING_S {
+            rfc.push(format!("bursts up to {} instead of {CEILING_S} s", self.max_burst));
+        }
+        if self.depletion.0 < DEPLETION_S {
+            rfc.push(format!("{} to empty buffers instead of {DEPLETION_S} s", self.depletion));
+        }
+        let doubling = "lengths doubled from the shortest on before the bisection".to_owned();
+        rfc.push(doubling.clone());
+        vec![claim(RFC9004, holds, &rfc), claim(TST009, holds, &[doubling])]
+    }
+}
+
+/// The benchmark and what follows from it.
+struct Found {
+    frames: Spread,
+    implied_ns: f64,
+    corrected_ns: f64,
+}
+
+impl Found {
+    fn of(maximum: Maximum, throughput: &Throughput, searches: &Searches) -> Option<Self> {
+        let lengths: Vec<f64> = searches.lengths.iter().map(|frames| *frames as f64).collect();
+        let frames = Spread::of(&lengths)?;
+        let implied_ns = frames.mean / maximum.pps * 1e9;
+        let corrected_ns = implied_ns * (1.0 - throughput.pps? / maximum.pps);
+        Some(Self { frames, implied_ns, corrected_ns })
+    }
+
+    fn figures(&self, maximum: Maximum, throughput: &Throughput, step: u64) -> Vec<Figure> {
+        let frames = Figure {
+            spread: Some(self.frames),
+            ..Figure::single("back_to_back_frames", self.frames.mean, "frames")
+        };
+        let reference = throughput.pps.unwrap_or(0.0);
+        vec![
+            frames,
+            Figure::single("corrected_buffer_time", self.corrected_ns, "ns"),
+            Figure::single("implied_buffer_time", self.implied_ns, "ns"),
+            Figure::single("maximum_rate", maximum.pps, "pps"),
+            Figure::single("reference_throughput", reference, "pps"),
+            Figure::single("step", step as f64, "frames"),
+        ]
+    }
+
+    fn words(&self, searches: &Searches, maximum: Maximum, interfaces: usize) -> String {
+        let least = if searches.at_ceiling > 0 { "at least " } else { "" };
+        let spread = match self.frames.n {
+            1 => String::new(),
+            n => {
+                format!(" (mean of {n} searches, {:.0} to {:.0})", self.frames.min, self.frames.max)
+            }
+        };
+        format!(
+            "It takes bursts of {least}{:.0} frames{spread} at {}{} without loss: a buffer of \
+             {least}{}, less what it forwards meanwhile {least}{}.",
+            self.frames.mean,
+            maximum.words(),
+            interface_words(interfaces),
+            Nanos(self.implied_ns),
+            Nanos(self.corrected_ns),
+        )
+    }
+}
+
+fn without_figure(maximum: Maximum, throughput: &Throughput) -> String {
+    match throughput.pps {
+        None => "No throughput was found, so nothing tells which bursts need a buffer.".to_owned(),
+        Some(pps) => format!(
+            "No search for the longest burst came to an end at {} (throughput {}).",
+            maximum.words(),
+            Pps(pps)
+        ),
+    }
+}
+
+fn series(searches: &Searches) -> Series {
+    let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
+    let row = |(index, frames): (usize, &u64)| vec![Some(index as f64), Some(*frames as f64)];
+    Series {
+        name: "burst-lengths".into(),
+        title: "The longest burst without loss, by search".into(),
+        columns: vec![column("search", "index"), column("frames", "frames")],
+        rows: searches.lengths.iter().enumerate().map(row).collect(),
+    }
+}
+
+/// The least ceiling of a search and the least silence behind a burst of RFC 9004, in seconds.
+const CEILING_S: f64 = 30.0;
+const DEPLETION_S: f64 = 2.0;

@@ -1,0 +1,122 @@
+//! `loss-curve` on simulated devices: the whole curve is known beforehand.
+
+use measure::Seconds;
+use measure::record::ClaimLevel;
+
+use super::*;
+use crate::Unobserved;
+use crate::simulated::Simulated;
+
+fn run(config: &Config, device: &mut Simulated) -> Outcome {
+    config.run(device, &mut Unobserved).expect("a simulated device does not fail")
+}
+
+fn value(outcome: &Outcome, name: &str) -> f64 {
+    outcome.figure(name).unwrap_or_else(|| panic!("no {name}")).value
+}
+
+fn rows(outcome: &Outcome) -> Vec<Vec<f64>> {
+    let rows = outcome.series[0].rows.iter();
+    rows.map(|row| row.iter().map(|cell| cell.expect("known")).collect()).collect()
+}
+
+#[test]
+fn rfc_2544_goes_down_to_two_trials_without_loss() {
+    let mut device = Simulated::fixed(6.5e6);
+    let outcome = run(&Config { max_rate: Pps(10e6), ..Config::default() }, &mut device);
+    assert_eq!(device.trials(), 7, "the maximum, then 100, 90, 80, 70, 60, 50 %");
+    let curve = rows(&outcome);
+    assert_eq!(curve.len(), 6);
+    for row in &curve {
+        let [percent, pps, loss, forwarded] = row[..] else { panic!("four columns") };
+        assert!((pps - percent * 1e5).abs() < 1.0, "{row:?}");
+        let truth = (1.0 - 6.5e6 / pps).max(0.0) * 100.0;
+        assert!((loss - truth).abs() < 1e-3, "{row:?} instead of {truth}");
+        assert!((forwarded - pps.min(6.5e6)).abs() < 1.0, "{row:?}");
+    }
+    assert!((value(&outcome, "lossless_rate") - 6e6).abs() < 1.0);
+    assert!((value(&outcome, "loss_percent") - 35.0).abs() < 1e-3);
+    assert!((value(&outcome, "forwarding_rate_max") - 6.5e6).abs() < 1.0);
+    assert_eq!(value(&outcome, "loss_inversions"), 0.0);
+    assert!(outcome.validity.valid && outcome.validity.limits.is_empty(), "{outcome:?}");
+    assert_eq!(outcome.answer, "Up to 60 % of 10.0 Mpps, nothing is lost; at 100 % it is 35 %.");
+    assert_eq!(outcome.trials[1].purpose, "loss at 100 %");
+}
+
+#[test]
+fn the_linear_sweep_tries_every_percent_and_ends_at_the_maximum() {
+    let config = Config { procedure: Procedure::Linear, max_rate: Pps(10e6), ..Config::default() };
+    let mut device = Simulated::fixed(4.25e6);
+    let outcome = run(&config, &mut device);
+    assert_eq!(device.trials(), 101);
+    assert!(device.simulated() <= config.time_bound());
+    let curve = rows(&outcome);
+    assert_eq!(curve.len(), 100);
+    let error = (value(&outcome, "lossless_rate") / 4.25e6 - 1.0).abs();
+    assert!(error <= 0.01 / 0.425, "within a step: {error}");
+    assert!(curve.iter().all(|row| (row[2] > 0.0) == (row[1] > 4.25e6)));
+}
+
+#[test]
+fn loss_at_low_loads_only_shows_and_is_answered() {
+    let config = Config { procedure: Procedure::Linear, max_rate: Pps(10e6), ..Config::default() };
+    let outcome = run(&config, &mut Simulated::fixed(5e6).lossy_below(1.25e6, 0.001));
+    assert_eq!(value(&outcome, "loss_inversions"), 12.0);
+    assert_eq!(outcome.figure("lossless_rate"), None);
+    assert!(outcome.answer.starts_with("Frames are lost even at 1 %"), "{}", outcome.answer);
+    assert!(outcome.answer.contains("nothing at a higher load"), "{}", outcome.answer);
+}
+
+#[test]
+fn a_maximum_that_the_tester_cannot_send_becomes_what_it_sends() {
+    let outcome = run(&Config::default(), &mut Simulated::fixed(5e6).tester_limited(8e6));
+    assert_eq!(value(&outcome, "maximum_rate"), 8e6);
+    assert!((rows(&outcome).last().expect("rows")[0] - 100.0).abs() < 1e-9);
+    assert!(outcome.validity.valid);
+    assert!(outcome.answer.contains("8.00 Mpps, the most that the tester sends"));
+    assert!(outcome.claims[0].reason.contains("what the tester sends"));
+}
+
+#[test]
+fn a_device_without_loss_ends_after_two_trials() {
+    let mut device = Simulated::fixed(50e6);
+    let outcome = run(&Config::default(), &mut device);
+    assert_eq!(device.trials(), 3);
+    assert_eq!(outcome.answer, "Nothing is lost at any load up to 100 % (20.0 Mpps).");
+}
+
+#[test]
+fn a_trial_whose_loss_a_stall_explains_is_repeated_and_kept() {
+    let config = Config { max_rate: Pps(2e6), ..Config::default() };
+    let mut device = Simulated::fixed(5e6).stalling(0.5, 9_000_000).seeded(4);
+    let outcome = run(&config, &mut device);
+    let repeated = outcome.trials.iter().filter(|t| t.purpose == STALL_REPETITION).count();
+    assert!(repeated > 0 && outcome.trials.len() == device.trials());
+    assert!(outcome.claims[0].reason.contains("because of stalls"));
+}
+
+#[test]
+fn claims_name_every_deviation_and_long_trials_leave_two() {
+    let reason = |config: &Config| {
+        let outcome = run(config, &mut Simulated::fixed(5e6));
+        assert_eq!(outcome.claims[0].level, ClaimLevel::Partial);
+        outcome.claims[0].reason.clone()
+    };
+    let short = reason(&Config { step: Some(Ratio(0.2)), ..Config::default() });
+    assert!(short.contains("trials of 1.00 s") && short.contains("steps of 20 %"), "{short}");
+    let long = reason(&Config { duration: Seconds(60.0), ..Config::default() });
+    assert_eq!(long.split("; ").count(), 2, "{long}");
+}
+
+#[test]
+fn steps_that_do_not_divide_the_range_still_reach_its_end() {
+    let loads =
+        |procedure, step| Config { procedure, step: Some(Ratio(step)), ..Config::default() };
+    let up = loads(Procedure::Linear, 0.3).loads();
+    assert_eq!(up.len(), 4);
+    assert!((up[3] - 1.0).abs() < 1e-9);
+    let down = loads(Procedure::Rfc2544, 0.3).loads();
+    assert_eq!(down.len(), 4);
+    assert_eq!(down[0], 1.0);
+    assert_eq!(loads(Procedure::Rfc2544, 0.1).loads().len(), 10, "0 % is no load");
+}

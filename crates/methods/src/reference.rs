@@ -1,0 +1,208 @@
+//! What the loads of a method are percentages of: a throughput, or the highest rate there is.
+//!
+//! A throughput is given, or found first by the `throughput` method, whose trials then belong to the
+//! method that asked. The highest rate is the configured one where the tester can send it, and else
+//! what the tester sends of it. Both come with words that say which.
+
+use std::time::Duration;
+
+use measure::record::{Baseline, Limit, LimitKind};
+use measure::{Load, MeasureError, Pps, Trial, validity};
+
+use crate::method::Session;
+use crate::{ConfigError, Method, Step, throughput};
+
+/// A throughput to measure at.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Throughput {
+    /// Frames a second on each interface; none where no load passed.
+    pub pps: Option<f64>,
+    /// What the search says of it, as limits of the method that asked.
+    pub limits: Vec<Limit>,
+    /// What the tester alone did, where the search asked.
+    pub baseline: Option<Baseline>,
+    given: bool,
+}
+
+/// Refuses what the throughput method would refuse, under the key `search`, and a rate of 0.
+pub(crate) fn validate(of: Option<Pps>, search: &throughput::Config) -> Result<(), ConfigError> {
+    if of.is_some_and(|of| of.0 <= 0.0) {
+        return Err(ConfigError::new("of", "must be more than 0; leave it out to have it found"));
+    }
+    let refused = (throughput::ENTRY.read)(search.configuration()).err();
+    refused.map_or(Ok(()), |e| Err(ConfigError { key: format!("search.{}", e.key), ..e }))
+}
+
+/// The longest that [`throughput()`] takes.
+pub(crate) fn throughput_time(of: Option<Pps>, search: &throughput::Config) -> Duration {
+    if of.is_some() { Duration::ZERO } else { search.time_bound() }
+}
+
+/// The throughput `of` that was given, or one found by `search`. `after` is what the method does
+/// behind it: how many trials, for how long.
+pub(crate) fn throughput(
+    session: &mut Session<'_>,
+    of: Option<Pps>,
+    search: &throughput::Config,
+    after: (usize, Duration),
+) -> Result<Throughput, MeasureError> {
+    if let Some(Pps(pps)) = of {
+        return Ok(Throughput { pps: Some(pps), limits: Vec::new(), baseline: None, given: true });
+    }
+    let found = session.part(search, after)?;
+    let figure = found.figure("throughput").filter(|_| found.validity.valid);
+    let limits = match figure {
+        Some(_) => {
+            let notable = |limit: &Limit| limit.kind != LimitKind::RingFull;
+            let remark = |limit: Limit| Limit {
+                invalidates: false,
+                what: format!("in the search for the throughput: {}", limit.what),
+                ..limit
+            };
+            found.validity.limits.iter().filter(|l| notable(l)).cloned().map(remark).collect()
+        }
+        None => vec![Limit {
+            kind: LimitKind::Search,
+            invalidates: true,
+            what: format!("no throughput was found to measure at: {}", found.answer),
+            advice: "give it by `of`, or mend the search: see the keys of the throughput method"
+                .into(),
+        }],
+    };
+    let pps = figure.map(|figure| figure.value);
+    Ok(Throughput { pps, limits, baseline: found.baseline, given: false })
+}
+
+impl Throughput {
+    /// `the throughput (5.00 Mpps)`, or that it was given.
+    pub(crate) fn words(&self) -> String {
+        let pps = Pps(self.pps.unwrap_or(0.0));
+        if self.given { format!("the given {pps}") } else { format!("the throughput ({pps})") }
+    }
+
+    /// The deviation of a clause that asks for the throughput of the device, in words.
+    pub(crate) fn deviation(&self) -> Option<String> {
+        self.given.then(|| "the throughput given, not found in this run".to_owned())
+    }
+}
+
+/// The highest rate that can be offered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Maximum {
+    /// Frames a second on each interface.
+    pub pps: f64,
+    /// Whether the tester sent less than was configured.
+    pub of_tester: bool,
+}
+
+/// `configured`, or what the tester sends of it in a trial of that duration.
+pub(crate) fn maximum(
+    session: &mut Session<'_>,
+    configured: Pps,
+    duration: Duration,
+    after: (usize, Duration),
+) -> Result<Maximum, MeasureError> {
+    let step = Step::new("maximum rate", after.0 + 1, duration.saturating_add(after.1), None);
+    let trial = session.trial(Load::PerInterface(configured), duration, step)?;
+    let of_tester = validity::tester_fell_short(&trial);
+    Ok(Maximum { pps: if of_tester { sent_pps(&trial) } else { configured.0 }, of_tester })
+}
+
+impl Maximum {
+    /// `20.0 Mpps`, or that it is the most the tester sends.
+    pub(crate) fn words(&self) -> String {
+        let most = if self.of_tester { ", the most that the tester sends" } else { "" };
+        format!("{}{most}", Pps(self.pps))
+    }
+
+    /// The deviation of a clause that asks for the maximum rate of a medium, in words.
+    pub(crate) fn deviation(&self) -> String {
+        let what = if self.of_tester { "what the tester sends" } else { "a configured rate" };
+        format!("the maximum rate is {what}, not that of a medium")
+    }
+}
+
+/// What the tester sent a second on the interface where it sent least.
+pub(crate) fn sent_pps(trial: &Trial) -> f64 {
+    let seconds = trial.effective.as_secs_f64();
+    let least = trial.directions.iter().map(|d| d.sent).min().unwrap_or(0);
+    if seconds > 0.0 { least as f64 / seconds } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Unobserved;
+    use crate::simulated::Simulated;
+
+    const AFTER: (usize, Duration) = (3, Duration::from_secs(3));
+
+    fn find(device: &mut Simulated, of: Option<Pps>) -> (Throughput, usize) {
+        let mut observer = Unobserved;
+        let mut session = Session::new(device, &mut observer);
+        let search = throughput::Config::default();
+        let found = throughput(&mut session, of, &search, AFTER).expect("simulated");
+        let indices: Vec<usize> = session.records.iter().map(|r| r.index).collect();
+        assert_eq!(indices, (0..indices.len()).collect::<Vec<_>>());
+        (found, indices.len())
+    }
+
+    #[test]
+    fn a_given_throughput_costs_nothing() {
+        let (given, trials) = find(&mut Simulated::fixed(1e6), Some(Pps(5e6)));
+        assert_eq!((given.pps, trials), (Some(5e6), 0));
+        assert_eq!(given.words(), "the given 5.00 Mpps");
+        assert!(given.deviation().is_some());
+        assert_eq!(throughput_time(Some(Pps(5e6)), &throughput::Config::default()), Duration::ZERO);
+    }
+
+    #[test]
+    fn one_that_is_not_given_is_found_within_the_precision_of_the_search() {
+        let (found, trials) = find(&mut Simulated::fixed(1e6), None);
+        assert!((0.98..=1.0).contains(&(found.pps.expect("found") / 1e6)), "{found:?}");
+        assert!((3..=20).contains(&trials), "{trials}");
+        assert_eq!(found.deviation(), None);
+    }
+
+    #[test]
+    fn a_search_that_finds_nothing_is_a_limit_that_invalidates() {
+        let (found, _) = find(&mut Simulated::fixed(1e6).lossy_below(1e9, 0.1), None);
+        assert_eq!(found.pps, None);
+        assert!(found.limits.iter().any(|l| l.invalidates && l.advice.contains("`of`")));
+    }
+
+    #[test]
+    fn the_maximum_is_what_is_configured_or_what_the_tester_sends() {
+        let maximum_of = |mut device: Simulated| {
+            let mut observer = Unobserved;
+            let mut session = Session::new(&mut device, &mut observer);
+            maximum(&mut session, Pps(10e6), Duration::from_secs(1), AFTER).expect("simulated")
+        };
+        assert_eq!(maximum_of(Simulated::fixed(1e6)), Maximum { pps: 10e6, of_tester: false });
+        let short = maximum_of(Simulated::fixed(1e6).tester_limited(8e6));
+        assert_eq!(short, Maximum { pps: 8e6, of_tester: true });
+        assert_eq!(short.words(), "8.00 Mpps, the most that the tester sends");
+    }
+
+    #[test]
+    fn an_observer_sees_the_part_and_the_whole_as_one() {
+        struct Steps(Vec<(usize, usize)>);
+        impl measure::Watch for Steps {
+            fn at(&mut self, _: measure::TrialProgress) {}
+        }
+        impl crate::Observer for Steps {
+            fn starting(&mut self, step: &Step) {
+                self.0.push((step.index, step.trials_expected));
+            }
+            fn finished(&mut self, trial: &measure::record::TrialRecord) {
+                assert_eq!(Some(trial.index), self.0.last().map(|step| step.0));
+            }
+        }
+        let (mut device, mut observer) = (Simulated::fixed(1e6), Steps(Vec::new()));
+        let mut session = Session::new(&mut device, &mut observer);
+        maximum(&mut session, Pps(2e6), Duration::from_secs(1), AFTER).expect("simulated");
+        throughput(&mut session, None, &throughput::Config::default(), AFTER).expect("simulated");
+        assert!(observer.0.iter().enumerate().all(|(at, (index, _))| at == *index));
+        assert!(observer.0.iter().all(|(_, expected)| *expected > AFTER.0), "{:?}", observer.0);
+    }
+}

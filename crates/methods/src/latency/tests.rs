@@ -1,5 +1,5 @@
 //! `latency` on simulated devices, whose queue takes 1 us and an exponential wait of mean
-//! 2 us / (1 - utilisation): every percentile is known, to the resolution of its 1000 samples.
+//! 2 us / (1 - utilisation): every percentile is known.
 
 use measure::Seconds;
 use measure::record::ClaimLevel;
@@ -12,8 +12,10 @@ fn run(config: &Config, device: &mut Simulated) -> Outcome {
     config.run(device, &mut Unobserved).expect("a simulated device does not fail")
 }
 
-/// The latency that the quantile of a queue of that utilisation has.
+/// The latency that the quantile of a queue of that utilisation has: that of the middle of the last
+/// of the thousand samples up to it.
 fn truth_ns(utilisation: f64, quantile: f64) -> f64 {
+    let quantile = quantile - 0.0005;
     1_000.0 - 2_000.0 / (1.0 - utilisation) * (1.0 - quantile).ln()
 }
 
@@ -23,7 +25,7 @@ fn part(outcome: &Outcome, name: &str, part: &str) -> f64 {
 }
 
 #[test]
-fn percentiles_at_each_load_are_those_of_the_queue_within_a_percent() {
+fn percentiles_at_each_load_are_those_of_the_queue_within_three_per_mille() {
     let mut device = Simulated::fixed(10e6);
     let config = Config { of: Some(Pps(10e6)), ..Config::default() };
     let outcome = run(&config, &mut device);
@@ -34,7 +36,7 @@ fn percentiles_at_each_load_are_those_of_the_queue_within_a_percent() {
         {
             let found = part(&outcome, name, &format!("{label}, uplink"));
             let error = found / truth_ns(utilisation, quantile) - 1.0;
-            assert!(error.abs() < 0.01, "{name} at {label}: {found}, error {error}");
+            assert!(error.abs() < 0.003, "{name} at {label}: {found}, error {error}");
         }
     }
     let pdv = part(&outcome, "latency_pdv", "50 %, downlink");

@@ -143,6 +143,7 @@ fn benchmark(function: Value, traffic: &Value) -> Value {
     }
     properties["id"]["description"] = "Its name; several may share one.".into();
     properties["name"]["description"] = "Another word for `id`.".into();
+    properties["description"]["description"] = "What it is for.".into();
     let tester = json!({"$ref": "#/$defs/tester"});
     properties.insert("tester".into(), nullable(tester, TESTER));
     json!({"type": ["object", "null"], "properties": properties, "additionalProperties": false})
@@ -278,7 +279,7 @@ fn device() -> Value {
             {
                 "type": "object",
                 "properties": {
-                    "name": {"enum": names},
+                    "name": {"description": "The device.", "enum": names},
                     "tester-core": {"description": "The core for the tester.",
                         "type": "integer", "minimum": 0},
                     "worker-cores": {

@@ -1,12 +1,14 @@
-//! The keys of scenario files in docs/scenarios.md are those of the program.
+//! The keys, figures and paths in docs/scenarios.md are those of the program.
 //!
-//! `UPDATE_GOLDEN=1` rewrites the tables from the same schemas that `plumbline schema` prints.
+//! `UPDATE_GOLDEN=1` rewrites the tables from the same schemas and lists that the program uses.
 
 use std::fs;
 
 use lab::registry::FUNCTIONS;
+use lab::scenario::TIPSY_PIPELINES;
+use lab::schema::scenario_schema;
+use measure::record::{FIGURES, PATHS};
 use methods::METHODS;
-use schemars::Schema;
 use serde_json::Value;
 
 use crate::tree::{file, root};
@@ -30,21 +32,65 @@ fn with_tables(text: &str) -> String {
 }
 
 fn tables() -> String {
-    let mut out = String::new();
+    let scenario = scenario_schema(FUNCTIONS);
+    let at = |path: &str| scenario.pointer(path).expect("the schema has it");
+    let mut out = table("The scenario", &scenario, &scenario);
+    out += &table("`benchmark` and `default`", &scenario, at("/$defs/benchmark"));
+    out += &table("`device`", &scenario, at("/properties/device/anyOf/1"));
     for unit in FUNCTIONS {
-        out += &table(&format!("`function: {{name: {}}}`", unit.name()), &unit.config_schema());
-        out += &table(&format!("`traffic` of `{}`", unit.name()), &unit.traffic_schema());
+        let (function, traffic) = (unit.config_schema(), unit.traffic_schema());
+        let function = function.as_value();
+        out += &table(&format!("`function: {{name: {}}}`", unit.name()), function, function);
+        let traffic = traffic.as_value();
+        out += &table(&format!("`traffic` of `{}`", unit.name()), traffic, traffic);
     }
     for entry in METHODS {
-        out += &table(&format!("`methods: [{{name: {}}}]`", entry.name), &(entry.schema)());
+        let schema = (entry.schema)();
+        let schema = schema.as_value();
+        out += &table(&format!("`methods: [{{name: {}}}]`", entry.name), schema, schema);
+    }
+    let along = at("/$defs/method-entry/anyOf/1");
+    out += &table("`methods: [{name: scale}]`", &scenario, along);
+    let thresholds = at("/properties/thresholds/anyOf/0/items");
+    out += &table("`thresholds`", &scenario, thresholds);
+    out += &table("`visualize`", &scenario, at("/properties/visualize/anyOf/0/items"));
+    out += &table("`tester`", &scenario, at("/$defs/tester"));
+    out + &figures() + &paths() + &pipelines()
+}
+
+fn figures() -> String {
+    let mut out = "\n### Figures\n\n| figure | unit |\n|---|---|\n".to_owned();
+    out.extend(FIGURES.iter().map(|one| format!("| `{}` | {} |\n", one.name, one.unit)));
+    out
+}
+
+fn paths() -> String {
+    let mut out = "\n### Paths of plots\n\nBeside these: keys as `pipeline.user` (or `function.user`), \
+                   `traffic.pkt-size`, `device.tester-core`, `tester.rate-limit`; figures as \
+                   `throughput.latency_p99` or, of a part, `throughput.latency_p99.uplink`. Rates are \
+                   summed over directions.\n\n| path | unit | meaning |\n|---|---|---|\n"
+        .to_owned();
+    out.extend(
+        PATHS.iter().map(|one| format!("| `{}` | {} | {} |\n", one.path, one.unit, one.meaning)),
+    );
+    out
+}
+
+fn pipelines() -> String {
+    let mut out =
+        "\n### TIPSY's pipelines\n\n| `pipeline.name` | what it is | here |\n|---|---|---|\n"
+            .to_owned();
+    for (name, what) in TIPSY_PIPELINES {
+        let unit = FUNCTIONS.iter().find(|unit| unit.aliases().contains(&name));
+        let here = unit.map_or("not yet".to_owned(), |unit| format!("`{}`", unit.name()));
+        out += &format!("| `{name}` | {} | {here} |\n", what.trim_start_matches("TIPSY's "));
     }
     out
 }
 
-fn table(title: &str, schema: &Schema) -> String {
+fn table(title: &str, root: &Value, schema: &Value) -> String {
     let mut out = format!("\n### {title}\n\n| key | default | meaning |\n|---|---|---|\n");
-    let root = schema.as_value();
-    for (key, property) in root["properties"].as_object().into_iter().flatten() {
+    for (key, property) in schema["properties"].as_object().into_iter().flatten() {
         let kind = kind(root, property);
         let default = match (property.get("default"), unit(kind)) {
             (None | Some(Value::Null), _) => "–".to_owned(),
@@ -85,7 +131,9 @@ fn choices(kind: &Value) -> String {
     let each = std::iter::once(kind).chain(alternatives).flat_map(|one| {
         let words = one["enum"].as_array().into_iter().flatten().chain([&one["const"]]);
         let words = words.filter_map(Value::as_str).map(|word| format!("`{word}`"));
-        let keys = one["properties"].as_object().into_iter().flatten();
+        // A mapping of one key is a form of the value; one of many is a section of its own.
+        let keys = one["properties"].as_object().filter(|keys| keys.len() == 1);
+        let keys = keys.into_iter().flatten();
         words.chain(keys.map(|(key, _)| format!("`{{{key}: …}}`"))).collect::<Vec<_>>()
     });
     let forms: Vec<String> = each.collect();

@@ -36,6 +36,7 @@ pub use error::ScenarioError;
 pub use load::Document;
 pub use sections::{DEVICES, DeviceChoice, MethodChoice};
 pub use sweep::Scale;
+pub use tipsy::PIPELINES as TIPSY_PIPELINES;
 
 use crate::unit::{ConfigError, Configured, FunctionUnit};
 use keys::Place;

@@ -15,7 +15,7 @@ use super::keys::{Place, nearest};
 use super::{Document, Functions, ScenarioError};
 
 /// TIPSY's pipelines, and what each is.
-pub(crate) const PIPELINES: [(&str, &str); 10] = [
+pub const PIPELINES: [(&str, &str); 10] = [
     ("portfwd", "TIPSY's port forwarder"),
     ("l2fwd", "TIPSY's switch with static tables"),
     ("l3fwd", "TIPSY's router"),

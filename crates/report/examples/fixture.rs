@@ -3,10 +3,19 @@
 
 use std::path::{Path, PathBuf};
 
+use measure::record::RunRecord;
+use report::ReportError;
+
 #[path = "../tests/fixture/mod.rs"]
 mod fixture;
 
-fn main() -> Result<(), report::ReportError> {
+/// The page of a record.
+fn html(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
+    let exporter = report::EXPORTERS.iter().find(|exporter| exporter.name == "html");
+    exporter.map_or(Ok(Vec::new()), |exporter| (exporter.render)(record))
+}
+
+fn main() -> Result<(), ReportError> {
     let mut arguments = std::env::args().skip(1);
     let folder = PathBuf::from(arguments.next().unwrap_or_else(|| ".".into()));
     let record = match arguments.next() {
@@ -16,8 +25,13 @@ fn main() -> Result<(), report::ReportError> {
     for path in report::export_all(&record, &folder)? {
         println!("{}", path.display());
     }
-    let html = report::EXPORTERS.iter().find(|e| e.name == "html").expect("an exporter");
-    let failed = (html.render)(&fixture::failed_check())?;
+    for (name, record) in fixture::full::all() {
+        let page = html(&record)?;
+        report::write_whole(&folder.join(format!("{name}.html")), &page)?;
+    }
+    let runs = [fixture::full::sizes(), fixture::full::sizes()];
+    report::write_whole(&folder.join("runs.html"), &report::comparison_page(&runs))?;
+    let failed = html(&fixture::failed_check())?;
     report::write_whole(&folder.join("failed.html"), &failed)?;
     print!("{}", report::terminal::render(&record, 100));
     Ok(())

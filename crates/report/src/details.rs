@@ -125,13 +125,7 @@ pub(crate) fn comparison_words(comparison: &Comparison) -> String {
         true => comparison.method.clone(),
         false => format!("{}, {}", others.join(", "), comparison.method),
     };
-    let noise = match (comparison.is_change, comparison.confidence_95) {
-        (true, _) => "",
-        (false, Some(_)) => " No change beyond the noise.",
-        (false, None) => " Too few pairs to tell a change from the noise.",
-    };
-    let answer = comparison.answer.trim_end_matches('.');
-    format!("{place} ({}): {answer}.{noise}", figure_name(&comparison.figure))
+    format!("{place}: {}.", comparison.answer.trim_end_matches('.'))
 }
 
 /// How much of the run was taken from an earlier one; none where nothing was.

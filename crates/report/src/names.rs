@@ -21,10 +21,11 @@ pub(crate) struct Names {
 impl Names {
     /// Takes a key when more cells can be told apart with it than without.
     pub(crate) fn of(record: &RunRecord) -> Self {
-        Self::of_cells(&record.cells)
+        Self::of_cells(&record.cells.iter().collect::<Vec<_>>())
     }
 
-    fn of_cells(cells: &[Cell]) -> Self {
+    /// The names that are enough within some cells.
+    pub(crate) fn of_cells(cells: &[&Cell]) -> Self {
         let benchmarks = cells.iter().any(|cell| cell.benchmark != cells[0].benchmark);
         let mut names = Self { keys: Vec::new(), together: Vec::new(), benchmarks };
         // Benchmarks may sweep different keys.
@@ -96,7 +97,7 @@ fn words(cell: &Cell, key: &str) -> Option<String> {
 }
 
 /// How many cells differ in some of the keys.
-fn told_apart(cells: &[Cell], keys: &[String]) -> usize {
+fn told_apart(cells: &[&Cell], keys: &[String]) -> usize {
     let mut seen: Vec<Vec<Option<&Value>>> = Vec::new();
     for cell in cells {
         let values = keys.iter().map(|key| cell.parameters.get(key)).collect();
@@ -124,7 +125,7 @@ mod tests {
     fn keys_that_change_together_are_one_name() {
         let cells =
             cells(&[json!({"f.user": 1000, "f.bst": 10}), json!({"f.user": 2000, "f.bst": 20})]);
-        let names = Names::of_cells(&cells);
+        let names = Names::of_cells(&cells.iter().collect::<Vec<_>>());
         assert_eq!(names.of_cell(&cells[1]), "user 2,000");
         assert_eq!(names.heading(&cells[1]), "2,000");
         assert_eq!(names.together().as_deref(), Some("bst changes together with user."));
@@ -137,7 +138,7 @@ mod tests {
             json!({"f.user": 1, "f.on": true, "size": "imix"}),
             json!({"f.user": 2, "f.on": true, "size": 64}),
         ]);
-        let names = Names::of_cells(&cells);
+        let names = Names::of_cells(&cells.iter().collect::<Vec<_>>());
         assert_eq!(names.of_cell(&cells[1]), "user 1, size imix");
         assert_eq!(names.heading(&cells[1]), "user 1, size imix");
         assert_eq!(names.without(&cells[1], "f.user").as_deref(), Some("size imix"));
@@ -148,7 +149,7 @@ mod tests {
     fn cells_of_several_benchmarks_carry_their_names() {
         let mut cells = cells(&[json!({"f.user": 1}), json!({"f.user": 2}), json!({"f.bst": 5})]);
         cells[2].benchmark = "stations".into();
-        let names = Names::of_cells(&cells);
+        let names = Names::of_cells(&cells.iter().collect::<Vec<_>>());
         assert_eq!(names.of_cell(&cells[0]), "user 1");
         assert_eq!(names.of_cell(&cells[2]), "stations");
         assert_eq!(names.heading(&cells[1]), "user 2");
@@ -157,6 +158,9 @@ mod tests {
     #[test]
     fn a_single_cell_is_named_by_all_it_has() {
         let cells = cells(&[json!({"f.user": 1, "f.on": true})]);
-        assert_eq!(Names::of_cells(&cells).of_cell(&cells[0]), "user 1, on true");
+        assert_eq!(
+            Names::of_cells(&cells.iter().collect::<Vec<_>>()).of_cell(&cells[0]),
+            "user 1, on true"
+        );
     }
 }

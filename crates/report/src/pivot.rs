@@ -106,7 +106,7 @@ fn parts(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Option<
         distinct(outcomes.iter().flat_map(|(_, o)| &o.figures).filter_map(|f| f.of.as_deref()));
     match names.as_slice() {
         [] => None,
-        [name] => Some(stages(method, outcomes, cells, name, &parts)),
+        [name] if STAGES.contains(name) => Some(stages(method, outcomes, cells, name, &parts)),
         _ => Some(directions(method, outcomes, cells, &names, &parts)),
     }
 }
@@ -148,14 +148,25 @@ fn directions(
                 let figure = figure_of(outcome, name, part);
                 figure.map_or(String::new(), |f| figure_words(f.value, &f.unit))
             }));
-            rows.push(row);
+            if row.iter().skip(1).any(|text| !text.is_empty()) {
+                rows.push(row);
+            }
         }
     }
     // What all columns are stands in the caption.
     let is_latency = names.iter().all(|name| name.starts_with(LATENCY));
     let short = |name: &&str| figure_name(name.strip_prefix(LATENCY).unwrap_or(name));
     let head = |name: &&str| if is_latency { short(name) } else { figure_name(name) };
-    let what = if is_latency { ": latency by direction" } else { ", by direction" };
+    let is_direction = |part: &&str| {
+        let trials = outcomes.iter().flat_map(|(_, o)| &o.trials);
+        trials.flat_map(|t| &t.directions).any(|d| d.name == **part)
+    };
+    let what = match (is_latency, parts.iter().all(is_direction)) {
+        (true, true) => ": latency by direction",
+        (true, false) => ": latency in parts",
+        (false, true) => ", by direction",
+        (false, false) => ", in parts",
+    };
     Pivot {
         caption: format!("{method}{what}"),
         head: std::iter::once("cell".into()).chain(names.iter().map(head)).collect(),
@@ -185,6 +196,9 @@ fn names<'a>(outcomes: &[(&Cell, &'a Outcome)], wanted: fn(&Figure) -> bool) -> 
             .map(|f| f.name.as_str()),
     )
 }
+
+/// Figures that are of stages, so that they add up.
+const STAGES: &[&str] = &["ticks_per_packet", "ns_per_packet"];
 
 /// How the names of all figures of latency begin.
 const LATENCY: &str = "latency_";

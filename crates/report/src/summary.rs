@@ -183,7 +183,11 @@ pub(crate) fn figure_name(name: &str) -> String {
         "throughput_l1" => "on the wire".into(),
         "loss_fraction" => "loss ratio".into(),
         "loss_percent" => "loss".into(),
-        other => other.replace("p99_9", "p99.9").replace('_', " "),
+        // The unit stands behind the value.
+        other => {
+            let bare = ["_percent", "_ns", "_pps"].iter().find_map(|unit| other.strip_suffix(unit));
+            bare.unwrap_or(other).replace("p99_9", "p99.9").replace('_', " ")
+        }
     }
 }
 

@@ -14,18 +14,19 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use measure::record::RunRecord;
 use roxmltree::Document;
 
 #[test]
 fn a_browser_shows_the_whole_page_and_asks_for_nothing() {
-    if env::var_os("PLUMBLINE_SKIP_PEERS").is_some_and(|value| value == "1") {
-        println!("skipped: PLUMBLINE_SKIP_PEERS=1");
+    if skipped() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     report::export_all(&fixture::record(), folder.path()).expect("the files are written");
     let written = fs::read_to_string(folder.path().join("report.html")).expect("a page");
-    let (shown, requests) = load(folder.path(), "report.html");
+    let Loaded { shown, requests, console } = load(folder.path(), "report.html", &[]);
+    assert_eq!(console, "", "the page complains");
     assert_eq!(requests, BTreeSet::new(), "the page asks for something from outside");
 
     let charts = charts(&written);
@@ -44,22 +45,130 @@ fn a_browser_shows_the_whole_page_and_asks_for_nothing() {
         assert!(shown.contains(answer), "the answer is not shown: {answer}");
     }
 
-    let html = report::EXPORTERS.iter().find(|e| e.name == "html").expect("an exporter");
-    let failed = (html.render)(&fixture::failed_check()).expect("a page");
+    let failed = html(&fixture::failed_check());
     fs::write(folder.path().join("failed.html"), failed).expect("the folder can be written");
-    let (shown, _) = load(folder.path(), "failed.html");
+    let shown = load(folder.path(), "failed.html", &[]).shown;
     assert!(shown.contains("no figure is published"), "the failed check is not shown");
 
     // The same page with a picture from elsewhere: its policy forbids to ask for it.
     let other = written.replacen("<body>", &format!("<body><img src=\"{ELSEWHERE}\">"), 1);
     fs::write(folder.path().join("forbidden.html"), &other).expect("the folder can be written");
-    let (_, requests) = load(folder.path(), "forbidden.html");
+    let Loaded { requests, console, .. } = load(folder.path(), "forbidden.html", &[]);
     assert_eq!(requests, BTreeSet::new(), "the page's policy lets a picture through");
+    assert!(console.contains("Content Security Policy"), "the browser's complaints are read");
     // And without the policy, so that asking for nothing means something.
     let other = other.replacen("Content-Security-Policy", "no-policy", 1);
     fs::write(folder.path().join("other.html"), other).expect("the folder can be written");
-    let (_, requests) = load(folder.path(), "other.html");
+    let requests = load(folder.path(), "other.html", &[]).requests;
     assert_eq!(requests, BTreeSet::from([ELSEWHERE.to_owned()]), "the browser's log was misread");
+}
+
+fn html(record: &RunRecord) -> Vec<u8> {
+    let exporter = report::EXPORTERS.iter().find(|e| e.name == "html").expect("an exporter");
+    (exporter.render)(record).expect("a page")
+}
+
+#[test]
+fn a_click_on_a_head_sorts_the_table() {
+    if skipped() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let sizes = html(&fixture::full::sizes());
+    fs::write(folder.path().join("report.html"), sizes).expect("the folder can be written");
+    // The first table of results: sizes upwards as measured, figures downwards.
+    let found = drive(
+        folder.path(),
+        "const table = page.querySelector('#results table.sortable');
+         const column = () => Array.from(table.tBodies[0].rows, (row) => row.cells[0].textContent);
+         const head = table.tHead.rows[0].cells[1];
+         const found = [column()];
+         for (let click = 0; click < 2; click += 1) {
+           head.querySelector('button').click();
+           found.push(column(), head.getAttribute('aria-sort'));
+         }
+         return found;",
+        &[],
+    );
+    let upwards: Vec<String> = ["64", "128", "256", "512", "1,024", "1,280", "1,518"]
+        .map(|n| format!("pkt-size {n}"))
+        .into();
+    let downwards: Vec<String> = upwards.iter().rev().cloned().collect();
+    let expected = serde_json::json!([upwards, downwards, "ascending", upwards, "descending"]);
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn charts_and_text_follow_dark_mode() {
+    if skipped() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let page = html(&fixture::full::grid());
+    fs::write(folder.path().join("report.html"), page).expect("the folder can be written");
+    let colours = |flags: &[&str]| {
+        drive(
+            folder.path(),
+            "const of = (selector, what) => frame.contentWindow.getComputedStyle(page.querySelector(selector))[what];
+             return [of('body', 'backgroundColor'), of('body', 'color'), of('figure svg text', 'fill'),
+                     of('figure svg path[stroke*=series]', 'stroke')];",
+            flags,
+        )
+    };
+    let (light, dark) = (colours(&[LIGHT]), colours(&[DARK]));
+    assert_eq!(light[0], "rgb(255, 255, 255)");
+    assert_eq!(dark[0], "rgb(18, 22, 29)");
+    for what in 1..4 {
+        assert!(light[what].is_string() && light[what] != dark[what], "{light} {dark}");
+    }
+    assert_eq!(dark[1], dark[2], "a chart's text is as light as the page's");
+}
+
+#[test]
+fn every_page_is_quiet() {
+    if skipped() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut pages: Vec<(&str, Vec<u8>)> =
+        fixture::full::all().iter().map(|(name, record)| (*name, html(record))).collect();
+    pages.push(("runs", report::comparison_page(&[fixture::full::sizes(), fixture::record()])));
+    for (name, page) in pages {
+        fs::write(folder.path().join("report.html"), page).expect("the folder can be written");
+        let Loaded { requests, console, .. } = load(folder.path(), "report.html", &[]);
+        assert_eq!((console.as_str(), requests), ("", BTreeSet::new()), "{name}");
+    }
+}
+
+/// Whether the user does without the browser.
+fn skipped() -> bool {
+    let skipped = env::var_os("PLUMBLINE_SKIP_PEERS").is_some_and(|value| value == "1");
+    if skipped {
+        println!("skipped: PLUMBLINE_SKIP_PEERS=1");
+    }
+    skipped
+}
+
+/// What a script returns that is run beside `report.html`, with `frame` and `page` at hand. The page
+/// itself keeps its policy, which lets no script but its own run.
+fn drive(folder: &Path, script: &str, flags: &[&str]) -> serde_json::Value {
+    let outer = format!(
+        "<!doctype html><meta charset=utf-8><iframe src=report.html></iframe><pre></pre><script>
+         const frame = document.querySelector('iframe');
+         const run = (page) => {{ {script} }};
+         frame.onload = () => {{
+           document.querySelector('pre').textContent = JSON.stringify(run(frame.contentDocument));
+         }};
+         </script>"
+    );
+    fs::write(folder.join("outer.html"), outer).expect("the folder can be written");
+    let flags: Vec<&str> =
+        flags.iter().copied().chain(["--allow-file-access-from-files"]).collect();
+    let Loaded { shown, console, .. } = load(folder, "outer.html", &flags);
+    assert_eq!(console, "", "the page or the script complains");
+    let (_, after) = shown.split_once("<pre>").expect("the outer page is shown");
+    let found = after.split_once("</pre>").expect("and whole").0;
+    serde_json::from_str(found).unwrap_or_else(|e| panic!("{e}: {found}"))
 }
 
 /// The identifiers of the charts' titles in a page as it was written.
@@ -73,14 +182,23 @@ fn charts(page: &str) -> BTreeSet<String> {
     labels.filter_map(|label| label.split(' ').next()).map(str::to_owned).collect()
 }
 
-/// A page as the browser has it after loading, and what it made the browser ask for.
-fn load(folder: &Path, page: &str) -> (String, BTreeSet<String>) {
+/// A page after loading.
+struct Loaded {
+    /// As the browser has it.
+    shown: String,
+    /// What it made the browser ask for.
+    requests: BTreeSet<String>,
+    /// What it wrote to the console; what the browser says of itself is left out.
+    console: String,
+}
+
+fn load(folder: &Path, page: &str, flags: &[&str]) -> Loaded {
     let (shown, complaints) = (folder.join("shown.html"), folder.join("complaints.txt"));
     let log = folder.join("network.json");
     let create = |path: &Path| File::create(path).expect("the folder can be written");
     let mut browser = start(|name| {
         let mut command = Command::new(name);
-        command.args(FLAGS);
+        command.args(FLAGS).args(flags);
         command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
         command.arg(format!("--log-net-log={}", log.display()));
         command.arg("--dump-dom").arg(format!("file://{}", folder.join(page).display()));
@@ -93,7 +211,9 @@ fn load(folder: &Path, page: &str) -> (String, BTreeSet<String>) {
     };
     let ended = browser.ended();
     assert!(ended, "chromium did not end well in {DEADLINE:?}:\n{}", read(&complaints));
-    (read(&shown), requests(&log))
+    let console = read(&complaints);
+    let console: Vec<&str> = console.lines().filter(|line| line.contains("CONSOLE")).collect();
+    Loaded { shown: read(&shown), requests: requests(&log), console: console.join("\n") }
 }
 
 /// Starts the browser by the first of its names that exists.
@@ -158,7 +278,7 @@ const ELSEWHERE: &str = "http://192.0.2.1/picture.png";
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// No window, no sandbox (containers have none to offer), and no way out: the proxy does not exist.
-const FLAGS: [&str; 11] = [
+const FLAGS: [&str; 12] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -169,8 +289,13 @@ const FLAGS: [&str; 11] = [
     "--disable-component-update",
     "--disable-sync",
     "--disable-extensions",
+    "--enable-logging=stderr",
     "--proxy-server=127.0.0.1:9",
 ];
+
+/// What the reader prefers.
+const DARK: &str = "--blink-settings=preferredColorScheme=0";
+const LIGHT: &str = "--blink-settings=preferredColorScheme=1";
 
 /// Far more than it takes, for machines that are busy.
 const DEADLINE: Duration = Duration::from_secs(60);

@@ -97,6 +97,9 @@ fn body(page: &str) -> String {
 fn the_page_is_well_formed_and_every_anchor_and_label_exists_once() {
     whole(&fixture::record());
     whole(&fixture::failed_check());
+    for (_, record) in fixture::full::all() {
+        whole(&record);
+    }
 }
 
 fn whole(record: &RunRecord) {
@@ -134,6 +137,62 @@ fn the_page_can_be_read_without_seeing_it() {
     for figure in all("figure") {
         assert!(figure.descendants().any(|n| n.has_tag_name("details")), "data of each chart");
         assert!(figure.descendants().any(|n| n.has_tag_name("figcaption")));
+    }
+}
+
+#[test]
+fn every_method_has_its_chart_and_no_chart_is_drawn_without_its_data() {
+    let charts = |record: &RunRecord| -> Vec<String> {
+        let page = body(&file("html", record));
+        let tree = roxmltree::Document::parse(&page).expect("well-formed");
+        let figures = tree.descendants().filter(|n| n.has_tag_name("figure"));
+        figures.filter_map(|n| n.attribute("id").map(String::from)).collect()
+    };
+    let expected: &[(&str, &[&str])] = &[
+        ("sizes", &["size-throughput-traffic-pkt-size", "boxes-throughput"]),
+        (
+            "workers",
+            &[
+                "workers-capacity-function-core",
+                "boxes-capacity",
+                "cycles",
+                "plot-1",
+                "plot-2",
+                "plot-3",
+                "plot-4",
+            ],
+        ),
+        (
+            "grid",
+            &[
+                "sweep-capacity-function-user",
+                "sweep-capacity-function-server",
+                "surface-capacity-function-user-function-server",
+                "boxes-capacity",
+                "cycles",
+                "plot-1",
+            ],
+        ),
+        (
+            "methods",
+            &[
+                "loss-0000-loss-curve",
+                "latency-by-load-0000-latency-uplink",
+                "latency-by-load-0000-latency-downlink",
+                "churn-surface-0000-churn",
+                "churn-loss-0000-churn",
+                "bursts-0000-burst",
+                "recovery-0000-recovery",
+                "policer-0000-rate-precision",
+                "soak-0000-soak",
+                "series-table-times-0000-newer-method",
+            ],
+        ),
+        ("compared", &["boxes-capacity", "cycles"]),
+    ];
+    for (name, record) in fixture::full::all() {
+        let (_, wanted) = expected.iter().find(|(n, _)| *n == name).expect("listed");
+        assert_eq!(charts(&record), *wanted, "{name}");
     }
 }
 

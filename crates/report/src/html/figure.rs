@@ -24,23 +24,40 @@ pub(super) fn charts(charts: &[Chart]) -> Markup {
     }
 }
 
+/// The plots that the scenario asks for.
+pub(super) fn asked(charts: &[Chart]) -> Markup {
+    html! {
+        @if !charts.is_empty() {
+            section id="asked" {
+                h2 { "Plots of the scenario" }
+                @for chart in charts { (figure(chart)) }
+            }
+        }
+    }
+}
+
 /// One chart.
 pub(super) fn figure(chart: &Chart) -> Markup {
     html! {
         figure id=(chart.id) {
             h3 { (chart.title) }
-            div class="scroll" tabindex="0" role="region" aria-label=(chart.title) {
-                (PreEscaped(&chart.svg))
+            @if !chart.svg.is_empty() {
+                div class="scroll" tabindex="0" role="region" aria-label=(chart.title) {
+                    (PreEscaped(&chart.svg))
+                }
             }
             figcaption { (chart.caption) }
-            details class="data" {
-                summary { "Data of this chart" }
-                p { a href=(link(&chart.data)) download={ (chart.id) ".csv" } { "As CSV" } }
-                (table(
-                    &chart.title,
-                    &fitting(&chart.data.head, &chart.data.rows),
-                    &chart.data.rows,
-                ))
+            @if !chart.data.rows.is_empty() {
+                // A table that stands in the place of a chart is open from the start.
+                details class="data" open=[chart.svg.is_empty().then_some("open")] {
+                    summary { "Data of this chart" }
+                    p { a href=(link(&chart.data)) download={ (chart.id) ".csv" } { "As CSV" } }
+                    (table(
+                        &chart.title,
+                        &fitting(&chart.data.head, &chart.data.rows),
+                        &chart.data.rows,
+                    ))
+                }
             }
         }
     }

@@ -31,6 +31,7 @@ fn page(record: &RunRecord) -> Markup {
         ("verdict", sections::verdict(record)),
         ("results", sections::results(record)),
         ("charts", figure::charts(&charts)),
+        ("asked", figure::asked(&charts::asked(record))),
         ("comparison", comparison::comparison(record)),
         ("check", evidence::check(record)),
         ("events", evidence::events(record)),

@@ -138,6 +138,17 @@ pub(super) fn pivot_table(pivot: &Pivot) -> Markup {
     table(&pivot.caption, &fitting(&pivot.head, &pivot.rows), &pivot.rows)
 }
 
+/// The same, folded where it is long.
+fn foldable(what: &str, pivot: &Pivot) -> Markup {
+    html! {
+        @if pivot.rows.len() > ROWS_OPEN {
+            details { summary { "All " (pivot.rows.len()) " " (what) } (pivot_table(pivot)) }
+        } @else {
+            (pivot_table(pivot))
+        }
+    }
+}
+
 /// Comparisons, then the figures of all cells.
 pub(super) fn results(record: &RunRecord) -> Markup {
     let names = Names::of(record);
@@ -164,9 +175,8 @@ pub(super) fn results(record: &RunRecord) -> Markup {
             } @else {
                 @if let Some(words) = names.together() { p { (words) } }
                 @for pivot in pivots(record) { (pivot_table(&pivot)) }
-                @for pivot in details::goals(record).iter().chain(&details::baselines(record)) {
-                    (pivot_table(pivot))
-                }
+                @if let Some(pivot) = details::goals(record) { (foldable("goals of searches", &pivot)) }
+                @if let Some(pivot) = details::baselines(record) { (foldable("ceilings of the tester", &pivot)) }
                 @if let Some(words) = details::from_cache(record) { p { (words) } }
                 @if let Some(pivot) = details::repetitions(record) {
                     details { summary { "All " (pivot.rows.len()) " repetitions" } (pivot_table(&pivot)) }
@@ -249,7 +259,14 @@ fn cells_table(record: &RunRecord) -> Markup {
     columns.extend([numbers("set-up"), numbers("seed")]);
     columns.extend(failed.then(|| words("error")));
     let rows: Vec<_> = record.cells.iter().map(row).collect();
-    table("The cells: what was set up for each", &columns, &rows)
+    let table = table("The cells: what was set up for each", &columns, &rows);
+    html! {
+        @if rows.len() > ROWS_OPEN {
+            details { summary { "What was set up for all " (rows.len()) " cells" } (table) }
+        } @else {
+            (table)
+        }
+    }
 }
 
 /// The last line.
@@ -264,6 +281,9 @@ pub(super) fn foot(record: &RunRecord) -> Markup {
 
 /// So many results are named beside a remark; the rest is counted.
 const PLACES_SHOWN: usize = 6;
+
+/// Tables beside the results are folded when they have more rows than this.
+const ROWS_OPEN: usize = 8;
 
 /// Anchors of the navigation.
 const SECTIONS: &[(&str, &str)] = &[

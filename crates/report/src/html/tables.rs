@@ -23,9 +23,12 @@ pub(super) fn numbers(head: &str) -> Column {
 /// Columns by what stands in them: of numbers where every cell is one, or says that there is none.
 pub(super) fn fitting(heads: &[String], rows: &[Vec<String>]) -> Vec<Column> {
     let is_number = |text: &String| text.is_empty() || text == "none" || sort_value(text).is_some();
+    // What names a row is a number only where it has no unit or words.
+    let is_bare = |text: &String| text.replace(',', "").parse::<f64>().is_ok();
     let column = |(index, head): (usize, &String)| {
         let mut cells = rows.iter().filter_map(|row| row.get(index));
-        Column { head: head.clone(), number: cells.all(is_number) }
+        let number = if index == 0 { cells.all(is_bare) } else { cells.all(is_number) };
+        Column { head: head.clone(), number }
     };
     heads.iter().enumerate().map(column).collect()
 }
@@ -79,6 +82,7 @@ fn cell(text: &str, column: &Column, is_first: bool) -> Markup {
 
 /// The number that a cell begins with, its unit's prefix included; none for words.
 fn sort_value(text: &str) -> Option<f64> {
+    let text = text.trim_start_matches(['±', ' ']);
     let is_digit = |c: char| c.is_ascii_digit() || ",.+-e".contains(c);
     let end = text.find(|c: char| !is_digit(c)).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -134,6 +138,7 @@ mod tests {
         same("60.0 ticks", 60.0);
         same("-5.7 .. +3.1 %", -5.7);
         same("64", 64.0);
+        same("± 1.7 %", 0.017);
         for words in ["", "none", "valid", "e", "-", "uplink 5"] {
             assert_eq!(sort_value(words), None, "{words}");
         }

@@ -11,7 +11,11 @@ use crate::names::Names;
 use crate::summary::outcomes;
 
 /// The chart; none when no outcome has cycles by stage.
-pub(super) fn chart(record: &RunRecord) -> Option<Chart> {
+pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
+    chart(record).into_iter().collect()
+}
+
+fn chart(record: &RunRecord) -> Option<Chart> {
     let measured: Vec<(&Cell, &Outcome)> =
         outcomes(record).filter(|(_, o)| o.parts(FIGURE).next().is_some()).take(BARS_MAX).collect();
     if measured.is_empty() {

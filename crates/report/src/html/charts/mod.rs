@@ -4,12 +4,28 @@
 //! that one style sheet gives light, dark and printed colours. The SVG scales with the page, has a
 //! title and a description for those who cannot see it, and refers to nothing outside the page.
 
+mod asked;
+mod boxes;
+mod bursts;
+mod churn;
+mod curves;
 mod cycles;
 mod events;
+mod heat;
 mod latency;
+mod loads;
+mod loss;
 mod percentiles;
+mod policer;
+mod recovery;
+mod scale;
 mod search;
-mod sweep;
+mod series;
+mod size;
+mod soak;
+mod surface;
+mod sweeps;
+mod workers;
 
 use kuva::prelude::*;
 use kuva::render::layout::TickFormat;
@@ -44,12 +60,31 @@ pub(super) struct Data {
 
 /// All charts that a record has data for, in the order of reading.
 pub(super) fn of(record: &RunRecord) -> Vec<Chart> {
-    let mut charts = sweep::charts(record);
-    charts.extend(cycles::chart(record));
-    charts.extend(search::charts(record));
-    charts.extend(latency::charts(record));
-    charts.extend(events::charts(record));
-    charts
+    let kinds: &[fn(&RunRecord) -> Vec<Chart>] = &[
+        size::charts,
+        scale::charts,
+        workers::charts,
+        surface::charts,
+        loss::charts,
+        loads::charts,
+        boxes::charts,
+        churn::charts,
+        bursts::charts,
+        recovery::charts,
+        policer::charts,
+        soak::charts,
+        series::charts,
+        cycles::charts,
+        latency::charts,
+        search::charts,
+        events::charts,
+    ];
+    kinds.iter().flat_map(|charts| charts(record)).collect()
+}
+
+/// The plots that the scenario asks for.
+pub(super) fn asked(record: &RunRecord) -> Vec<Chart> {
+    asked::charts(record)
 }
 
 impl Chart {
@@ -64,6 +99,35 @@ impl Chart {
     ) -> Self {
         let svg = adapt(&render_to_svg(plots, layout), id, title, caption);
         let group = Group::Result;
+        Self { group, id: id.into(), title: title.into(), caption: caption.into(), svg, data }
+    }
+
+    /// Several drawings side by side as one chart.
+    fn panels(
+        id: &str,
+        title: &str,
+        caption: &str,
+        panels: Vec<(Vec<Plot>, Layout)>,
+        data: Data,
+    ) -> Self {
+        let mut svg = String::from("<div class=\"panels\">");
+        for (index, (plots, layout)) in panels.into_iter().enumerate() {
+            let id = format!("{id}-{}", index + 1);
+            svg.push_str(&adapt(&render_to_svg(plots, layout), &id, title, caption));
+        }
+        svg.push_str("</div>");
+        let group = Group::Result;
+        Self { group, id: id.into(), title: title.into(), caption: caption.into(), svg, data }
+    }
+
+    /// A table in the place of a chart.
+    fn table(id: &str, title: &str, caption: &str, data: Data) -> Self {
+        Self::drawn(id, title, caption, maud::html! {}, data)
+    }
+
+    /// A chart drawn without the crate.
+    fn drawn(id: &str, title: &str, caption: &str, svg: maud::Markup, data: Data) -> Self {
+        let (group, svg) = (Group::Result, svg.into_string());
         Self { group, id: id.into(), title: title.into(), caption: caption.into(), svg, data }
     }
 
@@ -83,6 +147,7 @@ fn styled(layout: Layout) -> Layout {
         text_color: INK.into(),
         legend_bg: "none".into(),
         legend_border: "none".into(),
+        box_median: INK.into(),
         ..Theme::light()
     };
     layout
@@ -92,6 +157,13 @@ fn styled(layout: Layout) -> Layout {
         .with_tick_size(13)
         .with_body_size(13)
         .with_legend_box(false)
+}
+
+/// An identifier from names of a record, fit for an attribute and for a file's name.
+fn identifier(kind: &str, parts: &[&str]) -> String {
+    let clean = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let parts = parts.iter().map(|part| part.chars().map(clean).collect::<String>());
+    std::iter::once(kind.to_string()).chain(parts).collect::<Vec<_>>().join("-")
 }
 
 /// A series' stand-in colour.
@@ -115,9 +187,11 @@ fn short_count(value: f64) -> String {
     format!("{}{unit}", trimmed(scaled))
 }
 
-/// Up to three decimals and none that say nothing.
+/// Three digits that count, and none behind the point that say nothing.
 fn trimmed(value: f64) -> String {
-    let text = format!("{value:.3}");
+    let magnitude = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
+    let places = (2.0 - magnitude).clamp(3.0, 9.0) as usize;
+    let text = format!("{value:.places$}");
     text.trim_end_matches('0').trim_end_matches('.').into()
 }
 

@@ -2,11 +2,10 @@
 //! the tail has as much room as the middle.
 
 use hdrhistogram::Histogram;
-use kuva::plot::line::LinePlot;
-use kuva::prelude::*;
-use measure::Nanos;
 
-use super::{Chart, Data, HEIGHT, colour, styled, ticks, trimmed};
+use super::curves::{Axis, Curve, Drawing, Look};
+use super::{Chart, Data, trimmed};
+use crate::summary::grouped;
 
 /// A chart of several distributions in nanoseconds; none when all are empty.
 pub(super) fn chart(
@@ -19,39 +18,20 @@ pub(super) fn chart(
     if series.is_empty() {
         return None;
     }
-    let mut plots = Vec::new();
-    for (index, (name, histogram)) in series.iter().enumerate() {
-        let mut line = LinePlot::new()
-            .with_data(points(histogram))
-            .with_color(colour(index))
-            .with_stroke_width(2.5)
-            .with_legend(name.as_str());
-        if index % 2 == 1 {
-            line = line.with_dashed();
-        }
-        plots.push(Plot::from(line));
-    }
-    let layout = styled(Layout::auto_from_plots(&plots))
-        .with_height(HEIGHT)
-        .with_log_x()
-        .with_log_y()
-        .with_x_label("percentile")
-        .with_y_label("time")
-        .with_x_tick_format(ticks(percentile_words))
-        .with_y_tick_format(ticks(short_time))
-        .with_force_margins(88.0, 60.0)
-        .with_legend_position(LegendPosition::InsideTopLeft);
+    let curves: Vec<Curve> = series
+        .iter()
+        .map(|(name, histogram)| Curve::new(name, Look::Law, points(histogram)))
+        .collect();
+    let x = Axis::log("percentile").in_words(percentile_words);
+    let y = Axis::log("time").in_words(short_time);
+    let (plots, layout) = Drawing::new(x, y).of(&curves);
     let mut head = vec!["percentile".to_string()];
-    head.extend(series.iter().map(|(name, _)| name.clone()));
+    head.extend(series.iter().map(|(name, _)| format!("{name}, ns")));
     let rows = SHOWN
         .iter()
         .map(|quantile| {
-            let mut row = vec![format!("{} %", trimmed(quantile * 100.0))];
-            row.extend(
-                series
-                    .iter()
-                    .map(|(_, h)| Nanos(h.value_at_quantile(*quantile) as f64).to_string()),
-            );
+            let mut row = vec![trimmed(quantile * 100.0)];
+            row.extend(series.iter().map(|(_, h)| grouped(h.value_at_quantile(*quantile))));
             row
         })
         .collect();

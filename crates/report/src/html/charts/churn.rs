@@ -1,0 +1,71 @@
+//! Throughput and times as a function of how often the state changes, and loss over changes and load.
+
+use measure::record::{Cell, Outcome, RunRecord, Series};
+
+use super::heat::Surface;
+use super::series::{Columns, plain};
+use super::{CHARTS_MAX, Chart, identifier};
+use crate::names::Names;
+use crate::summary::outcomes;
+
+/// The charts of each outcome that changed its device while it forwarded.
+pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
+    let names = Names::of(record);
+    let of_outcome = |(cell, outcome): (&Cell, &Outcome)| {
+        let charts =
+            outcome.series.iter().filter_map(|series| chart(&names, cell, outcome, series));
+        charts.collect::<Vec<_>>()
+    };
+    outcomes(record).flat_map(of_outcome).take(CHARTS_MAX).collect()
+}
+
+fn chart(names: &Names, cell: &Cell, outcome: &Outcome, series: &Series) -> Option<Chart> {
+    let id = identifier(&series.name, &[&cell.id, &outcome.method]);
+    let name = names.of_cell(cell);
+    match series.name.as_str() {
+        "churn-surface" => plain(
+            &id,
+            &format!("Throughput and times under change ({name})"),
+            "Against the rate of changes: the throughput on each interface; how long a change takes \
+             to be accepted and to be seen in a frame; and how long frames were held up.",
+            series,
+            SURFACE,
+        ),
+        "churn-loss" => surface(&id, &format!("Loss over changes and load ({name})"), series),
+        _ => None,
+    }
+}
+
+fn surface(id: &str, title: &str, series: &Series) -> Option<Chart> {
+    let columns = Columns(series);
+    let place = |name| columns.place(name);
+    let (x, y, z) = (place("updates_per_s")?, place("load_pps")?, place("loss_percent")?);
+    let tile = |row: &Vec<Option<f64>>| {
+        let value = |place: usize| row.get(place).copied().flatten();
+        Some((value(x)?, value(y)?, value(z)?))
+    };
+    let surface = Surface {
+        x: "changes a second".into(),
+        y: "load on each interface, pps".into(),
+        z: "frames lost, %".into(),
+        tiles: series.rows.iter().filter_map(tile).collect(),
+    };
+    if surface.tiles.is_empty() {
+        return None;
+    }
+    let caption = "Each tile is what was lost, in percent, at a rate of changes (across) and a load \
+                   (upwards); combinations that were not measured are left empty.";
+    Some(Chart::drawn(id, title, caption, surface.svg(id, title, caption), surface.data()))
+}
+
+/// What is drawn of a churn surface; its data has the rest.
+const SURFACE: &[&str] = &[
+    "throughput_pps",
+    "accepted_p50_ns",
+    "accepted_p99_ns",
+    "visible_p50_ns",
+    "visible_p99_ns",
+    "blackout_p50_ns",
+    "blackout_p99_ns",
+    "blackout_max_ns",
+];

@@ -1,0 +1,309 @@
+//! Curves over two axes, which most charts are: points with bars of their spread, lines that differ
+//! in colour and in dash, marks without a line, lines of reference, bands.
+
+use std::sync::Arc;
+
+use kuva::plot::line::{LinePlot, LineStyle};
+use kuva::plot::scatter::{MarkerShape, ScatterPlot};
+use kuva::prelude::*;
+use kuva::render::annotations::{ReferenceLine, ShadedRegion};
+use kuva::render::layout::TickFormat;
+
+use super::{Data, HEIGHT, MUTED, WIDTH, colour, short_count, styled};
+
+/// A point, with the ends of its bar where it has one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) bar: Option<[f64; 2]>,
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug)]
+pub(super) struct Curve {
+    pub(super) name: String,
+    pub(super) points: Vec<Point>,
+    pub(super) look: Look,
+    /// Of which curve it has the colour; none for one of its own.
+    pub(super) like: Option<usize>,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// A line with a mark on each point.
+    Measured,
+    /// A line alone, for laws and limits.
+    Law,
+    /// Marks alone.
+    Marks,
+}
+
+/// How the value of a tick is written.
+pub(super) type Words = Arc<dyn Fn(f64) -> String + Send + Sync>;
+
+/// An axis.
+#[derive(Clone)]
+pub(super) struct Axis {
+    pub(super) label: String,
+    pub(super) is_log: bool,
+    pub(super) format: Words,
+    pub(super) min: Option<f64>,
+    pub(super) max: Option<f64>,
+}
+
+/// Everything about a drawing of curves but the curves.
+pub(super) struct Drawing {
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) width: f64,
+    /// Vertical lines: where, and whether solid.
+    pub(super) at_x: Vec<(f64, bool)>,
+    /// Horizontal lines: where, and whether solid.
+    pub(super) at_y: Vec<(f64, bool)>,
+    /// A horizontal band.
+    pub(super) band_y: Option<[f64; 2]>,
+    /// The same between two places of the horizontal axis.
+    pub(super) band_x: Option<[f64; 2]>,
+}
+
+impl Curve {
+    /// A curve of points without bars.
+    pub(super) fn new(
+        name: &str,
+        look: Look,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        let point = |(x, y): (f64, f64)| Point { x, y, bar: None };
+        let mut points: Vec<Point> =
+            points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()).map(point).collect();
+        if look != Look::Marks {
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        }
+        Self { name: name.into(), points, look, like: None }
+    }
+}
+
+impl Axis {
+    /// A linear axis with short numbers.
+    pub(super) fn linear(label: &str) -> Self {
+        Self {
+            label: label.into(),
+            is_log: false,
+            format: Arc::new(short_count),
+            min: None,
+            max: None,
+        }
+    }
+
+    /// A logarithmic axis with short numbers.
+    pub(super) fn log(label: &str) -> Self {
+        Self { is_log: true, ..Self::linear(label) }
+    }
+
+    /// Logarithmic where the values span a decade or more, linear otherwise; with room beside the
+    /// outermost values.
+    pub(super) fn spanning(label: &str, values: &[f64]) -> Self {
+        let (min, max) = range(values);
+        if min > 0.0 && max / min >= 10.0 {
+            return Self { min: Some(min / 1.4), max: Some(max * 1.4), ..Self::log(label) };
+        }
+        let room = ((max - min) * 0.06).max(max.abs() * 0.01);
+        Self { min: Some((min - room).max(0.0)), max: Some(max + room), ..Self::linear(label) }
+    }
+
+    /// The axis of free values, and where each value stands on it: logarithmic where they span a
+    /// decade or more, with zero, if it is among them, a decade below the smallest.
+    pub(super) fn of_free(label: &str, values: &[f64]) -> (Self, impl Fn(f64) -> f64 + use<>) {
+        let positive: Vec<f64> = values.iter().copied().filter(|v| *v > 0.0).collect();
+        let (min, max) = range(&positive);
+        let has_zero = values.contains(&0.0);
+        let is_log = positive.len() == values.iter().filter(|v| **v != 0.0).count()
+            && min > 0.0
+            && max / min >= 10.0;
+        let zero = min / 10.0;
+        let axis = match (is_log, has_zero) {
+            (true, true) => {
+                let words = move |v: f64| if v < zero * 1.5 { "0".into() } else { short_count(v) };
+                let axis = Self { min: Some(zero / 1.6), max: Some(max * 1.4), ..Self::log(label) };
+                axis.in_words(words)
+            }
+            _ => Self::spanning(label, values),
+        };
+        let place = move |value: f64| if is_log && value == 0.0 { zero } else { value };
+        (axis, place)
+    }
+
+    /// The same from zero on.
+    pub(super) fn with_zero(self) -> Self {
+        if self.is_log { self } else { Self { min: Some(0.0), ..self } }
+    }
+
+    /// The same with other words on its ticks.
+    pub(super) fn in_words(self, format: impl Fn(f64) -> String + Send + Sync + 'static) -> Self {
+        Self { format: Arc::new(format), ..self }
+    }
+}
+
+impl Drawing {
+    /// A drawing as wide as the page.
+    pub(super) fn new(x: Axis, y: Axis) -> Self {
+        Self { x, y, width: WIDTH, at_x: Vec::new(), at_y: Vec::new(), band_y: None, band_x: None }
+    }
+
+    /// One of two drawings side by side.
+    pub(super) fn half(self) -> Self {
+        Self { width: WIDTH / 2.0, ..self }
+    }
+
+    /// The plots of the curves and their layout, as the drawing crate takes them.
+    pub(super) fn of(&self, curves: &[Curve]) -> (Vec<Plot>, Layout) {
+        let shown = curves.iter().enumerate().filter(|(_, c)| !c.points.is_empty());
+        let plots: Vec<Plot> =
+            shown.flat_map(|(index, curve)| plots_of(curve, curve.like.unwrap_or(index))).collect();
+        let mut layout = styled(Layout::auto_from_plots(&plots))
+            .with_width(self.width)
+            .with_height(HEIGHT)
+            .with_x_label(self.x.label.as_str())
+            .with_y_label(self.y.label.as_str())
+            .with_x_tick_format(TickFormat::Custom(self.x.format.clone()))
+            .with_y_tick_format(TickFormat::Custom(self.y.format.clone()))
+            .with_force_margins(LEFT, RIGHT)
+            .with_y_label_offset(-14.0, 0.0)
+            .with_legend_position(LegendPosition::OutsideBottomColumns);
+        if self.x.is_log {
+            layout = layout.with_log_x();
+        }
+        if self.y.is_log {
+            layout = layout.with_log_y();
+        }
+        for (value, is_solid) in &self.at_x {
+            layout =
+                layout.with_reference_line(styled_line(ReferenceLine::vertical(*value), *is_solid));
+        }
+        for (value, is_solid) in &self.at_y {
+            layout = layout
+                .with_reference_line(styled_line(ReferenceLine::horizontal(*value), *is_solid));
+        }
+        let region = |region: ShadedRegion| region.with_color(MUTED).with_opacity(0.18);
+        if let Some([low, high]) = self.band_y {
+            layout = layout.with_shaded_region(region(ShadedRegion::horizontal(low, high)));
+        }
+        if let Some([low, high]) = self.band_x {
+            layout = layout.with_shaded_region(region(ShadedRegion::vertical(low, high)));
+        }
+        (plots, self.bounded(layout))
+    }
+
+    fn bounded(&self, mut layout: Layout) -> Layout {
+        if let Some(min) = self.x.min {
+            layout = layout.with_x_axis_min(min);
+        }
+        if let Some(max) = self.x.max {
+            layout = layout.with_x_axis_max(max);
+        }
+        if let Some(min) = self.y.min {
+            layout = layout.with_y_axis_min(min);
+        }
+        if let Some(max) = self.y.max {
+            layout = layout.with_y_axis_max(max);
+        }
+        layout
+    }
+}
+
+/// A curve as plots of the drawing crate, in the colour and dash of a place.
+fn plots_of(curve: &Curve, index: usize) -> Vec<Plot> {
+    let points: Vec<(f64, f64)> = curve.points.iter().map(|p| (p.x, p.y)).collect();
+    let mut plots = Vec::new();
+    if curve.look != Look::Marks {
+        let mut line = LinePlot::new()
+            .with_data(points.clone())
+            .with_color(colour(index))
+            .with_stroke_width(if curve.look == Look::Law { 1.8 } else { 2.4 })
+            .with_line_style(dash(index));
+        if !curve.name.is_empty() {
+            line = line.with_legend(curve.name.as_str());
+        }
+        plots.push(line.into());
+    }
+    if curve.look != Look::Law {
+        let bar = |p: &Point| {
+            p.bar.map_or((0.0, 0.0), |[low, high]| ((p.y - low).max(0.0), (high - p.y).max(0.0)))
+        };
+        let mut dots = ScatterPlot::new()
+            .with_data(points)
+            .with_y_err_asymmetric(curve.points.iter().map(bar).collect::<Vec<_>>())
+            .with_marker(MARKERS[index % MARKERS.len()])
+            .with_color(colour(index))
+            .with_size(5.0);
+        if curve.look == Look::Marks && !curve.name.is_empty() {
+            dots = dots.with_legend(curve.name.as_str());
+        }
+        plots.push(dots.into());
+    }
+    plots
+}
+
+/// The data of curves as a table.
+pub(super) fn data(x: &str, y: &str, curves: &[Curve]) -> Data {
+    let bars = curves.iter().flat_map(|c| &c.points).any(|p| p.bar.is_some());
+    let mut head = vec!["series".to_string(), x.into(), y.into()];
+    head.extend(bars.then(|| ["from".to_string(), "to".to_string()]).into_iter().flatten());
+    let row = |name: &str, p: &Point| {
+        let mut row = vec![name.to_string(), number(p.x), number(p.y)];
+        if bars {
+            row.extend(p.bar.map_or([String::new(), String::new()], |bar| bar.map(number)));
+        }
+        row
+    };
+    let rows = curves.iter().flat_map(|c| c.points.iter().map(move |p| row(&c.name, p))).collect();
+    Data { head, rows }
+}
+
+/// A number of a data table: six digits that count, no unit.
+pub(super) fn number(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return if value.is_finite() { "0".into() } else { String::new() };
+    }
+    let magnitude = value.abs().log10().floor();
+    let places = (5.0 - magnitude).clamp(0.0, 12.0) as usize;
+    let text = format!("{value:.places$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').into(),
+        false => text,
+    }
+}
+
+/// The smallest and the largest; 0 and 1 of none.
+pub(super) fn range(values: &[f64]) -> (f64, f64) {
+    let (min, max) = values
+        .iter()
+        .filter(|v| v.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), v| (min.min(*v), max.max(*v)));
+    if min <= max { (min, max) } else { (0.0, 1.0) }
+}
+
+fn styled_line(line: ReferenceLine, is_solid: bool) -> ReferenceLine {
+    line.with_color(MUTED)
+        .with_dasharray(if is_solid { "1 0" } else { "6 4" })
+        .with_stroke_width(1.5)
+}
+
+fn dash(index: usize) -> LineStyle {
+    match index % 4 {
+        0 => LineStyle::Solid,
+        1 => LineStyle::Dashed,
+        2 => LineStyle::DashDot,
+        _ => LineStyle::Dotted,
+    }
+}
+
+/// Room for the words of ticks and the label of the axis, and for the end of the last tick's word.
+const LEFT: f64 = 96.0;
+const RIGHT: f64 = 30.0;
+
+/// Marks of curves, so that they differ without colour too.
+const MARKERS: [MarkerShape; 4] =
+    [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Diamond];

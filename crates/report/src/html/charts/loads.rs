@@ -1,0 +1,71 @@
+//! Latency at several loads: a curve of percentiles for each, a chart for each direction.
+
+use measure::record::{Cell, DirectionRecord, Outcome, RunRecord};
+
+use super::{CHARTS_MAX, Chart, identifier, percentiles};
+use crate::names::Names;
+use crate::summary::{distinct, outcomes};
+
+/// The charts of the method `latency`, whose trials say their load in their purpose.
+pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
+    let names = Names::of(record);
+    let of_outcome = |(cell, outcome): (&Cell, &Outcome)| charts_of(&names, cell, outcome);
+    outcomes(record).flat_map(of_outcome).take(CHARTS_MAX).collect()
+}
+
+fn charts_of(names: &Names, cell: &Cell, outcome: &Outcome) -> Vec<Chart> {
+    let is_load = |purpose: &&str| purpose.starts_with(PURPOSE);
+    let purposes: Vec<&str> = distinct(outcome.trials.iter().map(|t| t.purpose.as_str()))
+        .into_iter()
+        .filter(is_load)
+        .collect();
+    let directions =
+        distinct(outcome.trials.iter().flat_map(|t| t.directions.iter().map(|d| d.name.as_str())));
+    let chart = |direction: &&str| {
+        let series: Vec<_> = purposes
+            .iter()
+            .filter_map(|purpose| {
+                let name = purpose.trim_start_matches(PURPOSE).trim();
+                Some((name.to_string(), merged(outcome, purpose, direction)?))
+            })
+            .collect();
+        let wire = outcome.baseline.and_then(|b| b.latency_p50_ns).map_or(String::new(), |ns| {
+            format!(" The tester alone takes {} of it (median).", measure::Nanos(ns))
+        });
+        percentiles::chart(
+            &identifier("latency-by-load", &[&cell.id, &outcome.method, direction]),
+            &format!("Latency at each load, {direction} ({})", names.of_cell(cell)),
+            &format!(
+                "Time from sending to receiving by percentile of the frames, at each load in \
+                 percent of the throughput.{wire}"
+            ),
+            &series,
+        )
+    };
+    directions.iter().filter_map(chart).collect()
+}
+
+/// All frames of a direction in the trials of a purpose.
+fn merged(
+    outcome: &Outcome,
+    purpose: &str,
+    direction: &str,
+) -> Option<hdrhistogram::Histogram<u64>> {
+    let trials = outcome.trials.iter().filter(|t| t.purpose == purpose);
+    let of_direction = |d: &&DirectionRecord| d.name == direction;
+    let mut histograms = trials
+        .flat_map(|t| t.directions.iter().filter(of_direction))
+        .filter_map(|d| d.latency.as_ref()?.histogram());
+    let mut all = histograms.next()?;
+    for histogram in histograms {
+        // Values out of the first one's range would be an error; they are all of one kind.
+        all.auto(true);
+        if all.add(&histogram).is_err() {
+            return None;
+        }
+    }
+    Some(all)
+}
+
+/// How the purposes of the method's trials begin.
+const PURPOSE: &str = "latency ";

@@ -1,0 +1,103 @@
+//! A method's figures against a swept number - users, prefixes, rules -, one curve for each
+//! combination of the other keys, with the figures of others as marks.
+
+use measure::record::RunRecord;
+
+use super::curves::{Axis, Curve, Drawing, Look, data};
+use super::sweeps::{self, RATES, Sweep, bar_words, is_size, is_workers};
+use super::{CHARTS_MAX, Chart, identifier};
+use crate::references::{self, Counts, Reference};
+use crate::summary::{distinct, figure_name, headline, outcomes};
+
+/// One chart for each method and number that is swept; sizes and workers have charts of their own.
+pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
+    let methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
+    let sweeps: Vec<Sweep<'_>> = sweeps::of(record)
+        .into_iter()
+        .filter(|s| !is_size(&s.key) && !is_workers(&s.key))
+        .collect();
+    let of_method = |method: &&str| {
+        sweeps.iter().filter_map(|sweep| chart(record, method, sweep)).collect::<Vec<_>>()
+    };
+    methods.iter().flat_map(of_method).take(CHARTS_MAX).collect()
+}
+
+fn chart(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Option<Chart> {
+    let (mut curves, unit) = curves(record, method, sweep)?;
+    let left_out = curves.len().saturating_sub(CURVES_MAX);
+    curves.truncate(CURVES_MAX);
+    let function = record.cells.first().map_or("", |c| c.function.as_str());
+    let marks = if unit == "Mpps" { marks(function, method, sweep) } else { Vec::new() };
+    let table = data(sweep.leaf(), &unit, &curves);
+    let words = bar_words(&curves);
+    let xs: Vec<f64> = curves.iter().flat_map(|c| c.points.iter().map(|p| p.x)).collect();
+    let others =
+        if marks.is_empty() { "" } else { " Single marks are figures of others, listed below." };
+    let more = match left_out {
+        0 => String::new(),
+        n => format!(" {n} more curves are in the table of results."),
+    };
+    curves.extend(marks);
+    let x = Axis::spanning(sweep.leaf(), &xs);
+    let y = Axis::linear(&unit).with_zero();
+    let (plots, layout) = Drawing::new(x, y).of(&curves);
+    Some(Chart::new(
+        &identifier("sweep", &[method, &sweep.key]),
+        &format!("{method} against {}", sweep.leaf()),
+        &format!("{method} of the {function} by {}.{words}{others}{more}", sweep.leaf()),
+        plots,
+        layout,
+        table,
+    ))
+}
+
+/// The curves of a method and their unit: its rates in Mpps, or its headline figure.
+fn curves(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Option<(Vec<Curve>, String)> {
+    if let Some((_, figures)) = RATES.iter().find(|(name, _)| *name == method) {
+        let mut curves = Vec::new();
+        for (figure, name) in *figures {
+            // Many curves of the first figure leave no room for those of others, which follow it.
+            if curves.len() <= CURVES_OF_FIRST_MAX {
+                curves.extend(sweep.curves(method, figure, name, 1e-6));
+            }
+        }
+        return (!curves.is_empty()).then(|| (curves, "Mpps".into()));
+    }
+    let figure =
+        outcomes(record).filter(|(_, o)| o.method == method).find_map(|(_, o)| headline(o))?;
+    let (factor, unit) =
+        if figure.unit == "pps" { (1e-6, "Mpps") } else { (1.0, figure.unit.as_str()) };
+    let name = figure_name(&figure.name);
+    let curves = sweep.curves(method, &figure.name, &name, factor);
+    (!curves.is_empty()).then(|| (curves, unit.into()))
+}
+
+/// The figures of others over users, those of one name as one series.
+fn marks(function: &str, method: &str, sweep: &Sweep<'_>) -> Vec<Curve> {
+    let counts = match method {
+        "capacity" => Counts::Function,
+        "throughput" => Counts::Throughput,
+        _ => return Vec::new(),
+    };
+    let marks: Vec<Reference> = references::of(function)
+        .into_iter()
+        .filter(|r| r.chart && r.unit == "Mpps" && r.counts == counts && sweep.leaf() == "user")
+        .collect();
+    let points = |name: &str| {
+        marks
+            .iter()
+            .filter(|m| m.mark == name)
+            .filter_map(|m| Some((m.user?, m.value)))
+            .collect::<Vec<_>>()
+    };
+    distinct(marks.iter().map(|m| m.mark.as_str()))
+        .into_iter()
+        .map(|name| Curve::new(name, Look::Marks, points(name)))
+        .collect()
+}
+
+/// With more curves than this, other figures are left to the table.
+const CURVES_OF_FIRST_MAX: usize = 2;
+
+/// More curves than this cannot be told apart.
+const CURVES_MAX: usize = 8;

@@ -1,0 +1,27 @@
+//! A soak: what loss, latency and memory do over time under one load.
+
+use measure::record::RunRecord;
+
+use super::series::trend;
+use super::{CHARTS_MAX, Chart, identifier};
+use crate::names::Names;
+use crate::summary::outcomes;
+
+/// One chart for each trend, a drawing for each unit.
+pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
+    let names = Names::of(record);
+    outcomes(record)
+        .flat_map(|(cell, outcome)| outcome.series.iter().map(move |s| (cell, outcome, s)))
+        .filter(|(_, _, series)| series.name == "soak-trend")
+        .filter_map(|(cell, outcome, series)| {
+            trend(
+                &identifier("soak", &[&cell.id, &outcome.method]),
+                &format!("Trend under a fixed load ({})", names.of_cell(cell)),
+                "Each point is one interval of the soak: what was lost, how long frames took, and the \
+                 memory of the process, against the time since it began.",
+                series,
+            )
+        })
+        .take(CHARTS_MAX)
+        .collect()
+}

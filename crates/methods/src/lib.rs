@@ -16,6 +16,7 @@ mod search;
 
 pub mod burst;
 pub mod capacity;
+pub mod churn;
 pub mod forwarding_rate;
 pub mod latency;
 pub mod loss_curve;

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    ConfigError, Method, burst, capacity, forwarding_rate, latency, loss_curve, rate_precision,
+    ConfigError, Method, burst, capacity, churn, forwarding_rate, latency, loss_curve, rate_precision,
     recovery, throughput,
 };
 
@@ -32,6 +32,7 @@ pub const METHODS: &[Entry] = &[
     burst::ENTRY,
     recovery::ENTRY,
     rate_precision::ENTRY,
+    churn::ENTRY,
 ];
 
 /// What is measured where a scenario names no method: what a first result needs, in a minute.

@@ -9,6 +9,7 @@
 
 mod burst;
 mod capacity;
+mod changes;
 mod latency;
 mod policers;
 
@@ -21,6 +22,7 @@ use measure::{
 
 use burst::Buffer;
 use capacity::Capacity;
+pub use changes::Changes;
 
 /// A simulated device with its tester.
 #[derive(Clone, Debug)]
@@ -31,6 +33,7 @@ pub struct Simulated {
     interrupt_after: Option<usize>,
     conditions: Conditions,
     policers: Option<policers::Policers>,
+    changes: Option<Changes>,
     random: SplitMix,
     trials: usize,
     simulated: Duration,
@@ -46,6 +49,7 @@ impl Simulated {
             interrupt_after: None,
             conditions: Conditions::default(),
             policers: None,
+            changes: None,
             random: SplitMix(1),
             trials: 0,
             simulated: Duration::ZERO,
@@ -129,6 +133,8 @@ impl Measurer for Simulated {
         }
         self.trials += 1;
         self.simulated += duration;
+        let whole_pps = self.capacity.pps;
+        self.capacity.pps *= self.unchanged_share();
         let mut trial = match load {
             Load::ClosedLoop => self.closed_loop(load, duration),
             Load::PerInterface(rate) => self.open_loop(load, rate.0, duration),
@@ -137,6 +143,8 @@ impl Measurer for Simulated {
                 self.step(load, (first.0, after, then.0), duration)
             }
         };
+        self.capacity.pps = whole_pps;
+        self.change(&mut trial);
         self.police(&mut trial);
         watch.at(TrialProgress {
             elapsed: duration,

@@ -174,7 +174,7 @@ impl Config {
         self.search == Search::Mlrsearch
     }
 
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let checks = [
             (self.loss_tolerance.0 < 1.0, "loss-tolerance", "must be below 1 (100 %)"),
             (self.min_rate.0 > 0.0, "min-rate", "must be more than 0"),

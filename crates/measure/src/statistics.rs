@@ -3,13 +3,15 @@
 //! Deliberately small: medians and extremes say what five repetitions can say. Distributions of
 //! many values are histograms (`hdrhistogram`), not slices.
 
+mod trend;
 mod usl;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::record::Spread;
-
+pub use trend::*;
 pub use usl::{Usl, UslError};
+
+use crate::record::Spread;
 
 /// The median; the mean of the middle two for an even number. None of an empty slice.
 pub fn median(values: &[f64]) -> Option<f64> {

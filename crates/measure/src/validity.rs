@@ -4,6 +4,8 @@
 //! figure may be relied on all the same, and what to do. Figures are never corrected by a limit;
 //! they stand beside it.
 
+use std::collections::BTreeMap;
+
 use crate::record::{HostFacts, Limit, LimitKind, TrialRecord};
 use crate::{Load, Trial};
 
@@ -91,8 +93,49 @@ pub fn tester_fell_short(trial: &Trial) -> bool {
 /// The limits of several trials as one list: each rule once, with the number of trials it was seen
 /// in and the worst case (an invalidating one before others) in words.
 pub fn summarise(trials: &[&TrialRecord]) -> Vec<Limit> {
-    let lists: Vec<&[Limit]> = trials.iter().map(|trial| trial.limits.as_slice()).collect();
-    summarise_lists(&lists, "trials")
+    let mut tally = Tally::default();
+    trials.iter().for_each(|trial| tally.add(&trial.limits));
+    tally.limits()
+}
+
+/// The limits of trials that are too many to keep; see [`summarise`].
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    trials: usize,
+    /// By kind: in how many trials, and the worst case.
+    kinds: BTreeMap<LimitKind, (usize, Limit)>,
+}
+
+impl Tally {
+    /// Adds those of one trial.
+    pub fn add(&mut self, limits: &[Limit]) {
+        self.trials += 1;
+        for limit in limits {
+            let known = self.kinds.entry(limit.kind).or_insert_with(|| (0, limit.clone()));
+            known.0 += 1;
+            if limit.invalidates && !known.1.invalidates {
+                known.1 = limit.clone();
+            }
+        }
+    }
+
+    /// In what share of the trials a kind was seen.
+    pub fn share(&self, kind: LimitKind) -> f64 {
+        let seen = self.kinds.get(&kind).map_or(0, |known| known.0);
+        seen as f64 / self.trials.max(1) as f64
+    }
+
+    /// Each kind once.
+    pub fn limits(&self) -> Vec<Limit> {
+        let one = |(seen, worst): &(usize, Limit)| match self.trials {
+            0 | 1 => worst.clone(),
+            trials => Limit {
+                what: format!("in {seen} of {trials} trials; one of them: {}", worst.what),
+                ..worst.clone()
+            },
+        };
+        self.kinds.values().map(one).collect()
+    }
 }
 
 /// The same for several lists of limits, of which each is of one of the `things`: `repetitions`.

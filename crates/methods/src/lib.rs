@@ -7,6 +7,7 @@
 mod baseline;
 mod claims;
 mod figures;
+mod load;
 mod method;
 mod observer;
 mod part;
@@ -22,10 +23,12 @@ pub mod latency;
 pub mod loss_curve;
 pub mod rate_precision;
 pub mod recovery;
+pub mod soak;
 pub mod throughput;
 
 pub mod simulated;
 
+pub use load::*;
 pub use method::*;
 pub use observer::*;
 pub use registry::*;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     ConfigError, Method, burst, capacity, churn, forwarding_rate, latency, loss_curve, rate_precision,
-    recovery, throughput,
+    recovery, soak, throughput,
 };
 
 /// One line of the registry.
@@ -33,6 +33,7 @@ pub const METHODS: &[Entry] = &[
     recovery::ENTRY,
     rate_precision::ENTRY,
     churn::ENTRY,
+    soak::ENTRY,
 ];
 
 /// What is measured where a scenario names no method: what a first result needs, in a minute.

@@ -410,6 +410,7 @@ mod tests {
         assert_eq!(Ratio(4e-6).to_string(), "4 ppm");
         assert_eq!(Ratio(0.0125).to_string(), "1.25 %");
         assert_eq!(Ratio(1.0).to_string(), "100 %");
+        assert_eq!(Ratio(-0.0125).to_string(), "-1.25 %");
         assert_eq!(Ratio(0.0).to_string(), "0");
         assert_eq!(Ratio(-0.0125).to_string(), "-1.25 %");
         assert_eq!(Ratio(-4e-6).to_string(), "-4 ppm");

@@ -4,10 +4,11 @@
 //! that can be combined, a file for each kind: what becomes of frames at a steady load
 //! ([`capacity`]: a capacity, noise of it from trial to trial, a bucket of tokens, slowing down with
 //! time, loss at low loads, stalls, reordering), what of bursts and of an overload that ends
-//! ([`burst`]: a buffer, and how it comes back), how long frames take ([`latency`]), and policers
-//! ([`policers`]).
+//! ([`burst`]: a buffer, and how it comes back), how long frames take ([`latency`]), what
+//! changes at run time cost ([`changes`]), what age does ([`ageing`]), and policers ([`policers`]).
 
 mod burst;
+mod ageing;
 mod capacity;
 mod changes;
 mod latency;
@@ -21,6 +22,7 @@ use measure::{
 };
 
 use burst::Buffer;
+pub use ageing::Ageing;
 use capacity::Capacity;
 pub use changes::Changes;
 
@@ -34,6 +36,7 @@ pub struct Simulated {
     conditions: Conditions,
     policers: Option<policers::Policers>,
     changes: Option<Changes>,
+    ageing: Option<(Ageing, Duration)>,
     random: SplitMix,
     trials: usize,
     simulated: Duration,
@@ -50,6 +53,7 @@ impl Simulated {
             conditions: Conditions::default(),
             policers: None,
             changes: None,
+            ageing: None,
             random: SplitMix(1),
             trials: 0,
             simulated: Duration::ZERO,
@@ -146,6 +150,7 @@ impl Measurer for Simulated {
         self.capacity.pps = whole_pps;
         self.change(&mut trial);
         self.police(&mut trial);
+        self.age(&mut trial);
         watch.at(TrialProgress {
             elapsed: duration,
             sent: trial.sent(),

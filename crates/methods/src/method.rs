@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use measure::record::{Baseline, Outcome, TrialRecord};
-use measure::{Load, MeasureError, Measurer, Pps, Trial, TrialProgress, Watch, validity};
+use measure::{
+    Conditions, Load, MeasureError, Measurer, Pps, Trial, TrialProgress, Watch, validity,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -98,11 +100,13 @@ pub(crate) struct Session<'a> {
     pub(crate) records: Vec<TrialRecord>,
     /// The index of the next trial; more than there are records where not all are kept.
     pub(crate) next: usize,
+    /// What holds for the next trial.
+    pub(crate) held: Conditions,
 }
 
 impl<'a> Session<'a> {
     pub(crate) fn new(measurer: &'a mut dyn Measurer, observer: &'a mut dyn Observer) -> Self {
-        Self { measurer, observer, records: Vec::new(), next: 0 }
+        Self { measurer, observer, records: Vec::new(), next: 0, held: Conditions::default() }
     }
 
     /// One trial. `step` tells the observer what is about to happen; its index is filled in here.

@@ -3,22 +3,23 @@
 use std::time::Duration;
 
 use measure::record::{Outcome, TrialRecord};
-use measure::{Conditions, MeasureError, TrialProgress, Watch};
+use measure::{Conditions, Load, MeasureError, Measurer, Pps, Trial, TrialProgress, Watch};
 
 use crate::method::Session;
 use crate::{Method, Observer, Step};
 
 impl Session<'_> {
     /// Runs another method as a part of this one: its trials are told and kept as this one's, its
-    /// outcome has none of its own. `after` is how many trials are expected behind it, and how long
-    /// they take.
+    /// outcome has none of its own. The conditions of this method hold in it, too, beside those that
+    /// it sets. `after` is how many trials are expected behind it, and how long they take.
     pub(crate) fn part(
         &mut self,
         method: &dyn Method,
         after: (usize, Duration),
     ) -> Result<Outcome, MeasureError> {
         let mut part = Part { observer: self.observer, first: self.next, after };
-        let mut outcome = method.run(self.measurer, &mut part)?;
+        let mut holding = Holding { measurer: self.measurer, held: self.held };
+        let mut outcome = method.run(&mut holding, &mut part)?;
         for mut record in std::mem::take(&mut outcome.trials) {
             record.index = self.next;
             self.next += 1;
@@ -40,7 +41,9 @@ impl Session<'_> {
                  another method or device"
             )),
             other => other,
-        })
+        })?;
+        self.held = *conditions;
+        Ok(())
     }
 
     /// Does `work` and sets the conditions back, whatever came of it: the next method starts from
@@ -51,9 +54,44 @@ impl Session<'_> {
     ) -> Result<T, MeasureError> {
         let done = work(self);
         let restored = self.measurer.set_conditions(&Conditions::default());
+        self.held = Conditions::default();
         let done = done?;
         restored?;
         Ok(done)
+    }
+}
+
+/// A device under the conditions of the whole, to which a part adds its own.
+struct Holding<'a> {
+    measurer: &'a mut dyn Measurer,
+    held: Conditions,
+}
+
+impl Measurer for Holding<'_> {
+    fn measure(
+        &mut self,
+        load: Load,
+        duration: Duration,
+        watch: &mut dyn Watch,
+    ) -> Result<Trial, MeasureError> {
+        self.measurer.measure(load, duration, watch)
+    }
+
+    fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
+        let (own, held) = (conditions, self.held);
+        self.measurer.set_conditions(&Conditions {
+            updates_per_s: own.updates_per_s.or(held.updates_per_s),
+            subscribers_counted: own.subscribers_counted.max(held.subscribers_counted),
+        })
+    }
+
+    fn tester_alone(
+        &mut self,
+        rate: Pps,
+        duration: Duration,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Trial>, MeasureError> {
+        self.measurer.tester_alone(rate, duration, watch)
     }
 }
 

@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    ConfigError, Method, burst, capacity, churn, forwarding_rate, latency, loss_curve, rate_precision,
-    recovery, soak, throughput,
+    ConfigError, Method, burst, capacity, churn, forwarding_rate, latency, loss_curve,
+    rate_precision, recovery, soak, throughput,
 };
 
 /// One line of the registry.

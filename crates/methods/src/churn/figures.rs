@@ -41,8 +41,11 @@ const TIMES: [(&str, Time, f64); 7] = [
     ("blackout_max", BLACKOUT, 1.0),
 ];
 
+/// How one count of changes is read.
+type Count = fn(&EventsRecord) -> u64;
+
 /// Counts of changes that are reported.
-const COUNTS: [(&str, fn(&EventsRecord) -> u64); 2] =
+const COUNTS: [(&str, Count); 2] =
     [("late_frames", |kind| kind.late_frames), ("refused_updates", |kind| kind.refused)];
 
 fn of_changes(row: &Row) -> Vec<Figure> {

@@ -78,6 +78,7 @@ impl Method for Config {
                 .into(),
             figures: figures::figures(&rows),
             series: vec![figures::surface(&rows), figures::losses(&rows)],
+            baseline: rows.first().and_then(|row| row.baseline),
             validity,
             claims: vec![Claim {
                 clause: "rfc2544.26.1".into(),

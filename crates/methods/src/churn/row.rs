@@ -1,7 +1,7 @@
 //! What one update rate showed, read from the records of its trials.
 
 use hdrhistogram::Histogram;
-use measure::record::{Distribution, EventsRecord, Limit, Outcome, TrialRecord};
+use measure::record::{Baseline, Distribution, EventsRecord, Limit, Outcome, TrialRecord};
 
 /// One update rate.
 #[derive(Debug, Default)]
@@ -10,6 +10,8 @@ pub(super) struct Row {
     pub rate: f64,
     /// On each interface; none where no load passed.
     pub throughput_pps: Option<f64>,
+    /// What the tester alone did before the search.
+    pub baseline: Option<Baseline>,
     /// What limited its search.
     pub limits: Vec<Limit>,
     /// The changes of the trial that shows the throughput.
@@ -58,6 +60,7 @@ impl Row {
         Self {
             rate,
             throughput_pps,
+            baseline: outcome.baseline,
             limits: outcome.validity.limits,
             changes: shows.filter(|_| throughput_pps.is_some()).map(Changes::of),
             held: None,

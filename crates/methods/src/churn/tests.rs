@@ -112,6 +112,23 @@ fn a_device_that_refuses_changes_shows_what_it_manages() {
 }
 
 #[test]
+fn a_search_that_counts_subscribers_keeps_the_update_rate() {
+    let goal = serde_json::json!({
+        "throughput": {"goals": [{"conditions": ["policer-error <= 10 %"]}]},
+        "update-rates": [1000],
+    });
+    let device = Simulated::fixed(5e6).changing(changes());
+    let mut device = device.policing(10, 1e9, 1e6);
+    let method = (ENTRY.read)(goal).unwrap_or_else(|error| panic!("{error}"));
+    let outcome = method.run(&mut device, &mut Unobserved).expect("simulated");
+    let counted: Vec<_> = outcome.trials.iter().filter(|t| !t.policed.is_empty()).collect();
+    assert!(counted.len() > 4, "the goal counts subscribers");
+    let changing = counted.iter().filter(|t| t.events.iter().any(|kind| kind.requested > 0));
+    assert!(changing.count() > 2, "while it changes");
+    assert_eq!(column(&outcome, "achieved_updates_per_s")[1], Some(1000.0));
+}
+
+#[test]
 fn every_trial_but_warm_ups_and_the_probe_is_in_the_loss_series() {
     let outcome = run(&mut Simulated::fixed(5e6).changing(changes()));
     let counted = outcome.trials.iter().filter(|t| !["warm-up", "probe"].contains(&&*t.purpose));

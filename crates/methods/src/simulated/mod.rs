@@ -7,8 +7,8 @@
 //! ([`burst`]: a buffer, and how it comes back), how long frames take ([`latency`]), what
 //! changes at run time cost ([`changes`]), what age does ([`ageing`]), and policers ([`policers`]).
 
-mod burst;
 mod ageing;
+mod burst;
 mod capacity;
 mod changes;
 mod latency;
@@ -21,8 +21,8 @@ use measure::{
     WorkerTime,
 };
 
-use burst::Buffer;
 pub use ageing::Ageing;
+use burst::Buffer;
 use capacity::Capacity;
 pub use changes::Changes;
 

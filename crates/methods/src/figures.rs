@@ -86,3 +86,12 @@ pub(crate) fn interface_words(interfaces: usize) -> String {
 
 /// Repetitions that spread wider than this fraction of their median are remarked.
 const SPREAD_REMARKED: f64 = 0.1;
+
+/// Whether all are among the known ones, with their units, so that scenarios may name them.
+#[cfg(test)]
+pub(crate) fn assert_known(figures: &[Figure]) {
+    for figure in figures {
+        let known = measure::record::FIGURES.iter().find(|known| known.name == figure.name);
+        assert_eq!(known.map(|known| known.unit), Some(figure.unit.as_str()), "{}", figure.name);
+    }
+}

@@ -46,6 +46,7 @@ fn the_throughput_falls_as_the_changes_cost() {
         assert!((0.0..=0.02).contains(&error), "{truth}: error {error}");
     }
     assert_eq!(column(&outcome, "updates_per_s").last(), Some(&Some(10_000.0)));
+    crate::figures::assert_known(&outcome.figures);
     assert!((value(&outcome, "throughput_kept_percent") - 90.0).abs() < 2.0);
     assert_eq!(outcome.parts("throughput").count(), 4);
     assert!(device.trials() <= 41, "{} trials: 9 a search, 4 holds, a probe", device.trials());

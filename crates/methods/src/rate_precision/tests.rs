@@ -33,6 +33,7 @@ fn errors(outcome: &Outcome) -> Vec<Option<f64>> {
 fn exact_policers_are_found_exact_to_a_frame() {
     let mut device = device();
     let outcome = run(&Config::default(), &mut device);
+    crate::figures::assert_known(&outcome.figures);
     let uncertainty = value(&outcome, "uncertainty_percent");
     assert!(uncertainty < 0.01, "64 bytes of 1 MB: {uncertainty}");
     assert!(value(&outcome, "error_worst_percent").abs() <= uncertainty);

@@ -101,6 +101,7 @@ fn known_trends_lie_in_their_intervals() {
 #[test]
 fn every_loss_is_listed_with_its_time() {
     let outcome = run(&config(), &mut Simulated::fixed(5e6).ageing(ageing()));
+    crate::figures::assert_known(&outcome.figures);
     let losses = &outcome.series[1];
     assert_eq!(losses.name, "soak-loss");
     // The warm-up took the first of the device's seconds.

@@ -232,4 +232,53 @@ mod tests {
         assert_eq!(conditional(&GOALS[1].1, &seen(5, 0.0)[..120]), (None, 1.0));
         assert_eq!(conditional(&GOALS[1].1, &[]), (None, 1.0));
     }
+
+    #[test]
+    fn one_trial_decides_as_in_rfc_2544() {
+        let goal = demand(60.0, 60.0, 0.0);
+        let class = |trials: &[(f64, bool)]| {
+            let seen = |(duration_s, high): &(f64, bool)| Seen {
+                duration_s: *duration_s,
+                loss_ratio: f64::from(u8::from(*high)),
+                high: *high,
+            };
+            Sums::of(&goal, trials.iter().map(seen)).classify(&goal)
+        };
+        assert_eq!(class(&[(60.0, false)]), Class::Lower);
+        assert_eq!(class(&[(60.0, true)]), Class::Upper);
+        assert_eq!(class(&[(1.0, true)]), Class::Upper, "any loss of any trial");
+        assert_eq!(class(&[(59.0, false)]), Class::Undecided, "too short to show that it passes");
+        assert_eq!(class(&[(60.0, false), (1.0, true)]), Class::Upper);
+    }
+
+    #[test]
+    fn a_second_trial_decides_after_loss_as_in_loss_verification_of_tst009() {
+        let goal = demand(60.0, 120.0, 0.5);
+        let class = |losses: &[bool]| {
+            let seen = |high: &bool| Seen { duration_s: 60.0, loss_ratio: 0.0, high: *high };
+            Sums::of(&goal, losses.iter().map(seen)).classify(&goal)
+        };
+        assert_eq!(class(&[false]), Class::Lower, "max(r) = 2: a second trial could not matter");
+        assert_eq!(class(&[true]), Class::Undecided);
+        assert_eq!(class(&[true, false]), Class::Lower);
+        assert_eq!(class(&[true, true]), Class::Upper);
+    }
+
+    #[test]
+    fn a_tenth_of_thirty_trials_is_a_tenth_in_spite_of_rounding() {
+        let goal = demand(0.1, 3.0, 0.1);
+        let trial = |high| Seen { duration_s: 0.1, loss_ratio: 0.0, high };
+        let trials = (0..30).map(|n| trial(n < 3));
+        assert_eq!(Sums::of(&goal, trials).classify(&goal), Class::Lower);
+        let trials = (0..30).map(|n| trial(n < 4));
+        assert_eq!(Sums::of(&goal, trials).classify(&goal), Class::Upper);
+    }
+
+    #[test]
+    fn a_trial_that_misses_another_condition_is_not_taken_for_the_conditional_throughput() {
+        let goal = demand(1.0, 3.0, 0.5);
+        let seen = |loss_ratio, high| Seen { duration_s: 1.0, loss_ratio, high };
+        let trials = [seen(0.0, true), seen(0.004, false), seen(0.002, false)];
+        assert_eq!(conditional(&goal, &trials), (Some(1), 0.004));
+    }
 }

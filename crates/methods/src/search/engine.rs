@@ -306,3 +306,141 @@ impl<'s, 'a> Engine<'s, 'a> {
         Found { bounds, confirmed, best, lower, upper, conditional_pps: None, ended }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Unobserved;
+    use crate::simulated::Simulated;
+
+    fn goal() -> Goal {
+        Goal {
+            name: "loss <= 0".into(),
+            loss_ratio: Ratio(0.0),
+            conditions: Vec::new(),
+            unsent_is_loss: false,
+            attributes: None,
+        }
+    }
+
+    /// What comes of 1 Mpps for a second, with the purposes of the trials.
+    fn try_load(
+        attempts: Attempts,
+        stall_repeats: u32,
+        trials_max: usize,
+        mut device: Simulated,
+    ) -> (Tried, Vec<String>) {
+        let settings = Settings {
+            min_pps: 1e4,
+            max_pps: 1e7,
+            guess_pps: 1e6,
+            trials_max,
+            time_max: Duration::from_secs(1000),
+            stall_repeats,
+            attempts,
+        };
+        let mut observer = Unobserved;
+        let mut session = Session::new(&mut device, &mut observer);
+        let mut engine = Engine::new(&mut session, &settings, 0);
+        let step = Step::new("search", 1, Duration::ZERO, None);
+        let second = Duration::from_secs(1);
+        let tried = engine
+            .try_load(&goal(), 1e6, second, &step, (Duration::ZERO, 0))
+            .expect("a simulated device does not fail");
+        (tried, session.records.into_iter().map(|record| record.purpose).collect())
+    }
+
+    fn verified(repeats: u32, up_to: f64) -> Attempts {
+        Attempts::Verified { repeats, up_to: LossLimit::Ratio(Ratio(up_to)) }
+    }
+
+    #[test]
+    fn one_trial_decides_where_nothing_is_to_be_repeated() {
+        let once = verified(0, 1.0);
+        assert_eq!(try_load(once, 0, 99, Simulated::fixed(2e6)).0, Tried::Passed);
+        let (tried, purposes) = try_load(once, 0, 99, Simulated::fixed(0.99e6));
+        assert_eq!((tried, purposes.len()), (Tried::Failed, 1));
+    }
+
+    #[test]
+    fn a_lossy_trial_is_repeated_unless_it_lost_too_much() {
+        let (tried, purposes) = try_load(verified(2, 0.02), 0, 99, Simulated::fixed(0.99e6));
+        assert_eq!(
+            (tried, purposes.join(" ")),
+            (Tried::Failed, "search verification verification".into())
+        );
+        let (_, purposes) = try_load(verified(2, 0.005), 0, 99, Simulated::fixed(0.99e6));
+        assert_eq!(purposes, ["search"]);
+        let frames = |n| Attempts::Verified { repeats: 2, up_to: LossLimit::Frames(n) };
+        // 10,000 frames in each of two directions.
+        assert_eq!(try_load(frames(20_000), 0, 99, Simulated::fixed(0.99e6)).1.len(), 3);
+        assert_eq!(try_load(frames(19_999), 0, 99, Simulated::fixed(0.99e6)).1.len(), 1);
+    }
+
+    #[test]
+    fn the_best_or_the_worst_of_n_decides_and_ends_early() {
+        // At its capacity a device with noise passes about every second time.
+        let mut counts = [[0; 2]; 2];
+        for seed in 0..400 {
+            let device = || Simulated::fixed(1e6).noisy(0.01).seeded(seed);
+            for (kind, attempts) in
+                [Attempts::BestOf(3), Attempts::WorstOf(3)].into_iter().enumerate()
+            {
+                let (tried, purposes) = try_load(attempts, 0, 99, device());
+                counts[kind][usize::from(tried == Tried::Passed)] += 1;
+                let ends_early = (tried == Tried::Passed) == (kind == 0);
+                assert!(ends_early || purposes.len() == 3, "{attempts:?}: {purposes:?}");
+            }
+        }
+        // 7 of 8 and 1 of 8 of 400, four standard deviations either way.
+        assert!((324..=376).contains(&counts[0][1]), "best of 3: {counts:?}");
+        assert!((24..=76).contains(&counts[1][1]), "worst of 3: {counts:?}");
+    }
+
+    #[test]
+    fn a_stall_excuses_a_failure_as_often_as_allowed() {
+        let stalled = || Simulated::fixed(2e6).stalling(1.0, 9_000_000);
+        for (attempts, trials) in
+            [(verified(0, 1.0), 3), (verified(4, 1.0), 5), (Attempts::WorstOf(2), 3)]
+        {
+            let (tried, purposes) = try_load(attempts, 2, 99, stalled());
+            assert_eq!((tried, purposes.len()), (Tried::Failed, trials), "{attempts:?}");
+            assert!(purposes[1..].iter().all(|p| p == STALL_REPETITION), "{purposes:?}");
+        }
+        // The first two trials stall, those after them do not.
+        let seed = (0..1000)
+            .find(|seed| {
+                let device = Simulated::fixed(2e6).stalling(0.5, 9_000_000).seeded(*seed);
+                try_load(verified(9, 1.0), 0, 99, device).1.len() == 3
+            })
+            .expect("one in eight is so");
+        let device = || Simulated::fixed(2e6).stalling(0.5, 9_000_000).seeded(seed);
+        assert_eq!(try_load(verified(0, 1.0), 2, 99, device()).0, Tried::Passed);
+        assert_eq!(try_load(verified(0, 1.0), 1, 99, device()).0, Tried::Failed);
+        assert_eq!(try_load(verified(0, 1.0), 2, 2, device()).0, Tried::Failed, "no room");
+    }
+
+    #[test]
+    fn a_worst_of_n_that_the_budget_cuts_short_has_not_passed() {
+        let (tried, purposes) = try_load(Attempts::WorstOf(3), 0, 2, Simulated::fixed(2e6));
+        assert_eq!((tried, purposes.len()), (Tried::Failed, 2));
+    }
+
+    #[test]
+    fn what_the_tester_did_not_send_is_a_lower_load_or_loss_as_the_goal_says() {
+        let device = || Simulated::fixed(2e6).tester_limited(0.9e6);
+        let (tried, _) = try_load(verified(2, 1.0), 0, 99, device());
+        assert_eq!(tried, Tried::Short(0.9e6));
+        let load = Load::PerInterface(Pps(1e6));
+        let trial = measure::Measurer::measure(
+            &mut device(),
+            load,
+            Duration::from_secs(1),
+            &mut Unobserved,
+        )
+        .expect("simulated");
+        assert_eq!(goal().missed(&trial), None);
+        let strict = Goal { unsent_is_loss: true, ..goal() };
+        assert_eq!(strict.missed(&trial).as_deref(), Some("loss 10 %"));
+    }
+}

@@ -121,9 +121,9 @@ impl Controller {
         let distance = |width: f64| -(1.0 - width).ln();
         let (min_pps, max_pps) = (settings.min_pps, settings.max_pps);
         let finest = attributes.iter().map(|a| distance(a.width)).fold(f64::INFINITY, f64::min);
-        // A range narrower than the width is a grid of its two ends.
+        // A range narrower than the width is a grid of its two ends, or of its one load.
         let range = (max_pps / min_pps).ln();
-        let last = ((range / finest) * (1.0 - 1e-9)).ceil().clamp(1.0, GRID_MAX) as usize;
+        let last = ((range / finest) * (1.0 - 1e-9)).ceil().min(GRID_MAX) as usize;
         let steps = |width: f64| (distance(width) / range * last as f64 * (1.0 + 1e-9)) as usize;
         let targets = attributes.iter().map(|a| targets(a, &pace, steps(a.width))).collect();
         let mut controller = Self {
@@ -358,3 +358,6 @@ fn targets(goal: &Attributes, pace: &Pace, width: usize) -> Vec<Target> {
 
 /// The most steps of the grid: a width of 1 ppm over nine decades.
 const GRID_MAX: f64 = 2.1e7;
+
+#[cfg(test)]
+mod tests;

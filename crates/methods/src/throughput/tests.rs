@@ -1,7 +1,8 @@
 //! `throughput` on simulated devices: search error and number of trials are stated here.
 
-use measure::record::{ClaimLevel, LimitKind};
+use measure::record::{ClaimLevel, LimitKind, TrialRecord};
 use measure::{Ratio, Seconds, Trial};
+use serde_json::json;
 
 use super::*;
 use crate::Unobserved;
@@ -187,4 +188,233 @@ fn the_same_seed_gives_the_same_record() {
     let record =
         |seed| run(&Config::default(), &mut Simulated::fixed(1e6).noisy(0.05).seeded(seed));
     assert_eq!(record(5), record(5));
+}
+
+/// A configuration as a scenario writes it.
+fn read(keys: serde_json::Value) -> Config {
+    let config: Config = serde_json::from_value(keys).expect("known keys");
+    config.validate().expect("valid values");
+    config
+}
+
+fn level(outcome: &Outcome, clause: &str) -> (ClaimLevel, String) {
+    let claim = outcome.claims.iter().find(|claim| claim.clause == clause).expect(clause);
+    (claim.level, claim.reason.clone())
+}
+
+#[test]
+fn tst009_claims_its_clause_in_full_with_its_durations() {
+    let config = read(json!({"search": "tst009", "final-duration": 60, "max-search-time": 3600,
+        "repeat-lossy": 0}));
+    let outcome = run(&config, &mut Simulated::fixed(1e6));
+    assert_eq!(level(&outcome, "tst009.12.3.2"), (ClaimLevel::Full, String::new()));
+    assert_eq!(level(&outcome, "rfc2544.26.1").0, ClaimLevel::Partial);
+    assert!(outcome.trials[1..].iter().all(|t| t.intended_ns == 60_000_000_000));
+
+    let verified = Config { repeat_lossy: 2, ..config.clone() };
+    let (partial, why) = level(&run(&verified, &mut Simulated::fixed(1e6)), "tst009.12.3.3");
+    assert_eq!(partial, ClaimLevel::Partial);
+    assert!(why.contains("max(z) is 2 % of the frames"), "{why}");
+    let frames = read(json!({"search": "tst009", "final-duration": 60, "max-search-time": 3600,
+        "repeat-lossy-up-to": "5000 frames"}));
+    let outcome = run(&frames, &mut Simulated::fixed(1e6));
+    assert_eq!(level(&outcome, "tst009.12.3.3").0, ClaimLevel::Full);
+
+    let brief = Config { final_duration: Seconds(10.0), ..config };
+    let (partial, why) = level(&run(&brief, &mut Simulated::fixed(1e6)), "tst009.12.3.2");
+    assert_eq!(partial, ClaimLevel::Partial);
+    assert!(why.contains("10.0 s instead of 60 s"), "{why}");
+}
+
+#[test]
+fn ndr_and_pdr_are_found_in_one_search_and_recorded_with_all_attributes() {
+    let config = read(json!({"search": "mlrsearch", "goals": "ndr-pdr"}));
+    let outcome = run(&config, &mut Simulated::fixed(1e6));
+    let [ndr, pdr] = outcome.goals.as_slice() else { panic!("{:?}", outcome.goals) };
+    assert_eq!((ndr.name.as_str(), pdr.name.as_str()), ("ndr", "pdr"));
+    assert!(ndr.bounds.regular && pdr.bounds.regular);
+    assert_eq!(outcome.bounds, Some(ndr.bounds), "the first goal is the headline");
+    let conditional = pdr.conditional_pps.expect("regular");
+    assert!((conditional / 1e6 - 1.0).abs() < 1e-3, "forwarded of what was offered: {conditional}");
+    assert!(pdr.bounds.lower_pps > ndr.bounds.lower_pps);
+    assert_eq!(
+        pdr.configuration,
+        json!({"name": "pdr", "loss-ratio": 0.005, "conditions": [], "unsent-is-loss": false,
+            "final-trial-duration": 1.0, "duration-sum": 21.0, "exceed-ratio": 0.5, "width": 0.005,
+            "initial-trial-duration": 1.0})
+    );
+    assert!(ndr.ended.starts_with("the bounds were within the width after "), "{}", ndr.ended);
+    assert!(ndr.ended.contains("11 of 11 trials passed at 999 kpps"), "{}", ndr.ended);
+    assert_eq!(level(&outcome, "draft-ietf-bmwg-mlrsearch-15").0, ClaimLevel::Full);
+    assert_eq!(level(&outcome, "rfc2544.26.1").0, ClaimLevel::Partial);
+    assert!(outcome.answer.ends_with(" For pdr 1.00 Mpps."), "{}", outcome.answer);
+    let of_goals: Vec<f64> = outcome.parts("goal_throughput").map(|f| f.value).collect();
+    assert_eq!(of_goals.len(), 2);
+    assert_eq!(of_goals[0], found(&outcome));
+}
+
+#[test]
+fn mlrsearch_with_the_goal_of_rfc_2544_finds_what_a_single_long_trial_shows() {
+    let goal = json!({"final-trial-duration": 60, "duration-sum": 60, "exceed-ratio": 0,
+        "loss-ratio": 0, "width": "2 %"});
+    let config = read(json!({"search": "mlrsearch", "goals": [goal], "preceding-targets": 0,
+        "max-search-time": 7200}));
+    let outcome = run(&config, &mut Simulated::fixed(1e6));
+    let searched = &outcome.trials[1..];
+    let mut loads: Vec<f64> = searched.iter().filter_map(TrialRecord::load_pps).collect();
+    loads.sort_by(f64::total_cmp);
+    loads.dedup();
+    assert_eq!(loads.len(), searched.len(), "one trial a load");
+    let goal = &outcome.goals[0];
+    assert_eq!(goal.conditional_pps, goal.bounds.lower_pps, "both are the throughput");
+    let plain = run(
+        &Config { final_duration: Seconds(60.0), ..Config::default() },
+        &mut Simulated::fixed(1e6),
+    );
+    assert!((found(&outcome) / found(&plain) - 1.0).abs() < 0.02);
+    let (partial, why) = level(&outcome, "rfc2544.26.1");
+    assert_eq!(
+        (partial, why.as_str()),
+        (ClaimLevel::Partial, "the waiting times of section 23 not kept")
+    );
+}
+
+#[test]
+fn mlrsearch_with_the_goal_of_tst009_tries_a_load_twice_at_most() {
+    let goal = json!({"final-trial-duration": 60, "duration-sum": 120, "exceed-ratio": 0.5,
+        "loss-ratio": 0, "width": "2 %"});
+    let config = read(json!({"search": "mlrsearch", "goals": [goal], "preceding-targets": 0,
+        "max-search-time": 7200}));
+    let outcome = run(&config, &mut Simulated::fixed(1e6).noisy(0.03).seeded(4));
+    for trial in &outcome.trials[1..] {
+        let same: Vec<_> = outcome.trials[1..].iter().filter(|t| t.load == trial.load).collect();
+        let passed = same.iter().filter(|t| t.loss_fraction == 0.0).count();
+        match same.as_slice() {
+            [only] => assert_eq!(only.loss_fraction, 0.0, "a trial with loss is repeated"),
+            [first, _] => assert!(first.loss_fraction > 0.0 && passed <= 1, "{same:?}"),
+            more => panic!("{} trials at a load", more.len()),
+        }
+    }
+    assert!(outcome.bounds.is_some_and(|b| b.regular));
+}
+
+#[test]
+fn several_goals_are_searched_one_by_one_without_mlrsearch() {
+    let config = read(json!({"goals": [0, "0.5 %", "loss <= 0 and p99.9 <= 100 us"]}));
+    let outcome = run(&config, &mut Simulated::fixed(1e6));
+    let names: Vec<&str> = outcome.goals.iter().map(|g| g.name.as_str()).collect();
+    assert_eq!(names, ["loss <= 0", "loss <= 0.5 %", "loss <= 0 and p99.9 <= 100 \u{b5}s"]);
+    let lower: Vec<f64> = outcome.goals.iter().filter_map(|g| g.bounds.lower_pps).collect();
+    assert!((0.98e6..=1e6).contains(&lower[0]), "{lower:?}");
+    assert!((0.98e6..=1.006e6).contains(&lower[1]), "{lower:?}");
+    assert!((0.82e6..=0.8465e6).contains(&lower[2]), "{lower:?}");
+    assert!(outcome.goals[2].ended.contains("failed at"), "{}", outcome.goals[2].ended);
+    assert!(outcome.goals[2].ended.contains("p99.9 "), "{}", outcome.goals[2].ended);
+    assert!(outcome.claims.iter().all(|c| c.level != ClaimLevel::Full));
+}
+
+#[test]
+fn a_condition_that_no_trial_can_show_fails_and_says_why() {
+    let config = read(json!({"goals": ["updates >= 99 %"], "repeat-lossy": 0}));
+    let outcome = run(&config, &mut Simulated::fixed(1e6));
+    assert!(!outcome.validity.valid);
+    assert!(outcome.goals[0].ended.contains("none was requested"), "{}", outcome.goals[0].ended);
+    let config = read(json!({"goals": ["policer-error <= 1 %"]}));
+    let refused = config.run(&mut Simulated::fixed(1e6), &mut Unobserved);
+    assert!(refused.is_err_and(|e| e.to_string().contains("by subscriber")), "it cannot watch");
+}
+
+#[test]
+fn stalls_are_repeated_kept_and_named_in_the_claims() {
+    let config = Config { repeat_lossy: 0, ..Config::default() };
+    let mut device = Simulated::fixed(2e6).stalling(0.33, 9_000_000).seeded(5);
+    let outcome = run(&config, &mut device);
+    let repeated = outcome.trials.iter().filter(|t| t.purpose == "stall-repetition").count();
+    assert!(repeated > 0 && (1.96e6..=2e6).contains(&found(&outcome)), "{}", found(&outcome));
+    let (_, why) = level(&outcome, "rfc2544.26.1");
+    assert!(why.contains(&format!("{repeated} trials repeated because a stall")), "{why}");
+
+    let config = read(json!({"search": "mlrsearch"}));
+    let outcome = run(&config, &mut device);
+    let (partial, why) = level(&outcome, "draft-ietf-bmwg-mlrsearch-15");
+    assert_eq!(partial, ClaimLevel::Partial);
+    assert!(why.contains("left out of the classification"), "{why}");
+}
+
+#[test]
+fn a_result_near_what_the_tester_does_alone_is_at_least_that() {
+    let mut device = Simulated::fixed(1.97e6).tester_limited(2e6);
+    let outcome = run(&Config::default(), &mut device);
+    assert_eq!(outcome.baseline.map(|b| b.tester_pps), Some(2e6));
+    let limit = outcome.validity.limits.iter().find(|l| l.kind == LimitKind::Baseline);
+    assert!(limit.is_some_and(|l| !l.invalidates && l.advice.contains("alone it sends 2.00 Mpps")));
+    assert!(outcome.answer.starts_with("It forwards at least "), "{}", outcome.answer);
+    let without = Config { tester_alone: Seconds(0.0), ..Config::default() };
+    assert_eq!(run(&without, &mut device).baseline, None);
+    let outcome = run(&Config::default(), &mut Simulated::fixed(1e6).tester_limited(2e6));
+    assert!(outcome.baseline.is_some() && outcome.validity.limits.is_empty());
+}
+
+#[test]
+fn mlrsearch_that_the_tester_limits_is_irregular_and_claims_nothing() {
+    let config = read(json!({"search": "mlrsearch"}));
+    let outcome = run(&config, &mut Simulated::fixed(10e6).tester_limited(2e6));
+    assert!(outcome.bounds.is_some_and(|b| !b.regular));
+    assert!(found(&outcome) <= 2e6, "{}", found(&outcome));
+    assert!(outcome.answer.starts_with("It forwards at least "), "{}", outcome.answer);
+    assert!(outcome.claims.iter().all(|c| c.level == ClaimLevel::None));
+    assert!(outcome.goals[0].ended.contains("the tester could not send"), "{:?}", outcome.goals);
+}
+
+#[test]
+fn a_search_that_runs_out_of_time_is_irregular_and_says_so() {
+    let config = read(json!({"search": "mlrsearch", "max-search-time": 25}));
+    let outcome = run(&config, &mut Simulated::fixed(1e6).noisy(0.05));
+    assert!(outcome.bounds.is_some_and(|b| !b.regular));
+    assert!(outcome.goals[0].ended.contains("max-search-time (25 s)"), "{:?}", outcome.goals);
+    assert!(outcome.claims.iter().all(|c| c.level == ClaimLevel::None));
+    assert!(outcome.validity.limits.iter().any(|l| l.kind == LimitKind::Search));
+}
+
+#[test]
+fn goals_are_read_as_they_are_written_and_wrong_ones_are_named() {
+    let line = read(json!({"goals": ["0.5 %", "p50 <= 1 ms and loss <= 10 ppm"]}));
+    let goals = line.resolved();
+    assert_eq!(goals[0].loss_ratio, Ratio(0.005));
+    assert!((goals[1].loss_ratio.0 - 1e-5).abs() < 1e-12 && goals[1].conditions.len() == 1);
+    let again: Config = serde_json::from_value(to_value(&line)).expect("it reads what it writes");
+    assert_eq!(again, line);
+
+    let error = |keys: serde_json::Value| match (ENTRY.read)(keys.clone()) {
+        Ok(_) => panic!("accepted {keys}"),
+        Err(error) => error,
+    };
+    for (keys, key, part) in [
+        (json!({"goals": "ndr"}), "goals", "write `ndr-pdr`"),
+        (json!({"goals": ["jitter <= 1"]}), "goals[0]", "`jitter` is nothing to judge"),
+        (json!({"goals": [{"los-ratio": 0}]}), "goals[0].los-ratio", "`loss-ratio`"),
+        (json!({"goals": [{"width": "1 %"}]}), "goals[0].width", "only `search: mlrsearch`"),
+        (json!({"goals": [0, 0.0]}), "goals[1].name", "`loss <= 0` is the name of another"),
+        (json!({"goals": [1]}), "goals[0].loss-ratio", "below 1"),
+        (
+            json!({"search": "mlrsearch", "goals": [{"duration-sum": "500 ms"}]}),
+            "goals[0].duration-sum",
+            "not be shorter than final-trial-duration",
+        ),
+        (
+            json!({"search": "mlrsearch", "goals": [{"exceed-ratio": 1}]}),
+            "goals[0].exceed-ratio",
+            "below 1",
+        ),
+        (json!({"search": "mlrsearch", "precision": "1 %"}), "precision", "does not look at it"),
+        (json!({"preceding-targets": 3}), "preceding-targets", "only `search: mlrsearch`"),
+        (json!({"search": "binary"}), "search", "`mlrsearch`"),
+        (json!({"search": "tst009", "max-rate": "1.005 Mpps"}), "max-rate", "such as 1.00 Mpps"),
+        (json!({"best-of": 2, "worst-of": 2}), "worst-of", "exclude each other"),
+        (json!({"repeat-lossy-up-to": "many frames"}), "repeat-lossy-up-to", "`5000 frames`"),
+        (json!({"search": "mlrsearch", "max-search-time": 20}), "max-search-time", "duration-sum"),
+    ] {
+        let error = error(keys);
+        assert!(error.key == key && error.problem.contains(part), "{key}: {error}");
+    }
 }

@@ -161,6 +161,8 @@ mod tests {
         POINTS[..points].iter().flat_map(|p| std::iter::repeat_n(trial(p), p.0)).collect()
     }
 
+    type Column = ([f64; 4], [f64; 4], [f64; 2], Class);
+
     /// The tables of the draft, a row for each point and goal: full-length high, full-length low,
     /// short high and short low sum; effective high-loss, full and whole sum, pessimistic high-loss
     /// sum; optimistic and pessimistic exceed ratio in percent; the class.
@@ -170,7 +172,7 @@ mod tests {
     /// same columns are above the goal's 20 %. By the definition and by the draft's own code it is an
     /// upper bound there, and that is what stands here.
     #[rustfmt::skip]
-    const EXAMPLE: [[([f64; 4], [f64; 4], [f64; 2], Class); 4]; 6] = {
+    const EXAMPLE: [[Column; 4]; 6] = {
         use Class::{Lower as L, Undecided as U, Upper as H};
         [
             [([0.0, 0.0, 0.0, 59.0], [0.0, 0.0, 60.0, 60.0], [0.0, 100.0], U),

@@ -130,4 +130,5 @@ const KINDS: &[(&str, MarkerShape, usize)] = &[
     ("search", MarkerShape::Circle, 0),
     ("verification", MarkerShape::Square, 1),
     ("confirmation", MarkerShape::Diamond, 2),
+    ("stall-repetition", MarkerShape::Triangle, 3),
 ];

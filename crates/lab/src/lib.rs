@@ -3,6 +3,7 @@
 //! The only bridge between what knows packets (functions, devices) and what knows measuring
 //! (methods, records). It prints nothing and never exits: a front end shows what it reports.
 
+pub mod alive;
 pub mod doctor;
 mod embedded;
 #[cfg(test)]

@@ -216,7 +216,10 @@ pub fn remove(folder: &Path) -> Result<Removed, ReportError> {
 }
 
 /// What is in a folder, by name, hidden files left out and no more than a limit.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
+///
+/// # Errors
+/// When it cannot be read.
+pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
     let failed = |error| ReportError::of(folder, error);
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)?.take(ENTRIES_MAX) {

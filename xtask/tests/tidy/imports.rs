@@ -28,7 +28,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // bringing both together
     ("devices", &["engine", "functions", "machine", "measure", "packet", "port-memory", "traffic"]),
     ("lab", &["devices", "files", "functions", "machine", "measure", "methods", "traffic", "units"]),
-    ("plumbline", &["lab", "machine", "measure", "methods", "report"]),
+    ("serve", &["lab", "measure", "report"]),
+    ("plumbline", &["lab", "machine", "measure", "methods", "report", "serve"]),
     // for development
     ("testkit", &["engine", "functions", "machine", "packet", "traffic", "units", "wire"]),
     ("xtask", &[]),

@@ -5,7 +5,9 @@ mod check;
 mod doctor;
 mod list;
 mod report;
+mod runs;
 mod schema;
+mod serve;
 mod trace;
 
 use std::path::Path;
@@ -29,6 +31,8 @@ pub enum Command {
     Bench(bench::Args),
     Check(check::Args),
     Report(report::Args),
+    Runs(runs::Args),
+    Serve(serve::Args),
     Trace(trace::Args),
     Schema(schema::Args),
     Doctor(doctor::Args),
@@ -45,6 +49,8 @@ impl Command {
             Command::Bench(args) => bench::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Report(args) => report::run(&args),
+            Command::Runs(args) => runs::run(&args),
+            Command::Serve(args) => serve::run(&args),
             Command::Trace(args) => trace::run(&args),
             Command::Schema(args) => schema::run(&args),
             Command::Doctor(args) => doctor::run(&args),

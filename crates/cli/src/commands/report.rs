@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::locate::{Located, RUNS_DIR, locate};
 use crate::output::{print, print_bytes, print_json, tell, width};
 use crate::problem::Problem;
-use crate::stop::on_ctrl_c;
+use crate::stop::on_ctrl_c_saying;
 
 /// Renders the report of a run again, or compares runs.
 ///
@@ -143,7 +143,7 @@ fn about(record: &RunRecord) -> serde_json::Value {
 }
 
 fn stop() -> Arc<AtomicBool> {
-    on_ctrl_c()
+    on_ctrl_c_saying("\nstopping\n")
 }
 
 /// Writes a file whole or not at all; a device or a pipe is written to, never replaced.

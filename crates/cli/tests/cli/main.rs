@@ -9,6 +9,8 @@ mod environment;
 mod help;
 mod interrupted;
 mod report;
+mod runs;
+mod serve;
 mod trace;
 
 use std::fs;

@@ -1,0 +1,370 @@
+//! `plumbline runs`: the runs that are kept: listing, tagging, pruning.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, Width, presets};
+use jiff::{SignedDuration, Timestamp};
+use lab::alive::{State, state};
+use lab::run::cache;
+use report::archive::{self, Listing, Removed, Run, TAGS_MAX, check_tag, set_tags};
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::locate::{RUNS_DIR, locate, of_reading};
+use crate::output::{print, print_json, tell, width};
+use crate::problem::Problem;
+
+/// Lists the runs that are kept, the newest first; tags them, and deletes old ones.
+///
+/// A tag keeps a run from being pruned. Tags are in a file beside run.json, which stays as it was
+/// measured.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What to do; without it the runs are listed
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// Where runs are kept
+    #[arg(long, value_name = "DIR", default_value = RUNS_DIR, global = true)]
+    runs_dir: PathBuf,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Gives a run tags
+    Tag(Tagging),
+    /// Takes tags from a run
+    Untag(Tagging),
+    /// Deletes runs that have no tag
+    ///
+    /// Never deleted are tagged runs, a run that is under way, folders that are no run, and files
+    /// that this program did not write. With both --keep and --older-than a run must be named by
+    /// both.
+    Prune(Pruning),
+}
+
+#[derive(clap::Args)]
+struct Tagging {
+    /// The run: its folder, its name in --runs-dir, or `latest`
+    run: PathBuf,
+    /// Words of letters, digits, `.`, `_` and `-`
+    #[arg(required = true, value_name = "TAG", value_parser = tag)]
+    tags: Vec<String>,
+}
+
+#[derive(clap::Args)]
+struct Pruning {
+    /// Keep so many of the newest runs without a tag
+    #[arg(long, value_name = "N", required_unless_present_any = ["older_than", "cache_max"])]
+    keep: Option<usize>,
+    /// Delete only what is older: 30d, 12h, 4w
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    older_than: Option<SignedDuration>,
+    /// Delete the oldest cached measurements until the others take so much at most: 500M, 2G, 0
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    cache_max: Option<u64>,
+    /// Only tell what would be deleted
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+    /// Delete without asking
+    #[arg(long, short)]
+    yes: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  plumbline runs
+  plumbline runs tag latest release-1.2
+  plumbline runs prune --older-than 30d --dry-run
+  plumbline runs prune --keep 20 --cache-max 1G --yes
+  plumbline runs --json | jq -r '.runs[] | select(.status == \"passed\") | .path'";
+
+/// Does it.
+///
+/// # Errors
+/// A folder that cannot be read, a run that is not there, a file that cannot be written or deleted.
+pub fn run(args: &Args) -> Result<Exit, Problem> {
+    match &args.action {
+        None => list(args),
+        Some(Action::Tag(tagging)) => retag(args, tagging, |tags, tag| tags.insert(tag)),
+        Some(Action::Untag(tagging)) => retag(args, tagging, |tags, tag| tags.remove(&tag)),
+        Some(Action::Prune(pruning)) => prune(args, pruning),
+    }
+}
+
+fn list(args: &Args) -> Result<Exit, Problem> {
+    let listing = listing(&args.runs_dir)?;
+    if args.json {
+        let runs: Vec<Value> = listing.runs.iter().map(as_json).collect();
+        print_json(&json!({"runs": runs, "foreign": listing.foreign}))?;
+        return Ok(Exit::Passed);
+    }
+    if listing.runs.is_empty() {
+        let folder = args.runs_dir.display();
+        tell(&format!("no run in {folder}; make one by `plumbline bench SCENARIO`\n"));
+    } else {
+        print(&table(&listing.runs))?;
+    }
+    if !listing.foreign.is_empty() {
+        tell("no runs:\n");
+        for one in &listing.foreign {
+            let path = one.path.display().to_string();
+            // Most errors of reading name their file already.
+            let problem = one.problem.strip_prefix(&format!("{path}: ")).unwrap_or(&one.problem);
+            tell(&format!("  {path}: {problem}\n"));
+        }
+    }
+    Ok(Exit::Passed)
+}
+
+/// The runs of a folder; none where there is no folder yet.
+fn listing(runs_dir: &Path) -> Result<Listing, Problem> {
+    if !runs_dir.exists() {
+        return Ok(Listing::default());
+    }
+    archive::list(runs_dir).map_err(of_reading)
+}
+
+fn as_json(run: &Run) -> Value {
+    let mut value = json!(run);
+    value["under_way"] = matches!(state(&run.path), State::Running(_)).into();
+    value
+}
+
+fn table(runs: &[Run]) -> String {
+    let mut table = Table::new();
+    table
+        .force_no_tty()
+        .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width())
+        .set_header(["run", "began (UTC)", "result", "cells", "tags", "size", "answer"]);
+    for run in runs {
+        table.add_row([
+            run.name.clone(),
+            minute(&run.started),
+            verdict(run),
+            run.cells.to_string(),
+            run.tags.join(", "),
+            bytes(run.bytes),
+            run.answers.first().cloned().unwrap_or_default(),
+        ]);
+    }
+    // What is pasted into another command is never broken; the answer is.
+    let longest = runs.iter().map(|run| run.name.chars().count()).max().unwrap_or(0).min(60) as u16;
+    let fixed = |width| ColumnConstraint::LowerBoundary(Width::Fixed(width));
+    table.set_constraints([fixed(longest + 2), fixed(18)]);
+    format!("{table}\n")
+}
+
+/// How the run ended, or that it has not.
+fn verdict(run: &Run) -> String {
+    match state(&run.path) {
+        State::Running(live) if live.measurements > 0 => {
+            format!("measuring, {} of {}", live.measurements_done, live.measurements)
+        }
+        State::Running(_) => "measuring".to_owned(),
+        State::Gone(_) => "killed".to_owned(),
+        State::Ended(_) | State::Unknown => run.verdict.to_owned(),
+    }
+}
+
+fn retag(
+    args: &Args,
+    tagging: &Tagging,
+    change: impl Fn(&mut BTreeSet<String>, String) -> bool,
+) -> Result<Exit, Problem> {
+    let located = locate(&tagging.run, &args.runs_dir)?;
+    let record = located.read()?;
+    let beside = archive::tags(&located.folder).map_err(of_reading)?;
+    let mut tags: BTreeSet<String> = beside.into_iter().collect();
+    for tag in &tagging.tags {
+        let changed = change(&mut tags, tag.clone());
+        if !changed && record.tags.contains(tag) && !tags.contains(tag) {
+            tell(&format!("note: {tag} was given when the run was made, and stays\n"));
+        }
+    }
+    if tags.len() > TAGS_MAX {
+        let what = format!("a run has {TAGS_MAX} tags at most");
+        return Err(Problem::of_usage(what, "take some away by `plumbline runs untag`"));
+    }
+    let tags: Vec<String> = tags.into_iter().collect();
+    set_tags(&located.folder, &tags)?;
+    let all: BTreeSet<&String> = tags.iter().chain(&record.tags).collect();
+    if args.json {
+        print_json(&json!({"path": located.folder, "tags": all}))?;
+    } else {
+        let words: Vec<&str> = all.iter().map(|tag| tag.as_str()).collect();
+        let words = if words.is_empty() { "no tags".to_owned() } else { words.join(", ") };
+        print(&format!("{}: {words}\n", located.folder.display()))?;
+    }
+    Ok(Exit::Passed)
+}
+
+fn prune(args: &Args, pruning: &Pruning) -> Result<Exit, Problem> {
+    let listing = listing(&args.runs_dir)?;
+    let now = Timestamp::now();
+    let chosen: Vec<&Run> = match (pruning.keep, pruning.older_than) {
+        (None, None) => Vec::new(),
+        _ => chosen(&listing.runs, pruning, now),
+    };
+    let total: u64 = chosen.iter().map(|run| run.bytes).sum();
+    let question = format!("{} of {} runs, {}", chosen.len(), listing.runs.len(), bytes(total));
+    if !args.json {
+        for run in &chosen {
+            print(&format!("{}  {}\n", run.path.display(), bytes(run.bytes)))?;
+        }
+    }
+    let to_do = !chosen.is_empty() || pruning.cache_max.is_some();
+    if to_do && !pruning.dry_run && !pruning.yes && !agreed(&question)? {
+        tell("nothing was deleted\n");
+        return Ok(Exit::Passed);
+    }
+    let mut removed: Vec<Removed> = Vec::new();
+    let mut cached = cache::Pruned::default();
+    if !pruning.dry_run {
+        for run in &chosen {
+            // It may have begun, or have got a tag, while the user was thinking.
+            if removable(run) {
+                removed.push(archive::remove(&run.path)?);
+            }
+        }
+        if let Some(bytes_max) = pruning.cache_max {
+            cached = cache::prune(&args.runs_dir, bytes_max)
+                .map_err(|error| Problem::of_writing(&args.runs_dir.join(cache::FOLDER), &error))?;
+        }
+    }
+    if args.json {
+        let paths: Vec<&PathBuf> = chosen.iter().map(|run| &run.path).collect();
+        print_json(&json!({
+            "chosen": paths, "removed": removed, "dry_run": pruning.dry_run,
+            "cache": {"files": cached.files, "bytes": cached.bytes},
+        }))?;
+        return Ok(Exit::Passed);
+    }
+    tell(&told(pruning, &question, &removed, cached));
+    Ok(Exit::Passed)
+}
+
+fn told(pruning: &Pruning, question: &str, removed: &[Removed], cached: cache::Pruned) -> String {
+    if pruning.dry_run {
+        return format!("would be deleted: {question}\n");
+    }
+    let freed: u64 = removed.iter().map(|one| one.bytes).sum();
+    let mut text = format!("deleted: {} runs, {}\n", removed.len(), bytes(freed));
+    if pruning.cache_max.is_some() {
+        text += &format!("deleted: {} measurements, {}\n", cached.files, bytes(cached.bytes));
+    }
+    for one in removed.iter().filter(|one| !one.left.is_empty()) {
+        let (folder, left) = (one.path.display(), one.left.join(", "));
+        text += &format!("note: {folder} is left for what others put there: {left}\n");
+    }
+    text
+}
+
+/// The runs that both limits name, the newest first.
+fn chosen<'a>(runs: &'a [Run], pruning: &Pruning, now: Timestamp) -> Vec<&'a Run> {
+    let is_old = |run: &Run| match (pruning.older_than, run.started.parse::<Timestamp>()) {
+        (None, _) => true,
+        (Some(age), Ok(started)) => now.duration_since(started) > age,
+        // A time that cannot be read says nothing of age.
+        (Some(_), Err(_)) => false,
+    };
+    let untagged = runs.iter().filter(|run| run.tags.is_empty());
+    let untagged = untagged.filter(|run| !matches!(state(&run.path), State::Running(_)));
+    untagged.skip(pruning.keep.unwrap_or(0)).filter(|run| is_old(run)).collect()
+}
+
+fn removable(run: &Run) -> bool {
+    let untagged = archive::look(&run.path).is_ok_and(|now| now.tags.is_empty());
+    untagged && !matches!(state(&run.path), State::Running(_))
+}
+
+/// Asks on the terminal.
+fn agreed(question: &str) -> Result<bool, Problem> {
+    let input = io::stdin();
+    if !input.is_terminal() {
+        let remedy = "add --yes to delete, or --dry-run to look";
+        return Err(Problem::of_usage("nobody is there to be asked", remedy));
+    }
+    let mut error = io::stderr().lock();
+    let asked = write!(error, "Delete {question}? [y/N] ").and_then(|()| error.flush());
+    let mut line = String::new();
+    let read = asked.and_then(|()| input.lock().read_line(&mut line));
+    read.map_err(|error| Problem::of_environment(error, "add --yes to delete without asking"))?;
+    Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+fn tag(text: &str) -> Result<String, &'static str> {
+    check_tag(text).map(|()| text.to_owned())
+}
+
+/// `30d`: a whole number of hours, days or weeks.
+fn age(text: &str) -> Result<SignedDuration, String> {
+    let wrong = || "expected a number and h, d or w, as in 30d".to_owned();
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let hours: i64 = match unit {
+        'h' => 1,
+        'd' => 24,
+        'w' => 7 * 24,
+        _ => return Err(wrong()),
+    };
+    let number: u32 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    Ok(SignedDuration::from_hours(i64::from(number) * hours))
+}
+
+/// `2G`: a whole number of bytes, or of thousands, millions or milliards of them.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "expected a number of bytes, as in 0, 500M or 2G".to_owned();
+    let digits = text.trim_end_matches(['k', 'K', 'M', 'G', 'T']);
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    let unit: u64 = match &text[digits.len()..] {
+        "" => 1,
+        "k" | "K" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        "T" => 1_000_000_000_000,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(unit).ok_or_else(wrong)
+}
+
+/// `2026-11-21 14:20`.
+fn minute(time: &str) -> String {
+    time.replace('T', " ").chars().take(16).collect()
+}
+
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_and_sizes_are_numbers_with_a_unit() {
+        assert_eq!(age("30d"), Ok(SignedDuration::from_hours(720)));
+        assert_eq!(age("2w"), age("14d"));
+        for wrong in ["", "d", "30", "1.5d", "-1d", "30 d", "3ä", "99999999999h"] {
+            assert!(age(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(size("500M"), Ok(500_000_000));
+        assert_eq!(size("0"), Ok(0));
+        for wrong in ["", "M", "1.5G", "1MM", "-1", "99999999999999T", "1ä"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!([bytes(999), bytes(12_345), bytes(1_500_000)], ["999 B", "12 kB", "1.5 MB"]);
+    }
+}

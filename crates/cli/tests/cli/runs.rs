@@ -1,0 +1,104 @@
+//! The runs that are kept: listed, tagged, pruned.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::report::keep;
+use crate::{Ended, plumbline, run, temporary_folder};
+
+/// Three runs a day apart, the first long ago.
+fn three(folder: &Path) {
+    for (name, day) in [("a", "2001-01-01"), ("b", "2001-01-02"), ("c", "2999-01-01")] {
+        keep(folder, name, |record| record["started"] = format!("{day}T00:00:00Z").into());
+    }
+}
+
+fn left(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder.join("runs")).expect("there");
+    let mut names: Vec<String> =
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_list_names_each_run_and_what_is_none() {
+    let folder = temporary_folder();
+    let ended = run(folder.path(), &["runs"]).expect(0);
+    assert!(ended.stdout.is_empty(), "{}", ended.stdout);
+    assert!(ended.stderr.contains("no run in runs; make one by"), "{}", ended.stderr);
+    three(folder.path());
+    fs::create_dir(folder.path().join("runs/mine")).expect("writable");
+    fs::write(folder.path().join("runs/b/run.json"), "{").expect("writable");
+    let ended = run(folder.path(), &["runs"]).expect(0);
+    let place = |text: &str| ended.stdout.find(text).unwrap_or_else(|| panic!("{}", ended.stdout));
+    assert!(place("2999-01-01 00:00") < place("2001-01-01 00:00"), "the newest comes first");
+    assert!(ended.stdout.contains("Capacity of the mobile-gateway"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("runs/mine: no run.json in it"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("runs/b/run.json: not a run record"), "{}", ended.stderr);
+    let json = run(folder.path(), &["runs", "--json"]).expect(0).json();
+    assert_eq!(json["runs"].as_array().map(Vec::len), Some(2));
+    assert_eq!(json["runs"][0]["name"], "c");
+    assert_eq!(json["runs"][0]["under_way"], false);
+    assert_eq!(json["foreign"].as_array().map(Vec::len), Some(2));
+    let ended = run(folder.path(), &["runs", "--runs-dir", "runs/a/run.json"]).expect(4);
+    assert!(ended.stderr.contains("help: "), "{}", ended.stderr);
+}
+
+#[test]
+fn tags_come_and_go() {
+    let folder = temporary_folder();
+    three(folder.path());
+    let ended = run(folder.path(), &["runs", "tag", "a", "release-1", "x"]).expect(0);
+    assert_eq!(ended.stdout, "runs/a: release-1, x\n");
+    let ended = run(folder.path(), &["runs", "untag", "a", "x", "never"]).expect(0);
+    assert_eq!(ended.stdout, "runs/a: release-1\n");
+    assert!(run(folder.path(), &["runs"]).expect(0).stdout.contains("release-1"));
+    let json = run(folder.path(), &["runs", "untag", "a", "release-1", "--json"]).expect(0).json();
+    assert_eq!(json["tags"], serde_json::json!([]));
+    let ended = run(folder.path(), &["runs", "tag", "a", "two words"]).expect(2);
+    assert!(ended.stderr.contains("a tag is made of"), "{}", ended.stderr);
+    let ended = run(folder.path(), &["runs", "tag", "z", "x"]).expect(2);
+    assert!(ended.stderr.contains("no such run"), "{}", ended.stderr);
+    let ended = run(folder.path(), &["runs", "tagg", "a", "x"]).expect(2);
+    assert!(ended.stderr.contains("'tag'"), "{}", ended.stderr);
+}
+
+#[test]
+fn pruning_spares_tagged_new_and_foreign_ones() {
+    let folder = temporary_folder();
+    three(folder.path());
+    fs::create_dir(folder.path().join("runs/mine")).expect("writable");
+    run(folder.path(), &["runs", "tag", "b", "keep"]).expect(0);
+    let ended = run(folder.path(), &["runs", "prune", "--older-than", "30d", "--dry-run"]);
+    let ended = ended.expect(0);
+    assert!(ended.stdout.starts_with("runs/a  "), "{}", ended.stdout);
+    assert_eq!(ended.stdout.lines().count(), 1, "{}", ended.stdout);
+    assert!(ended.stderr.contains("would be deleted: 1 of 3 runs"), "{}", ended.stderr);
+    assert_eq!(left(folder.path()), ["a", "b", "c", "mine"]);
+    fs::write(folder.path().join("runs/a/notes.txt"), "mine").expect("writable");
+    let ended = run(folder.path(), &["runs", "prune", "--older-than", "30d", "--yes"]).expect(0);
+    assert!(ended.stderr.contains("runs/a is left for what others put there: notes.txt"));
+    assert!(!folder.path().join("runs/a/run.json").exists());
+    run(folder.path(), &["runs", "prune", "--keep", "1", "--yes"]).expect(0);
+    assert_eq!(left(folder.path()), ["a", "b", "c", "mine"], "the newest is kept");
+    let json = run(folder.path(), &["runs", "prune", "--keep", "0", "-y", "--json"]).expect(0);
+    assert_eq!(json.json()["removed"][0]["path"], "runs/c");
+    assert_eq!(left(folder.path()), ["a", "b", "mine"]);
+}
+
+#[test]
+fn nothing_is_deleted_unasked() {
+    let folder = temporary_folder();
+    three(folder.path());
+    let mut command = plumbline(folder.path());
+    command.args(["runs", "prune", "--keep", "0"]).stdin(Stdio::null());
+    let ended = Ended::from(command.output().expect("it starts")).expect(2);
+    assert!(ended.stderr.contains("add --yes to delete"), "{}", ended.stderr);
+    assert_eq!(left(folder.path()).len(), 3);
+    let ended = run(folder.path(), &["runs", "prune"]).expect(2);
+    assert!(ended.stderr.contains("--keep"), "{}", ended.stderr);
+    let ended = run(folder.path(), &["runs", "prune", "--older-than", "30"]).expect(2);
+    assert!(ended.stderr.contains("as in 30d"), "{}", ended.stderr);
+}

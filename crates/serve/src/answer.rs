@@ -1,0 +1,195 @@
+//! From what was asked to a response: status, headers, body.
+//!
+//! Every response forbids what it does not need: scripts but the known ones, frames, sniffing,
+//! keeping a copy. A report page carries its own stricter policy beside the header's.
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+use lab::alive::State;
+use measure::record::RunRecord;
+use report::EXPORTERS;
+use serde_json::json;
+
+use crate::archive::{Archive, Unreadable};
+use crate::guard::{ASSETS, Asked, NOT_FOUND, Refused};
+use crate::pages;
+
+/// A response in the making.
+pub struct Answer {
+    status: StatusCode,
+    kind: &'static str,
+    policy: &'static str,
+    body: Vec<u8>,
+    /// The name under which a browser saves it.
+    saved_as: Option<&'static str>,
+}
+
+/// Answers what was understood; reads files, so it is no work for the thread that serves.
+pub fn answer(archive: &Archive, asked: &Asked) -> Answer {
+    match asked {
+        Asked::List => {
+            let page = pages::list(archive.folder(), &archive.list(), &archive.progress());
+            Answer::page(StatusCode::OK, page.into_string())
+        }
+        Asked::Asset(name) => asset(name),
+        Asked::Page(run) => shown(archive, run),
+        Asked::File(run, file) => match archive.read(run) {
+            Ok(record) => exported(&record, file),
+            Err(unreadable) => Answer::of_unreadable(run, unreadable),
+        },
+        Asked::Compare(runs) => compared(archive, runs),
+        Asked::ListJson => Answer::json(&json!(archive.list())),
+        Asked::ProgressJson => {
+            let of = |(run, state): &(String, State)| json!({"run": run, "state": pages::word(state), "live": live(state)});
+            Answer::json(&archive.progress().iter().map(of).collect())
+        }
+    }
+}
+
+/// The answer to what is refused.
+pub fn refusal(refused: &Refused) -> Answer {
+    Answer::page(refused.status, pages::refusal(refused.status, refused.why).into_string())
+}
+
+fn asset(name: &str) -> Answer {
+    match ASSETS.iter().find(|(known, _, _)| *known == name) {
+        None => refusal(&NOT_FOUND),
+        Some((_, kind, content)) => Answer {
+            kind,
+            body: content.as_bytes().to_vec(),
+            ..Answer::page(StatusCode::OK, String::new())
+        },
+    }
+}
+
+/// A run's page: that of the bench while it measures, the report otherwise.
+fn shown(archive: &Archive, run: &str) -> Answer {
+    if let State::Running(live) = archive.state(run) {
+        let page = pages::running(run, &live);
+        return Answer::page(StatusCode::OK, page.into_string());
+    }
+    let record = match archive.read(run) {
+        Ok(record) => record,
+        Err(unreadable) => return Answer::of_unreadable(run, unreadable),
+    };
+    match EXPORTERS.iter().find(|one| one.name == "html").map(|one| (one.render)(&record)) {
+        Some(Ok(page)) => Answer::report(page, pages::way_back(Some(run)).into_string()),
+        Some(Err(error)) => Answer::of_unreadable(run, Unreadable::Problem(error.to_string())),
+        None => refusal(&NOT_FOUND),
+    }
+}
+
+fn compared(archive: &Archive, runs: &[String]) -> Answer {
+    let mut records = Vec::new();
+    for run in runs {
+        match archive.read(run) {
+            Ok(record) => records.push(record),
+            Err(unreadable) => return Answer::of_unreadable(run, unreadable),
+        }
+    }
+    // The others are compared with the first, which a reader expects to be the oldest.
+    records.sort_by(|a, b| a.started.cmp(&b.started));
+    Answer::report(report::comparison_page(&records), pages::way_back(None).into_string())
+}
+
+/// A file of a run, made from its record.
+fn exported(record: &RunRecord, file: &str) -> Answer {
+    let exporter = EXPORTERS.iter().find(|one| one.file == file && one.name != "html");
+    match exporter.map(|one| (one, (one.render)(record))) {
+        None => refusal(&NOT_FOUND),
+        Some((_, Err(error))) => {
+            Answer::of_unreadable(file, Unreadable::Problem(error.to_string()))
+        }
+        Some((exporter, Ok(body))) => {
+            let kind = match exporter.file.rsplit('.').next() {
+                Some("json") => "application/json",
+                Some("csv") => "text/csv; charset=utf-8",
+                Some("xml") => "application/xml",
+                _ => "application/octet-stream",
+            };
+            let page = Answer::page(StatusCode::OK, String::new());
+            Answer { kind, body, saved_as: Some(exporter.file), ..page }
+        }
+    }
+}
+
+fn live(state: &State) -> serde_json::Value {
+    match state {
+        State::Unknown => serde_json::Value::Null,
+        State::Ended(live) | State::Gone(live) | State::Running(live) => json!(live),
+    }
+}
+
+impl Answer {
+    fn page(status: StatusCode, body: String) -> Answer {
+        let kind = "text/html; charset=utf-8";
+        Answer { status, kind, policy: POLICY, body: body.into_bytes(), saved_as: None }
+    }
+
+    fn json(value: &serde_json::Value) -> Answer {
+        let body = value.to_string();
+        Answer { kind: "application/json", ..Answer::page(StatusCode::OK, body) }
+    }
+
+    /// A self-contained page of a report with a way back to the list in it.
+    fn report(page: Vec<u8>, way_back: String) -> Answer {
+        let page =
+            String::from_utf8_lossy(&page).replacen("<body>", &format!("<body>{way_back}"), 1);
+        Answer { policy: REPORT_POLICY, ..Answer::page(StatusCode::OK, page) }
+    }
+
+    fn of_unreadable(run: &str, unreadable: Unreadable) -> Answer {
+        match unreadable {
+            Unreadable::Refused(refused) => refusal(&refused),
+            Unreadable::Problem(problem) => {
+                let page = pages::problem(run, &problem);
+                Answer::page(StatusCode::UNPROCESSABLE_ENTITY, page.into_string())
+            }
+        }
+    }
+
+    /// The response on the wire.
+    pub fn into_response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::new(Bytes::from(self.body)));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        let mut set = |name: &'static str, value: &'static str| {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        };
+        set("content-type", self.kind);
+        set("content-security-policy", self.policy);
+        for (name, value) in ALWAYS {
+            set(name, value);
+        }
+        if self.status == StatusCode::METHOD_NOT_ALLOWED {
+            set("allow", "GET, HEAD");
+        }
+        if let Some(file) = self.saved_as {
+            let value = HeaderValue::from_str(&format!("attachment; filename=\"{file}\""));
+            if let Ok(value) = value {
+                headers.insert(HeaderName::from_static("content-disposition"), value);
+            }
+        }
+        response
+    }
+}
+
+/// Pages of the server: its own style and script, and its own JSON.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+                      img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Pages of a report: inline style; of scripts the page's own policy allows one by its hash.
+const REPORT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; \
+                             script-src 'unsafe-inline'; img-src data:; form-action 'none'; \
+                             base-uri 'none'; frame-ancestors 'none'";
+
+/// Headers of every response.
+const ALWAYS: [(&str, &str); 5] = [
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cache-control", "no-store"),
+];

@@ -31,7 +31,7 @@ use measure::record::RunRecord;
 
 pub use error::ReportError;
 pub use folder::write_whole;
-pub use html::comparison_page;
+pub use html::{POLICY as PAGE_POLICY, comparison_page};
 pub use json::read;
 
 /// One exporter of files.

@@ -1,7 +1,7 @@
 //! From what was asked to a response: status, headers, body.
 //!
 //! Every response forbids what it does not need: scripts but the known ones, frames, sniffing,
-//! keeping a copy. A report page carries its own stricter policy beside the header's.
+//! keeping a copy.
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -9,7 +9,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use lab::alive::State;
 use measure::record::RunRecord;
-use report::EXPORTERS;
+use report::{EXPORTERS, PAGE_POLICY};
 use serde_json::json;
 
 use crate::archive::{Archive, Unreadable};
@@ -20,6 +20,7 @@ use crate::pages;
 pub struct Answer {
     status: StatusCode,
     kind: &'static str,
+    /// What the page may do, beside what no page may.
     policy: &'static str,
     body: Vec<u8>,
     /// The name under which a browser saves it.
@@ -137,7 +138,7 @@ impl Answer {
     fn report(page: Vec<u8>, way_back: String) -> Answer {
         let page =
             String::from_utf8_lossy(&page).replacen("<body>", &format!("<body>{way_back}"), 1);
-        Answer { policy: REPORT_POLICY, ..Answer::page(StatusCode::OK, page) }
+        Answer { policy: PAGE_POLICY, ..Answer::page(StatusCode::OK, page) }
     }
 
     fn of_unreadable(run: &str, unreadable: Unreadable) -> Answer {
@@ -159,12 +160,14 @@ impl Answer {
             headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         };
         set("content-type", self.kind);
-        set("content-security-policy", self.policy);
         for (name, value) in ALWAYS {
             set(name, value);
         }
         if self.status == StatusCode::METHOD_NOT_ALLOWED {
             set("allow", "GET, HEAD");
+        }
+        if let Ok(value) = HeaderValue::from_str(&format!("{}; {NO_FRAMES}", self.policy)) {
+            headers.insert(HeaderName::from_static("content-security-policy"), value);
         }
         if let Some(file) = self.saved_as {
             let value = HeaderValue::from_str(&format!("attachment; filename=\"{file}\""));
@@ -178,12 +181,10 @@ impl Answer {
 
 /// Pages of the server: its own style and script, and its own JSON.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
-                      img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+                      img-src data:; form-action 'self'; base-uri 'none'";
 
-/// Pages of a report: inline style; of scripts the page's own policy allows one by its hash.
-const REPORT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; \
-                             script-src 'unsafe-inline'; img-src data:; form-action 'none'; \
-                             base-uri 'none'; frame-ancestors 'none'";
+/// A page cannot say this of itself.
+const NO_FRAMES: &str = "frame-ancestors 'none'";
 
 /// Headers of every response.
 const ALWAYS: [(&str, &str); 5] = [

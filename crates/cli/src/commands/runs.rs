@@ -5,7 +5,6 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, Width, presets};
 use jiff::{SignedDuration, Timestamp};
 use lab::alive::{State, state};
 use lab::run::cache;
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::locate::{RUNS_DIR, locate, of_reading};
-use crate::output::{print, print_json, tell, width};
+use crate::output::{print, print_json, tell, width, wrap};
 use crate::problem::Problem;
 
 /// Lists the runs that are kept, the newest first; tags them, and deletes old ones.
@@ -137,30 +136,29 @@ fn as_json(run: &Run) -> Value {
     value
 }
 
+/// Two lines a run: its facts in columns, and the first of its answers.
 fn table(runs: &[Run]) -> String {
-    let mut table = Table::new();
-    table
-        .force_no_tty()
-        .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width())
-        .set_header(["run", "began (UTC)", "result", "cells", "tags", "size", "answer"]);
-    for run in runs {
-        table.add_row([
-            run.name.clone(),
-            minute(&run.started),
-            verdict(run),
-            run.cells.to_string(),
-            run.tags.join(", "),
-            bytes(run.bytes),
-            run.answers.first().cloned().unwrap_or_default(),
-        ]);
+    let facts = |run: &Run| {
+        let cells = if run.cells == 1 { "1 cell".into() } else { format!("{} cells", run.cells) };
+        let (began, size) = (minute(&run.started), bytes(run.bytes));
+        [run.name.clone(), began, verdict(run), cells, size, run.tags.join(", ")]
+    };
+    let rows: Vec<[String; 6]> = runs.iter().map(facts).collect();
+    let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let mut text = String::new();
+    for (row, run) in rows.iter().zip(runs) {
+        let padded = row.iter().enumerate().map(|(column, fact)| {
+            let width = width_of(column).unwrap_or(0);
+            format!("{fact:<width$}")
+        });
+        text += padded.collect::<Vec<_>>().join("  ").trim_end();
+        text += "\n";
+        if let Some(answer) = run.answers.first() {
+            text += &wrap(&format!("    {answer}"), usize::from(width()), "    ");
+            text += "\n";
+        }
     }
-    // What is pasted into another command is never broken; the answer is.
-    let longest = runs.iter().map(|run| run.name.chars().count()).max().unwrap_or(0).min(60) as u16;
-    let fixed = |width| ColumnConstraint::LowerBoundary(Width::Fixed(width));
-    table.set_constraints([fixed(longest + 2), fixed(18)]);
-    format!("{table}\n")
+    text
 }
 
 /// How the run ended, or that it has not.

@@ -60,7 +60,7 @@ fn runs(records: &[RunRecord], names: &[String]) -> Markup {
             answers(record).join(" "),
             format!("{}, {} CPUs", record.host.cpu_model, record.host.cores),
             record.tool.commit.clone(),
-            record.scenario.hash.clone(),
+            record.scenario.hash.chars().take(HASH_CHARS).collect(),
         ]
     };
     let rows: Vec<_> = records.iter().zip(names).map(row).collect();
@@ -158,3 +158,6 @@ fn find<'a>(record: &'a RunRecord, method: &str, key: &Key) -> Option<(Figure, &
         (names.of_cell(cell) == key.cell).then(|| (figure.clone(), validity_words(outcome)))
     })
 }
+
+/// Of a hash as many characters as tell scenarios apart; the record has all.
+const HASH_CHARS: usize = "blake3:".len() + 12;

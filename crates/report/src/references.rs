@@ -19,7 +19,7 @@ pub struct Reference {
     pub kind: Kind,
     /// The value.
     pub value: f64,
-    /// `Mpps` or `Gbit/s`.
+    /// `Mpps`, `Gbit/s`, `1/s` of changes or `sessions`.
     pub unit: String,
     /// CPU cores (or threads) of the system; absent when not stated.
     pub cores: Option<f64>,
@@ -58,6 +58,10 @@ pub enum Counts {
     Total,
     /// An open-loop throughput, all interfaces together.
     Throughput,
+    /// Changes a second: sessions attached, users that move.
+    Changes,
+    /// How much state it holds.
+    State,
 }
 
 impl Reference {
@@ -85,7 +89,10 @@ mod tests {
         let all: Vec<Reference> = serde_json::from_str(FILE).expect("references.json is valid");
         assert!(!all.is_empty());
         for reference in all {
-            assert!(["Mpps", "Gbit/s"].contains(&reference.unit.as_str()), "{reference:?}");
+            assert!(
+                ["Mpps", "Gbit/s", "1/s", "sessions"].contains(&reference.unit.as_str()),
+                "{reference:?}"
+            );
             assert!(!reference.source.is_empty() && reference.value > 0.0, "{reference:?}");
             assert!(!reference.chart || !reference.mark.is_empty(), "{reference:?}");
         }

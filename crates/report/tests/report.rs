@@ -214,6 +214,32 @@ fn text_of_the_scenario_is_escaped() {
 }
 
 #[test]
+fn a_hostile_record_injects_nothing() {
+    let all = fixture::full::all().into_iter().map(|(_, record)| record);
+    let all = all.chain([fixture::record(), fixture::failed_check()]);
+    for record in all {
+        let hostile = fixture::hostile::hostile(&record);
+        let page = file("html", &hostile);
+        let runs = report::comparison_page(&[hostile.clone(), hostile]);
+        let runs = String::from_utf8(runs).expect("is UTF-8");
+        for page in [page, runs] {
+            assert_eq!(page.matches("<script").count(), 1, "a script got in");
+            assert_eq!(page.matches("</script").count(), 1);
+            assert_eq!(page.matches("</title>").count(), page.matches("<title").count());
+            let body = body(&page);
+            let tree = roxmltree::Document::parse(&body).expect("well-formed");
+            assert!(body.contains("&lt;script&gt;alert(1)"), "the attack is shown as text");
+            for node in tree.descendants().filter(roxmltree::Node::is_element) {
+                assert!(!["script", "img", "iframe"].contains(&node.tag_name().name()));
+                for attribute in node.attributes() {
+                    assert!(!attribute.name().starts_with("on"), "{}", attribute.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_record_without_cells_still_renders() {
     let mut record = fixture::record();
     record.cells.clear();

@@ -6,68 +6,127 @@ use measure::record::{Cell, RunRecord};
 use super::tables::{marked, numbers, words};
 use crate::names::Names;
 use crate::references::{self, Counts, Kind, Reference};
-use crate::summary::{grouped, mpps, outcomes};
+use crate::summary::{distinct, grouped, outcomes};
 
 /// The section; none for a function without references.
 pub(super) fn comparison(record: &RunRecord) -> Markup {
     let function = record.cells.first().map_or("", |c| c.function.as_str());
     let others = references::of(function);
-    if others.is_empty() || outcomes(record).next().is_none() {
+    let ours = ours(record);
+    if others.is_empty() || ours.is_empty() {
         return html! {};
     }
-    let mut rows = ours(record);
+    let mut rows: Vec<Vec<String>> = ours.iter().map(Ours::row).collect();
     let count = rows.len();
-    rows.extend(others.iter().map(reference_row));
+    let sources = distinct(others.iter().map(|r| r.source.as_str()));
+    rows.extend(others.iter().map(|other| reference_row(other, &ours, &sources)));
     html! {
         section id="comparison" {
             h2 { "Beside the figures of others" }
             (marked(
-                "Figures of this run in bold, then others and this project's goals. Compare like with \
-                 like: closed loop with closed loop, the same number of users, per core where cores differ",
+                "Figures of this run in bold, then others and this project's goals. The last but one \
+                 column divides ours by theirs, per core, where both count the same and ours has about \
+                 as many users (a third to three times as many)",
                 &[
                     words("system"), words("what"), numbers("users"), numbers("value"),
-                    numbers("cores"), numbers("per core"), words("origin"),
+                    numbers("cores"), numbers("per core"), words("ours is"), words("origin"),
                 ],
                 &rows,
                 |index| index < count,
             ))
+            p class="note" { "Sources:" }
+            ol class="note" { @for source in &sources { li { (source) } } }
         }
     }
 }
 
-/// The headline figures of this run as rows of the comparison.
-fn ours(record: &RunRecord) -> Vec<Vec<String>> {
+/// A figure of this run.
+struct Ours {
+    method: String,
+    counts: Counts,
+    user: Option<u64>,
+    value: f64,
+    unit: &'static str,
+    cores: usize,
+    cell: String,
+}
+
+impl Ours {
+    fn per_core(&self) -> f64 {
+        self.value / self.cores as f64
+    }
+
+    fn row(&self) -> Vec<String> {
+        let value = |value: f64| format!("{value:.2} {}", self.unit);
+        vec![
+            "this run".into(),
+            format!("{}, {}", self.method, counts_words(self.counts)),
+            self.user.map_or(String::new(), grouped),
+            value(self.value),
+            self.cores.to_string(),
+            value(self.per_core()),
+            String::new(),
+            self.cell.clone(),
+        ]
+    }
+
+    /// How near the users of a reference are to ours, as a ratio of at least 1; none where they
+    /// are too far or not known.
+    fn distance(&self, reference: &Reference) -> Option<f64> {
+        let ratio = self.user? as f64 / reference.user?;
+        let ratio = ratio.max(1.0 / ratio);
+        let alike = reference.counts == self.counts && reference.unit == self.unit;
+        (alike && ratio <= USERS_RATIO_MAX).then_some(ratio)
+    }
+}
+
+/// The headline figures of this run.
+fn ours(record: &RunRecord) -> Vec<Ours> {
     let names = Names::of(record);
-    let mut rows = Vec::new();
+    let mut found = Vec::new();
     for (cell, outcome) in outcomes(record).filter(|(_, o)| o.validity.valid) {
-        let workers = outcome.trials.last().map_or(1, |t| t.workers.len().max(1));
-        let user = user_of(cell);
-        for (name, counts) in OURS {
-            let Some(figure) = outcome.figure(name) else { continue };
-            rows.push(vec![
-                "this run".into(),
-                format!("{}, {}", outcome.method, counts_words(*counts)),
-                user.clone(),
-                format!("{:.2} Mpps", mpps(figure.value)),
-                workers.to_string(),
-                format!("{:.2} Mpps", mpps(figure.value) / workers as f64),
-                names.of_cell(cell),
-            ]);
+        let cores = outcome.trials.last().map_or(1, |t| t.workers.len().max(1));
+        for (name, counts, factor, unit) in OURS {
+            found.extend(outcome.figure(name).map(|figure| Ours {
+                method: outcome.method.clone(),
+                counts: *counts,
+                user: user_of(cell),
+                value: figure.value * factor,
+                unit,
+                cores,
+                cell: names.of_cell(cell),
+            }));
         }
     }
-    rows
+    found
+}
+
+/// Ours over theirs, per core, of the cell whose users are nearest.
+fn ratio_words(reference: &Reference, ours: &[Ours]) -> String {
+    let near = ours.iter().filter_map(|ours| Some((ours.distance(reference)?, ours)));
+    let nearest = near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, ours)| ours);
+    match (nearest, reference.per_core()) {
+        (Some(ours), Some(theirs)) => {
+            format!("{:.2} times ({})", ours.per_core() / theirs, ours.cell)
+        }
+        _ => String::new(),
+    }
 }
 
 /// The users of a cell, from its configuration, wherever the key stands.
-fn user_of(cell: &Cell) -> String {
+fn user_of(cell: &Cell) -> Option<u64> {
     let at = [cell.configuration.get("user"), cell.configuration.pointer("/function/user")];
-    at.into_iter().flatten().find_map(serde_json::Value::as_u64).map_or(String::new(), grouped)
+    at.into_iter().flatten().find_map(serde_json::Value::as_u64)
 }
 
-fn reference_row(reference: &Reference) -> Vec<String> {
-    let value = |v: f64| format!("{v:.2} {}", reference.unit);
+fn reference_row(reference: &Reference, ours: &[Ours], sources: &[&str]) -> Vec<String> {
+    let value = |v: f64| match v {
+        v if v >= 1_000.0 => format!("{} {}", grouped(v.round() as u64), reference.unit),
+        v => format!("{v:.2} {}", reference.unit),
+    };
+    let source = sources.iter().position(|s| *s == reference.source).map_or(0, |at| at + 1);
     let kind = match reference.kind {
-        Kind::Measured => "measured on the development machine",
+        Kind::Measured => "measured",
         Kind::Published => "published",
         Kind::Goal => "goal",
     };
@@ -78,7 +137,8 @@ fn reference_row(reference: &Reference) -> Vec<String> {
         value(reference.value),
         reference.cores.map_or("not stated".into(), |c| format!("{c}")),
         reference.per_core().map_or(String::new(), value),
-        format!("{kind}: {}", reference.source),
+        ratio_words(reference, ours),
+        format!("{kind} [{}]", source),
     ]
 }
 
@@ -87,12 +147,18 @@ fn counts_words(counts: Counts) -> &'static str {
         Counts::Function => "function alone",
         Counts::Total => "source and sink included",
         Counts::Throughput => "all interfaces together",
+        Counts::Changes => "changes a second",
+        Counts::State => "state held",
     }
 }
 
-/// Our figures that stand in the comparison, and what they count.
-const OURS: &[(&str, Counts)] = &[
-    ("function_pps", Counts::Function),
-    ("total_pps", Counts::Total),
-    ("throughput_aggregate", Counts::Throughput),
+/// Our figures that stand in the comparison, what they count, and in which unit.
+const OURS: &[(&str, Counts, f64, &str)] = &[
+    ("function_pps", Counts::Function, 1e-6, "Mpps"),
+    ("total_pps", Counts::Total, 1e-6, "Mpps"),
+    ("throughput_aggregate", Counts::Throughput, 1e-6, "Mpps"),
+    ("achieved_updates", Counts::Changes, 1.0, "1/s"),
 ];
+
+/// Users within this factor of each other are compared.
+const USERS_RATIO_MAX: f64 = 3.0;

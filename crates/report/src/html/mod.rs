@@ -7,6 +7,8 @@
 
 mod charts;
 mod comparison;
+#[cfg(test)]
+mod contrast;
 mod evidence;
 mod figure;
 mod runs;

@@ -5,14 +5,16 @@
 //! each other where cell, method and figure are the same; what only one run has stands alone.
 
 use maud::{Markup, html};
-use measure::record::{Figure, RunRecord};
+use measure::record::{Comparison, Figure, RunRecord, compare_runs};
 
 use super::document;
-use super::sections::{pivot_table, to_the_second, tone};
-use super::tables::{table, words};
+use super::sections::{pivot_table, to_the_second};
+use super::tables::{numbers, table, words};
 use crate::names::Names;
 use crate::pivot::{Pivot, validity_words};
-use crate::summary::{answers, distinct, figure_name, figure_words, outcomes, status_words};
+use crate::summary::{
+    answers, distinct, figure_name, figure_words, leaf, outcomes, status_words, value_words,
+};
 
 /// The page that compares runs, the first being the one that others are compared with.
 pub fn comparison(records: &[RunRecord]) -> Vec<u8> {
@@ -23,6 +25,7 @@ pub fn comparison(records: &[RunRecord]) -> Vec<u8> {
     let body = html! {
         header {
             h1 { (title) }
+            p class="answer" { (answer(records)) }
             p class="meta" { "Each run is named by its scenario and when it began." }
         }
         main {
@@ -31,9 +34,34 @@ pub fn comparison(records: &[RunRecord]) -> Vec<u8> {
                 h2 { "Figures side by side" }
                 @for pivot in side_by_side(records, &names) { (pivot_table(&pivot)) }
             }
+            section id="ratios" {
+                h2 { "Changes" }
+                @for (index, record) in records.iter().enumerate().skip(1) {
+                    (ratios(&names[index], &names[0], &compare_runs(record, &records[0])))
+                }
+            }
         }
     };
     document(&title, &generator, &body).into_string().into_bytes()
+}
+
+/// How many figures changed from the first run to each later one.
+fn answer(records: &[RunRecord]) -> String {
+    let Some((first, later)) = records.split_first() else { return "There is no run.".into() };
+    let one = |(index, record): (usize, &RunRecord)| {
+        let comparisons = compare_runs(record, first);
+        let changed = comparisons.iter().filter(|c| c.is_change).count();
+        match (comparisons.len(), changed) {
+            (0, _) => format!("run {} measured nothing the same way", index + 2),
+            (all, 0) => format!("none of the {all} figures of run {} changed", index + 2),
+            (all, n) => format!("{n} of the {all} figures of run {} changed", index + 2),
+        }
+    };
+    let words: Vec<String> = later.iter().enumerate().map(one).collect();
+    match words.is_empty() {
+        true => "There is nothing to compare the run with.".into(),
+        false => format!("Against run 1, {}, beyond the noise.", words.join("; ")),
+    }
 }
 
 /// A name for each run, the same in every table.
@@ -66,15 +94,67 @@ fn runs(records: &[RunRecord], names: &[String]) -> Markup {
     let rows: Vec<_> = records.iter().zip(names).map(row).collect();
     let different = |fact: fn(&RunRecord) -> &str| distinct(records.iter().map(fact)).len() > 1;
     html! {
-        p { @for record in records {
-            span class={ "badge " (tone(record.status)) } { (status_words(record.status)) } " "
-        } }
         (table("The runs", &columns, &rows))
         @if different(|r| &r.host.cpu_model) {
             p class="note" { "The runs were made on different machines; ratios compare machines too." }
         }
         @if different(|r| &r.scenario.hash) {
             p class="note" { "The scenario files differ; compare only what asks the same." }
+        }
+    }
+}
+
+/// What a run is of the first one: what changed in words, everything as a table.
+fn ratios(run: &str, first: &str, comparisons: &[Comparison]) -> Markup {
+    let changed: Vec<&Comparison> = comparisons.iter().filter(|c| c.is_change).collect();
+    let row = |c: &Comparison| {
+        let place =
+            c.parameters.iter().map(|(key, value)| format!("{} {}", leaf(key), value_words(value)));
+        let place: Vec<String> = place.collect();
+        let end = |end: usize| c.confidence_95.map_or(String::new(), |i| format!("{:.3}", i[end]));
+        vec![
+            if place.is_empty() { "all".into() } else { place.join(", ") },
+            c.method.clone(),
+            figure_name(&c.figure),
+            format!("{:.3}", c.ratio),
+            end(0),
+            end(1),
+            match (c.is_change, c.confidence_95) {
+                (true, _) => "changed",
+                (false, Some(_)) => "unchanged",
+                (false, None) => "not known",
+            }
+            .into(),
+            c.answer.clone(),
+        ]
+    };
+    let rows: Vec<_> = comparisons.iter().map(row).collect();
+    let columns = [
+        words("cell"),
+        words("method"),
+        words("figure"),
+        numbers("ratio"),
+        numbers("from"),
+        numbers("to"),
+        words("verdict"),
+        words("in words"),
+    ];
+    html! {
+        h3 { (run) }
+        @if rows.is_empty() {
+            p { "Nothing was measured the same way as in " (first) "." }
+        } @else {
+            p {
+                @match changed.len() {
+                    0 => { "No figure differs from " (first) " by more than the noise." }
+                    n => { (n) " of " (rows.len()) " figures differ from " (first) " by more than the noise." }
+                }
+            }
+            (table(
+                &format!("{run} over {first}: ratio with its 95 % confidence interval"),
+                &columns,
+                &rows,
+            ))
         }
     }
 }
@@ -88,18 +168,11 @@ fn side_by_side(records: &[RunRecord], names: &[String]) -> Vec<Pivot> {
 
 fn of_method(records: &[RunRecord], names: &[String], method: &str) -> Pivot {
     let mut head = vec!["figure".to_string()];
-    for (index, name) in names.iter().enumerate() {
-        head.push(name.clone());
-        head.extend((index > 0).then(|| format!("{} / 1", index + 1)));
-    }
+    head.extend(names.iter().cloned());
     head.push("verdicts".into());
     let keys = row_keys(records, method);
     let rows = keys.iter().map(|key| row(records, method, key)).collect();
-    Pivot {
-        caption: format!("{method}: medians by run, and their ratio to the first run"),
-        head,
-        rows,
-    }
+    Pivot { caption: format!("{method}: medians by run"), head, rows }
 }
 
 /// What names a row: cell, figure and part.
@@ -133,19 +206,10 @@ fn row_keys(records: &[RunRecord], method: &str) -> Vec<Key> {
 fn row(records: &[RunRecord], method: &str, key: &Key) -> Vec<String> {
     let found: Vec<Option<(Figure, &str)>> =
         records.iter().map(|record| find(record, method, key)).collect();
-    let first = found.first().cloned().flatten();
     let mut row = vec![format!("{}, {}", key.cell, figure_name(&key.figure))];
-    for (index, figure) in found.iter().enumerate() {
-        row.push(figure.as_ref().map_or("none".into(), |(f, _)| figure_words(f.value, &f.unit)));
-        if index > 0 {
-            row.push(match (&first, figure) {
-                (Some((a, _)), Some((b, _))) if a.value > 0.0 => {
-                    format!("{:.3}", b.value / a.value)
-                }
-                _ => String::new(),
-            });
-        }
-    }
+    row.extend(found.iter().map(|figure| {
+        figure.as_ref().map_or("none".into(), |(f, _)| figure_words(f.value, &f.unit))
+    }));
     row.push(distinct(found.iter().flatten().map(|(_, verdict)| *verdict)).join(" / "));
     row
 }

@@ -2,7 +2,7 @@
 
 use measure::record::{Cell, Outcome, RunRecord};
 
-use super::{CHARTS_MAX, Chart, percentiles};
+use super::{CHARTS_MAX, Chart, identifier, percentiles};
 use crate::names::Names;
 use crate::summary::outcomes;
 
@@ -26,7 +26,7 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
         }
     }
     percentiles::chart(
-        &format!("events-{}-{}", cell.id, outcome.method),
+        &identifier("events", &[&cell.id, &outcome.method]),
         &format!("Changes under load ({})", names.of_cell(cell)),
         &format!(
             "Time from the request of a change to its acknowledgement (accepted) and to the first \

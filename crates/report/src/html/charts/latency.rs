@@ -3,7 +3,7 @@
 use measure::Pps;
 use measure::record::{Cell, Outcome, RunRecord, TrialRecord};
 
-use super::{CHARTS_MAX, Chart, percentiles};
+use super::{CHARTS_MAX, Chart, identifier, percentiles};
 use crate::names::Names;
 use crate::summary::outcomes;
 
@@ -22,7 +22,7 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
         .filter_map(|d| Some((d.name.clone(), d.latency.as_ref()?.histogram()?)))
         .collect();
     percentiles::chart(
-        &format!("latency-{}-{}", cell.id, outcome.method),
+        &identifier("latency", &[&cell.id, &outcome.method]),
         &format!("Latency at the {} ({})", outcome.method, names.of_cell(cell)),
         &format!(
             "Time from sending to receiving, by percentile of the frames, at {} on each interface \

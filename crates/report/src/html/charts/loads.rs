@@ -2,6 +2,8 @@
 
 use measure::record::{Cell, DirectionRecord, Outcome, RunRecord};
 
+use super::curves::{Axis, Curve, Drawing, Look};
+use super::series::{Columns, table};
 use super::{CHARTS_MAX, Chart, identifier, percentiles};
 use crate::names::Names;
 use crate::summary::{distinct, outcomes};
@@ -9,7 +11,11 @@ use crate::summary::{distinct, outcomes};
 /// The charts of the method `latency`, whose trials say their load in their purpose.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let names = Names::of(record);
-    let of_outcome = |(cell, outcome): (&Cell, &Outcome)| charts_of(&names, cell, outcome);
+    let of_outcome = |(cell, outcome): (&Cell, &Outcome)| {
+        let mut charts = charts_of(&names, cell, outcome);
+        charts.extend(against_load(&names, cell, outcome));
+        charts
+    };
     outcomes(record).flat_map(of_outcome).take(CHARTS_MAX).collect()
 }
 
@@ -43,6 +49,44 @@ fn charts_of(names: &Names, cell: &Cell, outcome: &Outcome) -> Vec<Chart> {
         )
     };
     directions.iter().filter_map(chart).collect()
+}
+
+/// Median and 99.9th percentile against the load, by direction.
+fn against_load(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
+    let series = outcome.series.iter().find(|s| s.name == "latency-by-load")?;
+    let columns = Columns(series);
+    let (x, of) = (columns.place("load_percent")?, columns.place("direction")?);
+    let mut curves = Vec::new();
+    for (index, direction) in directions(outcome).iter().enumerate() {
+        for (column, name) in
+            [("p50_ns", "median"), ("p50", "median"), ("p99_9_ns", "99.9 %"), ("p99_9", "99.9 %")]
+        {
+            let Some(y) = columns.place(column) else { continue };
+            let value = |row: &[Option<f64>], place: usize| row.get(place).copied().flatten();
+            let rows = series.rows.iter().filter(|row| value(row, of) == Some(index as f64));
+            let points = rows.filter_map(|row| Some((value(row, x)?, value(row, y)?)));
+            curves.push(Curve::new(&format!("{direction}, {name}"), Look::Measured, points));
+        }
+    }
+    curves.retain(|curve| curve.points.len() > 1);
+    if curves.is_empty() {
+        return None;
+    }
+    let x_axis = Axis::linear("load, % of the throughput").with_zero();
+    let drawing = Drawing::new(x_axis, Axis::log("time").in_words(percentiles::short_time));
+    let (plots, layout) = drawing.of(&curves);
+    Some(Chart::new(
+        &identifier("latency-load", &[&cell.id, &outcome.method]),
+        &format!("Latency against load ({})", names.of_cell(cell)),
+        "Median and 99.9th percentile of the frames of each direction, against the load.",
+        plots,
+        layout,
+        table(series),
+    ))
+}
+
+fn directions(outcome: &Outcome) -> Vec<&str> {
+    distinct(outcome.trials.iter().flat_map(|t| t.directions.iter().map(|d| d.name.as_str())))
 }
 
 /// All frames of a direction in the trials of a purpose.

@@ -57,7 +57,8 @@ fn percentile_words(inverse: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').into()
 }
 
-fn short_time(ns: f64) -> String {
+/// A time as people write it on an axis.
+pub(super) fn short_time(ns: f64) -> String {
     let (scaled, unit) = match ns {
         v if v >= 1e9 => (ns / 1e9, "s"),
         v if v >= 1e6 => (ns / 1e6, "ms"),

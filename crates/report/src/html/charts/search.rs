@@ -6,7 +6,7 @@ use kuva::render::annotations::ReferenceLine;
 use measure::Pps;
 use measure::record::{Cell, Outcome, RunRecord, TrialRecord};
 
-use super::{CHARTS_MAX, Chart, Data, HEIGHT, colour, styled, ticks, trimmed};
+use super::{CHARTS_MAX, Chart, Data, HEIGHT, colour, identifier, styled, ticks, trimmed};
 use crate::names::Names;
 use crate::summary::{grouped, mpps, outcomes};
 
@@ -73,7 +73,7 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     let rows = outcome.trials.iter().map(row).collect();
     let head = ["trial", "purpose", "load", "sent", "lost", "loss"].map(String::from).into();
     Some(Chart::new(
-        &format!("search-{}-{}", cell.id, outcome.method),
+        &identifier("search", &[&cell.id, &outcome.method]),
         &format!("Search of the {} ({})", outcome.method, names.of_cell(cell)),
         &caption,
         plots,

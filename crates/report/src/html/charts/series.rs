@@ -60,6 +60,7 @@ fn name(column: &Column) -> String {
         "s" => "_s",
         "pps" => "_pps",
         "ns" => "_ns",
+        "fraction" => "_fraction",
         _ => "",
     };
     figure_name(column.name.strip_suffix(suffix).unwrap_or(&column.name))
@@ -75,6 +76,7 @@ fn scale(unit: &str) -> (f64, &str) {
         "B/s" => (8e-6, "Mbit/s"),
         "bit/s" => (1e-6, "Mbit/s"),
         "fraction" => (100.0, "%"),
+        "index" => (1.0, ""),
         other => (1.0, other),
     }
 }
@@ -143,9 +145,10 @@ fn drawn(
         }
     }
     let xs: Vec<f64> = columns.scaled(0, 0).iter().map(|p| p.0).collect();
-    // Time is not of decades.
-    let is_time = series.columns.first().is_some_and(|c| c.unit == "s");
-    let (x_axis, place_of) = match is_time {
+    // Time and numbers of repetitions are not of decades.
+    let is_plain =
+        series.columns.first().is_some_and(|c| ["s", "index"].contains(&c.unit.as_str()));
+    let (x_axis, place_of) = match is_plain {
         true => (Axis::linear(&columns.label(0)), None),
         false => Some(Axis::of_free(&columns.label(0), &xs)).map(|(a, p)| (a, Some(p)))?,
     };
@@ -180,5 +183,11 @@ fn drawn(
 const MARKS_MAX: usize = 40;
 
 /// Series that have charts of their own.
-const DRAWN: &[&str] =
-    &["loss-curve", "churn-surface", "churn-loss", "policer-precision", "soak-trend"];
+const DRAWN: &[&str] = &[
+    "loss-curve",
+    "latency-by-load",
+    "churn-surface",
+    "churn-loss",
+    "policer-precision",
+    "soak-trend",
+];

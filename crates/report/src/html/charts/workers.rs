@@ -6,7 +6,7 @@ use measure::statistics::Usl;
 
 use super::curves::{Axis, Curve, Drawing, Look, data, range};
 use super::sweeps::{self, RATES, Sweep, bar_words, is_workers};
-use super::{Chart, identifier};
+use super::{Chart, identifier, short_count, trimmed};
 
 /// One chart for each method that was measured with several numbers of workers.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
@@ -80,7 +80,12 @@ fn law_words(law: &Usl) -> String {
         true => "three numbers of workers, so that nothing is left to judge the fit by".into(),
         false => format!("R² {:.4}", law.r_squared),
     };
-    format!("λ {:.4}, σ {:.4}, κ {:.6}, {end} ({quality})", law.lambda, law.sigma, law.kappa)
+    format!(
+        "λ {}, σ {}, κ {}, {end} ({quality})",
+        short_count(law.lambda),
+        trimmed(law.sigma),
+        trimmed(law.kappa)
+    )
 }
 
 /// Measured curves, each of which gets a law beside it.

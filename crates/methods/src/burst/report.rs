@@ -175,7 +175,7 @@ impl Found {
             Figure::single("implied_buffer_time", self.implied_ns, "ns"),
             Figure::single("maximum_rate", maximum.pps, "pps"),
             Figure::single("reference_throughput", reference, "pps"),
-            Figure::single("step", step as f64, "frames"),
+            Figure::single("burst_step", step as f64, "frames"),
         ]
     }
 

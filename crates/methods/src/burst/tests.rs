@@ -43,6 +43,7 @@ fn a_known_buffer_is_found_within_a_step_in_at_most_17_trials_a_search() {
     let spread = outcome.figure("back_to_back_frames").and_then(|f| f.spread).expect("repeated");
     assert_eq!((spread.n, spread.deviation), (5, 0.0));
     assert_eq!(outcome.series[0].rows.len(), 5);
+    crate::figures::assert_known(&outcome.figures);
     assert!(outcome.validity.valid && outcome.validity.limits.is_empty(), "{outcome:?}");
     assert!(outcome.answer.starts_with("It takes bursts of 49"), "{}", outcome.answer);
 }

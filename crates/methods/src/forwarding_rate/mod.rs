@@ -8,7 +8,7 @@
 //! **Non-goals.** A throughput: most frames may be lost here. What is forwarded under overload may be
 //! more or less than the throughput, and says nothing about loss below it.
 //!
-//! **How.** A warm-up, then `repetitions` trials at one load. A rate is of frames that came back where
+//! **How.** The tester alone, a wire in the device's place; a warm-up; then `repetitions` trials at one load. A rate is of frames that came back where
 //! they belong, over the time from the first to the last frame sent; each figure is the median over
 //! repetitions, with the extremes beside it. Interfaces count alike: a rate *on each interface* is the
 //! mean of the directions, which stand beside it.
@@ -27,8 +27,8 @@ pub use config::Config;
 
 use crate::claims::claim;
 use crate::figures::{LATENCIES, interface_words, over_repetitions, spread_limit};
-use crate::method::{Session, to_value};
-use crate::{Entry, Method, Observer, Step};
+use crate::method::{Session, TESTER_ALONE, to_value};
+use crate::{Entry, Method, Observer, Step, baseline};
 
 /// The registry line.
 pub const ENTRY: Entry = Entry {
@@ -49,7 +49,7 @@ impl Method for Config {
     }
 
     fn time_bound(&self) -> Duration {
-        self.warm_up.duration() + self.duration.duration() * self.repetitions
+        TESTER_ALONE + self.warm_up.duration() + self.duration.duration() * self.repetitions
     }
 
     fn run(
@@ -58,6 +58,7 @@ impl Method for Config {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, MeasureError> {
         let mut session = Session::new(measurer, observer);
+        let baseline = session.tester_alone(self.rate, TESTER_ALONE)?;
         let (load, each) = (Load::PerInterface(self.rate), self.duration.duration());
         if self.warm_up.0 > 0.0 {
             let step = Step::new("warm-up", self.repetitions as usize + 1, self.time_bound(), None);
@@ -73,7 +74,11 @@ impl Method for Config {
         let records = session.records;
         let figures = figures(&trials);
         let measured: Vec<_> = records[warm_ups..].iter().collect();
-        let limits = limits(validity::summarise(&measured), &figures);
+        let mut limits = limits(validity::summarise(&measured), &figures);
+        let headline = figures.iter().find(|f| f.name == "forwarding_rate").map(|f| Pps(f.value));
+        limits.extend(
+            baseline.zip(headline).and_then(|(b, rate)| baseline::limit(b, self.rate, rate)),
+        );
         let validity = Validity::from_limits(limits);
         let at_maximum = trials.iter().all(validity::tester_fell_short);
         Ok(Outcome {
@@ -84,6 +89,7 @@ impl Method for Config {
                           where the name says so; loss over all directions together"
                 .into(),
             figures,
+            baseline,
             claims: claims(self.rate, validity.valid, at_maximum),
             validity,
             trials: records,

@@ -19,12 +19,14 @@ fn an_overloaded_device_forwards_its_capacity() {
     let mut device = Simulated::fixed(5e6);
     let outcome = run(&Config::default(), &mut device);
     assert_eq!(device.trials(), 11, "a warm-up and ten repetitions");
-    assert_eq!(device.simulated(), Config::default().time_bound());
+    let alone = TESTER_ALONE;
+    assert_eq!(device.simulated() + alone, Config::default().time_bound());
     assert_eq!(value(&outcome, "forwarding_rate"), 5e6);
     assert_eq!(value(&outcome, "forwarding_rate_aggregate"), 10e6);
     assert_eq!(value(&outcome, "offered_rate"), 20e6);
     assert_eq!(value(&outcome, "loss_percent"), 75.0);
     assert_eq!(outcome.parts("latency_p50").count(), 2);
+    crate::figures::assert_known(&outcome.figures);
     assert!(outcome.validity.valid && outcome.validity.limits.is_empty(), "{outcome:?}");
     assert_eq!(
         outcome.answer,
@@ -50,6 +52,15 @@ fn a_tester_that_sends_all_it_can_yields_the_rate_at_maximum_offered_load() {
     assert!(outcome.validity.limits.iter().any(|l| l.kind == LimitKind::Tester));
     assert!(outcome.answer.contains("the most that the tester sends"), "{}", outcome.answer);
     assert_eq!(outcome.claims[1].level, ClaimLevel::Partial);
+}
+
+#[test]
+fn a_rate_near_the_ceiling_of_the_tester_alone_says_so() {
+    let outcome = run(&Config::default(), &mut Simulated::fixed(9e6).tester_limited(8e6));
+    assert_eq!(outcome.baseline.map(|b| b.tester_pps), Some(8e6));
+    assert!(outcome.validity.limits.iter().any(|l| l.kind == LimitKind::Baseline));
+    let slow = run(&Config::default(), &mut Simulated::fixed(5e6).tester_limited(8e6));
+    assert!(slow.validity.limits.iter().all(|l| l.kind != LimitKind::Baseline));
 }
 
 #[test]

@@ -49,6 +49,7 @@ fn percentiles_at_each_load_are_those_of_the_queue_within_three_per_mille() {
 #[test]
 fn the_headline_is_of_the_highest_load_and_the_series_holds_all() {
     let outcome = run(&Config::default(), &mut Simulated::fixed(1e6));
+    crate::figures::assert_known(&outcome.figures);
     let headline = outcome.figure("latency_p99_9").expect("measured").value;
     assert_eq!(headline, part(&outcome, "latency_p99_9", "100 %, uplink"));
     let series = &outcome.series[0];
@@ -117,6 +118,17 @@ fn rounds_spread_with_stalls_and_the_median_does_not_move() {
     assert!(spread.max >= 3e6 && spread.n == 5, "{spread:?}");
     let p50 = part(&outcome, "latency_p50", "50 %, uplink");
     assert!((p50 / truth_ns(0.5, 0.5) - 1.0).abs() < 0.005);
+}
+
+#[test]
+fn a_trial_whose_loss_a_stall_explains_is_repeated_for_its_load() {
+    let config = Config { of: Some(Pps(1e6)), loads: vec![Ratio(0.9)], ..Config::default() };
+    let mut device = Simulated::fixed(1e6).stalling(0.5, 9_000_000).seeded(2);
+    let outcome = run(&config, &mut device);
+    assert!(device.trials() > 10 && outcome.trials.len() == device.trials());
+    assert!(outcome.trials.iter().all(|t| t.purpose.starts_with("latency ")));
+    let counted = outcome.parts("latency_p50").filter_map(|f| f.spread).all(|s| s.n == 5);
+    assert!(counted, "repetitions do not count twice");
 }
 
 #[test]

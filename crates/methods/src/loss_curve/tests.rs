@@ -41,6 +41,7 @@ fn rfc_2544_goes_down_to_two_trials_without_loss() {
     assert!(outcome.validity.valid && outcome.validity.limits.is_empty(), "{outcome:?}");
     assert_eq!(outcome.answer, "Up to 60 % of 10.0 Mpps, nothing is lost; at 100 % it is 35 %.");
     assert_eq!(outcome.trials[1].purpose, "loss at 100 %");
+    crate::figures::assert_known(&outcome.figures);
 }
 
 #[test]

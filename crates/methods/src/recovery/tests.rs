@@ -28,6 +28,7 @@ fn a_backlog_that_must_drain_is_timed_exactly() {
     assert_eq!(device.simulated(), given().time_bound());
     assert_eq!(value(&outcome, "recovery_time"), 30e6, "30,000 frames at 1 Mpps are 30 ms");
     assert_eq!(outcome.parts("recovery_time").count(), 2);
+    crate::figures::assert_known(&outcome.figures);
     assert!(outcome.validity.valid && outcome.validity.limits.is_empty(), "{outcome:?}");
     assert_eq!(
         outcome.answer,

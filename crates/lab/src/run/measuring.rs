@@ -35,10 +35,10 @@ impl Run<'_> {
                 observer.note(&format!("{} finished trials are taken up again", partial.found));
             }
         }
-        let mut keeping = Keeping { inner: observer, trials: Vec::new(), partial };
+        let mut keeping = Keeping { inner: observer, trials: Vec::new(), told: 0, partial };
         let mut finished = before.into_iter().flatten();
         let result = method.resume(&mut finished, device.measurer(), &mut keeping);
-        let Keeping { trials, partial, .. } = keeping;
+        let Keeping { trials, told, partial, .. } = keeping;
         let seconds = seconds_before + begun.elapsed().as_secs_f64();
         let key = self.slots[one.cell].questions.get(one.method).cloned().unwrap_or_default();
         let error = match result {
@@ -56,7 +56,7 @@ impl Run<'_> {
         };
         partial.into_iter().filter(leads_nowhere).for_each(Partial::remove);
         if !trials.is_empty() {
-            let outcome = unfinished(method, &error, trials);
+            let outcome = unfinished(method, &error, told, trials);
             self.push(one, Outcome { started, seconds, key, ..outcome });
         }
         Err(self.early(&error))
@@ -175,9 +175,14 @@ pub(super) fn crowding(device: &serde_json::Value) -> Option<Limit> {
     })
 }
 
-/// What a method found before it was stopped: its trials, and no figure.
-fn unfinished(method: &dyn Method, error: &MeasureError, trials: Vec<TrialRecord>) -> Outcome {
-    let answer = format!("no result: {error} after {} trials", trials.len());
+/// What a method found before it was stopped: its trials, as far as they are held, and no figure.
+fn unfinished(
+    method: &dyn Method,
+    error: &MeasureError,
+    told: usize,
+    trials: Vec<TrialRecord>,
+) -> Outcome {
+    let answer = format!("no result: {error} after {told} trials");
     let limit = Limit {
         kind: LimitKind::Search,
         invalidates: true,
@@ -198,6 +203,7 @@ fn unfinished(method: &dyn Method, error: &MeasureError, trials: Vec<TrialRecord
 struct Keeping<'a> {
     inner: &'a mut dyn RunObserver,
     trials: Vec<TrialRecord>,
+    told: usize,
     partial: Option<Partial>,
 }
 
@@ -219,6 +225,13 @@ impl Observer for Keeping<'_> {
             self.partial = None;
         }
         self.inner.finished(trial);
-        self.trials.push(trial.clone());
+        self.told += 1;
+        // What is written need not be held as well: a soak of days tells of thousands.
+        if self.partial.is_none() || self.trials.len() < TRIALS_HELD {
+            self.trials.push(trial.clone());
+        }
     }
 }
+
+/// The most trials that are held in memory where they are written to a file, too.
+const TRIALS_HELD: usize = 1000;

@@ -32,8 +32,11 @@ pub fn write_whole_unsynced(path: &Path, content: &[u8]) -> io::Result<()> {
 /// The bytes of a file of at most `bytes_max`.
 ///
 /// # Errors
-/// When it cannot be read, or is larger than that.
+/// When it is no ordinary file (a pipe would never end), cannot be read, or is larger than that.
 pub fn read_limited(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no ordinary file"));
+    }
     let mut bytes = Vec::new();
     File::open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
@@ -137,6 +140,7 @@ mod tests {
         fs::write(&path, [0; 6]).expect("writes");
         let error = read_limited(&path, 5).expect_err("6 bytes");
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert!(read_limited(folder.path(), 5).is_err(), "a folder");
     }
 
     #[test]

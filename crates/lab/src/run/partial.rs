@@ -44,6 +44,7 @@ impl Partial {
     pub(super) fn open(path: &Path, key: &str, now: &str) -> Option<Partial> {
         let mut file =
             File::options().read(true).write(true).create(true).truncate(false).open(path).ok()?;
+        file.metadata().ok().filter(|facts| facts.is_file())?;
         file.try_lock().ok()?;
         let mut partial = Partial {
             path: path.to_owned(),

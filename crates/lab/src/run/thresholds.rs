@@ -56,7 +56,7 @@ fn of_outcome(threshold: &Threshold, cell: &Cell, outcome: &Outcome) -> Threshol
     let Some(figure) = worst else { return missing("the result has no such figure") };
     let met = is_met(threshold, figure.value);
     let of = figure.of.as_ref().map_or(String::new(), |of| format!(" {of}"));
-    let verdict = if met { "as asked" } else { "which misses" };
+    let verdict = if met { "meets" } else { "misses" };
     ThresholdVerdict {
         cell: cell.id.clone(),
         method: outcome.method.clone(),
@@ -65,9 +65,7 @@ fn of_outcome(threshold: &Threshold, cell: &Cell, outcome: &Outcome) -> Threshol
         value: Some(figure.value),
         met,
         answer: format!(
-            "{}, {}: {}{of} is {}, {verdict} ({})",
-            cell.label(),
-            outcome.method,
+            "{}{of} of {} {verdict} {}",
             threshold.figure,
             figure_words(figure.value, &figure.unit),
             threshold.text
@@ -90,7 +88,6 @@ fn is_met(threshold: &Threshold, value: f64) -> bool {
 }
 
 fn missing(threshold: &Threshold, cell: Option<&Cell>, why: &str) -> ThresholdVerdict {
-    let place = cell.map_or_else(|| "any cell".to_owned(), Cell::label);
     ThresholdVerdict {
         cell: cell.map_or_else(String::new, |cell| cell.id.clone()),
         method: threshold.method.clone().unwrap_or_default(),
@@ -98,7 +95,7 @@ fn missing(threshold: &Threshold, cell: Option<&Cell>, why: &str) -> ThresholdVe
         condition: threshold.text.clone(),
         value: None,
         met: false,
-        answer: format!("{place}: {} ({}): {why}", threshold.figure, threshold.text),
+        answer: format!("no {} that could meet {}: {why}", threshold.figure, threshold.text),
     }
 }
 
@@ -137,7 +134,7 @@ mod tests {
             cells: Map::new(),
             at_least: None,
             at_most: None,
-            text: "as asked".into(),
+            text: ">= 5 Mpps".into(),
         }
     }
 
@@ -151,10 +148,7 @@ mod tests {
         let least = Threshold { at_least: Some(5e6), ..threshold("throughput") };
         let found = verdicts(std::slice::from_ref(&least), &cells);
         assert_eq!(found.iter().map(|v| v.met).collect::<Vec<_>>(), [true, false]);
-        assert_eq!(
-            found[1].answer,
-            "function.user=2, throughput: throughput is 4.00 Mpps, which misses (as asked)"
-        );
+        assert_eq!(found[1].answer, "throughput of 4.00 Mpps misses >= 5 Mpps");
         let only = Map::from_iter([("function.user".to_owned(), Value::from(1))]);
         assert_eq!(met(Threshold { cells: only, ..least }, &cells), [true]);
     }

@@ -111,7 +111,7 @@ pub(crate) fn maximum(
 impl Maximum {
     /// `20.0 Mpps`, or that it is the most the tester sends.
     pub(crate) fn words(&self) -> String {
-        let most = if self.of_tester { ", the most that the tester sends" } else { "" };
+        let most = if self.of_tester { " (the most that the tester sends)" } else { "" };
         format!("{}{most}", Pps(self.pps))
     }
 
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(maximum_of(Simulated::fixed(1e6)), Maximum { pps: 10e6, of_tester: false });
         let short = maximum_of(Simulated::fixed(1e6).tester_limited(8e6));
         assert_eq!(short, Maximum { pps: 8e6, of_tester: true });
-        assert_eq!(short.words(), "8.00 Mpps, the most that the tester sends");
+        assert_eq!(short.words(), "8.00 Mpps (the most that the tester sends)");
     }
 
     #[test]

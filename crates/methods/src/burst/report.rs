@@ -188,8 +188,8 @@ impl Found {
             }
         };
         format!(
-            "It takes bursts of {least}{:.0} frames{spread} at {}{} without loss: a buffer of \
-             {least}{}, less what it forwards meanwhile {least}{}.",
+            "It takes bursts of {least}{:.0} frames{spread} without loss, back to back at {}{}: a \
+             buffer of {least}{}, or {} without what it forwards meanwhile.",
             self.frames.mean,
             maximum.words(),
             interface_words(interfaces),

@@ -232,7 +232,7 @@ fn answer(curve: &[Point], maximum: Maximum) -> String {
     let Some(top) = curve.last() else { return "No load was tried.".to_owned() };
     let most = maximum.words();
     if top.loss == 0.0 && inversions(curve).is_empty() {
-        return format!("Nothing is lost at any load up to 100 % ({most}).");
+        return format!("Nothing is lost at any load up to 100 % of {most}.");
     }
     let below = match lossless(curve) {
         Some(point) => format!("Up to {} of {most}, nothing is lost", percent(point)),

@@ -74,7 +74,7 @@ fn a_maximum_that_the_tester_cannot_send_becomes_what_it_sends() {
     assert_eq!(value(&outcome, "maximum_rate"), 8e6);
     assert!((rows(&outcome).last().expect("rows")[0] - 100.0).abs() < 1e-9);
     assert!(outcome.validity.valid);
-    assert!(outcome.answer.contains("8.00 Mpps, the most that the tester sends"));
+    assert!(outcome.answer.contains("8.00 Mpps (the most that the tester sends)"));
     assert!(outcome.claims[0].reason.contains("what the tester sends"));
 }
 
@@ -83,7 +83,7 @@ fn a_device_without_loss_ends_after_two_trials() {
     let mut device = Simulated::fixed(50e6);
     let outcome = run(&Config::default(), &mut device);
     assert_eq!(device.trials(), 3);
-    assert_eq!(outcome.answer, "Nothing is lost at any load up to 100 % (20.0 Mpps).");
+    assert_eq!(outcome.answer, "Nothing is lost at any load up to 100 % of 20.0 Mpps.");
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! What every method finds on devices of every temper is a record that obeys the published schema
+//! and reads back as it was: no figure, bound or point is a number that JSON cannot hold.
+
+use measure::record::{Cell, RunRecord, Status, record_schema};
+use methods::simulated::{Changes, Simulated};
+use methods::{METHODS, Unobserved};
+use serde_json::{Value, json};
+
+/// From devices that forward all to one that forwards nothing.
+fn devices() -> [(&'static str, Simulated); 5] {
+    let changes = || Changes {
+        cost_ns: 10e3,
+        blackout_ns: 50_000,
+        buffer_frames: 1e9,
+        accepted_ns: 1_000..=3_000,
+        visible_ns: 10_000..=30_000,
+        most_per_s: 1e9,
+    };
+    let policing = |capacity: f64| Simulated::fixed(capacity).policing(20, 100e3, 2000.0);
+    [
+        ("fast", policing(20e6).changing(changes()).buffered(1000)),
+        ("noisy", policing(1e6).changing(changes()).noisy(0.2)),
+        ("stalling", policing(1e6).changing(changes()).stalling(0.3, 5_000_000)),
+        ("dead", policing(0.0).changing(changes())),
+        ("without changes and policers", Simulated::fixed(2e6)),
+    ]
+}
+
+/// A record with one cell, read from the form of any other.
+fn record(method: &str) -> RunRecord {
+    let text = json!({
+        "schema_version": RunRecord::SCHEMA_VERSION,
+        "tool": {"name": "plumbline", "version": "0", "commit": "unknown"},
+        "scenario": {"name": method, "file": "", "description": "", "text": "", "hash": ""},
+        "started": "2026-11-21T12:00:00Z", "finished": "2026-11-21T12:00:01Z",
+        "host": {"kernel": "", "cpu_model": "", "cores": 1, "memory_bytes": 0, "huge_pages": "",
+            "tsc": {"invariant": true, "ticks_per_second": 1e9}, "cpu_flags": []},
+        "cells": [], "status": "passed",
+    });
+    let mut record: RunRecord = serde_json::from_value(text).expect("a record");
+    record.cells.push(Cell::default());
+    record
+}
+
+#[test]
+fn every_method_writes_what_the_schema_allows_and_what_reads_back() {
+    let schema = serde_json::to_value(record_schema()).expect("a schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    for entry in METHODS {
+        let mut results = 0;
+        for (temper, mut device) in devices() {
+            // An hour of simulated soaking says no more than a minute of it.
+            let config = if entry.name == "soak" { json!({"duration": "60 s"}) } else { json!({}) };
+            let method = (entry.read)(config).expect("the defaults are valid");
+            // What a device cannot do at all is an error, and no record.
+            let Ok(outcome) = method.run(&mut device, &mut Unobserved) else { continue };
+            results += 1;
+            let mut record = record(entry.name);
+            record.cells[0].outcomes.push(outcome);
+            record.status = Status::of(&record.cells, false);
+            record.set_message();
+            let written = serde_json::to_string(&record).expect("a record is plain data");
+            let value: Value = serde_json::from_str(&written).expect("JSON");
+            let errors: Vec<String> = validator
+                .iter_errors(&value)
+                .map(|e| format!("{e} at {}", e.instance_path()))
+                .collect();
+            assert!(errors.is_empty(), "{} on {temper}: {errors:#?}", entry.name);
+            let read: RunRecord = serde_json::from_str(&written).expect("it reads back");
+            let outcome = &record.cells[0].outcomes[0];
+            assert_eq!(read.cells[0].outcomes[0].trials.len(), outcome.trials.len());
+            assert_eq!(read.cells[0].outcomes[0].figures.len(), outcome.figures.len());
+        }
+        assert!(results > 0, "{} found nothing on any device", entry.name);
+    }
+}

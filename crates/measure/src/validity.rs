@@ -102,16 +102,22 @@ pub fn summarise(trials: &[&TrialRecord]) -> Vec<Limit> {
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     trials: usize,
-    /// By kind: in how many trials, and the worst case.
-    kinds: BTreeMap<LimitKind, (usize, Limit)>,
+    /// In how many trials a kind was seen.
+    kinds: BTreeMap<LimitKind, usize>,
+    /// By kind and advice, which tells rules of one kind apart (a worker without its core, the tester
+    /// without its own): in how many trials, and the worst case.
+    rules: BTreeMap<(LimitKind, String), (usize, Limit)>,
 }
 
 impl Tally {
     /// Adds those of one trial.
     pub fn add(&mut self, limits: &[Limit]) {
         self.trials += 1;
-        for limit in limits {
-            let known = self.kinds.entry(limit.kind).or_insert_with(|| (0, limit.clone()));
+        for (at, limit) in limits.iter().enumerate() {
+            let is_first = !limits[..at].iter().any(|before| before.kind == limit.kind);
+            *self.kinds.entry(limit.kind).or_default() += usize::from(is_first);
+            let rule = (limit.kind, limit.advice.clone());
+            let known = self.rules.entry(rule).or_insert_with(|| (0, limit.clone()));
             known.0 += 1;
             if limit.invalidates && !known.1.invalidates {
                 known.1 = limit.clone();
@@ -121,11 +127,11 @@ impl Tally {
 
     /// In what share of the trials a kind was seen.
     pub fn share(&self, kind: LimitKind) -> f64 {
-        let seen = self.kinds.get(&kind).map_or(0, |known| known.0);
+        let seen = self.kinds.get(&kind).copied().unwrap_or(0);
         seen as f64 / self.trials.max(1) as f64
     }
 
-    /// Each kind once.
+    /// Each rule once.
     pub fn limits(&self) -> Vec<Limit> {
         let one = |(seen, worst): &(usize, Limit)| match self.trials {
             0 | 1 => worst.clone(),
@@ -134,7 +140,7 @@ impl Tally {
                 ..worst.clone()
             },
         };
-        self.kinds.values().map(one).collect()
+        self.rules.values().map(one).collect()
     }
 }
 
@@ -365,6 +371,11 @@ mod tests {
         shared.workers = vec![tester(90)];
         let record = TrialRecord::new(0, "search", &shared, trial_limits(&shared));
         assert_eq!(summarise(&[&record]).len(), 2, "tester and worker are told apart");
+        let mut tally = Tally::default();
+        tally.add(&record.limits);
+        tally.add(&[]);
+        assert_eq!(tally.share(LimitKind::ForeignCpu), 0.5, "one trial of two, not two");
+        assert!(tally.limits().iter().all(|limit| limit.what.starts_with("in 1 of 2 trials")));
     }
 
     #[test]

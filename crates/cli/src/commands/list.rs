@@ -1,7 +1,7 @@
 //! `plumbline list`: what can be named in a scenario.
 
 use lab::registry::FUNCTIONS;
-use lab::scenario::DEVICES;
+use lab::scenario::{ALONG, DEVICES};
 use methods::METHODS;
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn as_text() -> String {
             text += &line("", &format!("after {}", entry.standards.join(", ")));
         }
     }
-    text
+    text + &line(ALONG.0, ALONG.1)
 }
 
 fn line(name: &str, summary: &str) -> String {
@@ -63,11 +63,13 @@ fn as_json() -> Value {
         .collect();
     let devices: Vec<Value> =
         DEVICES.iter().map(|(name, summary)| json!({"name": name, "summary": summary})).collect();
+    let along = json!({"name": ALONG.0, "summary": ALONG.1, "standards": []});
     let methods: Vec<Value> = METHODS
         .iter()
         .map(|entry| {
             json!({"name": entry.name, "summary": entry.summary, "standards": entry.standards})
         })
+        .chain([along])
         .collect();
     json!({"functions": functions, "devices": devices, "methods": methods})
 }

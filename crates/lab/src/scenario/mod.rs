@@ -34,6 +34,7 @@ use serde_json::{Map, Value};
 use build::Builder;
 pub use error::ScenarioError;
 pub use load::Document;
+pub use scale::ALONG;
 pub use sections::{DEVICES, DeviceChoice, MethodChoice};
 pub use sweep::Scale;
 pub use tipsy::PIPELINES as TIPSY_PIPELINES;

@@ -58,8 +58,10 @@ pub(super) fn read(
         }
     };
     let is_tipsys = benchmarks.iter().any(|one| one.function_key == "pipeline");
-    let mut reader = Reader { document, paths: paths(benchmarks), benchmarks, functions, remarks };
+    let paths = paths(benchmarks);
+    let mut reader = Reader { document, paths, benchmarks, functions, remarks: &mut *remarks };
     let mut plots: Vec<Plot> = Vec::new();
+    let mut left_out: Vec<(String, Vec<String>)> = Vec::new();
     for (at, value) in list.iter().enumerate() {
         match reader.plot(&format!("visualize[{at}]"), value) {
             // Plots that differed in the switch only are the same here.
@@ -67,16 +69,20 @@ pub(super) fn read(
             Ok(plot) => plots.push(plot),
             Err(error) if is_tipsys => {
                 let line = error.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+                let place = format!("{}{line}", at + 1);
                 let remedy = if error.remedy.is_empty() { "" } else { "; " };
-                reader.remarks.note(format!(
-                    "plot {}{line} is left out: {}{remedy}{}",
-                    at + 1,
-                    error.what,
-                    error.remedy
-                ));
+                let why = format!("{}{remedy}{}", error.what, error.remedy);
+                match left_out.iter_mut().find(|(other, _)| *other == why) {
+                    Some((_, places)) => places.push(place),
+                    None => left_out.push((why, vec![place])),
+                }
             }
             Err(error) => return Err(error),
         }
+    }
+    for (why, places) in left_out {
+        let (plots, are) = if places.len() == 1 { ("plot", "is") } else { ("plots", "are") };
+        remarks.note(format!("{plots} {} {are} left out: {why}", places.join(", ")));
     }
     Ok(plots)
 }

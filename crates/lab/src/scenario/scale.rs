@@ -224,7 +224,11 @@ pub(crate) fn schema(method: &Value) -> Value {
 }
 
 /// One line of help.
-pub const SUMMARY: &str = "any method along any key, without sweeping the other methods along it";
+const SUMMARY: &str = ALONG.1;
+
+/// Its name and one line of help, for lists of methods.
+pub const ALONG: (&str, &str) =
+    (NAME, "any method along any key, without sweeping the other methods along it");
 
 /// The names of all methods, this one included.
 pub(super) fn names() -> Vec<&'static str> {

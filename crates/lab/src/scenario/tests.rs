@@ -392,6 +392,19 @@ fn loads_in_bits_become_loads_in_packets_for_each_frame_length() {
 }
 
 #[test]
+fn the_combined_test_searches_the_limit_and_measures_latency_there() {
+    let text = "pipeline: fk\ntester: {type: moongen-combined, test-time: 5}\n";
+    let scenario = parse(text).unwrap_or_else(|error| panic!("{error}"));
+    let methods = &scenario.benchmarks[0].methods;
+    let names: Vec<_> = methods.iter().map(|choice| choice.method.name()).collect();
+    assert_eq!(names, ["throughput", "latency"]);
+    let options = methods[1].method.configuration();
+    assert_eq!(options["loads"], serde_json::json!([1.0]));
+    assert_eq!(options["duration"].as_f64(), Some(5.0));
+    assert_eq!(options["search"]["final-duration"].as_f64(), Some(5.0));
+}
+
+#[test]
 fn a_method_along_a_key_has_cells_of_its_own() {
     let scenario = parse(
         "function: {name: fake, bst: [1, 2]}\nmethods:\n- throughput\n- name: scale\n  along: \

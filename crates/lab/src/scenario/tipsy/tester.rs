@@ -190,18 +190,26 @@ impl Test {
         let rate = frame_bytes.filter(|_| self.has_rate());
         let rate = rate.map(|bytes| ("rate", json!(self.keys.rate_limit * 1e6 / 8.0 / bytes)));
         let tolerance = (self.keys.loss_tolerance / PORT_MPPS).min(0.99);
+        let search = [
+            ("loss-tolerance", json!(tolerance)),
+            ("trial-duration", json!(short)),
+            ("final-duration", json!(seconds)),
+            ("max-search-time", json!(120.0 + 4.0 * seconds)),
+        ];
         let wanted = match entry.name {
             "forwarding-rate" => {
                 let often = [("duration", json!(seconds)), ("repetitions", json!(1))];
                 often.into_iter().chain(rate).collect()
             }
-            "throughput" => vec![
-                ("loss-tolerance", json!(tolerance)),
-                ("trial-duration", json!(short)),
-                ("final-duration", json!(seconds)),
-                ("max-search-time", json!(120.0 + 4.0 * seconds)),
+            "throughput" => search.to_vec(),
+            // TIPSY measures the latency at the limit only, which this method searches itself.
+            _ => vec![
+                ("search", Value::Object(Map::from_iter(search.map(|(k, v)| (k.to_owned(), v))))),
+                ("loads", json!([1.0])),
+                ("no-load-rate", json!(0)),
+                ("repetitions", json!(1)),
+                ("duration", json!(seconds)),
             ],
-            _ => vec![("duration", json!(seconds)), ("trial-duration", json!(seconds))],
         };
         let schema = (entry.schema)();
         let place = Place::root(&schema);

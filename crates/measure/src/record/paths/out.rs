@@ -103,6 +103,9 @@ fn deciding(outcome: &Outcome) -> Vec<&TrialRecord> {
         }
     }
     counted.retain(|(purpose, _)| *purpose != "warm-up");
+    if counted.iter().any(|(purpose, _)| purpose.starts_with(LATENCY)) {
+        return at_highest_load(counted);
+    }
     let mut chosen = Vec::new();
     for part in counted.chunk_by(|(_, one), (_, other)| one.repetition == other.repetition) {
         let of = |wanted: &'static str| part.iter().filter(move |(purpose, _)| *purpose == wanted);
@@ -116,6 +119,18 @@ fn deciding(outcome: &Outcome) -> Vec<&TrialRecord> {
     }
     chosen
 }
+
+/// Of a latency's trials those at the highest load, as TIPSY measures at the limit.
+fn at_highest_load<'a>(mut trials: Vec<(&'a str, &'a TrialRecord)>) -> Vec<&'a TrialRecord> {
+    trials.retain(|(purpose, _)| purpose.starts_with(LATENCY));
+    let load = |trial: &TrialRecord| trial.load_pps().unwrap_or(0.0);
+    let highest = trials.iter().map(|(_, trial)| load(trial)).fold(0.0, f64::max);
+    let chosen = trials.into_iter().filter(|(_, trial)| load(trial) >= highest * 0.999);
+    chosen.map(|(_, trial)| trial).collect()
+}
+
+/// How the trials of the method `latency` are called, their load behind it.
+const LATENCY: &str = "latency ";
 
 fn sum(trial: &TrialRecord, one: impl Fn(&DirectionRecord, f64) -> f64) -> f64 {
     let seconds = trial.effective_ns as f64 * 1e-9;

@@ -151,6 +151,24 @@ fn each_repetition_of_a_search_has_its_own_confirmation() {
 }
 
 #[test]
+fn latency_is_that_at_the_highest_load() {
+    let mut cell = cell();
+    let mut at = |purpose: &str, rate: f64, samples: u64| {
+        let mut trial = trial(purpose, samples);
+        trial.load = Load::PerInterface(Pps(rate)).into();
+        let mut latency = hdrhistogram::Histogram::<u64>::new(3).expect("three digits");
+        latency.record_n(100, samples).expect("it resizes itself");
+        trial.directions[0].latency = Distribution::of(&latency);
+        cell.outcomes[0].trials.push(trial);
+    };
+    at("latency 100 %", 2e6, 70);
+    at("latency 50 %", 1e6, 50);
+    at("search", 9e6, 90);
+    cell.outcomes[0].method = "latency".into();
+    assert_eq!(cell.number_at("out.latency.Samples"), Some(70.0));
+}
+
+#[test]
 fn a_broken_histogram_is_no_latency() {
     let mut cell = cell();
     for trial in &mut cell.outcomes[0].trials {

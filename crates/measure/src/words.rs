@@ -6,6 +6,8 @@ use crate::{Ratio, si};
 pub fn figure_words(value: f64, unit: &str) -> String {
     match unit {
         "pps" | "bit/s" | "B" => si(value, unit),
+        "bytes" => si(value, "B"),
+        "1/s" => format!("{}/s", rounded(value)),
         "ns" => si(value * 1e-9, "s"),
         "fraction" => rounded(value),
         "percent" if value == 0.0 => "0 %".into(),
@@ -15,7 +17,8 @@ pub fn figure_words(value: f64, unit: &str) -> String {
     }
 }
 
-/// Four digits that count, and none behind the point that say nothing; whole numbers in full.
+/// Four digits that count, and none behind the point that say nothing; whole numbers in full, from
+/// five digits on in groups of three.
 fn rounded(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -25,8 +28,22 @@ fn rounded(value: f64) -> String {
     let text = format!("{value:.places$}");
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').into(),
+        false if value.abs() >= 10_000.0 => grouped(&text),
         false => text,
     }
+}
+
+/// Digits in groups of three, behind a sign if there is one.
+fn grouped(digits: &str) -> String {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
+    let mut text = String::from(sign);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -39,7 +56,10 @@ mod tests {
         assert_eq!(figure_words(12_300.0, "ns"), "12.3 µs");
         assert_eq!(figure_words(0.5, "percent"), "0.5 %");
         assert_eq!(figure_words(0.443_376_354, "fraction"), "0.4434");
-        assert_eq!(figure_words(123_456.0, "frames"), "123456 frames");
+        assert_eq!(figure_words(123_456.0, "frames"), "123,456 frames");
+        assert_eq!(figure_words(-1_234_567.0, "frames"), "-1,234,567 frames");
+        assert_eq!(figure_words(1_234.0, "frames"), "1234 frames");
+        assert_eq!(figure_words(10_000.0, "1/s"), "10,000/s");
         assert_eq!(figure_words(2.5, "frames"), "2.5 frames");
     }
 }

@@ -66,6 +66,8 @@ pub(crate) fn grouped_in(text: &str) -> String {
 
 /// The text without its numbers and their units: what two remarks of one kind have in common.
 fn skeleton(text: &str) -> String {
+    // In how many trials it was seen is a number too.
+    let text = text.rsplit_once("one of them: ").map_or(text, |(_, what)| what);
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         let is_unit = words.last().is_some_and(|last| last.ends_with('#'))
@@ -105,6 +107,8 @@ mod tests {
         let a = "in 2 of 3 trials; one of them: 492 frames were lost (worker 0: gaps 1, 1.60 ms)";
         let b = "in 1 of 9 trials; one of them: 12 frames were lost (worker 1: gaps 7, 980 µs)";
         assert_eq!(skeleton(a), skeleton(b));
+        let c = "5 frames were lost (worker 0: gaps 1, 2 µs)";
+        assert_eq!(skeleton(a), skeleton(c), "in how many trials is a number too");
         assert_ne!(skeleton(a), skeleton("the confirmation failed at 12 Mpps"));
         assert_ne!(skeleton("no load passed"), skeleton("every load passed"));
     }

@@ -13,6 +13,17 @@ pub(crate) struct Pivot {
     pub(crate) rows: Vec<Vec<String>>,
 }
 
+impl Pivot {
+    /// The same without its last column, for which only a page has room.
+    pub(crate) fn without_last(mut self) -> Self {
+        self.head.pop();
+        for row in &mut self.rows {
+            row.pop();
+        }
+        self
+    }
+}
+
 /// The tables of a record, by method in the order of measuring.
 pub(crate) fn pivots(record: &RunRecord) -> Vec<Pivot> {
     let all: Vec<(&Cell, &Outcome)> = outcomes(record).collect();
@@ -163,7 +174,7 @@ fn directions(
     };
     let what = match (is_latency, parts.iter().all(is_direction)) {
         (true, true) => ": latency by direction",
-        (true, false) => ": latency in parts",
+        (true, false) => ": latency",
         (false, true) => ", by direction",
         (false, false) => ", in parts",
     };

@@ -31,7 +31,7 @@ pub fn render(record: &RunRecord, width: u16) -> String {
     if let Some(words) = names.together() {
         line(&mut text, &words);
     }
-    let behind = [details::goals(record), details::baselines(record)];
+    let behind = [details::goals(record).map(Pivot::without_last), details::baselines(record)];
     for pivot in pivots(record).into_iter().chain(behind.into_iter().flatten()) {
         line(&mut text, "");
         line(&mut text, &pivot.caption);

@@ -17,6 +17,14 @@ fn the_terminal_says_the_answer_first() {
 }
 
 #[test]
+fn the_terminal_shows_what_every_method_found() {
+    for (name, record) in fixture::full::all() {
+        let text = report::terminal::render(&record, 100);
+        insta::assert_snapshot!(format!("terminal_{name}"), text);
+    }
+}
+
+#[test]
 fn a_table_wider_than_the_terminal_goes_on_below_without_breaking_a_word() {
     let text = report::terminal::render(&fixture::record(), 50);
     let tables: Vec<&str> = text.lines().take_while(|l| !l.starts_with("Changes")).collect();

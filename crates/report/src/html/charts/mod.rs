@@ -203,7 +203,7 @@ fn adapt(svg: &str, id: &str, title: &str, description: &str) -> String {
         |name| -> f64 { attribute(svg, name).and_then(|text| text.parse().ok()).unwrap_or(0.0) };
     // Legends of many rows reach below what the crate takes for the height.
     let height = lowest_text(svg).map_or(size("height"), |y| size("height").max(y + BELOW_TEXT));
-    let mut body = body.replace("kuva-clip-", &format!("{id}-clip-"));
+    let mut body = whole_label(body).replace("kuva-clip-", &format!("{id}-clip-"));
     for (index, series) in SERIES.iter().enumerate() {
         body = body.replace(series, &format!("var(--series-{})", index + 1));
     }
@@ -220,6 +220,27 @@ fn adapt(svg: &str, id: &str, title: &str, description: &str) -> String {
         escape(title),
         escape(description),
     )
+}
+
+/// The drawing with the label of its vertical axis inside it: the crate takes ticks for as wide as
+/// the numbers behind their words, and draws the label beyond the edge.
+fn whole_label(body: &str) -> String {
+    let Some((before, turned)) = body.split_once("transform=\"rotate(-90,") else {
+        return body.into();
+    };
+    let (Some(start), Some((x, _))) = (before.rfind("<text x=\""), turned.split_once(',')) else {
+        return body.into();
+    };
+    match x.parse::<f64>() {
+        Ok(at) if at < LABEL_X_MIN => {
+            let (head, text) = before.split_at(start);
+            let moved = LABEL_X_MIN.to_string();
+            let text = text.replacen(x, &moved, 1);
+            let turned = turned.replacen(x, &moved, 1);
+            format!("{head}{text}transform=\"rotate(-90,{turned}")
+        }
+        _ => body.into(),
+    }
 }
 
 /// Where the base line of the lowest text is.
@@ -243,6 +264,9 @@ fn escape(text: &str) -> String {
 /// Drawing width in units of the SVG; the page scales it.
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 420.0;
+
+/// Left of this the label of a vertical axis, written upwards, is cut.
+const LABEL_X_MIN: f64 = 16.0;
 
 /// Room below the base line of a text.
 const BELOW_TEXT: f64 = 10.0;

@@ -15,8 +15,11 @@ use crate::guard::{NOT_FOUND, Refused};
 /// The folder of runs.
 pub struct Archive {
     folder: PathBuf,
-    known: Mutex<HashMap<PathBuf, (Stamp, Result<Run, String>)>>,
+    known: Mutex<HashMap<PathBuf, Known>>,
 }
+
+/// What was read, or why it could not be, and the stamp of the files then.
+type Known = (Stamp, Result<Run, String>);
 
 /// What changes when a run does.
 type Stamp = [Option<(SystemTime, u64)>; 2];

@@ -61,7 +61,11 @@ fn row(run: &Run, state: Option<&State>) -> Markup {
             td data-value=(run.cells) { (run.cells) }
             td { @for tag in &run.tags { span class="tag" { (tag) } " " } }
             td data-value=(run.bytes) { (size) }
-            td { @for answer in &run.answers { p { (answer) } } }
+            td { @match state {
+                // Its record says that it is not finished, which the result says already.
+                Some(State::Running(_)) => {},
+                _ => @for answer in &run.answers { p { (answer) } },
+            } }
         }
     }
 }

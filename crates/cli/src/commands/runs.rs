@@ -153,7 +153,9 @@ fn table(runs: &[Run]) -> String {
         });
         text += padded.collect::<Vec<_>>().join("  ").trim_end();
         text += "\n";
-        if let Some(answer) = run.answers.first() {
+        // The record of a run that is under way says only that it is not finished.
+        let is_under_way = matches!(state(&run.path), State::Running(_));
+        if let Some(answer) = run.answers.first().filter(|_| !is_under_way) {
             text += &wrap(&format!("    {answer}"), usize::from(width()), "    ");
             text += "\n";
         }

@@ -93,19 +93,16 @@ pub fn tester_fell_short(trial: &Trial) -> bool {
 /// The limits of several trials as one list: each rule once, with the number of trials it was seen
 /// in and the worst case (an invalidating one before others) in words.
 pub fn summarise(trials: &[&TrialRecord]) -> Vec<Limit> {
-    let mut tally = Tally::default();
-    trials.iter().for_each(|trial| tally.add(&trial.limits));
-    tally.limits()
+    let lists: Vec<&[Limit]> = trials.iter().map(|trial| trial.limits.as_slice()).collect();
+    summarise_lists(&lists, "trials")
 }
 
 /// The limits of trials that are too many to keep; see [`summarise`].
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     trials: usize,
-    /// In how many trials a kind was seen.
     kinds: BTreeMap<LimitKind, usize>,
-    /// By kind and advice, which tells rules of one kind apart (a worker without its core, the tester
-    /// without its own): in how many trials, and the worst case.
+    /// By rule, which kind and advice tell: in how many trials, and the worst case.
     rules: BTreeMap<(LimitKind, String), (usize, Limit)>,
 }
 
@@ -114,11 +111,14 @@ impl Tally {
     pub fn add(&mut self, limits: &[Limit]) {
         self.trials += 1;
         for (at, limit) in limits.iter().enumerate() {
-            let is_first = !limits[..at].iter().any(|before| before.kind == limit.kind);
-            *self.kinds.entry(limit.kind).or_default() += usize::from(is_first);
+            let before = &limits[..at];
+            if !before.iter().any(|known| known.kind == limit.kind) {
+                *self.kinds.entry(limit.kind).or_default() += 1;
+            }
+            let again = before.iter().any(|l| l.kind == limit.kind && l.advice == limit.advice);
             let rule = (limit.kind, limit.advice.clone());
             let known = self.rules.entry(rule).or_insert_with(|| (0, limit.clone()));
-            known.0 += 1;
+            known.0 += usize::from(!again);
             if limit.invalidates && !known.1.invalidates {
                 known.1 = limit.clone();
             }
@@ -127,8 +127,7 @@ impl Tally {
 
     /// In what share of the trials a kind was seen.
     pub fn share(&self, kind: LimitKind) -> f64 {
-        let seen = self.kinds.get(&kind).copied().unwrap_or(0);
-        seen as f64 / self.trials.max(1) as f64
+        self.kinds.get(&kind).map_or(0.0, |seen| *seen as f64 / self.trials.max(1) as f64)
     }
 
     /// Each rule once.
@@ -407,6 +406,29 @@ mod tests {
         let limits = host_limits(&host);
         assert_eq!(limits.len(), 2);
         assert!(limits[0].invalidates && !limits[1].invalidates);
+    }
+
+    #[test]
+    fn a_tally_counts_trials_and_not_limits() {
+        let limit = |advice: &str, invalidates| Limit {
+            kind: LimitKind::ForeignCpu,
+            invalidates,
+            what: advice.to_uppercase(),
+            advice: advice.into(),
+        };
+        let mut tally = Tally::default();
+        tally.add(&[limit("a", false), limit("b", false)]);
+        tally.add(&[limit("a", true), limit("a", false)]);
+        tally.add(&[]);
+        tally.add(&[]);
+        assert_eq!(tally.share(LimitKind::ForeignCpu), 0.5);
+        assert_eq!(tally.share(LimitKind::Tester), 0.0);
+        let told: Vec<_> = tally.limits().into_iter().map(|l| (l.invalidates, l.what)).collect();
+        let expected = [
+            (true, "in 2 of 4 trials; one of them: A"),
+            (false, "in 1 of 4 trials; one of them: B"),
+        ];
+        assert_eq!(told, expected.map(|(invalidates, what)| (invalidates, what.to_owned())));
     }
 
     #[test]

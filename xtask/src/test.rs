@@ -101,7 +101,9 @@ fn smoke(tally: &mut Tally) -> Result<()> {
         }
         let runs: Vec<_> = fs::read_dir(&folder)?.filter_map(Result::ok).collect();
         let [run] = runs.as_slice() else { bail!("expected one folder in {}", folder.display()) };
-        for name in ["run.json", "trials.csv", "figures.csv", "run.jsonl", "junit.xml", "report.html"] {
+        for name in
+            ["run.json", "trials.csv", "figures.csv", "run.jsonl", "junit.xml", "report.html"]
+        {
             let file = run.path().join(name);
             if fs::metadata(&file)?.len() == 0 {
                 bail!("{} is empty", file.display());

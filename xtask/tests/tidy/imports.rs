@@ -27,7 +27,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("report", &["files", "measure"]),
     // bringing both together
     ("devices", &["engine", "functions", "machine", "measure", "packet", "port-memory", "traffic"]),
-    ("lab", &["devices", "files", "functions", "machine", "measure", "methods", "traffic", "units"]),
+    (
+        "lab",
+        &["devices", "files", "functions", "machine", "measure", "methods", "traffic", "units"],
+    ),
     ("serve", &["lab", "measure", "report"]),
     ("plumbline", &["lab", "machine", "measure", "methods", "report", "serve"]),
     // for development

@@ -31,6 +31,8 @@ pub mod control;
 
 pub mod workload;
 
+mod passing;
+
 mod frames;
 
 pub mod oracle;

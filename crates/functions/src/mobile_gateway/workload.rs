@@ -20,6 +20,7 @@ use super::catalogue;
 use super::config::{Config, Dir, Traffic};
 use super::control::Update;
 use super::frames::Frames;
+use super::passing::Passing;
 use super::state::{ACCESS, CORE};
 
 /// The users' traffic.
@@ -82,17 +83,6 @@ struct Move {
     to: u32,
     applied_at: Option<Ticks>,
     shown: bool,
-}
-
-/// Objects that come and go: a ring of numbers, some of them present.
-#[derive(Default)]
-struct Passing {
-    /// Numbers from 0 to this are used in turn.
-    ring: u32,
-    /// How many stay present.
-    present: u32,
-    /// Whether a frame has shown each number since it was last added.
-    shown: Vec<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -413,38 +403,6 @@ impl Users {
     }
 }
 
-impl Passing {
-    /// For `rate` arrivals and departures a second: about half of them are present at a time.
-    fn new(rate: f64) -> Passing {
-        if rate <= 0.0 {
-            return Passing::default();
-        }
-        let ring = (rate.ceil() as u32).clamp(2, RING_MAX);
-        Passing { ring, present: (ring / 2).max(1), shown: vec![false; ring as usize] }
-    }
-
-    /// The object of event `number`, and whether it is added.
-    fn next(&mut self, number: u64) -> Option<(u32, bool)> {
-        let turn = number / 2;
-        let ring = u64::from(self.ring);
-        if number.is_multiple_of(2) {
-            let object = (turn % ring) as u32;
-            self.shown[object as usize] = false;
-            return Some((object, true));
-        }
-        let oldest = (turn + 1).checked_sub(u64::from(self.present))?;
-        Some(((oldest % ring) as u32, false))
-    }
-
-    /// Notes that a frame shows the object; whether it is the first one.
-    fn show(&mut self, number: u32) -> bool {
-        match self.shown.get_mut(number as usize) {
-            Some(shown) => !std::mem::replace(shown, true),
-            None => false,
-        }
-    }
-}
-
 impl Kind {
     const ALL: [Kind; 3] = [Kind::UserUpdate, Kind::Handover, Kind::ServerUpdate];
 
@@ -485,9 +443,6 @@ const RECENT: u32 = 1 << 31;
 
 /// Marks the subject of a removal.
 const REMOVAL: u64 = 1 << 63;
-
-/// Most objects that come and go; their TEIDs, addresses and prefixes must not run out.
-const RING_MAX: u32 = 60_000;
 
 /// Keeps the port's Zipf draw apart from the user's.
 const PORT_TWIST: u64 = 1 << 62;

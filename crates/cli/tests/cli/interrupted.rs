@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -108,6 +109,49 @@ fn two_benches_share_a_folder_without_harm() {
     let last = run(folder.path(), &["bench", "many.yaml", "--json", "--quiet"]).json();
     assert_eq!(last["plan"]["from_cache"], known, "every file that is there is whole");
     assert_eq!(left_behind(folder.path()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_soak_that_is_killed_goes_on_where_it_was() {
+    let folder = temporary_folder();
+    let text = "\
+function: {name: mobile-gateway, user: 1, rate-limit: 10 Gbit/s, fakedrop: false}
+methods: [{name: soak, load: 1 kpps, duration: 3 s, slice: 100 ms, warm-up: 0}]
+";
+    write(folder.path(), "soak.yaml", text);
+    let mut child = plumbline(folder.path())
+        .args(["bench", "soak.yaml", "--quiet"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while finished_trials(folder.path()) < 5 {
+        assert!(Instant::now() < deadline, "it does not write its trials");
+        std::thread::yield_now();
+    }
+    child.kill().expect("it has 25 trials to go");
+    child.wait().expect("it is our child");
+    let known = finished_trials(folder.path());
+    let ended = run(folder.path(), &["bench", "soak.yaml", "--json"]);
+    let told = format!("{known} finished trials are taken up again");
+    assert!(ended.stderr.contains(&told), "{told}: {}", ended.stderr);
+    let [soak] = &outcomes(ended.json())[..] else { panic!("one outcome") };
+    let figures = soak["figures"].as_array().expect("a list");
+    let restarts = figures.iter().find(|figure| figure["name"] == "restarts").expect("told");
+    assert_eq!(restarts["value"], 1.0);
+    let slices = soak["series"][0]["rows"].as_array().map(Vec::len);
+    assert_eq!(slices, Some(30), "each slice is there once");
+    assert_eq!(finished_trials(folder.path()), 0, "nothing is left to take up");
+}
+
+/// Whole lines of trials that a measurement under way has written.
+fn finished_trials(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder.join("runs/.cache")).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let partial = paths.filter(|path| path.to_string_lossy().ends_with(".partial.jsonl"));
+    let text: String = partial.filter_map(|path| fs::read_to_string(path).ok()).collect();
+    text.matches('\n').count().saturating_sub(1)
 }
 
 /// Starts a bench, sends it a signal after so many lines of progress, and tells how many

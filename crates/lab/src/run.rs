@@ -100,6 +100,17 @@ pub struct Host {
     pub clock: Clock,
     /// Becomes true when the user asks to stop.
     pub stop: Arc<AtomicBool>,
+    /// What the run is called.
+    pub naming: Naming,
+}
+
+/// What a run is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Naming {
+    /// The name of its folder; empty where it has none.
+    pub id: String,
+    /// Words to find it by.
+    pub tags: Vec<String>,
 }
 
 /// What is done with measurements of earlier runs.
@@ -250,11 +261,11 @@ impl<'a> Run<'a> {
                 text: scenario.text.clone(),
                 hash: format!("blake3:{}", blake3::hash(scenario.text.as_bytes()).to_hex()),
             },
-            id: folder_name(scenario),
+            id: host.naming.id.clone(),
             started: now.clone(),
             finished: now,
             seconds: 0.0,
-            tags: Vec::new(),
+            tags: host.naming.tags.clone(),
             host: facts,
             plan: PlanRecord {
                 seed: scenario.plan.seed,
@@ -349,8 +360,8 @@ impl<E> Keeper<'_, E> {
 }
 
 const ROOM_BYTES_BASE: u64 = 8 << 20;
-/// Sixty trials with their histograms.
-const ROOM_BYTES_PER_OUTCOME: u64 = 1 << 20;
+/// Some hundred trials with their histograms.
+const ROOM_BYTES_PER_OUTCOME: u64 = 2 << 20;
 /// Writing a record that takes no longer than this delays nobody.
 const QUICK: Duration = Duration::from_millis(200);
 

@@ -71,6 +71,17 @@ fn repetitions_words(spreads: &[usize]) -> String {
     }
 }
 
+/// What the headline of repetitions is: the median, unless the method says it is the mean.
+fn middle_words(outcomes: &[(&Cell, &Outcome)]) -> &'static str {
+    let is_mean = |(_, outcome): &(&Cell, &Outcome)| {
+        let figure = headline(outcome);
+        figure
+            .and_then(|f| Some((f.value, f.spread?)))
+            .is_some_and(|(value, spread)| value == spread.mean && value != spread.median)
+    };
+    if outcomes.iter().any(is_mean) { "means" } else { "medians" }
+}
+
 /// The figures of the whole: a row a cell, a column a figure.
 fn whole(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Pivot {
     let names = names(outcomes, |f| f.of.is_none());
@@ -98,12 +109,12 @@ fn whole(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Pivot {
         row
     };
     let counts: Vec<usize> = outcomes.iter().filter_map(|(_, o)| Some(spread(o)?.n)).collect();
-    let of = repetitions_words(&counts);
+    let of = format!("{} of {}", middle_words(outcomes), repetitions_words(&counts));
     let repeated = match (spreads, sure) {
         (false, _) => String::new(),
-        (true, false) => format!(", medians of {of}; spread of the first figure"),
+        (true, false) => format!(", {of}; spread of the first figure"),
         (true, true) => {
-            format!(", medians of {of}; spread of the first figure, and 95 % interval of its mean")
+            format!(", {of}; spread of the first figure, and 95 % interval of its mean")
         }
     };
     Pivot { caption: format!("{method}{repeated}"), head, rows: outcomes.iter().map(row).collect() }

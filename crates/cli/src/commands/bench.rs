@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use lab::folder::RunFolder;
 use lab::live::Telling;
 use lab::run::cache::Cache;
-use lab::run::{Lost, Reuse, folder_name, measure, needed_bytes};
+use lab::run::{Host, Lost, Naming, Reuse, folder_name, measure, needed_bytes};
 use measure::record::{RunRecord, Status};
+use report::archive::check_tag;
 use report::{EXPORTERS, write_whole};
 
 use super::{host, scenario};
@@ -19,8 +20,9 @@ use crate::stop::on_ctrl_c;
 /// Checks a device against the oracle, measures it, and writes a report.
 ///
 /// Every combination of the scenario's lists is one cell. A cell whose functional check fails is not
-/// measured. The files of a run go to a new folder: `run.json` (everything, raw), `trials.csv` (a
-/// row a trial) and `report.html` (open it in a browser). Ctrl-C ends the run cleanly and keeps what
+/// measured. The files of a run go to a new folder: `report.html` (open it in a browser), `run.json`
+/// (everything, raw), `figures.csv` and `trials.csv` for spreadsheets, `run.jsonl` for pipelines and
+/// `junit.xml` for CI systems. Ctrl-C ends the run cleanly and keeps what
 /// was finished; the same command then measures only what is missing, as it does whenever this very
 /// program has measured the same thing on this machine before.
 #[derive(clap::Args)]
@@ -34,6 +36,9 @@ pub struct Args {
     /// Measure everything, also what earlier runs in the same folder measured already
     #[arg(long)]
     fresh: bool,
+    /// Give the run a tag, to find it by (`plumbline runs`); may be repeated
+    #[arg(long, value_name = "TAG")]
+    tag: Vec<String>,
     /// Print the whole record as JSON on standard output instead of a table
     #[arg(long)]
     json: bool,
@@ -54,6 +59,10 @@ Examples:
 /// # Errors
 /// A bad scenario, or a folder or disk that cannot be written.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
+    for tag in &args.tag {
+        let usage = |what| Problem::of_usage(format!("`{tag}`: {what}"), "give it another name");
+        check_tag(tag).map_err(usage)?;
+    }
     let scenario = scenario(&args.scenario)?;
     let stop = on_ctrl_c();
     let needed = needed_bytes(&scenario);
@@ -71,7 +80,9 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
     };
     progress.step("looking at the machine");
     let mut telling = Telling::new(&mut progress, path, &scenario.name);
-    let measured = measure(&scenario, &host(stop), &reuse, &mut telling, &mut keep);
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let host = Host { naming: Naming { id: name, tags: args.tag.clone() }, ..host(stop) };
+    let measured = measure(&scenario, &host, &reuse, &mut telling, &mut keep);
     drop(telling);
     drop(progress);
     let (record, written) = match measured {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use lab::run::{Host, Naming, folder_name};
 use measure::record::{Cell, RunRecord};
 
 use super::{host, scenario};
@@ -40,7 +41,8 @@ Examples:
 /// A bad scenario.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     let scenario = scenario(&args.scenario)?;
-    let host = host(on_ctrl_c());
+    let naming = Naming { id: folder_name(&scenario), ..Naming::default() };
+    let host = Host { naming, ..host(on_ctrl_c()) };
     let mut progress = if args.quiet { Progress::hidden() } else { Progress::shown() };
     let record = lab::run::check(&scenario, &host, &mut progress);
     drop(progress);

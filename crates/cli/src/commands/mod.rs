@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Subcommand;
-use lab::run::Host;
+use lab::run::{Host, Naming};
 use lab::scenario::Scenario;
 use machine::clock::Clock;
 use measure::record::Tool;
@@ -70,7 +70,8 @@ fn scenario(path: &Path) -> Result<Scenario, Problem> {
 
 /// This program on this machine.
 fn host(stop: Arc<AtomicBool>) -> Host {
-    Host { tool: tool(), clock: Clock::calibrate(Duration::from_millis(100)), stop }
+    let clock = Clock::calibrate(Duration::from_millis(100));
+    Host { tool: tool(), clock, stop, naming: Naming::default() }
 }
 
 fn tool() -> Tool {

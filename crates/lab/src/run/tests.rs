@@ -83,7 +83,7 @@ fn in_order(mut scenario: Scenario) -> Scenario {
 
 fn host() -> Host {
     let tool = Tool { name: "plumbline".into(), version: "0".into(), commit: "none".into() };
-    Host { tool, clock: Clock::with_rate(1e9), stop: Arc::default() }
+    Host { tool, clock: Clock::with_rate(1e9), stop: Arc::default(), naming: Naming::default() }
 }
 
 /// The record of a run, all its versions that were to be kept, and the log.

@@ -11,7 +11,7 @@ use super::{Cell, HostFacts};
 pub struct RunRecord {
     /// Version of this format; a reader refuses what is newer than itself.
     pub schema_version: u32,
-    /// Names the run: the scenario's name and the time it began; empty in records of version 1.
+    /// Names the run, as its folder is named; empty in records of version 1.
     #[serde(default)]
     pub id: String,
     /// The program that measured.

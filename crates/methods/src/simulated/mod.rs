@@ -2,10 +2,10 @@
 //!
 //! Deterministic from a seed, instantaneous, and free of packets. A device is built from behaviours
 //! that can be combined, a file for each kind: what becomes of frames at a steady load
-//! ([`capacity`]: a capacity, noise of it from trial to trial, a bucket of tokens, slowing down with
+//! (`capacity`: a capacity, noise of it from trial to trial, a bucket of tokens, slowing down with
 //! time, loss at low loads, stalls, reordering), what of bursts and of an overload that ends
-//! ([`burst`]: a buffer, and how it comes back), how long frames take ([`latency`]), what
-//! changes at run time cost ([`changes`]), what age does ([`ageing`]), and policers ([`policers`]).
+//! (`burst`: a buffer, and how it comes back), how long frames take (`latency`), what
+//! changes at run time cost (`changes`), what age does (`ageing`), and policers (`policers`).
 
 mod ageing;
 mod burst;

@@ -1,4 +1,5 @@
-// Sorts tables by a click on a column's head. Without it the tables stand in the order of measuring.
+// Sorts tables by a click on a column's head, and prints every remark. Without it the tables stand in
+// the order of measuring.
 "use strict";
 for (const head of document.querySelectorAll("table.sortable thead th")) {
   const button = document.createElement("button");
@@ -33,3 +34,8 @@ function key(cell) {
   if (!cell) return "";
   return cell.dataset.sort === undefined ? cell.textContent.trim() : Number(cell.dataset.sort);
 }
+
+// What a screen folds away for room belongs on paper all the same.
+addEventListener("beforeprint", () => {
+  for (const remarks of document.querySelectorAll("details.remarks")) remarks.open = true;
+});

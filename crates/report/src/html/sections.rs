@@ -88,7 +88,14 @@ pub(super) fn verdict(record: &RunRecord) -> Markup {
             h2 { "Verdict" }
             p { (verdict_words(record, &remarks)) }
             @if !remarks.is_empty() {
-                ul class="limits" { @for remark in &remarks { (limit(remark)) } }
+                @let (first, others) = remarks.split_at(shown(&remarks));
+                ul class="limits" { @for remark in first { (limit(remark)) } }
+                @if !others.is_empty() {
+                    details class="remarks" {
+                        summary { (others.len()) " more remarks, which do not make a figure invalid" }
+                        ul class="limits" { @for remark in others { (limit(remark)) } }
+                    }
+                }
             }
             @if let Some(pivot) = &thresholds { (pivot_table(pivot)) }
             @if !rows.is_empty() {
@@ -100,6 +107,14 @@ pub(super) fn verdict(record: &RunRecord) -> Markup {
             }
         }
     }
+}
+
+/// How many remarks stand open: all that make a result not valid, and a few others, so that results
+/// are not pushed off the screen on a noisy machine. On paper all do.
+fn shown(remarks: &[Remark]) -> usize {
+    let against = remarks.iter().take_while(|remark| remark.limit.invalidates).count();
+    let all_if_few = if remarks.len() <= REMARKS_SHOWN + 1 { remarks.len() } else { REMARKS_SHOWN };
+    against.max(all_if_few)
 }
 
 /// The verdict in a sentence, apart from any figure.
@@ -278,6 +293,9 @@ pub(super) fn foot(record: &RunRecord) -> Markup {
         }
     }
 }
+
+/// So many remarks stand open where there are more.
+const REMARKS_SHOWN: usize = 4;
 
 /// So many results are named beside a remark; the rest is counted.
 const PLACES_SHOWN: usize = 6;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// The operators that [`holds`] knows.
+/// The operators that `holds` knows.
 pub const OPERATORS: [&str; 7] = ["$lt", "$lte", "$gt", "$gte", "$ne", "$in", "$not"];
 
 /// Whether a value is what is wanted: equal to it, or as all of its conditions say. An operator that

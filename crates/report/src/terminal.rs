@@ -98,12 +98,15 @@ fn side_by_side(pivot: &Pivot, width: u16) -> Vec<Vec<usize>> {
     parts
 }
 
-/// The least width of a column with a blank on both sides and the gap to the next: heads and names
-/// of rows may be wrapped between words, figures not at all.
+/// The least width of a column with a blank on both sides and the gap to the next: heads may be
+/// wrapped between words and long names of rows to a third of a page, figures not at all.
 fn column_width(pivot: &Pivot, column: usize) -> usize {
     let word = |text: &String| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
     let cells = pivot.rows.iter().filter_map(|row| row.get(column));
-    let cells = cells.map(|text| if column == 0 { word(text) } else { text.chars().count() });
+    let cells = cells.map(|text| match (column, text.chars().count()) {
+        (0, length) => word(text).max(length.min(NAME_WIDTH)),
+        (_, length) => length,
+    });
     let least = cells.chain([word(&pivot.head[column])]).max().unwrap_or(0);
     least + PADDING
 }
@@ -254,6 +257,9 @@ fn verdict(record: &RunRecord) -> String {
 
 /// A blank on both sides of what stands in a column, and the gap to the next.
 const PADDING: usize = 2 + GAP;
+
+/// Names of rows are not wrapped below this, a third of a page.
+const NAME_WIDTH: usize = 32;
 
 /// What the style of the table leaves between columns.
 const GAP: usize = 1;

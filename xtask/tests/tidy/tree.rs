@@ -94,7 +94,7 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
         let fuzzed = folder.ends_with("fuzz") && (name == "corpus" || name == "artifacts");
         if path.is_dir() && !generated && !fuzzed {
             walk(&path, paths);
-        } else if path.is_file() {
+        } else if path.is_file() && !generated {
             paths.push(path);
         }
     }

@@ -63,6 +63,17 @@ pub(super) fn limits(config: &Config, measured: &Measured) -> Vec<Limit> {
     let tolerance = config.tolerance.0;
     let (uncertainty, bursts) = (uncertainty(measured), burst_share(measured));
     let mut limits = Vec::new();
+    if measured.disturbed {
+        limits.push(Limit {
+            kind: LimitKind::Stall,
+            invalidates: true,
+            what: format!(
+                "a thread had no core for more than {} of a trial, however often it was tried",
+                config.tolerance
+            ),
+            advice: "stop other work on this machine, or measure longer".into(),
+        });
+    }
     if judged < limited {
         limits.push(Limit {
             kind: LimitKind::TooFewFrames,

@@ -15,6 +15,10 @@
 //! rate. In front of each a *refill*: a trial at a hundredth of the load, just long enough for an
 //! empty bucket to fill up, so that every measured trial starts with full buckets.
 //!
+//! A trial during which a thread of the tester or the device had no core for more than the tolerance
+//! is made again, twice at most, and kept as `disturbed`; if that does not help the result is not
+//! valid.
+//!
 //! **The error** of a policer is `passed / (configured * seconds + burst) - 1` over all repetitions
 //! together, in bytes as the policer counts them. The burst is in it because a full bucket (RFC 2697)
 //! is passed at once, beside the rate; where a device starts a trial with empty buckets all the same,
@@ -42,7 +46,7 @@ use serde_json::Value;
 pub use config::Config;
 
 use crate::claims::claim;
-use crate::method::{Session, to_value};
+use crate::method::{STALL_REPEATS, Session, to_value};
 use crate::{Entry, Method, Observer, Step};
 use table::Table;
 
@@ -94,6 +98,8 @@ struct Measured {
     underloaded: Option<Table>,
     /// Bytes of a mean frame on the wire.
     frame_bytes: f64,
+    /// Whether a repetition stayed disturbed, however often it was tried.
+    disturbed: bool,
 }
 
 /// A trial to come.
@@ -113,6 +119,7 @@ impl Measured {
             overloaded: Table::default(),
             underloaded: None,
             frame_bytes: 0.0,
+            disturbed: false,
         };
         let plan = plan(config, load, refill(&probed));
         for (at, planned) in plan.iter().enumerate() {
@@ -120,7 +127,17 @@ impl Measured {
             let time = left.iter().map(|planned| planned.duration).sum();
             let step = Step::new(planned.purpose, left.len(), time, None);
             let load = Load::PerInterface(planned.load);
-            let trial = session.trial(load, planned.duration, step)?;
+            let mut trial = session.trial(load, planned.duration, step.clone())?;
+            for _ in 0..STALL_REPEATS {
+                if planned.purpose != OVERLOAD || !is_disturbed(config, &trial) {
+                    break;
+                }
+                session.records.iter_mut().next_back().into_iter().for_each(|r| {
+                    r.purpose = DISTURBED.into();
+                });
+                trial = session.trial(load, planned.duration, step.clone())?;
+            }
+            measured.disturbed |= planned.purpose == OVERLOAD && is_disturbed(config, &trial);
             match planned.purpose {
                 OVERLOAD => measured.overloaded(&trial),
                 UNDERLOAD => measured.underloaded.get_or_insert_default().add(&trial),
@@ -174,6 +191,13 @@ impl Measured {
     }
 }
 
+/// Whether a thread had no core for so much of a trial that the rate of its policers cannot be told
+/// to the tolerance: what a full bucket earns meanwhile is lost, by no fault of the policer.
+fn is_disturbed(config: &Config, trial: &Trial) -> bool {
+    let longest = trial.stalls.iter().map(|stalls| stalls.total_ns).max().unwrap_or(0);
+    longest as f64 * 1e-9 > config.tolerance.0 * trial.intended.as_secs_f64()
+}
+
 /// The trials behind the probing, in order.
 fn plan(config: &Config, load: Pps, refill: Duration) -> Vec<Planned> {
     let measured = |purpose, load: f64| {
@@ -215,6 +239,9 @@ const Y1564: &str = "y1564.8.1.2";
 /// Purposes of the trials that count.
 const OVERLOAD: &str = "overload";
 const UNDERLOAD: &str = "underload";
+
+/// The purpose of an overload that did not count.
+const DISTURBED: &str = "disturbed";
 
 /// The load while buckets fill up, as a fraction of the overload: little is taken out of them.
 const REFILL_LOAD: f64 = 0.01;

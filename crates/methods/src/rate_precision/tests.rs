@@ -207,3 +207,23 @@ fn the_time_bound_holds() {
     run(&config, &mut device);
     assert!(device.simulated() <= config.time_bound());
 }
+
+#[test]
+fn an_overload_that_a_stall_disturbs_is_made_again_and_kept() {
+    // 200 ms of 10 s are more than the tolerance of 1 %.
+    let stalling = |probability, seed| {
+        run(&Config::default(), &mut device().stalling(probability, 200_000_000).seeded(seed))
+    };
+    let always = stalling(1.0, 1);
+    assert!(!always.validity.valid, "{:?}", always.validity);
+    let count = |outcome: &Outcome, purpose: &str| {
+        outcome.trials.iter().filter(|trial| trial.purpose == purpose).count()
+    };
+    assert_eq!((count(&always, OVERLOAD), count(&always, DISTURBED)), (3, 6));
+    let disturbed = |outcome: &Outcome| count(outcome, DISTURBED) > 0 && outcome.validity.valid;
+    let sometimes = (1..30).map(|seed| stalling(0.3, seed)).find(disturbed);
+    let sometimes =
+        sometimes.expect("one of these seeds stalls in an overload, and not in the next");
+    assert_eq!(count(&sometimes, OVERLOAD), 3);
+    assert_eq!(value(&sometimes, "within_tolerance_percent"), 100.0);
+}

@@ -99,7 +99,9 @@ fn smoke(tally: &mut Tally) -> Result<()> {
         if !matches!(ended.code, Some(0 | 3)) {
             bail!("it ended with {:?}, expected 0 or 3", ended.code);
         }
-        let runs: Vec<_> = fs::read_dir(&folder)?.filter_map(Result::ok).collect();
+        // Beside the run is what later runs may take from it, in a hidden folder.
+        let is_run = |entry: &fs::DirEntry| !entry.file_name().as_encoded_bytes().starts_with(b".");
+        let runs: Vec<_> = fs::read_dir(&folder)?.filter_map(Result::ok).filter(is_run).collect();
         let [run] = runs.as_slice() else { bail!("expected one folder in {}", folder.display()) };
         for name in
             ["run.json", "trials.csv", "figures.csv", "run.jsonl", "junit.xml", "report.html"]

@@ -15,9 +15,9 @@
 //! rate. In front of each a *refill*: a trial at a hundredth of the load, just long enough for an
 //! empty bucket to fill up, so that every measured trial starts with full buckets.
 //!
-//! A trial during which a thread of the tester or the device had no core for more than the tolerance
-//! is made again, twice at most, and kept as `disturbed`; if that does not help the result is not
-//! valid.
+//! A measured trial during which a thread of the tester or the device had no core for more than the
+//! tolerance is made again, refill and all, twice at most, and kept as `disturbed`; if that does not
+//! help the result is not valid.
 //!
 //! **The error** of a policer is `passed / (configured * seconds + burst) - 1` over all repetitions
 //! together, in bytes as the policer counts them. The burst is in it because a full bucket (RFC 2697)
@@ -32,6 +32,7 @@
 
 mod config;
 mod figures;
+mod phases;
 mod probe;
 mod table;
 #[cfg(test)]
@@ -40,14 +41,15 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{LimitKind, Outcome, TrialRecord, Validity};
-use measure::{Conditions, Load, MeasureError, Measurer, Pps, Trial, validity};
+use measure::{Conditions, MeasureError, Measurer, Pps, Trial, validity};
 use serde_json::Value;
 
 pub use config::Config;
 
 use crate::claims::claim;
-use crate::method::{STALL_REPEATS, Session, to_value};
-use crate::{Entry, Method, Observer, Step};
+use crate::method::{Session, to_value};
+use crate::{Entry, Method, Observer};
+use phases::Phase;
 use table::Table;
 
 /// The registry line.
@@ -69,9 +71,7 @@ impl Method for Config {
     }
 
     fn time_bound(&self) -> Duration {
-        let trials = self.repetitions + u32::from(self.underload > 0.0);
-        let each = self.duration.duration().saturating_add(REFILL_MAX);
-        probe::PROBING_MAX + self.warm_up.duration() + each.saturating_mul(trials)
+        probe::PROBING_MAX.saturating_add(phases::time_bound(self))
     }
 
     fn run(
@@ -102,14 +102,6 @@ struct Measured {
     disturbed: bool,
 }
 
-/// A trial to come.
-#[derive(Clone, Copy)]
-struct Planned {
-    purpose: &'static str,
-    load: Pps,
-    duration: Duration,
-}
-
 impl Measured {
     fn make(config: &Config, session: &mut Session<'_>) -> Result<Self, MeasureError> {
         let (load, probed) = probe::load(config, session)?;
@@ -121,32 +113,14 @@ impl Measured {
             frame_bytes: 0.0,
             disturbed: false,
         };
-        let plan = plan(config, load, refill(&probed));
-        for (at, planned) in plan.iter().enumerate() {
-            let left = &plan[at..];
-            let time = left.iter().map(|planned| planned.duration).sum();
-            let step = Step::new(planned.purpose, left.len(), time, None);
-            let load = Load::PerInterface(planned.load);
-            let mut trial = session.trial(load, planned.duration, step.clone())?;
-            for _ in 0..STALL_REPEATS {
-                if planned.purpose != OVERLOAD || !is_disturbed(config, &trial) {
-                    break;
-                }
-                session.records.iter_mut().next_back().into_iter().for_each(|r| {
-                    r.purpose = DISTURBED.into();
-                });
-                trial = session.trial(load, planned.duration, step.clone())?;
+        phases::carry_out(config, load, &probed, session, |phase, trial, is_disturbed| {
+            match phase {
+                Phase::WarmUp => {}
+                Phase::Overload => measured.overloaded(trial),
+                Phase::Underload => measured.underloaded.get_or_insert_default().add(trial),
             }
-            measured.disturbed |= planned.purpose == OVERLOAD && is_disturbed(config, &trial);
-            match planned.purpose {
-                OVERLOAD => measured.overloaded(&trial),
-                UNDERLOAD => measured.underloaded.get_or_insert_default().add(&trial),
-                // Its counts by subscriber are in no figure, and they are many.
-                _ => session.records.iter_mut().next_back().into_iter().for_each(|record| {
-                    record.policed.clear();
-                }),
-            }
-        }
+            measured.disturbed |= is_disturbed;
+        })?;
         Ok(measured)
     }
 
@@ -160,7 +134,7 @@ impl Measured {
 
     fn outcome(self, config: &Config, trials: Vec<TrialRecord>) -> Outcome {
         let measured: Vec<&TrialRecord> =
-            trials.iter().filter(|t| [OVERLOAD, UNDERLOAD].contains(&t.purpose.as_str())).collect();
+            trials.iter().filter(|trial| Phase::counts(&trial.purpose)).collect();
         let mut limits = validity::summarise(&measured);
         for limit in limits.iter_mut().filter(|limit| limit.kind == LimitKind::Tester) {
             // Each policer is judged by what it was offered, not by what was to be offered.
@@ -191,42 +165,6 @@ impl Measured {
     }
 }
 
-/// Whether a thread had no core for so much of a trial that the rate of its policers cannot be told
-/// to the tolerance: what a full bucket earns meanwhile is lost, by no fault of the policer.
-fn is_disturbed(config: &Config, trial: &Trial) -> bool {
-    let longest = trial.stalls.iter().map(|stalls| stalls.total_ns).max().unwrap_or(0);
-    longest as f64 * 1e-9 > config.tolerance.0 * trial.intended.as_secs_f64()
-}
-
-/// The trials behind the probing, in order.
-fn plan(config: &Config, load: Pps, refill: Duration) -> Vec<Planned> {
-    let measured = |purpose, load: f64| {
-        let low = Pps((load * REFILL_LOAD).max(1.0));
-        [
-            Planned { purpose: "refill", load: low, duration: refill },
-            Planned { purpose, load: Pps(load), duration: config.duration.duration() },
-        ]
-    };
-    let mut plan = vec![Planned { purpose: "warm-up", load, duration: config.warm_up.duration() }];
-    for _ in 0..config.repetitions {
-        plan.extend(measured(OVERLOAD, load.0));
-    }
-    if config.underload > 0.0 {
-        plan.extend(measured(UNDERLOAD, load.0 * config.underload / config.overload));
-    }
-    plan.retain(|planned| !planned.duration.is_zero());
-    plan
-}
-
-/// How long the slowest bucket takes to fill up, with a little to spare for what is taken out
-/// meanwhile.
-fn refill(probed: &Table) -> Duration {
-    let limited = probed.rows.iter().filter(|row| row.configured > 0.0);
-    let seconds = limited.map(|row| row.bursts / f64::from(row.trials) / row.configured);
-    let longest = seconds.fold(0.0, f64::max) * 1.05;
-    Duration::try_from_secs_f64(longest).unwrap_or(REFILL_MAX).clamp(REFILL_MIN, REFILL_MAX)
-}
-
 /// The mean length of the frames of a trial on the wire, in bytes.
 fn frame_len_bytes(trial: &Trial) -> f64 {
     let bytes: u64 = trial.directions.iter().map(|d| d.sent_bytes).sum();
@@ -235,15 +173,3 @@ fn frame_len_bytes(trial: &Trial) -> f64 {
 
 const NAME: &str = "rate-precision";
 const Y1564: &str = "y1564.8.1.2";
-
-/// Purposes of the trials that count.
-const OVERLOAD: &str = "overload";
-const UNDERLOAD: &str = "underload";
-
-/// The purpose of an overload that did not count.
-const DISTURBED: &str = "disturbed";
-
-/// The load while buckets fill up, as a fraction of the overload: little is taken out of them.
-const REFILL_LOAD: f64 = 0.01;
-const REFILL_MIN: Duration = Duration::from_millis(10);
-const REFILL_MAX: Duration = Duration::from_secs(10);

@@ -157,7 +157,7 @@ fn one_class_has_the_five_columns_and_several_an_index() {
     assert!(outcome.series[0].title.ends_with("classes: 0 uplink, 1 downlink"));
     assert_eq!(outcome.series[0].rows.len(), 200);
     let mut table = Table::default();
-    let mut trial = Trial::new(Load::ClosedLoop, Duration::from_secs(1), 1e9);
+    let mut trial = Trial::new(measure::Load::ClosedLoop, Duration::from_secs(1), 1e9);
     trial.policed = vec![measure::Policed {
         subscriber: 3,
         class: "gold".into(),
@@ -191,11 +191,11 @@ fn counts_by_subscriber_are_kept_where_they_count_and_the_conditions_end() {
     let mut device = device();
     let outcome = run(&Config { tolerance: Ratio(0.02), ..Config::default() }, &mut device);
     for trial in &outcome.trials {
-        let counts = [OVERLOAD, UNDERLOAD].contains(&trial.purpose.as_str());
+        let counts = Phase::counts(&trial.purpose);
         assert_eq!(trial.policed.len(), if counts { 200 } else { 0 }, "{}", trial.purpose);
     }
     let after = device
-        .measure(Load::PerInterface(Pps(1e3)), Duration::from_secs(1), &mut Unobserved)
+        .measure(measure::Load::PerInterface(Pps(1e3)), Duration::from_secs(1), &mut Unobserved)
         .expect("simulated");
     assert!(after.policed.is_empty(), "the next method counts nobody");
 }
@@ -209,21 +209,30 @@ fn the_time_bound_holds() {
 }
 
 #[test]
-fn an_overload_that_a_stall_disturbs_is_made_again_and_kept() {
+fn what_a_stall_disturbs_is_made_again_with_its_refill_and_kept() {
     // 200 ms of 10 s are more than the tolerance of 1 %.
     let stalling = |probability, seed| {
         run(&Config::default(), &mut device().stalling(probability, 200_000_000).seeded(seed))
     };
-    let always = stalling(1.0, 1);
-    assert!(!always.validity.valid, "{:?}", always.validity);
     let count = |outcome: &Outcome, purpose: &str| {
         outcome.trials.iter().filter(|trial| trial.purpose == purpose).count()
     };
-    assert_eq!((count(&always, OVERLOAD), count(&always, DISTURBED)), (3, 6));
-    let disturbed = |outcome: &Outcome| count(outcome, DISTURBED) > 0 && outcome.validity.valid;
+    let always = stalling(1.0, 1);
+    assert!(!always.validity.valid, "{:?}", always.validity);
+    let counts = ["overload", "underload", phases::DISTURBED, "refill"].map(|p| count(&always, p));
+    assert_eq!(counts, [3, 1, 8, 12]);
+    let spent: u64 = always.trials.iter().map(|trial| trial.intended_ns).sum();
+    assert!(u128::from(spent) <= Config::default().time_bound().as_nanos());
+
+    let disturbed =
+        |outcome: &Outcome| count(outcome, phases::DISTURBED) > 0 && outcome.validity.valid;
     let sometimes = (1..30).map(|seed| stalling(0.3, seed)).find(disturbed);
-    let sometimes =
-        sometimes.expect("one of these seeds stalls in an overload, and not in the next");
-    assert_eq!(count(&sometimes, OVERLOAD), 3);
+    let sometimes = sometimes.expect("one of these seeds stalls in a trial, and not in the next");
+    assert_eq!((count(&sometimes, "overload"), count(&sometimes, "underload")), (3, 1));
     assert_eq!(value(&sometimes, "within_tolerance_percent"), 100.0);
+    let is_measured =
+        |trial: &TrialRecord| Phase::counts(&trial.purpose) || trial.purpose == phases::DISTURBED;
+    for pair in sometimes.trials.windows(2).filter(|pair| is_measured(&pair[1])) {
+        assert_eq!(pair[0].purpose, "refill", "buckets are full before each measured trial");
+    }
 }

@@ -13,6 +13,9 @@ pub mod worker;
 pub use control::{Acknowledgement, Controller, Refusal};
 pub use counters::{CounterReader, Counts};
 pub use function::{Drops, Function};
-pub use port::Port;
+pub use port::{
+    KeyError, Link, Monitor, Opened, Port, PortCounts, PortDrop, PortError, PortKind, PortRequest,
+    QueueCounters, Way,
+};
 pub use stages::{StageClock, StageTotals};
 pub use worker::{Gaps, Worker, WorkerHandle};

@@ -5,10 +5,20 @@
 //! a port, a device or each other; what several need stands in [`stages`].
 
 pub mod check;
+pub mod service;
 pub mod unit;
 
 pub mod mobile_gateway;
 
 pub mod stages;
 
-pub use unit::{Invalid, NetworkFunction, SetupError, Shard};
+pub use unit::{Invalid, NetworkFunction, SetupError, Shard, TablePage, TableSize};
+
+/// The list of all functions, in the order of the help text: each wrapped in the unit struct `$unit`,
+/// whose `new` is const, as a `&'static [&'static dyn …]` of the place where it stands.
+#[macro_export]
+macro_rules! with_all {
+    ($unit:ident) => {
+        &[&$unit::<$crate::mobile_gateway::MobileGateway>::new()]
+    };
+}

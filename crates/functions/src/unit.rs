@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use traffic::Workload;
 
 use crate::check::{Oracle, Step};
+use crate::service::Service;
 
 /// A network function as a unit: its names, its two sections of a scenario, and what is made of
 /// them.
@@ -20,13 +21,25 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     const SUMMARY: &'static str;
     /// The ports in the order of their numbers.
     const PORTS: &'static [&'static str];
+    /// The tables that a person can look into while the function runs: `users`, `routes` …
+    const TABLES: &'static [&'static str];
+    /// Whether each of several workers holds a part of the state only, so that a frame must reach the
+    /// worker that has its part.
+    const IS_SHARDED: bool;
 
     /// The `function` section.
     type Config: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static;
     /// The `traffic` section.
     type Traffic: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static;
     /// A change at run time.
-    type Update: Clone + Send + std::fmt::Debug + 'static;
+    type Update: Serialize
+        + DeserializeOwned
+        + JsonSchema
+        + Clone
+        + Send
+        + std::fmt::Debug
+        + PartialEq
+        + 'static;
     /// The running function.
     type Function: Function<Update = Self::Update> + 'static;
     /// What the tester sends.
@@ -73,6 +86,62 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// The drop reasons that no frame can meet under this configuration, each with the cause. The
     /// check fails if the sample leaves out any other.
     fn unreachable(config: &Self::Config) -> Vec<(&'static str, &'static str)>;
+
+    /// What the function does, for devices of another making.
+    fn service(config: &Self::Config) -> Service;
+
+    /// The changes that lead a running function from one validated configuration to another.
+    ///
+    /// # Errors
+    /// The first key whose change needs a restart.
+    fn difference(
+        running: &Self::Config,
+        wanted: &Self::Config,
+    ) -> Result<Vec<Self::Update>, Invalid>;
+
+    /// The bits by which a change finds its worker, as [`Workload::steering`]; none where all workers
+    /// must know of it.
+    fn steering(update: &Self::Update) -> Option<u32>;
+
+    /// The changes that lead from the configured state of a worker to its present one: what came by
+    /// control or was learned. Applied to a new function of the same configuration, they restore it.
+    fn memory(
+        config: &Self::Config,
+        shard: Shard,
+        function: &Self::Function,
+        now: Ticks,
+    ) -> Vec<Self::Update>;
+
+    /// How full each of [`Self::TABLES`] is.
+    fn table_sizes(function: &Self::Function) -> Vec<TableSize>;
+
+    /// Some entries of a table from a place on: 0 at first, then what the page before said. It is
+    /// called between batches, so `limit` bounds how long forwarding waits.
+    fn table_page(
+        function: &Self::Function,
+        table: usize,
+        from: u64,
+        limit: usize,
+        now: Ticks,
+    ) -> TablePage;
+}
+
+/// How full a table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TableSize {
+    /// Entries.
+    pub used: u64,
+    /// How many it can have.
+    pub capacity: u64,
+}
+
+/// Some entries of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TablePage {
+    /// An object each, with the same keys in the same order.
+    pub entries: Vec<serde_json::Value>,
+    /// Where the next page begins; none behind the last.
+    pub next: Option<u64>,
 }
 
 /// Which part of the state a worker owns.

@@ -194,6 +194,11 @@ impl<A: Address> Lpm<A> {
         self.routes.is_empty()
     }
 
+    /// What it may hold.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
     /// Chunks in use.
     pub fn chunks(&self) -> usize {
         self.routes_within.len() - self.free_chunks.len()

@@ -11,6 +11,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // vocabulary
     ("units", &[]),
     ("files", &[]),
+    ("netns", &[]),
     ("machine", &[]),
     ("wire", &[]),
     ("packet", &["machine"]),
@@ -21,26 +22,45 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("traffic", &["machine", "packet", "units", "wire"]),
     ("functions", &["engine", "machine", "packet", "tables", "traffic", "units", "wire"]),
     ("port-memory", &["engine", "machine", "packet"]),
+    ("ports", &["engine"]),
     // measuring knows no packets
     ("measure", &["units"]),
     ("methods", &["measure"]),
     ("report", &["files", "measure"]),
     // bringing both together
-    ("devices", &["engine", "functions", "machine", "measure", "packet", "port-memory", "traffic"]),
+    (
+        "devices",
+        &[
+            "engine",
+            "files",
+            "functions",
+            "machine",
+            "measure",
+            "netns",
+            "packet",
+            "port-memory",
+            "ports",
+            "traffic",
+            "units",
+            "wire",
+        ],
+    ),
     (
         "lab",
         &["devices", "files", "functions", "machine", "measure", "methods", "traffic", "units"],
     ),
     ("serve", &["lab", "measure", "report"]),
-    ("plumbline", &["lab", "machine", "measure", "methods", "report", "serve"]),
+    ("plumbline", &["devices", "lab", "machine", "measure", "methods", "ports", "report", "serve"]),
     // for development
     ("testkit", &["engine", "functions", "machine", "packet", "traffic", "units", "wire"]),
     ("xtask", &[]),
 ];
 
 /// What tests may import on top: the kit. `xtask`'s tests look at the registries.
-const TESTS_MAY_IMPORT: &[(&str, &[&str])] =
-    &[("*", &["testkit"]), ("xtask", &["lab", "measure", "methods", "report"])];
+const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("*", &["netns", "testkit"]),
+    ("xtask", &["devices", "lab", "measure", "methods", "ports", "report"]),
+];
 
 #[test]
 fn imports_point_one_way() {

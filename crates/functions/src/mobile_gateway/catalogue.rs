@@ -7,6 +7,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
 /// Most users: three octets of TIPSY's scheme, counted from 3.3.0.1.
@@ -19,7 +21,8 @@ pub const PAIRS_MAX: u32 = 255 * 254;
 pub const VNI_MAX: u32 = (1 << 24) - 1;
 
 /// A user with its one bearer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct User {
     /// IPv4 address.
     pub ipv4: Ipv4Addr,

@@ -4,12 +4,15 @@ use std::net::Ipv4Addr;
 
 use engine::Refusal;
 use machine::clock::Ticks;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::catalogue::User;
 use super::state::State;
 
 /// A change at run time; the names are TIPSY's actions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Update {
     /// A user arrives with its bearer.
     AddUser(User),

@@ -33,6 +33,12 @@ pub mod workload;
 
 mod passing;
 
+mod reload;
+
+mod service;
+
+mod tables;
+
 mod frames;
 
 pub mod oracle;
@@ -48,7 +54,8 @@ pub use self::workload::Users;
 use machine::clock::{Clock, Ticks};
 
 use crate::check::Step;
-use crate::unit::{Invalid, NetworkFunction, SetupError, Shard};
+use crate::service::Service;
+use crate::unit::{Invalid, NetworkFunction, SetupError, Shard, TablePage, TableSize};
 
 /// The mobile gateway as a unit.
 pub struct MobileGateway;
@@ -59,6 +66,9 @@ impl NetworkFunction for MobileGateway {
     const SUMMARY: &'static str =
         "user plane of a mobile gateway: tunnels, bearers, policers, routes";
     const PORTS: &'static [&'static str] = &["access", "core"];
+
+    const TABLES: &'static [&'static str] = tables::NAMES;
+    const IS_SHARDED: bool = true;
 
     type Config = Config;
     type Traffic = Traffic;
@@ -106,5 +116,35 @@ impl NetworkFunction for MobileGateway {
 
     fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
         sample::unreachable(config)
+    }
+
+    fn service(config: &Config) -> Service {
+        service::service(config)
+    }
+
+    fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
+        reload::difference(running, wanted)
+    }
+
+    fn steering(update: &Update) -> Option<u32> {
+        reload::steering(update)
+    }
+
+    fn memory(config: &Config, shard: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {
+        reload::memory(config, shard, function.state())
+    }
+
+    fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
+        tables::sizes(function.state())
+    }
+
+    fn table_page(
+        function: &Pipeline,
+        table: usize,
+        from: u64,
+        limit: usize,
+        _: Ticks,
+    ) -> TablePage {
+        tables::page(function.state(), table, from, limit)
     }
 }

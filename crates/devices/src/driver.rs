@@ -1,0 +1,158 @@
+//! Drivers of devices that are not part of this program: a kernel, a switch, a process, a box.
+//!
+//! A driver is given a [`Service`] and sets a device up that gives it. What it cannot do it says in
+//! [`Limitation`]s, which end up in the record; what it cannot do at all it refuses. It hands out the
+//! tester's ends of the links, and from then on the device runs by itself. Order of calls: `available`,
+//! `limitations`, `start`; then ports are used, `usage` is read, and dropping [`Running`] leaves the
+//! machine as it was. Because a driver's processes and namespaces are bound to this process, that
+//! holds after a crash, too.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use engine::Opened;
+use functions::service::Service;
+use machine::clock::Clock;
+use schemars::Schema;
+use serde_json::{Map, Value};
+
+/// A kind of device, as the registry lists it.
+pub trait Driver: Sync {
+    /// The name in a scenario's `device.name`.
+    fn name(&self) -> &'static str;
+
+    /// One line for `plumbline list`.
+    fn summary(&self) -> &'static str;
+
+    /// JSON Schema of its keys in the `device` section, beside the keys that all devices have.
+    fn schema(&self) -> Schema;
+
+    /// Whether it can run on this machine.
+    ///
+    /// # Errors
+    /// What is missing, and the one command that would enable it.
+    fn available(&self) -> Result<(), Unavailable>;
+
+    /// What of the service the device cannot do, or does otherwise, with these keys.
+    ///
+    /// # Errors
+    /// When nothing sensible is left, or a key cannot be used.
+    fn limitations(
+        &self,
+        service: &Service,
+        options: &Map<String, Value>,
+    ) -> Result<Vec<Limitation>, DriverError>;
+
+    /// Sets the device up and waits, by looking, until it forwards.
+    ///
+    /// # Errors
+    /// When it cannot be; the machine is as before.
+    fn start(&self, request: &Start<'_>) -> Result<Box<dyn Running>, DriverError>;
+}
+
+/// What a device is set up for.
+pub struct Start<'a> {
+    /// What it is to do.
+    pub service: &'a Service,
+    /// The function's name in scenarios, for a device that is this program.
+    pub function: &'static str,
+    /// The function's section with all defaults, for the same.
+    pub configuration: &'a Value,
+    /// The driver's keys of the `device` section.
+    pub options: &'a Map<String, Value>,
+    /// How many workers or queues, where the device has such.
+    pub workers: usize,
+    /// The cores that are the device's; it keeps off the tester's where it can.
+    pub cores: &'a [usize],
+    /// The longest frame that will be sent, in bytes without check sequence.
+    pub frame_bytes_max: usize,
+    /// The calibrated time-stamp clock.
+    pub clock: Clock,
+    /// Becomes true when the user asks to stop.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// A device that runs. Dropping it ends it and leaves the machine as it was.
+pub trait Running: Send {
+    /// The tester's ends of the links, one for each port of the function, in their order; asked for
+    /// once.
+    fn ports(&mut self) -> Vec<Opened>;
+
+    /// What it is, worth recording.
+    fn facts(&self) -> DeviceFacts;
+
+    /// What it has used and counted since it was started.
+    fn usage(&mut self) -> Usage;
+
+    /// Whether it still runs.
+    ///
+    /// # Errors
+    /// How it ended, with the last it said.
+    fn health(&mut self) -> Result<(), DriverError>;
+}
+
+/// What a device is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceFacts {
+    /// `Linux 6.18.44`, `Open vSwitch 3.1.0` …
+    pub version: String,
+    /// What else is worth recording, in the order to show it.
+    pub details: Vec<(String, Value)>,
+}
+
+/// What a device has used and counted since it was started.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// CPU time of its threads or, for a kernel, of what can be told of it, in nanoseconds; none
+    /// where it cannot be told.
+    pub cpu_ns: Option<u64>,
+    /// What that CPU time covers: `2 threads of ovs-vswitchd`, `softirq on core 1` …
+    pub cpu_of: String,
+    /// Memory in use, in bytes.
+    pub resident_bytes: Option<u64>,
+    /// Frames it dropped, by its own counters.
+    pub drops: Vec<(String, u64)>,
+}
+
+/// Something of a service that a device cannot do, or does otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limitation {
+    /// In words: `no policer: rates are not limited`.
+    pub what: String,
+    /// The verdicts of the oracle, drop reasons or `punt`, that it cannot be held to; frames with
+    /// these are left out of the check, and the record says so.
+    pub verdicts: Vec<&'static str>,
+}
+
+/// A device that cannot run on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Unavailable {
+    /// What is missing.
+    pub why: String,
+    /// The one command that would enable it, or what to do where there is none.
+    pub remedy: String,
+}
+
+/// A device that could not be set up, or broke.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct DriverError {
+    /// What is wrong, without a full stop.
+    pub what: String,
+    /// What to do, an imperative sentence without a full stop.
+    pub remedy: String,
+}
+
+impl DriverError {
+    /// An error and what to do about it.
+    pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> DriverError {
+        DriverError { what: what.into(), remedy: remedy.into() }
+    }
+}
+
+impl From<netns::NamespaceError> for DriverError {
+    fn from(error: netns::NamespaceError) -> DriverError {
+        DriverError::new(error.to_string(), "see `plumbline doctor` for what devices need")
+    }
+}

@@ -1,0 +1,130 @@
+//! What a function does, said so that a device of another making can be set up to do it.
+//!
+//! A driver (a kernel, a switch) reads a [`Service`], not a function's configuration: the same few
+//! words for all functions of a kind. Ports are numbered as the function numbers them. What stands on
+//! the far side of each port, hosts or routers, is part of the tester, and named here so that a device
+//! can be told its neighbours instead of asking for them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use packet::PortId;
+use wire::MacAddr;
+
+/// A service that devices may be able to give.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Service {
+    /// Frames by their Ethernet addresses (IEEE 802.1D).
+    Bridge(Bridge),
+    /// Packets by their IP addresses (RFC 1812, RFC 8200).
+    Router(Router),
+    /// Packets of users in tunnels (TS 23.501 section 6.2.3, user plane).
+    MobileGateway(Gateway),
+}
+
+/// A bridge with its ports.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bridge {
+    /// How many ports.
+    pub ports: u8,
+    /// Stations that it knows from the start.
+    pub stations: Vec<(MacAddr, PortId)>,
+    /// Whether it learns from source addresses, and after how many seconds it forgets; none for
+    /// learning nothing.
+    pub ageing_s: Option<f64>,
+    /// Whether a frame for an unknown station goes out of all other ports; else it is dropped.
+    pub floods: bool,
+    /// Whether every frame goes out of the other one of two ports, whatever its addresses, and what
+    /// source address it then bears (none: its own). TIPSY's `portfwd`.
+    pub patch: Option<[Option<MacAddr>; 2]>,
+}
+
+/// A router with its ports.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Router {
+    /// Its ports.
+    pub interfaces: Vec<Interface>,
+    /// Who is reached through which port.
+    pub next_hops: Vec<NextHop>,
+    /// Routes of IPv4 and IPv6.
+    pub routes: Vec<Route>,
+}
+
+/// A port of a router or gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its Ethernet address.
+    pub mac: MacAddr,
+    /// Its IPv4 address and prefix length.
+    pub ipv4: Option<(Ipv4Addr, u8)>,
+    /// Its IPv6 address and prefix length.
+    pub ipv6: Option<(Ipv6Addr, u8)>,
+}
+
+/// A neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextHop {
+    /// Behind which port.
+    pub port: PortId,
+    /// Its Ethernet address.
+    pub mac: MacAddr,
+    /// What frames to it bear as their source address, where that is not the port's own.
+    pub source: Option<MacAddr>,
+    /// Its address on the link, IPv4.
+    pub ipv4: Option<Ipv4Addr>,
+    /// Its address on the link, IPv6.
+    pub ipv6: Option<Ipv6Addr>,
+}
+
+/// A route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The network's address, host bits zero.
+    pub prefix: IpAddr,
+    /// Length of the prefix in bits.
+    pub len: u8,
+    /// Which of the next hops.
+    pub next_hop: u32,
+}
+
+/// The user plane of a mobile gateway.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gateway {
+    /// The routes and neighbours around it: base stations behind port 0, servers behind port 1.
+    pub router: Router,
+    /// Its own address in the tunnels.
+    pub address: Ipv4Addr,
+    /// What carries packets to base stations.
+    pub tunnel: GatewayTunnel,
+    /// Its users.
+    pub users: Vec<GatewayUser>,
+    /// What each user may send and receive.
+    pub rate_bytes_per_s: f64,
+    /// How much more at once.
+    pub burst_bytes: f64,
+}
+
+/// What carries packets between gateway and base stations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatewayTunnel {
+    /// GTP-U (TS 29.281).
+    GtpU,
+    /// VXLAN (RFC 7348), the tunnel endpoint identifier as its network identifier; the inner frame
+    /// bears these addresses, source first.
+    Vxlan {
+        /// Towards users.
+        down: [MacAddr; 2],
+    },
+}
+
+/// A user of a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GatewayUser {
+    /// Its address.
+    pub ipv4: Ipv4Addr,
+    /// Its IPv6 prefix, a /64, as the upper half; none where it has no IPv6.
+    pub ipv6_prefix: Option<u64>,
+    /// Its tunnel endpoint identifier.
+    pub teid: u32,
+    /// The address of its base station.
+    pub base_station: Ipv4Addr,
+}

@@ -1,0 +1,190 @@
+//! Network namespaces for devices and tests, and what stands in them.
+//!
+//! A [`Namespace`] has no name in the file system: the kernel keeps it as long as a thread, process or
+//! socket is in it. So whatever ends this program, a panic, Ctrl-C or SIGKILL, the namespace goes with
+//! it, and its interfaces and routes go with the namespace. [`Namespace::spawn`] starts programs that
+//! the kernel kills together with this one. The host's own namespace is never touched.
+//!
+//! Interfaces and routes are set up by `ip` of iproute2, whose language every reader knows.
+
+mod command;
+
+use std::fs::File;
+use std::io;
+use std::sync::mpsc;
+use std::thread;
+
+use nix::sched::{CloneFlags, setns, unshare};
+
+pub use command::{Child, Failed, is_installed};
+
+/// A network namespace of this program, with its loopback interface up.
+pub struct Namespace {
+    file: File,
+    /// Work for the thread that lives in it.
+    work: Option<mpsc::Sender<Work>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// A namespace that cannot be made or used.
+#[derive(Debug, thiserror::Error)]
+pub enum NamespaceError {
+    /// The kernel refused.
+    #[error("a network namespace cannot be made: {0}; it needs CAP_SYS_ADMIN: run with sudo")]
+    Refused(io::Error),
+    /// A program that sets it up failed.
+    #[error(transparent)]
+    Command(#[from] Failed),
+    /// The thread in it has gone.
+    #[error("the thread in the network namespace ended by a panic")]
+    Gone,
+}
+
+impl Namespace {
+    /// A new, empty namespace.
+    ///
+    /// # Errors
+    /// Without the right to make one, or without iproute2.
+    pub fn new() -> Result<Namespace, NamespaceError> {
+        let (work, inbox) = mpsc::channel::<Work>();
+        let (ready, opened) = mpsc::channel();
+        let body = move || {
+            let entered = unshare(CloneFlags::CLONE_NEWNET)
+                .map_err(io::Error::from)
+                .and_then(|()| File::open(OWN_NAMESPACE));
+            let failed = entered.is_err();
+            let _ = ready.send(entered);
+            if !failed {
+                inbox.into_iter().for_each(|work| work());
+            }
+        };
+        let thread = thread::Builder::new().name("namespace".into()).spawn(body);
+        let thread = thread.map_err(NamespaceError::Refused)?;
+        let file = opened.recv().map_err(|_| NamespaceError::Gone)?;
+        let file = file.map_err(NamespaceError::Refused)?;
+        let namespace = Namespace { file, work: Some(work), thread: Some(thread) };
+        namespace.ip("link set lo up")?;
+        Ok(namespace)
+    }
+
+    /// Does something in the namespace: sockets that it opens stay there, programs that it starts
+    /// live there and die with this program if they ask for it ([`Namespace::spawn`] does).
+    ///
+    /// # Errors
+    /// When the work panicked.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
+        // A thread of its own each time, so that work may borrow and may block.
+        thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(io::Error::from)?;
+                Ok(work())
+            });
+            match inside.join() {
+                Ok(result) => result.map_err(NamespaceError::Refused),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    /// Does something on the thread that lives as long as the namespace; for what the kernel ties to
+    /// the life of a thread.
+    fn run_within<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, NamespaceError> {
+        let (done, result) = mpsc::channel();
+        let boxed: Work = Box::new(move || {
+            let _ = done.send(work());
+        });
+        let sender = self.work.as_ref().ok_or(NamespaceError::Gone)?;
+        sender.send(boxed).map_err(|_| NamespaceError::Gone)?;
+        result.recv().map_err(|_| NamespaceError::Gone)
+    }
+
+    /// Runs `ip` with these words, divided by spaces.
+    ///
+    /// # Errors
+    /// What `ip` said.
+    pub fn ip(&self, words: &str) -> Result<String, NamespaceError> {
+        self.command("ip", &words.split_whitespace().collect::<Vec<_>>(), None)
+    }
+
+    /// Runs many commands of `ip` at once, one a line: routes by the hundred thousand.
+    ///
+    /// # Errors
+    /// What `ip` said; the lines before the wrong one took effect.
+    pub fn ip_batch(&self, lines: &str) -> Result<String, NamespaceError> {
+        self.command("ip", &["-batch", "-"], Some(lines))
+    }
+
+    /// Runs a program to its end, `input` on its standard input, and gives its standard output.
+    ///
+    /// # Errors
+    /// When it is not there or ends with another code than 0; the error holds what it said.
+    pub fn command(
+        &self,
+        program: &str,
+        arguments: &[&str],
+        input: Option<&str>,
+    ) -> Result<String, NamespaceError> {
+        let done = self.run(|| command::run(program, arguments, input))?;
+        Ok(done?)
+    }
+
+    /// Starts a program that the kernel kills when this program ends, however it ends.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn spawn(&self, command: std::process::Command) -> Result<Child, NamespaceError> {
+        let started = self.run_within(move || Child::start(command))?;
+        Ok(started?)
+    }
+
+    /// Writes a value below `/proc/sys`, of which `net` is the namespace's own.
+    ///
+    /// # Errors
+    /// When the kernel has no such key or refuses the value.
+    pub fn sysctl(&self, key: &str, value: &str) -> Result<(), NamespaceError> {
+        let path = format!("/proc/sys/{key}");
+        let written = self.run(|| std::fs::write(&path, value))?;
+        written.map_err(|error| Failed::new(&format!("write {value} to {path}"), error).into())
+    }
+
+    /// Joins two namespaces by a pair of virtual Ethernet interfaces, both up, with names of at most
+    /// 15 characters.
+    ///
+    /// # Errors
+    /// When a name is taken or the kernel has no veth.
+    pub fn veth(
+        &self,
+        name: &str,
+        peer: &Namespace,
+        peer_name: &str,
+    ) -> Result<(), NamespaceError> {
+        // Made in the one under a name that cannot clash, then moved: `ip` takes a process for the
+        // target, and the thread in it is one to the kernel.
+        let thread = peer.run_within(|| nix::unistd::gettid().as_raw())?;
+        self.ip(&format!("link add name {name} type veth peer name {peer_name} netns {thread}"))?;
+        self.ip(&format!("link set {name} up"))?;
+        peer.ip(&format!("link set {peer_name} up"))?;
+        Ok(())
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        drop(self.work.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Whether this program may make namespaces: tests of what needs one say so and pass without.
+pub fn may_make_namespaces() -> bool {
+    thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET).is_ok()).join().unwrap_or(false)
+}
+
+const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";

@@ -1,0 +1,70 @@
+//! Namespaces as devices use them; without the right to make one there is nothing to test.
+
+use std::process::Command;
+use std::time::Duration;
+
+use netns::{Namespace, may_make_namespaces};
+
+fn pair() -> Option<(Namespace, Namespace)> {
+    if !may_make_namespaces() {
+        eprintln!("skipped: no right to make network namespaces; run as root");
+        return None;
+    }
+    let make = || Namespace::new().expect("the right is there");
+    Some((make(), make()))
+}
+
+#[test]
+fn two_namespaces_talk_over_a_veth_pair_and_the_host_sees_nothing() {
+    let Some((left, right)) = pair() else { return };
+    left.veth("left0", &right, "right0").expect("veth");
+    left.ip("addr add 192.0.2.1/24 dev left0").expect("address");
+    right.ip("addr add 192.0.2.2/24 dev right0").expect("address");
+    let received = right
+        .run(|| std::net::TcpListener::bind("192.0.2.2:7"))
+        .expect("runs")
+        .expect("the address is there");
+    let address = received.local_addr().expect("bound");
+    left.run(|| std::net::TcpStream::connect_timeout(&address, Duration::from_secs(5)))
+        .expect("runs")
+        .expect("the way is there");
+    let host = std::fs::read_to_string("/proc/net/dev").expect("the host has interfaces");
+    assert!(!host.contains("left0") && !host.contains("right0"), "{host}");
+}
+
+#[test]
+fn errors_say_what_was_tried_and_what_it_said() {
+    let Some((left, _)) = pair() else { return };
+    let error = left.ip("link set absent0 up").expect_err("no such interface").to_string();
+    assert!(error.contains("ip link set absent0 up") && error.contains("absent0"), "{error}");
+    let error = left.command("no-such-program", &[], None).expect_err("absent").to_string();
+    assert!(error.contains("not installed"), "{error}");
+    let error = left.sysctl("net/no/such/key", "1").expect_err("absent").to_string();
+    assert!(error.contains("/proc/sys/net/no/such/key"), "{error}");
+    left.sysctl("net/ipv4/ip_forward", "1").expect("the namespace's own");
+    left.ip_batch("link add b0 type veth peer name b1\nlink set b0 up\n").expect("both lines");
+    assert!(left.ip("link show b1").expect("it is there").contains("b1"));
+}
+
+#[test]
+fn what_was_started_ends_with_its_handle_and_with_the_namespace() {
+    let Some((left, _)) = pair() else { return };
+    let mut sleeper = Command::new("sleep");
+    sleeper.arg("1000");
+    let mut child = left.spawn(sleeper).expect("sleep is everywhere");
+    assert!(child.ended().is_none());
+    let id = child.id();
+    let ended = child.stop(Duration::from_secs(5)).expect("it ended");
+    assert!(!ended.success(), "by a signal");
+    assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
+
+    let mut sleeper = Command::new("sleep");
+    sleeper.arg("1000");
+    let mut child = left.spawn(sleeper).expect("sleep is everywhere");
+    drop(left);
+    let start = std::time::Instant::now();
+    while child.ended().is_none() && start.elapsed() < Duration::from_secs(10) {
+        std::thread::yield_now();
+    }
+    assert!(child.ended().is_some(), "the kernel killed it with the namespace's thread");
+}

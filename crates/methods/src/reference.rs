@@ -61,13 +61,11 @@ pub(crate) fn throughput(
             };
             found.validity.limits.iter().filter(|l| notable(l)).cloned().map(remark).collect()
         }
-        None => vec![Limit {
-            kind: LimitKind::Search,
-            invalidates: true,
-            what: format!("no throughput was found to measure at: {}", found.answer),
-            advice: "give it by `of`, or mend the search: see the keys of the throughput method"
-                .into(),
-        }],
+        None => vec![Limit::of_search(
+            true,
+            format!("no throughput was found to measure at: {}", found.answer),
+            "give it by `of`, or mend the search: see the keys of the throughput method",
+        )],
     };
     let pps = figure.map(|figure| figure.value);
     Ok(Throughput { pps, limits, baseline: found.baseline, given: false })

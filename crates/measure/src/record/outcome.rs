@@ -198,6 +198,18 @@ pub struct Limit {
     pub advice: String,
 }
 
+impl Limit {
+    /// What kept a search from an answer, or from a good one.
+    pub fn of_search(
+        invalidates: bool,
+        what: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Limit {
+        let (what, advice) = (what.into(), advice.into());
+        Limit { kind: LimitKind::Search, invalidates, what, advice }
+    }
+}
+
 /// The kinds of limits.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

@@ -53,16 +53,10 @@ impl Config {
         throughput: &Throughput,
         searches: &Searches,
     ) -> Vec<Limit> {
-        let search = |invalidates, what: String, advice: &str| Limit {
-            kind: LimitKind::Search,
-            invalidates,
-            what,
-            advice: advice.into(),
-        };
         let mut limits = throughput.limits.clone();
         if searches.lengths.is_empty() && !searches.out_of_time {
             if let Some(pps) = throughput.pps {
-                limits.push(search(
+                limits.push(Limit::of_search(
                     true,
                     format!(
                         "the throughput, {}, is as much as {}: there is nothing to buffer",
@@ -97,7 +91,7 @@ impl Config {
             });
         }
         if searches.at_ceiling > 0 {
-            limits.push(search(
+            limits.push(Limit::of_search(
                 false,
                 format!(
                     "{} of {} searches ended at max-burst ({}), so the device may take longer bursts",
@@ -109,7 +103,7 @@ impl Config {
             ));
         }
         if searches.lengths.contains(&0) {
-            limits.push(search(
+            limits.push(Limit::of_search(
                 true,
                 format!(
                     "even {} frames, the shortest burst tried, did not all come through",
@@ -119,7 +113,7 @@ impl Config {
             ));
         }
         if searches.out_of_time {
-            limits.push(search(
+            limits.push(Limit::of_search(
                 searches.lengths.is_empty(),
                 format!(
                     "max-search-time ended after {} of {} searches",

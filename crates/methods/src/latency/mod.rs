@@ -21,7 +21,7 @@ mod tests;
 
 use std::time::Duration;
 
-use measure::record::{Baseline, Claim, Limit, LimitKind, Outcome, TrialRecord, Validity};
+use measure::record::{Baseline, Claim, Limit, Outcome, TrialRecord, Validity};
 use measure::{Load, MeasureError, Measurer, Nanos, Pps, Ratio, Trial, validity};
 use serde_json::Value;
 
@@ -225,19 +225,17 @@ fn unless_stalled(
 fn lossy(point: &Point, tolerance: Ratio) -> Option<Limit> {
     let lossy = point.loss.iter().filter(|loss| **loss > tolerance.0).count();
     let worst = point.loss.iter().copied().fold(0.0, f64::max);
-    (lossy > 0).then(|| Limit {
-        kind: LimitKind::Search,
-        invalidates: false,
-        what: format!(
+    (lossy > 0).then(|| {
+        let what = format!(
             "in {lossy} of {} trials at {} frames were lost, {} at most: that load is not below \
              the throughput",
             point.loss.len(),
             point.label,
             Ratio(worst)
-        ),
-        advice: "give a lower `of`, allow a loss-tolerance in the search, or read the stalls: \
-                 latency with loss is that of a queue that overflows"
-            .into(),
+        );
+        let advice = "give a lower `of`, allow a loss-tolerance in the search, or read the stalls: \
+                 latency with loss is that of a queue that overflows";
+        Limit::of_search(false, what, advice)
     })
 }
 

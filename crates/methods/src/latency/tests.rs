@@ -95,7 +95,7 @@ fn loss_at_a_load_that_should_have_none_is_remarked() {
         .validity
         .limits
         .iter()
-        .filter(|l| l.kind == LimitKind::Search)
+        .filter(|l| l.kind == measure::record::LimitKind::Search)
         .map(|l| l.what.as_str())
         .collect();
     assert_eq!(limits.len(), 2, "at 90 and 100 %: {limits:?}");

@@ -177,12 +177,6 @@ impl Config {
         overloads: &[Overload],
         nothing_found: bool,
     ) -> Vec<Limit> {
-        let search = |invalidates, what: String, advice: &str| Limit {
-            kind: LimitKind::Search,
-            invalidates,
-            what,
-            advice: advice.into(),
-        };
         let count = |what: fn(&Overload) -> bool| overloads.iter().filter(|o| what(o)).count();
         let of = overloads.len();
         let mut limits = throughput.limits.clone();
@@ -194,7 +188,7 @@ impl Config {
         }));
         let unhurt = count(|o| !o.directions.is_empty() && !o.has(|seen| seen != Seen::NoLoss));
         if unhurt > 0 {
-            limits.push(search(
+            limits.push(Limit::of_search(
                 unhurt == of,
                 format!("in {unhurt} of {of} trials {} of {} was no overload: nothing was lost",
                     self.overload, throughput.words()),
@@ -203,7 +197,7 @@ impl Config {
         }
         let blind = count(|o| o.has(|seen| seen == Seen::NoTime));
         if blind > 0 {
-            limits.push(search(
+            limits.push(Limit::of_search(
                 true,
                 format!("in {blind} of {of} trials the device's tester did not tell when frames were lost"),
                 "choose a device whose tester does",
@@ -211,7 +205,7 @@ impl Config {
         }
         let losing = count(|o| o.has(|seen| matches!(seen, Seen::StillLosing(_))));
         if losing > 0 {
-            limits.push(search(
+            limits.push(Limit::of_search(
                 losing * 2 >= of,
                 format!(
                     "in {losing} of {of} trials frames were still lost after {} at {} of the \

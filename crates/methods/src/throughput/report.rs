@@ -125,8 +125,7 @@ impl Reached<'_> {
     fn search_limit(&self) -> Option<Limit> {
         let Config { min_rate, max_rate, .. } = self.config;
         let limit = |invalidates, what: String, advice: &str| {
-            let advice = advice.to_owned();
-            Some(Limit { kind: LimitKind::Search, invalidates, what, advice })
+            Some(Limit::of_search(invalidates, what, advice))
         };
         let trials = self.trials.len();
         match (self.found.bounds.lower_pps, self.found.bounds.upper_pps) {

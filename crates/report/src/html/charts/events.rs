@@ -2,18 +2,12 @@
 
 use measure::record::{Cell, Outcome, RunRecord};
 
-use super::{CHARTS_MAX, Chart, identifier, percentiles};
+use super::{Chart, identifier, percentiles};
 use crate::names::Names;
-use crate::summary::outcomes;
 
 /// One chart for each cell and method during whose last trial with events some were acknowledged.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    let names = Names::of(record);
-    outcomes(record)
-        .filter_map(|(c, o)| chart(&names, c, o))
-        .map(Chart::of_diagnosis)
-        .take(CHARTS_MAX)
-        .collect()
+    super::diagnoses(record, chart)
 }
 
 fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {

@@ -30,7 +30,10 @@ mod workers;
 use kuva::prelude::*;
 use kuva::render::layout::TickFormat;
 use kuva::render::theme::Theme;
-use measure::record::RunRecord;
+use measure::record::{Cell, Outcome, RunRecord};
+
+use crate::names::Names;
+use crate::summary::outcomes;
 
 /// A drawn chart.
 pub(super) struct Chart {
@@ -135,6 +138,20 @@ impl Chart {
     fn of_diagnosis(self) -> Self {
         Self { group: Group::Diagnosis, ..self }
     }
+}
+
+/// The first charts that a figure of each outcome yields, among those that show how a result was
+/// found.
+fn diagnoses(
+    record: &RunRecord,
+    chart: fn(&Names, &Cell, &Outcome) -> Option<Chart>,
+) -> Vec<Chart> {
+    let names = Names::of(record);
+    outcomes(record)
+        .filter_map(|(cell, outcome)| chart(&names, cell, outcome))
+        .map(Chart::of_diagnosis)
+        .take(CHARTS_MAX)
+        .collect()
 }
 
 /// The look that all charts share.

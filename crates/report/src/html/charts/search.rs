@@ -6,18 +6,13 @@ use kuva::render::annotations::ReferenceLine;
 use measure::Pps;
 use measure::record::{Cell, Outcome, RunRecord, TrialRecord};
 
-use super::{CHARTS_MAX, Chart, Data, HEIGHT, colour, identifier, styled, ticks, trimmed};
+use super::{Chart, Data, HEIGHT, colour, identifier, styled, ticks, trimmed};
 use crate::names::Names;
-use crate::summary::{grouped, mpps, outcomes};
+use crate::summary::{grouped, mpps};
 
 /// One chart for each cell and method that searched.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    let names = Names::of(record);
-    outcomes(record)
-        .filter_map(|(c, o)| chart(&names, c, o))
-        .map(Chart::of_diagnosis)
-        .take(CHARTS_MAX)
-        .collect()
+    super::diagnoses(record, chart)
 }
 
 fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {

@@ -58,9 +58,27 @@ pub(crate) fn run(
 
 fn said(program: &str, error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => format!("{program} is not installed"),
+        io::ErrorKind::NotFound => match package(program) {
+            Some(package) => {
+                format!("{program} is not installed: `sudo apt-get install {package}` on Debian")
+            }
+            None => format!("{program} is not installed"),
+        },
         _ => error.to_string(),
     }
+}
+
+/// The package of Debian that has one of the programs by which devices are set up.
+fn package(program: &str) -> Option<&'static str> {
+    let packages = [
+        ("bridge", "iproute2"),
+        ("ethtool", "ethtool"),
+        ("ip", "iproute2"),
+        ("nft", "nftables"),
+        ("setpriv", "util-linux"),
+        ("tc", "iproute2"),
+    ];
+    packages.into_iter().find(|&(name, _)| name == program).map(|(_, package)| package)
 }
 
 /// A program that runs beside this one and is killed with it.

@@ -8,6 +8,7 @@
 //! Interfaces and routes are set up by `ip` of iproute2, whose language every reader knows.
 
 mod command;
+mod interface;
 
 use std::fs::File;
 use std::io;
@@ -37,6 +38,11 @@ pub enum NamespaceError {
     /// A program that sets it up failed.
     #[error(transparent)]
     Command(#[from] Failed),
+    /// An interface's name that the kernel would not take.
+    #[error(
+        "`{0}` is no name of an interface: it needs 1 to 15 characters, none of them a space, `/` or `:`"
+    )]
+    Name(String),
     /// The thread in it has gone.
     #[error("the thread in the network namespace ended by a panic")]
     Gone,
@@ -150,26 +156,6 @@ impl Namespace {
         let path = format!("/proc/sys/{key}");
         let written = self.run(|| std::fs::write(&path, value))?;
         written.map_err(|error| Failed::new(&format!("write {value} to {path}"), error).into())
-    }
-
-    /// Joins two namespaces by a pair of virtual Ethernet interfaces, both up, with names of at most
-    /// 15 characters.
-    ///
-    /// # Errors
-    /// When a name is taken or the kernel has no veth.
-    pub fn veth(
-        &self,
-        name: &str,
-        peer: &Namespace,
-        peer_name: &str,
-    ) -> Result<(), NamespaceError> {
-        // Made in the one under a name that cannot clash, then moved: `ip` takes a process for the
-        // target, and the thread in it is one to the kernel.
-        let thread = peer.run_within(|| nix::unistd::gettid().as_raw())?;
-        self.ip(&format!("link add name {name} type veth peer name {peer_name} netns {thread}"))?;
-        self.ip(&format!("link set {name} up"))?;
-        peer.ip(&format!("link set {peer_name} up"))?;
-        Ok(())
     }
 }
 

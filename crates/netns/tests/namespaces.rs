@@ -68,3 +68,28 @@ fn what_was_started_ends_with_its_handle_and_with_the_namespace() {
     }
     assert!(child.ended().is_some(), "the kernel killed it with the namespace's thread");
 }
+
+#[test]
+fn attributes_are_those_of_the_namespace() {
+    let Some((left, right)) = pair() else { return };
+    left.veth("left0", &right, "right0").expect("veth");
+    left.wait_until_up("left0", Duration::from_secs(10)).expect("its peer is up");
+    left.ip("link set left0 down").expect("down");
+    let error = left.wait_until_up("left0", Duration::ZERO).expect_err("no peer").to_string();
+    assert!(error.contains("left0") && error.contains("down"), "{error}");
+    left.set_attribute("left0", "queues/rx-0/rps_cpus", "1").expect("set");
+    assert_eq!(left.attribute("left0", "mtu").expect("read"), "1500");
+    let error = left.attribute("right0", "mtu").expect_err("the other's").to_string();
+    assert!(error.contains("/sys/class/net/right0/mtu"), "{error}");
+    assert!(!std::path::Path::new("/sys/class/net/left0").exists(), "the host's is as it was");
+}
+
+#[test]
+fn names_that_the_kernel_would_not_take_are_refused_by_name() {
+    let Some((left, right)) = pair() else { return };
+    for name in ["", "-p0", "sixteen-letters!", "a b", "a/b", ".."] {
+        let error = left.veth(name, &right, "right0").expect_err("no name").to_string();
+        assert!(error.contains("is no name of an interface"), "{error}");
+        assert!(left.attribute(name, "mtu").is_err());
+    }
+}

@@ -53,12 +53,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("plumbline", &["devices", "lab", "machine", "measure", "methods", "ports", "report", "serve"]),
     // for development
     ("testkit", &["engine", "functions", "machine", "packet", "traffic", "units", "wire"]),
+    ("port-conformance", &["engine", "machine", "packet"]),
     ("xtask", &[]),
 ];
 
 /// What tests may import on top: the kit. `xtask`'s tests look at the registries.
 const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
-    ("*", &["netns", "testkit"]),
+    ("*", &["netns", "port-conformance", "testkit"]),
     ("xtask", &["devices", "lab", "measure", "methods", "ports", "report"]),
 ];
 

@@ -12,5 +12,5 @@
 mod port;
 mod ring;
 
-pub use port::{MemoryPort, link};
+pub use port::{FarEnd, MemoryPort, link, open};
 pub use ring::{Receiver, Sender, ring};

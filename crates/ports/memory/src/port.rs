@@ -1,8 +1,9 @@
 //! The worker's end of a link.
 
 use std::io;
+use std::sync::Arc;
 
-use engine::Port;
+use engine::{Link, Monitor, Opened, Port, PortCounts, PortDrop, PortRequest, QueueCounters};
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot};
 
@@ -13,55 +14,109 @@ pub struct MemoryPort {
     id: PortId,
     incoming: Receiver,
     outgoing: Sender,
-    /// Frames longer than a batch's room, received and thrown away.
-    oversized: u64,
+    counters: Arc<QueueCounters>,
 }
+
+/// The far end of a queue: sends to it and receives from it.
+pub type FarEnd = (Sender, Receiver);
 
 /// A link whose far end is port `id` of a worker; the near end sends to it and receives from it.
 ///
 /// # Errors
 /// When the kernel has no memory for two rings of `ring_bytes`.
-pub fn link(id: PortId, ring_bytes: usize) -> io::Result<((Sender, Receiver), MemoryPort)> {
+pub fn link(id: PortId, ring_bytes: usize) -> io::Result<(FarEnd, MemoryPort)> {
     let (near_sender, incoming) = ring(ring_bytes)?;
     let (outgoing, near_receiver) = ring(ring_bytes)?;
-    Ok(((near_sender, near_receiver), MemoryPort { id, incoming, outgoing, oversized: 0 }))
+    let counters = QueueCounters::new(DROPS);
+    Ok(((near_sender, near_receiver), MemoryPort { id, incoming, outgoing, counters }))
+}
+
+/// A port with a link for each queue, and the far ends in the order of the queues.
+///
+/// # Errors
+/// When the kernel has no memory for the rings.
+pub fn open(request: &PortRequest, ring_bytes: usize) -> io::Result<(Vec<FarEnd>, Opened)> {
+    let mut ends = Vec::new();
+    let mut queues: Vec<Box<dyn Port>> = Vec::new();
+    let mut counters = Vec::new();
+    for _ in 0..request.queues {
+        let (end, port) = link(request.id, ring_bytes)?;
+        ends.push(end);
+        counters.push(port.counters.clone());
+        queues.push(Box::new(port));
+    }
+    Ok((ends, Opened { queues, monitor: Arc::new(MemoryMonitor { counters }) }))
+}
+
+struct MemoryMonitor {
+    counters: Vec<Arc<QueueCounters>>,
+}
+
+impl Monitor for MemoryMonitor {
+    fn counts(&self) -> PortCounts {
+        PortCounts::sum(&self.counters)
+    }
+
+    /// Both ends are in one process and live as long as it pleases.
+    fn link(&self) -> Link {
+        Link::Up
+    }
 }
 
 impl MemoryPort {
-    /// Frames that were longer than a batch takes.
-    pub fn oversized(&self) -> u64 {
-        self.oversized
+    /// What it counted; anyone may read it.
+    pub fn counters(&self) -> &Arc<QueueCounters> {
+        &self.counters
     }
 }
 
 impl Port for MemoryPort {
     #[inline]
     fn receive(&mut self, batch: &mut Batch, limit: usize, _: Ticks) -> usize {
-        let mut count = 0;
+        let limit = limit.min(batch.remaining());
+        let (mut count, mut bytes, mut too_long) = (0, 0, 0);
         while count < limit {
             let Some(frame) = self.incoming.next_frame() else { break };
             match batch.append(self.id, frame.len()) {
                 Some(room) => {
                     room.copy_from_slice(frame);
                     count += 1;
+                    bytes += frame.len();
                 }
-                None => self.oversized += 1,
+                None => too_long += 1,
             }
         }
         self.incoming.release();
+        self.counters.received(count, bytes);
+        if too_long > 0 {
+            self.counters.dropped(TOO_LONG, too_long);
+        }
         count
     }
 
     #[inline]
     fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], _: Ticks) -> usize {
-        let mut sent = 0;
+        let (mut sent, mut bytes) = (0, 0);
         for &slot in slots {
-            sent += usize::from(self.outgoing.send(batch.frame(slot)));
+            let frame = batch.frame(slot);
+            if self.outgoing.send(frame) {
+                sent += 1;
+                bytes += frame.len();
+            }
         }
         self.outgoing.publish();
+        self.counters.sent(sent, bytes);
+        if sent < slots.len() {
+            self.counters.dropped(RING_FULL, (slots.len() - sent) as u64);
+        }
         sent
     }
 }
+
+/// Why frames are lost.
+const DROPS: &[PortDrop] = &[PortDrop::receive("too-long"), PortDrop::transmit("ring-full")];
+const TOO_LONG: usize = 0;
+const RING_FULL: usize = 1;
 
 #[cfg(test)]
 mod tests {
@@ -78,7 +133,7 @@ mod tests {
         }
         sender.publish();
         assert_eq!(port.receive(&mut batch, 4, 0), 4, "the limit holds; the oversized is no frame");
-        assert_eq!(port.oversized(), 1);
+        assert_eq!(port.counters().read().drops[TOO_LONG].1, 1);
         assert_eq!(batch.port(0), PortId(1));
         let slots: Vec<Slot> = batch.slots().collect();
         assert_eq!(port.transmit(&mut batch, &slots, 0), 4);

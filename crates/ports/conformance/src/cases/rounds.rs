@@ -1,0 +1,52 @@
+//! The same again and again: opening anew, and memory that stays what it was.
+
+use machine::memory::resident_bytes;
+
+use crate::bench::Bench;
+use crate::random::Random;
+use crate::session::Session;
+
+/// The port is dropped and opened again, several times; frames pass each time.
+pub(super) fn reopening(bench: &mut dyn Bench, random: &Random) {
+    for _ in 0..10 {
+        round(bench, random, 3);
+    }
+}
+
+/// Over many rounds of traffic and reopening, resident memory does not grow.
+pub(super) fn memory(bench: &mut dyn Bench, random: &Random) {
+    let mut before = 0;
+    for number in 0..40 {
+        if number == 10 {
+            before = resident_bytes();
+        }
+        round(bench, random, 3);
+    }
+    let now = resident_bytes();
+    assert!(now <= before + GROWTH_MAX, "resident memory grew from {before} to {now} bytes");
+}
+
+/// Opens the port, lets so many bursts pass and closes it.
+fn round(bench: &mut dyn Bench, random: &Random, bursts: usize) {
+    let promises = bench.promises();
+    if !promises.peer_survives_reopening && promises.peer_dies {
+        bench.kill_peer();
+    }
+    let mut session = Session::open(bench, random, 1, promises.frame_bytes_max);
+    if !promises.peer_survives_reopening && promises.peer_dies {
+        session.bench.revive_peer();
+    }
+    session.wait_for_link(true);
+    for _ in 0..bursts {
+        let count = session.random.between(1, promises.in_flight_min.max(1));
+        let lengths = session.lengths(count);
+        session.transmit(0, &lengths);
+        session.peer_send(&lengths);
+        session.settle();
+    }
+    session.wait_until_passing();
+    session.settle();
+}
+
+/// Less than one of thirty rings that a port may forget, more than an allocator keeps aside.
+const GROWTH_MAX: u64 = 8 << 20;

@@ -83,23 +83,25 @@ impl<U> Controller<U> {
 }
 
 impl<U> ControlEnd<U> {
-    /// Applies up to `limit` waiting updates; none is taken whose acknowledgement has no place.
+    /// Applies up to `limit` waiting updates and tells how many; none is taken whose acknowledgement
+    /// has no place.
     #[inline]
     pub(crate) fn apply(
         &mut self,
         limit: usize,
         clock: impl Fn() -> Ticks,
         mut apply: impl FnMut(U) -> Result<(), Refusal>,
-    ) {
-        for _ in 0..limit {
+    ) -> usize {
+        for applied in 0..limit {
             if self.requests.is_empty() || self.acknowledgements.is_full() {
-                return;
+                return applied;
             }
-            let Ok((id, update)) = self.requests.pop() else { return };
+            let Ok((id, update)) = self.requests.pop() else { return applied };
             let outcome = apply(update);
             let _ =
                 self.acknowledgements.push(Acknowledgement { id, applied_at: clock(), outcome });
         }
+        limit
     }
 }
 

@@ -9,8 +9,11 @@ use packet::{Batch, Room, Slots, Verdict};
 use crate::control::{ControlEnd, Controller, control};
 use crate::counters::{CounterReader, CounterWriter, Counts, counters};
 use crate::function::Function;
+use crate::idle::Idle;
 use crate::port::Port;
 use crate::stages::StageTotals;
+use crate::supervision::{Done, Order, Supervised, Supervisor, supervision};
+use crate::tap::Tap;
 
 /// One function on one core with its ports.
 pub struct Worker<F: Function> {
@@ -24,6 +27,8 @@ pub struct Worker<F: Function> {
     stages: StageTotals,
     gaps: Gaps,
     last_round: Ticks,
+    supervised: Option<Supervised<F>>,
+    tap: Option<Box<dyn Tap>>,
 }
 
 /// Gaps in the loop's own time: another program, the hypervisor or an interrupt had the core.
@@ -65,6 +70,8 @@ impl<F: Function> Worker<F> {
             stages: StageTotals::default(),
             gaps: Gaps::default(),
             last_round: clock::now(),
+            supervised: None,
+            tap: None,
             function,
             ports,
             control,
@@ -76,12 +83,34 @@ impl<F: Function> Worker<F> {
     /// Runs until told to stop, then leaves the queues as they are; tells how many packets it
     /// handled.
     pub fn run(&mut self, stop: &AtomicBool) -> u64 {
+        self.run_resting(stop, Idle::Poll)
+    }
+
+    /// The same, with what to do while no packet comes.
+    pub fn run_resting(&mut self, stop: &AtomicBool, idle: Idle) -> u64 {
         self.last_round = clock::now();
-        let mut packets = 0;
+        let (mut packets, mut empty_rounds) = (0, 0_u32);
         while !stop.load(Ordering::Relaxed) {
-            packets += self.round().1 as u64;
+            let handled = self.round().1;
+            packets += handled as u64;
+            if handled > 0 {
+                empty_rounds = 0;
+                continue;
+            }
+            empty_rounds = empty_rounds.saturating_add(1);
+            if idle.rest(empty_rounds) {
+                self.last_round = clock::now();
+            }
         }
         packets
+    }
+
+    /// Lets the worker take orders and publish what its time goes into; a later supervisor takes the
+    /// place of an earlier one.
+    pub fn supervise(&mut self) -> Supervisor<F> {
+        let (supervisor, supervised) = supervision(F::STAGES.len());
+        self.supervised = Some(supervised);
+        supervisor
     }
 
     /// One round at the present time, which it tells with the number of packets handled; notes the
@@ -89,7 +118,11 @@ impl<F: Function> Worker<F> {
     #[inline]
     pub fn round(&mut self) -> (Ticks, usize) {
         let now = clock::now();
-        self.gaps.note(now.wrapping_sub(self.last_round));
+        let gap = now.wrapping_sub(self.last_round);
+        if gap > GAP_TICKS_MIN {
+            self.gaps.note(gap);
+            self.supervised.iter().for_each(|supervised| supervised.publish_gaps(self.gaps));
+        }
         self.last_round = now;
         (now, self.poll(now))
     }
@@ -98,7 +131,13 @@ impl<F: Function> Worker<F> {
     #[inline]
     pub fn poll(&mut self, now: Ticks) -> usize {
         let function = &mut self.function;
-        self.control.apply(CONTROL_PER_ROUND, clock::now, |update| function.apply(update, now));
+        let changes =
+            self.control.apply(CONTROL_PER_ROUND, clock::now, |update| function.apply(update, now));
+        if let Some(supervised) = &mut self.supervised
+            && let Some(order) = supervised.next()
+        {
+            self.obey(order);
+        }
 
         self.batch.clear();
         let ports = self.ports.len();
@@ -108,12 +147,21 @@ impl<F: Function> Worker<F> {
         }
         let received = self.batch.len();
         if received == 0 {
+            if changes > 0 {
+                self.publisher.publish(&self.counts, self.function.tallies());
+            }
             return 0;
+        }
+        if let Some(tap) = &mut self.tap {
+            tap.received(&self.batch, now);
         }
         let mut stages = self.stages.start(now);
         stages.lap_raw(0, received);
 
-        function.process(&mut self.batch, now, &mut stages);
+        self.function.process(&mut self.batch, now, &mut stages);
+        if let Some(tap) = &mut self.tap {
+            tap.decided(&self.batch, now);
+        }
 
         sort_by_verdict(&self.batch, &mut self.leaving, &mut self.counts);
         let mut forwarded = 0;
@@ -126,7 +174,33 @@ impl<F: Function> Worker<F> {
         self.counts.forwarded += forwarded as u64;
         self.publisher.publish(&self.counts, self.function.tallies());
         stages.lap_raw(F::STAGES.len() + 1, received);
+        if let Some(supervised) = &self.supervised {
+            supervised.publish_stages(&self.stages);
+        }
         received
+    }
+
+    /// Carries out one order, between two batches.
+    #[cold]
+    fn obey(&mut self, order: Order<F>) {
+        let done = match order {
+            Order::Swap(index, mut port) => {
+                if let Some(present) = self.ports.get_mut(index) {
+                    std::mem::swap(present, &mut port);
+                }
+                Done::Swapped(port)
+            }
+            Order::Tap(tap) => Done::Untapped(std::mem::replace(&mut self.tap, tap)),
+            Order::Look(mut look) => {
+                look(&mut self.function);
+                Done::Looked(look)
+            }
+        };
+        if let Some(supervised) = &mut self.supervised {
+            supervised.give_back(done);
+        }
+        // What an order took is no gap of another's making.
+        self.last_round = clock::now();
     }
 
     /// Gives the worker other ports, in the order of their numbers; takes the old ones away.
@@ -300,6 +374,101 @@ mod tests {
         assert_eq!(counts, worker.counts());
         assert!(handle.controller.acknowledged().is_some_and(|ack| ack.outcome.is_ok()));
         assert_eq!(worker.take_stages().packets[..3], [10, 10, 10]);
+    }
+
+    /// Counts what it is shown.
+    struct Seen(Arc<Mutex<(usize, usize)>>);
+
+    impl Tap for Seen {
+        fn received(&mut self, batch: &Batch, _: Ticks) {
+            self.0.lock().expect("no test panicked").0 += batch.len();
+        }
+
+        fn decided(&mut self, batch: &Batch, _: Ticks) {
+            let dropped =
+                batch.slots().filter(|&slot| matches!(batch.verdict(slot), Verdict::Drop(_)));
+            self.0.lock().expect("no test panicked").1 += dropped.count();
+        }
+    }
+
+    fn script(offered: &[u8]) -> Box<dyn Port> {
+        Box::new(Script { id: PortId(0), offered: offered.to_vec(), kept: Arc::default() })
+    }
+
+    #[test]
+    fn orders_are_carried_out_and_leave_nothing_behind() {
+        let room = Room { headroom: 0, frame: 64 };
+        let ports = vec![script(&[0, 2])];
+        let (mut worker, mut handle) =
+            Worker::new(Odd { tally: [0] }, ports, 4, room).expect("memory");
+        let mut supervisor = worker.supervise();
+        let seen = Arc::new(Mutex::new((0, 0)));
+        let tap: Box<dyn Tap> = Box::new(Seen(Arc::clone(&seen)));
+        assert!(supervisor.order(Order::Tap(Some(tap))).is_ok());
+        assert_eq!(worker.poll(clock::now()), 2);
+        assert_eq!(*seen.lock().expect("lock"), (2, 1), "before the first batch");
+        assert!(matches!(supervisor.done(), Some(Done::Untapped(None))));
+
+        assert!(supervisor.order(Order::Swap(0, script(&[0, 0, 0]))).is_ok());
+        assert!(supervisor.order(Order::Swap(7, script(&[]))).is_ok());
+        assert!(supervisor.order(Order::Tap(None)).is_ok());
+        assert_eq!(worker.poll(clock::now()), 3, "from the other port");
+        assert!(matches!(supervisor.done(), Some(Done::Swapped(_))));
+        let packets: Vec<u64> = supervisor.totals.stages().iter().map(|stage| stage.1).collect();
+        assert_eq!(packets, [5, 5, 5]);
+
+        let found = Arc::new(Mutex::new(0));
+        let told = Arc::clone(&found);
+        let look = move |odd: &mut Odd| *told.lock().expect("lock") = odd.tally[0];
+        assert!(supervisor.order(Order::Look(Box::new(look))).is_ok());
+        handle.controller.request(5).expect("room");
+        for _ in 0..3 {
+            worker.poll(clock::now());
+        }
+        assert!(
+            matches!(supervisor.done(), Some(Done::Swapped(_))),
+            "back, for there is no port 7"
+        );
+        assert!(matches!(supervisor.done(), Some(Done::Untapped(Some(_)))));
+        assert!(matches!(supervisor.done(), Some(Done::Looked(_))));
+        assert_eq!(*found.lock().expect("lock"), 5);
+        assert_eq!(handle.counters.read().tallies, [5], "a change shows without a packet");
+        assert_eq!(seen.lock().expect("lock").0, 5, "until the tap was taken away");
+    }
+
+    #[test]
+    fn orders_wait_while_nobody_takes_what_they_left() {
+        let room = Room { headroom: 0, frame: 64 };
+        let (mut worker, _) = Worker::new(Odd { tally: [0] }, vec![], 4, room).expect("memory");
+        let mut supervisor = worker.supervise();
+        for _ in 0..3 {
+            while supervisor.order(Order::Tap(None)).is_ok() {}
+            for _ in 0..100 {
+                worker.poll(clock::now());
+            }
+        }
+        let done = std::iter::from_fn(|| supervisor.done()).count();
+        assert_eq!(done, 16);
+    }
+
+    #[test]
+    fn a_resting_worker_sees_packets_and_the_wish_to_stop() {
+        let room = Room { headroom: 0, frame: 64 };
+        for idle in [Idle::Yield, Idle::Sleep] {
+            let (mut worker, handle) =
+                Worker::new(Odd { tally: [0] }, vec![script(&[])], 4, room).expect("memory");
+            let mut supervisor = worker.supervise();
+            let stop = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| worker.run_resting(&stop, idle));
+                assert!(supervisor.order(Order::Swap(0, script(&[0; 9]))).is_ok());
+                while handle.counters.read().received < 9 {
+                    std::thread::yield_now();
+                }
+                stop.store(true, Ordering::Relaxed);
+            });
+            assert_eq!(worker.counts().dropped_total(), 9);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lab::registry::FUNCTIONS;
-use lab::scenario::{Document, Scenario};
+use lab::scenario::{Document, SCENARIO, Scenario};
 use lab::schema::scenario_schema;
 use serde_json::Value;
 
@@ -22,7 +22,8 @@ fn every_scenario_loads_and_validates() {
     assert!(paths.len() >= 4, "{paths:?}");
     for path in paths {
         let scenario = Scenario::read(&path, FUNCTIONS).unwrap_or_else(|error| panic!("{error}"));
-        let document = Document::parse("file", &scenario.text).expect("it was parsed before");
+        let document =
+            Document::parse(&SCENARIO, "file", &scenario.text).expect("it was parsed before");
         let value = Value::Object(document.root);
         let errors: Vec<String> =
             validator.iter_errors(&value).map(|error| error.to_string()).collect();
@@ -35,7 +36,8 @@ fn the_main_job_names_every_key_there_is() {
     let path = scenarios().into_iter().find(|path| path.ends_with("mobile-gateway.yaml"));
     let path = path.expect("the main job is there");
     let scenario = Scenario::read(&path, FUNCTIONS).unwrap_or_else(|error| panic!("{error}"));
-    let document = Document::parse("file", &scenario.text).expect("it was parsed before");
+    let document =
+        Document::parse(&SCENARIO, "file", &scenario.text).expect("it was parsed before");
     let unit = scenario.benchmarks[0].unit;
     let sections = [("function", unit.config_schema()), ("traffic", unit.traffic_schema())];
     for (section, schema) in sections {

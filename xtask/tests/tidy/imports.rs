@@ -11,6 +11,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // vocabulary
     ("units", &[]),
     ("files", &[]),
+    ("document", &[]),
     ("netns", &[]),
     ("machine", &[]),
     ("wire", &[]),
@@ -47,7 +48,17 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (
         "lab",
-        &["devices", "files", "functions", "machine", "measure", "methods", "traffic", "units"],
+        &[
+            "devices",
+            "document",
+            "files",
+            "functions",
+            "machine",
+            "measure",
+            "methods",
+            "traffic",
+            "units",
+        ],
     ),
     ("serve", &["lab", "measure", "report"]),
     ("plumbline", &["devices", "lab", "machine", "measure", "methods", "ports", "report", "serve"]),

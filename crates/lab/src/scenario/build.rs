@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::entries::Entry;
 use super::keys::Place;
-use super::load::kind;
+use super::kind;
 use super::sections::{self, FunctionSection, MethodChoice};
 use super::sweep::{CELLS_MAX, Combination, Section, expand};
 use super::tipsy::tester::Test;

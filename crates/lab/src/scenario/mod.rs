@@ -1,8 +1,7 @@
 //! Scenarios: which function, device, traffic and methods, and over which values.
 //!
-//! Reading a file goes in steps, a file each: `files` (paths to texts), `load` (text to values with
-//! lines), `tree` (several to one), `entries` (a file to its benchmarks), `keys` (which keys there
-//! are), `sweep` (lists to cells), `build` (all of it to what is measured), `plan`, `thresholds` and
+//! Reading a file goes in steps: `files` (paths to texts), the crate `document` (text to values with
+//! lines, several to one, which keys there are), then a file each: `entries` (a file to its benchmarks), `sweep` (lists to cells), `build` (all of it to what is measured), `plan`, `thresholds` and
 //! `plots`. What comes out is complete and valid: every cell was configured once, so nothing of the
 //! file can fail after the first measurement.
 //!
@@ -12,10 +11,7 @@
 
 mod build;
 mod entries;
-mod error;
 mod files;
-pub mod keys;
-mod load;
 pub(crate) mod plan;
 pub(crate) mod plots;
 pub(crate) mod scale;
@@ -23,7 +19,6 @@ pub(crate) mod sections;
 pub mod sweep;
 pub(crate) mod thresholds;
 pub(crate) mod tipsy;
-mod tree;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,8 +27,8 @@ use measure::record::Plot;
 use serde_json::{Map, Value};
 
 use build::Builder;
-pub use error::ScenarioError;
-pub use load::Document;
+pub use document::{Document, DocumentError as ScenarioError, keys};
+use document::{Kind, in_plain_words, kind, tree};
 pub use scale::ALONG;
 pub use sections::{DEVICES, DeviceChoice, MethodChoice};
 pub use sweep::Scale;
@@ -152,7 +147,7 @@ impl Scenario {
     ) -> Result<Scenario, ScenarioError> {
         let mut root: Option<tree::Tree> = None;
         for (name, text) in texts {
-            let next = Document::tree(name, text)?;
+            let next = Document::tree(&SCENARIO, name, text)?;
             root = Some(match root {
                 None => next,
                 Some(earlier) => earlier.merge(next)?,
@@ -235,7 +230,7 @@ impl Benchmark {
             Some(rest) => format!("{}{rest}", self.function_key),
             None => error.path.clone(),
         };
-        let what = self.with_range(&error.path, error::in_plain_words(&error.what));
+        let what = self.with_range(&error.path, in_plain_words(&error.what));
         let what = match (cell.parameters.get(&error.path), cell.value(&error.path)) {
             (Some(value), _) => format!("{what} (value {value} of the list)"),
             (None, Some(Value::String(text))) if !what.contains(text.as_str()) => {
@@ -278,6 +273,13 @@ impl std::fmt::Debug for Scenario {
             .finish_non_exhaustive()
     }
 }
+
+/// What messages call such a file.
+pub const SCENARIO: Kind = Kind {
+    noun: "scenario",
+    folder: "scenarios",
+    starting_point: "start from scenarios/mobile-gateway.yaml; `plumbline schema` lists every key",
+};
 
 #[cfg(test)]
 mod tests;

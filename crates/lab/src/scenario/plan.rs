@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::keys::nearest;
-use super::load::kind;
+use super::kind;
 use super::{Benchmark, Document, Plan, ScenarioError};
 
 /// Reads `repetitions`, `seed` and `compare`.

@@ -11,7 +11,7 @@ use methods::METHODS;
 use serde_json::{Map, Value, json};
 
 use super::keys::{Place, nearest, remedy_for_unknown};
-use super::load::kind;
+use super::kind;
 use super::tipsy::{self, Remarks};
 use super::{Benchmark, Document, Functions, ScenarioError, sections};
 

@@ -4,7 +4,7 @@ use methods::Entry;
 use serde_json::{Map, Value, json};
 
 use super::keys::{Place, remedy_for_unknown};
-use super::load::kind;
+use super::kind;
 use super::plan::in_record;
 use super::sections::{self, MethodChoice};
 use super::sweep::{CELLS_MAX, Combination};

@@ -4,9 +4,9 @@ use methods::{DEFAULT_METHODS, Method};
 use serde_json::{Map, Value};
 
 use super::keys::{Place, nearest, remedy_for_unknown};
-use super::load::kind;
+use super::kind;
 use super::scale;
-use super::{Document, Functions, Scale, ScenarioError, error::in_plain_words, tipsy};
+use super::{Document, Functions, Scale, ScenarioError, in_plain_words, tipsy};
 use crate::unit::FunctionUnit;
 
 /// Keys of the scenario as a whole, in the order of its documentation.

@@ -7,9 +7,9 @@
 
 use serde_json::{Map, Value};
 
+use super::Document;
 use super::ScenarioError;
 use super::keys::Place;
-use super::load::Document;
 
 /// How the lists of a section are joined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
@@ -359,7 +359,8 @@ mod tests {
     }
 
     fn expand_text(text: &str, scale: Scale) -> Result<Expansion, ScenarioError> {
-        let document = Document::parse("test.yaml", text).expect("the text is well-formed");
+        let document = Document::parse(&crate::scenario::SCENARIO, "test.yaml", text)
+            .expect("the text is well-formed");
         let schema = schema();
         let empty = Map::new();
         let section = |key_in_file, name| Section {

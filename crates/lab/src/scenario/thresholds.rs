@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use units::{BitsPerSec, Bytes, Nanos, Pps, Ratio, Seconds};
 
 use super::keys::{nearest, remedy_for_unknown};
-use super::load::kind;
+use super::kind;
 use super::plan::{in_record, remedy_for_unswept, swept};
 use super::{Benchmark, Document, ScenarioError, Threshold};
 

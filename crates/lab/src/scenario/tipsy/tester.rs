@@ -118,7 +118,7 @@ fn test(document: &Document, one: Combination) -> Result<Test, ScenarioError> {
     let values = one.sections.into_iter().next().unwrap_or_default();
     let keys: Keys =
         crate::unit::parse_section("tester", Value::Object(values)).map_err(|error| {
-            let what = super::super::error::in_plain_words(&error.what);
+            let what = super::super::in_plain_words(&error.what);
             document.error(
                 &error.path,
                 what,

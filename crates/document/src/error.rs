@@ -1,28 +1,28 @@
-//! What is wrong with a scenario file, in the words of the person who wrote it.
+//! What is wrong with a file, in the words of the person who wrote it.
 
 use std::fmt;
 
-/// A scenario that cannot be used: what, where, and what to do.
+/// A file that cannot be used: what, where, and what to do.
 ///
 /// Its text is one line; the command line shows the parts on lines of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScenarioError {
+pub struct DocumentError {
     /// What is wrong, without a full stop.
     pub what: String,
     /// The file, as the user named it.
     pub file: String,
     /// The line in the file, counted from 1, where it is known.
     pub line: Option<u32>,
-    /// The key, from the scenario's root: `function.rate-limit`; empty for the file as a whole.
+    /// The key, from the file's root: `function.rate-limit`; empty for the file as a whole.
     pub key: String,
     /// What to do, an imperative sentence without a full stop; may be empty.
     pub remedy: String,
 }
 
-impl ScenarioError {
+impl DocumentError {
     /// An error of the file as a whole.
     pub fn of_file(file: &str, what: impl fmt::Display, remedy: impl fmt::Display) -> Self {
-        ScenarioError {
+        DocumentError {
             what: what.to_string(),
             file: file.to_owned(),
             line: None,
@@ -32,7 +32,7 @@ impl ScenarioError {
     }
 }
 
-impl fmt::Display for ScenarioError {
+impl fmt::Display for DocumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file)?;
         if let Some(line) = self.line {
@@ -49,11 +49,11 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-impl std::error::Error for ScenarioError {}
+impl std::error::Error for DocumentError {}
 
 /// The complaint of a parser without its type names: `expected u32` says little to a person who
 /// writes a file.
-pub(super) fn in_plain_words(what: &str) -> String {
+pub fn in_plain_words(what: &str) -> String {
     const WORDS: [(&str, &str); 14] = [
         ("expected u8", "expected a whole number from 0 to 255"),
         ("expected u16", "expected a whole number from 0 to 65535"),

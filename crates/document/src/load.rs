@@ -1,7 +1,7 @@
 //! From a text to a tree of values that remembers its lines.
 //!
 //! YAML, and JSON as the part of YAML that it is (so TIPSY's trailing commas are no error). Whatever
-//! the file holds, the answer is a [`Document`] or a [`ScenarioError`] with file, line and remedy,
+//! the file holds, the answer is a [`Document`] or a [`DocumentError`] with file, line and remedy,
 //! never a panic: size, nesting, aliases and the number of nodes are limited before they cost
 //! anything. Duplicate keys are errors. It deliberately has no includes, no variables and no tags.
 
@@ -13,8 +13,8 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::Spanned;
 
-use super::ScenarioError;
-use super::tree::{Node, Origin, Tree, child};
+use crate::tree::{Node, Origin, Tree, child};
+use crate::{DocumentError, Kind};
 
 /// A parsed file or a part of one: its values, and where each was written.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Document {
     /// The values; the root is an object.
     pub root: Map<String, Value>,
     /// Where each key was written; the part as a whole under the empty key.
-    pub(super) places: HashMap<String, Arc<Origin>>,
+    pub(crate) places: HashMap<String, Arc<Origin>>,
 }
 
 impl Document {
@@ -32,32 +32,35 @@ impl Document {
     ///
     /// # Errors
     /// When the text is not well-formed, repeats a key, nests too deep or is no mapping.
-    pub fn parse(file: &str, text: &str) -> Result<Document, ScenarioError> {
-        Ok(Document::tree(file, text)?.into_document(file))
+    pub fn parse(kind: &Kind, file: &str, text: &str) -> Result<Document, DocumentError> {
+        Ok(Document::tree(kind, file, text)?.into_document(file))
     }
 
     /// The same as a tree, to be merged with others.
-    pub(super) fn tree(file: &str, text: &str) -> Result<Tree, ScenarioError> {
+    ///
+    /// # Errors
+    /// As [`Document::parse`].
+    pub fn tree(kind: &Kind, file: &str, text: &str) -> Result<Tree, DocumentError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let is_blank =
             |line: &str| matches!(line.trim(), "" | "---" | "...") || line.trim().starts_with('#');
         if text.lines().all(is_blank) {
-            return Err(ScenarioError::of_file(file, "the file is empty", STARTING_POINT));
+            return Err(DocumentError::of_file(file, "the file is empty", kind.starting_point));
         }
         let parsed: Spanned<Parsed> = serde_saphyr::from_str_with_options(text, options())
-            .map_err(|error| syntax_error(file, &error))?;
+            .map_err(|error| syntax_error(kind, file, &error))?;
         let line = parsed.referenced.line() as u32;
         let tree = parsed.value.into_tree(&Arc::from(file), String::new(), line);
         match &tree.node {
             Node::Map(_) => Ok(tree),
             other => {
-                let kind = match other {
+                let found = match other {
                     Node::List(_) => "a list",
-                    Node::Scalar(value) => kind(value),
+                    Node::Scalar(value) => self::kind(value),
                     Node::Map(_) => "a mapping",
                 };
-                let what = format!("a scenario is a mapping of keys to values, not {kind}");
-                Err(ScenarioError::of_file(file, what, STARTING_POINT))
+                let what = format!("a {} is a mapping of keys to values, not {found}", kind.noun);
+                Err(DocumentError::of_file(file, what, kind.starting_point))
             }
         }
     }
@@ -73,14 +76,14 @@ impl Document {
         key: &str,
         what: impl fmt::Display,
         remedy: impl fmt::Display,
-    ) -> ScenarioError {
+    ) -> DocumentError {
         let Some((origin, rest)) = self.origin(key) else {
-            let whole = ScenarioError::of_file(&self.file, what, remedy);
-            return ScenarioError { key: key.to_owned(), ..whole };
+            let whole = DocumentError::of_file(&self.file, what, remedy);
+            return DocumentError { key: key.to_owned(), ..whole };
         };
         let join = !origin.key.is_empty() && !rest.is_empty() && !rest.starts_with(['.', '[']);
         let key = format!("{}{}{rest}", origin.key, if join { "." } else { "" });
-        ScenarioError { key, ..origin.error(what, remedy) }
+        DocumentError { key, ..origin.error(what, remedy) }
     }
 
     /// Where a key or the nearest one around it was written, and what of the key lies below that.
@@ -100,7 +103,7 @@ impl Document {
 }
 
 /// A word for the kind of a value.
-pub(crate) fn kind(value: &Value) -> &'static str {
+pub fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
         Value::Bool(_) => "true or false",
@@ -128,7 +131,7 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
-fn syntax_error(file: &str, error: &serde_saphyr::Error) -> ScenarioError {
+fn syntax_error(kind: &Kind, file: &str, error: &serde_saphyr::Error) -> DocumentError {
     use serde_saphyr::Error;
     use serde_saphyr::budget::BudgetBreach;
     let (what, remedy) = match error.without_snippet() {
@@ -139,7 +142,7 @@ fn syntax_error(file: &str, error: &serde_saphyr::Error) -> ScenarioError {
         Error::Budget { breach: BudgetBreach::Documents { .. }, .. }
         | Error::MultipleDocuments { .. } => (
             "a second document begins".to_owned(),
-            "write one scenario a file: remove the line with `---`",
+            "keep one document a file: remove the line with `---`",
         ),
         Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
             (format!("nested more than {NESTING_MAX} levels deep"), "flatten the file")
@@ -150,31 +153,31 @@ fn syntax_error(file: &str, error: &serde_saphyr::Error) -> ScenarioError {
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. } => return too_much(file, error),
+        | Error::AliasReplayStackDepthExceeded { .. } => return too_much(kind, file, error),
         other => {
             let text = other.to_string();
             let first = text.lines().next().unwrap_or_default();
             if first.starts_with("budget breached") {
                 // The same limits, met while an alias is followed.
-                return too_much(file, error);
+                return too_much(kind, file, error);
             }
             // The place is told apart from the text.
             let what = first.rfind(" at line ").map_or(first, |at| &first[..at]).to_owned();
             (what, "check indentation, quotes and brackets there; is the file complete?")
         }
     };
-    at_line(error, ScenarioError::of_file(file, what, remedy))
+    at_line(error, DocumentError::of_file(file, what, remedy))
 }
 
-fn too_much(file: &str, error: &serde_saphyr::Error) -> ScenarioError {
-    let what = "more values or aliases than a scenario can need";
-    let remedy = "write the values out; long lists belong in several scenarios";
-    at_line(error, ScenarioError::of_file(file, what, remedy))
+fn too_much(kind: &Kind, file: &str, error: &serde_saphyr::Error) -> DocumentError {
+    let what = format!("more values or aliases than a {} can need", kind.noun);
+    let remedy = "write the values out; long lists belong in several files";
+    at_line(error, DocumentError::of_file(file, what, remedy))
 }
 
-fn at_line(error: &serde_saphyr::Error, told: ScenarioError) -> ScenarioError {
+fn at_line(error: &serde_saphyr::Error, told: DocumentError) -> DocumentError {
     let line = error.location().map(|at| at.line() as u32).filter(|&line| line > 0);
-    ScenarioError { line, ..told }
+    DocumentError { line, ..told }
 }
 
 /// A value as the parser sees it, each child with its place.
@@ -278,17 +281,19 @@ impl<'de> Visitor<'de> for ParsedVisitor {
     }
 }
 
-const STARTING_POINT: &str =
-    "start from scenarios/mobile-gateway.yaml; `plumbline schema` lists every key";
 const NESTING_MAX: usize = 32;
 const EXACT_IN_F64_MAX: f64 = 9_007_199_254_740_992.0;
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Document, ScenarioError> {
-        Document::parse("test.yaml", text)
+    /// What the tests read.
+    pub(crate) const TEST: Kind =
+        Kind { noun: "test file", folder: "tests", starting_point: "write one" };
+
+    fn parse(text: &str) -> Result<Document, DocumentError> {
+        Document::parse(&TEST, "test.yaml", text)
     }
 
     fn message(text: &str) -> String {

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Document, ScenarioError};
+use crate::{Document, DocumentError};
 
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Origin {
+pub struct Origin {
     /// The file as the user named it.
     pub file: Arc<str>,
     /// The key in that file, from its root; empty for the root.
@@ -25,7 +25,7 @@ pub(super) struct Origin {
 
 /// A value with its place.
 #[derive(Clone, Debug)]
-pub(super) struct Tree {
+pub struct Tree {
     /// Where it was written.
     pub origin: Arc<Origin>,
     /// What was written.
@@ -34,7 +34,7 @@ pub(super) struct Tree {
 
 /// What was written.
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub enum Node {
     /// A single value.
     Scalar(Value),
     /// A list.
@@ -64,7 +64,7 @@ impl Tree {
     ///
     /// # Errors
     /// When one is a mapping and the other a list, which have no common form.
-    pub fn merge(self, later: Tree) -> Result<Tree, ScenarioError> {
+    pub fn merge(self, later: Tree) -> Result<Tree, DocumentError> {
         match (self.node, later.node) {
             (Node::Map(mine), Node::Map(theirs)) => {
                 let node = Node::Map(merge_entries(mine, theirs)?);
@@ -135,23 +135,23 @@ impl Origin {
         &self,
         what: impl std::fmt::Display,
         remedy: impl std::fmt::Display,
-    ) -> ScenarioError {
-        ScenarioError {
+    ) -> DocumentError {
+        DocumentError {
             line: Some(self.line),
             key: self.key.clone(),
-            ..ScenarioError::of_file(&self.file, what, remedy)
+            ..DocumentError::of_file(&self.file, what, remedy)
         }
     }
 }
 
 /// The path of a key below another path.
-pub(super) fn child(path: &str, key: &str) -> String {
+pub fn child(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 type Entries = Vec<(String, Tree)>;
 
-fn merge_entries(mut mine: Entries, theirs: Entries) -> Result<Entries, ScenarioError> {
+fn merge_entries(mut mine: Entries, theirs: Entries) -> Result<Entries, DocumentError> {
     let mut index: HashMap<String, usize> =
         mine.iter().enumerate().map(|(at, (key, _))| (key.clone(), at)).collect();
     for (key, later) in theirs {
@@ -175,8 +175,10 @@ fn merge_entries(mut mine: Entries, theirs: Entries) -> Result<Entries, Scenario
 mod tests {
     use super::*;
 
-    fn merged(first: &str, second: &str) -> Result<Document, ScenarioError> {
-        let tree = |file, text| Document::tree(file, text).expect("well-formed");
+    fn merged(first: &str, second: &str) -> Result<Document, DocumentError> {
+        let tree = |file, text| {
+            Document::tree(&crate::load::tests::TEST, file, text).expect("well-formed")
+        };
         Ok(tree("a.json", first).merge(tree("b.json", second))?.into_document("folder"))
     }
 

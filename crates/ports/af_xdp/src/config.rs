@@ -1,0 +1,167 @@
+//! The keys of the port.
+
+use std::fmt;
+
+use engine::KeyError;
+use schemars::JsonSchema;
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The keys of an AF_XDP port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Config {
+    /// The interface's name.
+    pub interface: String,
+    /// Where the XDP program runs.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Whether the driver puts frames into the port's memory without a copy of its own.
+    #[serde(default)]
+    pub zero_copy: ZeroCopy,
+    /// Which queue of the interface the first worker has; the others follow it.
+    #[serde(default)]
+    pub first_queue: u32,
+    /// Frames that each ring holds, a power of two from 64 to 32768.
+    #[serde(default = "ring_frames")]
+    pub ring_frames: u32,
+    /// Memory of a frame, 2048 or 4096 bytes, of which the kernel keeps 256; none for what the
+    /// function's longest frame needs.
+    #[serde(default)]
+    pub chunk_bytes: Option<u32>,
+}
+
+/// Where the XDP program runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// In the driver where it can, else behind it.
+    #[default]
+    Auto,
+    /// In the driver, before a packet becomes one of the kernel's.
+    Driver,
+    /// Behind the driver, for all drivers: slower.
+    Generic,
+}
+
+/// Whether the driver puts frames into the port's memory without a copy of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ZeroCopy {
+    /// Where the driver can.
+    #[default]
+    Auto,
+    /// It must.
+    Yes,
+    /// It must not.
+    No,
+}
+
+impl Config {
+    /// The configuration of an interface with all defaults.
+    pub fn of(interface: impl Into<String>) -> Config {
+        Config {
+            interface: interface.into(),
+            mode: Mode::default(),
+            zero_copy: ZeroCopy::default(),
+            first_queue: 0,
+            ring_frames: ring_frames(),
+            chunk_bytes: None,
+        }
+    }
+
+    /// Checks what the types of the keys cannot tell.
+    pub(crate) fn check(&self) -> Result<(), KeyError> {
+        let wrong = |key: &str, what: &str| Err(KeyError { key: key.into(), what: what.into() });
+        let len = self.interface.len();
+        if len == 0 || len > NAME_LEN_MAX {
+            return wrong("interface", "the name of an interface has 1 to 15 bytes");
+        }
+        if self.interface.contains(['/', '\0']) || self.interface.contains(char::is_whitespace) {
+            return wrong("interface", "the name of an interface has no slash and no space");
+        }
+        if !RING_FRAMES.contains(&self.ring_frames) || !self.ring_frames.is_power_of_two() {
+            return wrong("ring-frames", "a power of two from 64 to 32768");
+        }
+        if self.chunk_bytes.is_some_and(|bytes| !CHUNK_BYTES.contains(&bytes)) {
+            return wrong("chunk-bytes", "2048 or 4096");
+        }
+        if self.first_queue > QUEUE_MAX {
+            return wrong("first-queue", "a queue has a number up to 4095");
+        }
+        if self.mode == Mode::Generic && self.zero_copy == ZeroCopy::Yes {
+            return wrong("zero-copy", "there is none in generic mode: leave out one of the keys");
+        }
+        Ok(())
+    }
+}
+
+// YAML's `yes` and `no` are words to one reader and booleans to another; both are meant the same.
+impl<'de> Deserialize<'de> for ZeroCopy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ZeroCopy, D::Error> {
+        struct Words;
+        impl Visitor<'_> for Words {
+            type Value = ZeroCopy;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("auto, yes or no")
+            }
+
+            fn visit_bool<E: Error>(self, value: bool) -> Result<ZeroCopy, E> {
+                Ok(if value { ZeroCopy::Yes } else { ZeroCopy::No })
+            }
+
+            fn visit_str<E: Error>(self, value: &str) -> Result<ZeroCopy, E> {
+                match value {
+                    "auto" => Ok(ZeroCopy::Auto),
+                    "yes" => Ok(ZeroCopy::Yes),
+                    "no" => Ok(ZeroCopy::No),
+                    _ => Err(E::unknown_variant(value, &["auto", "yes", "no"])),
+                }
+            }
+        }
+        deserializer.deserialize_any(Words)
+    }
+}
+
+/// `IFNAMSIZ` without the zero at the end.
+const NAME_LEN_MAX: usize = 15;
+
+/// Memory of a frame, the small one first.
+pub(crate) const CHUNK_BYTES: [u32; 2] = [2048, 4096];
+
+const RING_FRAMES: std::ops::RangeInclusive<u32> = 64..=32_768;
+
+/// Far above what interfaces have; it bounds the map from queues to sockets.
+const QUEUE_MAX: u32 = 4095;
+
+fn ring_frames() -> u32 {
+    2048
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_cannot_be_used_are_named() {
+        let wrong = |change: fn(&mut Config)| {
+            let mut config = Config::of("eth0");
+            change(&mut config);
+            config.check().expect_err("it is wrong").key
+        };
+        assert_eq!(Config::of("eth0").check(), Ok(()));
+        assert_eq!(wrong(|config| config.interface.clear()), "interface");
+        assert_eq!(wrong(|config| config.interface = "sixteen-letters-".into()), "interface");
+        assert_eq!(wrong(|config| config.interface = "a/b".into()), "interface");
+        assert_eq!(wrong(|config| config.ring_frames = 100), "ring-frames");
+        assert_eq!(wrong(|config| config.ring_frames = 1 << 20), "ring-frames");
+        assert_eq!(wrong(|config| config.chunk_bytes = Some(9000)), "chunk-bytes");
+        assert_eq!(wrong(|config| config.first_queue = 4096), "first-queue");
+        let both = |config: &mut Config| {
+            config.mode = Mode::Generic;
+            config.zero_copy = ZeroCopy::Yes;
+        };
+        assert_eq!(wrong(both), "zero-copy");
+    }
+}

@@ -1,0 +1,199 @@
+//! An AF_XDP socket on one queue: its memory, its four rings, and its place at the interface.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Weak};
+
+use rustix::net::xdp::{
+    SocketAddrXdp, SocketAddrXdpFlags, XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING,
+    XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpDesc, XdpOptionsFlags,
+    XdpRingOffset, XdpUmemReg, XdpUmemRegFlags,
+};
+use rustix::net::{
+    AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with, sockopt,
+};
+
+use crate::config::ZeroCopy;
+use crate::explain::{Refused, Step};
+use crate::memory::{Mapping, Umem};
+use crate::ring::{Consumer, Places, Producer};
+use crate::transmitter::Transmitter;
+
+/// What a socket is opened for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// The interface's number.
+    pub index: u32,
+    /// The queue of the interface.
+    pub queue: u32,
+    /// Entries of each ring.
+    pub ring_frames: u32,
+    /// Bytes of a chunk.
+    pub chunk_bytes: u32,
+    /// Whether the driver is to copy.
+    pub zero_copy: ZeroCopy,
+}
+
+/// A socket that is bound.
+pub(crate) struct Socket {
+    /// The way out.
+    pub transmitter: Transmitter,
+    received: Consumer<XdpDesc>,
+    fill: Producer<u64>,
+    /// The chunks; the first half is the way in, the other the way out.
+    pub umem: Umem,
+    fd: Arc<OwnedFd>,
+    zero_copy: bool,
+    /// The rings' memory; behind the ends in this list, so that it goes after them.
+    _mappings: [Mapping; 4],
+}
+
+impl Socket {
+    /// Opens a socket and binds it. All chunks of the way in are handed to the kernel.
+    ///
+    /// # Errors
+    /// The step that the kernel refused.
+    pub fn open(wanted: Wanted) -> Result<Socket, Refused> {
+        let fd = socket_with(AddressFamily::XDP, SocketType::RAW, SocketFlags::CLOEXEC, None);
+        let fd = fd.map_err(|error| Step::Socket.refused(error))?;
+        let frames = wanted.ring_frames;
+        let umem = Umem::new(2 * frames as usize, wanted.chunk_bytes as usize);
+        let umem = umem.map_err(|error| Step::Memory.refused(error))?;
+        register(&fd, &umem).map_err(|error| Step::Memory.refused(error))?;
+        let rings = Rings::make(&fd, frames).map_err(|error| Step::Rings.refused(error))?;
+        bind_to(&fd, wanted)?;
+        let options = sockopt::xdp_options(&fd).map_err(|error| Step::Rings.refused(error))?;
+        let fd = Arc::new(fd);
+        let Rings { mut fill, completed, received, send, mappings } = rings;
+        let chunk = |index: u32| u64::from(index) * u64::from(wanted.chunk_bytes);
+        (0..frames).for_each(|index| {
+            fill.push(chunk(index));
+        });
+        fill.publish();
+        let zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
+        let free = (frames..2 * frames).rev().map(chunk).collect();
+        let transmitter = Transmitter::new(fd.clone(), send, completed, free, zero_copy);
+        Ok(Socket { transmitter, received, fill, umem, fd, zero_copy, _mappings: mappings })
+    }
+
+    /// Whether the driver uses this memory without copying.
+    pub fn is_zero_copy(&self) -> bool {
+        self.zero_copy
+    }
+
+    /// The socket, for others to read its statistics while it lives.
+    pub fn handle(&self) -> Weak<OwnedFd> {
+        Arc::downgrade(&self.fd)
+    }
+
+    /// The socket.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Takes up to `limit` waiting frames: `take` is lent the bytes of each and tells whether it
+    /// counts; none are lent for a description that lies outside of the memory.
+    #[inline]
+    pub fn receive(&mut self, limit: usize, mut take: impl FnMut(Option<&[u8]>) -> bool) {
+        let (mut counted, mut taken) = (0, false);
+        while counted < limit {
+            let Some(descriptor) = self.received.next() else { break };
+            taken = true;
+            counted += usize::from(take(self.umem.frame(descriptor.addr, descriptor.len)));
+            // There is a place: the ring is as long as there are chunks on the way in.
+            self.fill.push(self.umem.chunk_of(descriptor.addr));
+        }
+        if taken {
+            self.received.release();
+            self.fill.publish();
+        }
+        if self.zero_copy && self.fill.needs_wakeup() {
+            // The driver ran out of chunks and waits to be told of new ones.
+            let _ = recv(&self.fd, &mut [0u8; 0][..], RecvFlags::DONTWAIT);
+        }
+    }
+}
+
+/// The rings of a socket.
+struct Rings {
+    fill: Producer<u64>,
+    completed: Consumer<u64>,
+    received: Consumer<XdpDesc>,
+    send: Producer<XdpDesc>,
+    mappings: [Mapping; 4],
+}
+
+impl Rings {
+    fn make(fd: &OwnedFd, frames: u32) -> std::io::Result<Rings> {
+        sockopt::set_xdp_umem_fill_ring_size(fd, frames)?;
+        sockopt::set_xdp_umem_completion_ring_size(fd, frames)?;
+        sockopt::set_xdp_rx_ring_size(fd, frames)?;
+        sockopt::set_xdp_tx_ring_size(fd, frames)?;
+        let offsets = sockopt::xdp_mmap_offsets(fd)?;
+        let (fill_map, fill) = ring::<u64>(fd, XDP_UMEM_PGOFF_FILL_RING, &offsets.fr, frames)?;
+        let (done_map, done) =
+            ring::<u64>(fd, XDP_UMEM_PGOFF_COMPLETION_RING, &offsets.cr, frames)?;
+        let (in_map, incoming) = ring::<XdpDesc>(fd, XDP_PGOFF_RX_RING, &offsets.rx, frames)?;
+        let (out_map, outgoing) = ring::<XdpDesc>(fd, XDP_PGOFF_TX_RING, &offsets.tx, frames)?;
+        // SAFETY: the places lie in the four mappings, which go last; the size is a power of two (a
+        // key is checked for it); each ring gets one end here, and the kernel is the other.
+        let (fill, completed, received, send) = unsafe {
+            (
+                Producer::new(fill),
+                Consumer::new(done),
+                Consumer::new(incoming),
+                Producer::new(outgoing),
+            )
+        };
+        let mappings = [fill_map, done_map, in_map, out_map];
+        Ok(Rings { fill, completed, received, send, mappings })
+    }
+}
+
+/// Maps a ring and finds its places.
+fn ring<T>(
+    fd: &OwnedFd,
+    page_offset: u64,
+    offsets: &XdpRingOffset,
+    size: u32,
+) -> std::io::Result<(Mapping, Places<T>)> {
+    let entries_bytes = u64::from(size) * size_of::<T>() as u64;
+    let len = offsets.desc.checked_add(entries_bytes).and_then(|len| usize::try_from(len).ok());
+    let len = len.ok_or(std::io::ErrorKind::InvalidData)?;
+    let mapping = Mapping::of_socket(fd.as_fd(), page_offset, len)?;
+    let outside = || std::io::Error::from(std::io::ErrorKind::InvalidData);
+    let places = Places {
+        producer: mapping.place(offsets.producer, 1).ok_or_else(outside)?,
+        consumer: mapping.place(offsets.consumer, 1).ok_or_else(outside)?,
+        flags: offsets.flags.and_then(|flags| mapping.place(flags, 1)),
+        entries: mapping.place(offsets.desc, size as usize).ok_or_else(outside)?,
+        size,
+    };
+    Ok((mapping, places))
+}
+
+fn register(fd: &OwnedFd, umem: &Umem) -> std::io::Result<()> {
+    let (addr, len) = umem.extent();
+    let register = XdpUmemReg {
+        addr,
+        len,
+        chunk_size: umem.chunk_bytes() as u32,
+        headroom: 0,
+        flags: XdpUmemRegFlags::empty(),
+        tx_metadata_len: 0,
+    };
+    Ok(sockopt::set_xdp_umem_reg(fd, register)?)
+}
+
+fn bind_to(fd: &OwnedFd, wanted: Wanted) -> Result<(), Refused> {
+    let copying = match wanted.zero_copy {
+        ZeroCopy::Auto => SocketAddrXdpFlags::empty(),
+        ZeroCopy::Yes => SocketAddrXdpFlags::XDP_ZEROCOPY,
+        ZeroCopy::No => SocketAddrXdpFlags::XDP_COPY,
+    };
+    let flags = copying | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+    let address = SocketAddrXdp::new(flags, wanted.index, wanted.queue);
+    bind(fd, &address).map_err(|error| Step::Bind(wanted.queue).refused(error))
+}
+
+/// What the kernel takes of each chunk for itself on the way in (`XDP_PACKET_HEADROOM`).
+pub(crate) const CHUNK_HEADROOM_BYTES: u32 = 256;

@@ -1,0 +1,135 @@
+//! The way out of a socket: chunks are filled, described in the transmit ring, and come back by the
+//! completion ring.
+//!
+//! The kernel is told of new frames by a system call where it asks for it (need-wakeup); a driver that
+//! copies always asks, sends a part of the ring within the call, and answers `EBUSY` for each frame
+//! that the device would not have. A frame counts as sent when the kernel has taken it from the ring.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use rustix::net::xdp::{XdpDesc, XdpDescOptions};
+use rustix::net::{SendFlags, send};
+
+use crate::memory::Umem;
+use crate::ring::{Consumer, Producer};
+
+/// The way out of a socket.
+pub(crate) struct Transmitter {
+    fd: Arc<OwnedFd>,
+    ring: Producer<XdpDesc>,
+    completed: Consumer<u64>,
+    /// Chunks that are this side's.
+    free: Vec<u64>,
+    /// The position up to which frames were counted.
+    settled: u32,
+    /// Frames that the device refused and that were not counted as that yet.
+    refused: u32,
+    zero_copy: bool,
+}
+
+/// Frames that left the ring since this was asked last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// Frames that the device took, and their bytes.
+    pub sent: usize,
+    /// Their bytes.
+    pub sent_bytes: usize,
+    /// Frames that it refused.
+    pub refused: usize,
+}
+
+impl Transmitter {
+    /// A way out with these chunks.
+    pub fn new(
+        fd: Arc<OwnedFd>,
+        ring: Producer<XdpDesc>,
+        completed: Consumer<u64>,
+        free: Vec<u64>,
+        zero_copy: bool,
+    ) -> Transmitter {
+        let settled = ring.head();
+        Transmitter { fd, ring, completed, free, settled, refused: 0, zero_copy }
+    }
+
+    /// Copies a frame, of 1 byte to a chunk's length, into the ring; false where it is full.
+    #[inline(always)]
+    pub fn push(&mut self, umem: &mut Umem, frame: &[u8]) -> bool {
+        if self.free.is_empty() {
+            self.reclaim();
+        }
+        let Some(chunk) = self.free.pop() else { return false };
+        let options = XdpDescOptions::empty();
+        let descriptor = XdpDesc { addr: chunk, len: frame.len() as u32, options };
+        let fits = umem.write(chunk, frame) && self.ring.push(descriptor);
+        if !fits {
+            self.free.push(chunk);
+        }
+        fits
+    }
+
+    /// Shows the kernel what was pushed, has it sent, and tells what left the ring.
+    pub fn flush(&mut self) -> Settled {
+        self.ring.publish();
+        // A call takes at least 16 frames, except when a frame is refused.
+        let mut calls = self.waiting() / 16 + 2;
+        while calls > 0 && self.waiting() > 0 && self.ring.needs_wakeup() {
+            calls -= 1;
+            match send(&self.fd, &[], SendFlags::DONTWAIT) {
+                // With zero copy the call only starts the sending, and so it does here on success:
+                // all there was is on its way.
+                Ok(_) => break,
+                Err(Errno::BUSY) if !self.zero_copy => {
+                    self.refused += 1;
+                    calls += 1;
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                // The link is down or has no memory: what is in the ring waits there.
+                Err(_) => break,
+            }
+        }
+        self.settle()
+    }
+
+    /// Whether frames are in the ring that the kernel has not taken.
+    #[inline(always)]
+    pub fn is_waiting(&self) -> bool {
+        self.settled != self.ring.head()
+    }
+
+    /// Frames in the ring that the kernel has not taken, or was not seen to take.
+    pub fn unsettled(&self) -> u32 {
+        self.ring.head().wrapping_sub(self.settled)
+    }
+
+    fn waiting(&self) -> u32 {
+        self.ring.head().wrapping_sub(self.ring.consumed())
+    }
+
+    /// Counts what the kernel has taken from the ring.
+    fn settle(&mut self) -> Settled {
+        let mut settled = Settled::default();
+        let consumed = self.ring.consumed();
+        while self.settled != consumed {
+            let descriptor = self.ring.written(self.settled);
+            if self.refused > 0 {
+                self.refused -= 1;
+                settled.refused += 1;
+            } else {
+                settled.sent += 1;
+                settled.sent_bytes += descriptor.len as usize;
+            }
+            self.settled = self.settled.wrapping_add(1);
+        }
+        settled
+    }
+
+    /// Takes chunks back that were sent.
+    fn reclaim(&mut self) {
+        while let Some(chunk) = self.completed.next() {
+            self.free.push(chunk);
+        }
+        self.completed.release();
+    }
+}

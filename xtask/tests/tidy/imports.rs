@@ -22,8 +22,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // the units: a function knows vocabulary and engine, never a port or a device
     ("traffic", &["machine", "packet", "units", "wire"]),
     ("functions", &["engine", "machine", "packet", "tables", "traffic", "units", "wire"]),
+    ("port-af-xdp", &["engine", "machine", "packet"]),
     ("port-memory", &["engine", "machine", "packet"]),
-    ("ports", &["engine"]),
+    ("ports", &["engine", "port-af-xdp"]),
     // measuring knows no packets
     ("measure", &["units"]),
     ("methods", &["measure"]),

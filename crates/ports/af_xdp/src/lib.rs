@@ -5,9 +5,9 @@
 //! interface ==> queue n ==> receive ring ==> batch      fill ring ==> free chunks for frames
 //!           <==         <== transmit ring <== batch     completion ring <== sent chunks
 //! ```
-//! No C library takes part: the rings are [`ring`], the program is written as instructions in
-//! [`program`] and loaded by the bpf system call. A queue has a socket and memory of its own, so that
-//! a worker shares nothing with another. [`keeper`] watches the interface: a link that goes down and
+//! No C library takes part: the rings are `ring.rs`, the program is written as instructions in
+//! `program.rs` and loaded by the bpf system call. A queue has a socket and memory of its own, so that
+//! a worker shares nothing with another. `keeper.rs` watches the interface: a link that goes down and
 //! comes back, and an interface that is deleted and made again, need no restart.
 //!
 //! Guarantees: memory is fixed at the start; a frame is delivered whole and once; each that is not

@@ -10,9 +10,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use engine::Opened;
+use engine::{Acknowledgement, Opened};
 use functions::service::Service;
 use machine::clock::Clock;
+use measure::Stage;
 use schemars::Schema;
 use serde_json::{Map, Value};
 
@@ -48,6 +49,15 @@ pub trait Driver: Sync {
     /// # Errors
     /// When it cannot be; the machine is as before.
     fn start(&self, request: &Start<'_>) -> Result<Box<dyn Running>, DriverError>;
+
+    /// The same links with a wire in the place of the device, so that the tester can be measured
+    /// alone; none where that is not possible. The wire joins ports 0 and 1.
+    ///
+    /// # Errors
+    /// When it cannot be set up.
+    fn wire(&self, _request: &Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError> {
+        Ok(None)
+    }
 }
 
 /// What a device is set up for.
@@ -89,6 +99,24 @@ pub trait Running: Send {
     /// # Errors
     /// How it ended, with the last it said.
     fn health(&mut self) -> Result<(), DriverError>;
+
+    /// How it is asked for changes while it runs; none for a device that cannot be, which has all
+    /// changes of a workload refused before it is measured.
+    fn control(&mut self) -> Option<&mut dyn Control> {
+        None
+    }
+}
+
+/// The control of a running device. A call may take as long as a few words to a local socket, not
+/// longer: the tester calls it between frames.
+pub trait Control: Send {
+    /// Asks for a change, as the function's control has it in JSON, and gives the request's number;
+    /// none where too many are under way.
+    fn request(&mut self, update: &Value) -> Option<u64>;
+
+    /// The next acknowledgement, in the order of the requests; its time is of the clock in
+    /// [`Start::clock`].
+    fn acknowledged(&mut self) -> Option<Acknowledgement>;
 }
 
 /// What a device is.
@@ -112,6 +140,8 @@ pub struct Usage {
     pub resident_bytes: Option<u64>,
     /// Frames it dropped, by its own counters.
     pub drops: Vec<(String, u64)>,
+    /// Cycles by stage, for a device that is this program.
+    pub stages: Vec<Stage>,
 }
 
 /// Something of a service that a device cannot do, or does otherwise.
@@ -119,8 +149,9 @@ pub struct Usage {
 pub struct Limitation {
     /// In words: `no policer: rates are not limited`.
     pub what: String,
-    /// The verdicts of the oracle, drop reasons or `punt`, that it cannot be held to; frames with
-    /// these are left out of the check, and the record says so.
+    /// The verdicts of the oracle that it cannot be held to: drop reasons, `punt`, or
+    /// `forward-downlink` for what leaves by a port; frames with these are left out of the check, and
+    /// the record says so.
     pub verdicts: Vec<&'static str>,
 }
 

@@ -1,4 +1,8 @@
-//! What is measured, a folder each: so far the functions of this program, embedded in it.
+//! What is measured, a folder each: functions of this program embedded in it, and devices of other
+//! making that a tester reaches by real ports.
 
+mod comparison;
 pub mod driver;
 pub mod embedded;
+pub mod remote;
+mod tester;

@@ -38,6 +38,12 @@ pub trait Monitor: Send + Sync {
     /// Whether frames can pass at this moment.
     fn link(&self) -> Link;
 
+    /// Whether a frame that finds no place on its way out met the peer's own ring, in memory that both
+    /// share: the peer did not keep up, then. Elsewhere such a frame never left this machine.
+    fn shares_rings(&self) -> bool {
+        false
+    }
+
     /// How it runs, worth recording: `("mode", "zero-copy")`, `("driver", "veth")` …
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()

@@ -130,15 +130,29 @@ pub struct Trial {
     pub workers: Vec<WorkerTime>,
     /// CPU time of the tester's thread.
     pub tester: Option<WorkerTime>,
-    /// Frames that came back while the tester's own ring was full: lost by the tester, not the
-    /// device.
+    /// Frames that came back while the tester's own ring was full, and whatever else its own ports
+    /// lost of what came in: lost by the tester, not the device.
     pub tester_ring_full: u64,
+    /// Frames of others that the tester heard and passed over: address resolution, routers
+    /// advertising themselves, stragglers of an earlier trial.
+    pub foreign: u64,
+    /// CPU time of a device that is not part of this program, where it can be told.
+    pub device_cpu: Option<DeviceCpu>,
     /// Memory of the process that is the device, at the end of the trial.
     pub resident_bytes: Option<u64>,
     /// What the policers let through, by subscriber, where it was asked for.
     pub policed: Vec<Policed>,
     /// How many ticks of the stages' clock make a second.
     pub ticks_per_second: f64,
+}
+
+/// What a device of another making used of the machine during a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceCpu {
+    /// CPU time in nanoseconds.
+    pub ns: u64,
+    /// What it covers: `2 threads of ovs-vswitchd`, `softirq on core 1` …
+    pub of: String,
 }
 
 /// What a policer let through of one subscriber's traffic in one direction.
@@ -165,7 +179,8 @@ pub struct Direction {
     pub name: String,
     /// Frames the load asked for in the effective duration.
     pub intended: u64,
-    /// Frames offered to the device, those its full ring refused included.
+    /// Frames offered to the device, those its full ring refused included; not those that the
+    /// tester's own port refused.
     pub sent: u64,
     /// Distinct frames that came back where they belong.
     pub received: u64,
@@ -306,6 +321,8 @@ impl Trial {
             workers: Vec::new(),
             tester: None,
             tester_ring_full: 0,
+            foreign: 0,
+            device_cpu: None,
             resident_bytes: None,
             policed: Vec::new(),
             ticks_per_second,

@@ -3,7 +3,6 @@
 //! The worker is polled by this thread, one frame at a time and at simulated times, so that each
 //! frame's verdict is known: what left by which port, or whose drop counter moved.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::{Counts, Function};
@@ -11,11 +10,12 @@ use functions::check::{Expected, Oracle, Step};
 use functions::{NetworkFunction, Shard};
 use machine::clock;
 use measure::MeasureError;
-use measure::record::{Check, Covered, Mismatch};
+use measure::record::Check;
 use packet::PortId;
 
-use super::tester::Links;
-use super::{Embedded, Lane, open_loop};
+use super::open_loop::{self, Links};
+use super::{Embedded, Lane};
+use crate::comparison::{Comparison, describe};
 
 /// Runs the sample on each worker.
 pub(super) fn check<N: NetworkFunction>(device: &mut Embedded<N>) -> Result<Check, MeasureError> {
@@ -28,104 +28,52 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Embedded<N>) -> Result<Chec
         let oracle = N::oracle(&device.config, Shard { index, count });
         let lane = &mut device.lanes[index as usize];
         let clock = device.host.clock;
-        comparison.compare(lane, &mut links[index as usize], oracle, &steps, clock);
+        let links = &mut links[index as usize];
+        compare(&mut comparison, (lane, links), oracle, &steps, clock);
         if device.host.stop.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(MeasureError::Interrupted);
         }
     }
-    Ok(comparison.finish(&N::unreachable(&device.config)))
+    let unreachable = N::unreachable(&device.config);
+    Ok(comparison.finish(|name| {
+        let cause = unreachable.iter().find(|(reason, _)| *reason == name);
+        cause.map(|(_, cause)| (*cause).to_owned())
+    }))
 }
 
-/// The comparison so far.
-struct Comparison<N: NetworkFunction> {
-    frames: u64,
-    mismatch_count: u64,
-    mismatches: Vec<Mismatch>,
-    /// Frames by verdict.
-    coverage: BTreeMap<String, u64>,
-    function: std::marker::PhantomData<N>,
-}
-
-impl<N: NetworkFunction> Comparison<N> {
-    fn new() -> Comparison<N> {
-        Comparison {
-            frames: 0,
-            mismatch_count: 0,
-            mismatches: Vec::new(),
-            coverage: BTreeMap::new(),
-            function: std::marker::PhantomData,
-        }
-    }
-
-    fn compare(
-        &mut self,
-        lane: &mut Lane<N>,
-        links: &mut Links,
-        mut oracle: N::Oracle,
-        steps: &[Step<N::Update>],
-        clock: clock::Clock,
-    ) {
-        let start = clock::now();
-        let mut elapsed = Duration::ZERO;
-        for step in steps {
-            let now = start + clock.ticks(elapsed);
-            match step {
-                Step::Wait(time) => elapsed += *time,
-                Step::Update(update) => {
-                    let expected = oracle.apply(update, elapsed);
-                    let got = apply(lane, update.clone(), now);
-                    if got != Some(expected) {
-                        let what = format!("the change {update:?}");
-                        let word = |done| if done { "applied" } else { "refused" };
-                        let got = got.map_or("not acknowledged", word);
-                        self.mismatch(what, word(expected).into(), got.into());
-                    }
-                }
-                Step::Frame { port, frame, about } => {
-                    let expected = oracle.expect(*port, frame, elapsed);
-                    let got = pass(lane, links, *port, frame, now);
-                    *self.coverage.entry(verdict_name::<N>(&expected)).or_default() += 1;
-                    if got != Ok(expected.clone()) {
-                        let got = got.map_or_else(|text| text, |got| describe::<N>(&got));
-                        self.mismatch((*about).to_owned(), describe::<N>(&expected), got);
-                    }
-                    self.frames += 1;
+/// Runs the sample on one worker.
+fn compare<N: NetworkFunction>(
+    comparison: &mut Comparison<N>,
+    (lane, links): (&mut Lane<N>, &mut Links),
+    mut oracle: N::Oracle,
+    steps: &[Step<N::Update>],
+    clock: clock::Clock,
+) {
+    let start = clock::now();
+    let mut elapsed = Duration::ZERO;
+    for step in steps {
+        let now = start + clock.ticks(elapsed);
+        match step {
+            Step::Wait(time) => elapsed += *time,
+            Step::Update(update) => {
+                let expected = oracle.apply(update, elapsed);
+                let got = apply(lane, update.clone(), now);
+                if got != Some(expected) {
+                    let what = format!("the change {update:?}");
+                    let word = |done| if done { "applied" } else { "refused" };
+                    let got = got.map_or("not acknowledged", word);
+                    comparison.mismatch(what, word(expected).into(), got.into());
                 }
             }
-        }
-    }
-
-    fn mismatch(&mut self, what: String, expected: String, got: String) {
-        self.mismatch_count += 1;
-        if self.mismatches.len() < MISMATCHES_MAX {
-            self.mismatches.push(Mismatch { frame: self.frames, what, expected, got });
-        }
-    }
-
-    /// A reason that a frame could meet, and none of the sample did, is a fault of the check.
-    fn finish(mut self, unreachable: &[(&str, &str)]) -> Check {
-        let mut uncovered = Vec::new();
-        // The first one, of packets that no stage decided on, is no verdict to be reached.
-        for name in N::Function::DROPS.0.iter().skip(1) {
-            if self.coverage.contains_key(*name) {
-                continue;
-            }
-            match unreachable.iter().find(|(reason, _)| reason == name) {
-                Some((_, cause)) => uncovered.push(format!("{name} ({cause})")),
-                None => {
-                    let what = format!("the sample reaches the drop reason {name}");
-                    self.mismatch(what, "at least one frame".into(), "none".into());
+            Step::Frame { port, frame, about } => {
+                let expected = oracle.expect(*port, frame, elapsed);
+                let got = pass(lane, links, *port, frame, now);
+                if got != Ok(expected.clone()) {
+                    let got = got.map_or_else(|text| text, |got| describe::<N>(&got));
+                    comparison.mismatch((*about).to_owned(), describe::<N>(&expected), got);
                 }
+                comparison.frame(&expected);
             }
-        }
-        let coverage = self.coverage.into_iter().map(|(name, frames)| Covered { name, frames });
-        Check {
-            passed: self.mismatch_count == 0 && self.frames > 0,
-            frames: self.frames,
-            mismatch_count: self.mismatch_count,
-            mismatches: self.mismatches,
-            coverage: coverage.collect(),
-            uncovered,
         }
     }
 }
@@ -178,25 +126,3 @@ fn dropped_for<N: NetworkFunction>(counts: &Counts) -> &'static str {
     let reason = counts.dropped.iter().position(|&count| count > 0).unwrap_or(0);
     N::Function::DROPS.0[reason]
 }
-
-fn verdict_name<N: NetworkFunction>(verdict: &Expected) -> String {
-    match verdict {
-        Expected::Forward { port, .. } => {
-            format!("forward-{}", N::PORTS.get(usize::from(port.0)).unwrap_or(&"nowhere"))
-        }
-        Expected::Drop(reason) => (*reason).to_owned(),
-        Expected::Punt => "punt".to_owned(),
-    }
-}
-
-fn describe<N: NetworkFunction>(verdict: &Expected) -> String {
-    let name = verdict_name::<N>(verdict);
-    match verdict {
-        Expected::Forward { frame, .. } => format!("{name} {}", Mismatch::hex(frame)),
-        Expected::Drop(_) => format!("drop {name}"),
-        Expected::Punt => name,
-    }
-}
-
-/// Mismatches kept with their bytes; all are counted.
-const MISMATCHES_MAX: usize = 20;

@@ -13,7 +13,9 @@ use packet::PortId;
 use traffic::Workload;
 
 use super::generator::{Generator, Made};
-use super::{Embedded, Host, Lane, StopOnDrop, Usage, WATCH_INTERVAL, deadline, tell};
+use super::{Embedded, Host, Lane, deadline};
+use crate::tester::latency_histogram;
+use crate::tester::thread::{StopOnDrop, Usage, WATCH_INTERVAL, tell};
 
 /// Runs all workers for `duration`.
 pub(super) fn run<N: NetworkFunction>(
@@ -50,7 +52,7 @@ pub(super) fn run<N: NetworkFunction>(
             reordered: 0,
             misdelivered: 0,
             sent_bytes: at(direction.from, |made| made.bytes.load(Ordering::Relaxed)),
-            latency_ns: super::tester::latency_histogram(),
+            latency_ns: latency_histogram(),
             last_lost_ns: None,
         });
     }

@@ -12,6 +12,8 @@ use packet::{Batch, Slot};
 use traffic::workload::worker_of;
 use traffic::{Stamp, Workload};
 
+use crate::tester::CHECK_SEQUENCE_LEN;
+
 /// A port that makes its frames itself.
 pub(super) struct Generator<W: Workload> {
     workload: W,
@@ -112,6 +114,3 @@ const FOREIGN_MAX: u64 = 64;
 
 /// Frames decided before they are written.
 const TURN: usize = 32;
-
-/// Length of the Ethernet frame check sequence in bytes.
-pub(super) const CHECK_SEQUENCE_LEN: usize = 4;

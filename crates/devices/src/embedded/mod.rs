@@ -11,28 +11,23 @@
 
 mod check;
 mod closed_loop;
-mod events;
 mod generator;
 mod open_loop;
-mod policed;
-mod schedule;
-mod tester;
 mod wire;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::{Counts, Drops, Function, Gaps, StageTotals, Worker, WorkerHandle};
+use engine::{Counts, Drops, Function, StageTotals, Worker, WorkerHandle};
 use functions::{NetworkFunction, SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use measure::record::Check;
-use measure::{
-    Conditions, Load, MeasureError, Measurer, Pps, Stage, StageRole, Stalls, Trial, TrialProgress,
-    Watch, WorkerTime,
-};
+use measure::{Conditions, Load, MeasureError, Measurer, Pps, Stage, StageRole, Trial, Watch};
 use packet::{BATCH_MAX, Room};
 use traffic::Workload;
+
+use crate::tester::thread::{device_error, stalls};
 
 /// What the host gives to the device.
 #[derive(Clone, Debug)]
@@ -170,12 +165,10 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
     fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
         let workload = self.workload();
         if conditions.updates_per_s.is_some_and(|rate| rate > 0.0) && workload.events().is_empty() {
-            return Err(MeasureError::Unsupported(
-                "nothing of this traffic changes; give a kind of change a rate in `function`",
-            ));
+            return Err(MeasureError::Unsupported(NOTHING_CHANGES));
         }
         if conditions.subscribers_counted > 0 && workload.policer().is_none() {
-            return Err(MeasureError::Unsupported("this function polices no subscribers"));
+            return Err(MeasureError::Unsupported(NO_POLICER));
         }
         self.conditions = *conditions;
         Ok(())
@@ -232,70 +225,14 @@ fn drops_of(names: Drops, counts: &Counts) -> Vec<(String, u64)> {
     drops
 }
 
-fn stalls(thread: String, gaps: Gaps, clock: &Clock) -> Stalls {
-    Stalls {
-        thread,
-        count: gaps.count,
-        total_ns: clock.nanos(gaps.total_ticks),
-        longest_ns: clock.nanos(gaps.longest_ticks),
-        threshold_ns: clock.nanos(engine::worker::GAP_TICKS_MIN),
-    }
-}
-
-/// What one worker thread used of its core.
-struct Usage {
-    cpu_ns: u64,
-    wall: Duration,
-    packets: u64,
-    core: Option<usize>,
-}
-
-impl Usage {
-    /// Runs `work` on a core and accounts for it.
-    fn of(core: usize, work: impl FnOnce() -> u64) -> Usage {
-        let pinned = machine::cpu::pin_current_thread(core);
-        let (cpu, wall) = (machine::cpu::thread_cpu_time_ns(), Instant::now());
-        let packets = work();
-        Usage {
-            cpu_ns: machine::cpu::thread_cpu_time_ns() - cpu,
-            wall: wall.elapsed(),
-            packets,
-            core: pinned.then_some(core),
-        }
-    }
-
-    fn record(&self, worker: usize) -> WorkerTime {
-        WorkerTime {
-            worker,
-            core: self.core,
-            cpu_ns: self.cpu_ns,
-            wall_ns: self.wall.as_nanos() as u64,
-            packets: self.packets,
-        }
-    }
-}
-
-/// Sets a flag when it goes out of scope, also by a panic: no thread spins on behind it.
-struct StopOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-fn device_error(error: impl std::fmt::Display) -> MeasureError {
-    MeasureError::Device(error.to_string())
-}
-
-/// How often a watcher is told.
-const WATCH_INTERVAL: Duration = Duration::from_millis(100);
-
-fn tell(watch: &mut dyn Watch, start: Instant, sent: u64, received: u64) {
-    watch.at(TrialProgress { elapsed: start.elapsed(), sent, received });
-}
-
 /// The end of a trial that begins now.
 fn deadline(clock: &Clock, start: Ticks, duration: Duration) -> Ticks {
     start.saturating_add(clock.ticks(duration))
 }
+
+/// Why updates at a rate cannot be asked for.
+pub(crate) const NOTHING_CHANGES: &str =
+    "nothing of this traffic changes; give a kind of change a rate in `function`";
+
+/// Why the bytes of subscribers cannot be counted.
+pub(crate) const NO_POLICER: &str = "this function polices no subscribers";

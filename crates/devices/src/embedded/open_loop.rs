@@ -1,19 +1,23 @@
 //! The open loop: a tester on its own core, joined to the workers by memory ports.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use engine::{Function, Port, Worker};
 use functions::NetworkFunction;
 use measure::{Load, MeasureError, Trial, Watch};
 use packet::{BATCH_MAX, PortId, Room};
+use port_memory::{Receiver, Sender};
 use traffic::Workload;
 
-use super::events::Changes;
-use super::tester::{Findings, Links, Progress, Task, Tester};
 use super::wire::Wire;
-use super::{Embedded, Host, Lane, StopOnDrop, Usage, WATCH_INTERVAL, device_error, stalls, tell};
+use super::{Embedded, Host, Lane};
+use crate::tester::Task;
+use crate::tester::changes::{Changes, Control, NoControl};
+use crate::tester::thread::{self, Seat, StopOnDrop, Usage, device_error};
+
+/// The tester's ends of the links to one worker, by port.
+pub(super) type Links = Vec<(Sender, Receiver)>;
 
 /// Offers `load` for `duration` under the device's conditions.
 pub(super) fn run<N: NetworkFunction>(
@@ -59,7 +63,7 @@ pub(super) fn run_wire<N: NetworkFunction>(
     let links = connect::<N, _>(wires.iter_mut().map(|(_, wire)| wire))?;
     let lanes = wires.iter_mut().map(|(core, wire)| (*core, wire)).collect();
     let workload = device.workload();
-    let changes = Changes::new(&workload, Vec::new(), Some(0.0), device.host.clock);
+    let changes = Changes::new(&workload, NoControl, Some(0.0), device.host.clock);
     let task = Task { load, duration, subscribers_counted: 0, is_judging: false };
     carry_out(&device.host, (workload, changes), (lanes, links), task, watch)
 }
@@ -68,63 +72,35 @@ pub(super) fn run_wire<N: NetworkFunction>(
 type Testbed<'a, F> = (Vec<(usize, &'a mut Worker<F>)>, Vec<Links>);
 
 /// Runs the tester and the workers on their cores until the task is done.
-fn carry_out<W: Workload, F: Function>(
+fn carry_out<W: Workload, F: Function, C: Control<W::Update> + Send>(
     host: &Host,
-    (workload, changes): (W, Changes<'_, W::Update>),
-    (lanes, links): Testbed<'_, F>,
+    (workload, changes): (W, Changes<C>),
+    (lanes, mut links): Testbed<'_, F>,
     task: Task,
     watch: &mut dyn Watch,
 ) -> Result<Trial, MeasureError> {
-    let Some(tester_core) = host.tester_core else {
-        return Err(MeasureError::Unsupported("an open loop needs a second core for the tester"));
-    };
-    let clock = host.clock;
-    let mut trial = Trial::new(task.load, task.duration, clock.ticks_per_second());
+    let seat = Seat { core: host.tester_core, clock: host.clock, stop: &host.stop };
+    seat.core()?;
     let workers_stop = AtomicBool::new(false);
-    let progress = Progress::default();
-    let begun = Instant::now();
-    let found: Result<(Findings, Usage), MeasureError> = std::thread::scope(|scope| {
-        let _stop = StopOnDrop(&workers_stop);
+    std::thread::scope(|scope| {
+        let stop = StopOnDrop(&workers_stop);
         let mut threads = Vec::new();
         for (core, worker) in lanes {
             let stop = &workers_stop;
             threads.push(scope.spawn(move || Usage::of(core, || worker.run(stop))));
         }
-        let (done, result) = mpsc::channel();
-        let (progress_of, stop_of) = (&progress, &*host.stop);
-        let tester = scope.spawn(move || {
-            let mut tester = None;
-            let usage = Usage::of(tester_core, || {
-                let mut new = Tester::new(workload, links, changes, task, clock);
-                new.run(progress_of, &[stop_of]);
-                let handled = new.sent() + new.received();
-                tester = Some(new);
-                handled
-            });
-            let _ = done.send(tester.map(|tester| (tester.finish(), usage)));
-        });
-        let found = wait(&result, || {
-            let sent = progress.sent.load(Ordering::Relaxed);
-            tell(watch, begun, sent, progress.received.load(Ordering::Relaxed));
-        });
-        workers_stop.store(true, Ordering::Relaxed);
+        let trial = thread::carry_out(&seat, workload, &mut links, changes, task, watch);
+        drop(stop);
+        let mut usages = Vec::new();
         for (index, thread) in threads.into_iter().enumerate() {
             let usage = thread.join().map_err(|_| device_error("a worker panicked"))?;
-            trial.workers.push(usage.record(index));
+            usages.push(usage.record(index));
         }
-        tester.join().map_err(|_| device_error("the tester panicked"))?;
-        found.flatten().ok_or_else(|| device_error("the tester ended early"))
-    });
-
-    let (findings, usage) = found?;
-    trial.effective = findings.effective;
-    trial.directions = findings.directions;
-    trial.events = findings.events;
-    trial.policed = findings.policed;
-    trial.tester = Some(usage.record(0));
-    trial.resident_bytes = Some(machine::memory::resident_bytes()).filter(|bytes| *bytes > 0);
-    trial.stalls.push(stalls("tester".to_owned(), findings.gaps, &clock));
-    Ok(trial)
+        let mut trial = trial?;
+        trial.workers = usages;
+        trial.resident_bytes = Some(machine::memory::resident_bytes()).filter(|bytes| *bytes > 0);
+        Ok(trial)
+    })
 }
 
 /// Links each worker's ports by rings; the tester's ends by worker and port.
@@ -145,17 +121,6 @@ pub(super) fn connect<'a, N: NetworkFunction, F: Function + 'a>(
         all.push(links);
     }
     Ok(all)
-}
-
-/// Waits for the tester and calls `watch` meanwhile; None if it ended without a result.
-fn wait<T>(result: &mpsc::Receiver<T>, mut watch: impl FnMut()) -> Option<T> {
-    loop {
-        match result.recv_timeout(WATCH_INTERVAL) {
-            Ok(result) => return Some(result),
-            Err(mpsc::RecvTimeoutError::Timeout) => watch(),
-            Err(mpsc::RecvTimeoutError::Disconnected) => return None,
-        }
-    }
 }
 
 /// Bytes of each ring: some 40,000 of the shortest frames, 8 ms at 5 million a second.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Outcome;
+use super::{ClaimLevel, Outcome};
 
 /// One combination of swept keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +47,25 @@ pub struct Cell {
     /// Why the cell has no (or not all) outcomes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Why the device cannot run on this machine, where it cannot: the cell then has nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<Unavailable>,
+}
+
+/// A device that cannot run on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unavailable {
+    /// What is missing.
+    pub why: String,
+    /// What would enable it.
+    pub remedy: String,
+}
+
+impl std::fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the device cannot run here: {}", self.why)?;
+        if self.remedy.is_empty() { Ok(()) } else { write!(f, "; {}", self.remedy) }
+    }
 }
 
 /// The comparison of the device with the oracle, frame by frame.
@@ -64,6 +83,39 @@ pub struct Check {
     pub coverage: Vec<Covered>,
     /// Verdicts and drop reasons that the sample did not exercise.
     pub uncovered: Vec<String>,
+    /// Whether the device was held to all of the sample: in part where something was left out, not at
+    /// all where it failed.
+    #[serde(default = "in_full")]
+    pub claim: ClaimLevel,
+    /// Frames and changes of the sample that were left out, as the limitations have it.
+    #[serde(default)]
+    pub skipped: u64,
+    /// What the device cannot do, or does otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limitations: Vec<CheckLimitation>,
+    /// Frames that the device sent in its own name: questions for addresses, errors told to senders.
+    #[serde(default)]
+    pub own_frames: u64,
+    /// Frames whose verdict depends on the moment at which the device sees them, as a policer's does:
+    /// either of two was accepted.
+    #[serde(default)]
+    pub either: u64,
+}
+
+/// Something that a device was not held to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckLimitation {
+    /// In words: `no policer: rates are not limited`.
+    pub what: String,
+    /// The verdicts of the oracle that were left out.
+    pub verdicts: Vec<String>,
+    /// How many frames or changes of the sample that were.
+    pub skipped: u64,
+}
+
+/// Checks of before devices could be limited were of everything.
+fn in_full() -> ClaimLevel {
+    ClaimLevel::Full
 }
 
 /// A frame that did not come out as the oracle says.

@@ -254,10 +254,11 @@ pub struct Claim {
 }
 
 /// How much of a clause was followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimLevel {
     /// All of it.
+    #[default]
     Full,
     /// Its procedure, with the deviations that the reason names.
     Partial,

@@ -207,7 +207,8 @@ pub enum Status {
     Passed,
     /// The functional check found a difference, so figures are withheld.
     CheckFailed,
-    /// Measured, but at least one measurement is not valid; its limits say why.
+    /// Measured, but at least one measurement is not valid (its limits say why), or a device cannot
+    /// run on this machine.
     Invalid,
     /// Measured and valid, but a threshold of the scenario was not met.
     ThresholdMissed,
@@ -252,6 +253,9 @@ impl RunRecord {
                 cells().find_map(|cell| Some(format!("{}: {}", cell.label(), cell.error.as_ref()?)))
             }
             Status::Invalid => cells().find_map(|cell| {
+                if let Some(unavailable) = &cell.unavailable {
+                    return Some(format!("{}: {unavailable}", cell.label()));
+                }
                 let mut limits = cell.outcomes.iter().flat_map(|outcome| {
                     outcome.validity.limits.iter().map(move |limit| (&outcome.method, limit))
                 });
@@ -276,7 +280,9 @@ impl Status {
             Self::Failed
         } else if interrupted {
             Self::Interrupted
-        } else if cells.iter().flat_map(|c| &c.outcomes).any(|o| !o.validity.valid) {
+        } else if cells.iter().any(|c| c.unavailable.is_some())
+            || cells.iter().flat_map(|c| &c.outcomes).any(|o| !o.validity.valid)
+        {
             Self::Invalid
         } else {
             Self::Passed

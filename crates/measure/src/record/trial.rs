@@ -11,7 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Limit;
-use crate::{Direction, Events, Load, Policed, Stage, StageRole, Stalls, Trial, WorkerTime};
+use crate::{
+    DeviceCpu, Direction, Events, Load, Policed, Stage, StageRole, Stalls, Trial, WorkerTime,
+};
 
 /// One trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +53,12 @@ pub struct TrialRecord {
     /// Frames that came back while the tester's own ring was full.
     #[serde(default)]
     pub tester_ring_full: u64,
+    /// Frames of others that the tester heard and passed over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub foreign: u64,
+    /// CPU time of a device that is not part of this program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_cpu: Option<DeviceCpu>,
     /// Memory of the process that is the device, at the end of the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resident_bytes: Option<u64>,
@@ -262,6 +270,8 @@ impl TrialRecord {
             workers: trial.workers.iter().map(WorkerRecord::from).collect(),
             tester: trial.tester.as_ref().map(WorkerRecord::from),
             tester_ring_full: trial.tester_ring_full,
+            foreign: trial.foreign,
+            device_cpu: trial.device_cpu.clone(),
             resident_bytes: trial.resident_bytes,
             policed: trial.policed.clone(),
             ticks_per_second: trial.ticks_per_second,
@@ -418,4 +428,9 @@ fn ratio(numerator: f64, denominator: f64) -> f64 {
 /// Nanoseconds of a duration; 584 years are the end of counting.
 fn saturating_ns(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Not worth a place in the record.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -2,8 +2,17 @@
 //!
 //! One thread does both, so that all times come from one clock. Frames that are due are sent in small
 //! bursts; after a stall the tester catches up at most that fast, and what it could not send in time
-//! is missing from `sent`, which the verdict on the tester rests on. A full ring refuses a frame: it
-//! counts as sent and lost, as with a network card.
+//! is missing from `sent`, which the verdict on the tester rests on. A full ring of the device refuses
+//! a frame: it counts as sent and lost, as with a network card. What the tester's own port refuses was
+//! never sent, so it is missing from `sent` as well. On links that others may speak on, their frames
+//! are counted and passed over.
+
+pub(crate) mod changes;
+pub(crate) mod foreign;
+pub(crate) mod link;
+mod policed;
+mod schedule;
+pub(crate) mod thread;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,32 +22,31 @@ use hdrhistogram::Histogram;
 use machine::clock::{self, Clock, Ticks};
 use measure::{Direction, Load, Policed};
 use packet::PortId;
-use port_memory::{Receiver, Sender};
-
 use traffic::workload::worker_of;
 use traffic::{Account, Arrival, Delivery, Stamp, Workload};
 
-use super::events::Changes;
-use super::generator::CHECK_SEQUENCE_LEN;
-use super::policed::PolicedBytes;
-use super::schedule::Schedule;
-
-/// The tester's ends of the links to one worker, by port.
-pub(super) type Links = Vec<(Sender, Receiver)>;
+use changes::{Changes, Control};
+use link::Link;
+use policed::PolicedBytes;
+use schedule::Schedule;
 
 /// A tester in the middle of a trial.
-pub(super) struct Tester<'a, W: Workload> {
+pub(crate) struct Tester<'a, W, L, C> {
     workload: W,
-    /// By worker.
-    links: Vec<Links>,
+    /// By worker, then by port.
+    links: &'a mut [Vec<L>],
     flows: Vec<Flow>,
-    changes: Changes<'a, W::Update>,
+    changes: Changes<C>,
     clock: Clock,
+    /// When sending begins: a frame with an older stamp is of another trial.
+    start: Ticks,
     /// When sending ends.
     end: Ticks,
     gaps: Gaps,
     /// Frames that came back and bear no stamp of this trial.
     strangers: u64,
+    /// Frames of others, on links that are shared.
+    foreign: u64,
     last_arrival: Ticks,
     /// Whether what comes back was through a device, and not through a wire.
     is_judging: bool,
@@ -53,6 +61,8 @@ struct Flow {
     next_number: u64,
     sent_bytes: u64,
     ring_full: u64,
+    /// Frames that the tester's own port did not take.
+    refused: u64,
     misdelivered: u64,
     /// By worker.
     accounts: Vec<Account>,
@@ -66,7 +76,7 @@ struct Flow {
 
 /// What a tester is to do.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Task {
+pub(crate) struct Task {
     /// What to send.
     pub load: Load,
     /// For how long.
@@ -79,22 +89,22 @@ pub(super) struct Task {
 
 /// What others may watch while a trial runs.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(crate) struct Progress {
     /// Frames sent so far.
     pub sent: AtomicU64,
     /// Frames received so far.
     pub received: AtomicU64,
 }
 
-impl<'a, W: Workload> Tester<'a, W> {
+impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
     /// A tester that will begin with its task soon from now on.
     pub fn new(
         workload: W,
-        links: Vec<Links>,
-        mut changes: Changes<'a, W::Update>,
+        links: &'a mut [Vec<L>],
+        mut changes: Changes<C>,
         task: Task,
         clock: Clock,
-    ) -> Tester<'a, W> {
+    ) -> Tester<'a, W, L, C> {
         let start = clock::now() + clock.ticks(LEAD_TIME);
         changes.start(start, clock.ticks_per_second());
         let flow = |&direction: &traffic::Direction| Flow {
@@ -103,6 +113,7 @@ impl<'a, W: Workload> Tester<'a, W> {
             next_number: 0,
             sent_bytes: 0,
             ring_full: 0,
+            refused: 0,
             misdelivered: 0,
             accounts: vec![Account::new(); links.len()],
             latency_ns: latency_histogram(),
@@ -118,9 +129,11 @@ impl<'a, W: Workload> Tester<'a, W> {
             flows,
             changes,
             clock,
+            start,
             end: start + clock.ticks(task.duration),
             gaps: Gaps::default(),
             strangers: 0,
+            foreign: 0,
             last_arrival: start,
             is_judging: task.is_judging,
             is_counting: task.subscribers_counted > 0,
@@ -143,7 +156,7 @@ impl<'a, W: Workload> Tester<'a, W> {
             }
             self.changes.settle(&mut self.workload);
             self.probe(now);
-            self.receive();
+            self.receive(now);
             progress.sent.store(self.sent(), Ordering::Relaxed);
             progress.received.store(self.received(), Ordering::Relaxed);
             let all_back = self.received() == self.sent() && self.changes.all_settled();
@@ -174,7 +187,7 @@ impl<'a, W: Workload> Tester<'a, W> {
             for (sequence, draw) in draws.iter().flatten() {
                 let len = self.workload.frame_len(draw);
                 let worker = worker_of(self.workload.steering(draw), workers) as usize;
-                match self.links[worker][port].0.reserve(len) {
+                match self.links[worker][port].reserve(len) {
                     Some(frame) => {
                         let stamp = Stamp { stream: index as u16, sequence: *sequence, time: now };
                         self.workload.write(draw, stamp, frame);
@@ -189,13 +202,15 @@ impl<'a, W: Workload> Tester<'a, W> {
                 }
                 flow.sent_bytes += (len + CHECK_SEQUENCE_LEN) as u64;
             }
+            for ports in self.links.iter_mut() {
+                flow.refused_of(ports[port].publish(now), now);
+            }
             if flow.next_number == 0 {
                 flow.first_sent = now;
             }
             flow.last_sent = now;
             flow.next_number += due;
             flow.schedule.take(due);
-            self.links.iter_mut().for_each(|ports| ports[port].0.publish());
         }
     }
 
@@ -206,38 +221,47 @@ impl<'a, W: Workload> Tester<'a, W> {
         let workers = self.links.len() as u32;
         let worker = worker_of(self.workload.steering(&draw), workers) as usize;
         let port = usize::from(self.flows[direction].direction.from.0);
-        let sender = &mut self.links[worker][port].0;
-        if let Some(frame) = sender.reserve(self.workload.frame_len(&draw)) {
+        let link = &mut self.links[worker][port];
+        if let Some(frame) = link.reserve(self.workload.frame_len(&draw)) {
             let stream = PROBE | direction as u16;
             self.workload.write(&draw, Stamp { stream, sequence: subject, time: now }, frame);
-            sender.publish();
+            link.publish(now);
         }
     }
 
     #[inline]
-    fn receive(&mut self) {
+    fn receive(&mut self, last: Ticks) {
         for worker in 0..self.links.len() {
             for port in 0..self.links[worker].len() {
-                self.receive_from(worker, port);
+                self.receive_from(worker, port, last);
             }
         }
     }
 
     #[inline]
-    fn receive_from(&mut self, worker: usize, port: usize) {
+    fn receive_from(&mut self, worker: usize, port: usize, last: Ticks) {
         let is_only_worker = self.links.len() == 1;
-        let receiver = &mut self.links[worker][port].1;
-        let now = clock::now();
-        if receiver.peek_len().is_some() {
-            self.last_arrival = now;
-            self.changes.heard(now);
+        let link = &mut self.links[worker][port];
+        if !link.fetch(last) {
+            return;
         }
+        // After fetching, which on a real port may take a while: nothing arrives before it was sent.
+        let now = clock::now();
+        self.last_arrival = now;
+        self.changes.heard(now);
         for _ in 0..RECEIVE_BURST {
-            let Some(frame) = receiver.next_frame() else { break };
+            let Some(frame) = link.next_frame() else { break };
             let Some(stamp) = Stamp::read(frame) else {
-                self.strangers += 1;
+                match L::IS_SHARED && foreign::is_talk(frame) {
+                    true => self.foreign += 1,
+                    false => self.strangers += 1,
+                }
                 continue;
             };
+            if L::IS_SHARED && stamp.time < self.start {
+                self.foreign += 1;
+                continue;
+            }
             let direction = usize::from(stamp.stream & !PROBE);
             let Some(flow) = self.flows.get_mut(direction) else {
                 self.strangers += 1;
@@ -279,12 +303,12 @@ impl<'a, W: Workload> Tester<'a, W> {
                 flow.latency_ns.saturating_record(latency.max(1));
             }
         }
-        receiver.release();
+        link.release();
     }
 
     /// Frames sent so far.
     pub fn sent(&self) -> u64 {
-        self.flows.iter().map(|flow| flow.next_number).sum()
+        self.flows.iter().map(Flow::sent).sum()
     }
 
     /// Frames that came back so far.
@@ -310,28 +334,47 @@ impl<'a, W: Workload> Tester<'a, W> {
             effective: self.clock.duration(last - first),
             events: self.changes.finish(),
             policed,
+            foreign: self.foreign,
             gaps: self.gaps,
         }
     }
 }
 
 /// What a tester has found out.
-pub(super) struct Findings {
+pub(crate) struct Findings {
     pub directions: Vec<Direction>,
     pub effective: Duration,
     pub events: Vec<measure::Events>,
     pub policed: Vec<Policed>,
+    /// Frames of others that were passed over.
+    pub foreign: u64,
     pub gaps: Gaps,
 }
 
 impl Flow {
+    /// Frames that were offered to the device.
+    fn sent(&self) -> u64 {
+        self.next_number - self.refused
+    }
+
+    /// Notes what a link did not take.
+    #[inline(always)]
+    fn refused_of(&mut self, refused: link::Refused, now: Ticks) {
+        if refused.by_device > 0 {
+            self.ring_full += refused.by_device;
+            self.last_lost = Some(now);
+        }
+        self.refused += refused.by_port;
+    }
+
     fn received(&self) -> u64 {
         self.accounts.iter().map(Account::received).sum()
     }
 
     /// When the last lost frame was sent; none without loss, or where it cannot be told.
     fn last_lost(&self) -> Option<Ticks> {
-        if self.received() >= self.next_number {
+        // What was never sent leaves gaps, too.
+        if self.received() >= self.sent() || self.refused > 0 {
             return None;
         }
         match self.accounts.as_slice() {
@@ -345,17 +388,24 @@ impl Flow {
     fn finish(self, strangers: u64, clock: &Clock) -> Direction {
         let received = self.received();
         let last_lost = self.last_lost();
+        let sent = self.sent();
+        // Frames of several lengths are refused alike.
+        let share = sent as f64 / self.next_number.max(1) as f64;
+        let sent_bytes = match self.refused {
+            0 => self.sent_bytes,
+            _ => (self.sent_bytes as f64 * share) as u64,
+        };
         Direction {
             name: self.direction.name.to_owned(),
             intended: self.schedule.intended(),
-            sent: self.next_number,
+            sent,
             received,
-            lost: self.next_number.saturating_sub(received),
+            lost: sent.saturating_sub(received),
             ring_full: self.ring_full,
             duplicated: self.accounts.iter().map(Account::duplicated).sum(),
             reordered: self.accounts.iter().map(Account::reordered).sum(),
             misdelivered: self.misdelivered + strangers,
-            sent_bytes: self.sent_bytes,
+            sent_bytes,
             latency_ns: self.latency_ns,
             last_lost_ns: last_lost.map(|at| clock.nanos(at.saturating_sub(self.first_sent))),
         }
@@ -363,11 +413,14 @@ impl Flow {
 }
 
 /// Latencies from 1 ns to 10 s, to 1 % or better.
-pub(super) fn latency_histogram() -> Histogram<u64> {
+pub(crate) fn latency_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 10_000_000_000, 2).unwrap_or_else(|error| {
         unreachable!("the bounds are constants that a histogram can have: {error}")
     })
 }
+
+/// Length of the Ethernet frame check sequence in bytes.
+pub(crate) const CHECK_SEQUENCE_LEN: usize = 4;
 
 /// Marks the stream of probes, whose sequence is the subject they are to show.
 const PROBE: u16 = 0x8000;

@@ -5,7 +5,7 @@ use traffic::workload::{PolicedFrame, Policer};
 
 /// The counts of one direction; without policers or without anything to count it holds no memory.
 #[derive(Debug)]
-pub(super) struct PolicedBytes {
+pub(crate) struct PolicedBytes {
     policer: Option<Policer>,
     /// By subscriber: offered and passed.
     counted: Vec<[u64; 2]>,

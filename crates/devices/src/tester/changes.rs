@@ -14,11 +14,55 @@ use measure::Events;
 use traffic::workload::worker_of;
 use traffic::{Pacer, Random, Workload};
 
-use super::tester::latency_histogram;
+use super::latency_histogram;
+
+/// How changes are asked of a device.
+pub(crate) trait Control<U> {
+    /// Between how many workers changes are divided.
+    fn workers(&self) -> usize;
+
+    /// Asks a worker for a change and gives the request's number; none where too many are under way.
+    fn request(&mut self, worker: usize, update: &U) -> Option<u64>;
+
+    /// The next acknowledgement of a worker, in the order of its requests.
+    fn acknowledged(&mut self, worker: usize) -> Option<Acknowledgement>;
+}
+
+impl<U: Clone> Control<U> for Vec<&mut Controller<U>> {
+    fn workers(&self) -> usize {
+        self.len()
+    }
+
+    fn request(&mut self, worker: usize, update: &U) -> Option<u64> {
+        self[worker].request(update.clone()).ok()
+    }
+
+    #[inline]
+    fn acknowledged(&mut self, worker: usize) -> Option<Acknowledgement> {
+        self[worker].acknowledged()
+    }
+}
+
+/// Nothing changes.
+pub(crate) struct NoControl;
+
+impl<U> Control<U> for NoControl {
+    fn workers(&self) -> usize {
+        0
+    }
+
+    fn request(&mut self, _: usize, _: &U) -> Option<u64> {
+        None
+    }
+
+    fn acknowledged(&mut self, _: usize) -> Option<Acknowledgement> {
+        None
+    }
+}
 
 /// The changes of one trial.
-pub(super) struct Changes<'a, U> {
-    controllers: Vec<&'a mut Controller<U>>,
+pub(crate) struct Changes<C> {
+    control: C,
     clock: Clock,
     kinds: Vec<Kind>,
     /// By worker: the changes whose acknowledgement is awaited, in order, by request number.
@@ -49,15 +93,18 @@ struct Change {
     shown: bool,
 }
 
-impl<'a, U: Clone> Changes<'a, U> {
+impl<C> Changes<C> {
     /// The changes that a workload describes, to be asked of these workers; `updates_per_s` is the
     /// rate of all kinds together, if not the workload's own.
-    pub fn new<W: Workload<Update = U>>(
+    pub fn new<W: Workload>(
         workload: &W,
-        controllers: Vec<&'a mut Controller<U>>,
+        control: C,
         updates_per_s: Option<f64>,
         clock: Clock,
-    ) -> Changes<'a, U> {
+    ) -> Changes<C>
+    where
+        C: Control<W::Update>,
+    {
         let own: f64 = workload.events().iter().map(|kind| kind.rate_per_s).sum();
         let factor = updates_per_s.filter(|_| own > 0.0).map_or(1.0, |wanted| wanted / own);
         let wanted = workload.events().iter().filter(|_| factor > 0.0);
@@ -69,8 +116,8 @@ impl<'a, U: Clone> Changes<'a, U> {
         });
         Changes {
             kinds: kinds.collect(),
-            awaited: vec![VecDeque::new(); controllers.len()],
-            controllers,
+            awaited: vec![VecDeque::new(); control.workers()],
+            control,
             clock,
             open: HashMap::new(),
             unseen: VecDeque::new(),
@@ -103,7 +150,10 @@ impl<'a, U: Clone> Changes<'a, U> {
     }
 
     /// Requests what is due.
-    pub fn request<W: Workload<Update = U>>(&mut self, now: Ticks, workload: &mut W) {
+    pub fn request<W: Workload>(&mut self, now: Ticks, workload: &mut W)
+    where
+        C: Control<W::Update>,
+    {
         for kind in 0..self.kinds.len() {
             let Some(pacer) = &mut self.kinds[kind].pacer else { continue };
             let number = pacer.taken();
@@ -117,14 +167,16 @@ impl<'a, U: Clone> Changes<'a, U> {
         }
     }
 
-    fn submit<W: Workload<Update = U>>(
+    fn submit<W: Workload>(
         &mut self,
         kind: usize,
         now: Ticks,
-        change: traffic::workload::Change<U>,
+        change: traffic::workload::Change<W::Update>,
         workload: &mut W,
-    ) {
-        let count = self.controllers.len();
+    ) where
+        C: Control<W::Update>,
+    {
+        let count = self.control.workers();
         let workers = match change.steering {
             Some(steering) => {
                 let worker = worker_of(steering, count as u32) as usize;
@@ -135,7 +187,7 @@ impl<'a, U: Clone> Changes<'a, U> {
         self.kinds[kind].events.requested += 1;
         let mut missing = 0;
         for worker in workers.clone() {
-            if let Ok(id) = self.controllers[worker].request(change.update.clone()) {
+            if let Some(id) = self.control.request(worker, &change.update) {
                 self.awaited[worker].push_back((id, change.subject));
                 missing += 1;
             }
@@ -156,12 +208,15 @@ impl<'a, U: Clone> Changes<'a, U> {
 
     /// Takes in what the workers acknowledged.
     #[inline]
-    pub fn settle<W: Workload<Update = U>>(&mut self, workload: &mut W) {
+    pub fn settle<W: Workload>(&mut self, workload: &mut W)
+    where
+        C: Control<W::Update>,
+    {
         if self.is_empty() {
             return;
         }
-        for worker in 0..self.controllers.len() {
-            while let Some(acknowledgement) = self.controllers[worker].acknowledged() {
+        for worker in 0..self.control.workers() {
+            while let Some(acknowledgement) = self.control.acknowledged(worker) {
                 let expected = self.awaited[worker].pop_front();
                 if let Some((id, subject)) = expected
                     && id == acknowledgement.id
@@ -172,7 +227,7 @@ impl<'a, U: Clone> Changes<'a, U> {
         }
     }
 
-    fn acknowledged<W: Workload<Update = U>>(
+    fn acknowledged<W: Workload>(
         &mut self,
         subject: u64,
         acknowledgement: Acknowledgement,
@@ -224,7 +279,7 @@ impl<'a, U: Clone> Changes<'a, U> {
     }
 
     /// A frame shows a change for the first time.
-    pub fn shown<W: Workload<Update = U>>(&mut self, subject: u64, now: Ticks, workload: &W) {
+    pub fn shown<W: Workload>(&mut self, subject: u64, now: Ticks, workload: &W) {
         let Some(change) = self.open.get_mut(&subject) else { return };
         if change.shown || workload.kind_of(subject) != Some(change.kind) {
             return;
@@ -241,7 +296,7 @@ impl<'a, U: Clone> Changes<'a, U> {
     }
 
     /// A frame shows the state before a change that was in force when it was sent.
-    pub fn late<W: Workload<Update = U>>(&mut self, subject: u64, workload: &W) {
+    pub fn late<W: Workload>(&mut self, subject: u64, workload: &W) {
         if let Some(kind) = workload.kind_of(subject) {
             self.kinds[kind].events.late_frames += 1;
         }

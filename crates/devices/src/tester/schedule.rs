@@ -8,7 +8,7 @@ use traffic::{Pacer, Pacing, Random};
 
 /// The schedule of one direction.
 #[derive(Debug)]
-pub(super) struct Schedule {
+pub(crate) struct Schedule {
     pacer: Pacer,
     /// Frames that may be sent until the rate changes, or in all.
     until: u64,

@@ -1,0 +1,343 @@
+//! The functional check of a device that runs: send a frame, wait for what the oracle says.
+//!
+//! First come frames of the workload, then the function's own sample. A frame that is to be forwarded
+//! is waited for, until a deadline. That one is dropped shows when a frame sent behind it comes out
+//! alone; where there is none known to pass, when nothing comes for a while. Why it was dropped cannot
+//! be seen from outside.
+//!
+//! Time is real here, and two oracles go along: one for which time stands still between the pauses of
+//! the sample, one that goes by the clock. Where they disagree, as over a policer at its border, the
+//! device may be with either. What it cannot do (its limitations, changes without a control, pauses of
+//! minutes) is left out, counted and named.
+
+use std::time::{Duration, Instant};
+
+use functions::check::{Expected, Oracle, Step};
+use functions::{NetworkFunction, Shard};
+use machine::clock;
+use measure::MeasureError;
+use measure::record::{Check, CheckLimitation, ClaimLevel};
+use packet::PortId;
+use traffic::{Stamp, Workload};
+
+use super::exchange::Exchange;
+use super::frames::are_same;
+use super::{Limitation, Remote, Spoken};
+use crate::comparison::{Comparison, describe, verdict_name};
+use crate::tester::changes::Control;
+
+/// Runs frames of the workload, then the sample.
+pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check, MeasureError> {
+    let mut steps = workload_steps(device);
+    steps.extend(N::sample(&device.config, &device.traffic));
+    let unreachable = N::unreachable(&device.config);
+    let oracle = || N::oracle(&device.config, Shard::WHOLE);
+    let oracles = Oracles { still: oracle(), flowing: oracle() };
+    let stop = device.host.stop.clone();
+    let in_order = N::workers(&device.config) == 1;
+    let limitations = device.limitations.clone();
+    let rig = device.rig()?;
+    super::drain(&mut rig.links);
+    let control = rig.running.control();
+    let has_control = control.is_some();
+    let mut walk = Walk::<N> {
+        exchange: Exchange::new(&mut rig.links[0], &stop),
+        control: Spoken { control },
+        oracles,
+        begun: Instant::now(),
+        simulated: Duration::ZERO,
+        comparison: Comparison::new(),
+        left_out: LeftOut::new(&limitations),
+        either: 0,
+        known_good: vec![None; N::PORTS.len()],
+        in_order,
+    };
+    let mut changed = false;
+    for step in &steps {
+        match step {
+            Step::Wait(time) => walk.wait(*time),
+            Step::Update(update) if has_control => {
+                changed = true;
+                walk.update(update);
+            }
+            Step::Update(_) => walk.left_out.changes += 1,
+            Step::Frame { port, frame, about } => walk.frame(*port, frame, about),
+        }
+        if stop.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(MeasureError::Interrupted);
+        }
+    }
+    walk.expect_silence("the last frame", LAST_SILENCE);
+    let check = walk.finish(&unreachable);
+    device.changed |= changed;
+    Ok(check)
+}
+
+/// The first frames of each direction, which the sample need not have.
+fn workload_steps<N: NetworkFunction>(device: &Remote<N>) -> Vec<Step<N::Update>> {
+    let workload = device.workload();
+    let mut steps = Vec::new();
+    for (index, direction) in workload.directions().iter().enumerate() {
+        for number in 0..WORKLOAD_FRAMES {
+            let draw = workload.draw(index, number);
+            let mut frame = vec![0; workload.frame_len(&draw)];
+            let stamp = Stamp { stream: index as u16, sequence: number, time: clock::now() };
+            workload.write(&draw, stamp, &mut frame);
+            let about = "a frame of the workload";
+            steps.push(Step::Frame { port: direction.from, frame, about });
+        }
+    }
+    steps
+}
+
+/// The same function twice: with time standing still between pauses, and by the clock.
+struct Oracles<O> {
+    still: O,
+    flowing: O,
+}
+
+/// What was not asked of the device.
+struct LeftOut {
+    limitations: Vec<CheckLimitation>,
+    changes: u64,
+    pauses: u64,
+}
+
+/// The check on its way through the steps.
+struct Walk<'a, N: NetworkFunction> {
+    exchange: Exchange<'a>,
+    control: Spoken<'a>,
+    oracles: Oracles<N::Oracle>,
+    begun: Instant,
+    /// The sum of all pauses so far.
+    simulated: Duration,
+    comparison: Comparison<N>,
+    left_out: LeftOut,
+    either: u64,
+    /// By port: a frame that was forwarded before.
+    known_good: Vec<Option<Vec<u8>>>,
+    /// Whether frames of a port leave in the order in which they came.
+    in_order: bool,
+}
+
+impl<N: NetworkFunction> Walk<'_, N> {
+    /// Both oracles' verdicts on a frame that is sent now.
+    fn expect(&mut self, port: PortId, frame: &[u8]) -> [Expected; 2] {
+        let still = self.oracles.still.expect(port, frame, self.simulated);
+        [still, self.oracles.flowing.expect(port, frame, self.begun.elapsed())]
+    }
+
+    fn wait(&mut self, time: Duration) {
+        if time > PAUSE_MAX {
+            self.left_out.pauses += 1;
+            return;
+        }
+        self.simulated += time;
+        self.expect_silence("a frame before the pause", time);
+    }
+
+    fn update(&mut self, update: &N::Update) {
+        let expected = self.oracles.still.apply(update, self.simulated);
+        self.oracles.flowing.apply(update, self.begun.elapsed());
+        let got = self.apply(update);
+        if got != Some(expected) {
+            let word = |done| if done { "applied" } else { "refused" };
+            let got = got.map_or("not acknowledged", word);
+            let what = format!("the change {update:?}");
+            self.comparison.mismatch(what, word(expected).into(), got.into());
+        }
+    }
+
+    /// Asks for a change and waits until it is in force; none without an acknowledgement.
+    fn apply(&mut self, update: &N::Update) -> Option<bool> {
+        let id = Control::<N::Update>::request(&mut self.control, 0, update)?;
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            match Control::<N::Update>::acknowledged(&mut self.control, 0) {
+                Some(answer) if answer.id == id => return Some(answer.outcome.is_ok()),
+                Some(_) => {}
+                None => std::thread::park_timeout(POLL),
+            }
+        }
+        None
+    }
+
+    fn frame(&mut self, port: PortId, frame: &[u8], about: &str) {
+        let expected = self.expect(port, frame);
+        if self.left_out.takes(&expected.each_ref().map(verdict_name::<N>)) {
+            return;
+        }
+        if !self.exchange.send(port, frame) {
+            let what = describe::<N>(&expected[0]);
+            self.comparison.mismatch(
+                about.to_owned(),
+                what,
+                "the tester's port took no frame".into(),
+            );
+            return;
+        }
+        self.either += u64::from(expected[0] != expected[1]);
+        let got = match &expected {
+            [Expected::Forward { .. }, _] | [_, Expected::Forward { .. }] => {
+                let patience =
+                    match expected.iter().all(|one| matches!(one, Expected::Forward { .. })) {
+                        true => self.patience(),
+                        // It may have been dropped as well.
+                        false => SILENCE,
+                    };
+                self.exchange.receive(patience, |got| is_of(got, &expected))
+            }
+            _ => self.nothing_but_the_next(port),
+        };
+        let fitting = match &got {
+            Some((port, frame)) => expected.iter().find(|one| fits(*port, frame, one)),
+            None => expected.iter().find(|one| !matches!(one, Expected::Forward { .. })),
+        };
+        match (fitting, got) {
+            (Some(one), got) => {
+                if got.is_some() && self.known_good[usize::from(port.0)].is_none() {
+                    self.known_good[usize::from(port.0)] = Some(frame.to_vec());
+                }
+                self.comparison.frame(one);
+            }
+            (None, got) => {
+                let got = got.map_or("nothing came out".to_owned(), said::<N>);
+                self.comparison.mismatch(about.to_owned(), describe::<N>(&expected[0]), got);
+                self.comparison.frame(&expected[0]);
+            }
+        }
+    }
+
+    /// What comes out although nothing is to: until a frame sent behind it does, or for a while.
+    fn nothing_but_the_next(&mut self, port: PortId) -> Option<(PortId, Vec<u8>)> {
+        let known = self.known_good[usize::from(port.0)].clone().filter(|_| self.in_order);
+        let Some(known) = known else { return self.exchange.receive(SILENCE, |_| false) };
+        let expected = self.expect(port, &known);
+        let passes = matches!(&expected, [Expected::Forward { .. }, Expected::Forward { .. }]);
+        if !self.exchange.send(port, &known) || !passes {
+            return self.exchange.receive(SILENCE, |_| false);
+        }
+        let patience = self.patience();
+        let next = self.exchange.receive(patience, |got| is_of(got, &expected));
+        match next {
+            Some((port, frame)) if expected.iter().any(|one| fits(port, &frame, one)) => None,
+            Some(other) => {
+                // The one behind it still comes, and is none of the next step's business.
+                let _ = self.exchange.receive(patience, |got| is_of(got, &expected));
+                Some(other)
+            }
+            None => {
+                let what = "a frame that passed before".to_owned();
+                let expected = describe::<N>(&expected[0]);
+                self.comparison.mismatch(what, expected, "nothing came out".into());
+                None
+            }
+        }
+    }
+
+    /// Lets time pass and notes every frame that comes out.
+    fn expect_silence(&mut self, after: &str, time: Duration) {
+        let end = Instant::now() + time;
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            let Some(got) = self.exchange.receive(left, |_| false) else { return };
+            let what = format!("after {after}");
+            self.comparison.mismatch(what, "nothing".into(), said::<N>(got));
+        }
+    }
+
+    /// How long a frame is waited for; not long where nothing comes anyway.
+    fn patience(&self) -> Duration {
+        if self.comparison.is_hopeless() { SILENCE } else { PATIENCE }
+    }
+
+    fn finish(self, unreachable: &[(&str, &str)]) -> Check {
+        let Walk { left_out, comparison, exchange, either, .. } = self;
+        let all = left_out.record();
+        let mut check = comparison.finish(|name| {
+            let known = unreachable.iter().find(|(reason, _)| *reason == name);
+            let limited = all.iter().find(|one| one.verdicts.iter().any(|verdict| verdict == name));
+            match (known, limited, all.first()) {
+                (Some((_, cause)), ..) => Some((*cause).to_owned()),
+                (None, Some(limited), _) => Some(limited.what.clone()),
+                (None, None, Some(_)) => Some("by what was left out".to_owned()),
+                (None, None, None) if either > 0 => Some("by the moment of its frames".to_owned()),
+                (None, None, None) => None,
+            }
+        });
+        check.skipped = all.iter().map(|one| one.skipped).sum();
+        if check.passed && !all.is_empty() {
+            check.claim = ClaimLevel::Partial;
+        }
+        check.limitations = all;
+        check.own_frames = exchange.own_frames();
+        check.either = either;
+        check
+    }
+}
+
+impl LeftOut {
+    fn new(limitations: &[Limitation]) -> LeftOut {
+        let one = |limitation: &Limitation| CheckLimitation {
+            what: limitation.what.clone(),
+            verdicts: limitation.verdicts.iter().map(|&verdict| verdict.to_owned()).collect(),
+            skipped: 0,
+        };
+        LeftOut { limitations: limitations.iter().map(one).collect(), changes: 0, pauses: 0 }
+    }
+
+    /// Whether a frame of one of these verdicts is left out; counts it.
+    fn takes(&mut self, verdicts: &[String]) -> bool {
+        let covers = |one: &&mut CheckLimitation| {
+            verdicts.iter().any(|verdict| one.verdicts.contains(verdict))
+        };
+        match self.limitations.iter_mut().find(covers) {
+            Some(limitation) => {
+                limitation.skipped += 1;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn record(&self) -> Vec<CheckLimitation> {
+        let mut all = self.limitations.clone();
+        for (what, skipped) in [
+            ("no control: it takes no changes while it runs", self.changes),
+            ("pauses of more than two seconds are not made", self.pauses),
+        ] {
+            if skipped > 0 {
+                all.push(CheckLimitation { what: what.to_owned(), verdicts: Vec::new(), skipped });
+            }
+        }
+        all
+    }
+}
+
+/// Whether a frame that came out is one that the oracles speak of.
+fn is_of((port, frame): (PortId, &[u8]), expected: &[Expected; 2]) -> bool {
+    expected.iter().any(|one| fits(port, frame, one))
+}
+
+fn fits(port: PortId, frame: &[u8], expected: &Expected) -> bool {
+    match expected {
+        Expected::Forward { port: wanted, frame: bytes } => {
+            *wanted == port && are_same(frame, bytes)
+        }
+        _ => false,
+    }
+}
+
+fn said<N: NetworkFunction>((port, frame): (PortId, Vec<u8>)) -> String {
+    describe::<N>(&Expected::Forward { port, frame })
+}
+
+/// Frames of each direction of the workload.
+const WORKLOAD_FRAMES: u64 = 64;
+/// How long a frame that must come is waited for: a machine may be busy with other things.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long nothing must come where no other frame can tell that one was dropped.
+const SILENCE: Duration = Duration::from_millis(20);
+const LAST_SILENCE: Duration = Duration::from_millis(100);
+/// Longer pauses of a sample, for entries to age, are not made.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_micros(50);

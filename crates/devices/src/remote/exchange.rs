@@ -1,0 +1,66 @@
+//! Single frames to a device and back.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use machine::clock;
+use packet::PortId;
+
+use crate::tester::foreign::{is_error, is_talk};
+use crate::tester::link::{Link, PortLink, Refused};
+
+/// The tester's ends of the links, a frame at a time.
+pub(super) struct Exchange<'a> {
+    links: &'a mut [PortLink],
+    stop: &'a AtomicBool,
+    own_frames: u64,
+}
+
+impl<'a> Exchange<'a> {
+    /// An exchange over these links, by port, that ends its waiting when the user asks to stop.
+    pub fn new(links: &'a mut [PortLink], stop: &'a AtomicBool) -> Exchange<'a> {
+        Exchange { links, stop, own_frames: 0 }
+    }
+
+    /// Sends a frame into a port of the device; whether it was taken.
+    pub fn send(&mut self, port: PortId, frame: &[u8]) -> bool {
+        let Some(link) = self.links.get_mut(usize::from(port.0)) else { return false };
+        let Some(room) = link.reserve(frame.len()) else { return false };
+        room.copy_from_slice(frame);
+        link.publish(clock::now()) == Refused::default()
+    }
+
+    /// The next frame from any port of the device; none after so long. Frames in the device's own
+    /// name are passed over, unless they are what is waited for.
+    pub fn receive(
+        &mut self,
+        patience: Duration,
+        is_awaited: impl Fn((PortId, &[u8])) -> bool,
+    ) -> Option<(PortId, Vec<u8>)> {
+        let end = Instant::now() + patience;
+        loop {
+            for (index, link) in self.links.iter_mut().enumerate() {
+                let port = PortId(index as u8);
+                while link.fetch(clock::now()) {
+                    let Some(frame) = link.next_frame() else { break };
+                    if is_awaited((port, frame)) || !(is_talk(frame) || is_error(frame)) {
+                        return Some((port, frame.to_vec()));
+                    }
+                    self.own_frames += 1;
+                }
+            }
+            if Instant::now() >= end || self.stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            std::thread::park_timeout(POLL);
+        }
+    }
+
+    /// Frames in the device's own name so far.
+    pub fn own_frames(&self) -> u64 {
+        self.own_frames
+    }
+}
+
+/// Between two looks at the links: short against what a frame takes, long against a time slice.
+const POLL: Duration = Duration::from_micros(50);

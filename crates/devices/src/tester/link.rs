@@ -1,0 +1,178 @@
+//! The tester's end of a link: rings in memory that it shares with a worker, or a port of the engine.
+//!
+//! Which of the two is known when the tester is compiled, so that the rings of a device in this
+//! program cost no call. Frames are reserved and written in place, then sent a burst at a time.
+
+use std::sync::Arc;
+
+use engine::{Monitor, Opened, Port, Way};
+use machine::clock::Ticks;
+use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
+use port_memory::{Receiver, Sender};
+
+/// One end of a link.
+pub(crate) trait Link: Send {
+    /// Whether others than this tester and the device may be heard on it, frames of earlier trials
+    /// included.
+    const IS_SHARED: bool;
+
+    /// Room for a frame of `len` bytes, all of which are to be written; none where the link is full.
+    fn reserve(&mut self, len: usize) -> Option<&mut [u8]>;
+
+    /// Sends what was reserved.
+    fn publish(&mut self, now: Ticks) -> Refused;
+
+    /// Whether a frame waits.
+    fn fetch(&mut self, now: Ticks) -> bool;
+
+    /// The next frame of those that wait.
+    fn next_frame(&mut self) -> Option<&[u8]>;
+
+    /// Gives the places of all frames taken so far back.
+    fn release(&mut self);
+}
+
+/// Reserved frames that could not be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// By the device, which did not empty its ring.
+    pub by_device: u64,
+    /// By the tester's own port: the device has never been offered these.
+    pub by_port: u64,
+}
+
+impl Link for (Sender, Receiver) {
+    const IS_SHARED: bool = false;
+
+    #[inline(always)]
+    fn reserve(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.0.reserve(len)
+    }
+
+    #[inline(always)]
+    fn publish(&mut self, _: Ticks) -> Refused {
+        self.0.publish();
+        Refused::default()
+    }
+
+    #[inline(always)]
+    fn fetch(&mut self, _: Ticks) -> bool {
+        self.1.peek_len().is_some()
+    }
+
+    #[inline(always)]
+    fn next_frame(&mut self) -> Option<&[u8]> {
+        self.1.next_frame()
+    }
+
+    #[inline(always)]
+    fn release(&mut self) {
+        self.1.release();
+    }
+}
+
+/// A port of the engine, with a batch for each way. It sends by its first queue and receives from all.
+pub(crate) struct PortLink {
+    queues: Vec<Box<dyn Port>>,
+    monitor: Arc<dyn Monitor>,
+    id: PortId,
+    outgoing: Batch,
+    incoming: Batch,
+    /// Frames of `incoming` taken so far.
+    taken: usize,
+    /// The queue to ask next.
+    turn: usize,
+    /// Whether a full ring is the device's and not the port's own.
+    shares_rings: bool,
+}
+
+impl PortLink {
+    /// The link of a port; frames have at most `frame_bytes_max` bytes.
+    ///
+    /// # Errors
+    /// When the kernel has no memory for its batches.
+    pub fn new(id: PortId, opened: Opened, frame_bytes_max: usize) -> std::io::Result<PortLink> {
+        let room = Room { headroom: 0, frame: frame_bytes_max };
+        Ok(PortLink {
+            shares_rings: opened.monitor.shares_rings(),
+            queues: opened.queues,
+            monitor: opened.monitor,
+            id,
+            outgoing: Batch::new(BATCH_MAX, room)?,
+            incoming: Batch::new(BATCH_MAX, room)?,
+            taken: 0,
+            turn: 0,
+        })
+    }
+
+    /// Frames lost so far between the link and the tester.
+    pub fn lost_on_receive(&self) -> u64 {
+        self.monitor.counts().lost(Way::Receive)
+    }
+
+    /// How the port runs.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        self.monitor.facts()
+    }
+}
+
+impl Link for PortLink {
+    const IS_SHARED: bool = true;
+
+    #[inline]
+    fn reserve(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.outgoing.append(self.id, len)
+    }
+
+    #[inline]
+    fn publish(&mut self, now: Ticks) -> Refused {
+        if self.outgoing.is_empty() {
+            return Refused::default();
+        }
+        let mut slots = [0 as Slot; BATCH_MAX];
+        let count = self.outgoing.len();
+        slots.iter_mut().zip(self.outgoing.slots()).for_each(|(place, slot)| *place = slot);
+        let sent = match self.queues.first_mut() {
+            Some(queue) => queue.transmit(&mut self.outgoing, &slots[..count], now),
+            None => 0,
+        };
+        self.outgoing.clear();
+        let refused = count.saturating_sub(sent) as u64;
+        match self.shares_rings {
+            true => Refused { by_device: refused, by_port: 0 },
+            false => Refused { by_device: 0, by_port: refused },
+        }
+    }
+
+    #[inline]
+    fn fetch(&mut self, now: Ticks) -> bool {
+        if self.taken < self.incoming.len() {
+            return true;
+        }
+        self.incoming.clear();
+        self.taken = 0;
+        for _ in 0..self.queues.len() {
+            self.turn = (self.turn + 1) % self.queues.len();
+            if self.queues[self.turn].receive(&mut self.incoming, BURST, now) > 0 {
+                return true;
+            }
+        }
+        false
+    }
+
+    #[inline]
+    fn next_frame(&mut self) -> Option<&[u8]> {
+        if self.taken >= self.incoming.len() {
+            return None;
+        }
+        let slot = self.taken as Slot;
+        self.taken += 1;
+        Some(self.incoming.frame(slot))
+    }
+
+    #[inline]
+    fn release(&mut self) {}
+}
+
+/// Frames taken from a port at once.
+const BURST: usize = 64;

@@ -1,0 +1,162 @@
+//! The tester on a core of its own, watched while it runs.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use engine::Gaps;
+use machine::clock::Clock;
+use measure::{MeasureError, Stalls, Trial, TrialProgress, Watch, WorkerTime};
+use traffic::Workload;
+
+use super::changes::{Changes, Control};
+use super::link::Link;
+use super::{Findings, Progress, Task, Tester};
+
+/// Where and with what a tester runs.
+pub(crate) struct Seat<'a> {
+    /// Its core; none where the machine has no second one.
+    pub core: Option<usize>,
+    /// Its clock.
+    pub clock: Clock,
+    /// Becomes true when the user asks to stop.
+    pub stop: &'a AtomicBool,
+}
+
+impl Seat<'_> {
+    /// The core.
+    ///
+    /// # Errors
+    /// Where there is none to spare.
+    pub fn core(&self) -> Result<usize, MeasureError> {
+        self.core
+            .ok_or(MeasureError::Unsupported("an open loop needs a second core for the tester"))
+    }
+}
+
+/// Runs a tester until its task is done; what it found stands in the trial.
+///
+/// # Errors
+/// Without a core for it, or when it ends by a panic.
+pub(crate) fn carry_out<W: Workload, L: Link, C: Control<W::Update> + Send>(
+    seat: &Seat<'_>,
+    workload: W,
+    links: &mut [Vec<L>],
+    changes: Changes<C>,
+    task: Task,
+    watch: &mut dyn Watch,
+) -> Result<Trial, MeasureError> {
+    let (core, clock) = (seat.core()?, seat.clock);
+    let progress = Progress::default();
+    let begun = Instant::now();
+    let found = std::thread::scope(|scope| {
+        let (done, result) = mpsc::channel();
+        let (progress_of, stop) = (&progress, seat.stop);
+        let tester = scope.spawn(move || {
+            let mut tester = None;
+            let usage = Usage::of(core, || {
+                let mut new = Tester::new(workload, links, changes, task, clock);
+                new.run(progress_of, &[stop]);
+                let handled = new.sent() + new.received();
+                tester = Some(new);
+                handled
+            });
+            let _ = done.send(tester.map(|tester| (tester.finish(), usage)));
+        });
+        let found = wait(&result, || {
+            let sent = progress.sent.load(Ordering::Relaxed);
+            tell(watch, begun, sent, progress.received.load(Ordering::Relaxed));
+        });
+        tester.join().map_err(|_| device_error("the tester panicked"))?;
+        found.flatten().ok_or_else(|| device_error("the tester ended early"))
+    });
+    let (findings, usage) = found?;
+    Ok(trial(findings, &usage, task, &clock))
+}
+
+fn trial(findings: Findings, usage: &Usage, task: Task, clock: &Clock) -> Trial {
+    let mut trial = Trial::new(task.load, task.duration, clock.ticks_per_second());
+    trial.effective = findings.effective;
+    trial.directions = findings.directions;
+    trial.events = findings.events;
+    trial.policed = findings.policed;
+    trial.foreign = findings.foreign;
+    trial.tester = Some(usage.record(0));
+    trial.stalls.push(stalls("tester".to_owned(), findings.gaps, clock));
+    trial
+}
+
+/// Waits for the tester and calls `watch` meanwhile; None if it ended without a result.
+fn wait<T>(result: &mpsc::Receiver<T>, mut watch: impl FnMut()) -> Option<T> {
+    loop {
+        match result.recv_timeout(WATCH_INTERVAL) {
+            Ok(result) => return Some(result),
+            Err(mpsc::RecvTimeoutError::Timeout) => watch(),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+}
+
+/// What one thread used of its core.
+pub(crate) struct Usage {
+    pub cpu_ns: u64,
+    pub wall: Duration,
+    pub packets: u64,
+    pub core: Option<usize>,
+}
+
+impl Usage {
+    /// Runs `work` on a core and accounts for it.
+    pub fn of(core: usize, work: impl FnOnce() -> u64) -> Usage {
+        let pinned = machine::cpu::pin_current_thread(core);
+        let (cpu, wall) = (machine::cpu::thread_cpu_time_ns(), Instant::now());
+        let packets = work();
+        Usage {
+            cpu_ns: machine::cpu::thread_cpu_time_ns() - cpu,
+            wall: wall.elapsed(),
+            packets,
+            core: pinned.then_some(core),
+        }
+    }
+
+    pub fn record(&self, worker: usize) -> WorkerTime {
+        WorkerTime {
+            worker,
+            core: self.core,
+            cpu_ns: self.cpu_ns,
+            wall_ns: self.wall.as_nanos() as u64,
+            packets: self.packets,
+        }
+    }
+}
+
+/// Sets a flag when it goes out of scope, also by a panic: no thread spins on behind it.
+pub(crate) struct StopOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The gaps of a thread as a trial has them.
+pub(crate) fn stalls(thread: String, gaps: Gaps, clock: &Clock) -> Stalls {
+    Stalls {
+        thread,
+        count: gaps.count,
+        total_ns: clock.nanos(gaps.total_ticks),
+        longest_ns: clock.nanos(gaps.longest_ticks),
+        threshold_ns: clock.nanos(engine::worker::GAP_TICKS_MIN),
+    }
+}
+
+pub(crate) fn device_error(error: impl std::fmt::Display) -> MeasureError {
+    MeasureError::Device(error.to_string())
+}
+
+/// How often a watcher is told.
+pub(crate) const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+pub(crate) fn tell(watch: &mut dyn Watch, start: Instant, sent: u64, received: u64) {
+    watch.at(TrialProgress { elapsed: start.elapsed(), sent, received });
+}

@@ -5,12 +5,19 @@
 //! a port, a device or each other; what several need stands in [`stages`].
 
 pub mod check;
+pub mod sections;
 pub mod service;
 pub mod unit;
 
+pub mod l3_forward;
 pub mod mobile_gateway;
 
 pub mod stages;
+
+mod build;
+mod drop_reasons;
+mod passing;
+mod test_packets;
 
 pub use unit::{Invalid, NetworkFunction, SetupError, Shard, TablePage, TableSize};
 
@@ -19,6 +26,9 @@ pub use unit::{Invalid, NetworkFunction, SetupError, Shard, TablePage, TableSize
 #[macro_export]
 macro_rules! with_all {
     ($unit:ident) => {
-        &[&$unit::<$crate::mobile_gateway::MobileGateway>::new()]
+        &[
+            &$unit::<$crate::mobile_gateway::MobileGateway>::new(),
+            &$unit::<$crate::l3_forward::L3Forward>::new(),
+        ]
     };
 }

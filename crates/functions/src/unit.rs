@@ -47,6 +47,12 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// The slow, obviously right model.
     type Oracle: Oracle<Update = Self::Update>;
 
+    /// Keys of the `function` section that a file means by one of [`Self::ALIASES`] where it does
+    /// not state them: the other program's defaults and modes.
+    fn meant_by(_alias: &str) -> Vec<(&'static str, serde_json::Value)> {
+        Vec::new()
+    }
+
     /// Checks both sections together and fills in what follows from one another.
     ///
     /// # Errors

@@ -42,6 +42,10 @@ impl<N: NetworkFunction> FunctionUnit for Unit<N> {
         N::ALIASES
     }
 
+    fn meant_by(&self, alias: &str) -> Vec<(&'static str, Value)> {
+        N::meant_by(alias)
+    }
+
     fn summary(&self) -> &'static str {
         N::SUMMARY
     }

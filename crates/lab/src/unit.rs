@@ -28,6 +28,12 @@ pub trait FunctionUnit: Sync {
         &[]
     }
 
+    /// Keys of the `function` section that a file means by one of the other names where it does not
+    /// state them.
+    fn meant_by(&self, _alias: &str) -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
+
     /// One line for `plumbline list`.
     fn summary(&self) -> &'static str;
 

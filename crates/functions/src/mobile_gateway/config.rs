@@ -12,6 +12,7 @@ use units::BytesPerSec;
 use wire::MacAddr;
 
 use super::catalogue;
+pub use crate::sections::Dir;
 use crate::unit::Invalid;
 
 /// A mobile gateway: users behind base stations on one side, servers on the other.
@@ -53,13 +54,13 @@ pub struct Config {
     pub gw_ip: Ipv4Addr,
     /// The gateway's MAC address, on both sides.
     #[schemars(with = "String")]
-    #[serde(with = "mac_text")]
+    #[serde(with = "crate::sections::mac")]
     pub gw_mac: MacAddr,
     /// The router from which downlink traffic comes.
     pub downlink_default_gw_ip: Ipv4Addr,
     /// Its MAC address.
     #[schemars(with = "String")]
-    #[serde(with = "mac_text")]
+    #[serde(with = "crate::sections::mac")]
     pub downlink_default_gw_mac: MacAddr,
     /// How uplink and downlink packets are carried to base stations. Not in TIPSY, which leaves it
     /// to `traffic.tunneling-method`.
@@ -124,19 +125,6 @@ pub struct Traffic {
     /// The tunnel, as TIPSY's traffic section names it; the function's `tunnel` is preferred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tunneling_method: Option<Tunnel>,
-}
-
-/// Which way packets go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Dir {
-    /// From users to servers.
-    Uplink,
-    /// From servers to users.
-    Downlink,
-    /// Both, at the same rate each.
-    #[serde(alias = "bidirectional")]
-    Bidir,
 }
 
 impl Default for Config {
@@ -356,19 +344,6 @@ trait HostAddress {
 impl HostAddress for Ipv4Addr {
     fn is_global_unicast_like(&self) -> bool {
         !(self.is_unspecified() || self.is_multicast() || self.is_broadcast() || self.is_loopback())
-    }
-}
-
-mod mac_text {
-    use serde::{Deserialize, Deserializer, Serializer, de};
-    use wire::MacAddr;
-
-    pub fn serialize<S: Serializer>(mac: &MacAddr, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(mac)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<MacAddr, D::Error> {
-        String::deserialize(from)?.parse().map_err(de::Error::custom)
     }
 }
 

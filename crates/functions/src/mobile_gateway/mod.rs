@@ -31,8 +31,6 @@ pub mod control;
 
 pub mod workload;
 
-mod passing;
-
 mod reload;
 
 mod service;

@@ -2,20 +2,7 @@
 
 use packet::{Reason, Verdict};
 
-/// Declares reasons with their numbers, names and texts in one place.
-macro_rules! reasons {
-    ($($(#[$doc:meta])* $constant:ident = $name:literal,)*) => {
-        reasons!(@number 0u8; $($(#[$doc])* $constant,)*);
-        /// The names in the order of their numbers.
-        pub const NAMES: &[&str] = &[$($name),*];
-    };
-    (@number $n:expr; $(#[$doc:meta])* $constant:ident, $($rest:tt)*) => {
-        $(#[$doc])*
-        pub const $constant: Reason = Reason($n);
-        reasons!(@number $n + 1; $($rest)*);
-    };
-    (@number $n:expr;) => {};
-}
+use crate::drop_reasons::reasons;
 
 reasons! {
     /// No stage decided; stays at zero.

@@ -20,8 +20,9 @@ use super::catalogue;
 use super::config::{Config, Dir, Traffic};
 use super::control::Update;
 use super::frames::Frames;
-use super::passing::Passing;
+
 use super::state::{ACCESS, CORE};
+use crate::passing::Passing;
 
 /// The users' traffic.
 pub struct Users {

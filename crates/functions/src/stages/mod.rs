@@ -1,3 +1,4 @@
 //! Stages that more than one function is made of.
 
+pub mod arp;
 pub mod tunnel;

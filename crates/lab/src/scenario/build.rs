@@ -113,7 +113,7 @@ impl Builder {
         let mut traffic = sections::object(document, "traffic")?.cloned().unwrap_or_default();
         let is_tipsy = function.key == "pipeline";
         if is_tipsy {
-            tipsy::clear_traffic(document, &mut traffic, &mut self.remarks)?;
+            tipsy::clear_traffic(document, (&mut traffic, packets), &mut self.remarks)?;
         }
         let parts = [
             Section {

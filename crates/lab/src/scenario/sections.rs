@@ -140,7 +140,12 @@ pub(super) fn function(
     let is_it =
         |unit: &&&dyn FunctionUnit| unit.name() == name || unit.aliases().contains(&name.as_str());
     match functions.iter().find(is_it) {
-        Some(unit) => Ok(FunctionSection { key, unit: *unit, values }),
+        Some(unit) => {
+            for (key, value) in unit.meant_by(&name) {
+                values.entry(key).or_insert(value);
+            }
+            Ok(FunctionSection { key, unit: *unit, values })
+        }
         None => {
             if let Some(what) = tipsy::absent(&name, functions) {
                 return Err(document.error(&name_key, what, known));

@@ -1,12 +1,15 @@
 //! Frames of the sample, built from their layers so that each layer can be spoiled.
 
-use wire::bytes::put_u16;
-use wire::{MacAddr, arp, checksum, ethernet, gtpu, ipv4, ipv6, protocol, udp, vxlan};
+use std::net::Ipv4Addr;
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use wire::{MacAddr, arp, ethernet, gtpu, protocol, vxlan};
 
 use super::super::catalogue::{self, User};
 use super::super::config::{Config, Tunnel};
+pub(super) use crate::build::{
+    add_options, datagram, frame, mend, packet, packet_ipv6, set, set_word,
+};
+use crate::build::{ether_type_of, text};
 
 /// Makes frames for one gateway.
 pub(super) struct Maker {
@@ -103,58 +106,6 @@ impl Maker {
     }
 }
 
-pub(super) fn frame(to: MacAddr, from: MacAddr, ether_type: u16, payload: &[u8]) -> Vec<u8> {
-    [&to.0, &from.0, &ether_type.to_be_bytes()[..], payload].concat()
-}
-
-pub(super) fn packet(from: Ipv4Addr, to: Ipv4Addr, protocol: u8, payload: &[u8]) -> Vec<u8> {
-    let mut header = [0; ipv4::HEADER_LEN];
-    ipv4::Fields {
-        dscp: 0,
-        ecn: 0,
-        total_len: (ipv4::HEADER_LEN + payload.len()) as u16,
-        identification: 0x1234,
-        dont_fragment: false,
-        more_fragments: false,
-        fragment_offset: 0,
-        ttl: 64,
-        protocol,
-        source: from,
-        destination: to,
-    }
-    .emit(&mut header);
-    [&header, payload].concat()
-}
-
-pub(super) fn packet_ipv6(source: Ipv6Addr, destination: Ipv6Addr, len: usize) -> Vec<u8> {
-    let mut datagram = datagram((40_000, 9), &text(len.saturating_sub(48)));
-    if let Some((header, payload)) = datagram.split_first_chunk_mut() {
-        let sum = udp::checksum_ipv6(source, destination, header, payload);
-        put_u16(header, udp::offset::CHECKSUM, sum);
-    }
-    let mut header = [0; ipv6::HEADER_LEN];
-    ipv6::Fields {
-        traffic_class: 0,
-        flow_label: 0x12345,
-        payload_len: datagram.len() as u16,
-        next_header: protocol::UDP,
-        hop_limit: 64,
-        source,
-        destination,
-    }
-    .emit(&mut header);
-    [&header, &datagram[..]].concat()
-}
-
-/// A datagram without checksum.
-pub(super) fn datagram((from, to): (u16, u16), payload: &[u8]) -> Vec<u8> {
-    let mut header = [0; udp::HEADER_LEN];
-    let length = (udp::HEADER_LEN + payload.len()) as u16;
-    let checksum = udp::CHECKSUM_NONE;
-    udp::Fields { source_port: from, destination_port: to, length, checksum }.emit(&mut header);
-    [&header, payload].concat()
-}
-
 /// A message whose content includes its optional fields.
 pub(super) fn gtpu_message(flags: u8, message_type: u8, teid: u32, content: &[u8]) -> Vec<u8> {
     let mut header = [0; gtpu::HEADER_LEN];
@@ -168,50 +119,4 @@ pub(super) fn vxlan_message(flags: u8, vni: u32, bridged: &[u8]) -> Vec<u8> {
     vxlan::Fields { vni }.emit(&mut header);
     header[0] = flags;
     [&header, bridged].concat()
-}
-
-/// Changes a byte of an IPv4 header without options and mends the checksum.
-pub(super) fn set(at: usize, value: u8) -> impl FnOnce(&mut Vec<u8>) {
-    move |packet| {
-        packet[at] = value;
-        mend(packet);
-    }
-}
-
-/// Changes a 16-bit field of an IPv4 header without options and mends the checksum.
-pub(super) fn set_word(at: usize, value: u16) -> impl FnOnce(&mut Vec<u8>) {
-    move |packet| {
-        put_u16(packet, at, value);
-        mend(packet);
-    }
-}
-
-/// Makes the checksum of an IPv4 header right, whatever length it states.
-pub(super) fn mend(packet: &mut [u8]) {
-    let stated = usize::from(packet[0] & 0x0f) * 4;
-    let len = stated.max(ipv4::HEADER_LEN).min(packet.len());
-    put_u16(packet, ipv4::offset::CHECKSUM, 0);
-    let sum = checksum::checksum(&packet[..len]);
-    put_u16(packet, ipv4::offset::CHECKSUM, sum);
-}
-
-/// Puts four bytes of options into an IPv4 packet.
-pub(super) fn add_options(packet: &mut Vec<u8>) {
-    let router_alert = [ipv4::OPTION_ROUTER_ALERT, 4, 0, 0];
-    packet.splice(ipv4::HEADER_LEN..ipv4::HEADER_LEN, router_alert);
-    packet[0] += 1;
-    let len = packet.len() as u16;
-    set_word(ipv4::offset::TOTAL_LEN, len)(packet);
-}
-
-/// Bytes that differ from their neighbours.
-fn text(len: usize) -> Vec<u8> {
-    (0..len).map(|index| index as u8).collect()
-}
-
-fn ether_type_of(packet: &[u8]) -> u16 {
-    match packet.first().map(|byte| byte >> 4) {
-        Some(ipv6::VERSION) => ethernet::TYPE_IPV6,
-        _ => ethernet::TYPE_IPV4,
-    }
 }

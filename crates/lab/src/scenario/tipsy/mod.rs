@@ -44,6 +44,9 @@ pub(crate) const TRAFFIC_ASIDE: [&str; 8] = [
     "trace-generator-pareto-scale",
 ];
 
+/// The key of `traffic` for the tunnel of uplink packets.
+const TUNNEL: &str = "tunneling-method";
+
 /// What the user should know of a file of TIPSY, each said once however often it applies.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
@@ -115,13 +118,17 @@ pub(super) fn absent(name: &str, functions: Functions) -> Option<String> {
 /// `json` names a file with more keys, which would go unread.
 pub(super) fn clear_traffic(
     document: &Document,
-    traffic: &mut Map<String, Value>,
+    (traffic, place): (&mut Map<String, Value>, Place<'_>),
     remarks: &mut Remarks,
 ) -> Result<(), ScenarioError> {
     for key in TRAFFIC_ASIDE {
         if traffic.shift_remove(key).is_some() {
             remarks.aside("traffic", key);
         }
+    }
+    // TIPSY's `default` gives it to pipelines that have no tunnel, too.
+    if place.key(TUNNEL).is_none() {
+        traffic.shift_remove(TUNNEL);
     }
     match traffic.shift_remove("json") {
         None | Some(Value::Null) => Ok(()),
@@ -139,15 +146,15 @@ pub(super) fn note_defaults(
     traffic: (&Map<String, Value>, Place<'_>),
     remarks: &mut Remarks,
 ) {
-    if left_out(traffic, "tunneling-method") && left_out(function, "tunnel") {
+    if left_out(traffic, TUNNEL) && left_out(function, "tunnel") {
         remarks.defaults.insert(
             "the tunnel is GTP-U, TIPSY's default is VXLAN (`tunneling-method: vxlan` in `traffic`)",
         );
     }
     if traffic.1.key("pkt-size").is_some() {
         remarks.defaults.insert(
-            "`pkt-size` is the user's frame with its check sequence, without the tunnel, where \
-             TIPSY counts the tunnel and leaves the check sequence out",
+            "`pkt-size` is the frame with its check sequence, without a tunnel, where TIPSY counts \
+             the tunnel and leaves the check sequence out",
         );
     }
     if left_out(traffic, "dir") {

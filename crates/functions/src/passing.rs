@@ -5,7 +5,7 @@
 
 /// Objects that come and go: a ring of numbers, some of them present.
 #[derive(Default)]
-pub(super) struct Passing {
+pub(crate) struct Passing {
     /// Numbers from 0 to this are used in turn.
     ring: u32,
     /// How many stay present.
@@ -22,6 +22,11 @@ impl Passing {
         }
         let ring = (rate.ceil() as u32).clamp(2, RING_MAX);
         Passing { ring, present: (ring / 2).max(1), shown: vec![false; ring as usize] }
+    }
+
+    /// How many numbers are used in turn.
+    pub fn count(&self) -> u32 {
+        self.ring
     }
 
     /// The object of event `number`, and whether it is added.

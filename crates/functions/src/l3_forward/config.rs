@@ -1,0 +1,306 @@
+//! The two sections of a scenario that describe a router and its traffic.
+//!
+//! Keys and meaning are TIPSY's where TIPSY has them (`l3fwd`); the others say so. A list in place of
+//! a single value is a sweep and is expanded before these types are read, but for `next-hops` and
+//! `routes`, which are lists.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use packet::PortId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use traffic::{Distribution, Pacing, Sizes};
+use wire::MacAddr;
+
+use super::catalogue;
+use crate::passing::Passing;
+pub use crate::sections::{Dir, Mac, Prefixed};
+
+/// A router with two ports: generated tables of routes, and whatever else is listed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Config {
+    /// Workers, each on a core of its own; each has the whole table.
+    #[schemars(range(min = 1, max = 64))]
+    pub core: u32,
+    /// What becomes of a packet without a route: true sends it out of the other port as it is, for a
+    /// rate that does not depend on the match; false drops it. TIPSY's default, by the name `l3fwd`,
+    /// is true.
+    pub fakedrop: bool,
+    /// Generated routes behind the uplink port.
+    #[schemars(range(max = 1_000_000))]
+    pub upstream_l3_table_size: u32,
+    /// Next hops behind the uplink port; generated routes take them in turn.
+    #[schemars(range(max = 65_024))]
+    pub upstream_group_table_size: u32,
+    /// Generated routes behind the downlink port.
+    #[schemars(range(max = 1_000_000))]
+    pub downstream_l3_table_size: u32,
+    /// Next hops behind the downlink port.
+    #[schemars(range(max = 65_024))]
+    pub downstream_group_table_size: u32,
+    /// The Ethernet address of the uplink port.
+    pub uplink_mac: Mac,
+    /// The Ethernet address of the downlink port.
+    pub downlink_mac: Mac,
+    /// Routes added a second, and as many removed.
+    pub fluct_l3_table: f64,
+    /// Next hops added a second, and as many removed; their routes are there all the time.
+    pub fluct_group_table: f64,
+    /// The source address of forwarded frames: that of the `port` by which they leave, or one of the
+    /// `next-hop`, as TIPSY has it by the name `l3fwd`. Not in TIPSY.
+    pub source_mac: SourceMac,
+    /// Whether packets of IPv6 are routed, and each generated route has one of IPv6 (a /48) beside
+    /// it. Not in TIPSY.
+    pub ipv6: bool,
+    /// The downlink port's IPv4 address and the length of the link's prefix. Not in TIPSY.
+    pub downlink_ip: Prefixed<Ipv4Addr>,
+    /// The uplink port's. Not in TIPSY.
+    pub uplink_ip: Prefixed<Ipv4Addr>,
+    /// The downlink port's IPv6 address and the length of the link's prefix. Not in TIPSY.
+    pub downlink_ipv6: Prefixed<Ipv6Addr>,
+    /// The uplink port's. Not in TIPSY.
+    pub uplink_ipv6: Prefixed<Ipv6Addr>,
+    /// Next hops beside the generated ones. Not in TIPSY.
+    #[schemars(length(max = 65_024))]
+    pub next_hops: Vec<NextHop>,
+    /// Routes beside the generated ones, to next hops of that list. Not in TIPSY.
+    #[schemars(length(max = 1_000_000))]
+    pub routes: Vec<Route>,
+    /// Most routes of each version of IP at run time; 0 for 65,536 more than there are at the start.
+    /// Not in TIPSY.
+    #[schemars(range(max = 4_000_000))]
+    pub route_capacity: u32,
+}
+
+/// Whose address forwarded frames bear as their source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SourceMac {
+    /// The port's own, as every router does it.
+    Port,
+    /// One that the next hop's entry has, as TIPSY's group tables do it.
+    NextHop,
+}
+
+/// A port of the router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Port {
+    /// Towards users.
+    Downlink,
+    /// Towards the Internet.
+    Uplink,
+}
+
+/// A neighbour to which packets can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct NextHop {
+    /// Behind which port it is.
+    pub port: Port,
+    /// Its Ethernet address.
+    pub mac: Mac,
+    /// What frames to it bear as their source address; none for the port's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Mac>,
+    /// Its IPv4 address on the link, if packets to it are forwarded too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip: Option<Ipv4Addr>,
+    /// Its IPv6 address on the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipv6: Option<Ipv6Addr>,
+}
+
+/// A route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Route {
+    /// Where it leads, an IPv4 or IPv6 network: `192.0.2.0/24`.
+    pub prefix: Prefixed<IpAddr>,
+    /// Its next hop, by the place in `next-hops`, from 0.
+    pub next_hop: u32,
+}
+
+/// What the tester sends to a router.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Traffic {
+    /// Which way packets go: `uplink` from the downlink port to routes behind the uplink port.
+    pub dir: Dir,
+    /// Length of an Ethernet frame, check sequence included: a number, `imix`, or a map of sizes to
+    /// weights (`{64: 7, 570: 4, 1518: 1}`).
+    pub pkt_size: Sizes,
+    /// Packets of a trace; 0 means one for each route.
+    pub pkt_num: u64,
+    /// Everything random follows from this number.
+    #[schemars(range(min = 1))]
+    pub random_seed: u64,
+    /// How routes are drawn. Not in TIPSY.
+    pub route_draw: Distribution,
+    /// How UDP ports are drawn, from 1024 to 65535: flows to one route. Not in TIPSY, which has one
+    /// flow a route.
+    pub port_draw: Distribution,
+    /// Share of packets that are IPv6, from 0 to 1; needs `ipv6: true` in the function. Not in
+    /// TIPSY.
+    pub ipv6_share: f64,
+    /// How events are spaced. Not in TIPSY, which fires them all at once a second.
+    pub event_pacing: Pacing,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let v4 = |a, b| Prefixed { address: Ipv4Addr::new(10, a, 0, b), len: 16 };
+        let v6 =
+            |link| Prefixed { address: Ipv6Addr::new(0x3fff, 0, 0, link, 0, 0, 0, 1), len: 64 };
+        Config {
+            core: 1,
+            fakedrop: false,
+            upstream_l3_table_size: 10,
+            upstream_group_table_size: 2,
+            downstream_l3_table_size: 2,
+            downstream_group_table_size: 1,
+            uplink_mac: Mac(MacAddr([0xde, 0xdd, 0xdd, 0xdd, 0, 1])),
+            downlink_mac: Mac(MacAddr([0xde, 0xdd, 0xdd, 0xdd, 0, 0])),
+            fluct_l3_table: 0.0,
+            fluct_group_table: 0.0,
+            source_mac: SourceMac::Port,
+            ipv6: false,
+            downlink_ip: v4(0, 1),
+            uplink_ip: v4(1, 1),
+            downlink_ipv6: v6(0),
+            uplink_ipv6: v6(1),
+            next_hops: Vec::new(),
+            routes: Vec::new(),
+            route_capacity: 0,
+        }
+    }
+}
+
+impl Default for Traffic {
+    fn default() -> Traffic {
+        Traffic {
+            dir: Dir::Uplink,
+            pkt_size: Sizes::fixed(64),
+            pkt_num: 10,
+            random_seed: 1,
+            route_draw: Distribution::Uniform,
+            port_draw: Distribution::Uniform,
+            ipv6_share: 0.0,
+            event_pacing: Pacing::Constant,
+        }
+    }
+}
+
+impl Port {
+    /// Both, in the order of their numbers.
+    pub const ALL: [Port; 2] = [Port::Downlink, Port::Uplink];
+
+    /// Its number.
+    pub const fn id(self) -> PortId {
+        PortId(self as u8)
+    }
+
+    /// The port of a number.
+    pub const fn of(id: PortId) -> Port {
+        if id.0 == 0 { Port::Downlink } else { Port::Uplink }
+    }
+
+    /// The other one.
+    pub const fn other(self) -> Port {
+        match self {
+            Port::Downlink => Port::Uplink,
+            Port::Uplink => Port::Downlink,
+        }
+    }
+}
+
+impl Config {
+    /// The Ethernet address of a port.
+    pub fn mac(&self, port: Port) -> MacAddr {
+        match port {
+            Port::Downlink => self.downlink_mac.0,
+            Port::Uplink => self.uplink_mac.0,
+        }
+    }
+
+    /// The IPv4 address of a port.
+    pub fn ip(&self, port: Port) -> Prefixed<Ipv4Addr> {
+        match port {
+            Port::Downlink => self.downlink_ip,
+            Port::Uplink => self.uplink_ip,
+        }
+    }
+
+    /// The IPv6 address of a port.
+    pub fn ipv6_of(&self, port: Port) -> Prefixed<Ipv6Addr> {
+        match port {
+            Port::Downlink => self.downlink_ipv6,
+            Port::Uplink => self.uplink_ipv6,
+        }
+    }
+
+    /// Generated routes behind a port.
+    pub fn table_size(&self, behind: Port) -> u32 {
+        match behind {
+            Port::Downlink => self.downstream_l3_table_size,
+            Port::Uplink => self.upstream_l3_table_size,
+        }
+    }
+
+    /// Generated next hops behind a port.
+    pub fn group_size(&self, behind: Port) -> u32 {
+        match behind {
+            Port::Downlink => self.downstream_group_table_size,
+            Port::Uplink => self.upstream_group_table_size,
+        }
+    }
+
+    /// All next hops of the configuration with their numbers.
+    pub fn all_next_hops(&self) -> impl Iterator<Item = (u32, NextHop)> + '_ {
+        let generated = Port::ALL.into_iter().flat_map(move |port| {
+            (0..self.group_size(port)).map(move |number| {
+                (catalogue::hop_number(port, number), catalogue::next_hop(self, port, number))
+            })
+        });
+        let listed = self.next_hops.iter().enumerate();
+        generated.chain(listed.map(|(at, hop)| (catalogue::listed_hop_number(at as u32), *hop)))
+    }
+
+    /// All routes of the configuration, to next hops by number.
+    pub fn all_routes(&self) -> impl Iterator<Item = (IpAddr, u8, u32)> + '_ {
+        let generated = Port::ALL.into_iter().flat_map(move |port| {
+            (0..self.table_size(port)).flat_map(move |number| {
+                let hop = catalogue::hop_number(port, number % self.group_size(port).max(1));
+                let ipv4 = catalogue::route_ipv4(port, number);
+                let ipv6 = self.ipv6.then(|| catalogue::route_ipv6(port, number));
+                let ipv6 = ipv6.map(|network| (network.into(), catalogue::IPV6_LEN, hop));
+                [Some((ipv4.into(), catalogue::IPV4_LEN, hop)), ipv6].into_iter().flatten()
+            })
+        });
+        let listed = self.routes.iter();
+        generated.chain(listed.map(|route| {
+            let Prefixed { address, len } = route.prefix;
+            (address, len, catalogue::listed_hop_number(route.next_hop))
+        }))
+    }
+
+    /// How many next hops come and go, and are given a route from the start.
+    pub fn passing_hops(&self) -> u32 {
+        Passing::new(self.fluct_group_table).count()
+    }
+
+    /// Most routes of a version of IP at run time, those to neighbours and to the router included.
+    pub fn capacity(&self) -> usize {
+        if self.route_capacity > 0 {
+            return self.route_capacity as usize;
+        }
+        let tables = self.upstream_l3_table_size + self.downstream_l3_table_size;
+        let groups = self.upstream_group_table_size + self.downstream_group_table_size;
+        let listed = self.next_hops.len() + self.routes.len();
+        (tables + groups) as usize + listed + ROUTES_SPARE
+    }
+}
+
+/// Routes for which there is room beyond the configured ones; those that come and go are fewer.
+const ROUTES_SPARE: usize = 1 << 16;

@@ -1,0 +1,55 @@
+//! What can change while a router runs: routes and next hops.
+
+use std::net::IpAddr;
+
+use engine::Refusal;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::{NextHop, Prefixed};
+use super::state::State;
+
+/// A change at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum Update {
+    /// A route appears, or leads elsewhere from now on.
+    SetRoute {
+        /// Its network.
+        prefix: Prefixed<IpAddr>,
+        /// Number of the next hop.
+        next_hop: u32,
+    },
+    /// A route disappears.
+    RemoveRoute {
+        /// Its network.
+        prefix: Prefixed<IpAddr>,
+    },
+    /// A next hop appears, or is another from now on; packets to its own address follow.
+    SetNextHop {
+        /// Its number.
+        number: u32,
+        /// The neighbour.
+        next_hop: NextHop,
+    },
+    /// A next hop disappears; what its routes lead to is dropped until it is set again.
+    RemoveNextHop {
+        /// Its number.
+        number: u32,
+    },
+}
+
+/// Applies a change between two batches: packets see it wholly or not at all.
+///
+/// # Errors
+/// When the change is impossible; nothing has changed then.
+pub fn apply(state: &mut State, update: &Update) -> Result<(), Refusal> {
+    match *update {
+        Update::SetRoute { prefix, next_hop } => {
+            state.set_route(prefix.address, prefix.len, next_hop)
+        }
+        Update::RemoveRoute { prefix } => state.remove_route(prefix.address, prefix.len),
+        Update::SetNextHop { number, next_hop } => state.set_next_hop(number, next_hop),
+        Update::RemoveNextHop { number } => state.remove_next_hop(number),
+    }
+}

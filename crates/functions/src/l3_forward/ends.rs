@@ -1,0 +1,172 @@
+//! Where the tester's packets come from and go to: the hosts of generated and of listed routes, and
+//! how frames to each next hop look.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::catalogue;
+use super::config::{Config, Port, Prefixed};
+use super::workload::macs_of;
+
+/// One side of the router.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Side {
+    port: Port,
+    /// Generated routes behind the port.
+    pub routes: u32,
+    groups: u32,
+    /// Destination and source of frames that come in at the port.
+    pub macs_in: [u8; 12],
+    /// Those of frames to the generated next hops, but for the numbers at their ends.
+    macs_out: [u8; 12],
+    /// Whether next hops have a source address of their own, with a number at its end.
+    has_sources: bool,
+}
+
+impl Side {
+    pub fn new(config: &Config, port: Port) -> Side {
+        let first = catalogue::next_hop(config, port, 0);
+        let own = config.mac(port).0;
+        let mut macs_in = [0; 12];
+        macs_in[..6].copy_from_slice(&own);
+        macs_in[6..].copy_from_slice(&first.mac.0.0);
+        Side {
+            port,
+            routes: config.table_size(port),
+            groups: config.group_size(port),
+            macs_in,
+            macs_out: macs_of(&first, own),
+            has_sources: first.source.is_some(),
+        }
+    }
+
+    /// Destination and source of frames on generated route `number`.
+    #[inline(always)]
+    pub fn macs_out(&self, number: u32) -> [u8; 12] {
+        let [x, y] = catalogue::pair(number % self.groups.max(1));
+        let mut macs = self.macs_out;
+        (macs[4], macs[5]) = (x, y);
+        if self.has_sources {
+            (macs[10], macs[11]) = (x, y);
+        }
+        macs
+    }
+
+    /// A host on this side that sends to route `number` of the other one.
+    #[inline(always)]
+    pub fn host_ipv4(&self, number: u32) -> u32 {
+        match self.routes {
+            0 => HOST_IPV4.to_bits(),
+            routes => catalogue::host_ipv4(catalogue::route_ipv4(self.port, number % routes)),
+        }
+    }
+
+    /// The same for IPv6.
+    #[inline(always)]
+    pub fn host_ipv6(&self, number: u32) -> u128 {
+        match self.routes {
+            0 => HOST_IPV6.to_bits(),
+            routes => catalogue::host_ipv6(catalogue::route_ipv6(self.port, number % routes)),
+        }
+    }
+}
+
+/// The routes of the list that packets can be sent to, by the port behind which they are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Listed {
+    sides: [Vec<(IpAddr, [u8; 12])>; 2],
+}
+
+impl Listed {
+    pub fn new(config: &Config) -> Listed {
+        let mut listed = Listed::default();
+        for route in &config.routes {
+            let hop = &config.next_hops[route.next_hop as usize];
+            if let Some(host) = host_of(config, route.prefix) {
+                let macs = macs_of(hop, config.mac(hop.port).0);
+                listed.sides[hop.port as usize].push((host, macs));
+            }
+        }
+        listed
+    }
+
+    pub fn count(&self, behind: Port) -> u32 {
+        self.sides[behind as usize].len() as u32
+    }
+
+    /// A host of route `number`; where there is none, an address without a route.
+    #[inline(always)]
+    pub fn host(&self, behind: Port, number: u32) -> IpAddr {
+        self.sides[behind as usize]
+            .get(number as usize)
+            .map_or(IpAddr::V4(HOST_IPV4), |(host, _)| *host)
+    }
+
+    #[inline(always)]
+    pub fn macs_out(&self, behind: Port, number: u32) -> [u8; 12] {
+        self.sides[behind as usize].get(number as usize).map_or([0; 12], |(_, macs)| *macs)
+    }
+}
+
+/// A host whose packets take exactly this route, and that may have packets; none where longer routes
+/// or the links leave it no such one.
+fn host_of(config: &Config, route: Prefixed<IpAddr>) -> Option<IpAddr> {
+    let Prefixed { address, len } = route;
+    let candidates: Vec<IpAddr> = match address {
+        IpAddr::V4(network) => {
+            let bits = network.to_bits();
+            let hosts = [bits | 2, bits | 1, bits, bits | 5 << 24 | 3].map(Ipv4Addr::from_bits);
+            hosts.into_iter().chain([HOST_IPV4]).map(IpAddr::from).collect()
+        }
+        IpAddr::V6(network) => {
+            let bits = network.to_bits();
+            let hosts = [bits | 2, bits | 1, bits].map(Ipv6Addr::from_bits);
+            hosts.into_iter().chain([HOST_IPV6]).map(IpAddr::from).collect()
+        }
+    };
+    let takes_it = |host: &IpAddr| {
+        let covers = |network: IpAddr, len: u8| {
+            network.is_ipv4() == host.is_ipv4() && catalogue::network(*host, len) == network
+        };
+        let longer = |other: &super::config::Route| {
+            other.prefix.len > len && covers(other.prefix.address, other.prefix.len)
+        };
+        covers(address, len)
+            && !config.routes.iter().any(longer)
+            && !catalogue::is_generated(config, *host, 128)
+            && !is_on_a_link(config, *host)
+            && is_ordinary(*host)
+    };
+    candidates.into_iter().find(takes_it)
+}
+
+fn is_on_a_link(config: &Config, host: IpAddr) -> bool {
+    let is_listed = |hop: &super::config::NextHop| {
+        hop.ip.map(IpAddr::from) == Some(host) || hop.ipv6.map(IpAddr::from) == Some(host)
+    };
+    let on_link = Port::ALL.into_iter().any(|port| {
+        let (v4, v6) = (config.ip(port), config.ipv6_of(port));
+        let same = |address: IpAddr, len| {
+            address.is_ipv4() == host.is_ipv4()
+                && catalogue::network(address, len) == catalogue::network(host, len)
+        };
+        same(v4.address.into(), v4.len) || same(v6.address.into(), v6.len)
+    });
+    on_link || config.next_hops.iter().any(is_listed)
+}
+
+fn is_ordinary(host: IpAddr) -> bool {
+    match host {
+        IpAddr::V4(host) => !matches!(host.octets()[0], 0 | 127 | 224..),
+        IpAddr::V6(host) => {
+            !(host.is_unspecified()
+                || host.is_loopback()
+                || host.is_multicast()
+                || host.is_unicast_link_local())
+        }
+    }
+}
+
+/// A host where no route is generated: of the networks for benchmarks (RFC 2544 appendix C.2.2, RFC
+/// 5180 section 8).
+const HOST_IPV4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+const HOST_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2);

@@ -1,0 +1,149 @@
+//! A router with two ports for IPv4 and IPv6, in its simple form.
+//!
+//! ```text
+//!         downlink port 0                                        uplink port 1
+//!  users ------------------> check > route > rewrite ------------------> Internet
+//!        <----------------- rewrite < route < check <------------------
+//! ```
+//! The files stand in the order in which a reader wants them: what is configured ([`config`]), what
+//! routes and next hops that makes ([`catalogue`]), the state of a worker ([`state`]), the packet's
+//! way through ([`pipeline`], with `parse` for the checks), change ([`control`]), what the tester sends
+//! ([`workload`]) and what it must get back ([`oracle`], [`sample`]). Not here: ICMP, fragmentation,
+//! several paths to a destination, tables for several customers, neighbour discovery of its own.
+
+pub mod config;
+
+mod validate;
+
+pub mod catalogue;
+
+pub mod state;
+
+pub mod reasons;
+
+pub mod pipeline;
+
+mod parse;
+
+pub mod control;
+
+pub mod workload;
+
+mod ends;
+
+mod reload;
+
+mod service;
+
+mod tables;
+
+pub mod oracle;
+
+pub mod sample;
+
+pub use self::config::{Config, Traffic};
+pub use self::control::Update;
+pub use self::oracle::Model;
+pub use self::pipeline::Pipeline;
+pub use self::workload::Routed;
+
+use machine::clock::{Clock, Ticks};
+use serde_json::{Value, json};
+
+use crate::check::Step;
+use crate::service::Service;
+use crate::unit::{Invalid, NetworkFunction, SetupError, Shard, TablePage, TableSize};
+
+/// The router as a unit.
+pub struct L3Forward;
+
+impl NetworkFunction for L3Forward {
+    const NAME: &'static str = "l3-forward";
+    const ALIASES: &'static [&'static str] = &["l3fwd"];
+    const SUMMARY: &'static str = "router for IPv4 and IPv6: longest prefixes, next hops";
+    const PORTS: &'static [&'static str] = &["downlink", "uplink"];
+    const TABLES: &'static [&'static str] = tables::NAMES;
+    const IS_SHARDED: bool = false;
+
+    type Config = Config;
+    type Traffic = Traffic;
+    type Update = Update;
+    type Function = Pipeline;
+    type Workload = Routed;
+    type Oracle = Model;
+
+    /// TIPSY's router sends on what has no route, and its next hops have source addresses.
+    fn meant_by(alias: &str) -> Vec<(&'static str, Value)> {
+        match alias {
+            "l3fwd" => vec![("fakedrop", json!(true)), ("source-mac", json!("next-hop"))],
+            _ => Vec::new(),
+        }
+    }
+
+    fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invalid> {
+        validate::validate(config, traffic)
+    }
+
+    fn workers(config: &Config) -> usize {
+        config.core as usize
+    }
+
+    fn population(config: &Config) -> (&'static str, u64) {
+        let generated = u64::from(config.upstream_l3_table_size + config.downstream_l3_table_size);
+        ("routes", generated + config.routes.len() as u64)
+    }
+
+    fn seed(traffic: &Traffic) -> u64 {
+        traffic.random_seed
+    }
+
+    fn function(config: &Config, _: Shard, _: Clock, _: Ticks) -> Result<Pipeline, SetupError> {
+        Pipeline::new(config)
+    }
+
+    fn workload(config: &Config, traffic: &Traffic, _: Clock) -> Routed {
+        Routed::new(config, traffic)
+    }
+
+    fn oracle(config: &Config, _: Shard) -> Model {
+        Model::new(config)
+    }
+
+    fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
+        sample::sample(config, traffic)
+    }
+
+    fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
+        sample::unreachable(config)
+    }
+
+    fn service(config: &Config) -> Service {
+        service::service(config)
+    }
+
+    fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
+        reload::difference(running, wanted)
+    }
+
+    fn steering(_: &Update) -> Option<u32> {
+        None
+    }
+
+    fn memory(config: &Config, _: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {
+        reload::memory(config, function.state())
+    }
+
+    fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
+        tables::sizes(function.state())
+    }
+
+    fn table_page(
+        function: &Pipeline,
+        table: usize,
+        from: u64,
+        limit: usize,
+        _: Ticks,
+    ) -> TablePage {
+        tables::page(function.state(), table, from, limit)
+    }
+}

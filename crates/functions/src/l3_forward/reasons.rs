@@ -1,0 +1,73 @@
+//! Why a router drops a packet, and what else it counts.
+
+use packet::{Reason, Verdict};
+
+use crate::drop_reasons::reasons;
+
+reasons! {
+    /// No stage decided; stays at zero.
+    UNHANDLED = "unhandled",
+    /// The frame ends within its Ethernet header.
+    TRUNCATED = "truncated",
+    /// Another station's frame, or one for a group: the destination is not the port's own address
+    /// (RFC 1812 section 5.3.4 for packets in broadcast frames).
+    OTHER_STATION = "other-station",
+    /// Neither IPv4, IPv6 nor ARP; a tagged frame is of type 0x8100.
+    ETHERTYPE = "unknown-ethertype",
+    /// ARP that is malformed, no request, or for another address.
+    ARP_IGNORED = "arp-ignored",
+    /// IP version, header length or total length are wrong (RFC 1812 section 5.2.2, RFC 8200
+    /// section 3).
+    IP_MALFORMED = "ip-malformed",
+    /// The IPv4 header checksum is wrong.
+    IP_CHECKSUM = "ip-checksum",
+    /// An address that no packet may have on its way (RFC 1812 section 5.3.7, RFC 4291 section 2).
+    MARTIAN = "martian",
+    /// Addressed to a group.
+    MULTICAST = "multicast",
+    /// Addressed to the router itself, which has no host's part.
+    LOCAL = "local-address",
+    /// The time to live or hop limit ends here.
+    TTL_EXPIRED = "ttl-expired",
+    /// No route to where the packet goes.
+    NO_ROUTE = "no-route",
+    /// The route's next hop is not there at present.
+    NO_NEXT_HOP = "no-next-hop",
+}
+
+/// What is counted beside verdicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tally {
+    /// ARP requests answered.
+    ArpAnswered,
+    /// Packets without a route sent out of the other port because of `fakedrop`.
+    Fakedropped,
+}
+
+/// The names of the tallies, in the order of [`Tally`].
+pub const TALLIES: &[&str] = &["arp-answered", "fakedropped"];
+
+/// Short for dropping.
+#[inline(always)]
+pub const fn drop(reason: Reason) -> Verdict {
+    Verdict::Drop(reason)
+}
+
+/// The name of a reason.
+pub fn name(reason: Reason) -> &'static str {
+    engine::Drops(NAMES).name(reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_numbered_as_they_are_named() {
+        assert_eq!(name(UNHANDLED), "unhandled");
+        assert_eq!(name(LOCAL), "local-address");
+        assert_eq!(name(NO_NEXT_HOP), "no-next-hop");
+        assert_eq!(usize::from(NO_NEXT_HOP.0) + 1, NAMES.len());
+        assert_eq!(TALLIES[Tally::Fakedropped as usize], "fakedropped");
+    }
+}

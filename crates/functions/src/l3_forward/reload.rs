@@ -1,0 +1,185 @@
+//! From one state of a running router to another, said as changes.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::config::{Config, NextHop, Prefixed};
+use super::control::Update;
+use super::state::State;
+use crate::unit::Invalid;
+
+/// Routes and next hops may come, go and change; everything else is part of what a packet's way is
+/// made of. What is new comes before what is gone goes, so that no packet is without a route that
+/// both configurations have.
+///
+/// # Errors
+/// The first other key that differs, or a table without room for what is wanted.
+pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
+    if let Some(key) = differing_key(running, wanted) {
+        return Err(Invalid {
+            section: "function",
+            key,
+            what: "cannot be changed while the router runs".into(),
+            remedy: "Change the tables' sizes, `next-hops` or `routes` only, or restart it".into(),
+        });
+    }
+    let (before, after) = (Objects::of(running), Objects::of(wanted));
+    if after.routes.len() + after.next_hops.len() > running.capacity() {
+        return Err(Invalid {
+            section: "function",
+            key: "route-capacity",
+            what: format!("{} routes do not fit into the running table", after.routes.len()),
+            remedy: "Restart it, or give it a larger `route-capacity` the next time".into(),
+        });
+    }
+    Ok(before.changes_to(&after))
+}
+
+/// What came, went or changed since the router was configured.
+pub(super) fn memory(config: &Config, state: &State) -> Vec<Update> {
+    let mut before = Objects::of(config);
+    for number in 0..config.passing_hops() {
+        let side = super::state::passing_side(number);
+        let network = super::catalogue::passing_hop_route_ipv4(side, number);
+        let hop = super::catalogue::passing_hop_number(number);
+        before.routes.insert((network.into(), super::catalogue::IPV4_LEN), hop);
+    }
+    let after = Objects {
+        next_hops: state.neighbours.clone(),
+        routes: state.listed_routes().map(|(address, len, hop)| ((address, len), hop)).collect(),
+    };
+    before.changes_to(&after)
+}
+
+/// Everything that can change.
+struct Objects {
+    next_hops: BTreeMap<u32, NextHop>,
+    routes: BTreeMap<(IpAddr, u8), u32>,
+}
+
+impl Objects {
+    fn of(config: &Config) -> Objects {
+        let routes = config.all_routes().map(|(address, len, hop)| ((address, len), hop));
+        Objects { next_hops: config.all_next_hops().collect(), routes: routes.collect() }
+    }
+
+    fn changes_to(&self, wanted: &Objects) -> Vec<Update> {
+        let is_new = |number: &u32, hop: &NextHop| self.next_hops.get(number) != Some(hop);
+        let arriving = wanted.next_hops.iter().filter(|(number, hop)| is_new(number, hop));
+        let leads_elsewhere = |route: &(IpAddr, u8), hop: &u32| self.routes.get(route) != Some(hop);
+        let set = wanted.routes.iter().filter(|(route, hop)| leads_elsewhere(route, hop));
+        let gone = self.routes.keys().filter(|route| !wanted.routes.contains_key(route));
+        let departing = self.next_hops.keys().filter(|n| !wanted.next_hops.contains_key(n));
+        // A next hop's address may pass from one to another: whoever loses it goes first.
+        let losing = arriving.clone().filter_map(|(number, _)| {
+            let old = self.next_hops.get(number)?;
+            let bare = NextHop { ip: None, ipv6: None, ..*old };
+            (bare != *old).then_some(Update::SetNextHop { number: *number, next_hop: bare })
+        });
+        let prefix = |&(address, len): &(IpAddr, u8)| Prefixed { address, len };
+        losing
+            .chain(
+                arriving
+                    .clone()
+                    .map(|(&number, &next_hop)| Update::SetNextHop { number, next_hop }),
+            )
+            .chain(
+                set.map(|(route, &next_hop)| Update::SetRoute { prefix: prefix(route), next_hop }),
+            )
+            .chain(gone.map(|route| Update::RemoveRoute { prefix: prefix(route) }))
+            .chain(departing.map(|&number| Update::RemoveNextHop { number }))
+            .collect()
+    }
+}
+
+fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
+    let differs = [
+        ("core", running.core != wanted.core),
+        ("fakedrop", running.fakedrop != wanted.fakedrop),
+        ("uplink-mac", running.uplink_mac != wanted.uplink_mac),
+        ("downlink-mac", running.downlink_mac != wanted.downlink_mac),
+        ("fluct-l3-table", running.fluct_l3_table != wanted.fluct_l3_table),
+        ("fluct-group-table", running.fluct_group_table != wanted.fluct_group_table),
+        ("ipv6", running.ipv6 != wanted.ipv6),
+        ("downlink-ip", running.downlink_ip != wanted.downlink_ip),
+        ("uplink-ip", running.uplink_ip != wanted.uplink_ip),
+        ("downlink-ipv6", running.downlink_ipv6 != wanted.downlink_ipv6),
+        ("uplink-ipv6", running.uplink_ipv6 != wanted.uplink_ipv6),
+        ("route-capacity", running.route_capacity != wanted.route_capacity),
+    ];
+    differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Function;
+
+    use super::super::Pipeline;
+    use super::super::config::{Mac, Port, Route};
+    use super::*;
+    use wire::MacAddr;
+
+    fn config() -> Config {
+        let hop = |last, ip: Option<&str>| NextHop {
+            port: Port::Uplink,
+            mac: Mac(MacAddr([0x0a, 0, 0, 0, 0, last])),
+            source: None,
+            ip: ip.map(|ip| ip.parse().expect("an address")),
+            ipv6: None,
+        };
+        let route = |text: &str, next_hop| Route {
+            prefix: Prefixed::try_from(text.to_owned()).expect("a prefix"),
+            next_hop,
+        };
+        Config {
+            ipv6: true,
+            next_hops: vec![hop(1, Some("192.0.2.1")), hop(2, None)],
+            routes: vec![route("198.51.100.0/24", 0), route("2001:db8::/32", 1)],
+            ..Config::default()
+        }
+    }
+
+    fn leads_to(running: &Config, wanted: &Config) {
+        let mut pipeline = Pipeline::new(running).expect("a small router");
+        for update in difference(running, wanted).expect("only tables differ") {
+            pipeline.apply(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
+        }
+        assert_eq!(memory(wanted, pipeline.state()), []);
+    }
+
+    #[test]
+    fn a_difference_leads_from_the_one_to_the_other() {
+        let one = config();
+        let mut other = Config { upstream_l3_table_size: 20, ..config() };
+        other.downstream_l3_table_size = 1;
+        other.upstream_group_table_size = 5;
+        other.routes[0].next_hop = 1;
+        other.routes.pop();
+        leads_to(&one, &other);
+        leads_to(&other, &one);
+        // The address passes from one next hop to the other.
+        let mut swapped = config();
+        swapped.next_hops[1].ip = swapped.next_hops[0].ip.take();
+        leads_to(&one, &swapped);
+        leads_to(&swapped, &one);
+        let wanted = Config { ipv6: false, next_hops: vec![], routes: vec![], ..config() };
+        assert_eq!(difference(&one, &wanted).expect_err("IPv6 is gone").key, "ipv6");
+    }
+
+    #[test]
+    fn what_is_remembered_restores_the_state() {
+        let mut one = Pipeline::new(&config()).expect("a small router");
+        let mut other = config();
+        other.upstream_l3_table_size = 3;
+        other.routes.remove(0);
+        other.next_hops[0].port = Port::Downlink;
+        for update in difference(&config(), &other).expect("only tables differ") {
+            one.apply(update, 0).expect("possible");
+        }
+        let remembered = memory(&config(), one.state());
+        let mut two = Pipeline::new(&config()).expect("a small router");
+        remembered.iter().for_each(|update| two.apply(*update, 0).expect("possible"));
+        assert_eq!(memory(&other, two.state()), []);
+        assert!(!remembered.is_empty());
+    }
+}

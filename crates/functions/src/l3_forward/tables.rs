@@ -1,0 +1,59 @@
+//! What a person can look at while the router runs: routes and next hops.
+
+use serde_json::json;
+
+use super::catalogue::HOPS;
+use super::state::State;
+use crate::unit::{TablePage, TableSize};
+
+/// The tables, in the order of [`sizes`].
+pub(super) const NAMES: &[&str] = &["routes", "next-hops"];
+
+pub(super) fn sizes(state: &State) -> Vec<TableSize> {
+    let size =
+        |used: usize, capacity: usize| TableSize { used: used as u64, capacity: capacity as u64 };
+    let [v4, v6] = [state.routes.limits().routes, state.routes_ipv6.limits().routes];
+    vec![
+        size(state.routes.len() + state.routes_ipv6.len(), v4 + v6),
+        size(state.neighbours.len(), HOPS as usize),
+    ]
+}
+
+/// Routes by their order, next hops by their number.
+pub(super) fn page(state: &State, table: usize, from: u64, limit: usize) -> TablePage {
+    match table {
+        0 => routes(state, from as usize, limit),
+        _ => next_hops(state, from, limit),
+    }
+}
+
+fn routes(state: &State, from: usize, limit: usize) -> TablePage {
+    let mut rows = state.listed_routes().skip(from);
+    let entries: Vec<_> = rows
+        .by_ref()
+        .take(limit)
+        .map(|(address, len, hop)| json!({"prefix": format!("{address}/{len}"), "next-hop": hop}))
+        .collect();
+    let next = rows.next().map(|_| (from + entries.len()) as u64);
+    TablePage { entries, next }
+}
+
+fn next_hops(state: &State, from: u64, limit: usize) -> TablePage {
+    let from = u32::try_from(from).unwrap_or(u32::MAX);
+    let mut rows = state.neighbours.range(from..);
+    let entries: Vec<_> = rows
+        .by_ref()
+        .take(limit)
+        .map(|(number, hop)| {
+            json!({
+                "number": number,
+                "port": hop.port,
+                "mac": hop.mac,
+                "ip": hop.ip,
+                "ipv6": hop.ipv6,
+            })
+        })
+        .collect();
+    let next = rows.next().map(|(number, _)| u64::from(*number));
+    TablePage { entries, next }
+}

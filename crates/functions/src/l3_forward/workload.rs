@@ -1,0 +1,403 @@
+//! What the tester sends to a router, and how it recognises what comes back.
+//!
+//! A frame follows from the seed, its direction and its number: the route it takes, its UDP port, its
+//! length and version of IP. The next hop before the router sends it, from a host of a route behind
+//! the port where it comes in. Every frame's way out is known: the port, both Ethernet addresses, one
+//! hop less to go.
+
+use std::net::IpAddr;
+
+use machine::clock::Ticks;
+use packet::PortId;
+use traffic::random::Bits;
+use traffic::workload::{Change, EventKind};
+use traffic::{Delivery, Direction, Draw, Pacing, Random, Sizes, Stamp, Workload};
+use wire::bytes::{array_at, u16_at, u32_at};
+use wire::{ethernet, ipv4, ipv6};
+
+use super::catalogue;
+use super::config::{Config, Dir, NextHop, Port, Prefixed, Traffic};
+use super::control::Update;
+use super::ends::{Listed, Side};
+use super::state::passing_side;
+use crate::passing::Passing;
+use crate::test_packets::{self, ECHO_PORT, Ends, PORT_MIN, PORTS, TestPackets};
+
+/// Packets to the routes of a table.
+pub struct Routed {
+    directions: Vec<Direction>,
+    random: [Random; 2],
+    route_draws: [Draw; 2],
+    port_draw: Draw,
+    sizes: Sizes,
+    ipv6_share: u32,
+    packets: TestPackets,
+    sides: [Side; 2],
+    listed: Listed,
+    config: Config,
+    kinds: Vec<(Kind, EventKind)>,
+    events: Vec<EventKind>,
+    passing_routes: Passing,
+    passing_hops: Passing,
+}
+
+/// What a frame's number decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Behind which port its route is.
+    pub to: Port,
+    /// Whether it is IPv6.
+    pub ipv6: bool,
+    /// The flow's UDP port.
+    pub port: u16,
+    /// Length of the frame without check sequence, in bytes.
+    pub len: u16,
+    /// Its route.
+    pub route: RouteId,
+}
+
+/// A route that packets are sent to, behind a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteId {
+    /// Of the table: generated ones first, then those of the list.
+    Table(u32),
+    /// One that comes and goes.
+    Passing(u32),
+    /// One whose next hop comes and goes.
+    PassingHop(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Route,
+    NextHop,
+}
+
+impl Routed {
+    /// The traffic that a validated configuration describes.
+    pub fn new(config: &Config, traffic: &Traffic) -> Routed {
+        let uplink = Direction { name: "uplink", from: Port::Downlink.id(), to: Port::Uplink.id() };
+        let downlink =
+            Direction { name: "downlink", from: Port::Uplink.id(), to: Port::Downlink.id() };
+        let directions = match traffic.dir {
+            Dir::Uplink => vec![uplink],
+            Dir::Downlink => vec![downlink],
+            Dir::Bidir => vec![uplink, downlink],
+        };
+        let seed = traffic.random_seed;
+        let listed = Listed::new(config);
+        let draw = |port| {
+            let routes = config.table_size(port) + listed.count(port);
+            traffic.route_draw.over(routes.max(1))
+        };
+        let mut routed = Routed {
+            directions,
+            random: [Random::new(seed, 0), Random::new(seed, 1)],
+            route_draws: Port::ALL.map(draw),
+            port_draw: traffic.port_draw.over(PORTS),
+            sizes: traffic.pkt_size.clone(),
+            ipv6_share: (traffic.ipv6_share * f64::from(1u32 << 16)) as u32,
+            packets: TestPackets::new(),
+            sides: Port::ALL.map(|port| Side::new(config, port)),
+            listed,
+            config: config.clone(),
+            kinds: Vec::new(),
+            events: Vec::new(),
+            passing_routes: Passing::new(config.fluct_l3_table),
+            passing_hops: Passing::new(config.fluct_group_table),
+        };
+        routed.add_event(Kind::Route, 2.0 * config.fluct_l3_table, traffic.event_pacing);
+        routed.add_event(Kind::NextHop, 2.0 * config.fluct_group_table, traffic.event_pacing);
+        routed
+    }
+
+    /// Adds and removals alternate, so a rate of N of each makes 2 N events a second.
+    fn add_event(&mut self, kind: Kind, rate_per_s: f64, pacing: Pacing) {
+        if rate_per_s > 0.0 {
+            let event = EventKind { name: kind.name(), rate_per_s, pacing };
+            self.kinds.push((kind, event));
+            self.events.push(event);
+        }
+    }
+
+    /// The addresses of a packet.
+    #[inline(always)]
+    fn ends(&self, packet: &Packet) -> Ends {
+        let (to, from) = (packet.to, packet.to.other());
+        match packet.route {
+            RouteId::Table(number) => {
+                let generated = self.sides[to as usize].routes;
+                let source = self.sides[from as usize];
+                match number.checked_sub(generated) {
+                    None if packet.ipv6 => Ends::V6 {
+                        source: source.host_ipv6(number),
+                        destination: catalogue::host_ipv6(catalogue::route_ipv6(to, number)),
+                    },
+                    None => Ends::V4 {
+                        source: source.host_ipv4(number),
+                        destination: catalogue::host_ipv4(catalogue::route_ipv4(to, number)),
+                    },
+                    Some(listed) => match self.listed.host(to, listed) {
+                        IpAddr::V4(host) => Ends::V4 {
+                            source: source.host_ipv4(listed),
+                            destination: host.to_bits(),
+                        },
+                        IpAddr::V6(host) => Ends::V6 {
+                            source: source.host_ipv6(listed),
+                            destination: host.to_bits(),
+                        },
+                    },
+                }
+            }
+            RouteId::Passing(number) => Ends::V4 {
+                source: self.sides[from as usize].host_ipv4(number),
+                destination: catalogue::host_ipv4(catalogue::passing_route_ipv4(to, number)),
+            },
+            RouteId::PassingHop(number) => Ends::V4 {
+                source: self.sides[from as usize].host_ipv4(number),
+                destination: catalogue::host_ipv4(catalogue::passing_hop_route_ipv4(to, number)),
+            },
+        }
+    }
+
+    /// Destination and source of the frame as it must leave.
+    #[inline(always)]
+    fn macs_out(&self, packet: &Packet) -> [u8; 12] {
+        let side = &self.sides[packet.to as usize];
+        match packet.route {
+            RouteId::Table(number) => match number.checked_sub(side.routes) {
+                None => side.macs_out(number),
+                Some(listed) => self.listed.macs_out(packet.to, listed),
+            },
+            RouteId::Passing(number) => side.macs_out(number),
+            RouteId::PassingHop(number) => {
+                let hop = catalogue::passing_hop(&self.config, packet.to, number);
+                macs_of(&hop, self.config.mac(packet.to).0)
+            }
+        }
+    }
+
+    /// Whether a packet is IPv6, by bits of their own; a listed route has the version it has.
+    #[inline(always)]
+    fn is_ipv6(&self, to: Port, route: u32, bits: u64) -> bool {
+        match route.checked_sub(self.sides[to as usize].routes) {
+            None => self.ipv6_share > 0 && (Random::rehash(bits) as u32 & 0xffff) < self.ipv6_share,
+            Some(listed) => self.listed.count(to) > 0 && self.listed.host(to, listed).is_ipv6(),
+        }
+    }
+
+    /// The first packet to a route, as it is sent in a probe.
+    fn packet(&self, to: Port, route: RouteId) -> Packet {
+        let len = test_packets::frame_len(test_packets::FRAME_BYTES_MIN, false);
+        Packet { to, ipv6: false, port: PORT_MIN, len, route }
+    }
+
+    /// Behind which port passing route `number` is: the directions that are sent take turns, so that
+    /// packets can show it.
+    fn passing_route_side(&self, number: u32) -> Port {
+        let direction = number as usize % self.directions.len();
+        Port::of(self.directions[direction].to)
+    }
+}
+
+impl Workload for Routed {
+    type Draw = Packet;
+    type Update = Update;
+
+    fn directions(&self) -> &[Direction] {
+        &self.directions
+    }
+
+    #[inline(always)]
+    fn draw(&self, direction: usize, number: u64) -> Packet {
+        let to = Port::of(self.directions[direction].to);
+        let random = &self.random[usize::from(to == Port::Downlink)];
+        // Routes, ports and sizes together use 44 of the 64 bits at their limits.
+        let mut bits = Bits(random.at(number));
+        let route = self.route_draws[to as usize].item(&mut bits, random, number);
+        let port = self.port_draw.item(&mut bits, random, number ^ PORT_TWIST);
+        let size = self.sizes.pick(bits.below(256) as u8);
+        let ipv6 = self.is_ipv6(to, route, random.at(number));
+        Packet {
+            to,
+            ipv6,
+            port: PORT_MIN + port as u16,
+            len: test_packets::frame_len(size, ipv6),
+            route: RouteId::Table(route),
+        }
+    }
+
+    #[inline(always)]
+    fn frame_len(&self, packet: &Packet) -> usize {
+        packet.len.into()
+    }
+
+    /// Any worker can have a packet; flows keep theirs.
+    #[inline(always)]
+    fn steering(&self, packet: &Packet) -> u32 {
+        let route = match packet.route {
+            RouteId::Table(number) => number,
+            RouteId::Passing(number) | RouteId::PassingHop(number) => !number,
+        };
+        (Random::rehash(u64::from(route) << 16 | u64::from(packet.port)) >> 32) as u32
+    }
+
+    #[inline(always)]
+    fn write(&self, packet: &Packet, stamp: Stamp, frame: &mut [u8]) {
+        let macs = self.sides[packet.to.other() as usize].macs_in;
+        let ports = match packet.to {
+            Port::Uplink => (packet.port, ECHO_PORT),
+            Port::Downlink => (ECHO_PORT, packet.port),
+        };
+        self.packets.write(macs, self.ends(packet), ports, stamp, frame);
+    }
+
+    #[inline(always)]
+    fn delivery(
+        &mut self,
+        direction: usize,
+        packet: &Packet,
+        _: &Stamp,
+        port: PortId,
+        frame: &[u8],
+    ) -> Delivery {
+        let is_there = port == self.directions[direction].to
+            && frame.len() == usize::from(packet.len)
+            && array_at::<12>(frame, 0) == self.macs_out(packet)
+            && is_a_hop_further(self.ends(packet), frame);
+        if !is_there {
+            return Delivery::Misdelivered;
+        }
+        let shows = match packet.route {
+            RouteId::Table(_) => None,
+            RouteId::Passing(number) => {
+                self.passing_routes.show(number).then(|| Kind::Route.subject(number))
+            }
+            RouteId::PassingHop(number) => {
+                self.passing_hops.show(number).then(|| Kind::NextHop.subject(number))
+            }
+        };
+        shows.map_or(Delivery::AsExpected, Delivery::Shows)
+    }
+
+    fn events(&self) -> &[EventKind] {
+        &self.events
+    }
+
+    fn next_update(&mut self, kind: usize, number: u64) -> Option<Change<Update>> {
+        match self.kinds.get(kind)?.0 {
+            Kind::Route => self.next_route(number),
+            Kind::NextHop => self.next_hop(number),
+        }
+    }
+
+    fn kind_of(&self, subject: u64) -> Option<usize> {
+        let (kind, _) = Kind::of(subject & !REMOVAL);
+        self.kinds.iter().position(|&(known, _)| Some(known) == kind)
+    }
+
+    fn settled(&mut self, _: u64, _: Option<Ticks>) {}
+
+    fn probe(&self, subject: u64) -> Option<(usize, Packet)> {
+        let (kind, number) = Kind::of(subject);
+        let (to, route) = match kind? {
+            Kind::Route => (self.passing_route_side(number), RouteId::Passing(number)),
+            Kind::NextHop => (passing_side(number), RouteId::PassingHop(number)),
+        };
+        let direction = self.directions.iter().position(|direction| direction.to == to.id())?;
+        Some((direction, self.packet(to, route)))
+    }
+}
+
+impl Routed {
+    /// Routes that come and go, in turn.
+    fn next_route(&mut self, number: u64) -> Option<Change<Update>> {
+        let (passing, adds) = self.passing_routes.next(number)?;
+        let side = self.passing_route_side(passing);
+        let network = catalogue::passing_route_ipv4(side, passing);
+        let prefix = Prefixed { address: network.into(), len: catalogue::IPV4_LEN };
+        let groups = self.config.group_size(side);
+        let update = match adds {
+            true if groups == 0 => return None,
+            true => {
+                Update::SetRoute { prefix, next_hop: catalogue::hop_number(side, passing % groups) }
+            }
+            false => Update::RemoveRoute { prefix },
+        };
+        Some(Change { subject: Kind::Route.subject_of(passing, adds), steering: None, update })
+    }
+
+    /// Next hops that come and go, in turn.
+    fn next_hop(&mut self, number: u64) -> Option<Change<Update>> {
+        let (passing, adds) = self.passing_hops.next(number)?;
+        let number = catalogue::passing_hop_number(passing);
+        let next_hop = catalogue::passing_hop(&self.config, passing_side(passing), passing);
+        let update = match adds {
+            true => Update::SetNextHop { number, next_hop },
+            false => Update::RemoveNextHop { number },
+        };
+        Some(Change { subject: Kind::NextHop.subject_of(passing, adds), steering: None, update })
+    }
+}
+
+/// Whether a frame goes where it should with one hop less to go.
+#[inline(always)]
+fn is_a_hop_further(ends: Ends, frame: &[u8]) -> bool {
+    const IP: usize = ethernet::HEADER_LEN;
+    match ends {
+        Ends::V4 { source, destination } => {
+            u16_at(frame, ethernet::offset::TYPE) == ethernet::TYPE_IPV4
+                && frame[IP + ipv4::offset::TTL] == test_packets::TTL - 1
+                && u32_at(frame, IP + ipv4::offset::SOURCE) == source
+                && u32_at(frame, IP + ipv4::offset::DESTINATION) == destination
+        }
+        Ends::V6 { source, destination } => {
+            let address = |offset| u128::from_be_bytes(array_at(frame, IP + offset));
+            u16_at(frame, ethernet::offset::TYPE) == ethernet::TYPE_IPV6
+                && frame[IP + ipv6::offset::HOP_LIMIT] == test_packets::TTL - 1
+                && address(ipv6::offset::SOURCE) == source
+                && address(ipv6::offset::DESTINATION) == destination
+        }
+    }
+}
+
+/// Destination and source of frames to a next hop.
+pub(super) fn macs_of(hop: &NextHop, own: [u8; 6]) -> [u8; 12] {
+    let mut macs = [0; 12];
+    macs[..6].copy_from_slice(&hop.mac.0.0);
+    macs[6..].copy_from_slice(&hop.source.map_or(own, |mac| mac.0.0));
+    macs
+}
+
+impl Kind {
+    const ALL: [Kind; 2] = [Kind::Route, Kind::NextHop];
+
+    /// TIPSY's name of the event.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Route => "l3-table-update",
+            Kind::NextHop => "group-table-update",
+        }
+    }
+
+    /// The subject of a change that frames can show.
+    fn subject(self, number: u32) -> u64 {
+        (self as u64 + 1) << 32 | u64::from(number)
+    }
+
+    /// The same for an addition; a removal shows in no frame and has a subject of its own.
+    fn subject_of(self, number: u32, adds: bool) -> u64 {
+        if adds { self.subject(number) } else { REMOVAL | self.subject(number) }
+    }
+
+    fn of(subject: u64) -> (Option<Kind>, u32) {
+        let kind = Kind::ALL.into_iter().find(|&kind| kind as u64 + 1 == subject >> 32);
+        (kind, subject as u32)
+    }
+}
+
+/// Marks the subject of a removal.
+const REMOVAL: u64 = 1 << 63;
+
+/// Keeps the port's Zipf draw apart from the route's.
+const PORT_TWIST: u64 = 1 << 62;

@@ -1,0 +1,87 @@
+//! Frames and configurations that several tests use.
+
+use functions::NetworkFunction;
+use functions::l3_forward::config::{
+    Config, Mac, NextHop, Port, Prefixed, Route, SourceMac, Traffic,
+};
+use functions::l3_forward::{L3Forward, Routed};
+use machine::clock::Clock;
+use traffic::{Stamp, Workload};
+use wire::MacAddr;
+
+/// A small router of every kind.
+pub fn kinds() -> Vec<Config> {
+    let small = Config { upstream_l3_table_size: 20, ..Config::default() };
+    let sources = Config { source_mac: SourceMac::NextHop, ..small.clone() };
+    let none = Config {
+        upstream_l3_table_size: 0,
+        upstream_group_table_size: 0,
+        downstream_l3_table_size: 0,
+        downstream_group_table_size: 0,
+        ..listed()
+    };
+    vec![
+        small.clone(),
+        Config { ipv6: true, ..small.clone() },
+        Config { fakedrop: true, ..sources.clone() },
+        Config { ipv6: true, fakedrop: true, ..small },
+        Config { fluct_l3_table: 10.0, fluct_group_table: 5.0, ..sources },
+        listed(),
+        none,
+    ]
+}
+
+/// A router with routes and next hops of its own, default routes among them.
+pub fn listed() -> Config {
+    let hop = |port, last, ip: &str, ipv6: &str| NextHop {
+        port,
+        mac: Mac(MacAddr([0x0a, 0, 0, 0, 1, last])),
+        source: None,
+        ip: ip.parse().ok(),
+        ipv6: ipv6.parse().ok(),
+    };
+    let route = |text: &str, next_hop| Route {
+        prefix: Prefixed::try_from(text.to_owned()).expect("a prefix"),
+        next_hop,
+    };
+    Config {
+        ipv6: true,
+        next_hops: vec![
+            hop(Port::Uplink, 1, "10.1.9.1", "3fff:0:0:1::9:1"),
+            hop(Port::Downlink, 2, "10.0.9.2", "none"),
+            hop(Port::Uplink, 3, "none", "none"),
+        ],
+        routes: vec![
+            route("0.0.0.0/0", 0),
+            route("172.16.0.0/12", 1),
+            route("172.16.7.0/24", 2),
+            route("172.16.7.1/32", 1),
+            route("::/0", 0),
+            route("2001:db8::/32", 1),
+            route("2001:db8:1::/48", 2),
+        ],
+        ..Config::default()
+    }
+}
+
+/// The configuration as the lab would hand it on.
+pub fn valid(config: &Config, traffic: &Traffic) -> (Config, Traffic) {
+    let (mut config, mut traffic) = (config.clone(), traffic.clone());
+    L3Forward::validate(&mut config, &mut traffic).expect("a valid configuration");
+    (config, traffic)
+}
+
+/// The workload of a router.
+pub fn routed(config: &Config, traffic: &Traffic) -> Routed {
+    let (config, traffic) = valid(config, traffic);
+    L3Forward::workload(&config, &traffic, Clock::with_rate(1e9))
+}
+
+/// Frame `sequence` of a direction of a workload.
+pub fn workload_frame(routed: &Routed, direction: usize, sequence: u64) -> Vec<u8> {
+    let draw = routed.draw(direction, sequence);
+    let mut frame = vec![0xee; routed.frame_len(&draw)];
+    let stamp = Stamp { stream: direction as u16, sequence, time: 1000 * sequence };
+    routed.write(&draw, stamp, &mut frame);
+    frame
+}

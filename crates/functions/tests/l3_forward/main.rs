@@ -1,0 +1,5 @@
+//! The functional truth of the router: pipeline and oracle, frame by frame.
+
+mod frames;
+
+mod check;

@@ -17,6 +17,8 @@ struct Tool {
 }
 
 const TOOLS: &[Tool] = &[
+    Tool { names: &["busybox"], package: "busybox-static", reason: "pings through ports" },
+    Tool { names: &["tcpdump"], package: "tcpdump", reason: "reads what ports send" },
     Tool { names: &["tshark"], package: "tshark", reason: "dissects the traces that are written" },
     Tool {
         names: &["chromium", "chromium-browser", "google-chrome"],

@@ -23,8 +23,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("traffic", &["machine", "packet", "units", "wire"]),
     ("functions", &["engine", "machine", "packet", "tables", "traffic", "units", "wire"]),
     ("port-af-xdp", &["engine", "machine", "packet"]),
+    ("port-af-packet", &["engine", "machine", "packet"]),
     ("port-memory", &["engine", "machine", "packet"]),
-    ("ports", &["engine", "port-af-xdp"]),
+    ("ports", &["engine", "port-af-packet", "port-af-xdp"]),
     // measuring knows no packets
     ("measure", &["units"]),
     ("methods", &["measure"]),

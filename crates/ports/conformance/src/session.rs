@@ -240,8 +240,8 @@ impl<'a> Session<'a> {
     fn between(&mut self) -> LostBetween {
         let now = self.bench.lost_between();
         LostBetween {
-            to_port: now.to_port - self.between_before.to_port,
-            from_port: now.from_port - self.between_before.from_port,
+            to_port: now.to_port.saturating_sub(self.between_before.to_port),
+            from_port: now.from_port.saturating_sub(self.between_before.from_port),
         }
     }
 

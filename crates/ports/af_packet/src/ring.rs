@@ -1,0 +1,342 @@
+//! The receive ring that a queue shares with the kernel, in blocks or in frames.
+//!
+//! ```text
+//! blocks (TPACKET_V3)   | head | frame | frame | …   | | head | frame …       a status for each block
+//! frames (TPACKET_V2)   | head frame | head frame | head frame | …           a status for each frame
+//! frame                 | head | … | virtio_net_hdr 10 | bytes from the MAC address on |
+//! ```
+//! A status word says whose a block or frame is; acquire and release order its bytes with it. What
+//! the kernel writes is trusted to lie within the ring, and checked all the same.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use libc::{tpacket_req, tpacket_req3, tpacket2_hdr, tpacket3_hdr};
+
+use crate::config::Ring;
+use crate::sys::{Mapping, set_option};
+
+/// A frame in the ring.
+pub(crate) struct Arrived<'a> {
+    /// What the kernel kept of it.
+    pub(crate) bytes: &'a [u8],
+    /// How long it was.
+    pub(crate) whole_len: usize,
+    /// The tag that the kernel took out.
+    pub(crate) tag: Option<[u8; 4]>,
+    /// What the kernel left to be done by the network card.
+    pub(crate) offload: Offload,
+}
+
+/// What the kernel left to be done (`virtio_net_hdr`, VIRTIO 1.2, section 5.1.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offload {
+    /// Nothing.
+    None,
+    /// Sum the bytes from `start` to the end, and write the sum `offset` behind `start`.
+    Checksum { start: usize, offset: usize },
+    /// Split it into segments.
+    Segments,
+}
+
+/// The ring of a queue.
+pub(crate) enum ReceiveRing {
+    /// TPACKET_V3.
+    Blocks(BlockRing),
+    /// TPACKET_V2.
+    Frames(FrameRing),
+}
+
+impl ReceiveRing {
+    /// Gives a socket that is not bound yet a ring.
+    pub(crate) fn new(
+        socket: &OwnedFd,
+        kind: Ring,
+        ring_bytes: usize,
+        frame_bytes_max: usize,
+    ) -> io::Result<ReceiveRing> {
+        let version = match kind {
+            Ring::Blocks => libc::tpacket_versions::TPACKET_V3,
+            Ring::Frames => libc::tpacket_versions::TPACKET_V2,
+        };
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &(version as i32))?;
+        // Before the ring is made: it tells of put-off checksums and merged segments.
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1_i32)?;
+        match kind {
+            Ring::Blocks => BlockRing::new(socket, ring_bytes).map(ReceiveRing::Blocks),
+            Ring::Frames => {
+                FrameRing::new(socket, ring_bytes, frame_bytes_max).map(ReceiveRing::Frames)
+            }
+        }
+    }
+}
+
+/// Frames one by one, then their places given back.
+pub(crate) trait Frames {
+    /// The next frame that waits.
+    fn next_frame(&mut self) -> Option<Arrived<'_>>;
+}
+
+/// Blocks of frames.
+pub(crate) struct BlockRing {
+    memory: Mapping,
+    block: usize,
+    /// Frames of the block not yet taken; the block is the kernel's when it is not `open`.
+    left: u32,
+    offset: usize,
+    open: bool,
+}
+
+impl BlockRing {
+    fn new(socket: &OwnedFd, ring_bytes: usize) -> io::Result<BlockRing> {
+        let blocks = (ring_bytes / BLOCK_BYTES).max(4);
+        let request = tpacket_req3 {
+            tp_block_size: BLOCK_BYTES as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: NOMINAL_FRAME_BYTES as u32,
+            tp_frame_nr: (blocks * BLOCK_BYTES / NOMINAL_FRAME_BYTES) as u32,
+            tp_retire_blk_tov: BLOCK_TIMEOUT_MS,
+            tp_sizeof_priv: 0,
+            tp_feature_req_word: 0,
+        };
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        let memory = Mapping::of(socket, blocks * BLOCK_BYTES)?;
+        Ok(BlockRing { memory, block: 0, left: 0, offset: 0, open: false })
+    }
+
+    #[inline(always)]
+    fn status(&self) -> &AtomicU32 {
+        // SAFETY: blocks start at multiples of their size, and the block index is kept below their
+        // number; the word at this place is written by the kernel and by this thread.
+        unsafe { word(&self.memory, self.block * BLOCK_BYTES + BLOCK_STATUS) }
+    }
+
+    /// A word of the open block's head.
+    #[inline(always)]
+    fn head(&self, at: usize) -> u32 {
+        // SAFETY: as above.
+        unsafe { word(&self.memory, self.block * BLOCK_BYTES + at) }.load(Ordering::Relaxed)
+    }
+
+    /// Goes on to the next block that the kernel has closed.
+    #[inline(always)]
+    fn advance(&mut self) -> bool {
+        loop {
+            if self.open {
+                self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+                self.block = (self.block + 1) % (self.memory.len() / BLOCK_BYTES);
+                self.open = false;
+            }
+            if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+                return false;
+            }
+            self.open = true;
+            self.left = self.head(BLOCK_FRAMES);
+            self.offset = self.head(BLOCK_FIRST) as usize;
+            if self.left > 0 {
+                return true;
+            }
+        }
+    }
+}
+
+impl Frames for BlockRing {
+    #[inline(always)]
+    fn next_frame(&mut self) -> Option<Arrived<'_>> {
+        if self.left == 0 && !self.advance() {
+            return None;
+        }
+        self.left -= 1;
+        let base = self.block * BLOCK_BYTES;
+        let at = self.offset;
+        if at + size_of::<tpacket3_hdr>() > BLOCK_BYTES {
+            self.left = 0;
+            return None;
+        }
+        // SAFETY: the head lies within the block, which is ours until its status is given back.
+        let head =
+            unsafe { self.memory.start().add(base + at).cast::<tpacket3_hdr>().read_unaligned() };
+        self.offset = at + head.tp_next_offset as usize;
+        let room = BLOCK_BYTES - at;
+        let tag = head.hv1.tp_vlan_tci as u16;
+        let tag = tag_of(head.tp_status, head.hv1.tp_vlan_tpid, tag);
+        let (mac, kept) = (usize::from(head.tp_mac), head.tp_snaplen as usize);
+        Some(arrived(&self.memory, base + at, room, mac, kept, head.tp_len as usize, tag))
+    }
+}
+
+/// Places of one frame each.
+pub(crate) struct FrameRing {
+    memory: Mapping,
+    place_bytes: usize,
+    place: usize,
+    /// The place before is ours until the next look.
+    held: bool,
+}
+
+impl FrameRing {
+    fn new(socket: &OwnedFd, ring_bytes: usize, frame_bytes_max: usize) -> io::Result<FrameRing> {
+        let place_bytes = (PLACE_HEAD_BYTES + frame_bytes_max).next_power_of_two();
+        let block_bytes = BLOCK_BYTES.max(place_bytes);
+        let blocks = (ring_bytes / block_bytes).max(4);
+        let request = tpacket_req {
+            tp_block_size: block_bytes as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: place_bytes as u32,
+            tp_frame_nr: (blocks * block_bytes / place_bytes) as u32,
+        };
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        let memory = Mapping::of(socket, blocks * block_bytes)?;
+        Ok(FrameRing { memory, place_bytes, place: 0, held: false })
+    }
+
+    #[inline(always)]
+    fn status(&self) -> &AtomicU32 {
+        // SAFETY: places start at multiples of their size, a power of two, and the index is kept below
+        // their number; the word is written by the kernel and by this thread.
+        unsafe { word(&self.memory, self.place * self.place_bytes) }
+    }
+
+    /// Gives the place before back.
+    #[inline(always)]
+    pub(crate) fn release(&mut self) {
+        if self.held {
+            self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.place = (self.place + 1) % (self.memory.len() / self.place_bytes);
+            self.held = false;
+        }
+    }
+}
+
+impl Frames for FrameRing {
+    #[inline(always)]
+    fn next_frame(&mut self) -> Option<Arrived<'_>> {
+        self.release();
+        if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            return None;
+        }
+        self.held = true;
+        let at = self.place * self.place_bytes;
+        // SAFETY: the head stands at the beginning of the place, which is ours until released.
+        let head = unsafe { self.memory.start().add(at).cast::<tpacket2_hdr>().read_unaligned() };
+        let tag = tag_of(head.tp_status, head.tp_vlan_tpid, head.tp_vlan_tci);
+        let (mac, kept) = (usize::from(head.tp_mac), head.tp_snaplen as usize);
+        let room = self.place_bytes;
+        Some(arrived(&self.memory, at, room, mac, kept, head.tp_len as usize, tag))
+    }
+}
+
+/// The tag that was taken out, as it stood in the frame.
+#[inline(always)]
+fn tag_of(status: u32, tpid: u16, tci: u16) -> Option<[u8; 4]> {
+    if status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return None;
+    }
+    let known = status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+    let [tpid, tci] = [if known { tpid } else { C_TAG }, tci].map(u16::to_be_bytes);
+    Some([tpid[0], tpid[1], tci[0], tci[1]])
+}
+
+/// The frame whose head stands at `at`, in a place of `room` bytes from there on.
+#[inline(always)]
+fn arrived(
+    memory: &Mapping,
+    at: usize,
+    room: usize,
+    mac: usize,
+    kept: usize,
+    whole_len: usize,
+    tag: Option<[u8; 4]>,
+) -> Arrived<'_> {
+    let mac = mac.clamp(VNET_HEAD_BYTES, room);
+    let kept = kept.min(room - mac);
+    // SAFETY: from the place's start on there are `room` bytes of the mapping, which the kernel leaves
+    // alone until the status is given back; that needs `&mut` of the ring that lends these.
+    let (offload, bytes) = unsafe {
+        let start = memory.start().add(at + mac - VNET_HEAD_BYTES).as_ptr();
+        let head = start.cast::<[u8; VNET_HEAD_BYTES]>().read();
+        (offload_of(head), std::slice::from_raw_parts(start.add(VNET_HEAD_BYTES), kept))
+    };
+    Arrived { bytes, whole_len, tag, offload }
+}
+
+/// Reads a `virtio_net_hdr`; in the machine's own order of bytes on packet sockets.
+#[inline(always)]
+fn offload_of(head: [u8; VNET_HEAD_BYTES]) -> Offload {
+    let [flags, segments, .., start_low, start_high, offset_low, offset_high] = head;
+    if segments != 0 {
+        return Offload::Segments;
+    }
+    if flags & NEEDS_CHECKSUM == 0 {
+        return Offload::None;
+    }
+    let number = |low, high| usize::from(u16::from_ne_bytes([low, high]));
+    Offload::Checksum {
+        start: number(start_low, start_high),
+        offset: number(offset_low, offset_high),
+    }
+}
+
+/// A word shared with the kernel.
+///
+/// # Safety
+/// `at` is a multiple of four and at least four bytes before the end of the mapping.
+#[inline(always)]
+unsafe fn word(memory: &Mapping, at: usize) -> &AtomicU32 {
+    debug_assert!(at.is_multiple_of(4) && at + 4 <= memory.len());
+    // SAFETY: by the caller; all access from here is atomic.
+    unsafe { AtomicU32::from_ptr(memory.start().add(at).cast().as_ptr()) }
+}
+
+/// A block; 64 KiB hold the longest frame.
+const BLOCK_BYTES: usize = 64 << 10;
+/// Only for the kernel's arithmetic: frames in blocks are as long as they are.
+const NOMINAL_FRAME_BYTES: usize = 2048;
+/// After so long a block that holds a frame is closed, whether full or not: the shortest there is.
+const BLOCK_TIMEOUT_MS: u32 = 1;
+/// Where the head of a block has its words (`tpacket_block_desc`).
+const BLOCK_STATUS: usize = 8;
+const BLOCK_FRAMES: usize = 12;
+const BLOCK_FIRST: usize = 16;
+/// Head, address, alignment and `virtio_net_hdr` in front of a frame in its place, generously.
+const PLACE_HEAD_BYTES: usize = libc::TPACKET2_HDRLEN + 64;
+const VNET_HEAD_BYTES: usize = 10;
+const NEEDS_CHECKSUM: u8 = 1;
+/// The tag protocol of IEEE 802.1Q.
+const C_TAG: u16 = 0x8100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_of_blocks_are_where_the_kernel_puts_them() {
+        use std::mem::offset_of;
+        assert_eq!(offset_of!(libc::tpacket_block_desc, hdr), BLOCK_STATUS);
+        let in_head = |at| BLOCK_STATUS + at;
+        assert_eq!(in_head(offset_of!(libc::tpacket_hdr_v1, num_pkts)), BLOCK_FRAMES);
+        assert_eq!(in_head(offset_of!(libc::tpacket_hdr_v1, offset_to_first_pkt)), BLOCK_FIRST);
+    }
+
+    #[test]
+    fn what_is_left_to_the_card_is_read() {
+        let mut head = [0; VNET_HEAD_BYTES];
+        assert_eq!(offload_of(head), Offload::None);
+        head[0] = NEEDS_CHECKSUM;
+        head[6..8].copy_from_slice(&34_u16.to_ne_bytes());
+        head[8..10].copy_from_slice(&16_u16.to_ne_bytes());
+        assert_eq!(offload_of(head), Offload::Checksum { start: 34, offset: 16 });
+        head[1] = 1;
+        assert_eq!(offload_of(head), Offload::Segments);
+    }
+
+    #[test]
+    fn tags_are_put_together_again() {
+        let valid = libc::TP_STATUS_VLAN_VALID;
+        assert_eq!(tag_of(0, 0x88a8, 5), None);
+        assert_eq!(tag_of(valid, 0x88a8, 5), Some([0x81, 0, 0, 5]), "an old kernel");
+        let known = valid | libc::TP_STATUS_VLAN_TPID_VALID;
+        assert_eq!(tag_of(known, 0x88a8, 0x2005), Some([0x88, 0xa8, 0x20, 5]));
+    }
+}

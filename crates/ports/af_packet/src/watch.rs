@@ -1,0 +1,84 @@
+//! The thread that watches the interface: up, down, gone, made anew. It sleeps in the kernel.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use engine::{Link, PortRequest};
+
+use crate::open::ends;
+use crate::shared::Shared;
+use crate::sys;
+
+/// Starts watching; the watch ends when what it gives is dropped everywhere.
+pub(crate) fn start(
+    shared: Arc<Shared>,
+    request: PortRequest,
+    index: i32,
+) -> io::Result<Arc<OwnedFd>> {
+    let news = sys::link_socket()?;
+    let (gone, alive) = std::io::pipe()?;
+    let mut watch = Watch { shared, request, index, news };
+    // Now and not in the thread, so that who opened the port finds its state.
+    watch.look();
+    let thread = std::thread::Builder::new().name("af-packet".to_owned());
+    thread.spawn(move || {
+        while !sys::wait(&watch.news, gone.as_fd(), LOOK_MS) {
+            watch.look();
+        }
+        watch.shared.set_link(Link::Down("the port was closed".to_owned()));
+    })?;
+    Ok(Arc::new(alive.into()))
+}
+
+struct Watch {
+    shared: Arc<Shared>,
+    request: PortRequest,
+    /// The interface on which the queues' newest ends are.
+    index: i32,
+    news: OwnedFd,
+}
+
+impl Watch {
+    /// Looks at the interface as it is now.
+    fn look(&mut self) {
+        let link = match self.find() {
+            Ok(()) => self.state(),
+            Err(why) => Link::Down(why),
+        };
+        self.shared.set_link(link);
+        self.shared.close_old();
+    }
+
+    /// Finds the interface, and gives the queues new ends if it is another one of the same name.
+    fn find(&mut self) -> Result<(), String> {
+        let config = &self.shared.config;
+        let name = &config.interface;
+        let index =
+            sys::interface_index(name).ok_or_else(|| format!("interface {name} is not there"))?;
+        if index != self.index {
+            let ends = ends(config, &self.request, index)
+                .map_err(|error| format!("{name} was made anew but cannot be used: {error}"))?;
+            self.shared.renew(ends);
+            self.index = index;
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> Link {
+        let name = &self.shared.config.interface;
+        match sys::interface_flags(&self.news, name) {
+            Err(error) => Link::Down(format!("{name}: {error}")),
+            Ok(flags) if flags & libc::IFF_UP == 0 => {
+                Link::Down(format!("{name} is down: run `ip link set {name} up`"))
+            }
+            Ok(flags) if flags & libc::IFF_RUNNING == 0 => {
+                Link::Down(format!("{name} has no carrier"))
+            }
+            Ok(_) => Link::Up,
+        }
+    }
+}
+
+/// Looks this often even without news: they may have been too many for the socket.
+const LOOK_MS: i32 = 500;

@@ -10,6 +10,7 @@ mod locate;
 mod output;
 mod problem;
 mod progress;
+mod remote;
 mod stop;
 
 use std::panic::{self, PanicHookInfo};
@@ -64,4 +65,5 @@ First steps:
   plumbline doctor                                what this machine can do
   plumbline check scenarios/mobile-gateway.yaml   does the function forward as it should?
   plumbline bench scenarios/mobile-gateway.yaml   how fast is it? writes runs/…/report.html
+  plumbline run gateway.yaml                      forward with it on real ports
 ";

@@ -63,7 +63,24 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     ("serve", &["lab", "measure", "report"]),
-    ("plumbline", &["devices", "lab", "machine", "measure", "methods", "ports", "report", "serve"]),
+    (
+        "daemon",
+        &[
+            "document",
+            "engine",
+            "files",
+            "functions",
+            "machine",
+            "packet",
+            "port-memory",
+            "ports",
+            "traffic",
+        ],
+    ),
+    (
+        "plumbline",
+        &["daemon", "devices", "lab", "machine", "measure", "methods", "ports", "report", "serve"],
+    ),
     // for development
     ("testkit", &["engine", "functions", "machine", "packet", "traffic", "units", "wire"]),
     ("port-conformance", &["engine", "machine", "packet"]),

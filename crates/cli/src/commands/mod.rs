@@ -5,9 +5,12 @@ mod check;
 mod doctor;
 mod list;
 mod report;
+mod run;
 mod runs;
 mod schema;
 mod serve;
+mod set;
+mod show;
 mod trace;
 
 use std::path::Path;
@@ -34,6 +37,9 @@ pub enum Command {
     Runs(runs::Args),
     Serve(serve::Args),
     Trace(trace::Args),
+    Run(run::Args),
+    Show(show::Args),
+    Set(set::Args),
     Schema(schema::Args),
     Doctor(doctor::Args),
     List(list::Args),
@@ -52,6 +58,9 @@ impl Command {
             Command::Runs(args) => runs::run(&args),
             Command::Serve(args) => serve::run(&args),
             Command::Trace(args) => trace::run(&args),
+            Command::Run(args) => run::run(&args),
+            Command::Show(args) => show::run(&args),
+            Command::Set(args) => set::run(&args),
             Command::Schema(args) => schema::run(&args),
             Command::Doctor(args) => doctor::run(&args),
             Command::List(args) => list::run(&args),

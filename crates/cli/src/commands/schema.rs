@@ -1,5 +1,7 @@
 //! `plumbline schema`: every key of a scenario, for editors and people.
 
+use daemon::Parts;
+
 use crate::exit::Exit;
 use crate::output::print_json;
 use crate::problem::Problem;
@@ -16,6 +18,12 @@ pub struct Args {
     /// Print the schema of `run.json` instead
     #[arg(long)]
     record: bool,
+    /// Print the schema of files for `plumbline run` instead
+    #[arg(long, conflicts_with = "record")]
+    run: bool,
+    /// Print the schema of the updates that `plumbline set` takes for a function instead
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["record", "run"])]
+    updates: Option<String>,
 }
 
 const EXAMPLES: &str = "\
@@ -26,10 +34,18 @@ Examples:
 /// Does it.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// When standard output cannot be written, or there is no such function.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     if args.record {
         print_json(&measure::record::record_schema())?;
+    } else if args.run {
+        print_json(&daemon::file_schema(Parts::ALL))?;
+    } else if let Some(function) = &args.updates {
+        let Some(schema) = daemon::update_schema(Parts::ALL, function) else {
+            let what = format!("there is no function `{function}`");
+            return Err(Problem::of_usage(what, "`plumbline list` names all"));
+        };
+        print_json(&schema)?;
     } else {
         print_json(&lab::schema::scenario_schema(lab::registry::FUNCTIONS))?;
     }

@@ -1,0 +1,91 @@
+//! `plumbline run`: a function as a daemon in the foreground.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use daemon::signals::Signals;
+use daemon::{Configuration, Daemon, Inbox, Parts, RunError, Source, logs};
+use machine::clock::Clock;
+use serde_json::json;
+
+use crate::exit::Exit;
+use crate::output::{print, print_json, tell};
+use crate::problem::Problem;
+
+/// Forwards with a function on real ports, until it is told to stop.
+///
+/// The file names the function, its ports, and what is around them; docs/running.md has every key.
+/// `plumbline show`, `set` and `capture` speak to it while it runs. Ctrl-C or SIGTERM ends it well,
+/// SIGHUP lets it read its file again.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The file that describes the daemon
+    file: PathBuf,
+    /// Only read the file and tell what is wrong with it
+    #[arg(long)]
+    check: bool,
+    /// Begin without what the state file remembers
+    #[arg(long)]
+    without_state: bool,
+    /// Print `ready` as JSON; with --check, the configuration with all defaults
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  plumbline run gateway.yaml
+  plumbline run gateway.yaml --check
+  plumbline show --name gateway";
+
+/// Does it.
+///
+/// # Errors
+/// A file that cannot be used, or what the machine lacks.
+pub fn run(args: &Args) -> Result<Exit, Problem> {
+    let configuration = Configuration::read(&args.file, Parts::ALL)
+        .map_err(|error| Problem::from(RunError::from(error)))?;
+    if args.check {
+        match args.json {
+            true => print_json(&configuration.effective())?,
+            false => print(&format!("{}: good\n", args.file.display()))?,
+        }
+        return Ok(Exit::Passed);
+    }
+    match serve(configuration, args) {
+        Err(RunError::Stopped) => Ok(Exit::Interrupted),
+        Err(error) => Err(error.into()),
+        Ok(()) => Ok(Exit::Passed),
+    }
+}
+
+fn serve(configuration: Configuration, args: &Args) -> Result<(), RunError> {
+    logs::install(&configuration.log)?;
+    // Before any other thread, which would take the signals otherwise.
+    let signals = Signals::block()?;
+    let inbox = Inbox::new();
+    let leftovers = Arc::new(Mutex::new(Vec::new()));
+    signals.pass_on(inbox.remote(), Arc::clone(&leftovers))?;
+    let source =
+        Source { file: args.file.clone(), parts: Parts::ALL, with_state: !args.without_state };
+    let clock = Clock::calibrate(Duration::from_millis(100));
+    let daemon = Daemon::start(configuration, source, inbox, clock)?;
+    if let Ok(mut leftovers) = leftovers.lock() {
+        leftovers.push(daemon.socket().to_owned());
+    }
+    if let Err(problem) = say_ready(&daemon, args.json) {
+        // Whoever started it may not read it; it forwards all the same.
+        tell(&problem.to_string());
+    }
+    daemon.run()
+}
+
+fn say_ready(daemon: &Daemon, as_json: bool) -> Result<(), Problem> {
+    let (name, socket) = (daemon.name(), daemon.socket());
+    if as_json {
+        return print_json(&json!({"ready": true, "name": name, "socket": socket}));
+    }
+    print(&format!("ready {name} {}\n", socket.display()))
+}

@@ -1,0 +1,271 @@
+//! `plumbline show`: what a daemon counts, with rates.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use daemon::client::Client;
+use daemon::protocol::{Ask, View};
+use serde_json::{Map, Value};
+
+use crate::exit::Exit;
+use crate::output::{print, print_json};
+use crate::problem::Problem;
+use crate::remote::Which;
+
+/// Shows what a running daemon counts, with rates.
+///
+/// `plumbline show table users` shows entries of a table, `plumbline show tables` how full they are.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What to show
+    #[arg(value_enum, default_value_t = What::Counters)]
+    what: What,
+    /// The table to show entries of
+    #[arg(required_if_eq("what", "table"))]
+    table: Option<String>,
+    #[command(flatten)]
+    which: Which,
+    /// Show it again and again
+    #[arg(long)]
+    watch: bool,
+    /// How long to wait between two times, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = interval)]
+    interval: f64,
+    /// Entries of a table at most
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    limit: usize,
+    /// Entries of a table of this worker
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    worker: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What can be shown.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Sums over all workers
+    Counters,
+    /// Ports with counters, link and facts
+    Ports,
+    /// Cycles by stage
+    Stages,
+    /// Drops by reason
+    Drops,
+    /// How full the tables are
+    Tables,
+    /// Entries of a table
+    Table,
+    /// Each worker
+    Workers,
+    /// The configuration with all defaults
+    Config,
+    /// All that is counted
+    All,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  plumbline show
+  plumbline show ports --watch
+  plumbline show table users --limit 20 --name gateway";
+
+/// Does it.
+///
+/// # Errors
+/// When no daemon answers.
+pub fn run(args: &Args) -> Result<Exit, Problem> {
+    let mut client = args.which.connect()?;
+    loop {
+        let began = Instant::now();
+        if args.what == What::Table {
+            table(args, &mut client)?;
+        } else {
+            let shown = client.ask(Ask::Show(args.what.view()))?;
+            match args.json {
+                true => print_json(&shown)?,
+                false => print(&text(&shown))?,
+            }
+        }
+        if !args.watch {
+            return Ok(Exit::Passed);
+        }
+        let interval = Duration::from_secs_f64(args.interval);
+        while let Some(left) = interval.checked_sub(began.elapsed()) {
+            thread::park_timeout(left);
+        }
+    }
+}
+
+impl What {
+    fn view(self) -> View {
+        match self {
+            What::Counters => View::Counters,
+            What::Ports => View::Ports,
+            What::Stages => View::Stages,
+            What::Drops => View::Drops,
+            What::Tables | What::Table => View::Tables,
+            What::Workers => View::Workers,
+            What::Config => View::Config,
+            What::All => View::All,
+        }
+    }
+}
+
+/// Entries page by page until there are enough.
+fn table(args: &Args, client: &mut Client) -> Result<(), Problem> {
+    let mut entries: Vec<Value> = Vec::new();
+    let mut from = Some(0);
+    while let Some(place) = from.filter(|_| entries.len() < args.limit) {
+        let page = client.ask(Ask::Table {
+            name: args.table.clone().unwrap_or_default(),
+            worker: args.worker,
+            from: place,
+            limit: args.limit - entries.len(),
+        })?;
+        entries.extend(page["entries"].as_array().into_iter().flatten().cloned());
+        from = page["next"].as_u64();
+    }
+    entries.truncate(args.limit);
+    if args.json {
+        return print_json(&entries);
+    }
+    let heads: Vec<String> = entries
+        .first()
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|one| one.0.clone())
+        .collect();
+    let cell = |entry: &Value, head: &String| plain(&entry[head]);
+    let rows = entries.iter().map(|entry| heads.iter().map(|head| cell(entry, head)).collect());
+    let mut text = aligned([heads.clone()].into_iter().chain(rows));
+    if from.is_some() {
+        text.push_str("… and more: raise --limit\n");
+    }
+    print(&text)
+}
+
+/// A section for each view: a line for each number with its rate.
+fn text(shown: &Value) -> String {
+    let mut text = String::new();
+    let none = Map::new();
+    let shown = shown.as_object().unwrap_or(&none);
+    for (name, view) in shown.iter().filter(|(_, view)| view.is_object() || view.is_array()) {
+        if name.ends_with(RATES) {
+            continue;
+        }
+        let mut values = Vec::new();
+        flatten("", view, &mut values);
+        let mut rates = Vec::new();
+        shown.get(&format!("{name}{RATES}")).iter().for_each(|view| flatten("", view, &mut rates));
+        let rates: BTreeMap<String, String> = rates.into_iter().collect();
+        let has_rates = !rates.is_empty();
+        let row = |(path, value): (String, String)| {
+            let rate = rates.get(&path).filter(|rate| rate.as_str() != "0").cloned();
+            match has_rates {
+                true => vec![path, value, rate.unwrap_or_default()],
+                false => vec![path, value],
+            }
+        };
+        let mut head = vec![name.clone(), String::new()];
+        if has_rates {
+            head.push("per second".to_owned());
+        }
+        let _ = write!(text, "{}", aligned([head].into_iter().chain(values.into_iter().map(row))));
+    }
+    text
+}
+
+/// The leaves of a tree with their paths.
+fn flatten(path: &str, value: &Value, leaves: &mut Vec<(String, String)>) {
+    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(entries) => {
+            entries.iter().for_each(|(key, value)| flatten(&below(key), value, leaves));
+        }
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items.for_each(|(index, value)| flatten(&below(&index.to_string()), value, leaves));
+        }
+        leaf => leaves.push((path.to_owned(), plain(leaf))),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "-".to_owned(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.abs() >= 100.0 => format!("{float:.0}"),
+            Some(float) if number.is_f64() => {
+                let text = format!("{float:.2}");
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            }
+            _ => number.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// Rows in columns: the first to the left, the others to the right.
+fn aligned(rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let rows: Vec<Vec<String>> = rows.into_iter().collect();
+    let mut widths: Vec<usize> = Vec::new();
+    for row in &rows {
+        for (index, cell) in row.iter().enumerate() {
+            let width = cell.chars().count();
+            match widths.get_mut(index) {
+                Some(widest) => *widest = width.max(*widest),
+                None => widths.push(width),
+            }
+        }
+    }
+    let mut text = String::new();
+    for row in &rows {
+        let mut line = String::new();
+        for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let _ = match index {
+                0 => write!(line, "{cell:<width$}"),
+                _ => write!(line, "  {cell:>width$}"),
+            };
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn interval(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.05..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("give seconds, from 0.05 to 3600".to_owned()),
+    }
+}
+
+const RATES: &str = "_per_s";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_beside_their_rates() {
+        let shown = serde_json::json!({
+            "counters": {"received": 1200, "tallies": {"a": 3}},
+            "counters_per_s": {"received": 400.25, "tallies": {"a": 0.0}},
+            "rates_over_s": 1.0,
+        });
+        let expected = "\
+counters         per second
+received   1200         400
+tallies.a     3
+";
+        assert_eq!(text(&shown), expected);
+    }
+}

@@ -1,0 +1,128 @@
+//! A client of a daemon: asks over its control socket and waits for the answer, for a bounded time.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::control::default_socket;
+use crate::protocol::{Ask, Outcome, RESPONSE_BYTES_MAX, Request, Response, VERSION};
+use crate::unit::Refused;
+
+/// A conversation with a daemon.
+pub struct Client {
+    path: PathBuf,
+    stream: BufReader<UnixStream>,
+    next_id: u64,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// The daemon cannot be reached, or does not answer.
+    #[error("{what}: {}", path.display())]
+    Unreachable {
+        /// The socket.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The daemon refused.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+}
+
+impl ClientError {
+    /// What to do about it; may be empty.
+    pub fn remedy(&self) -> &str {
+        match self {
+            ClientError::Unreachable { remedy, .. } => remedy,
+            ClientError::Refused(refused) => &refused.remedy,
+        }
+    }
+}
+
+impl Client {
+    /// Connects to the socket at this path.
+    ///
+    /// # Errors
+    /// When nobody serves it, or it may not be used.
+    pub fn connect(path: &Path) -> Result<Client, ClientError> {
+        let unreachable = |what: String, remedy: &str| ClientError::Unreachable {
+            path: path.to_owned(),
+            what,
+            remedy: remedy.to_owned(),
+        };
+        let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => unreachable(
+                "no daemon has this control socket".into(),
+                "start it with `plumbline run`, or name another with --name or --socket",
+            ),
+            ErrorKind::ConnectionRefused => unreachable(
+                "the daemon of this control socket is gone".into(),
+                "start it again with `plumbline run`",
+            ),
+            ErrorKind::PermissionDenied => unreachable(
+                "you may not use this control socket".into(),
+                "become the user of the daemon, or set `control.mode` in its file",
+            ),
+            _ => unreachable(format!("the daemon cannot be reached: {error}"), ""),
+        })?;
+        let set = |stream: &UnixStream| {
+            stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
+            stream.set_write_timeout(Some(ANSWER_TIME_MAX))
+        };
+        set(&stream).map_err(|error| unreachable(error.to_string(), ""))?;
+        Ok(Client { path: path.to_owned(), stream: BufReader::new(stream), next_id: 1 })
+    }
+
+    /// Connects to the daemon of this name.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn of_name(name: &str) -> Result<Client, ClientError> {
+        Client::connect(&default_socket(name))
+    }
+
+    /// Asks and waits for the answer.
+    ///
+    /// # Errors
+    /// What the daemon refuses, or that it does not answer.
+    pub fn ask(&mut self, ask: Ask) -> Result<Value, ClientError> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let failed = |path: &Path, what: String| ClientError::Unreachable {
+            path: path.to_owned(),
+            what,
+            remedy: "look into the daemon's log".to_owned(),
+        };
+        let request = Request { version: VERSION, id, ask };
+        let mut text =
+            serde_json::to_vec(&request).map_err(|error| failed(&self.path, error.to_string()))?;
+        text.push(b'\n');
+        self.stream
+            .get_mut()
+            .write_all(&text)
+            .map_err(|error| failed(&self.path, format!("the daemon does not listen: {error}")))?;
+        let mut line = Vec::new();
+        let limit = RESPONSE_BYTES_MAX as u64;
+        let read = self.stream.by_ref().take(limit).read_until(b'\n', &mut line);
+        read.map_err(|error| failed(&self.path, format!("the daemon does not answer: {error}")))?;
+        if line.last() != Some(&b'\n') {
+            return Err(failed(&self.path, "the daemon has ended".to_owned()));
+        }
+        let response: Response = serde_json::from_slice(&line)
+            .map_err(|error| failed(&self.path, format!("an answer that is none: {error}")))?;
+        match response.outcome {
+            Outcome::Ok(value) => Ok(value),
+            Outcome::Refused(refused) => Err(refused.into()),
+        }
+    }
+}
+
+/// A reload of a large function takes a while.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);

@@ -1,0 +1,37 @@
+//! A function as a daemon: ports and workers from a file, and everything a running function needs
+//! around it.
+//!
+//! ```text
+//!  function.yaml --read--> Configuration --start--> Daemon: keeper thread
+//!                                                     | orders, updates        ^ requests, signals
+//!                                                     v                        |
+//!                                          workers on their cores       control socket, metrics
+//! ```
+//! Modules stand in the order in which a daemon comes to be. A worker never waits for anything here:
+//! what is asked of it goes through the engine's bounded queues. Not here: privileges are neither
+//! taken nor dropped, and the process stays in the foreground, as a service manager wants it.
+
+pub mod client;
+pub mod config;
+mod control;
+mod error;
+mod keeper;
+mod links;
+pub mod logs;
+pub mod protocol;
+mod read;
+mod reload;
+mod schema;
+pub mod signals;
+mod snapshot;
+mod state;
+mod team;
+mod times;
+mod unit;
+
+pub use control::default_socket;
+pub use error::RunError;
+pub use keeper::{Daemon, Inbox, Remote, Source};
+pub use read::{Configuration, Parts};
+pub use schema::{file_schema, update_schema};
+pub use unit::{FUNCTIONS, FunctionKind, Refused};

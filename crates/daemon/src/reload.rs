@@ -1,0 +1,158 @@
+//! A changed file, applied as a difference: what did not change keeps forwarding and keeps its state.
+//!
+//! The file is read and checked as a whole first; then ports that changed are opened anew, then the
+//! function is led to its new keys. What was done is undone where a step fails, so that nothing has
+//! changed then. A changed port that would use the same interface, file or socket as the one before is
+//! closed before it is opened, and frames are lost at that port meanwhile; others change hands between
+//! two batches.
+
+use serde_json::{Value, json};
+
+use crate::error::RunError;
+use crate::keeper::Daemon;
+use crate::links::{Closed, OpenPort};
+use crate::read::{Configuration, PortChoice};
+use crate::unit::Refused;
+
+/// A port that was replaced, with what leads back.
+struct Replaced {
+    number: usize,
+    before: OpenPort,
+}
+
+impl Daemon {
+    /// Reads the file again and applies what differs.
+    ///
+    /// # Errors
+    /// What is wrong with the file, a key that needs a restart, a port that cannot be opened; nothing
+    /// has changed then.
+    pub(crate) fn reload(&mut self) -> Result<Value, Refused> {
+        let done = self.try_reload();
+        match &done {
+            Ok(what) => tracing::info!(changes = %what, "reloaded"),
+            Err(refused) => {
+                tracing::error!(why = refused.what, "reload refused; nothing has changed");
+            }
+        }
+        done
+    }
+
+    fn try_reload(&mut self) -> Result<Value, Refused> {
+        let wanted =
+            Configuration::read(&self.source.file, self.source.parts).map_err(|error| {
+                let remedy = error.remedy.clone();
+                let what = document::DocumentError { remedy: String::new(), ..error };
+                Refused::new(what.to_string(), remedy)
+            })?;
+        self.needs_no_restart(&wanted)?;
+        let keys = wanted.function.configured.effective();
+        let count = self.running.difference(&keys)?;
+        let differs = |(number, choice): (usize, &PortChoice)| {
+            let present = &self.ports[number];
+            let same =
+                present.kind == choice.kind && present.effective == choice.configured.effective();
+            (!same).then_some(number)
+        };
+        let changed: Vec<usize> = wanted.ports.iter().enumerate().filter_map(differs).collect();
+
+        let mut replaced = Vec::new();
+        for &number in &changed {
+            match self.replace(number, &wanted.ports[number]) {
+                Ok(before) => replaced.push(Replaced { number, before }),
+                Err(refused) => return Err(self.bring_back(replaced, refused)),
+            }
+        }
+        if let Err(refused) = self.running.reconfigure(&keys) {
+            return Err(self.bring_back(replaced, refused));
+        }
+        let names: Vec<&str> = changed.iter().map(|&number| self.ports[number].name).collect();
+        self.configuration = wanted;
+        Ok(json!({"updates": count, "ports": names}))
+    }
+
+    /// Refuses what cannot change while the daemon runs.
+    fn needs_no_restart(&self, wanted: &Configuration) -> Result<(), Refused> {
+        let present = &self.configuration;
+        let differs = [
+            ("name", present.name != wanted.name),
+            ("function.name", present.function.kind.name() != wanted.function.kind.name()),
+            ("workers", (&present.workers, &present.cores) != (&wanted.workers, &wanted.cores)),
+            ("control", present.control != wanted.control),
+            ("metrics", present.metrics != wanted.metrics),
+            ("log", present.log != wanted.log),
+        ];
+        match differs.iter().find(|(_, differs)| *differs) {
+            None => Ok(()),
+            Some((key, _)) => Err(Refused::new(
+                format!("{}: {key} cannot be changed while the daemon runs", self.file()),
+                "restart it, or take the change back",
+            )),
+        }
+    }
+
+    fn file(&self) -> String {
+        self.source.file.display().to_string()
+    }
+
+    /// Puts another port in the place of the present one, which is returned closed.
+    fn replace(&mut self, number: usize, choice: &PortChoice) -> Result<OpenPort, Refused> {
+        let shares = self.ports.iter().any(|port| port.shares_with(choice));
+        if shares {
+            self.close(number)?;
+        }
+        let opened = OpenPort::open(choice, number, self.needs).map_err(|error| as_refused(&error));
+        let (port, queues) = match opened {
+            Ok(opened) => opened,
+            Err(refused) if shares => return Err(self.reopened(number, refused)),
+            Err(refused) => return Err(refused),
+        };
+        self.running.swap(number, queues)?;
+        self.ports[number].retire();
+        let before = std::mem::replace(&mut self.ports[number], port);
+        self.ports[number].count_on_from(&before);
+        Ok(before)
+    }
+
+    /// Takes the queues of a port from the workers.
+    fn close(&mut self, number: usize) -> Result<(), Refused> {
+        let closed = || Box::new(Closed) as Box<dyn engine::Port>;
+        self.running.swap(number, (0..self.needs.queues).map(|_| closed()).collect())?;
+        self.ports[number].retire();
+        Ok(())
+    }
+
+    /// Opens a closed port again; the refusal that led here, with what else went wrong.
+    fn reopened(&mut self, number: usize, refused: Refused) -> Refused {
+        let needs = self.needs;
+        let queues = match self.ports[number].reopen(number, needs) {
+            Ok(queues) => queues,
+            Err(error) => {
+                let what = format!("{}; and the port from before is closed: {error}", refused.what);
+                return Refused { what, ..refused };
+            }
+        };
+        match self.running.swap(number, queues) {
+            Ok(()) => refused,
+            Err(error) => Refused { what: format!("{}; {}", refused.what, error.what), ..refused },
+        }
+    }
+
+    /// Undoes replacements, the last one first.
+    fn bring_back(&mut self, replaced: Vec<Replaced>, mut refused: Refused) -> Refused {
+        for Replaced { number, mut before } in replaced.into_iter().rev() {
+            if let Err(error) = self.close(number) {
+                refused.what = format!("{}; {}", refused.what, error.what);
+                continue;
+            }
+            // Its counters hold what the port in between has counted, too.
+            before.count_on_from(&self.ports[number]);
+            self.ports[number] = before;
+            refused = self.reopened(number, refused);
+        }
+        refused
+    }
+}
+
+fn as_refused(error: &RunError) -> Refused {
+    Refused::new(error.to_string(), error.remedy())
+}

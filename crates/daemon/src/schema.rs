@@ -1,0 +1,97 @@
+//! The JSON Schema of files for `plumbline run`, composed from those of functions and ports.
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde_json::{Map, Value, json};
+
+use crate::config::{Control, Log, Metrics, Reload, Workers};
+use crate::read::Parts;
+
+/// The schema of a file.
+pub fn file_schema(parts: Parts) -> Value {
+    let mut definitions = Map::new();
+    let function = |kind: &&dyn crate::unit::FunctionKind| {
+        let names: Vec<&str> =
+            [kind.name()].into_iter().chain(kind.aliases().iter().copied()).collect();
+        let name = json!({"description": kind.summary(), "enum": names});
+        with_key(kind.schema(), kind.name(), ("name", name))
+    };
+    let port = |kind: &&dyn ports::Kind| {
+        let name = json!({"description": kind.summary(), "const": kind.name()});
+        with_key(kind.schema(), kind.name(), ("type", name))
+    };
+    let mut gather = |(schema, own): (Value, Map<String, Value>)| {
+        definitions.extend(own);
+        schema
+    };
+    let names: Vec<&str> = parts.functions.iter().map(|kind| kind.name()).collect();
+    let mut functions = vec![json!({"type": "string", "enum": names})];
+    functions.extend(parts.functions.iter().map(function).map(&mut gather));
+    let ports: Vec<Value> = parts.ports.iter().map(port).map(&mut gather).collect();
+    let mut section = |name: &str, schema: Schema| gather(apart(schema, name));
+    let properties = json!({
+        "name": {"type": "string", "description": "The daemon's name, and that of its socket; the \
+                 file's name without its end where it is absent."},
+        "function": {"oneOf": functions},
+        "ports": {
+            "type": "object",
+            "description": "The function's ports by their names.",
+            "additionalProperties": if ports.is_empty() { json!(true) } else { json!({"oneOf": ports}) },
+        },
+        "workers": section("workers", schema_of::<Workers>()),
+        "control": section("control", schema_of::<Control>()),
+        "metrics": section("metrics", schema_of::<Metrics>()),
+        "log": section("log", schema_of::<Log>()),
+        "state": {"type": "string", "description": "The file that keeps what came by control or was \
+                  learned over a restart."},
+        "reload": section("reload", schema_of::<Reload>()),
+    });
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Plumbline function file",
+        "description": "A function as a daemon: what `plumbline run` reads.",
+        "type": "object",
+        "properties": properties,
+        "required": ["function", "ports"],
+        "additionalProperties": false,
+        "$defs": definitions,
+    })
+}
+
+/// The schema of the changes of a function; none where there is no such function.
+pub fn update_schema(parts: Parts, function: &str) -> Option<Value> {
+    let is_it = |kind: &&&dyn crate::unit::FunctionKind| {
+        kind.name() == function || kind.aliases().contains(&function)
+    };
+    parts.functions.iter().find(is_it).map(|kind| kind.update_schema().to_value())
+}
+
+fn schema_of<T: JsonSchema>() -> Schema {
+    schema_for!(T)
+}
+
+/// A unit's schema with the key that names the unit, and its definitions.
+fn with_key(schema: Schema, name: &str, key: (&str, Value)) -> (Value, Map<String, Value>) {
+    let (mut schema, definitions) = apart(schema, name);
+    schema["properties"][key.0] = key.1;
+    let mut required = schema["required"].as_array().cloned().unwrap_or_default();
+    required.push(json!(key.0));
+    schema["required"] = Value::Array(required);
+    (schema, definitions)
+}
+
+/// A schema without its definitions, which are named after the unit and told apart.
+fn apart(schema: Schema, name: &str) -> (Value, Map<String, Value>) {
+    let text = schema.to_value().to_string();
+    let text = text.replace("\"#/$defs/", &format!("\"#/$defs/{name}."));
+    let mut schema: Value = serde_json::from_str(&text).unwrap_or_default();
+    let mut definitions = Map::new();
+    if let Value::Object(keys) = &mut schema {
+        keys.remove("$schema");
+        keys.remove("title");
+        if let Some(Value::Object(own)) = keys.remove("$defs") {
+            definitions =
+                own.into_iter().map(|(key, one)| (format!("{name}.{key}"), one)).collect();
+        }
+    }
+    (schema, definitions)
+}

@@ -1,0 +1,91 @@
+//! The state file: what a function came to know, kept over a restart.
+//!
+//! It holds the function's section and the changes since; it is written as a whole or not at all, and
+//! a file of another version, function or making is refused with what to do.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::RunError;
+
+/// What a function remembers: the changes that lead from its configured state to its present one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// The function's section that they follow.
+    pub function: Value,
+    /// The changes, in order.
+    pub updates: Vec<Value>,
+}
+
+/// The file around it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    plumbline_state: u32,
+    function_name: String,
+    written: String,
+    memory: Memory,
+}
+
+/// Writes a memory.
+///
+/// # Errors
+/// When the file cannot be written; an older one is still there then.
+pub fn write(path: &Path, function: &str, memory: Memory) -> Result<(), RunError> {
+    let file = File {
+        plumbline_state: VERSION,
+        function_name: function.to_owned(),
+        written: jiff::Timestamp::now().to_string(),
+        memory,
+    };
+    let failed = |error: std::io::Error| {
+        let remedy = "choose a place that this process may write to, with room on the disk";
+        RunError::path(path, format!("the state cannot be written: {error}"), remedy)
+    };
+    let text = serde_json::to_vec(&file).map_err(|error| failed(error.into()))?;
+    files::write_whole(path, &text).map_err(failed)
+}
+
+/// Reads a memory; none where there is no file yet.
+///
+/// # Errors
+/// When the file is damaged, or not of this function.
+pub fn read(path: &Path, function: &str) -> Result<Option<Memory>, RunError> {
+    let failed = |what: String| Err(RunError::path(path, what, WITHOUT));
+    let bytes = match files::read_limited(path, SIZE_BYTES_MAX) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return failed(format!("the state file cannot be read: {error}")),
+    };
+    let value: Value = match serde_json::from_slice(&bytes) {
+        Ok(value) => value,
+        Err(error) => return failed(format!("the state file is damaged: {error}")),
+    };
+    match value.get("plumbline_state").and_then(Value::as_u64) {
+        Some(version) if version == u64::from(VERSION) => {}
+        Some(version) => {
+            return failed(format!("the state file has version {version}, not {VERSION}"));
+        }
+        None => return failed("this is no state file of plumbline".to_owned()),
+    }
+    let file: File = match serde_json::from_value(value) {
+        Ok(file) => file,
+        Err(error) => return failed(format!("the state file is damaged: {error}")),
+    };
+    if file.function_name != function {
+        return failed(format!("the state file is of {}, not of {function}", file.function_name));
+    }
+    Ok(Some(file.memory))
+}
+
+const VERSION: u32 = 1;
+
+const WITHOUT: &str =
+    "name the right file, or start with `--without-state`: it is replaced when the daemon stops";
+
+/// Ten million users with some hundred bytes each.
+const SIZE_BYTES_MAX: u64 = 4 << 30;

@@ -20,6 +20,15 @@ pub fn pin_current_thread(core: usize) -> bool {
     sched_setaffinity(None, &set).is_ok()
 }
 
+/// Keeps another thread of this machine, by its kernel's number, on one core; false where the system
+/// refuses or there is no such thread.
+pub fn pin_thread(id: u32, core: usize) -> bool {
+    let mut set = CpuSet::new();
+    set.set(core);
+    let id = i32::try_from(id).ok().and_then(rustix::thread::Pid::from_raw);
+    id.is_some() && sched_setaffinity(id, &set).is_ok()
+}
+
 /// CPU time the calling thread has used so far, in nanoseconds.
 pub fn thread_cpu_time_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -39,5 +48,21 @@ mod tests {
         })
         .join()
         .expect("the pinned thread ends well");
+    }
+
+    #[test]
+    fn another_thread_is_pinned_by_its_number() {
+        let core = *available_cores().last().expect("at least one core");
+        std::thread::spawn(move || {
+            let id = rustix::thread::gettid().as_raw_nonzero().get();
+            let id = u32::try_from(id).expect("threads count from 1");
+            std::thread::scope(|scope| {
+                scope.spawn(|| assert!(pin_thread(id, core)));
+            });
+            assert_eq!(available_cores(), vec![core]);
+        })
+        .join()
+        .expect("the pinned thread ends well");
+        assert!(!pin_thread(0, core));
     }
 }

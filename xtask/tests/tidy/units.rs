@@ -67,7 +67,9 @@ fn registered_methods_are_the_folders() {
 fn registered_devices_are_the_folders() {
     let mut found = folders("crates/devices/src");
     found.retain(|name| !NO_DEVICES.contains(&name.as_str()));
-    let names: BTreeSet<String> = DEVICES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let embedded = DEVICES.iter().map(|(name, _)| *name);
+    let drivers = devices::DRIVERS.iter().map(|driver| driver.name());
+    let names: BTreeSet<String> = embedded.chain(drivers).map(str::to_owned).collect();
     assert_eq!(names, kebab(&found));
 }
 

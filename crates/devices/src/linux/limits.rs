@@ -1,0 +1,39 @@
+//! What the kernel cannot do of a service, or does otherwise.
+
+use functions::service::{Router, Service};
+
+use super::options::Options;
+use super::{bridge, gateway};
+use crate::driver::{DriverError, Limitation};
+
+/// What of a service the kernel does otherwise.
+pub(super) fn limitations(
+    service: &Service,
+    options: &Options,
+) -> Result<Vec<Limitation>, DriverError> {
+    let mut found = match service {
+        Service::Bridge(bridge) => bridge::limitations(bridge),
+        Service::Router(router) => of_router(router)?,
+        Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
+    };
+    if options.icmp {
+        found.push(Limitation {
+            what:
+                "the kernel answers with ICMP errors, which the tester counts as frames of nobody"
+                    .to_owned(),
+            verdicts: Vec::new(),
+        });
+    }
+    Ok(found)
+}
+
+fn of_router(router: &Router) -> Result<Vec<Limitation>, DriverError> {
+    if router.routes.len() > ROUTES_MAX {
+        let what = format!("{} routes are more than the kernel is given", router.routes.len());
+        return Err(DriverError::new(what, format!("use at most {ROUTES_MAX} routes")));
+    }
+    Ok(Vec::new())
+}
+
+/// Routes of both families; a million take some ten seconds and, of IPv6, about a gigabyte.
+const ROUTES_MAX: usize = 2_000_000;

@@ -1,0 +1,235 @@
+//! What is told to the kernel, as text for `ip`, `bridge` and `nft`: it can be read and tested
+//! without being done.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use functions::service::{Interface, NextHop, Route, Router, Service};
+use packet::PortId;
+
+use super::options::Options;
+use super::{bridge, gateway};
+use crate::driver::DriverError;
+
+/// The commands in the order in which they are given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Plan {
+    /// For `ip -batch`: interfaces and their addresses.
+    pub links: String,
+    /// For `ip -4 -batch`: neighbours, next hops, rules and routes.
+    pub ipv4: String,
+    /// For `ip -6 -batch`: the same.
+    pub ipv6: String,
+    /// For `bridge -batch`: ports' flags and stations.
+    pub stations: String,
+    /// For `nft -f -`.
+    pub nft: String,
+    /// What must be found when all is done.
+    pub expected: Expected,
+}
+
+/// By what is seen that the kernel has it all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Expected {
+    /// Prefixes of IPv4 that were told.
+    pub ipv4_routes: usize,
+    /// Prefixes of IPv6 that were told.
+    pub ipv6_routes: usize,
+    /// Stations of a bridge.
+    pub stations: usize,
+    /// Packets whose way is asked for, of each family: for `ip`.
+    pub probes: Vec<String>,
+    /// More interfaces that must be up.
+    pub interfaces: Vec<&'static str>,
+}
+
+/// What is to be told for a service on these interfaces.
+pub(super) fn plan(
+    service: &Service,
+    names: &[&str],
+    options: &Options,
+) -> Result<Plan, DriverError> {
+    let mut plan = Plan::default();
+    match service {
+        Service::Router(router) => {
+            own_addresses(&mut plan, &router.interfaces, names);
+            route(&mut plan, router, names, MAIN)?;
+            nothing_else(&mut plan, MAIN);
+            source_addresses(&mut plan, router, names);
+        }
+        Service::Bridge(bridge) => bridge::plan(&mut plan, bridge, names),
+        Service::MobileGateway(gateway) => gateway::plan(&mut plan, gateway, names, options)?,
+    }
+    Ok(plan)
+}
+
+/// Ethernet and IP addresses of the ports. Prefixes bring no routes: the service names them all.
+pub(super) fn own_addresses(plan: &mut Plan, interfaces: &[Interface], names: &[&str]) {
+    for (interface, name) in interfaces.iter().zip(names) {
+        let Interface { mac, ipv4, ipv6 } = interface;
+        line(&mut plan.links, format_args!("link set {name} address {mac}"));
+        if let Some((address, len)) = ipv4 {
+            let address = format_args!("addr add {address}/{len} dev {name} noprefixroute");
+            line(&mut plan.links, address);
+        }
+        if let Some((address, len)) = ipv6 {
+            let address = format_args!("addr add {address}/{len} dev {name} nodad noprefixroute");
+            line(&mut plan.links, address);
+        }
+    }
+}
+
+/// Neighbours, next hops and routes, in a table of the kernel.
+pub(super) fn route(
+    plan: &mut Plan,
+    router: &Router,
+    names: &[&str],
+    table: &str,
+) -> Result<(), DriverError> {
+    let mut is_used = vec![[false; 2]; router.next_hops.len()];
+    for Route { prefix, next_hop, .. } in &router.routes {
+        let used = is_used.get_mut(*next_hop as usize).ok_or_else(|| unknown_hop(*next_hop))?;
+        used[usize::from(prefix.is_ipv6())] = true;
+    }
+    for ((index, hop), used) in router.next_hops.iter().enumerate().zip(&is_used) {
+        let name = *names.get(usize::from(hop.port.0)).ok_or_else(|| no_port(hop.port))?;
+        if used[0] {
+            next_hop(&mut plan.ipv4, index, 0, hop, &address_ipv4(hop, index)?, name);
+        }
+        if used[1] {
+            next_hop(&mut plan.ipv6, index, 1, hop, &address_ipv6(hop, index), name);
+        }
+    }
+    for Route { prefix, len, next_hop } in &router.routes {
+        let is_ipv6 = prefix.is_ipv6();
+        let id = identifier(*next_hop as usize, usize::from(is_ipv6));
+        let text = if is_ipv6 { &mut plan.ipv6 } else { &mut plan.ipv4 };
+        line(text, format_args!("route add {prefix}/{len} nhid {id} table {table}"));
+    }
+    for family in [0, 1] {
+        let mine = |route: &&Route| usize::from(route.prefix.is_ipv6()) == family;
+        let mut routes = router.routes.iter().filter(mine);
+        let [first, last] = [routes.next(), routes.next_back()];
+        let from = if table == MAIN { names.first().copied().unwrap_or("lo") } else { "lo" };
+        let probes = [first, last].into_iter().flatten().map(|route| probe(route, from));
+        plan.expected.probes.extend(probes);
+    }
+    let of_ipv6 = router.routes.iter().filter(|route| route.prefix.is_ipv6()).count();
+    plan.expected.ipv6_routes += of_ipv6;
+    plan.expected.ipv4_routes += router.routes.len() - of_ipv6;
+    Ok(())
+}
+
+/// What no route is for is dropped without a word.
+pub(super) fn nothing_else(plan: &mut Plan, table: &str) {
+    for text in [&mut plan.ipv4, &mut plan.ipv6] {
+        line(text, format_args!("route add blackhole default metric 4294967295 table {table}"));
+    }
+    plan.expected.ipv4_routes += 1;
+    plan.expected.ipv6_routes += 1;
+}
+
+/// Where frames to a next hop bear another source address than the port's own: rewritten on their
+/// way out.
+pub(super) fn source_addresses(plan: &mut Plan, router: &Router, names: &[&str]) {
+    for (port, name) in names.iter().enumerate() {
+        let here = |hop: &&NextHop| usize::from(hop.port.0) == port;
+        let own = router.interfaces.get(port).map(|interface| interface.mac);
+        let pairs: Vec<String> = (router.next_hops.iter().filter(here))
+            .filter_map(|hop| hop.source.map(|source| (hop.mac, source)))
+            .filter(|&(_, source)| Some(source) != own)
+            .map(|(mac, source)| format!("{mac} : {source}"))
+            .collect();
+        if pairs.is_empty() {
+            continue;
+        }
+        let elements = pairs.join(", ");
+        let _ = write!(
+            plan.nft,
+            "table netdev sources{port} {{\n\
+             map sources {{ type ether_addr : ether_addr; elements = {{ {elements} }} }}\n\
+             chain out {{ type filter hook egress device \"{name}\" priority 0; policy accept;\n\
+             ether saddr set ether daddr map @sources\n}}\n}}\n"
+        );
+    }
+}
+
+fn next_hop(
+    text: &mut String,
+    index: usize,
+    family: usize,
+    hop: &NextHop,
+    address: &dyn std::fmt::Display,
+    name: &str,
+) {
+    let mac = hop.mac;
+    line(text, format_args!("neigh replace {address} lladdr {mac} dev {name} nud permanent"));
+    let id = identifier(index, family);
+    line(text, format_args!("nexthop add id {id} via {address} dev {name} onlink"));
+}
+
+/// Numbers of next hops start at 1; the families take turns.
+fn identifier(index: usize, family: usize) -> usize {
+    2 * index + family + 1
+}
+
+/// A neighbour's own address, or one that stands for it on this link only (RFC 3927).
+fn address_ipv4(hop: &NextHop, index: usize) -> Result<Ipv4Addr, DriverError> {
+    if let Some(address) = hop.ipv4 {
+        return Ok(address);
+    }
+    let [.., high, low] = index.wrapping_add(1).to_be_bytes();
+    if index >= NAMELESS_MAX {
+        let what = format!("more than {NAMELESS_MAX} next hops without an IPv4 address");
+        return Err(DriverError::new(what, "use fewer next hops"));
+    }
+    Ok(Ipv4Addr::new(169, 254, high, low))
+}
+
+fn address_ipv6(hop: &NextHop, index: usize) -> Ipv6Addr {
+    hop.ipv6.unwrap_or_else(|| Ipv6Addr::from_bits(LINK_LOCAL | (index as u128 + 1)))
+}
+
+/// One command.
+pub(super) fn line(text: &mut String, command: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{command}");
+}
+
+/// Asks the kernel for the way to a host of a route, for `ip`.
+fn probe(route: &Route, from: &str) -> String {
+    let (source, host) = match route.prefix {
+        IpAddr::V4(network) => {
+            let host = network.to_bits() | u32::from(route.len < 31);
+            ("198.18.0.1", IpAddr::from(Ipv4Addr::from_bits(host)))
+        }
+        IpAddr::V6(network) => {
+            let host = network.to_bits() | u128::from(route.len < 127);
+            ("2001:2::1", IpAddr::from(Ipv6Addr::from_bits(host)))
+        }
+    };
+    // What the kernel itself sends has no interface to come from.
+    if from == "lo" {
+        return format!("route get {host}");
+    }
+    format!("route get {host} from {source} iif {from}")
+}
+
+fn unknown_hop(number: u32) -> DriverError {
+    let what = format!("a route leads to next hop {number}, which there is not");
+    DriverError::new(what, "report this: the function describes itself wrongly")
+}
+
+fn no_port(port: PortId) -> DriverError {
+    let what = format!("a next hop is behind port {}, which there is not", port.0);
+    DriverError::new(what, "report this: the function describes itself wrongly")
+}
+
+/// The kernel's table that is asked where no rule says otherwise.
+pub(super) const MAIN: &str = "main";
+
+/// fe80::1:0, the first of the link-local addresses that stand for neighbours.
+const LINK_LOCAL: u128 = 0xfe80 << 112 | 1 << 16;
+
+/// 169.254.0.1 to 169.254.254.255; the last block is the tunnel's.
+const NAMELESS_MAX: usize = 0xfeff;

@@ -1,0 +1,187 @@
+//! Links from the tester to a device in a network namespace: pairs of virtual Ethernet.
+//!
+//! The tester's ends stand in a namespace of their own, where no protocol answers, and are opened as
+//! ports of a kind that the user chooses. Interfaces have names that no other process here uses, so
+//! that the kernel's threads can be told by them. Everything vanishes with [`Wires`], or with this
+//! process.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use engine::{Opened, PortError, PortRequest};
+use netns::Namespace;
+use packet::PortId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::driver::DriverError;
+
+/// How the tester sends and receives on virtual Ethernet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum TesterPorts {
+    /// A kind of port with its defaults.
+    Kind(TesterPort),
+    /// A kind of port with keys of its own.
+    Keys {
+        /// Which kind.
+        #[serde(rename = "type")]
+        kind: TesterPort,
+        /// The keys of that kind but `interface`.
+        #[serde(flatten)]
+        keys: Map<String, Value>,
+    },
+}
+
+/// A kind of port that works on virtual Ethernet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TesterPort {
+    /// Packet sockets with rings.
+    #[default]
+    AfPacket,
+    /// Sockets of the express data path.
+    AfXdp,
+}
+
+impl Default for TesterPorts {
+    fn default() -> TesterPorts {
+        TesterPorts::Kind(TesterPort::default())
+    }
+}
+
+/// Links between a device's namespace and the tester's.
+pub struct Wires {
+    tester: Namespace,
+    /// Interfaces, the device's end first.
+    pairs: Vec<[String; 2]>,
+    frame_bytes_max: usize,
+}
+
+impl Wires {
+    /// Joins `count` ports of a device to the tester, with room for frames of so many bytes (without
+    /// check sequence), and waits until all are up.
+    ///
+    /// # Errors
+    /// Without the right to make namespaces or without the programs for it.
+    pub fn join(
+        device: &Namespace,
+        count: usize,
+        frame_bytes_max: usize,
+    ) -> Result<Wires, DriverError> {
+        let tester = Namespace::new()?;
+        // Nobody here but the tester's ports speaks.
+        tester.sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
+        let mut wires = Wires { tester, pairs: Vec::new(), frame_bytes_max };
+        let mtu = frame_bytes_max.saturating_sub(wire::ethernet::HEADER_LEN).max(MTU_MIN);
+        for _ in 0..count {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let [near, far] = ["d", "t"].map(|end| format!("{end}{}x{number}", std::process::id()));
+            device.veth(&near, &wires.tester, &far)?;
+            device.ip(&format!("link set {near} mtu {mtu}"))?;
+            wires.tester.ip(&format!("link set {far} mtu {mtu} arp off"))?;
+            wires.pairs.push([near, far]);
+        }
+        for [near, far] in &wires.pairs {
+            device.wait_until_up(near, PATIENCE)?;
+            wires.tester.wait_until_up(far, PATIENCE)?;
+        }
+        Ok(wires)
+    }
+
+    /// The device's ends, in the order of its ports.
+    pub fn near(&self) -> Vec<&str> {
+        self.pairs.iter().map(|[near, _]| near.as_str()).collect()
+    }
+
+    /// The tester's ends, in the order of the device's ports.
+    pub fn far(&self) -> Vec<&str> {
+        self.pairs.iter().map(|[_, far]| far.as_str()).collect()
+    }
+
+    /// Where the tester's ends stand.
+    pub fn tester(&self) -> &Namespace {
+        &self.tester
+    }
+
+    /// Opens the tester's ends, each with one queue.
+    ///
+    /// # Errors
+    /// When this kind of port cannot be used here; the text is the port's own.
+    pub fn open(
+        &self,
+        choice: &TesterPorts,
+        ticks_per_second: f64,
+    ) -> Result<Vec<Opened>, DriverError> {
+        let far = self.far();
+        let open = || -> Result<Vec<Opened>, DriverError> {
+            let numbers = (0_u8..).map(PortId);
+            let open_one = |(interface, id): (&&str, PortId)| {
+                let request = PortRequest {
+                    name: format!("tester's {}", choice.name()),
+                    id,
+                    queues: 1,
+                    frame_bytes_max: self.frame_bytes_max,
+                    ticks_per_second,
+                };
+                choice.open(interface, &request)
+            };
+            far.iter().zip(numbers).map(open_one).collect()
+        };
+        self.tester.run(open)?
+    }
+}
+
+impl TesterPorts {
+    /// The kind's `type` in configurations.
+    pub fn name(&self) -> &'static str {
+        let (TesterPorts::Kind(kind) | TesterPorts::Keys { kind, .. }) = self;
+        match kind {
+            TesterPort::AfPacket => "af-packet",
+            TesterPort::AfXdp => "af-xdp",
+        }
+    }
+
+    /// Whether this kind can be used on this machine.
+    ///
+    /// # Errors
+    /// What is missing, and what to do.
+    pub fn available(&self) -> Result<(), PortError> {
+        self.kind()?.available()
+    }
+
+    fn kind(&self) -> Result<&'static dyn ports::Kind, PortError> {
+        let name = self.name();
+        ports::find(name).ok_or_else(|| {
+            PortError::new(format!("there is no port {name}"), "choose one of `plumbline list`")
+        })
+    }
+
+    fn open(&self, interface: &str, request: &PortRequest) -> Result<Opened, DriverError> {
+        let mut keys = match self {
+            TesterPorts::Kind(_) => Map::new(),
+            TesterPorts::Keys { keys, .. } => keys.clone(),
+        };
+        keys.insert("interface".to_owned(), interface.into());
+        let kind = self.kind().map_err(refused)?;
+        let port = kind.read(Value::Object(keys)).map_err(|error| {
+            let what = format!("device.ports: {error}");
+            DriverError::new(what, "see the keys of this kind of port in its README")
+        })?;
+        port.open(request).map_err(refused)
+    }
+}
+
+fn refused(error: PortError) -> DriverError {
+    DriverError::new(error.what, error.remedy)
+}
+
+/// Numbers the links of this process.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// The payload of an ordinary Ethernet frame, in bytes (IEEE 802.3 clause 3.2.7).
+const MTU_MIN: usize = 1500;
+
+/// How long a link may take to come up.
+const PATIENCE: Duration = Duration::from_secs(10);

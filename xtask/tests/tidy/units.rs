@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lab::registry::FUNCTIONS;
-use lab::scenario::{DEVICES, Scenario};
+use lab::scenario::Scenario;
 use methods::METHODS;
 use report::EXPORTERS;
 
@@ -67,9 +67,8 @@ fn registered_methods_are_the_folders() {
 fn registered_devices_are_the_folders() {
     let mut found = folders("crates/devices/src");
     found.retain(|name| !NO_DEVICES.contains(&name.as_str()));
-    let embedded = DEVICES.iter().map(|(name, _)| *name);
-    let drivers = devices::DRIVERS.iter().map(|driver| driver.name());
-    let names: BTreeSet<String> = embedded.chain(drivers).map(str::to_owned).collect();
+    let devices = devices::registry::devices();
+    let names: BTreeSet<String> = devices.map(|device| device.name.to_owned()).collect();
     assert_eq!(names, kebab(&found));
 }
 

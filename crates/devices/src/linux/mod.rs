@@ -22,7 +22,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use engine::Opened;
-use functions::service::Service;
+use functions::service::{Bridge, Service};
 use netns::Namespace;
 use schemars::Schema;
 use serde_json::{Map, Value, json};
@@ -84,35 +84,14 @@ impl Driver for Linux {
     }
 
     fn start(&self, request: &Start<'_>) -> Result<Box<dyn Running>, DriverError> {
-        let options = Options::read(request.options)?;
-        limits::limitations(request.service, &options)?;
-        let device = Namespace::new()?;
-        let sysctls = set_sysctls(&device, request.service, options.icmp)?;
-        let added = match request.service {
-            Service::MobileGateway(_) => gateway::ADDED,
-            Service::Bridge(_) | Service::Router(_) => 0,
-        };
-        let frame_bytes_max = request.frame_bytes_max + added;
-        let wires = Wires::join(&device, ports(request.service), frame_bytes_max)?;
-        let plan = plan::plan(request.service, &wires.near(), &options)?;
-        let has_rules = matches!(request.service, Service::MobileGateway(_));
-        carry_out(&device, &plan, has_rules, request)?;
-        let place = Place::settle(&device, &wires, options.forwarding, request.cores)?;
-        let ports = wires.open(&options.ports, request.clock.ticks_per_second())?;
-        let has_nft = !plan.nft.is_empty();
-        let before = usage::drops(&device, &wires, has_nft);
-        Ok(Box::new(Kernel {
-            ports,
-            device,
-            wires,
-            place,
-            options,
-            sysctls,
-            expected: plan.expected,
-            has_rules,
-            has_nft,
-            before,
-        }))
+        Ok(Box::new(Kernel::start(request.service, request)?))
+    }
+
+    /// Two rules that put what comes in at one link into the other.
+    fn wire(&self, request: &Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError> {
+        let patch = Some([None, None]);
+        let wire = Bridge { ports: 2, stations: vec![], ageing_s: None, floods: false, patch };
+        Ok(Some(Box::new(Kernel::start(&Service::Bridge(wire), request)?)))
     }
 }
 
@@ -128,6 +107,37 @@ struct Kernel {
     has_rules: bool,
     has_nft: bool,
     before: BTreeMap<String, u64>,
+}
+
+impl Kernel {
+    fn start(service: &Service, request: &Start<'_>) -> Result<Kernel, DriverError> {
+        let options = Options::read(request.options)?;
+        limits::limitations(service, &options)?;
+        let device = Namespace::new()?;
+        let sysctls = set_sysctls(&device, service, options.icmp)?;
+        let has_rules = matches!(service, Service::MobileGateway(_));
+        let added = if has_rules { gateway::ADDED } else { 0 };
+        let wires = Wires::join(&device, ports(service), request.frame_bytes_max + added)?;
+        let plan = plan::plan(service, &wires.near(), &options)?;
+        carry_out(&device, &plan, has_rules, request)?;
+        let place = Place::settle(&device, &wires, options.forwarding, request.cores)?;
+        let ports = wires.open(&options.ports, request.clock.ticks_per_second())?;
+        let has_nft = !plan.nft.is_empty();
+        let before = usage::drops(&device, &wires, has_nft);
+        let expected = plan.expected;
+        Ok(Kernel {
+            ports,
+            device,
+            wires,
+            place,
+            options,
+            sysctls,
+            expected,
+            has_rules,
+            has_nft,
+            before,
+        })
+    }
 }
 
 impl Running for Kernel {
@@ -164,6 +174,7 @@ impl Running for Kernel {
         Usage {
             cpu_ns,
             cpu_of,
+            stages: Vec::new(),
             resident_bytes: is_told.then_some(tables.ipv4_bytes),
             drops: usage::since(&self.before, drops),
         }

@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use functions::service::{
-    Bridge, Gateway, GatewayTunnel, GatewayUser, Interface, NextHop, Route, Router,
-};
+use functions::service::{Gateway, GatewayTunnel, GatewayUser, Interface, NextHop, Route, Router};
 use machine::clock::Clock;
 use packet::PortId;
 use wire::MacAddr;

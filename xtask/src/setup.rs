@@ -21,6 +21,11 @@ const TOOLS: &[Tool] = &[
     Tool { names: &["tcpdump"], package: "tcpdump", reason: "reads what ports send" },
     Tool { names: &["tshark"], package: "tshark", reason: "dissects the traces that are written" },
     Tool {
+        names: &["dpdk-testpmd"],
+        package: "dpdk-dev",
+        reason: "the other end of memif ports, and a device to compare with",
+    },
+    Tool {
         names: &["chromium", "chromium-browser", "google-chrome"],
         package: "chromium",
         reason: "renders the report",

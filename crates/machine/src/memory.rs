@@ -130,6 +130,32 @@ pub fn prefetch<T>(at: &T) {
     let _ = at;
 }
 
+/// Asks the processor to bring the cache line of an address close, for a read that follows; any address
+/// will do, also of memory that is not there.
+#[inline(always)]
+pub fn prefetch_address(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address has no effect but on the caches.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// As [`prefetch_address`], for a write: the line is taken from other cores at once.
+#[inline(always)]
+pub fn prefetch_address_to_write(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address has no effect but on the caches; a processor without the
+    // instruction takes it for one that does nothing.
+    unsafe {
+        core::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
 /// Prefetches element `index` of a slice; an index past its end does nothing.
 #[inline(always)]
 pub fn prefetch_at<T>(slice: &[T], index: usize) {

@@ -24,8 +24,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("functions", &["engine", "machine", "packet", "tables", "traffic", "units", "wire"]),
     ("port-af-xdp", &["engine", "machine", "packet"]),
     ("port-af-packet", &["engine", "machine", "packet"]),
+    ("port-memif", &["engine", "machine", "packet"]),
     ("port-memory", &["engine", "machine", "packet"]),
-    ("ports", &["engine", "port-af-packet", "port-af-xdp"]),
+    ("ports", &["engine", "port-af-packet", "port-af-xdp", "port-memif"]),
     // measuring knows no packets
     ("measure", &["units"]),
     ("methods", &["measure"]),

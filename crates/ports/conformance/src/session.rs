@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use engine::{Link, Opened, PortCounts, Way};
+use engine::{Link, Opened, PortCounts, PortDrop, Way};
 use machine::clock;
 use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
 
@@ -268,8 +268,9 @@ impl<'a> Session<'a> {
     }
 
     fn lost_after_sending(&self, counts: &PortCounts) -> u64 {
-        let after = |why: &str| self.promises.lost_after_sending.contains(&why);
-        counts.drops.iter().filter(|(kind, _)| after(kind.why)).map(|(_, count)| count).sum()
+        let reasons = self.promises.lost_after_sending;
+        let after = |kind: &PortDrop| kind.way == Way::Transmit && reasons.contains(&kind.why);
+        counts.drops.iter().filter(|(kind, _)| after(kind)).map(|(_, count)| count).sum()
     }
 
     /// All accounts in words.

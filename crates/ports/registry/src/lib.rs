@@ -12,8 +12,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// All kinds, in the order of the help text.
-pub const PORTS: &[&dyn Kind] =
-    &[&Entry::<port_af_packet::AfPacket>::new(), &Entry::<port_af_xdp::AfXdp>::new()];
+pub const PORTS: &[&dyn Kind] = &[
+    &Entry::<port_af_packet::AfPacket>::new(),
+    &Entry::<port_af_xdp::AfXdp>::new(),
+    &Entry::<port_memif::Memif>::new(),
+];
 
 /// A kind of port.
 pub trait Kind: Sync {

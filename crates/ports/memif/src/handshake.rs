@@ -1,0 +1,249 @@
+//! What is said until frames may flow: both roles as machines that take messages and give messages.
+//!
+//! ```text
+//! master                     slave
+//!   HELLO ------------------>          what the master takes
+//!         <------------------ INIT     which interface, and the secret
+//!   ACK   ------------------>
+//!         <------------------ ADD_REGION, ADD_RING … with a descriptor; each acknowledged
+//!         <------------------ CONNECT
+//!   CONNECTED -------------->
+//! ```
+//! They know no socket, so that any sequence of messages can be tried on them.
+
+use std::os::fd::OwnedFd;
+
+use crate::breach::Breach;
+use crate::config::Config;
+use crate::lines::{Line, MasterLine, SlaveLine};
+use crate::memory::Memory;
+use crate::message::{AddRing, Hello, Init, Message, VERSION};
+use crate::region::{REGIONS_MAX, Region, Regions};
+use crate::ring::{RING_SIZE_LOG2_MAX, Ring};
+use crate::text::Text;
+
+/// What both machines are given.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The port's keys.
+    pub config: Config,
+    /// The port's name.
+    pub name: String,
+    /// How many queues the port has.
+    pub queues: u16,
+}
+
+/// What comes of a message.
+#[derive(Debug)]
+pub enum Step {
+    /// Nothing to say.
+    Wait,
+    /// Say this.
+    Say(Message),
+    /// Say this and hand over what the descriptor names.
+    Hand(Message, OwnedFd),
+    /// Say this, if anything: then frames may flow over these rings.
+    Up(Option<Message>, Lines),
+}
+
+/// A connection's rings, a pair for each queue as far as the peer has as many.
+pub type Lines = Vec<Line>;
+
+/// The master's part.
+#[derive(Debug)]
+pub struct Master<'a> {
+    terms: &'a Terms,
+    peer: Option<Text<32>>,
+    regions: Vec<Region>,
+    s2m: Vec<AddRing>,
+    m2s: Vec<AddRing>,
+    is_up: bool,
+}
+
+impl<'a> Master<'a> {
+    /// Before the first message, and what to say first.
+    pub fn new(terms: &'a Terms) -> (Master<'a>, Message) {
+        let hello = Hello {
+            name: own_name(),
+            version_min: VERSION,
+            version_max: VERSION,
+            region_max: REGIONS_MAX as u16 - 1,
+            ring_m2s_max: terms.queues - 1,
+            ring_s2m_max: terms.queues - 1,
+            ring_size_log2_max: RING_SIZE_LOG2_MAX,
+        };
+        let none = (Vec::new(), Vec::new());
+        let (s2m, m2s) = none;
+        let regions = Vec::new();
+        (Master { terms, peer: None, regions, s2m, m2s, is_up: false }, Message::Hello(hello))
+    }
+
+    /// Whether the slave has named the interface and knows the secret.
+    pub fn is_known(&self) -> bool {
+        self.peer.is_some()
+    }
+
+    /// Takes a message and the descriptor that came with it.
+    ///
+    /// # Errors
+    /// How the slave broke the rules.
+    pub fn hear(&mut self, message: Message, handed: Option<OwnedFd>) -> Result<Step, Breach> {
+        match message {
+            Message::Disconnect { .. } => Err(Breach::PeerDisconnected),
+            Message::Init(init) if self.peer.is_none() => self.init(&init),
+            _ if self.peer.is_none() || self.is_up => Err(Breach::UnexpectedMessage),
+            Message::AddRegion { index, size } => {
+                if usize::from(index) != self.regions.len() || self.regions.len() >= REGIONS_MAX {
+                    return Err(Breach::RegionIndex);
+                }
+                let memory = handed.ok_or(Breach::MissingDescriptor)?;
+                let unsealed = self.terms.config.accept_unsealed;
+                self.regions.push(Region::accept(&memory, size, unsealed)?);
+                Ok(Step::Say(Message::Ack))
+            }
+            Message::AddRing(ring) => {
+                // The eventfd is for slaves that want to be woken; this side polls and wakes nobody.
+                drop(handed.ok_or(Breach::MissingDescriptor)?);
+                let rings = if ring.is_s2m { &mut self.s2m } else { &mut self.m2s };
+                if usize::from(ring.index) != rings.len() || ring.index >= self.terms.queues {
+                    return Err(Breach::RingIndex);
+                }
+                if ring.private_header_bytes != 0 {
+                    return Err(Breach::RingSize);
+                }
+                rings.push(ring);
+                Ok(Step::Say(Message::Ack))
+            }
+            Message::Connect(_) => self.connect(),
+            _ => Err(Breach::UnexpectedMessage),
+        }
+    }
+
+    fn init(&mut self, init: &Init) -> Result<Step, Breach> {
+        let config = &self.terms.config;
+        let secret = config.secret.as_deref().map(Text::<24>::new);
+        if init.version != VERSION {
+            Err(Breach::Version)
+        } else if init.id != config.id {
+            Err(Breach::Id)
+        } else if init.mode != MODE_ETHERNET {
+            Err(Breach::Mode)
+        } else if secret.is_some_and(|secret| !secret.same_secret(&init.secret)) {
+            Err(Breach::Secret)
+        } else {
+            self.peer = Some(init.name);
+            Ok(Step::Say(Message::Ack))
+        }
+    }
+
+    fn connect(&mut self) -> Result<Step, Breach> {
+        let regions: Regions = std::mem::take(&mut self.regions).into();
+        let ring = |place: &AddRing| {
+            let ring = Ring::at(&regions, place.region, place.offset, place.size_log2)?;
+            if ring.has_cookie() { Ok(ring) } else { Err(Breach::RingCookie) }
+        };
+        let mut lines = Vec::new();
+        for queue in 0..usize::from(self.terms.queues) {
+            let incoming = self.s2m.get(queue).map(ring).transpose()?;
+            let outgoing = self.m2s.get(queue).map(ring).transpose()?;
+            if incoming.is_some() || outgoing.is_some() {
+                lines.push(Line::Master(MasterLine::new(incoming, outgoing)));
+            }
+        }
+        self.is_up = true;
+        Ok(Step::Up(Some(Message::Connected(Text::new(&self.terms.name))), lines))
+    }
+}
+
+/// The slave's part.
+#[derive(Debug)]
+pub struct Slave<'a> {
+    terms: &'a Terms,
+    memory: Option<Memory>,
+    /// What is still to be said, last first, each after an acknowledgement.
+    unsaid: Vec<(Message, Option<OwnedFd>)>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Start,
+    Telling,
+    Told,
+    Up,
+}
+
+impl<'a> Slave<'a> {
+    /// Before the first message.
+    pub fn new(terms: &'a Terms) -> Slave<'a> {
+        Slave { terms, memory: None, unsaid: Vec::new(), stage: Stage::Start }
+    }
+
+    /// Takes a message.
+    ///
+    /// # Errors
+    /// How the master broke the rules, or why this side cannot go on.
+    pub fn hear(&mut self, message: Message) -> Result<Step, Breach> {
+        match (self.stage, message) {
+            (_, Message::Disconnect { .. }) => Err(Breach::PeerDisconnected),
+            (Stage::Start, Message::Hello(hello)) => {
+                self.prepare(&hello)?;
+                self.stage = Stage::Telling;
+                Ok(Step::Say(Message::Init(Init {
+                    version: VERSION,
+                    id: self.terms.config.id,
+                    mode: MODE_ETHERNET,
+                    secret: Text::new(self.terms.config.secret.as_deref().unwrap_or_default()),
+                    name: own_name(),
+                })))
+            }
+            (Stage::Telling, Message::Ack) => Ok(match self.unsaid.pop() {
+                Some((message, Some(handed))) => Step::Hand(message, handed),
+                Some((message, None)) => {
+                    self.stage = Stage::Told;
+                    Step::Say(message)
+                }
+                None => Step::Wait,
+            }),
+            (Stage::Told, Message::Connected(_)) => {
+                let memory = self.memory.take().ok_or(Breach::UnexpectedMessage)?;
+                self.stage = Stage::Up;
+                let lines = memory.into_pairs();
+                let line = |(outgoing, incoming)| Line::Slave(SlaveLine::new(outgoing, incoming));
+                Ok(Step::Up(None, lines.map(line).collect()))
+            }
+            _ => Err(Breach::UnexpectedMessage),
+        }
+    }
+
+    /// Makes the memory as far as the master takes it, and the list of what to say of it.
+    fn prepare(&mut self, hello: &Hello) -> Result<(), Breach> {
+        if !(hello.version_min..=hello.version_max).contains(&VERSION) {
+            return Err(Breach::Version);
+        }
+        let config = &self.terms.config;
+        let size_log2 = config.ring_size_log2().min(hello.ring_size_log2_max);
+        let takes = |highest: u16| self.terms.queues.min(highest.saturating_add(1));
+        let (s2m, m2s) = (takes(hello.ring_s2m_max), takes(hello.ring_m2s_max));
+        let made = Memory::create(s2m, m2s, size_log2, config.buffer_bytes);
+        let (memory, shared) = made.map_err(|_| Breach::RegionMapping)?;
+        let no_event = |_| Breach::MissingDescriptor;
+        self.unsaid.push((Message::Connect(Text::new(&self.terms.name)), None));
+        for ring in memory.places().into_iter().rev() {
+            let flags =
+                rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
+            let event = rustix::event::eventfd(0, flags).map_err(no_event)?;
+            self.unsaid.push((Message::AddRing(ring), Some(event)));
+        }
+        let region = Message::AddRegion { index: 0, size: memory.bytes() };
+        self.unsaid.push((region, Some(shared)));
+        self.memory = Some(memory);
+        Ok(())
+    }
+}
+
+fn own_name() -> Text<32> {
+    Text::new(concat!("plumbline ", env!("CARGO_PKG_VERSION")))
+}
+
+const MODE_ETHERNET: u8 = 0;

@@ -1,0 +1,131 @@
+//! What the tests share: a port with its batch, and waiting with a deadline.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use engine::{Link, Monitor, Opened, Port, PortKind, PortRequest};
+use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
+use port_memif::{Config, Memif, Role};
+
+/// A port of one queue or more, with a batch for all of them.
+pub struct End {
+    pub queues: Vec<Box<dyn Port>>,
+    pub monitor: Arc<dyn Monitor>,
+    batch: Batch,
+}
+
+impl End {
+    pub fn open(config: &Config, queues: usize) -> End {
+        End::with_room(config, queues, 9000)
+    }
+
+    pub fn with_room(config: &Config, queues: usize, frame_bytes_max: usize) -> End {
+        let request = PortRequest {
+            name: format!("{:?}", config.role),
+            id: PortId(3),
+            queues,
+            frame_bytes_max,
+            ticks_per_second: 1e9,
+        };
+        let Opened { queues, monitor } = Memif::open(config, &request).expect("it can be opened");
+        let room = Room { headroom: 64, frame: frame_bytes_max };
+        End { queues, monitor, batch: Batch::new(BATCH_MAX, room).expect("memory") }
+    }
+
+    /// Sends frames by a queue; how many the ring took.
+    pub fn send(&mut self, queue: usize, frames: &[Vec<u8>]) -> usize {
+        let mut sent = 0;
+        for chunk in frames.chunks(BATCH_MAX) {
+            self.batch.clear();
+            for frame in chunk {
+                let room = self.batch.append(PortId(0), frame.len()).expect("room");
+                room.copy_from_slice(frame);
+            }
+            let slots: Vec<Slot> = self.batch.slots().collect();
+            sent += self.queues[queue].transmit(&mut self.batch, &slots, 0);
+        }
+        sent
+    }
+
+    /// What waits at a queue at this moment, up to a batch.
+    pub fn receive(&mut self, queue: usize) -> Vec<Vec<u8>> {
+        self.batch.clear();
+        self.queues[queue].receive(&mut self.batch, BATCH_MAX, 0);
+        assert!(self.batch.slots().all(|slot| self.batch.port(slot) == PortId(3)));
+        self.batch.slots().map(|slot| self.batch.frame(slot).to_vec()).collect()
+    }
+
+    /// Receives until so many frames came.
+    pub fn receive_all(&mut self, queue: usize, count: usize) -> Vec<Vec<u8>> {
+        let mut frames = Vec::new();
+        wait_for("all frames", || {
+            frames.extend(self.receive(queue));
+            frames.len() >= count
+        });
+        frames
+    }
+
+    /// Lets all queues take note of what control has for them, until the link is so.
+    pub fn wait_for_link(&mut self, up: bool) {
+        wait_for(if up { "link up" } else { "link down" }, || {
+            for queue in 0..self.queues.len() {
+                assert!(self.receive(queue).is_empty(), "nobody sends yet");
+            }
+            (self.monitor.link() == Link::Up) == up
+        });
+        for queue in 0..self.queues.len() {
+            assert!(self.receive(queue).is_empty(), "nobody sends yet");
+        }
+    }
+
+    /// A drop counter by its way and reason.
+    pub fn drops(&self, why: &str) -> u64 {
+        let counts = self.monitor.counts();
+        counts.drops.iter().filter(|(kind, _)| kind.why == why).map(|(_, count)| count).sum()
+    }
+
+    pub fn fact(&self, name: &str) -> String {
+        let facts = self.monitor.facts();
+        facts.into_iter().find(|(key, _)| *key == name).map(|(_, text)| text).expect("a fact")
+    }
+}
+
+/// Keys with a socket name of their own.
+pub fn config(role: Role, socket: &str) -> Config {
+    Config {
+        socket: socket.to_owned(),
+        role,
+        id: 7,
+        secret: None,
+        ring_size: 64,
+        buffer_bytes: 2048,
+        accept_unsealed: false,
+    }
+}
+
+/// A name in the abstract name space that nobody else has.
+pub fn abstract_name() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("@plumbline-memif-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Looks until it is so.
+pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what} did not come");
+        std::thread::yield_now();
+    }
+}
+
+/// Frame number `n`: its bytes and its length follow from the number.
+pub fn frame(n: usize) -> Vec<u8> {
+    frame_of(n, 60 + n * 37 % 1455)
+}
+
+/// A frame of this length whose bytes follow from the number.
+pub fn frame_of(n: usize, len: usize) -> Vec<u8> {
+    let seed = (n as u32).wrapping_mul(2_654_435_761);
+    (0..len).map(|at| (seed.rotate_left(at as u32 % 32) as usize + at) as u8).collect()
+}

@@ -100,7 +100,7 @@ impl Bench for Pair {
             let place = u64::from(place[0]) << 1 | u64::from(part.len() as u8 & 1) << 15;
             scribble(memory, RINGS[0] + place, what);
         }
-        if bytes.len() % 5 == 0 {
+        if bytes.len().is_multiple_of(5) {
             raw.say_bytes(bytes, None);
             self.misbehaving = None;
         }

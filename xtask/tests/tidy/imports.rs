@@ -26,7 +26,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("port-af-packet", &["engine", "machine", "packet"]),
     ("port-memif", &["engine", "machine", "packet"]),
     ("port-memory", &["engine", "machine", "packet"]),
-    ("ports", &["engine", "port-af-packet", "port-af-xdp", "port-memif"]),
+    ("port-vhost-user", &["engine", "machine", "packet"]),
+    ("ports", &["engine", "port-af-packet", "port-af-xdp", "port-memif", "port-vhost-user"]),
     // measuring knows no packets
     ("measure", &["units"]),
     ("methods", &["measure"]),

@@ -1,0 +1,106 @@
+//! The header in front of each frame on a ring (Virtio 1.2, section 5.1.6).
+//!
+//! ```text
+//! flags u8, gso_type u8, hdr_len u16, gso_size u16, csum_start u16, csum_offset u16 [, num_buffers u16]
+//! ```
+//! No offload is ever negotiated, so all but the number of buffers is zero.
+
+use crate::features::{MRG_RXBUF, VERSION_1};
+
+/// How the header looks, by what was negotiated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Header {
+    /// Before version 1, without mergeable buffers: 10 bytes.
+    #[default]
+    Short,
+    /// With a number of buffers, which is always one: 12 bytes.
+    Single,
+    /// With the number of buffers that hold the frame: 12 bytes.
+    Mergeable,
+}
+
+impl Header {
+    /// As these features ask for.
+    pub fn new(features: u64) -> Header {
+        if features & MRG_RXBUF != 0 {
+            Header::Mergeable
+        } else if features & VERSION_1 != 0 {
+            Header::Single
+        } else {
+            Header::Short
+        }
+    }
+
+    /// Its length.
+    #[inline(always)]
+    pub fn bytes(self) -> usize {
+        if self == Header::Short { HEADER_BYTES_MAX - 2 } else { HEADER_BYTES_MAX }
+    }
+
+    /// Whether a frame may be spread over several buffers.
+    pub fn is_mergeable(self) -> bool {
+        self == Header::Mergeable
+    }
+
+    /// Its bytes, of which the first [`Header::bytes`] count, for a frame in so many buffers.
+    pub fn encode(self, buffers: u16) -> [u8; HEADER_BYTES_MAX] {
+        let mut bytes = [0; HEADER_BYTES_MAX];
+        bytes[BUFFERS_AT..].copy_from_slice(&buffers.to_le_bytes());
+        bytes
+    }
+
+    /// Writes it for a frame in one buffer.
+    ///
+    /// # Safety
+    /// `at` has room for [`Header::bytes`].
+    #[inline(always)]
+    pub unsafe fn write(self, at: *mut u8) {
+        // SAFETY: the caller's promise; a shared place needs no alignment to be copied to.
+        unsafe {
+            at.cast::<u64>().write_unaligned(0);
+            at.add(8).cast::<u16>().write_unaligned(0);
+            if self != Header::Short {
+                at.add(BUFFERS_AT).cast::<u16>().write_unaligned(1u16.to_le());
+            }
+        }
+    }
+}
+
+/// Whether the first two bytes of a header ask for a checksum or for segmentation.
+#[inline(always)]
+pub fn asks_for_offload([flags, segmentation]: [u8; 2]) -> bool {
+    flags & NEEDS_CHECKSUM != 0 || segmentation != 0
+}
+
+/// Bytes of the longest header.
+pub const HEADER_BYTES_MAX: usize = 12;
+
+/// Bytes of an Ethernet header: no frame is shorter.
+pub const ETHERNET_BYTES: usize = 14;
+
+/// Where the number of buffers stands.
+pub const BUFFERS_AT: usize = 10;
+
+/// In the flags: the checksum is to be filled in.
+const NEEDS_CHECKSUM: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_follows_from_the_features() {
+        assert_eq!(Header::new(0).bytes(), 10);
+        assert_eq!(Header::new(VERSION_1).bytes(), 12);
+        assert!(Header::new(MRG_RXBUF).is_mergeable() && !Header::new(VERSION_1).is_mergeable());
+        assert_eq!(Header::Mergeable.encode(0x0102)[10..], [2, 1]);
+        for header in [Header::Short, Header::Single, Header::Mergeable] {
+            let mut bytes = [0xff; HEADER_BYTES_MAX];
+            // SAFETY: there is room for the longest.
+            unsafe { header.write(bytes.as_mut_ptr()) };
+            assert_eq!(bytes[..header.bytes()], header.encode(1)[..header.bytes()]);
+            assert!(bytes[header.bytes()..].iter().all(|&byte| byte == 0xff));
+        }
+        assert!(!asks_for_offload([2, 0]) && asks_for_offload([1, 0]) && asks_for_offload([0, 3]));
+    }
+}

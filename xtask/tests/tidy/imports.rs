@@ -27,7 +27,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("port-memif", &["engine", "machine", "packet"]),
     ("port-memory", &["engine", "machine", "packet"]),
     ("port-vhost-user", &["engine", "machine", "packet"]),
-    ("ports", &["engine", "port-af-packet", "port-af-xdp", "port-memif", "port-vhost-user"]),
+    ("port-fault", &["engine", "machine", "packet"]),
+    (
+        "ports",
+        &["engine", "port-af-packet", "port-af-xdp", "port-fault", "port-memif", "port-vhost-user"],
+    ),
     // measuring knows no packets
     ("measure", &["units"]),
     ("methods", &["measure"]),

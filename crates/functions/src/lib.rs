@@ -9,6 +9,7 @@ pub mod sections;
 pub mod service;
 pub mod unit;
 
+pub mod l2_forward;
 pub mod l3_forward;
 pub mod mobile_gateway;
 
@@ -28,6 +29,7 @@ macro_rules! with_all {
     ($unit:ident) => {
         &[
             &$unit::<$crate::mobile_gateway::MobileGateway>::new(),
+            &$unit::<$crate::l2_forward::L2Forward>::new(),
             &$unit::<$crate::l3_forward::L3Forward>::new(),
         ]
     };

@@ -5,7 +5,10 @@
 pub mod device;
 
 pub mod check;
+pub mod golden;
 pub mod laws;
+
+pub mod layers;
 
 pub mod mutate;
 pub mod random;

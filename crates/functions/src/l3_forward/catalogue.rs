@@ -193,7 +193,7 @@ fn network_ipv6(first: u32, number: u32) -> Ipv6Addr {
 /// The number whose hexadecimal digits are the decimal ones of another: 0x150 for 150.
 #[inline(always)]
 const fn digits(number: u32) -> u32 {
-    (number / 100) << 8 | (number / 10 % 10) << 4 | number % 10
+    (number / 100) << 8 | (number / 10 % 10) << 4 | (number % 10)
 }
 
 /// TIPSY's `byte_seq` with two octets.
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(v4(254), "50.1.1.0");
         assert_eq!(v4(PAIRS - 1), "50.255.254.0");
         assert_eq!(v4(PAIRS), "51.0.1.0");
-        assert_eq!(v4(ROUTES_MAX - 1), "65.96.134.0");
+        assert_eq!(v4(ROUTES_MAX - 1), "65.97.2.0");
         assert_eq!(route_ipv4(Port::Downlink, 1).to_string(), "150.0.2.0");
         assert_eq!(route_ipv6(Port::Uplink, 1).to_string(), "3fff:50:1::");
         assert_eq!(route_ipv6(Port::Downlink, 0x1_0002).to_string(), "3fff:151:2::");

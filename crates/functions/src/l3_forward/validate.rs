@@ -67,9 +67,7 @@ fn links(config: &Config) -> Result<(), Invalid> {
     for (key, key_ipv6, port) in keys {
         let neighbours = u128::from(config.group_size(port));
         let Prefixed { address, len } = config.ip(port);
-        let is_host = !(address.is_unspecified() || address.is_multicast())
-            && !address.is_loopback()
-            && address.octets()[0] < 240;
+        let is_host = !matches!(address.octets()[0], 0 | 127 | 224..);
         fits(
             key,
             32,
@@ -78,9 +76,10 @@ fn links(config: &Config) -> Result<(), Invalid> {
             is_host && !catalogue::is_generated(config, address.into(), 32),
         )?;
         let Prefixed { address, len } = config.ipv6_of(port);
-        let is_host = !(address.is_unspecified() || address.is_multicast())
-            && !address.is_loopback()
-            && !address.is_unicast_link_local();
+        let is_host = !(address.is_unspecified()
+            || address.is_multicast()
+            || address.is_loopback()
+            || address.is_unicast_link_local());
         let is_apart = !catalogue::is_generated(config, address.into(), 128);
         fits(key_ipv6, 128, len, neighbours, is_host && is_apart)?;
     }

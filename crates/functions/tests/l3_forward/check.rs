@@ -10,7 +10,7 @@ use functions::{NetworkFunction, Shard};
 use testkit::check::Pair;
 use traffic::{Delivery, Distribution, Sizes, Stamp, Workload};
 
-use crate::frames::{kinds, routed, valid, workload_frame};
+use crate::frames::{kinds, valid, workload, workload_frame};
 
 #[test]
 fn pipeline_and_oracle_agree_on_the_sample_and_it_reaches_every_drop_reason() {
@@ -51,7 +51,7 @@ fn every_frame_of_the_workload_arrives_as_the_workload_expects() {
             ..Traffic::default()
         };
         let (config, traffic) = valid(&config, &traffic);
-        let mut routed = routed(&config, &traffic);
+        let mut routed = workload(&config, &traffic);
         let mut pair = Pair::<L3Forward>::new(&config, Shard::WHOLE);
         for sequence in 0..2000 {
             for (index, direction) in routed.directions().to_vec().iter().enumerate() {

@@ -1,9 +1,11 @@
 //! Frames and configurations that several tests use.
 
 use functions::NetworkFunction;
+use functions::check::Step;
 use functions::l3_forward::config::{
     Config, Mac, NextHop, Port, Prefixed, Route, SourceMac, Traffic,
 };
+use functions::l3_forward::sample::sample;
 use functions::l3_forward::{L3Forward, Routed};
 use machine::clock::Clock;
 use traffic::{Stamp, Workload};
@@ -71,8 +73,17 @@ pub fn valid(config: &Config, traffic: &Traffic) -> (Config, Traffic) {
     (config, traffic)
 }
 
+/// The frames of the functional check.
+pub fn sample_frames(config: &Config) -> Vec<Vec<u8>> {
+    let frames = sample(config, &Traffic::default()).into_iter().filter_map(|step| match step {
+        Step::Frame { frame, .. } => Some(frame),
+        Step::Update(_) | Step::Wait(_) => None,
+    });
+    frames.collect()
+}
+
 /// The workload of a router.
-pub fn routed(config: &Config, traffic: &Traffic) -> Routed {
+pub fn workload(config: &Config, traffic: &Traffic) -> Routed {
     let (config, traffic) = valid(config, traffic);
     L3Forward::workload(&config, &traffic, Clock::with_rate(1e9))
 }

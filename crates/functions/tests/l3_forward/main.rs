@@ -3,3 +3,8 @@
 mod frames;
 
 mod check;
+mod differential;
+mod golden;
+mod laws;
+mod readme;
+mod workload;

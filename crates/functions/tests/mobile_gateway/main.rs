@@ -1,7 +1,6 @@
 //! The functional truth of the mobile gateway: pipeline and oracle, frame by frame.
 
 mod frames;
-mod layers;
 mod updates;
 
 mod captures;

@@ -1,0 +1,255 @@
+//! The functional check's sample: frames that reach every verdict and every drop reason that a
+//! configuration allows, and the changes between them.
+//!
+//! Ordinary frames come from the workload, as the bench sends them. Everything out of the ordinary is
+//! of visitors, whom no configuration has; what was learned of them is removed in the end. The size
+//! does not depend on the number of stations, and no frame waits for another.
+
+use packet::PortId;
+use traffic::{Sizes, Stamp, Workload};
+use wire::{MacAddr, ethernet, protocol};
+
+use super::config::{Config, Dir, Mac, Mode, Port, Traffic, Unknown, WhenFull};
+use super::control::Update;
+use super::workload::Stations;
+use crate::build::{datagram, frame, packet, text};
+use crate::check::Step;
+
+/// The sample for a validated configuration.
+pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
+    let mut sample = Sample { config: config.clone(), steps: Vec::new() };
+    sample.ordinary(traffic);
+    sample.truncated();
+    if config.mode == Mode::Patch {
+        sample.patched();
+        return sample.steps;
+    }
+    sample.sources();
+    sample.groups();
+    sample.formats();
+    sample.learned();
+    sample.updates();
+    sample.full();
+    sample.depart();
+    sample.steps
+}
+
+/// Drop reasons that the sample cannot reach under a configuration, each with the cause.
+pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
+    let mut reasons = vec![("unhandled", "every frame gets a verdict")];
+    if config.mode == Mode::Patch {
+        let names =
+            ["invalid-source", "reserved-address", "same-port", "unknown-station", "table-full"];
+        reasons.extend(names.map(|name| (name, "a patch looks at no address")));
+        return reasons;
+    }
+    if config.unknown() == Unknown::Flood {
+        reasons.push(("unknown-station", "frames for unknown stations are flooded"));
+    }
+    if !config.learning {
+        reasons.push(("table-full", "the bridge learns nothing"));
+    } else if config.when_full == WhenFull::Forward {
+        reasons.push(("table-full", "frames go on whose source there is no room to learn"));
+    } else if config.station_limit > FILLED_MAX {
+        reasons.push(("table-full", "more stations may be learned than a sample has"));
+    }
+    reasons
+}
+
+/// The steps so far, and what they are made for.
+struct Sample {
+    config: Config,
+    steps: Vec<Step<Update>>,
+}
+
+impl Sample {
+    fn frame(&mut self, port: Port, about: &'static str, frame: Vec<u8>) {
+        self.steps.push(Step::Frame { port: port.id(), frame, about });
+    }
+
+    fn update(&mut self, update: Update) {
+        self.steps.push(Step::Update(update));
+    }
+
+    /// A frame between two stations.
+    fn send(&mut self, port: Port, about: &'static str, from: MacAddr, to: MacAddr) {
+        self.frame(port, about, frame(to, from, ethernet::TYPE_IPV4, &payload()));
+    }
+
+    /// What the bench sends, between many stations and in several sizes.
+    fn ordinary(&mut self, traffic: &Traffic) {
+        let traffic = Traffic {
+            dir: Dir::Bidir,
+            pkt_size: Sizes::mix(&ORDINARY_SIZES).unwrap_or_else(|_| Sizes::fixed(64)),
+            ipv6_share: 0.3,
+            ..traffic.clone()
+        };
+        let stations = Stations::new(&self.config, &traffic);
+        for sequence in 0..ORDINARY_FRAMES {
+            for (index, direction) in stations.directions().iter().enumerate() {
+                let draw = stations.draw(index, sequence);
+                let mut frame = vec![0; stations.frame_len(&draw)];
+                let stamp = Stamp { stream: index as u16, sequence, time: 0 };
+                stations.write(&draw, stamp, &mut frame);
+                let from = Port::of(PortId(direction.from.0));
+                let about = match from {
+                    Port::Downlink => "a frame from the downlink side",
+                    Port::Uplink => "a frame from the uplink side",
+                };
+                self.frame(from, about, frame);
+            }
+        }
+    }
+
+    fn truncated(&mut self) {
+        let whole = frame(visitor(2), visitor(1), ethernet::TYPE_IPV4, &payload());
+        for len in [1, 6, 12, 13] {
+            self.frame(Port::Downlink, "a frame cut in its header", whole[..len].to_vec());
+        }
+        self.frame(Port::Downlink, "a frame of its header alone", whole[..14].to_vec());
+    }
+
+    /// A patch takes everything else.
+    fn patched(&mut self) {
+        for port in Port::ALL {
+            for (to, about) in [
+                (visitor(2), "a frame for anybody"),
+                (MacAddr::BROADCAST, "a frame for all"),
+                (MacAddr([0x01, 0x80, 0xc2, 0, 0, 0x0e]), "a frame of LLDP"),
+            ] {
+                self.send(port, about, visitor(1), to);
+            }
+            self.send(port, "a frame from a group", MacAddr::BROADCAST, visitor(1));
+        }
+    }
+
+    /// Sources that are no station's.
+    fn sources(&mut self) {
+        for (from, about) in [
+            (MacAddr::ZERO, "a frame from no address"),
+            (MacAddr::BROADCAST, "a frame from all"),
+            (MacAddr([0x01, 0, 0x5e, 0, 0, 1]), "a frame from a group"),
+        ] {
+            self.send(Port::Downlink, about, from, visitor(2));
+            self.send(Port::Uplink, about, from, MacAddr::BROADCAST);
+        }
+    }
+
+    /// Destinations that are no single station's.
+    fn groups(&mut self) {
+        for port in Port::ALL {
+            let from = visitor(10 + port as u8);
+            for (to, about) in [
+                (MacAddr::BROADCAST, "a frame for all"),
+                (MacAddr([0x01, 0, 0x5e, 0, 0, 1]), "a frame for a group of IPv4"),
+                (MacAddr([0x33, 0x33, 0, 0, 0, 1]), "a frame for a group of IPv6"),
+                (MacAddr([0x01, 0x80, 0xc2, 0, 0, 0x10]), "a frame for all bridges' management"),
+            ] {
+                self.send(port, about, from, to);
+            }
+            for last in [0x02, 0x03, 0x0e, 0x0f] {
+                let to = MacAddr([0x01, 0x80, 0xc2, 0, 0, last]);
+                self.send(port, "a frame that no bridge forwards", from, to);
+            }
+        }
+    }
+
+    /// What a frame holds does not matter.
+    fn formats(&mut self) {
+        let (from, to) = (visitor(10), MacAddr::BROADCAST);
+        let tagged = [&[0x00, 0x64][..], &ethernet::TYPE_IPV4.to_be_bytes(), &payload()].concat();
+        for (ether_type, content, about) in [
+            (ethernet::TYPE_VLAN, tagged.clone(), "a frame with a VLAN tag"),
+            (ethernet::TYPE_SERVICE_VLAN, tagged, "a frame with a service VLAN tag"),
+            (ethernet::TYPE_ARP, text(46), "a frame of ARP that is none"),
+            (0x0026, text(46), "a frame with a length"),
+            (0x9000, text(1500), "a long frame of an unknown type"),
+        ] {
+            self.frame(Port::Downlink, about, frame(to, from, ether_type, &content));
+        }
+    }
+
+    /// Stations are heard of, move, and are found.
+    fn learned(&mut self) {
+        let [here, there, third] = [3, 4, 5].map(visitor);
+        self.send(Port::Downlink, "before the station is heard of", third, here);
+        self.send(Port::Uplink, "from a station that nobody knew", here, third);
+        self.send(Port::Downlink, "to a station that was heard of", there, here);
+        self.send(Port::Uplink, "to a station behind the same port", here, here);
+        self.send(Port::Downlink, "to another behind the same port", third, there);
+        self.send(Port::Downlink, "from a station that moved", here, there);
+        self.send(Port::Uplink, "to a station that moved", visitor(6), here);
+        self.send(Port::Downlink, "to a station that moved, from its side", there, here);
+    }
+
+    /// Stations come, are elsewhere, and go.
+    fn updates(&mut self) {
+        let station = visitor(7);
+        for port in [Port::Uplink, Port::Downlink, Port::Downlink] {
+            self.update(Update::SetStation { mac: Mac(station), port });
+            self.send_from_both("to a station that was set", station);
+        }
+        for mac in [MacAddr::BROADCAST, MacAddr::ZERO, MacAddr([0x01, 0, 0x5e, 0, 0, 1])] {
+            self.update(Update::SetStation { mac: Mac(mac), port: Port::Uplink });
+            self.update(Update::Learn { mac: Mac(mac), port: Port::Uplink });
+            self.update(Update::RemoveStation { mac: Mac(mac) });
+        }
+        self.update(Update::RemoveStation { mac: Mac(station) });
+        self.send_from_both("to a station that was removed", station);
+        self.update(Update::RemoveStation { mac: Mac(station) });
+        self.configured();
+    }
+
+    /// A configured station goes and returns.
+    fn configured(&mut self) {
+        let Some(first) = self.config.known_stations().next() else { return };
+        self.send_from_both("to a configured station", first.mac.0);
+        self.update(Update::RemoveStation { mac: first.mac });
+        self.send_from_both("to a configured station that was removed", first.mac.0);
+        self.update(Update::SetStation { mac: first.mac, port: first.port });
+        self.send_from_both("to a configured station that returned", first.mac.0);
+    }
+
+    fn send_from_both(&mut self, about: &'static str, to: MacAddr) {
+        for port in Port::ALL {
+            self.send(port, about, visitor(10 + port as u8), to);
+        }
+    }
+
+    /// More stations than may be learned, where those are few.
+    fn full(&mut self) {
+        if !self.config.learning || self.config.station_limit > FILLED_MAX {
+            return;
+        }
+        for number in 0..=self.config.station_limit as u8 {
+            self.send(Port::Downlink, "from one of many", visitor(100 + number), visitor(10));
+        }
+    }
+
+    /// What was learned of visitors is forgotten; who was not learned cannot be.
+    fn depart(&mut self) {
+        let many = (0..=self.config.station_limit.min(FILLED_MAX) as u8).map(|n| 100 + n);
+        for number in (0..12).chain(many) {
+            self.update(Update::RemoveStation { mac: Mac(visitor(number)) });
+        }
+    }
+}
+
+/// A station that no configuration has.
+fn visitor(number: u8) -> MacAddr {
+    MacAddr([0x0a, 0x00, 0x5e, 0x00, 0x53, number])
+}
+
+fn payload() -> Vec<u8> {
+    let (from, to) = ([192, 0, 2, 1].into(), [198, 51, 100, 1].into());
+    packet(from, to, protocol::UDP, &datagram((40_000, 9), &text(40)))
+}
+
+/// Sizes of ordinary frames, check sequence included; up to a usual link's largest.
+const ORDINARY_SIZES: [(u16, u32); 5] = [(64, 4), (65, 1), (128, 1), (570, 1), (1518, 1)];
+
+/// Ordinary frames in each direction.
+const ORDINARY_FRAMES: u64 = 150;
+
+/// The largest limit on learned stations that a sample reaches.
+const FILLED_MAX: u32 = 64;

@@ -1,0 +1,103 @@
+//! The functional check itself, over every kind of configuration; and what the workload expects.
+
+use std::collections::BTreeSet;
+
+use functions::check::Expected;
+use functions::l2_forward::config::{Config, Dir, Traffic};
+use functions::l2_forward::sample::{sample, unreachable};
+use functions::l2_forward::{L2Forward, Update};
+use functions::{NetworkFunction, Shard};
+use testkit::check::Pair;
+use traffic::{Delivery, Distribution, Sizes, Stamp, Workload};
+
+use crate::frames::{kinds, valid, workload, workload_frame};
+
+#[test]
+fn pipeline_and_oracle_agree_on_the_sample_and_it_reaches_every_drop_reason() {
+    for config in kinds() {
+        let (config, traffic) = valid(&config, &Traffic::default());
+        let steps = sample(&config, &traffic);
+        let mut pair = Pair::<L2Forward>::new(&config, Shard::WHOLE);
+        pair.take(&steps).unwrap_or_else(|what| panic!("{config:?}:\n{what}"));
+        let uncovered: BTreeSet<&str> = pair.uncovered().into_iter().collect();
+        let expected = unreachable(&config).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(uncovered, expected, "not covered by {config:?}");
+        assert!(pair.coverage["downlink"] > 10 && pair.coverage["uplink"] > 10);
+        // The sample leaves the bridge as it was, but for ordinary stations that it taught.
+        let now = pair.now();
+        let function = pair.device_mut().function_mut();
+        let remembered = L2Forward::memory(&config, Shard::WHOLE, function, now);
+        let is_ordinary = |update: &Update| match update {
+            Update::Learn { mac, .. } => [0xaa, 0xac].contains(&mac.0.0[0]),
+            _ => false,
+        };
+        assert!(remembered.iter().all(is_ordinary), "{remembered:?} of {config:?}");
+        assert!(config.preload == remembered.is_empty() || config.station_limit < 20);
+    }
+}
+
+#[test]
+fn a_sample_is_of_moderate_size_whatever_the_number_of_stations() {
+    let steps = |size| {
+        let config = Config { upstream_table_size: size, ..Config::default() };
+        sample(&config, &Traffic::default()).len()
+    };
+    assert!((300..2000).contains(&steps(1)), "{} steps", steps(1));
+    assert_eq!(steps(1), steps(1_000_000));
+}
+
+#[test]
+fn every_frame_of_the_workload_arrives_as_the_workload_expects() {
+    for config in kinds() {
+        let traffic = Traffic {
+            dir: Dir::Bidir,
+            pkt_size: Sizes::mix(&traffic::sizes::IMIX).expect("a mix"),
+            ipv6_share: 0.4,
+            station_draw: Distribution::Zipf(1.0),
+            ..Traffic::default()
+        };
+        let (config, traffic) = valid(&config, &traffic);
+        let mut stations = workload(&config, &traffic);
+        let mut pair = Pair::<L2Forward>::new(&config, Shard::WHOLE);
+        for sequence in 0..2000 {
+            for (index, direction) in stations.directions().to_vec().iter().enumerate() {
+                let frame = workload_frame(&stations, index, sequence);
+                let draw = stations.draw(index, sequence);
+                let verdict = pair.frame(direction.from, &frame).expect("they agree");
+                let Expected::Forward { port, frame } = verdict else {
+                    panic!("{draw:?} of {config:?}: {verdict:?}")
+                };
+                let stamp = Stamp::read(&frame).expect("a stamp");
+                let delivery = stations.delivery(index, &draw, &stamp, port, &frame);
+                assert_eq!(delivery, Delivery::AsExpected, "{draw:?} of {config:?}");
+                for spoiled in [0, 5, 6, 11] {
+                    let mut frame = frame.clone();
+                    frame[spoiled] ^= 1;
+                    let delivery = stations.delivery(index, &draw, &stamp, port, &frame);
+                    assert_eq!(delivery, Delivery::Misdelivered, "byte {spoiled}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_that_contradict_each_other_are_named() {
+    use functions::l2_forward::config::{Mode, Unknown};
+    let refused = |config: Config| {
+        let error = L2Forward::validate(&mut config.clone(), &mut Traffic::default());
+        error.expect_err("it cannot be").key
+    };
+    let drops = Config { unknown: Some(Unknown::Drop), ..Config::default() };
+    assert_eq!(refused(Config { fakedrop: Some(true), ..drops.clone() }), "fakedrop");
+    assert_eq!(refused(Config { core: 2, ..drops.clone() }), "unknown");
+    assert_eq!(refused(Config { preload: false, learning: false, ..drops }), "preload");
+    let patch = Config { mode: Mode::Patch, ..Config::default() };
+    assert_eq!(refused(Config { fluct_table: 1.0, ..patch.clone() }), "fluct-table");
+    let swap = kinds().pop().expect("a patch").mac_swap_upstream;
+    assert_eq!(
+        refused(Config { mac_swap_upstream: swap, ..Config::default() }),
+        "mac-swap-upstream"
+    );
+    assert_eq!(refused(Config { ageing_s: 0.0, ..Config::default() }), "ageing-s");
+}

@@ -1,0 +1,123 @@
+//! Pipeline and oracle over random frames and random changes: they agree on every byte.
+//!
+//! Everything follows from the printed seed.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use functions::Shard;
+use functions::l3_forward::config::{Config, Mac, NextHop, Port, Prefixed};
+use functions::l3_forward::{L3Forward, Update, catalogue};
+use packet::PortId;
+use testkit::check::Pair;
+use testkit::mutate::mutate;
+use testkit::random::Random;
+use wire::MacAddr;
+
+use crate::frames::{kinds, sample_frames};
+
+/// Frames for each kind of router.
+const CASES: usize = 20_000;
+const SEED: u64 = 0x91f5_0008;
+const FRAME_LEN_MAX: usize = 2014;
+
+#[test]
+fn pipeline_and_oracle_agree_on_damaged_frames() {
+    println!("seed {SEED:#x}, {CASES} frames for each kind");
+    for (number, config) in kinds().iter().enumerate() {
+        let mut random = Random::new(SEED + number as u64);
+        let corpus = sample_frames(config);
+        let mut pair = Pair::<L3Forward>::new(config, Shard::WHOLE);
+        for case in 0..CASES {
+            step(&mut pair, config, &corpus, &mut random)
+                .unwrap_or_else(|what| panic!("kind {number}, case {case}: {what}"));
+        }
+        let of_many = ["downlink", "uplink", "ip-malformed", "ip-checksum", "martian"];
+        let few = of_many.iter().find(|name| pair.coverage.get(**name).copied().unwrap_or(0) < 20);
+        assert_eq!(few, None, "the frames are too much alike: {:?}", pair.coverage);
+    }
+}
+
+/// A change, or a frame.
+fn step(
+    pair: &mut Pair<L3Forward>,
+    config: &Config,
+    corpus: &[Vec<u8>],
+    random: &mut Random,
+) -> Result<(), String> {
+    if random.below(40) == 0 {
+        pair.update(&update(config, random))?;
+    }
+    let mut frame = random.one_of(corpus).clone();
+    if random.below(8) > 0 {
+        mutate(&mut frame, corpus, FRAME_LEN_MAX, random);
+    }
+    // Mostly at a port whose address it has.
+    let own = |port: Port| frame.starts_with(&config.mac(port).0);
+    let port = match Port::ALL.into_iter().find(|&port| own(port)) {
+        Some(port) if random.below(8) > 0 => port.id(),
+        _ => PortId(random.below(2) as u8),
+    };
+    if frame.is_empty() {
+        return Ok(());
+    }
+    pair.frame(port, &frame).map(drop)
+}
+
+/// A change of few routes and next hops, so that many are impossible.
+fn update(config: &Config, random: &mut Random) -> Update {
+    let number = hop(random);
+    match random.below(4) {
+        0 | 1 => Update::SetRoute { prefix: prefix(random), next_hop: number },
+        2 => match random.below(2) {
+            0 => Update::RemoveRoute { prefix: prefix(random) },
+            _ => Update::RemoveNextHop { number },
+        },
+        _ => {
+            let last = random.byte() % 4;
+            let own = config.ip(Port::Downlink).address;
+            let ips = [None, Some(Ipv4Addr::new(10, 0, 0, last)), Some(own)];
+            let ipv6 = Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, u16::from(last) + 1);
+            let next_hop = NextHop {
+                port: *random.one_of(&Port::ALL),
+                mac: Mac(MacAddr([0x0a + u8::from(random.below(8) == 0), 0, 0, 0, 7, last])),
+                source: None,
+                ip: *random.one_of(&ips),
+                ipv6: *random.one_of(&[None, Some(ipv6)]),
+            };
+            Update::SetNextHop { number, next_hop }
+        }
+    }
+}
+
+fn hop(random: &mut Random) -> u32 {
+    let number = random.below(3) as u32;
+    *random.one_of(&[
+        catalogue::hop_number(Port::Uplink, number),
+        catalogue::hop_number(Port::Downlink, number),
+        catalogue::listed_hop_number(number),
+        catalogue::passing_hop_number(number),
+        catalogue::HOPS - 1 + number,
+    ])
+}
+
+/// Prefixes of the addresses that frames go to.
+fn prefix(random: &mut Random) -> Prefixed<IpAddr> {
+    let v4 = [[198, 19, 0, 9], [50, 0, 1, 2], [150, 0, 2, 2], [10, 0, 0, 2], [203, 0, 113, 9]];
+    let v6 = ["3fff:ffe:1::9", "3fff:50:1::2", "3fff:150:1::2", "3fff::2", "2001:db8::2"];
+    let (address, lens): (IpAddr, &[u8]) = match random.below(3) {
+        0 => {
+            let address: Ipv6Addr = random.one_of(&v6).parse().expect("an address");
+            (address.into(), &[0, 16, 32, 48, 64, 127, 128, 129])
+        }
+        _ => {
+            let [a, b, c, d] = *random.one_of(&v4);
+            (Ipv4Addr::new(a, b, c, d).into(), &[0, 8, 16, 17, 24, 25, 31, 32, 33])
+        }
+    };
+    let len = *random.one_of(lens);
+    // Now and then with bits behind its length.
+    match random.below(10) {
+        0 => Prefixed { address, len },
+        _ => Prefixed { address: catalogue::network(address, len), len },
+    }
+}

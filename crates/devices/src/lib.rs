@@ -5,6 +5,7 @@ mod comparison;
 pub mod driver;
 pub mod embedded;
 pub mod linux;
+pub mod ovs;
 pub mod registry;
 pub mod remote;
 mod tester;

@@ -2,9 +2,10 @@
 
 use crate::driver::Driver;
 use crate::linux::Linux;
+use crate::ovs::Ovs;
 
 /// All but the embedded one, which needs no driver.
-pub const DRIVERS: &[&dyn Driver] = &[&Linux];
+pub const DRIVERS: &[&dyn Driver] = &[&Linux, &Ovs];
 
 /// A device as a scenario names it.
 #[derive(Clone, Copy)]

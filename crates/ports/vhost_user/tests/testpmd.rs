@@ -1,0 +1,176 @@
+//! Against DPDK's testpmd: its virtio-user driver at our device, and its vhost device at our driver.
+//! It sends back what it receives; frames are compared byte for byte.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{FRAME_BYTES_MAX, Program, Station};
+use port_vhost_user::Config;
+
+/// Starts testpmd with one virtual device; it sends back what it receives.
+fn testpmd(device: &str) -> Program {
+    let core = machine::cpu::available_cores().first().copied().unwrap_or(0);
+    let mut command = Command::new("dpdk-testpmd");
+    command.args(["--lcores", &format!("0@{core},1@{core}"), "--no-pci", "--no-telemetry"]);
+    command.args([
+        "--no-huge",
+        "--single-file-segments",
+        "--no-shconf",
+        "-m",
+        "128",
+        "--vdev",
+        device,
+    ]);
+    // What arrives before it begins to forward must not be thrown away.
+    command.args(["--", "--no-flush-rx", "--forward-mode=io", "--total-num-mbufs=4096"]);
+    command.arg("--stats-period=1");
+    Program::start(command)
+}
+
+/// Frames of many lengths, no two alike.
+fn frames(from: usize, count: usize) -> Vec<Vec<u8>> {
+    let frame = |number: usize| {
+        let len = 60 + number * 37 % (FRAME_BYTES_MAX - 59);
+        let mut frame: Vec<u8> = (0..len).map(|at| (number * 31 + at * 7) as u8).collect();
+        frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 0x88, 0xb5]);
+        frame[14..22].copy_from_slice(&(number as u64).to_be_bytes());
+        frame
+    };
+    (from..from + count).map(frame).collect()
+}
+
+/// Sends frames through the program and compares what comes back.
+fn pass(station: &mut Station, program: &Program, from: usize) {
+    // A driver throws away what arrives while it starts: first something must come back.
+    let probe = vec![0xaa; 60];
+    let mut came = false;
+    station.until("the program forwards", program, |station| {
+        station.send(std::slice::from_ref(&probe));
+        came |= !station.receive().is_empty();
+        came
+    });
+    let expected = frames(from, 3000);
+    let (mut sent, mut back) = (0, Vec::new());
+    station.until("all frames come back", program, |station| {
+        if sent < expected.len() && sent - back.len() < 128 {
+            let until = expected.len().min(sent + 32);
+            sent += station.send(&expected[sent..until]);
+        }
+        back.extend(station.receive().into_iter().filter(|frame| *frame != probe));
+        back.len() >= expected.len()
+    });
+    assert!(back == expected, "torn, lost or out of order");
+}
+
+/// Frames pass, the program is killed and started again, and frames pass again.
+fn survive(station: &mut Station, start: impl Fn() -> Program) {
+    for round in 0..3 {
+        let program = start();
+        station.until_link(true, &program);
+        pass(station, &program, 10_000 * round);
+        let other = start_nothing();
+        program.kill();
+        station.until_link(false, &other);
+        assert_eq!(station.send(&frames(0, 4)), 0, "nobody is there");
+    }
+    let counts = station.monitor.counts();
+    assert!(counts.received >= 9003 && counts.sent >= counts.received, "{counts:?}");
+    // What was refused was sent again: the program had no buffers yet, or was dead.
+    let refused = |why| ["no-peer", "ring-full"].contains(&why);
+    let other = counts.drops.iter().find(|(kind, count)| *count > 0 && !refused(kind.why));
+    assert_eq!(other, None);
+}
+
+/// A killed testpmd leaves its socket, and a new one does not take it over.
+fn remove_left_over(path: &str) {
+    if Path::new(path).exists() {
+        std::fs::remove_file(path).expect("it is ours");
+    }
+}
+
+/// A program that says nothing, for messages while the other one is dead.
+fn start_nothing() -> Program {
+    Program::start(Command::new("true"))
+}
+
+fn can_run() -> bool {
+    for program in ["dpdk-testpmd"] {
+        if !netns::is_installed(program) {
+            println!("skipped: {program} is not installed; `cargo xtask setup` installs it");
+            return false;
+        }
+    }
+    if !netns::may_make_namespaces() {
+        println!("skipped: needs the right to make network namespaces");
+        return false;
+    }
+    true
+}
+
+fn socket(folder: &tempfile::TempDir) -> String {
+    folder.path().join("vhost.sock").display().to_string()
+}
+
+#[test]
+fn frames_pass_the_virtio_user_driver_of_dpdk() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = socket(&folder);
+    let mut station = Station::open(&Config::backend(&path));
+    for driver in ["queue_size=256", "mrg_rxbuf=0,in_order=0", "in_order=0,queue_size=1024"] {
+        let device = format!("net_virtio_user0,path={path},queues=1,{driver}");
+        let program = testpmd(&device);
+        station.until_link(true, &program);
+        pass(&mut station, &program, 0);
+        program.kill();
+        station.until_link(false, &start_nothing());
+    }
+    drop(station);
+    let mut station = Station::open(&Config::backend(&path));
+    survive(&mut station, || testpmd(&format!("net_virtio_user0,path={path},queues=1")));
+}
+
+#[test]
+fn frames_pass_a_virtio_user_driver_that_listens() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = socket(&folder);
+    let config = Config { server: Some(false), ..Config::backend(&path) };
+    let mut station = Station::open(&config);
+    survive(&mut station, || {
+        remove_left_over(&path);
+        testpmd(&format!("net_virtio_user0,path={path},queues=1,server=1"))
+    });
+}
+
+#[test]
+fn frames_pass_the_vhost_device_of_dpdk() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = socket(&folder);
+    let mut station = Station::open(&Config::frontend(&path));
+    survive(&mut station, || {
+        remove_left_over(&path);
+        testpmd(&format!("net_vhost0,iface={path},queues=1"))
+    });
+}
+
+#[test]
+fn frames_pass_a_vhost_device_that_connects() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = socket(&folder);
+    let config = Config { server: Some(true), ..Config::frontend(&path) };
+    let mut station = Station::open(&config);
+    survive(&mut station, || testpmd(&format!("net_vhost0,iface={path},queues=1,client=1")));
+}

@@ -9,4 +9,5 @@ pub mod ovs;
 pub mod registry;
 pub mod remote;
 mod tester;
+pub mod testpmd;
 pub mod wires;

@@ -3,9 +3,10 @@
 use crate::driver::Driver;
 use crate::linux::Linux;
 use crate::ovs::Ovs;
+use crate::testpmd::Testpmd;
 
 /// All but the embedded one, which needs no driver.
-pub const DRIVERS: &[&dyn Driver] = &[&Linux, &Ovs];
+pub const DRIVERS: &[&dyn Driver] = &[&Linux, &Ovs, &Testpmd];
 
 /// A device as a scenario names it.
 #[derive(Clone, Copy)]

@@ -14,6 +14,8 @@ struct Testpmd {
     child: Child,
     said: mpsc::Receiver<String>,
     _namespace: Namespace,
+    /// Where DPDK keeps what it needs while it runs.
+    _folder: tempfile::TempDir,
 }
 
 impl Testpmd {
@@ -29,6 +31,8 @@ impl Testpmd {
         command.args(["--forward-mode=io", "--port-topology=loop", "--total-num-mbufs=2048"]);
         command.args(["--no-flush-rx", "--stats-period=1"]);
         command.args([format!("--rxq={queues}"), format!("--txq={queues}")]);
+        let folder = tempfile::tempdir().expect("a folder");
+        command.env("RUNTIME_DIRECTORY", folder.path());
         let mut child = namespace.spawn(command).expect("testpmd is installed");
         let (stdout, stderr) = child.output();
         let (sender, said) = mpsc::channel();
@@ -42,7 +46,7 @@ impl Testpmd {
                 }
             });
         }
-        Testpmd { child, said, _namespace: namespace }
+        Testpmd { child, said, _namespace: namespace, _folder: folder }
     }
 
     /// Fails with its words if it has ended.

@@ -1,14 +1,16 @@
 //! A client of a daemon: asks over its control socket and waits for the answer, for a bounded time.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::control::default_socket;
-use crate::protocol::{Ask, Outcome, RESPONSE_BYTES_MAX, Request, Response, VERSION};
+use crate::protocol::{Ask, Capture, Outcome, RESPONSE_BYTES_MAX, Request, Response, VERSION};
 use crate::unit::Refused;
 
 /// A conversation with a daemon.
@@ -122,7 +124,59 @@ impl Client {
             Outcome::Refused(refused) => Err(refused.into()),
         }
     }
+
+    /// Copies of packets as a pcapng file, written out as they come; ends when the daemon has written
+    /// as many as were asked for, or `stop` becomes true.
+    ///
+    /// # Errors
+    /// What the daemon refuses, that it is gone, or that `out` takes no more.
+    pub fn capture(
+        mut self,
+        wanted: Capture,
+        out: &mut dyn Write,
+        stop: &AtomicBool,
+    ) -> Result<(), ClientError> {
+        self.ask(Ask::Capture(wanted))?;
+        let broken = |error: std::io::Error| ClientError::Unreachable {
+            path: self.path.clone(),
+            what: format!("the capture broke off: {error}"),
+            remedy: "what was written before is good".to_owned(),
+        };
+        let mut stopped_at = None;
+        self.stream.get_ref().set_read_timeout(Some(LOOK)).map_err(broken)?;
+        loop {
+            let chunk = match self.stream.fill_buf() {
+                Ok([]) => return out.flush().map_err(broken),
+                Ok(chunk) => chunk,
+                Err(error) if is_pause(&error) => &[],
+                Err(error) => return Err(broken(error)),
+            };
+            let count = chunk.len();
+            out.write_all(chunk).map_err(broken)?;
+            self.stream.consume(count);
+            if stop.load(Ordering::Relaxed) {
+                // The daemon ends the file when this half is closed.
+                let since = *stopped_at.get_or_insert_with(|| {
+                    let _ = self.stream.get_ref().shutdown(Shutdown::Write);
+                    Instant::now()
+                });
+                if since.elapsed() > ENDING_TIME_MAX {
+                    return out.flush().map_err(broken);
+                }
+            }
+        }
+    }
 }
+
+fn is_pause(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+/// How soon a wish to stop is seen.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What the daemon may take to end a file.
+const ENDING_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A reload of a large function takes a while.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);

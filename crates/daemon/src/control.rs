@@ -16,12 +16,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::capture::Stream;
 use crate::config::Control;
 use crate::error::RunError;
 use crate::keeper::Remote;
-use crate::protocol::{Outcome, REQUEST_BYTES_MAX, Request, Response, VERSION};
+use crate::protocol::{Ask, Outcome, REQUEST_BYTES_MAX, Request, Response, VERSION};
 use crate::unit::Refused;
 
 /// A socket that is there; clients wait until somebody serves it.
@@ -212,6 +213,10 @@ fn converse(
     while let Some(line) = lines.next(&mut stream)? {
         clients.heard(number, true);
         let (id, outcome) = match understand(&line) {
+            Ok(Request { id, ask: Ask::Capture(wanted), .. }) => match remote.capture(wanted) {
+                Ok(capture) => return pour(capture, id, &mut stream, remote),
+                Err(refused) => (id, Err(refused)),
+            },
             Ok(request) => (request.id, remote.ask(request.ask)),
             Err((id, refused)) => (id, Err(refused)),
         };
@@ -219,6 +224,14 @@ fn converse(
         clients.heard(number, false);
     }
     Ok(())
+}
+
+/// Writes a capture to a client; nothing follows it on this connection.
+fn pour(capture: Stream, id: u64, stream: &mut UnixStream, remote: &Remote) -> io::Result<()> {
+    let poured =
+        answer(stream, id, Ok(json!({"format": "pcapng"}))).and_then(|()| capture.write_to(stream));
+    remote.end_capture();
+    poured
 }
 
 fn understand(line: &[u8]) -> Result<Request, (u64, Refused)> {

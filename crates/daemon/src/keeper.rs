@@ -3,18 +3,25 @@
 //! Requests of all clients, signals and the passing of time come through one bounded queue. Workers go
 //! on forwarding meanwhile; nothing here is on a packet's way.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use machine::clock::{self, Clock};
 use packet::Room;
 use serde_json::{Map, Value, json};
 
+use crate::capture::{self, Filter, Stream, Tally};
+use crate::config::Reload;
 use crate::control::Server;
 use crate::error::RunError;
 use crate::links::{Needs, OpenPort};
-use crate::protocol::{Ask, View};
+use crate::metrics::Exposed;
+use crate::protocol::{Ask, Capture, View};
 use crate::read::{Configuration, Parts};
 use crate::snapshot::Snapshot;
 use crate::state;
@@ -25,6 +32,10 @@ use crate::unit::{Launch, Refused, Running};
 pub(crate) enum Job {
     /// A client asks; the answer goes back.
     Asked(Ask, SyncSender<Result<Value, Refused>>),
+    /// A client wants copies of packets.
+    Capture(Capture, SyncSender<Result<Stream, Refused>>),
+    /// The capture has ended.
+    EndCapture,
     /// A signal asks to read the file again.
     Reload,
     /// A signal asks to end.
@@ -71,15 +82,40 @@ impl Remote {
         let _ = self.0.send(Job::Reload);
     }
 
+    /// Starts a capture.
+    pub(crate) fn capture(&self, wanted: Capture) -> Result<Stream, Refused> {
+        let (answer, answered) = sync_channel(1);
+        let ended = |_| Refused::new("the daemon is ending", "");
+        self.0.send(Job::Capture(wanted, answer)).map_err(|_| ended(()))?;
+        answered.recv().unwrap_or_else(|_| Err(ended(())))
+    }
+
+    /// Takes the taps of a capture away.
+    pub(crate) fn end_capture(&self) {
+        let _ = self.0.send(Job::EndCapture);
+    }
+
     /// Asks and waits for the answer.
     ///
     /// # Errors
     /// What the daemon refuses, or that it has ended.
     pub fn ask(&self, ask: Ask) -> Result<Value, Refused> {
+        self.ask_within(ask, ANSWER_TIME_MAX)
+    }
+
+    /// The same for a caller who cannot wait for long.
+    ///
+    /// # Errors
+    /// As [`Remote::ask`], or that it takes too long.
+    pub fn ask_within(&self, ask: Ask, time: Duration) -> Result<Value, Refused> {
         let (answer, answered) = sync_channel(1);
-        let ended = |_| Refused::new("the daemon is ending", "");
-        self.0.send(Job::Asked(ask, answer)).map_err(|_| ended(()))?;
-        answered.recv().unwrap_or_else(|_| Err(ended(())))
+        let ended = || Refused::new("the daemon is ending", "");
+        self.0.send(Job::Asked(ask, answer)).map_err(|_| ended())?;
+        match answered.recv_timeout(time) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout) => Err(Refused::new("the daemon is busy", "ask later")),
+            Err(RecvTimeoutError::Disconnected) => Err(ended()),
+        }
     }
 }
 
@@ -106,8 +142,13 @@ pub struct Daemon {
     inbox: Receiver<Job>,
     /// The present and the one before, a second or so apart.
     samples: [Snapshot; 2],
+    /// The last capture, and whether it still runs.
+    capture: (Arc<Tally>, bool),
+    metrics: Option<Exposed>,
     /// Dropping it closes the socket.
     _server: Server,
+    /// As it was when it was last looked at, and before.
+    file_seen: [FileState; 2],
     socket: PathBuf,
 }
 
@@ -149,13 +190,14 @@ impl Daemon {
         };
         let running = prepared.launch(queues, &launch)?;
         let socket = server.path().to_owned();
+        let metrics = configuration.metrics.as_ref();
+        let metrics = metrics.map(|metrics| Exposed::start(metrics, remote.clone())).transpose()?;
         let server = server.serve(remote)?;
         let sample =
             || Snapshot::take(clock::now(), clock, running.words(), &running.work(), &ports);
         let samples = [sample(), sample()];
         tracing::info!(name = configuration.name, function = name, workers = count, "ready");
         Ok(Daemon {
-            source,
             running,
             ports,
             needs,
@@ -164,9 +206,13 @@ impl Daemon {
             started: Instant::now(),
             inbox: jobs,
             samples,
+            capture: Default::default(),
+            metrics,
+            file_seen: [file_state(&source.file); 2],
             _server: server,
             socket,
             configuration,
+            source,
         })
     }
 
@@ -199,6 +245,12 @@ impl Daemon {
                     // A client that is gone needs no answer.
                     let _ = answer.try_send(self.answer(ask));
                 }
+                Ok(Job::Capture(wanted, answer)) => {
+                    if answer.try_send(self.start_capture(&wanted)).is_err() {
+                        self.end_capture();
+                    }
+                }
+                Ok(Job::EndCapture) => self.end_capture(),
                 Err(RecvTimeoutError::Timeout) => {
                     next_tick = Instant::now() + TICK;
                     self.tick()?;
@@ -223,7 +275,21 @@ impl Daemon {
         let now = self.sample();
         self.samples.swap(0, 1);
         self.samples[1] = now;
+        self.follow_file();
         Ok(())
+    }
+
+    /// Reads a file again that has changed and then stayed as it is for a while.
+    fn follow_file(&mut self) {
+        let now = file_state(&self.source.file);
+        let [loaded, seen] = self.file_seen;
+        self.file_seen[1] = now;
+        if now != loaded && now == seen && now.is_some() {
+            self.file_seen[0] = now;
+            if self.configuration.reload == Reload::OnChange {
+                drop(self.reload());
+            }
+        }
     }
 
     fn sample(&self) -> Snapshot {
@@ -238,6 +304,7 @@ impl Daemon {
                 "function": self.configuration.function.kind.name(),
                 "process": std::process::id(),
                 "version": env!("CARGO_PKG_VERSION"),
+                "metrics": self.metrics.as_ref().map(|one| format!("http://{}/metrics", one.address)),
                 "uptime_s": self.started.elapsed().as_secs_f64(),
             })),
             Ask::Show(View::Config) => Ok(json!({"config": self.configuration.effective()})),
@@ -252,8 +319,46 @@ impl Daemon {
             }
             Ask::Reload => self.reload(),
             Ask::Save => self.save(),
-            Ask::Stop => Ok(json!({})),
+            Ask::Capture(_) | Ask::Stop => Ok(json!({})),
         }
+    }
+
+    /// Sets a tap on every worker.
+    fn start_capture(&mut self, wanted: &Capture) -> Result<Stream, Refused> {
+        if self.capture.1 {
+            return Err(Refused::new("a capture runs already", "end that one first"));
+        }
+        let names: Vec<&'static str> = self.ports.iter().map(|port| port.name).collect();
+        let drops = self.running.words().drops;
+        let filter = Filter::new(wanted, &names, drops)?;
+        let tally = Arc::new(Tally::default());
+        let mut taps: Vec<Option<Box<dyn engine::Tap>>> = Vec::new();
+        let mut rings = Vec::new();
+        for _ in 0..self.needs.queues {
+            let (tap, ring) = capture::tap(filter, &tally)
+                .map_err(|error| Refused::new(format!("no memory for a capture: {error}"), ""))?;
+            taps.push(Some(Box::new(tap)));
+            rings.push(ring);
+        }
+        self.running.tap(taps)?;
+        self.capture = (Arc::clone(&tally), true);
+        tracing::info!(?filter, "capture began");
+        let count = wanted.count.unwrap_or(u64::MAX);
+        Ok(Stream { rings, tally, ports: names, drops, wall: self.wall, count })
+    }
+
+    fn end_capture(&mut self) {
+        if let Err(refused) = self.running.tap((0..self.needs.queues).map(|_| None).collect()) {
+            tracing::error!(why = refused.what, "a capture could not be ended");
+        }
+        self.capture.1 = false;
+        let (copied, missed) = self.captured();
+        tracing::info!(copied, missed, "capture ended");
+    }
+
+    fn captured(&self) -> (u64, u64) {
+        let tally = &self.capture.0;
+        (tally.copied.load(Ordering::Relaxed), tally.missed.load(Ordering::Relaxed))
     }
 
     fn show(&mut self, view: View) -> Result<Value, Refused> {
@@ -264,6 +369,8 @@ impl Daemon {
         let mut shown = now.view(view, earlier, self.clock);
         shown["time"] = json!(self.wall.text(now.at));
         shown["uptime_s"] = json!(self.started.elapsed().as_secs_f64());
+        let (copied, missed) = self.captured();
+        shown["capture"] = json!({"runs": self.capture.1, "copied": copied, "missed": missed});
         Ok(shown)
     }
 
@@ -324,6 +431,14 @@ impl Daemon {
     }
 }
 
+/// By which a changed file is told from the one before: number, length, time of change.
+type FileState = Option<(u64, u64, SystemTime)>;
+
+fn file_state(path: &Path) -> FileState {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.ino(), metadata.len(), metadata.modified().ok()?))
+}
+
 /// Opens all ports; those that were opened are closed again where one fails.
 fn open_all(
     configuration: &Configuration,
@@ -348,10 +463,9 @@ fn may_go_on(jobs: &Receiver<Job>) -> Result<(), RunError> {
         match jobs.try_recv() {
             Ok(Job::Stop) | Err(TryRecvError::Disconnected) => return Err(RunError::Stopped),
             // The file is as new as it can be.
-            Ok(Job::Reload) => {}
-            Ok(Job::Asked(_, answer)) => {
-                let _ = answer.try_send(Err(Refused::new("it is starting", "ask again")));
-            }
+            Ok(Job::Reload | Job::EndCapture) => {}
+            // Nobody is served before the daemon is ready.
+            Ok(Job::Asked(..) | Job::Capture(..)) => {}
             Err(TryRecvError::Empty) => return Ok(()),
         }
     }
@@ -359,6 +473,9 @@ fn may_go_on(jobs: &Receiver<Job>) -> Result<(), RunError> {
 
 /// Jobs that wait at most; whoever has another one waits for a place.
 const JOBS_MAX: usize = 64;
+
+/// More than a reload of ten million users takes.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// How often workers and files are looked at, and samples taken.
 const TICK: Duration = Duration::from_secs(1);

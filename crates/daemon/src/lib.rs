@@ -11,6 +11,7 @@
 //! what is asked of it goes through the engine's bounded queues. Not here: privileges are neither
 //! taken nor dropped, and the process stays in the foreground, as a service manager wants it.
 
+mod capture;
 pub mod client;
 pub mod config;
 mod control;
@@ -18,6 +19,7 @@ mod error;
 mod keeper;
 mod links;
 pub mod logs;
+mod metrics;
 pub mod protocol;
 mod read;
 mod reload;

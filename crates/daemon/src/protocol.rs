@@ -4,7 +4,8 @@
 //! {"version":1,"id":7,"ask":{"show":"counters"}}
 //! {"version":1,"id":7,"ok":{…}}          or {"version":1,"id":7,"refused":{"what":…,"remedy":…}}
 //! ```
-//! Requests of one connection follow one another.
+//! After the answer to `capture` the connection carries a pcapng file until enough packets were copied
+//! or the client closes its half; all other requests of a connection may follow one another.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,6 +62,8 @@ pub enum Ask {
     Reload,
     /// Write the state file.
     Save,
+    /// Copies of packets, as a pcapng file.
+    Capture(Capture),
     /// End.
     Stop,
 }
@@ -85,6 +88,34 @@ pub enum View {
     Workers,
     /// The configuration with all defaults.
     Config,
+}
+
+/// Which packets to copy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Capture {
+    /// Of this port only.
+    pub port: Option<String>,
+    /// On this way only.
+    pub direction: Option<Direction>,
+    /// Dropped for this reason only.
+    pub reason: Option<String>,
+    /// Ends after so many.
+    pub count: Option<u64>,
+    /// Most bytes of a packet.
+    pub snaplen: Option<usize>,
+}
+
+/// On which way a packet is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// As received.
+    In,
+    /// As sent.
+    Out,
+    /// As dropped, at the port where it came in.
+    Drop,
 }
 
 /// A line from the daemon.

@@ -11,9 +11,10 @@ use lab::alive::State;
 use measure::record::RunRecord;
 use report::{EXPORTERS, PAGE_POLICY};
 use serde_json::json;
+use web::Refused;
 
 use crate::archive::{Archive, Unreadable};
-use crate::guard::{ASSETS, Asked, NOT_FOUND, Refused};
+use crate::guard::{ASSETS, Asked, NOT_FOUND};
 use crate::pages;
 
 /// A response in the making.

@@ -10,7 +10,8 @@ use lab::alive::{State, state};
 use measure::record::RunRecord;
 use report::archive::{Foreign, Listing, RECORD, Run, TAGS, entries, look};
 
-use crate::guard::{NOT_FOUND, Refused};
+use crate::guard::NOT_FOUND;
+use web::Refused;
 
 /// The folder of runs.
 pub struct Archive {

@@ -2,9 +2,10 @@
 //!
 //! Everything here looks at a request's head only and allocates no more than that head.
 
-use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, TRANSFER_ENCODING};
+use hyper::header::HeaderMap;
 use hyper::{Method, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
+use web::{Refused, check, refuse};
 
 /// What a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,51 +26,17 @@ pub enum Asked {
     ProgressJson,
 }
 
-/// Why a request is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// The status.
-    pub status: StatusCode,
-    /// What is wrong and what to do, for a person.
-    pub why: &'static str,
-}
-
 /// Understands a request or refuses it.
 ///
 /// # Errors
 /// Another method than GET and HEAD, a body, a foreign host, a name that is no run's.
 pub fn understand(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Asked, Refused> {
-    if !matches!(*method, Method::GET | Method::HEAD) {
-        return Err(refuse(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered"));
-    }
-    let has_length = headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0");
-    if has_length || headers.contains_key(TRANSFER_ENCODING) {
-        return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, "a request has no body here"));
-    }
-    host(headers)?;
+    check(method, headers)?;
     let query = uri.query().unwrap_or_default();
     if uri.path().len() + query.len() > URI_BYTES_MAX {
         return Err(refuse(StatusCode::URI_TOO_LONG, "the address is too long"));
     }
     route(uri.path(), query)
-}
-
-/// Refuses names that are not this machine's own: an address, or `localhost`.
-fn host(headers: &HeaderMap) -> Result<(), Refused> {
-    let mut hosts = headers.get_all(HOST).iter();
-    let foreign = refuse(
-        StatusCode::FORBIDDEN,
-        "this server answers under its address or as localhost only; open it by its address",
-    );
-    let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(foreign) };
-    let Ok(host) = host.to_str() else { return Err(foreign) };
-    let name = match host.strip_prefix('[') {
-        // An IPv6 address in brackets.
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    let own = name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok();
-    if own { Ok(()) } else { Err(foreign) }
 }
 
 fn route(path: &str, query: &str) -> Result<Asked, Refused> {
@@ -109,10 +76,6 @@ fn name(encoded: &str) -> Result<String, Refused> {
     if is_part && is_plain { Ok(name.into_owned()) } else { Err(NOT_FOUND) }
 }
 
-fn refuse(status: StatusCode, why: &'static str) -> Refused {
-    Refused { status, why }
-}
-
 /// The files that all pages use: name, type, content.
 pub const ASSETS: &[(&str, &str, &str)] = &[
     ("style.css", "text/css; charset=utf-8", include_str!("assets/style.css")),
@@ -133,6 +96,8 @@ const NAME_BYTES_MAX: usize = 255;
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::{CONTENT_LENGTH, HOST};
+
     use super::*;
 
     fn ask(path: &str) -> Result<Asked, StatusCode> {

@@ -15,4 +15,5 @@ mod guard;
 mod pages;
 mod server;
 
-pub use server::{ServeError, Server};
+pub use server::Server;
+pub use web::ServeError;

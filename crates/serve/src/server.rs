@@ -1,47 +1,22 @@
-//! The loop that takes connections, and their limits.
-//!
-//! One thread serves; files are read and pages rendered on threads beside it, few at a time. A
-//! connection has a time in which its request's head must have come, and one in which it ends
-//! whatever it does; more connections than the limit wait in the system's queue.
+//! The server of runs: what is asked is understood, and answered from the folder of runs.
 
-use std::convert::Infallible;
-use std::future::pending;
-use std::net::{SocketAddr, TcpListener};
+use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-use std::{fmt, io};
+use std::sync::atomic::AtomicBool;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use web::ServeError;
 
 use crate::answer::{answer, refusal};
 use crate::archive::Archive;
-use crate::guard::{Refused, understand};
+use crate::guard::understand;
 
 /// A server that listens and does not answer yet.
 #[derive(Debug)]
 pub struct Server {
-    listener: TcpListener,
+    listening: web::Server,
     runs_dir: PathBuf,
-}
-
-/// A server that cannot listen or not go on.
-#[derive(Debug)]
-pub struct ServeError {
-    /// Where it was to listen.
-    pub address: SocketAddr,
-    /// What the system says.
-    pub source: io::Error,
 }
 
 impl Server {
@@ -50,10 +25,7 @@ impl Server {
     /// # Errors
     /// When the address is taken, or not this machine's.
     pub fn bind(address: SocketAddr, runs_dir: PathBuf) -> Result<Server, ServeError> {
-        let failed = |source| ServeError { address, source };
-        let listener = TcpListener::bind(address).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        Ok(Server { listener, runs_dir })
+        Ok(Server { listening: web::Server::bind(address)?, runs_dir })
     }
 
     /// Where it listens.
@@ -61,7 +33,7 @@ impl Server {
     /// # Errors
     /// What the system says.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+        self.listening.address()
     }
 
     /// Answers until `stop` becomes true; connections that are open then are cut.
@@ -69,100 +41,16 @@ impl Server {
     /// # Errors
     /// When the system refuses a thread or the listening socket.
     pub fn run(self, stop: &AtomicBool) -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .max_blocking_threads(READERS_MAX)
-            .build()?;
-        let archive = Arc::new(Archive::new(self.runs_dir));
-        let served = runtime.block_on(accept(self.listener, &archive, stop));
-        runtime.shutdown_timeout(GRACE);
-        served
+        let archive = Archive::new(self.runs_dir);
+        self.listening.run(
+            stop,
+            Arc::new(move |method, uri, headers| {
+                let answered = match understand(method, uri, headers) {
+                    Ok(asked) => answer(&archive, &asked),
+                    Err(refused) => refusal(&refused),
+                };
+                answered.into_response()
+            }),
+        )
     }
 }
-
-async fn accept(
-    listener: TcpListener,
-    archive: &Arc<Archive>,
-    stop: &AtomicBool,
-) -> io::Result<()> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    while !stop.load(Ordering::Relaxed) {
-        // A place first: what finds none waits in the queue of the system.
-        let Ok(Ok(place)) = timeout(POLL, Arc::clone(&places).acquire_owned()).await else {
-            continue;
-        };
-        match timeout(POLL, listener.accept()).await {
-            Ok(Ok((stream, _))) => {
-                tokio::spawn(converse(stream, Arc::clone(archive), place));
-            }
-            // The peer is gone already, or file descriptors are used up until a connection ends;
-            // to ask again at once would only take the time of those that are open.
-            Ok(Err(_)) => drop(timeout(POLL, pending::<()>()).await),
-            Err(_) => {}
-        }
-    }
-    Ok(())
-}
-
-/// One connection, from its first request to its end.
-async fn converse(stream: TcpStream, archive: Arc<Archive>, _place: OwnedSemaphorePermit) {
-    let service = service_fn(move |request| respond(request, Arc::clone(&archive)));
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME_MAX)
-        .max_headers(HEADERS_MAX)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service);
-    // Whatever a peer does wrong ends its connection and nothing else.
-    let _ = timeout(CONNECTION_TIME_MAX, pin!(connection)).await;
-}
-
-async fn respond(
-    request: Request<Incoming>,
-    archive: Arc<Archive>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    let asked = match understand(request.method(), request.uri(), request.headers()) {
-        Ok(asked) => asked,
-        Err(refused) => return Ok(refusal(&refused).into_response()),
-    };
-    let answered = tokio::task::spawn_blocking(move || answer(&archive, &asked)).await;
-    // The task ends early only by a mistake of this program; the server goes on.
-    let answered = answered.unwrap_or_else(|_| refusal(&MISTAKE));
-    Ok(answered.into_response())
-}
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot listen at {}: {}", self.address, self.source)
-    }
-}
-
-impl std::error::Error for ServeError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
-}
-
-const MISTAKE: Refused = Refused {
-    status: StatusCode::INTERNAL_SERVER_ERROR,
-    why: "this is a mistake in plumbline itself; please report it with the run",
-};
-
-/// More than the tabs of a person.
-const CONNECTIONS_MAX: usize = 64;
-
-/// Pages that are rendered at a time; each may hold a record in memory.
-const READERS_MAX: usize = 2;
-
-const HEADERS_MAX: usize = 64;
-const HEAD_BYTES_MAX: usize = 16 << 10;
-const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
-const CONNECTION_TIME_MAX: Duration = Duration::from_secs(120);
-
-/// How soon a wish to stop is seen.
-const POLL: Duration = Duration::from_millis(100);
-
-/// What a page that is being rendered may still take.
-const GRACE: Duration = Duration::from_secs(1);

@@ -12,6 +12,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("files", &[]),
     ("document", &[]),
+    ("web", &[]),
     ("netns", &[]),
     ("machine", &[]),
     ("wire", &[]),
@@ -68,7 +69,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "units",
         ],
     ),
-    ("serve", &["lab", "measure", "report"]),
+    ("serve", &["lab", "measure", "report", "web"]),
     (
         "daemon",
         &[
@@ -81,6 +82,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "port-memory",
             "ports",
             "traffic",
+            "web",
         ],
     ),
     (

@@ -1,6 +1,7 @@
 //! The commands, a file each, in the order of the help text.
 
 mod bench;
+mod capture;
 mod check;
 mod doctor;
 mod list;
@@ -40,6 +41,7 @@ pub enum Command {
     Run(run::Args),
     Show(show::Args),
     Set(set::Args),
+    Capture(capture::Args),
     Schema(schema::Args),
     Doctor(doctor::Args),
     List(list::Args),
@@ -61,6 +63,7 @@ impl Command {
             Command::Run(args) => run::run(&args),
             Command::Show(args) => show::run(&args),
             Command::Set(args) => set::run(&args),
+            Command::Capture(args) => capture::run(&args),
             Command::Schema(args) => schema::run(&args),
             Command::Doctor(args) => doctor::run(&args),
             Command::List(args) => list::run(&args),

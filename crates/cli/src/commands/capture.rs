@@ -1,0 +1,93 @@
+//! `plumbline capture`: copies of a running daemon's packets.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use daemon::protocol::{Ask, Capture, Direction, View};
+
+use crate::exit::Exit;
+use crate::output::tell;
+use crate::problem::Problem;
+use crate::remote::Which;
+use crate::stop::on_ctrl_c_saying;
+
+/// Writes copies of a running daemon's packets to a pcapng file.
+///
+/// Without a filter each packet appears as it came in, and as it went out or was dropped; a dropped
+/// one carries the reason as a comment. The daemon forwards on meanwhile: what the capture cannot keep
+/// up with is missed and counted. Ctrl-C ends it.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The file to write; `-` for standard output
+    #[arg(short = 'w', long = "write", value_name = "FILE")]
+    file: PathBuf,
+    /// At this port only
+    #[arg(long, value_name = "PORT")]
+    port: Option<String>,
+    /// On this way only
+    #[arg(long, value_enum)]
+    direction: Option<Way>,
+    /// Dropped for this reason only
+    #[arg(long, value_name = "REASON")]
+    reason: Option<String>,
+    /// End after so many packets
+    #[arg(long, short = 'c', value_name = "COUNT")]
+    count: Option<u64>,
+    /// Most bytes of a packet
+    #[arg(long, value_name = "BYTES")]
+    snaplen: Option<usize>,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// On which way.
+#[derive(Clone, Copy, ValueEnum)]
+enum Way {
+    /// As received
+    In,
+    /// As sent
+    Out,
+    /// As dropped
+    Drop,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  plumbline capture -w all.pcapng --count 1000
+  plumbline capture -w drops.pcapng --direction drop --reason no-route
+  plumbline capture -w - --port core | tshark -r -";
+
+/// Does it.
+///
+/// # Errors
+/// When no daemon answers, it refuses, or the file cannot be written.
+pub fn run(args: &Args) -> Result<Exit, Problem> {
+    let wanted = Capture {
+        port: args.port.clone(),
+        direction: args.direction.map(|way| match way {
+            Way::In => Direction::In,
+            Way::Out => Direction::Out,
+            Way::Drop => Direction::Drop,
+        }),
+        reason: args.reason.clone(),
+        count: args.count,
+        snaplen: args.snaplen,
+    };
+    let client = args.which.connect()?;
+    let mut out: Box<dyn Write> = if args.file == Path::new("-") {
+        Box::new(io::stdout().lock())
+    } else {
+        let file = File::create(&args.file);
+        Box::new(BufWriter::new(file.map_err(|error| Problem::of_writing(&args.file, &error))?))
+    };
+    let stop = on_ctrl_c_saying("\n");
+    client.capture(wanted, &mut out, &stop)?;
+    drop(out);
+    let shown = args.which.connect()?.ask(Ask::Show(View::Counters))?;
+    let (copied, missed) = (&shown["capture"]["copied"], &shown["capture"]["missed"]);
+    tell(&format!("{copied} packets copied, {missed} missed\n"));
+    Ok(Exit::Passed)
+}

@@ -1,0 +1,270 @@
+//! Metrics for Prometheus, and health, over HTTP.
+//!
+//! `/metrics` is the text format 0.0.4 made from what `show` tells; `/health` answers 200 while the
+//! daemon does what it is asked, `/ready` while all its ports are up. The names of metrics are listed
+//! in docs/running.md.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{HeaderMap, Method, Response, StatusCode, Uri};
+use serde_json::{Value, json};
+
+use crate::config::Metrics;
+use crate::error::RunError;
+use crate::keeper::Remote;
+use crate::protocol::{Ask, View};
+
+/// The server of metrics; dropping it ends it.
+pub(crate) struct Exposed {
+    /// Where it listens.
+    pub address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Exposed {
+    /// Listens and answers.
+    ///
+    /// # Errors
+    /// When the address is taken, or not this machine's.
+    pub fn start(metrics: &Metrics, remote: Remote) -> Result<Exposed, RunError> {
+        let failed = |error: &dyn std::fmt::Display| {
+            RunError::setup(format!("metrics: {error}"), "choose another `metrics.listen`")
+        };
+        let server = web::Server::bind(metrics.listen).map_err(|error| failed(&error))?;
+        let address = server.address().map_err(|error| failed(&error))?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&stop);
+        let answer: web::Answer =
+            Arc::new(move |method, uri, headers| respond(&remote, method, uri, headers));
+        let body = move || {
+            if let Err(error) = server.run(&asked, answer) {
+                tracing::error!(%error, "metrics are no longer served");
+            }
+        };
+        let thread = thread::Builder::new().name("metrics".into()).spawn(body);
+        let thread = thread.map_err(|error| failed(&error))?;
+        tracing::info!(%address, "metrics are served");
+        Ok(Exposed { address, stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Exposed {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn respond(
+    remote: &Remote,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Response<Full<Bytes>> {
+    if let Err(refused) = web::check(method, headers) {
+        return response(refused.status, TEXT, format!("{}\n", refused.why));
+    }
+    let show = |view| remote.ask_within(Ask::Show(view), PATIENCE);
+    match uri.path() {
+        "/metrics" => match (show(View::All), show(View::Tables)) {
+            (Ok(all), Ok(tables)) => response(StatusCode::OK, EXPOSITION, render(&all, &tables)),
+            _ => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, "no answer\n".to_owned()),
+        },
+        "/health" => match remote.ask_within(Ask::Ready, PATIENCE) {
+            Ok(ready) => response(StatusCode::OK, JSON, format!("{ready}\n")),
+            Err(_) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, "no answer\n".to_owned()),
+        },
+        "/ready" => match show(View::Ports) {
+            Ok(shown) => ready(&shown),
+            Err(_) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, "no answer\n".to_owned()),
+        },
+        _ => {
+            let text = "there is /metrics, /health and /ready\n".to_owned();
+            response(StatusCode::NOT_FOUND, TEXT, text)
+        }
+    }
+}
+
+fn ready(shown: &Value) -> Response<Full<Bytes>> {
+    let ports = shown["ports"].as_object().into_iter().flatten();
+    let down: serde_json::Map<String, Value> = ports
+        .filter(|(_, port)| port["link_up"] == false)
+        .map(|(name, port)| (name.clone(), port["link_down_because"].clone()))
+        .collect();
+    let status = match down.is_empty() {
+        true => StatusCode::OK,
+        false => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    response(status, JSON, format!("{}\n", json!({"ready": down.is_empty(), "down": down})))
+}
+
+fn response(status: StatusCode, kind: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+/// A text in the making, metric by metric.
+struct Exposition(String);
+
+impl Exposition {
+    /// The head of a metric.
+    fn metric(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP plumbline_{name} {help}\n# TYPE plumbline_{name} {kind}");
+    }
+
+    /// One of its values.
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let _ = write!(self.0, "plumbline_{name}");
+        for (index, (label, text)) in labels.iter().enumerate() {
+            let before = if index == 0 { '{' } else { ',' };
+            let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let _ = write!(self.0, "{before}{label}=\"{text}\"");
+        }
+        let end = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.0, "{end} {value}");
+    }
+
+    /// A metric with a value for each entry of a mapping.
+    fn by(
+        &mut self,
+        (name, kind, help): Head,
+        label: &str,
+        entries: &Value,
+        value: impl Fn(&Value) -> f64,
+    ) {
+        self.metric(name, kind, help);
+        for (key, entry) in entries.as_object().into_iter().flatten() {
+            self.sample(name, &[(label, key)], value(entry));
+        }
+    }
+}
+
+/// Name, kind and help of a metric.
+type Head = (&'static str, &'static str, &'static str);
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_default()
+}
+
+/// A number of nanoseconds in seconds.
+fn seconds(value: &Value) -> f64 {
+    number(value) / 1e9
+}
+
+/// All metrics, from what `show` tells.
+fn render(all: &Value, tables: &Value) -> String {
+    let mut text = Exposition(String::new());
+    text.metric("uptime_seconds", "gauge", "Time since the daemon was started.");
+    text.sample("uptime_seconds", &[], number(&all["uptime_s"]));
+    workers(&mut text, &all["workers"]);
+    let function = &all["drops"]["function"];
+    let head = ("dropped_packets_total", "counter", "Packets dropped by the function, by reason.");
+    text.by(head, "reason", function, number);
+    let head = ("tallies_total", "counter", "What else the function counts.");
+    text.by(head, "tally", &all["counters"]["tallies"], number);
+    ports(&mut text, &all["ports"]);
+    let head = ("stage_seconds_total", "counter", "Time by stage, over all workers.");
+    text.by(head, "stage", &all["stages"], |stage| seconds(&stage["ns"]));
+    let head = ("stage_packets_total", "counter", "Packets by stage, over all workers.");
+    text.by(head, "stage", &all["stages"], |stage| number(&stage["packets"]));
+    let head = ("table_entries", "gauge", "Entries in a table.");
+    text.by(head, "table", &tables["tables"], |table| number(&table["used"]));
+    let head = ("table_capacity_entries", "gauge", "How many entries a table can have.");
+    text.by(head, "table", &tables["tables"], |table| number(&table["capacity"]));
+    text.metric("state_bytes", "gauge", "Memory of the function's state.");
+    text.sample("state_bytes", &[], number(&tables["state_bytes"]));
+    text.0
+}
+
+fn workers(text: &mut Exposition, workers: &Value) {
+    let counters: [(Head, &str, fn(&Value) -> f64); 6] = [
+        (("received_packets_total", "counter", "Packets received."), "received", number),
+        (("forwarded_packets_total", "counter", "Packets a port took."), "forwarded", number),
+        (
+            ("transmit_full_packets_total", "counter", "Packets a port did not take."),
+            "transmit_full",
+            number,
+        ),
+        (("punted_packets_total", "counter", "Packets for the control plane."), "punted", number),
+        (("busy_seconds_total", "counter", "Time spent on packets."), "busy_ns", seconds),
+        (("gap_seconds_total", "counter", "Time that others had the core."), "gaps_ns", seconds),
+    ];
+    for ((name, kind, help), key, value) in counters {
+        text.metric(name, kind, help);
+        for (index, worker) in workers.as_array().into_iter().flatten().enumerate() {
+            let (index, core) = (index.to_string(), worker["core"].to_string());
+            text.sample(name, &[("worker", &index), ("core", &core)], value(&worker[key]));
+        }
+    }
+}
+
+fn ports(text: &mut Exposition, ports: &Value) {
+    let head = ("port_up", "gauge", "Whether frames can pass.");
+    text.by(head, "port", ports, |port| f64::from(u8::from(port["link_up"] == true)));
+    let counters: [(Head, &str); 4] = [
+        (("port_received_packets_total", "counter", "Frames handed to workers."), "received"),
+        (("port_received_bytes_total", "counter", "Their bytes."), "received_bytes"),
+        (("port_sent_packets_total", "counter", "Frames taken by the link."), "sent"),
+        (("port_sent_bytes_total", "counter", "Their bytes."), "sent_bytes"),
+    ];
+    for (head, key) in counters {
+        text.by(head, "port", ports, |port| number(&port[key]));
+    }
+    let name = "port_dropped_packets_total";
+    text.metric(name, "counter", "Frames lost in a port, by direction and reason.");
+    for (port, keys) in ports.as_object().into_iter().flatten() {
+        for direction in ["receive", "transmit"] {
+            for (reason, count) in keys["drops"][direction].as_object().into_iter().flatten() {
+                let labels =
+                    [("port", port.as_str()), ("direction", direction), ("reason", reason)];
+                text.sample(name, &labels, number(count));
+            }
+        }
+    }
+}
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A scrape waits no longer for what the daemon is doing.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped_and_values_scaled() {
+        let all = json!({
+            "uptime_s": 1.5,
+            "workers": [{"core": 3, "received": 7, "busy_ns": 2_000_000_000_u64}],
+            "drops": {"function": {"no-route": 2}},
+            "ports": {"a\"b": {"link_up": true, "drops": {"receive": {"ring-full": 4}}}},
+        });
+        let text = render(&all, &json!({"tables": {"users": {"used": 1, "capacity": 5}}}));
+        for line in [
+            "plumbline_uptime_seconds 1.5",
+            "plumbline_received_packets_total{worker=\"0\",core=\"3\"} 7",
+            "plumbline_busy_seconds_total{worker=\"0\",core=\"3\"} 2",
+            "plumbline_dropped_packets_total{reason=\"no-route\"} 2",
+            "plumbline_port_up{port=\"a\\\"b\"} 1",
+            "plumbline_port_dropped_packets_total{port=\"a\\\"b\",direction=\"receive\",\
+             reason=\"ring-full\"} 4",
+            "plumbline_table_capacity_entries{table=\"users\"} 5",
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line}: {text}");
+        }
+    }
+}

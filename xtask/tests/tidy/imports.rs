@@ -26,12 +26,21 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("port-af-xdp", &["engine", "machine", "packet"]),
     ("port-af-packet", &["engine", "machine", "packet"]),
     ("port-memif", &["engine", "machine", "packet"]),
+    ("port-pcap", &["engine", "machine", "packet", "port-memory"]),
     ("port-memory", &["engine", "machine", "packet"]),
     ("port-vhost-user", &["engine", "machine", "packet"]),
     ("port-fault", &["engine", "machine", "packet"]),
     (
         "ports",
-        &["engine", "port-af-packet", "port-af-xdp", "port-fault", "port-memif", "port-vhost-user"],
+        &[
+            "engine",
+            "port-af-packet",
+            "port-af-xdp",
+            "port-fault",
+            "port-memif",
+            "port-pcap",
+            "port-vhost-user",
+        ],
     ),
     // measuring knows no packets
     ("measure", &["units"]),

@@ -180,6 +180,16 @@ impl Receiver {
         len
     }
 
+    /// The next frame, without taking it.
+    #[inline(always)]
+    pub fn peek(&mut self) -> Option<&[u8]> {
+        let tail = self.tail;
+        let (start, len) = self.next_frame().map(|frame| (frame.as_ptr(), frame.len()))?;
+        self.tail = tail;
+        // SAFETY: the record stays where it is until released, which takes `&mut self`, too.
+        Some(unsafe { std::slice::from_raw_parts(start, len) })
+    }
+
     /// Gives the places of all frames taken so far back to the writer.
     #[inline(always)]
     pub fn release(&mut self) {

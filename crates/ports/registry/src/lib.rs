@@ -18,6 +18,7 @@ pub const PORTS: &[&dyn Kind] = &[
     &Entry::<port_af_packet::AfPacket>::new(),
     &Entry::<port_af_xdp::AfXdp>::new(),
     &Entry::<port_memif::Memif>::new(),
+    &Entry::<port_pcap::Pcap>::new(),
     &Entry::<port_vhost_user::VhostUser>::new(),
 ];
 

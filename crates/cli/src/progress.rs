@@ -210,7 +210,7 @@ impl RunObserver for Progress {
 
     fn cell_finished(&mut self, cell: &Cell) {
         let lead = self.lead();
-        match (&cell.error, &cell.check) {
+        match (cell.trouble(), &cell.check) {
             (Some(error), _) => self.say(&format!("{lead}{error}")),
             (None, Some(check)) if !check.passed => self.say(&format!("{lead}check failed")),
             _ => {}

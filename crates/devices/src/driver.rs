@@ -28,6 +28,12 @@ pub trait Driver: Sync {
     /// JSON Schema of its keys in the `device` section, beside the keys that all devices have.
     fn schema(&self) -> Schema;
 
+    /// The version of what would run with these keys, as far as it can be told without setting it up:
+    /// what earlier runs measured of another version is not used again.
+    fn version(&self, _options: &Map<String, Value>) -> String {
+        String::new()
+    }
+
     /// Whether it can run on this machine.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Every function of this program as a unit of the lab, on the embedded device.
+//! Every function of this program as a unit of the lab, on the embedded device and on all others.
 
 use std::io;
 use std::marker::PhantomData;
@@ -12,6 +12,8 @@ use measure::{MeasureError, Measurer};
 use serde_json::{Value, json};
 use traffic::{Stamp, Workload};
 
+use crate::remote;
+use crate::scenario::DeviceChoice;
 use crate::unit::{
     ConfigError, Configured, DeviceFacts, FunctionUnit, OpenDevice, OpenError, OpenOptions,
     TraceError, TraceFrame, parse_section,
@@ -113,13 +115,25 @@ impl<N: NetworkFunction> Configured for Cell<N> {
         Ok(())
     }
 
-    fn open(&self, host: &OpenOptions) -> Result<Box<dyn OpenDevice>, OpenError> {
+    fn suits(&self, device: &DeviceChoice) -> Result<(), ConfigError> {
+        remote::suits::<N>(&self.config, device)
+    }
+
+    fn open(
+        &self,
+        device: &DeviceChoice,
+        host: &OpenOptions,
+    ) -> Result<Box<dyn OpenDevice>, OpenError> {
         let options = Host {
             tester_core: host.tester_core,
             worker_cores: host.worker_cores.clone(),
             clock: host.clock,
             stop: host.stop.clone(),
         };
+        if let Some(driver) = device.device.driver {
+            let sections = (self.config.clone(), self.traffic.clone());
+            return remote::open::<N>(driver, sections, device, options);
+        }
         let device = Embedded::<N>::open(self.config.clone(), self.traffic.clone(), options)
             .map_err(open_error)?;
         let (what, population) = N::population(&self.config);
@@ -144,7 +158,9 @@ impl<N: NetworkFunction> OpenDevice for Opened<N> {
         let state_bytes = self.device.state_bytes();
         DeviceFacts {
             setup_seconds: self.device.setup_time().as_secs_f64(),
-            state_bytes,
+            version: None,
+            state_bytes: Some(state_bytes),
+            resident_bytes: Some(machine::memory::resident_bytes()).filter(|bytes| *bytes > 0),
             state_bytes_per_user: Some(state_bytes as f64 / self.population.max(1) as f64),
             details: vec![
                 ("workers".into(), json!(self.workers)),

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::scenario::Functions;
+use crate::scenario::{DeviceChoice, Functions};
 use crate::unit::*;
 
 /// A registry of one.
@@ -127,7 +127,7 @@ impl Configured for Ready {
         Ok(())
     }
 
-    fn open(&self, host: &OpenOptions) -> Result<Box<dyn OpenDevice>, OpenError> {
+    fn open(&self, _: &DeviceChoice, host: &OpenOptions) -> Result<Box<dyn OpenDevice>, OpenError> {
         if self.config.behaviour == Behaviour::HasNoMemory {
             let source = io::ErrorKind::OutOfMemory.into();
             return Err(OpenError::Memory { needed_bytes: 1 << 40, source });
@@ -149,7 +149,12 @@ struct Device {
 impl OpenDevice for Device {
     fn facts(&mut self) -> DeviceFacts {
         let details = vec![("layout".to_owned(), json!("flat"))];
-        DeviceFacts { setup_seconds: 0.25, state_bytes: 128, details, ..DeviceFacts::default() }
+        DeviceFacts {
+            setup_seconds: 0.25,
+            state_bytes: Some(128),
+            details,
+            ..DeviceFacts::default()
+        }
     }
 
     fn check(&mut self) -> Result<Check, MeasureError> {

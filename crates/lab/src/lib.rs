@@ -12,6 +12,7 @@ pub mod folder;
 pub mod host;
 pub mod live;
 pub mod registry;
+mod remote;
 pub mod run;
 pub mod scenario;
 pub mod schema;

@@ -23,7 +23,7 @@ use machine::clock::Clock;
 use measure::MeasureError;
 use measure::record::{
     Cell, HostFacts, Outcome, PlanRecord, RunRecord, Scenario as ScenarioRecord, Status, Tool,
-    compare_values,
+    Unavailable, compare_values,
 };
 use methods::Observer;
 
@@ -158,7 +158,7 @@ pub fn measure<E>(
     observer: &mut dyn RunObserver,
     keep: &mut dyn FnMut(&RunRecord) -> Result<(), E>,
 ) -> Result<RunRecord, Lost<E>> {
-    let open = options(&scenario.benchmarks[0].device, host);
+    let open = options(&scenario.benchmarks[0].devices[0], host);
     let worker = open.worker_cores.first().copied().unwrap_or(0);
     let facts = crate::doctor::glance(&host.clock, worker, open.tester_core);
     let mut run = Run::new(scenario, host, facts);
@@ -245,6 +245,7 @@ struct Store {
 /// Why a cell ended early.
 enum Early {
     Interrupted,
+    Unavailable(Unavailable),
     Failed(String),
 }
 

@@ -4,12 +4,13 @@
 //! module only adds what a scenario adds to them: the name, the sections, the list of benchmarks, and
 //! that any single value may also be a list to sweep over.
 
+use devices::registry;
 use methods::METHODS;
 use serde_json::{Map, Value, json};
 
 use crate::scenario::keys::Place;
 use crate::scenario::plan::REPETITIONS_MAX;
-use crate::scenario::{DEVICES, Functions, plots, scale, sections, thresholds, tipsy};
+use crate::scenario::{Functions, plots, scale, sections, thresholds, tipsy};
 
 /// The schema of scenario files for these functions.
 pub fn scenario_schema(functions: Functions) -> Value {
@@ -269,28 +270,43 @@ fn described(mut schema: Value, description: &str) -> Value {
 
 const TESTER: &str = "TIPSY's tester, which becomes methods.";
 
+/// A name, a mapping with the keys of all devices, or a list of both.
 fn device() -> Value {
-    let names = DEVICES.map(|(name, _)| name);
+    let names: Vec<&str> = registry::devices().map(|device| device.name).collect();
     let core = json!({"type": "integer", "minimum": 0});
+    let name = json!({"type": "string", "enum": names});
+    let mut properties = json!({
+        "name": {"description": "The device, or several to measure side by side.",
+            "anyOf": [name, {"type": "array", "items": name, "minItems": 1}]},
+        "tester-core": {"description": "The core for the tester.",
+            "type": "integer", "minimum": 0},
+        "worker-cores": {
+            "description": "The cores for the device's workers.",
+            "anyOf": [core, {"type": "array", "items": core, "minItems": 1}],
+        },
+    });
+    // Keys of one name mean different things to different devices: any of them will do here.
+    let mut own: std::collections::BTreeMap<String, Vec<Value>> = Default::default();
+    for driver in registry::DRIVERS {
+        let schema = driver.schema();
+        let keys = schema.get("properties").and_then(Value::as_object);
+        for (key, schema) in keys.into_iter().flatten() {
+            let mut schema = schema.clone();
+            let said = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+            schema["description"] = format!("`{}`: {said}", driver.name()).into();
+            own.entry(key.clone()).or_default().push(schema);
+        }
+    }
+    for (key, schemas) in own {
+        let lists = schemas.iter().map(|one| json!({"type": "array", "items": one}));
+        let all: Vec<Value> = schemas.iter().cloned().chain(lists).collect();
+        properties[key] = json!({"anyOf": all});
+    }
+    let one = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    let entries = json!({"type": "array", "minItems": 1, "items": {"anyOf": [name, one]}});
     json!({
-        "description": "What implements the function.",
-        "anyOf": [
-            {"type": "string", "enum": names},
-            {
-                "type": "object",
-                "properties": {
-                    "name": {"description": "The device.", "enum": names},
-                    "tester-core": {"description": "The core for the tester.",
-                        "type": "integer", "minimum": 0},
-                    "worker-cores": {
-                        "description": "The cores for the device's workers.",
-                        "anyOf": [core, {"type": "array", "items": core, "minItems": 1}],
-                    },
-                },
-                "additionalProperties": false,
-            },
-            {"type": "null"},
-        ],
+        "description": "What implements the function: one device, or several side by side.",
+        "anyOf": [name, one, entries, {"type": "null"}],
     })
 }
 

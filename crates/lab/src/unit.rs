@@ -13,10 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use machine::clock::Clock;
-use measure::record::Check;
+use measure::record::{Check, Unavailable};
 use measure::{MeasureError, Measurer};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::scenario::DeviceChoice;
 
 /// A network function, as the registry lists it.
 pub trait FunctionUnit: Sync {
@@ -75,11 +77,23 @@ pub trait Configured: Send {
         each: &mut dyn FnMut(TraceFrame<'_>) -> io::Result<()>,
     ) -> Result<(), TraceError>;
 
+    /// What keeps a device from doing this function with its keys, found without setting it up.
+    ///
+    /// # Errors
+    /// When nothing sensible is left, or a key of the device cannot be used.
+    fn suits(&self, _device: &DeviceChoice) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
     /// Sets the device up: its state, its workers, its ports.
     ///
     /// # Errors
-    /// When memory, threads or cores are not to be had.
-    fn open(&self, host: &OpenOptions) -> Result<Box<dyn OpenDevice>, OpenError>;
+    /// When the device cannot run here, or memory, threads or cores are not to be had.
+    fn open(
+        &self,
+        device: &DeviceChoice,
+        host: &OpenOptions,
+    ) -> Result<Box<dyn OpenDevice>, OpenError>;
 }
 
 /// A device that is set up and can be checked and measured.
@@ -116,10 +130,14 @@ pub struct OpenOptions {
 pub struct DeviceFacts {
     /// Time from `open` to the device being ready, in seconds.
     pub setup_seconds: f64,
-    /// Memory of the function's state on all workers, in bytes.
-    pub state_bytes: u64,
+    /// What it is; none where it is part of this program.
+    pub version: Option<String>,
+    /// Memory of the function's state on all workers, in bytes, where the device tells.
+    pub state_bytes: Option<u64>,
     /// The same for each user or session, where the function has such.
     pub state_bytes_per_user: Option<f64>,
+    /// Memory of the process that is the device, in bytes.
+    pub resident_bytes: Option<u64>,
     /// What else is worth recording, in the order to show it: `workers`, `huge-pages` …
     pub details: Vec<(String, Value)>,
 }
@@ -158,6 +176,9 @@ pub enum OpenError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The device cannot run on this machine.
+    #[error("{0}")]
+    Unavailable(Unavailable),
     /// Anything else of the machine, said in a sentence.
     #[error("{0}")]
     Host(String),

@@ -158,7 +158,9 @@ fn cell_result(cell: &Cell, flat: Flat) -> Flat {
         .with("check_passed", check.map(|check| check.passed))
         .with("check_frames", check.map(|check| check.frames))
         .with("check_mismatches", check.map(|check| check.mismatch_count))
-        .with("error", &cell.error)
+        .with("check_claim", check.map(|check| check.claim))
+        .with("check_skipped", check.map(|check| check.skipped))
+        .with("error", cell.trouble())
 }
 
 fn outcome_facts(outcome: &Outcome, flat: Flat) -> Flat {

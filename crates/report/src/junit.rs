@@ -87,7 +87,8 @@ fn suite(record: &RunRecord, cell: &Cell) -> Suite {
             true => Verdict::Passed,
             false => Verdict::Failure("check-failed", words.clone()),
         };
-        tests.push(test("functional check", 0.0, verdict, &mismatches(cell)));
+        let said = if check.left_out().is_some() { words } else { String::new() };
+        tests.push(test("functional check", 0.0, verdict, &(said + &mismatches(cell))));
     }
     for outcome in &cell.outcomes {
         let verdict = match interrupted {
@@ -111,7 +112,15 @@ fn suite(record: &RunRecord, cell: &Cell) -> Suite {
         };
         tests.push(test("the whole cell", 0.0, verdict, ""));
     }
-    let properties = [("function", &cell.function), ("device", &cell.device)];
+    if let Some(unavailable) = &cell.unavailable {
+        let verdict = Verdict::Error("device-unavailable", unavailable.to_string());
+        tests.push(test("the whole cell", 0.0, verdict, ""));
+    }
+    let properties = [
+        ("function", &cell.function),
+        ("device", &cell.device),
+        ("device_version", &cell.device_version),
+    ];
     let mut properties: Vec<(String, String)> =
         properties.map(|(key, value)| (key.into(), value.clone())).into();
     let words = |value: &serde_json::Value| match value.as_str() {

@@ -15,8 +15,8 @@ pub(crate) fn answers(record: &RunRecord) -> Vec<String> {
     let methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
     let mut answers: Vec<String> =
         methods.iter().filter_map(|method| answer_of(record, method)).collect();
-    for cell in record.cells.iter().filter(|c| c.error.is_some()) {
-        answers.push(format!("{}: {}", cell.label(), cell.error.as_deref().unwrap_or_default()));
+    for cell in &record.cells {
+        answers.extend(cell.trouble().map(|trouble| format!("{}: {trouble}", cell.label())));
     }
     if answers.is_empty() {
         answers.push(match (record.status, record.cells.iter().find_map(|c| c.check.as_ref())) {

@@ -60,8 +60,10 @@ pub(crate) fn table(text: &mut String, pivot: &Pivot, width: u16) {
 
 /// One line about a functional check, for the `check` command and for reports.
 pub fn check_words(check: &Check) -> String {
+    let left_out = check.left_out();
     let mut words = if check.passed {
-        format!("passed: {} frames as the oracle says", grouped(check.frames))
+        let extent = if left_out.is_some() { "passed in part" } else { "passed" };
+        format!("{extent}: {} frames as the oracle says", grouped(check.frames))
     } else {
         format!(
             "FAILED: {} of {} frames differ from the oracle",
@@ -71,6 +73,12 @@ pub fn check_words(check: &Check) -> String {
     };
     if !check.uncovered.is_empty() {
         let _ = write!(words, "; not exercised: {}", check.uncovered.join(", "));
+    }
+    if let Some(left_out) = left_out {
+        let _ = write!(words, "; the device was not held to: {left_out}");
+    }
+    if check.either > 0 {
+        let _ = write!(words, "; {} frames had two right verdicts by their moment", check.either);
     }
     words
 }

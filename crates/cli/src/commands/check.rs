@@ -60,7 +60,7 @@ fn words(record: &RunRecord) -> String {
 
 fn cell_words(cell: &Cell) -> String {
     let mut text = String::new();
-    match (&cell.check, &cell.error) {
+    match (&cell.check, cell.trouble()) {
         (Some(check), _) => {
             text += &format!("{}: {}\n", cell.label(), report::terminal::check_words(check));
             if check.passed {

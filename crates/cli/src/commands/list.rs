@@ -1,7 +1,8 @@
 //! `plumbline list`: what can be named in a scenario.
 
+use devices::registry;
 use lab::registry::FUNCTIONS;
-use lab::scenario::{ALONG, DEVICES};
+use lab::scenario::ALONG;
 use methods::METHODS;
 use serde_json::{Value, json};
 
@@ -39,7 +40,7 @@ fn as_text() -> String {
         }
     }
     text += "\nDevices (device):\n";
-    text.extend(DEVICES.iter().map(|(name, summary)| line(name, summary)));
+    text.extend(registry::devices().map(|device| line(device.name, device.summary)));
     text += "\nMethods (methods):\n";
     for entry in METHODS {
         text += &line(entry.name, entry.summary);
@@ -61,8 +62,9 @@ fn as_json() -> Value {
             json!({"name": unit.name(), "aliases": unit.aliases(), "summary": unit.summary()})
         })
         .collect();
-    let devices: Vec<Value> =
-        DEVICES.iter().map(|(name, summary)| json!({"name": name, "summary": summary})).collect();
+    let devices: Vec<Value> = registry::devices()
+        .map(|device| json!({"name": device.name, "summary": device.summary}))
+        .collect();
     let along = json!({"name": ALONG.0, "summary": ALONG.1, "standards": []});
     let methods: Vec<Value> = METHODS
         .iter()

@@ -11,7 +11,7 @@ use super::plan::Measurement;
 use super::{Early, Phase, Reuse, Run, RunObserver, Store, drops, options, plan};
 use crate::scenario::sweep::Combination;
 use crate::scenario::{Benchmark, Scenario};
-use crate::unit::{Configured, OpenDevice};
+use crate::unit::{Configured, OpenDevice, OpenError};
 
 /// A cell of the scenario in this run.
 pub(super) struct Slot<'a> {
@@ -101,11 +101,16 @@ impl Run<'_> {
         let mut asked_before: HashMap<String, usize> = HashMap::new();
         for slot in &mut self.slots {
             let Ok(configured) = slot.benchmark.configure(slot.combination) else { continue };
-            let configuration = configuration(slot.benchmark, configured.as_ref(), self.host);
+            let configuration =
+                configuration(slot.benchmark, slot.combination, configured.as_ref(), self.host);
+            let choice = slot.benchmark.device(slot.combination);
+            let driver = choice.device.driver;
+            let version = driver.map(|driver| driver.version(&choice.options)).unwrap_or_default();
             let compared_by = compare.filter(|key| slot.combination.parameters.contains_key(*key));
             let question = |choice: &crate::scenario::MethodChoice| {
                 let mut asked = Asked {
                     function: slot.benchmark.unit.name(),
+                    device_version: &version,
                     configuration: &configuration,
                     seed: configured.seed(),
                     method: choice.method.as_ref(),
@@ -157,6 +162,7 @@ impl Run<'_> {
         let cell = self.cell(one.cell);
         if cell.check.is_none() {
             cell.configuration = known.configuration;
+            cell.device_version = known.device_version;
             cell.seed = known.seed;
             cell.state_bytes = known.state_bytes;
             cell.state_bytes_per_user = known.state_bytes_per_user;
@@ -184,8 +190,8 @@ impl Run<'_> {
                 parameters: slot.combination.parameters.clone(),
                 benchmark: slot.benchmark.id.clone(),
                 function: slot.benchmark.unit.name().to_owned(),
-                device: slot.benchmark.device.name.clone(),
-                // The one device there is, is part of this program.
+                device: slot.benchmark.device(slot.combination).name().to_owned(),
+                // The embedded device is part of this program; others say so once they are set up.
                 device_version: format!("{} ({})", tool.version, tool.commit),
                 ..Cell::default()
             };
@@ -251,6 +257,10 @@ impl Run<'_> {
                 self.cell(index).error = Some(why);
                 self.slots[index].closed = true;
             }
+            Err(Early::Unavailable(unavailable)) => {
+                self.cell(index).unavailable = Some(unavailable);
+                self.slots[index].closed = true;
+            }
             Err(Early::Interrupted) => {
                 self.slots[index].left = self.slots[index].left.max(1);
                 self.stopped = true;
@@ -302,20 +312,26 @@ impl Run<'_> {
             benchmark.configure(combination).map_err(|error| Early::Failed(error.to_string()))?;
         let host = self.host;
         let cell = self.cell(index);
-        cell.configuration = configuration(benchmark, configured.as_ref(), host);
+        cell.configuration = configuration(benchmark, combination, configured.as_ref(), host);
         cell.seed = configured.seed();
-        let options = options(&benchmark.device, host);
-        let opened = configured.open(&options);
-        let mut device = opened.map_err(|error| self.failed(error.to_string()))?;
+        let choice = benchmark.device(combination);
+        let opened = configured.open(choice, &options(choice, host));
+        let mut device = opened.map_err(|error| match error {
+            OpenError::Unavailable(unavailable) => Early::Unavailable(unavailable),
+            other => self.failed(other.to_string()),
+        })?;
         let facts = device.facts();
         let cell = self.cell(index);
+        if let Some(version) = facts.version {
+            cell.device_version = version;
+        }
         for (name, value) in facts.details {
             cell.configuration["device"][name] = value;
         }
-        cell.state_bytes = Some(facts.state_bytes);
+        cell.state_bytes = facts.state_bytes;
         cell.state_bytes_per_user = facts.state_bytes_per_user;
         cell.setup_seconds = Some(facts.setup_seconds);
-        cell.resident_bytes = Some(machine::memory::resident_bytes()).filter(|bytes| *bytes > 0);
+        cell.resident_bytes = facts.resident_bytes;
         Ok(device)
     }
 
@@ -335,16 +351,21 @@ impl Run<'_> {
 /// What is configured of a cell, all defaults filled in.
 fn configuration(
     benchmark: &Benchmark,
+    combination: &Combination,
     configured: &dyn Configured,
     host: &super::Host,
 ) -> serde_json::Value {
-    let options = options(&benchmark.device, host);
+    let choice = benchmark.device(combination);
+    let options = options(choice, host);
     let mut configuration = configured.effective();
     configuration["device"] = json!({
-        "name": benchmark.device.name,
+        "name": choice.name(),
         "tester-core": options.tester_core,
         "worker-cores": options.worker_cores,
     });
+    for (key, value) in &choice.options {
+        configuration["device"][key] = value.clone();
+    }
     if let Some(tester) = &benchmark.tester {
         configuration["tester"] = tester.clone();
     }

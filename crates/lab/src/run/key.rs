@@ -40,6 +40,7 @@ impl Surroundings {
             "program": self.program,
             "host": self.host,
             "function": asked.function,
+            "device-version": asked.device_version,
             "configuration": asked.configuration,
             "seed": asked.seed,
             "method": asked.method.name(),
@@ -54,6 +55,8 @@ impl Surroundings {
 /// What is asked of a cell.
 pub(super) struct Asked<'a> {
     pub function: &'a str,
+    /// Of a device that is not this program.
+    pub device_version: &'a str,
     pub configuration: &'a Value,
     pub seed: u64,
     pub method: &'a dyn Method,
@@ -96,6 +99,7 @@ mod tests {
         let configuration = json!({"function": {"user": 1}});
         let asked = || Asked {
             function: "fake",
+            device_version: "",
             configuration: &configuration,
             seed: 1,
             method: one,
@@ -111,6 +115,7 @@ mod tests {
             elsewhere.question(&asked()),
             here.question(&Asked { function: "other", ..asked() }),
             here.question(&Asked { configuration: &changed, ..asked() }),
+            here.question(&Asked { device_version: "2", ..asked() }),
             here.question(&Asked { seed: 2, ..asked() }),
             here.question(&Asked { method: other, ..asked() }),
             here.question(&Asked { compared_by: Some("function.user"), ..asked() }),

@@ -220,7 +220,7 @@ fn workers_that_share_a_core_are_told_so() {
 
 #[test]
 fn cores_are_shared_out_without_overlap() {
-    let choice = scenario("good").benchmarks.remove(0).device;
+    let choice = scenario("good").benchmarks.remove(0).devices.remove(0);
     let options = options(&choice, &host());
     assert!(!options.worker_cores.is_empty());
     assert!(options.tester_core.is_none_or(|core| !options.worker_cores.contains(&core)));

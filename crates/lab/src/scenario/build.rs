@@ -3,10 +3,12 @@
 //! One benchmark of the file may become several here: one for each test of TIPSY's `tester`, and one
 //! for each method along a key of its own. They keep the file's `id`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::device::{self, DeviceChoice};
 use super::entries::Entry;
 use super::keys::Place;
 use super::kind;
@@ -57,12 +59,16 @@ impl Builder {
         let (unit, key) = (function.unit, function.key);
         let scale = sections::scale_of(&document, key)?;
         let id = id(&document, listed.then_some(index))?;
-        let device = sections::device(&document)?;
+        let devices = device::read(&document, scale, &mut |note| self.remarks.note(note))?;
         tipsy::sut::read(&document, &mut self.remarks)?;
         let schemas = [unit.config_schema(), unit.traffic_schema()];
         let places = [Place::root(&schemas[0]), Place::root(&schemas[1])];
         let cells = self.cells(&document, &function, places, scale, &id)?;
-        let parts = self.parts(&document, key, listed, (places, scale), cells)?;
+        let cells = on_devices(&document, cells, &devices)?;
+        let parts = self.parts(&document, key, listed, (places, scale), (cells, &devices))?;
+        for part in &parts {
+            sections::check_methods(&document, &part.methods, &devices)?;
+        }
         let several = parts.iter().filter(|part| part.tester.is_none()).count() > 1;
         let document = Arc::new(document);
         let benchmark = |part: Part| Benchmark {
@@ -72,7 +78,7 @@ impl Builder {
                 (true, id) => format!("{id}-{}", part.label),
             },
             unit,
-            device: device.clone(),
+            devices: devices.clone(),
             methods: part.methods,
             cells: part.cells,
             tester: part.tester,
@@ -148,7 +154,7 @@ impl Builder {
         function_key: &str,
         listed: bool,
         (places, scale): ([Place<'_>; 2], Scale),
-        cells: Vec<Combination>,
+        (cells, devices): (Vec<Combination>, &[DeviceChoice]),
     ) -> Result<Vec<Part>, ScenarioError> {
         let entries = sections::method_entries(document)?;
         let has_tester = document.root.get("tester").is_some_and(|tester| !tester.is_null());
@@ -160,7 +166,7 @@ impl Builder {
                 self.of_tests(document, &tests, &cells)
             }
             None => {
-                let methods = sections::default_methods(document)?;
+                let methods = sections::default_methods(document, devices)?;
                 Ok(vec![Part { label: String::new(), methods, cells, tester: None }])
             }
         }
@@ -200,6 +206,36 @@ impl Builder {
         }
         Ok(parts)
     }
+}
+
+/// Every cell on every device.
+fn on_devices(
+    document: &Document,
+    cells: Vec<Combination>,
+    devices: &[DeviceChoice],
+) -> Result<Vec<Combination>, ScenarioError> {
+    if devices.len() == 1 && devices[0].parameters.is_empty() {
+        return Ok(cells);
+    }
+    if cells.len().saturating_mul(devices.len()) > CELLS_MAX {
+        let what = format!("with its lists there are more than {CELLS_MAX} cells");
+        return Err(document.error("device", what, "shorten the lists"));
+    }
+    let mut ids: HashMap<String, usize> = HashMap::new();
+    let mut all = Vec::new();
+    for cell in &cells {
+        for (index, device) in devices.iter().enumerate() {
+            let mut on = cell.with_parameters(&device.parameters);
+            on.device = index;
+            let times = ids.entry(on.id.clone()).or_default();
+            *times += 1;
+            if *times > 1 {
+                on.id += &format!("~{times}");
+            }
+            all.push(on);
+        }
+    }
+    Ok(all)
 }
 
 /// A part for all methods without a key of their own, and one for each that has one.

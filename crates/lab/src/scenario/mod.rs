@@ -10,6 +10,7 @@
 //! other sections mean is in `tipsy`.
 
 mod build;
+pub(crate) mod device;
 mod entries;
 mod files;
 pub(crate) mod plan;
@@ -27,10 +28,11 @@ use measure::record::Plot;
 use serde_json::{Map, Value};
 
 use build::Builder;
+pub use device::DeviceChoice;
 pub use document::{Document, DocumentError as ScenarioError, keys};
 use document::{Kind, in_plain_words, kind, tree};
 pub use scale::ALONG;
-pub use sections::{DEVICES, DeviceChoice, MethodChoice};
+pub use sections::MethodChoice;
 pub use sweep::Scale;
 pub use tipsy::PIPELINES as TIPSY_PIPELINES;
 
@@ -70,8 +72,8 @@ pub struct Benchmark {
     pub id: String,
     /// The function to measure.
     pub unit: &'static dyn FunctionUnit,
-    /// What implements it.
-    pub device: DeviceChoice,
+    /// What implements it, at least one.
+    pub devices: Vec<DeviceChoice>,
     /// What to find out, in this order, of each cell.
     pub methods: Vec<MethodChoice>,
     /// The combinations of values to measure, at least one.
@@ -214,6 +216,11 @@ fn benchmarks(
 }
 
 impl Benchmark {
+    /// The device that a cell is measured on.
+    pub fn device(&self, cell: &Combination) -> &DeviceChoice {
+        &self.devices[cell.device.min(self.devices.len() - 1)]
+    }
+
     /// Configures the function and its workload for one cell, without setting anything up.
     ///
     /// # Errors
@@ -221,7 +228,9 @@ impl Benchmark {
     pub fn configure(&self, cell: &Combination) -> Result<Box<dyn Configured>, ScenarioError> {
         let section =
             |index: usize| Value::Object(cell.sections.get(index).cloned().unwrap_or_default());
-        self.unit.configure(section(0), section(1)).map_err(|error| self.in_file(cell, error))
+        let configured = self.unit.configure(section(0), section(1));
+        let suits = |one: Box<dyn Configured>| one.suits(self.device(cell)).map(|()| one);
+        configured.and_then(suits).map_err(|error| self.in_file(cell, error))
     }
 
     /// Puts the file, the line, and the word the file uses to an error of a unit.

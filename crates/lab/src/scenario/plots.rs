@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::keys::{Place, nearest, remedy_for_unknown};
 use super::kind;
 use super::tipsy::{self, Remarks};
-use super::{Benchmark, Document, Functions, ScenarioError, sections};
+use super::{Benchmark, Document, Functions, ScenarioError, device};
 
 /// The keys of a plot.
 pub(crate) const KEYS: [&str; 9] =
@@ -305,7 +305,12 @@ fn paths(benchmarks: &[Benchmark]) -> BTreeSet<String> {
     }
     paths.insert("function.name".into());
     paths.extend(tipsy::tester::SENSE.map(|key| format!("tester.{key}")));
-    paths.extend(sections::DEVICE_KEYS.map(|key| format!("device.{key}")));
+    paths.extend(device::DEVICE_KEYS.map(|key| format!("device.{key}")));
+    for choice in benchmarks.iter().flat_map(|one| &one.devices) {
+        let Some(driver) = choice.device.driver else { continue };
+        let schema = driver.schema();
+        paths.extend(Place::root(&schema).keys().iter().map(|key| format!("device.{key}")));
+    }
     paths
 }
 

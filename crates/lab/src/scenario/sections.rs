@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::keys::{Place, nearest, remedy_for_unknown};
 use super::kind;
 use super::scale;
-use super::{Document, Functions, Scale, ScenarioError, in_plain_words, tipsy};
+use super::{DeviceChoice, Document, Functions, Scale, ScenarioError, in_plain_words, tipsy};
 use crate::unit::FunctionUnit;
 
 /// Keys of the scenario as a whole, in the order of its documentation.
@@ -31,21 +31,6 @@ pub(crate) const ENTRY_KEYS: [&str; 12] = [
 
 /// Keys that divide a file into benchmarks.
 pub(crate) const LIST_KEYS: [&str; 2] = ["benchmark", "default"];
-
-/// The devices there are, with a line of help each.
-pub const DEVICES: [(&str, &str); 1] =
-    [("embedded", "the function built into this program, on threads of this machine")];
-
-/// What implements the function.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceChoice {
-    /// One of [`DEVICES`].
-    pub name: String,
-    /// The core for the tester; chosen by the run where the file says nothing.
-    pub tester_core: Option<usize>,
-    /// The cores for workers; chosen by the run where the file says nothing.
-    pub worker_cores: Option<Vec<usize>>,
-}
 
 /// A method with its configuration.
 pub struct MethodChoice {
@@ -233,52 +218,6 @@ pub(super) fn object<'a>(
     }
 }
 
-pub(super) fn device(document: &Document) -> Result<DeviceChoice, ScenarioError> {
-    let mut choice =
-        DeviceChoice { name: DEVICES[0].0.to_owned(), tester_core: None, worker_cores: None };
-    if let Some(Value::String(name)) = document.root.get("device") {
-        choice.name.clone_from(name);
-        known_device(document, "device", name)?;
-        return Ok(choice);
-    }
-    for (key, value) in object(document, "device")?.into_iter().flatten() {
-        let path = format!("device.{key}");
-        match (key.as_str(), value) {
-            ("name", Value::String(name)) => {
-                known_device(document, &path, name)?;
-                choice.name.clone_from(name);
-            }
-            ("tester-core", value) => choice.tester_core = Some(core(document, &path, value)?),
-            ("worker-cores", Value::Array(cores)) if !cores.is_empty() => {
-                let cores: Result<Vec<usize>, _> =
-                    cores.iter().map(|value| core(document, &path, value)).collect();
-                choice.worker_cores = Some(cores?);
-            }
-            ("worker-cores", Value::Array(_)) => {
-                let remedy = "name at least one core, or remove the key";
-                return Err(document.error(&path, "an empty list leaves no core", remedy));
-            }
-            ("worker-cores", value) => {
-                choice.worker_cores = Some(vec![core(document, &path, value)?]);
-            }
-            ("name", _) => {
-                return Err(document.error(&path, "expected a name", DEVICES[0].0));
-            }
-            _ => {
-                let remedy = remedy_for_unknown(key, &DEVICE_KEYS);
-                return Err(document.error(&path, format!("unknown key `{key}`"), remedy));
-            }
-        }
-    }
-    if let (Some(tester), Some(workers)) = (choice.tester_core, &choice.worker_cores)
-        && workers.contains(&tester)
-    {
-        let what = format!("core {tester} cannot be the tester's and a worker's");
-        return Err(document.error("device.worker-cores", what, "give each its own core"));
-    }
-    Ok(choice)
-}
-
 /// An entry of `methods`, its place and its options beside the name.
 pub(super) struct MethodEntry {
     /// Where it stands.
@@ -347,9 +286,43 @@ pub(super) fn one_method(
     method(document, &entry.path, &entry.name, &entry.options)
 }
 
-/// The methods of a benchmark that names none.
-pub(super) fn default_methods(document: &Document) -> Result<Vec<MethodChoice>, ScenarioError> {
-    DEFAULT_METHODS.iter().map(|name| method(document, "methods", name, &Map::new())).collect()
+/// The methods of a benchmark that names none, as far as all its devices can be measured so.
+pub(super) fn default_methods(
+    document: &Document,
+    devices: &[DeviceChoice],
+) -> Result<Vec<MethodChoice>, ScenarioError> {
+    let fits = |name: &&&str| devices.iter().all(|device| closed_loop(name, device).is_none());
+    let names = DEFAULT_METHODS.iter().filter(fits);
+    names.map(|name| method(document, "methods", name, &Map::new())).collect()
+}
+
+/// Refuses a method that one of the devices cannot be measured by.
+pub(super) fn check_methods(
+    document: &Document,
+    methods: &[MethodChoice],
+    devices: &[DeviceChoice],
+) -> Result<(), ScenarioError> {
+    let mut all = methods.iter().flat_map(|one| devices.iter().map(move |device| (one, device)));
+    match all.find_map(|(one, device)| closed_loop(one.method.name(), device)) {
+        None => Ok(()),
+        Some(what) => {
+            let key = if document.root.contains_key("method") { "method" } else { "methods" };
+            let remedy = "take `throughput`, `loss-curve` or another method with a load from \
+                          outside, or measure the embedded device in a benchmark of its own";
+            Err(document.error(key, what, remedy))
+        }
+    }
+}
+
+/// Why a method cannot measure a device: source and sink run inside the worker.
+fn closed_loop(method: &str, device: &DeviceChoice) -> Option<String> {
+    (method == "capacity" && device.device.driver.is_some()).then(|| {
+        format!(
+            "`{method}` runs source and sink inside the worker, which the device `{}` has no place \
+             for",
+            device.name()
+        )
+    })
 }
 
 pub(super) fn method(
@@ -378,31 +351,6 @@ pub(super) fn method(
 fn known_methods() -> String {
     format!("methods: {}", scale::names().join(", "))
 }
-
-fn known_device(document: &Document, path: &str, name: &str) -> Result<(), ScenarioError> {
-    let names = DEVICES.map(|(name, _)| name);
-    if names.contains(&name) {
-        return Ok(());
-    }
-    let remedy = match nearest(name, names) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("devices: {}", names.join(", ")),
-    };
-    Err(document.error(path, format!("there is no device `{name}`"), remedy))
-}
-
-fn core(document: &Document, path: &str, value: &Value) -> Result<usize, ScenarioError> {
-    let available = machine::cpu::available_cores();
-    let core = value.as_u64().and_then(|core| usize::try_from(core).ok());
-    core.filter(|core| available.contains(core)).ok_or_else(|| {
-        let all: Vec<String> = available.iter().map(usize::to_string).collect();
-        let remedy = format!("choose of {}", all.join(", "));
-        document.error(path, format!("{value} is no core this process may use"), remedy)
-    })
-}
-
-/// Keys of the `device` section.
-pub(crate) const DEVICE_KEYS: [&str; 3] = ["name", "tester-core", "worker-cores"];
 
 const METHODS_MAX: usize = 100;
 const NAME_CHARS_MAX: usize = 80;

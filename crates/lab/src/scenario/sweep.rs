@@ -46,6 +46,8 @@ pub struct Combination {
     pub parameters: Map<String, Value>,
     /// The sections in the order given, no swept list left.
     pub sections: Vec<Map<String, Value>>,
+    /// Which of the benchmark's devices it is measured on, from 0.
+    pub device: usize,
 }
 
 /// All combinations, and what the user should know of how they came about.

@@ -15,7 +15,7 @@ fn error(text: &str) -> ScenarioError {
 fn the_least_scenario_has_defaults_for_everything() {
     let scenario = parse("function: fake\n").expect("a name is enough");
     assert_eq!(scenario.name, "test");
-    assert_eq!(scenario.benchmarks[0].device.name, "embedded");
+    assert_eq!(scenario.benchmarks[0].devices[0].name(), "embedded");
     let names: Vec<_> =
         scenario.benchmarks[0].methods.iter().map(|choice| choice.method.name()).collect();
     assert_eq!(names, methods::DEFAULT_METHODS);

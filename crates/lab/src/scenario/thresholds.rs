@@ -310,7 +310,8 @@ mod tests {
             let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", entry.name));
             let benchmark = &scenario.benchmarks[0];
             let configured = benchmark.configure(&benchmark.cells[0]).expect("it was before");
-            let mut device = configured.open(&host).expect("it needs nothing");
+            let mut device =
+                configured.open(&benchmark.devices[0], &host).expect("it needs nothing");
             // The device of this test has no policers and no events; methods of these say so.
             let outcome = benchmark.methods[0].method.run(device.measurer(), &mut Silent);
             for figure in outcome.into_iter().flat_map(|outcome| outcome.figures) {

@@ -141,6 +141,11 @@ pub struct Covered {
 }
 
 impl Cell {
+    /// Why the cell has no (or not all) outcomes: it failed, or the device cannot run here.
+    pub fn trouble(&self) -> Option<String> {
+        self.error.clone().or_else(|| self.unavailable.as_ref().map(ToString::to_string))
+    }
+
     /// The parameters as `key=value, key=value`; the function's name when nothing is swept.
     pub fn label(&self) -> String {
         if self.parameters.is_empty() {
@@ -151,6 +156,18 @@ impl Cell {
             other => format!("{key}={other}"),
         };
         self.parameters.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Check {
+    /// What was left out, in words: nothing where the device was held to all of the sample.
+    pub fn left_out(&self) -> Option<String> {
+        let one = |limitation: &CheckLimitation| match limitation.skipped {
+            0 => limitation.what.clone(),
+            skipped => format!("{} ({skipped} left out)", limitation.what),
+        };
+        let all: Vec<String> = self.limitations.iter().map(one).collect();
+        (!all.is_empty()).then(|| all.join(", "))
     }
 }
 

@@ -249,23 +249,32 @@ fn result_row(cell: String, outcome: &Outcome, figure: &Figure) -> Vec<String> {
     ]
 }
 
+/// A device with its version, where that is not this program's.
+fn device_words(cell: &Cell) -> String {
+    match cell.device.as_str() {
+        "embedded" => cell.device.clone(),
+        device if cell.device_version.is_empty() => device.to_owned(),
+        device => format!("{device} ({})", cell.device_version),
+    }
+}
+
 /// State, set-up and seed of each cell, and what went wrong if something did.
 fn cells_table(record: &RunRecord) -> Markup {
-    let failed = record.cells.iter().any(|c| c.error.is_some());
+    let failed = record.cells.iter().any(|c| c.trouble().is_some());
     let resident = record.cells.iter().any(|c| c.resident_bytes.is_some());
     let bytes = |bytes: Option<u64>| bytes.map_or(String::new(), |b| Bytes(b as f64).to_string());
     let names = Names::of(record);
     let row = |cell: &Cell| {
         let mut row = vec![
             if cell.benchmark.is_empty() { cell_words(cell) } else { names.of_cell(cell) },
-            cell.device.clone(),
+            device_words(cell),
             bytes(cell.state_bytes),
             cell.state_bytes_per_user.map_or(String::new(), |b| format!("{b:.1} B")),
         ];
         row.extend(resident.then(|| bytes(cell.resident_bytes)));
         row.push(cell.setup_seconds.map_or(String::new(), |s| Seconds(s).to_string()));
         row.push(cell.seed.to_string());
-        row.extend(failed.then(|| cell.error.clone().unwrap_or_default()));
+        row.extend(failed.then(|| cell.trouble().unwrap_or_default()));
         row
     };
     let mut columns =

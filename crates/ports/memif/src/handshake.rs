@@ -247,3 +247,118 @@ fn own_name() -> Text<32> {
 }
 
 const MODE_ETHERNET: u8 = 0;
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::Role;
+    use crate::message::MESSAGE_BYTES;
+
+    fn terms(role: Role, queues: u16) -> Terms {
+        let config = Config {
+            socket: "@none".to_owned(),
+            role,
+            id: 1,
+            secret: Some("between us".to_owned()),
+            ring_size: 32,
+            buffer_bytes: 64,
+            accept_unsealed: false,
+        };
+        Terms { config, name: "port".to_owned(), queues }
+    }
+
+    /// Lets both talk until they are up; the lines of both.
+    fn talk(master_queues: u16, slave_queues: u16) -> (Lines, Lines) {
+        let terms = [terms(Role::Master, master_queues), terms(Role::Slave, slave_queues)];
+        let (mut master, hello) = Master::new(&terms[0]);
+        let mut slave = Slave::new(&terms[1]);
+        let mut said = hello;
+        let mut masters = None;
+        loop {
+            let (message, handed) = match slave.hear(said).expect("the master keeps the rules") {
+                Step::Say(message) => (message, None),
+                Step::Hand(message, handed) => (message, Some(handed)),
+                Step::Up(None, lines) => return (masters.expect("the master is up first"), lines),
+                other => panic!("{other:?}"),
+            };
+            said = match master.hear(message, handed).expect("the slave keeps the rules") {
+                Step::Say(message) => message,
+                Step::Up(Some(message), lines) => {
+                    masters = Some(lines);
+                    message
+                }
+                other => panic!("{other:?}"),
+            };
+        }
+    }
+
+    #[test]
+    fn both_roles_agree_on_the_smaller_number_of_queues() {
+        for (master, slave) in [(1, 1), (4, 4), (2, 5), (5, 2)] {
+            let (masters, slaves) = talk(master, slave);
+            let agreed = usize::from(master.min(slave));
+            assert_eq!((masters.len(), slaves.len()), (agreed, agreed));
+        }
+    }
+
+    /// Any message of known or unknown type, its numbers small or wild.
+    fn message() -> impl Strategy<Value = [u8; MESSAGE_BYTES]> {
+        let wild = prop::collection::vec(any::<u8>(), MESSAGE_BYTES);
+        let small = prop::collection::vec(prop_oneof![4 => Just(0u8), 1 => 0..4u8], MESSAGE_BYTES);
+        (0..10u16, prop_oneof![wild, small]).prop_map(|(kind, bytes)| {
+            let mut message: [u8; MESSAGE_BYTES] = bytes.try_into().unwrap_or([0; MESSAGE_BYTES]);
+            message[..2].copy_from_slice(&kind.to_le_bytes());
+            message
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_and_what_is_read_is_written_back(bytes in message()) {
+            if let Some(message) = Message::parse(&bytes) {
+                prop_assert_eq!(Message::parse(&message.emit()), Some(message));
+            }
+        }
+
+        #[test]
+        fn no_sequence_of_messages_harms_a_master(
+            said in prop::collection::vec((message(), any::<bool>()), 1..20),
+            introduced in any::<bool>(),
+        ) {
+            let terms = terms(Role::Master, 2);
+            let (mut master, _) = Master::new(&terms);
+            let (_, memory) = Region::create(1 << 16).expect("memory");
+            if introduced {
+                let secret = Text::new("between us");
+                let init = Init { version: VERSION, id: 1, mode: 0, secret, name: Text::new("x") };
+                master.hear(Message::Init(init), None).expect("it keeps the rules");
+            }
+            for (bytes, hands) in said {
+                let Some(message) = Message::parse(&bytes) else { continue };
+                let handed = hands.then(|| memory.as_fd().try_clone_to_owned().expect("a copy"));
+                match master.hear(message, handed) {
+                    Ok(Step::Up(_, lines)) => prop_assert!(introduced && lines.len() <= 2),
+                    Ok(_) => prop_assert!(master.is_known()),
+                    Err(_) => break,
+                }
+            }
+        }
+
+        #[test]
+        fn no_sequence_of_messages_harms_a_slave(
+            said in prop::collection::vec(message(), 1..20),
+        ) {
+            let terms = terms(Role::Slave, 2);
+            let mut slave = Slave::new(&terms);
+            for message in said.iter().filter_map(|bytes| Message::parse(bytes)) {
+                if slave.hear(message).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -354,7 +354,7 @@ mod tests {
         ) {
             let terms = terms(Role::Slave, 2);
             let mut slave = Slave::new(&terms);
-            for message in said.iter().filter_map(|bytes| Message::parse(bytes)) {
+            for message in said.iter().filter_map(Message::parse) {
                 if slave.hear(message).is_err() {
                     break;
                 }

@@ -26,7 +26,7 @@ pub struct Memif;
 /// Most queues of a port.
 pub const QUEUES_MAX: usize = 64;
 
-/// Why a port loses frames; the places are those of [`drops`].
+/// Why a port loses frames.
 pub const DROPS: &[PortDrop] = &[
     PortDrop::receive("too-long"),
     PortDrop::receive("too-short"),
@@ -38,7 +38,7 @@ pub const DROPS: &[PortDrop] = &[
     PortDrop::transmit("peer-gone"),
 ];
 
-/// Places in [`DROPS`].
+/// Places in the list above.
 mod drops {
     pub const RECEIVE_TOO_LONG: usize = 0;
     pub const RECEIVE_TOO_SHORT: usize = 1;

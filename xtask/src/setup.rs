@@ -8,7 +8,7 @@ use crate::invocation::{Invocation, is_installed};
 
 /// A program that tests run.
 struct Tool {
-    /// Names under which it may be installed.
+    /// Names under which it may be installed, or a file that tells that it is.
     names: &'static [&'static str],
     /// Debian's package.
     package: &'static str,
@@ -24,6 +24,16 @@ const TOOLS: &[Tool] = &[
         names: &["dpdk-testpmd"],
         package: "dpdk-dev",
         reason: "the other end of memif ports, and a device to compare with",
+    },
+    Tool {
+        names: &["qemu-system-x86_64"],
+        package: "qemu-system-x86",
+        reason: "runs the guest of vhost-user ports",
+    },
+    Tool {
+        names: &["/var/lib/dpkg/info/linux-image-cloud-amd64.list"],
+        package: "linux-image-cloud-amd64",
+        reason: "the kernel of that guest; this machine goes on with its own",
     },
     Tool {
         names: &["chromium", "chromium-browser", "google-chrome"],

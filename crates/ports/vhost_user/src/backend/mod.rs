@@ -1,9 +1,10 @@
 //! The device: listens, follows the driver's messages, and lends its rings to the workers.
 
+mod early;
 mod requests;
 mod vring;
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,6 +25,8 @@ pub struct Device {
     vrings: Vec<Vring>,
     memory: Option<Arc<Memory>>,
     features: u64,
+    /// Messages may ask for an answer that they were followed.
+    acknowledges: bool,
     frame_bytes_max: usize,
     /// Pair `n` is worker `n` modulo this number's.
     workers: usize,
@@ -40,7 +43,15 @@ impl Device {
         status: Arc<Status>,
     ) -> Device {
         let vrings = lenders.into_iter().map(Vring::new).collect();
-        Device { vrings, memory: None, features: 0, frame_bytes_max, workers, status }
+        Device {
+            vrings,
+            memory: None,
+            features: 0,
+            acknowledges: false,
+            frame_bytes_max,
+            workers,
+            status,
+        }
     }
 
     /// Serves one driver after the other until it is time to end.
@@ -112,6 +123,7 @@ impl Device {
         self.vrings.iter_mut().for_each(Vring::forget);
         self.memory = None;
         self.features = 0;
+        self.acknowledges = false;
     }
 
     /// Makes the link's state known: up when every worker can both send and receive.
@@ -147,16 +159,22 @@ impl Device {
 
 /// Follows a driver until it goes; tells why.
 fn converse(stream: UnixStream, device: &Arc<Mutex<Device>>, stop: &Stop) -> String {
-    match stream.try_clone() {
-        Ok(stream) => stop.watch(Some(stream)),
+    let socket = match stream.try_clone().and_then(|clone| Ok((clone, stream.try_clone()?))) {
+        Ok((watched, socket)) => {
+            stop.watch(Some(watched));
+            socket
+        }
         Err(error) => return error.to_string(),
-    }
+    };
     let mut requests = BackendReqHandler::from_stream(stream, device.clone());
     let why = loop {
-        // SAFETY: the handler owns the socket and outlives the borrow.
-        let socket = unsafe { BorrowedFd::borrow_raw(requests.as_raw_fd()) };
-        if !wait_for(socket, stop) {
+        if !wait_for(socket.as_fd(), stop) {
             break "this port was closed".to_owned();
+        }
+        match early::answer(&socket, &mut locked(device)) {
+            Ok(false) => {}
+            Ok(true) => continue,
+            Err(error) => break error.to_string(),
         }
         match requests.handle_request() {
             Ok(()) | Err(Error::SocketRetry(_)) => {}

@@ -151,7 +151,11 @@ impl VhostUserBackendReqHandlerMut for Device {
     }
 
     fn set_protocol_features(&mut self, features: u64) -> Result<()> {
-        if features & !protocol().bits() == 0 { Ok(()) } else { Err(Error::FeatureMismatch) }
+        if features & !protocol().bits() != 0 {
+            return Err(Error::FeatureMismatch);
+        }
+        self.acknowledges = features & VhostUserProtocolFeatures::REPLY_ACK.bits() != 0;
+        Ok(())
     }
 
     fn get_queue_num(&mut self) -> Result<u64> {

@@ -25,6 +25,17 @@ const TOOLS: &[Tool] = &[
         package: "dpdk-dev",
         reason: "the other end of memif ports, and a device to compare with",
     },
+    Tool { names: &["ethtool"], package: "ethtool", reason: "gives virtual Ethernet its queues" },
+    Tool {
+        names: &["ovs-vswitchd"],
+        package: "openvswitch-switch",
+        reason: "a device to compare with",
+    },
+    Tool {
+        names: &["/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"],
+        package: "openvswitch-switch-dpdk",
+        reason: "the same with DPDK, and the other end of vhost-user ports",
+    },
     Tool {
         names: &["qemu-system-x86_64"],
         package: "qemu-system-x86",

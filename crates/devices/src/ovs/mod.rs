@@ -107,6 +107,7 @@ impl Switch {
         let kind = options.datapath.datapath_type();
         ready::carry_out(&mut daemons, &device, &plan, kind, request)?;
         let ports = links.open(&daemons, &options, frame_bytes_max, request)?;
+        ready::wait(&mut daemons, &device, &plan, &ports, request)?;
         let version = version(&device, &daemons, &options)?;
         let bridges: Vec<&'static str> = plan.bridges.iter().map(|bridge| bridge.name).collect();
         let before = usage::drops(&daemons, &device, &bridges);

@@ -89,7 +89,5 @@ fn device_port(index: usize, name: &str, options: &Options) -> BridgePort {
         }
         _ => (name.to_owned(), Vec::new()),
     };
-    // The other end of shared memory comes later.
-    let has_link = options.interfaces() != Interfaces::VhostUser;
-    BridgePort { name, number: number(index), columns, has_link }
+    BridgePort { name, number: number(index), columns, has_link: true }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use engine::{Link, Opened};
 use netns::Namespace;
 
 use super::daemons::{Daemons, stopped};
@@ -10,7 +11,7 @@ use super::openflow;
 use super::plan::{Bridge, Plan};
 use crate::driver::{DriverError, Start};
 
-/// Tells the switch everything and waits until it is there.
+/// Tells the switch everything.
 pub(super) fn carry_out(
     daemons: &mut Daemons,
     device: &Namespace,
@@ -42,8 +43,42 @@ pub(super) fn carry_out(
         let words = ["--bundle", "add-flows"];
         daemons.ofctl(device, &words, bridge.name, &["-"], Some(&bridge.flows))?;
     }
+    Ok(())
+}
+
+/// Waits until bridges and ports, the tester's included, are there and alive.
+pub(super) fn wait(
+    daemons: &mut Daemons,
+    device: &Namespace,
+    plan: &Plan,
+    ports: &[Opened],
+    request: &Start<'_>,
+) -> Result<(), DriverError> {
+    wait_for_tester(daemons, ports, request)?;
     for bridge in &plan.bridges {
-        wait(daemons, device, bridge, request)?;
+        wait_for_bridge(daemons, device, bridge, request)?;
+        check_ports(daemons, device, bridge)?;
+    }
+    Ok(())
+}
+
+/// Until the tester's ports have their other ends: shared memory is met by both sides when they can.
+fn wait_for_tester(
+    daemons: &mut Daemons,
+    ports: &[Opened],
+    request: &Start<'_>,
+) -> Result<(), DriverError> {
+    let deadline = Instant::now() + PATIENCE;
+    for (number, port) in ports.iter().enumerate() {
+        while let Link::Down(why) = port.monitor.link() {
+            go_on(request)?;
+            daemons.health()?;
+            if Instant::now() > deadline {
+                let what = format!("the tester's port {number} does not come up: {why}");
+                return Err(DriverError::new(what, "choose another kind by `interfaces`"));
+            }
+            std::thread::park_timeout(POLL);
+        }
     }
     Ok(())
 }
@@ -91,7 +126,7 @@ fn check_ports(
 }
 
 /// Until a bridge counts its flows and calls its ports alive.
-fn wait(
+fn wait_for_bridge(
     daemons: &mut Daemons,
     device: &Namespace,
     bridge: &Bridge,

@@ -431,6 +431,7 @@ fn a_switch_with_packet_sockets_or_dpdk_forwards_too() {
         json!({"ports": "af-xdp", "interfaces": "af-packet"}),
         json!({"ports": "af-xdp", "datapath": "dpdk"}),
         json!({"ports": "af-xdp", "datapath": "dpdk", "interfaces": "af-packet"}),
+        json!({"datapath": "dpdk", "interfaces": "vhost-user"}),
     ] {
         let service = Service::Bridge(bridge.clone());
         let Some(mut rig) = Rig::start(&service, keys.clone()) else { continue };

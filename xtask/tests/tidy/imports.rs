@@ -28,6 +28,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("port-memif", &["engine", "machine", "packet"]),
     ("port-pcap", &["engine", "machine", "packet", "port-memory"]),
     ("port-memory", &["engine", "machine", "packet"]),
+    ("port-tap", &["engine", "machine", "packet"]),
     ("port-vhost-user", &["engine", "machine", "packet"]),
     ("port-fault", &["engine", "machine", "packet"]),
     (
@@ -39,6 +40,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "port-fault",
             "port-memif",
             "port-pcap",
+            "port-tap",
             "port-vhost-user",
         ],
     ),

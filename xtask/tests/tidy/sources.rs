@@ -4,8 +4,15 @@ use crate::none;
 use crate::tree::{FILES, file, files, members, root, text};
 
 /// Crates that may hold unsafe code, with the reason in ARCHITECTURE.md.
-const UNSAFE_CRATES: &[&str] =
-    &["machine", "port-af-packet", "port-af-xdp", "port-memif", "port-memory", "port-vhost-user"];
+const UNSAFE_CRATES: &[&str] = &[
+    "machine",
+    "port-af-packet",
+    "port-af-xdp",
+    "port-memif",
+    "port-memory",
+    "port-tap",
+    "port-vhost-user",
+];
 
 /// Most lines of a file with its tests, and without them.
 const LINES_MAX: usize = 700;

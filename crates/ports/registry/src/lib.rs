@@ -19,6 +19,7 @@ pub const PORTS: &[&dyn Kind] = &[
     &Entry::<port_af_xdp::AfXdp>::new(),
     &Entry::<port_memif::Memif>::new(),
     &Entry::<port_pcap::Pcap>::new(),
+    &Entry::<port_tap::Tap>::new(),
     &Entry::<port_vhost_user::VhostUser>::new(),
 ];
 

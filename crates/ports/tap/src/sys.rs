@@ -1,0 +1,124 @@
+//! System calls on tap interfaces, each behind a safe function.
+
+use std::ffi::c_int;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::mem::zeroed;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Opens a queue of the tap interface of this name, which is made if there is none.
+pub(crate) fn open_queue(name: &str, has_many: bool) -> io::Result<File> {
+    let file =
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE)?;
+    let mut request = named(name);
+    let many = if has_many { libc::IFF_MULTI_QUEUE } else { 0 };
+    request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | many) as i16;
+    // SAFETY: the call reads and writes the structure.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request) })?;
+    Ok(file)
+}
+
+/// A socket for requests on interfaces of a family.
+pub(crate) fn request_socket(family: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers.
+    let fd = check(unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+    // SAFETY: the kernel has just made it for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The flags of an interface (netdevice(7)).
+pub(crate) fn flags(socket: &OwnedFd, name: &str) -> io::Result<i32> {
+    let mut request = named(name);
+    ask(socket, libc::SIOCGIFFLAGS, &mut request)?;
+    // SAFETY: the call filled the flags in.
+    Ok(i32::from(unsafe { request.ifr_ifru.ifru_flags }))
+}
+
+/// Takes an interface up.
+pub(crate) fn set_up(socket: &OwnedFd, name: &str) -> io::Result<()> {
+    let mut request = named(name);
+    request.ifr_ifru.ifru_flags = (flags(socket, name)? | libc::IFF_UP) as i16;
+    ask(socket, libc::SIOCSIFFLAGS, &mut request)
+}
+
+/// Sets the longest packet.
+pub(crate) fn set_mtu(socket: &OwnedFd, name: &str, bytes: u32) -> io::Result<()> {
+    let mut request = named(name);
+    request.ifr_ifru.ifru_mtu = bytes as c_int;
+    ask(socket, libc::SIOCSIFMTU, &mut request)
+}
+
+/// Gives an interface an address; one that it has already is fine.
+pub(crate) fn add_address(name: &str, address: IpAddr, prefix_len: u8) -> io::Result<()> {
+    let result = match address {
+        IpAddr::V4(address) => {
+            let socket = request_socket(libc::AF_INET)?;
+            let mask = u32::MAX.checked_shl(32 - u32::from(prefix_len)).unwrap_or(0);
+            let mut request = named(name);
+            request.ifr_ifru.ifru_addr = inet(u32::from(address));
+            ask(&socket, libc::SIOCSIFADDR, &mut request)?;
+            request.ifr_ifru.ifru_netmask = inet(mask);
+            ask(&socket, libc::SIOCSIFNETMASK, &mut request)
+        }
+        IpAddr::V6(address) => {
+            let socket = request_socket(libc::AF_INET6)?;
+            let mut request = named(name);
+            ask(&socket, libc::SIOCGIFINDEX, &mut request)?;
+            let request = Inet6Request {
+                address: address.octets(),
+                prefix_len: u32::from(prefix_len),
+                // SAFETY: the call filled it in.
+                index: unsafe { request.ifr_ifru.ifru_ifindex },
+            };
+            let (fd, what) = (socket.as_raw_fd(), libc::SIOCSIFADDR);
+            // SAFETY: for IPv6 sockets the call reads this structure.
+            check(unsafe { libc::ioctl(fd, what as _, &request) }).map(drop)
+        }
+    };
+    result.or_else(|error| match error.raw_os_error() {
+        Some(libc::EEXIST) => Ok(()),
+        _ => Err(error),
+    })
+}
+
+/// `struct in6_ifreq` of linux/ipv6.h.
+#[repr(C)]
+struct Inet6Request {
+    address: [u8; 16],
+    prefix_len: u32,
+    index: c_int,
+}
+
+/// An IPv4 socket address as a general one.
+fn inet(address: u32) -> libc::sockaddr {
+    // SAFETY: all zeroes is an address; both structures have 16 bytes and begin with the family.
+    let mut general: libc::sockaddr = unsafe { zeroed() };
+    general.sa_family = libc::AF_INET as u16;
+    for (place, byte) in general.sa_data[2..6].iter_mut().zip(address.to_be_bytes()) {
+        *place = byte as libc::c_char;
+    }
+    general
+}
+
+fn named(name: &str) -> libc::ifreq {
+    // SAFETY: all zeroes is a request.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    let room = request.ifr_name.len() - 1;
+    for (place, byte) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    request
+}
+
+fn ask(socket: &OwnedFd, what: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: these requests read and write the structure.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), what as _, request) }).map(drop)
+}
+
+fn check(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+const DEVICE: &str = "/dev/net/tun";

@@ -3,7 +3,7 @@
 //! through which tunnel, and meters of nftables for users' rates.
 //!
 //! ```text
-//! uplink    port 0 > owners (netdev ingress) > VXLAN > meter > table 10: base stations, servers > port 1
+//! uplink    any port > owners (netdev ingress) > VXLAN > meter > table 10: outside > port 1
 //! downlink  port 1 > main table: users, with their tunnels > meter > VXLAN > table 10 > port 0
 //! ```
 
@@ -39,7 +39,7 @@ pub(super) fn plan(
             port = vxlan::VXLAN_PORT
         ),
     );
-    line(&mut plan.links, format_args!("link set {TUNNEL} addrgenmode none up"));
+    line(&mut plan.links, format_args!("link set {TUNNEL} addrgenmode none mtu {MTU} up"));
     plan.expected.interfaces.push(TUNNEL);
     for (text, via) in [(&mut plan.ipv4, VIA_IPV4), (&mut plan.ipv6, VIA_IPV6)] {
         let far =
@@ -57,8 +57,7 @@ pub(super) fn plan(
     }
     nothing_else(plan, MAIN);
     source_addresses(plan, &gateway.router, names);
-    let access = names.first().copied().unwrap_or_default();
-    owners(&mut plan.nft, gateway, access);
+    owners(&mut plan.nft, gateway, names);
     if options.policers && gateway.rate_bytes_per_s <= METERED_MAX {
         meters(&mut plan.nft, gateway);
     }
@@ -86,7 +85,8 @@ fn route_to(plan: &mut Plan, own: Ipv4Addr, user: &GatewayUser) {
 
 /// Who may send through which tunnel: identifier and inner source address, looked up in front of the
 /// tunnel, because behind it the identifier is gone.
-fn owners(nft: &mut String, gateway: &Gateway, access: &str) {
+fn owners(nft: &mut String, gateway: &Gateway, names: &[&str]) {
+    let ports = names.join("\", \"");
     let list = |each: &dyn Fn(&GatewayUser) -> Option<String>| {
         gateway.users.iter().filter_map(each).collect::<Vec<_>>().join(", ")
     };
@@ -115,11 +115,15 @@ fn owners(nft: &mut String, gateway: &Gateway, access: &str) {
             vxlan::VXLAN_PORT
         );
     }
-    // A tunnel's frame is for the gateway, whatever its inner address.
+    // A tunnel's frame is for the gateway, whatever its inner address. What comes in fragments could
+    // not be looked into, and tunnel packets do not.
     let _ = write!(
         nft,
         "table netdev owners {{\n{sets}counter not_owner {{ }}\n\
-         chain in {{ type filter hook ingress device \"{access}\" priority 0; policy accept;\n\
+         counter fragment {{ }}\n\
+         chain in {{ type filter hook ingress devices = {{ \"{ports}\" }} priority 0; \
+         policy accept;\n\
+         ip daddr {own} ip frag-off & 0x3fff != 0 counter name \"fragment\" drop\n\
          {rules}}}\n\
          chain out_of_tunnel {{ type filter hook ingress device \"{TUNNEL}\" priority 0; \
          policy accept;\nmeta pkttype set host\n}}\n}}\n"
@@ -173,7 +177,10 @@ pub(super) fn limitations(
         (true, false) => "rates above 1 GB/s are not limited: meters of nftables cannot count them",
         (false, _) => "no policer (`policers: false`): rates are not limited",
     };
-    Ok(vec![Limitation { what: policer.to_owned(), verdicts: vec!["rate-exceeded"] }])
+    let header = "outer headers of tunnels bear an identification and may be fragmented (RFC 6864); what \
+                  this changes in them is not compared";
+    let of = |what: &str, verdicts| Limitation { what: what.to_owned(), verdicts };
+    Ok(vec![of(policer, vec!["rate-exceeded"]), of(header, vec![])])
 }
 
 /// Bytes of tunnel headers that the gateway adds to a frame.
@@ -199,6 +206,9 @@ const VIA_IPV6: &str = "fe80::ff";
 
 /// Time to live of the tunnels' packets.
 const TTL: u8 = 64;
+
+/// Of the tunnels' interface: longer than any frame, so that the ports' own decide.
+const MTU: u16 = 65_000;
 
 const UDP_LEN: usize = wire::udp::HEADER_LEN;
 

@@ -16,6 +16,10 @@ pub(super) fn limitations(
         Service::Router(router) => of_router(router)?,
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
     };
+    found.push(Limitation {
+        what: "a link carries no frame shorter than an Ethernet header".to_owned(),
+        verdicts: vec!["truncated"],
+    });
     if options.icmp {
         found.push(Limitation {
             what:

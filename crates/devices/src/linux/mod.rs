@@ -52,6 +52,10 @@ impl Driver for Linux {
         schemars::schema_for!(Options)
     }
 
+    fn version(&self, _options: &Map<String, Value>) -> String {
+        version()
+    }
+
     fn available(&self) -> Result<(), Unavailable> {
         let packages: Vec<&str> = (PROGRAMS.iter())
             .filter(|(program, _)| !netns::is_installed(program))
@@ -146,7 +150,6 @@ impl Running for Kernel {
     }
 
     fn facts(&self) -> DeviceFacts {
-        let kernel = read_word("/proc/sys/kernel/osrelease");
         let expected = &self.expected;
         let mut details = vec![
             ("forwarding".to_owned(), json!(self.options.forwarding.name())),
@@ -162,7 +165,7 @@ impl Running for Kernel {
             let on = features.as_deref().map(features_on).unwrap_or_default();
             details.push((format!("port-{number}-features"), json!(on)));
         }
-        DeviceFacts { version: format!("Linux {kernel}"), details }
+        DeviceFacts { version: version(), details }
     }
 
     fn usage(&mut self) -> Usage {
@@ -255,8 +258,9 @@ fn features_on(text: &str) -> Vec<&str> {
     lines.filter(is_on).map(|(name, _)| name).collect()
 }
 
-fn read_word(path: &str) -> String {
-    std::fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+fn version() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("Linux {}", release.trim())
 }
 
 /// Programs that set the kernel up, and Debian's packages of them.

@@ -1,6 +1,7 @@
 //! What is told to the kernel, as text for `ip`, `bridge` and `nft`: it can be read and tested
 //! without being done.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -93,14 +94,15 @@ pub(super) fn route(
     }
     for ((index, hop), used) in router.next_hops.iter().enumerate().zip(&is_used) {
         let name = *names.get(usize::from(hop.port.0)).ok_or_else(|| no_port(hop.port))?;
-        if used[0] {
+        if used[0] || hop.ipv4.is_some() {
             next_hop(&mut plan.ipv4, index, 0, hop, &address_ipv4(hop, index)?, name);
         }
-        if used[1] {
+        if used[1] || hop.ipv6.is_some() {
             next_hop(&mut plan.ipv6, index, 1, hop, &address_ipv6(hop, index), name);
         }
     }
-    for Route { prefix, len, next_hop } in &router.routes {
+    let of_neighbours = to_neighbours(router);
+    for Route { prefix, len, next_hop } in of_neighbours.iter().chain(&router.routes) {
         let is_ipv6 = prefix.is_ipv6();
         let id = identifier(*next_hop as usize, usize::from(is_ipv6));
         let text = if is_ipv6 { &mut plan.ipv6 } else { &mut plan.ipv4 };
@@ -114,10 +116,32 @@ pub(super) fn route(
         let probes = [first, last].into_iter().flatten().map(|route| probe(route, from));
         plan.expected.probes.extend(probes);
     }
-    let of_ipv6 = router.routes.iter().filter(|route| route.prefix.is_ipv6()).count();
-    plan.expected.ipv6_routes += of_ipv6;
-    plan.expected.ipv4_routes += router.routes.len() - of_ipv6;
+    for route in of_neighbours.iter().chain(&router.routes) {
+        match route.prefix {
+            IpAddr::V4(_) => plan.expected.ipv4_routes += 1,
+            IpAddr::V6(_) => plan.expected.ipv6_routes += 1,
+        }
+    }
     Ok(())
+}
+
+/// A route to each neighbour's own address: they are on the link, and nobody else there is known.
+fn to_neighbours(router: &Router) -> Vec<Route> {
+    let is_host = |route: &&Route| route.len == if route.prefix.is_ipv4() { 32 } else { 128 };
+    let hosts = router.routes.iter().filter(is_host).map(|route| route.prefix);
+    let mut known: HashSet<IpAddr> = hosts.collect();
+    let mut routes = Vec::new();
+    for (next_hop, hop) in (0..).zip(&router.next_hops) {
+        for prefix in [hop.ipv4.map(IpAddr::from), hop.ipv6.map(IpAddr::from)].into_iter().flatten()
+        {
+            // The first of several neighbours with one address, and routes that say otherwise.
+            if known.insert(prefix) {
+                let len = if prefix.is_ipv4() { 32 } else { 128 };
+                routes.push(Route { prefix, len, next_hop });
+            }
+        }
+    }
+    routes
 }
 
 /// What no route is for is dropped without a word.

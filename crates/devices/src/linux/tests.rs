@@ -100,7 +100,8 @@ fn request(service: &Service, stop: Arc<AtomicBool>) -> Start<'_> {
 #[test]
 fn a_router_has_its_routes_and_nothing_else() {
     let Some((device, wires, plan)) = carried_out(&Service::Router(router(500))) else { return };
-    assert_eq!((plan.expected.ipv4_routes, plan.expected.ipv6_routes), (501, 501));
+    // With the one for nothing else, and the one neighbour that has an address.
+    assert_eq!((plan.expected.ipv4_routes, plan.expected.ipv6_routes), (502, 501));
     let way = device.ip("route get 20.0.1.7 from 198.18.9.9 iif lo");
     assert!(way.is_ok(), "{way:?}");
     let [near, ..] = wires.near()[..] else { panic!("two ports") };
@@ -108,6 +109,8 @@ fn a_router_has_its_routes_and_nothing_else() {
     assert!(way.contains(wires.near()[1]), "{way}");
     let none = device.ip(&format!("route get 21.0.0.1 from 198.18.9.9 iif {near}"));
     assert!(none.is_err(), "{none:?}");
+    let neighbour = device.ip(&format!("route get 198.18.0.2 from 198.18.9.9 iif {near}"));
+    assert!(neighbour.is_ok(), "{neighbour:?}");
     let on_link = device.ip(&format!("route get 198.18.1.77 from 198.18.9.9 iif {near}"));
     assert!(on_link.is_err(), "the service has no such route: {on_link:?}");
     let none = device.ip(&format!("-6 route get 3ffe::1 from 3ffe::2 iif {near}"));

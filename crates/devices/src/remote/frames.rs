@@ -1,13 +1,46 @@
-//! When two frames are the same: byte for byte, except for what fills a frame up to its least length.
+//! When two frames are the same: byte for byte, except for what fills a frame up to its least length,
+//! and for what is the tunnelling device's own choice in the outer header of a VXLAN tunnel.
 //!
 //! A short packet travels in a longer frame, and what stands behind the packet means nothing (IEEE
 //! 802.3 clause 3.2.8). Kernels cut it off, switches keep it, cards write it anew.
 
+use wire::checksum::header_is_valid;
 use wire::ethernet::{HEADER_LEN, TYPE_ARP, TYPE_IPV4, TYPE_IPV6};
+use wire::vxlan::VXLAN_PORT;
+use wire::{ipv4, protocol, udp};
 
 /// Whether a device gave what the oracle says.
 pub(super) fn are_same(got: &[u8], expected: &[u8]) -> bool {
-    got == expected || packet_of(got) == packet_of(expected)
+    let [got, expected] = [packet_of(got), packet_of(expected)];
+    got == expected || outer_of_vxlan(got).is_some() && same_tunnels(got, expected)
+}
+
+/// The same but for the choices of who makes the tunnel: identification and the permission to fragment
+/// (RFC 6864 section 4), hence the header checksum, which must be right, and the UDP source port (RFC
+/// 7348 section 5).
+fn same_tunnels(got: &[u8], expected: &[u8]) -> bool {
+    let (Some(one), Some(other)) = (outer_of_vxlan(got), outer_of_vxlan(expected)) else {
+        return false;
+    };
+    let is_sound = got[HEADER_LEN..].first_chunk().is_some_and(header_is_valid);
+    let rest = |frame: &[u8]| (frame.len() > OUTER_LEN).then(|| frame[OUTER_LEN..].to_vec());
+    is_sound && one == other && rest(got) == rest(expected)
+}
+
+/// Ethernet, IPv4 and UDP header in front of VXLAN, without those choices; none for other frames.
+fn outer_of_vxlan(frame: &[u8]) -> Option<[u8; OUTER_LEN]> {
+    let mut outer: [u8; OUTER_LEN] = *frame.first_chunk()?;
+    let word = |at: usize| u16::from_be_bytes([outer[at], outer[at + 1]]);
+    let is_vxlan = word(12) == TYPE_IPV4
+        && outer[HEADER_LEN] == ipv4::VERSION_IHL
+        && outer[HEADER_LEN + 9] == protocol::UDP
+        && word(UDP + 2) == VXLAN_PORT;
+    let flags = word(HEADER_LEN + 6) & !ipv4::FLAG_DONT_FRAGMENT;
+    outer[HEADER_LEN + 4..HEADER_LEN + 6].fill(0);
+    outer[HEADER_LEN + 6..HEADER_LEN + 8].copy_from_slice(&flags.to_be_bytes());
+    outer[HEADER_LEN + 10..HEADER_LEN + 12].fill(0);
+    outer[UDP..UDP + 2].fill(0);
+    is_vxlan.then_some(outer)
 }
 
 /// The frame without what stands behind its packet; whole where its type does not tell.
@@ -26,9 +59,45 @@ fn packet_of(frame: &[u8]) -> &[u8] {
     frame.get(..end).unwrap_or(frame)
 }
 
+const UDP: usize = HEADER_LEN + ipv4::HEADER_LEN;
+const OUTER_LEN: usize = UDP + udp::HEADER_LEN;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A datagram for the VXLAN port with this identification and these flags.
+    fn tunnelled(identification: u16, flags: u16, source_port: u16) -> Vec<u8> {
+        let mut header = vec![ipv4::VERSION_IHL, 0, 0, 44];
+        header.extend(identification.to_be_bytes());
+        header.extend(flags.to_be_bytes());
+        header.extend([64, protocol::UDP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        let checksum = wire::checksum::checksum(&header);
+        header[10..12].copy_from_slice(&checksum.to_be_bytes());
+        let mut frame = vec![7; 12];
+        frame.extend([8, 0]);
+        frame.extend(header);
+        frame.extend(source_port.to_be_bytes());
+        frame.extend(VXLAN_PORT.to_be_bytes());
+        frame.extend([0, 24, 0, 0]);
+        frame.extend([8, 0, 0, 0, 0, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        frame
+    }
+
+    #[test]
+    fn who_makes_a_tunnel_chooses_identification_fragmenting_and_source_port() {
+        let expected = tunnelled(0, ipv4::FLAG_DONT_FRAGMENT, VXLAN_PORT);
+        assert!(are_same(&tunnelled(77, 0, 50_000), &expected));
+        let mut unsound = tunnelled(77, 0, VXLAN_PORT);
+        unsound[HEADER_LEN + 10] ^= 1;
+        assert!(!are_same(&unsound, &expected), "the checksum must be right");
+        assert!(!are_same(&tunnelled(77, ipv4::FLAG_MORE_FRAGMENTS, VXLAN_PORT), &expected));
+        for at in [0, HEADER_LEN + 8, UDP + 3, OUTER_LEN + 5, OUTER_LEN + 15] {
+            let mut other = tunnelled(77, 0, VXLAN_PORT);
+            other[at] ^= 1;
+            assert!(!are_same(&other, &expected), "byte {at}");
+        }
+    }
 
     fn ipv4(total_len: u8, frame_len: usize, filling: u8) -> Vec<u8> {
         let mut frame = vec![7; 12];

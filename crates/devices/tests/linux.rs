@@ -1,0 +1,106 @@
+//! The kernel against the oracle, over real ports; without the right to make namespaces there is nothing
+//! to test.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use devices::driver::Driver;
+use devices::embedded::Host;
+use devices::registry;
+use devices::remote::Remote;
+use functions::NetworkFunction;
+use functions::l2_forward::{self, L2Forward};
+use functions::l3_forward::{self, L3Forward};
+use functions::mobile_gateway::config::Tunnel;
+use functions::mobile_gateway::{self, MobileGateway};
+use machine::clock::Clock;
+use serde_json::{Map, Value, json};
+
+fn driver() -> Option<&'static dyn Driver> {
+    let driver = registry::find("linux").and_then(|device| device.driver).expect("registered");
+    match driver.available() {
+        Ok(()) => Some(driver),
+        Err(error) => {
+            eprintln!("skipped: {error}; {}", error.remedy);
+            None
+        }
+    }
+}
+
+fn host() -> Host {
+    let cores = machine::cpu::available_cores();
+    Host {
+        tester_core: cores.first().copied(),
+        worker_cores: vec![*cores.last().expect("a core")],
+        clock: Clock::calibrate(Duration::from_millis(10)),
+        stop: Arc::new(AtomicBool::new(false)),
+    }
+}
+
+fn options(keys: Value) -> Map<String, Value> {
+    keys.as_object().cloned().expect("an object")
+}
+
+/// Sets the device up for a function and compares it with the oracle.
+fn checked<N: NetworkFunction>(mut config: N::Config, mut traffic: N::Traffic, keys: Value) {
+    let Some(driver) = driver() else { return };
+    N::validate(&mut config, &mut traffic).expect("a valid configuration");
+    let device = Remote::<N>::open(driver, (config, traffic), options(keys), host());
+    let mut device = device.unwrap_or_else(|error| panic!("{error}; {}", error.remedy));
+    let check = device.check().expect("a check");
+    let drops = device.usage().drops;
+    assert!(check.passed, "{:#?}\n{drops:?}\n{:#?}", check.mismatches, check.limitations);
+    assert!(check.frames > 100, "{check:#?}");
+    eprintln!("{} frames, left out {:#?}", check.frames, check.limitations);
+}
+
+/// A lone frame is handed on at once.
+fn keys() -> Value {
+    json!({"ports": {"type": "af-packet", "ring": "frames"}})
+}
+
+#[test]
+fn a_router_does_what_the_oracle_says() {
+    let config = l3_forward::Config {
+        upstream_l3_table_size: 200,
+        upstream_group_table_size: 3,
+        ipv6: true,
+        ..l3_forward::Config::default()
+    };
+    checked::<L3Forward>(config, l3_forward::Traffic::default(), keys());
+}
+
+#[test]
+fn a_bridge_does_what_the_oracle_says() {
+    checked::<L2Forward>(l2_forward::Config::default(), l2_forward::Traffic::default(), keys());
+}
+
+#[test]
+fn a_mobile_gateway_over_vxlan_does_what_the_oracle_says() {
+    let config = mobile_gateway::Config {
+        fakedrop: false,
+        user: 20,
+        bst: 3,
+        server: 5,
+        tunnel: Some(Tunnel::Vxlan),
+        ipv6: true,
+        // The check's pauses are those in which a user earns a packet again.
+        rate_limit: serde_json::from_value(json!("10 MB/s")).expect("a rate"),
+        ..mobile_gateway::Config::default()
+    };
+    checked::<MobileGateway>(
+        config,
+        mobile_gateway::Traffic::default(),
+        json!({"ports": "af-packet"}),
+    );
+}
+
+#[test]
+fn a_patch_does_what_the_oracle_says() {
+    let config = l2_forward::Config {
+        mode: l2_forward::config::Mode::Patch,
+        ..l2_forward::Config::default()
+    };
+    checked::<L2Forward>(config, l2_forward::Traffic::default(), keys());
+}

@@ -4,6 +4,7 @@
 mod comparison;
 pub mod driver;
 pub mod embedded;
+pub mod external;
 pub mod linux;
 pub mod ovs;
 pub mod registry;

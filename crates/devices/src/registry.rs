@@ -1,12 +1,13 @@
 //! The devices there are, in the order of the help text.
 
 use crate::driver::Driver;
+use crate::external::External;
 use crate::linux::Linux;
 use crate::ovs::Ovs;
 use crate::testpmd::Testpmd;
 
 /// All but the embedded one, which needs no driver.
-pub const DRIVERS: &[&dyn Driver] = &[&Linux, &Ovs, &Testpmd];
+pub const DRIVERS: &[&dyn Driver] = &[&Linux, &Ovs, &Testpmd, &External];
 
 /// A device as a scenario names it.
 #[derive(Clone, Copy)]

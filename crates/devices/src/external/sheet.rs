@@ -1,0 +1,120 @@
+//! The set-up sheet: what a box must be configured with to do what a function does, in human words, a
+//! line each, so that a person or a script can follow it.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv6Addr};
+
+use functions::service::{Bridge, Gateway, GatewayTunnel, Router, Service};
+
+/// The sheet for a service, with at most so many lines of each kind.
+pub(super) fn sheet(service: &Service, lines_max: usize) -> String {
+    let mut sheet = Sheet { text: String::new(), lines_max };
+    match service {
+        Service::Bridge(bridge) => sheet.bridge(bridge),
+        Service::Router(router) => {
+            sheet.say("The box is a router.");
+            sheet.router(router);
+            sheet.say("Anything else is dropped, without ICMP errors if that can be set.");
+        }
+        Service::MobileGateway(gateway) => sheet.gateway(gateway),
+    }
+    sheet.text
+}
+
+struct Sheet {
+    text: String,
+    lines_max: usize,
+}
+
+impl Sheet {
+    fn say(&mut self, line: impl std::fmt::Display) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    /// A line for each, and how many more there are.
+    fn each<T>(&mut self, items: &[T], line: impl Fn(usize, &T) -> String) {
+        for (index, item) in items.iter().take(self.lines_max).enumerate() {
+            self.say(line(index, item));
+        }
+        if items.len() > self.lines_max {
+            let more = items.len() - self.lines_max;
+            self.say(format_args!("… and {more} more (`sheet: FILE` writes all)"));
+        }
+    }
+
+    fn bridge(&mut self, bridge: &Bridge) {
+        self.say(format_args!("The box is a bridge with {} ports.", bridge.ports));
+        if let Some(sources) = &bridge.patch {
+            self.say("Every frame that comes in at one of two ports leaves by the other.");
+            for (port, source) in sources.iter().enumerate() {
+                if let Some(source) = source {
+                    self.say(format_args!("Frames that leave by port {port} have source {source}"));
+                }
+            }
+            return;
+        }
+        match bridge.ageing_s {
+            Some(ageing) => self.say(format_args!("It learns, and forgets after {ageing} s.")),
+            None => self.say("It learns nothing."),
+        }
+        let unknown = if bridge.floods { "sent out of all other ports" } else { "dropped" };
+        self.say(format_args!("Frames for unknown stations are {unknown}."));
+        self.each(&bridge.stations, |_, (mac, port)| format!("Station {mac} port {}", port.0));
+    }
+
+    fn router(&mut self, router: &Router) {
+        for (port, interface) in router.interfaces.iter().enumerate() {
+            let mut line = format!("Interface port {port} mac {}", interface.mac);
+            if let Some((address, len)) = interface.ipv4 {
+                line += &format!(" address {address}/{len}");
+            }
+            if let Some((address, len)) = interface.ipv6 {
+                line += &format!(" address {address}/{len}");
+            }
+            self.say(line);
+        }
+        self.each(&router.next_hops, |index, hop| {
+            let addresses = [hop.ipv4.map(IpAddr::from), hop.ipv6.map(IpAddr::from)];
+            let mut line = format!("Neighbour {index} port {} mac {}", hop.port.0, hop.mac);
+            for address in addresses.into_iter().flatten() {
+                line += &format!(" address {address}");
+            }
+            if let Some(source) = hop.source {
+                line += &format!(" frames to it have source {source}");
+            }
+            line
+        });
+        self.each(&router.routes, |_, route| {
+            format!("Route {}/{} to neighbour {}", route.prefix, route.len, route.next_hop)
+        });
+    }
+
+    fn gateway(&mut self, gateway: &Gateway) {
+        let tunnel = match gateway.tunnel {
+            GatewayTunnel::GtpU => "GTP-U (UDP port 2152), identified by TEID".to_owned(),
+            GatewayTunnel::Vxlan { down: [source, destination] } => format!(
+                "VXLAN (UDP port 4789), identified by VNI; inner frames to users from {source} to \
+                 {destination}"
+            ),
+        };
+        self.say("The box is the user plane of a mobile gateway.");
+        self.say(format_args!("Tunnels are {tunnel}"));
+        self.say(format_args!("Tunnels end at address {}", gateway.address));
+        self.say(format_args!(
+            "Each user is limited to {} byte/s each way, with a burst of {} bytes",
+            gateway.rate_bytes_per_s, gateway.burst_bytes
+        ));
+        self.router(&gateway.router);
+        self.each(&gateway.users, |_, user| {
+            let mut line = format!("User {} tunnel {}", user.ipv4, user.teid);
+            line += &format!(" base station {}", user.base_station);
+            if let Some(prefix) = user.ipv6_prefix {
+                let network = Ipv6Addr::from_bits(u128::from(prefix) << 64);
+                line += &format!(" prefix {network}/64");
+            }
+            line
+        });
+        self.say("What comes through a tunnel from another address than its user's is dropped.");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab::doctor::{BUCKET_LIMITS_NS, CoreStalls, Findings, Level, examine};
+use lab::doctor::{BUCKET_LIMITS_NS, CoreStalls, Findings, Level, Usable, examine};
 
 use crate::exit::Exit;
 use crate::output::{print, print_json, width, wrap};
@@ -12,8 +12,9 @@ use crate::progress::Progress;
 /// Looks at this machine: what it can measure, and its noise floor.
 ///
 /// Watches each core for stalls for a second, sends a cache line between two cores, and reads memory
-/// at random in tables of several sizes. It changes nothing and needs no root; close other programs
-/// first to see what the machine itself does.
+/// at random in tables of several sizes. Then it tells which devices can run here and which ports can
+/// be opened, and for each other one the command that would enable it. It changes nothing, installs
+/// nothing and needs no root; close other programs first to see what the machine itself does.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -32,7 +33,8 @@ const EXAMPLES: &str = "\
 Examples:
   plumbline doctor
   plumbline doctor --stall-time 10
-  plumbline doctor --json | jq '.stalls[].longest_ns'";
+  plumbline doctor --json | jq '.stalls[].longest_ns'
+  plumbline doctor --json | jq '.devices[] | select(.hindrance == null).name'";
 
 /// Does it.
 ///
@@ -89,6 +91,8 @@ fn words(findings: &Findings) -> String {
             pair[1].ns_per_access
         );
     }
+    text += &usable("Devices (device.name)", &findings.devices);
+    text += &usable("Ports (type)", &findings.ports);
     text += "\nWhat it means\n";
     for verdict in &findings.verdicts {
         let mark = match verdict.level {
@@ -101,6 +105,22 @@ fn words(findings: &Findings) -> String {
         text += &told(&format!("  {mark:<7} {}", verdict.what));
         if !verdict.advice.is_empty() {
             text += &told(&format!("{indent}-> {}", verdict.advice));
+        }
+    }
+    text
+}
+
+fn usable(title: &str, all: &[Usable]) -> String {
+    let mut text = format!("\n{title}\n");
+    for Usable { name, hindrance, .. } in all {
+        let indent = " ".repeat(16);
+        let told = |text: &str| wrap(text, usize::from(width()), &indent) + "\n";
+        match hindrance {
+            None => text += &format!("  {name:<14}can be used here\n"),
+            Some(hindrance) => {
+                text += &told(&format!("  {name:<14}{}", hindrance.why));
+                text += &told(&format!("{indent}-> {}", hindrance.remedy));
+            }
         }
     }
     text

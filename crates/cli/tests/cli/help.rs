@@ -1,6 +1,7 @@
 //! Help, lists and the schema.
 
 use crate::{assert_as_in, data, run, temporary_folder};
+use serde_json::json;
 
 #[test]
 fn the_help_of_every_command_is_as_reviewed() {
@@ -71,12 +72,22 @@ fn doctor_tells_the_noise_floor() {
     let folder = temporary_folder();
     let short = ["doctor", "--stall-time", "0.02"];
     let ended = run(folder.path(), &short).expect(0);
-    for part in ["Stalls of a busy loop", "Random memory access", "What it means", "noise floor"] {
+    let parts = ["Stalls of a busy loop", "Random memory access", "What it means", "noise floor"];
+    for part in parts.iter().chain(&["Devices (device.name)", "Ports (type)", "external"]) {
         assert!(ended.stdout.contains(part), "{part} in {}", ended.stdout);
     }
     let json = run(folder.path(), &[short.as_slice(), &["--json"]].concat()).expect(0).json();
     assert!(json["host"]["cores"].as_u64().is_some_and(|cores| cores > 0), "{json}");
     assert!(json["stalls"][0]["longest_ns"].is_u64(), "{json}");
+    assert_eq!(
+        json["devices"][0],
+        json!({
+            "name": "embedded",
+            "summary": "the function built into this program, on threads of this machine",
+            "hindrance": null,
+        })
+    );
+    assert!(json["ports"].as_array().is_some_and(|all| !all.is_empty()), "{json}");
     assert!(json["verdicts"].as_array().is_some_and(|all| all.len() >= 4), "{json}");
 }
 

@@ -2,11 +2,13 @@
 //!
 //! Each probe is in its own file and takes about the time it is given. [`examine`] runs them all and
 //! draws the conclusions a person needs; [`glance`] is the short form that every run records beside
-//! its figures. Nothing is changed on the machine, and nothing needs root.
+//! its figures. Nothing is changed on the machine, and nothing needs root; what other devices and
+//! ports need, it tells.
 
 mod cores;
 mod memory;
 mod stalls;
+mod usable;
 mod verdict;
 
 use std::time::{Duration, Instant};
@@ -16,6 +18,7 @@ use measure::record::{HostFacts, StallProbe};
 use serde::Serialize;
 
 pub use stalls::{BUCKET_LIMITS_NS, CoreStalls};
+pub use usable::{Hindrance, Usable};
 
 /// All that `plumbline doctor` finds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,6 +31,10 @@ pub struct Findings {
     pub clock_costs: ClockCosts,
     /// Gaps of each core.
     pub stalls: Vec<CoreStalls>,
+    /// The devices there are, and which of them can run here.
+    pub devices: Vec<Usable>,
+    /// The kinds of ports there are, and which of them can be opened here.
+    pub ports: Vec<Usable>,
     /// What it all means, a sentence each.
     pub verdicts: Vec<Verdict>,
 }
@@ -90,8 +97,13 @@ pub fn examine(stall_time: Duration, progress: &mut dyn FnMut(&str)) -> Findings
         memory_available_bytes,
         clock_costs: clock_costs(),
         stalls: all_stalls,
+        devices: Vec::new(),
+        ports: Vec::new(),
         verdicts: Vec::new(),
     };
+    progress("looking which devices and ports can be used");
+    findings.devices = usable::devices();
+    findings.ports = usable::ports();
     findings.verdicts = verdict::of(&findings);
     findings
 }

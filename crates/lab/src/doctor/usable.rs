@@ -1,0 +1,65 @@
+//! Which devices can run here and which kinds of ports can be opened, and what would enable the others.
+
+use devices::registry;
+use serde::Serialize;
+
+/// A device or a kind of port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Usable {
+    /// Its name in configurations.
+    pub name: &'static str,
+    /// One line of help.
+    pub summary: &'static str,
+    /// Why it cannot be used here; none where it can.
+    pub hindrance: Option<Hindrance>,
+}
+
+/// Why something cannot be used on this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hindrance {
+    /// What is missing.
+    pub why: String,
+    /// The one command that would enable it, or what to do where there is none.
+    pub remedy: String,
+}
+
+/// All devices; the embedded one needs nothing.
+pub(super) fn devices() -> Vec<Usable> {
+    let look = |device: registry::Device| Usable {
+        name: device.name,
+        summary: device.summary,
+        hindrance: device.driver.and_then(|driver| {
+            let error = driver.available().err()?;
+            Some(Hindrance { why: error.why, remedy: error.remedy })
+        }),
+    };
+    registry::devices().map(look).collect()
+}
+
+/// All kinds of ports that a configuration can name.
+pub(super) fn ports() -> Vec<Usable> {
+    let look = |kind: &&'static dyn ports::Kind| Usable {
+        name: kind.name(),
+        summary: kind.summary(),
+        hindrance: (kind.available().err())
+            .map(|error| Hindrance { why: error.what, remedy: error.remedy }),
+    };
+    ports::PORTS.iter().map(look).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_used_says_why_and_what_to_do() {
+        let devices = devices();
+        assert_eq!((devices[0].name, devices[0].hindrance.is_none()), ("embedded", true));
+        for usable in devices.iter().chain(&ports()) {
+            assert!(!usable.summary.is_empty(), "{usable:?}");
+            if let Some(hindrance) = &usable.hindrance {
+                assert!(!hindrance.why.is_empty() && !hindrance.remedy.is_empty(), "{usable:?}");
+            }
+        }
+    }
+}

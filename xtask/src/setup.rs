@@ -1,4 +1,7 @@
 //! `cargo xtask setup`: the programs that tests compare with, by apt, and only those that are absent.
+//!
+//! A package may bring a service. None is started by the installation (`policy-rc.d`, Debian policy
+//! section 9.3.3), and one that was not there before is not started at the next boot either.
 
 use std::io::IsTerminal;
 
@@ -46,6 +49,9 @@ const TOOLS: &[Tool] = &[
         package: "linux-image-cloud-amd64",
         reason: "the kernel of that guest; this machine goes on with its own",
     },
+    Tool { names: &["ip"], package: "iproute2", reason: "sets up namespaces, links and routes" },
+    Tool { names: &["setpriv"], package: "util-linux", reason: "ends programs with their owner" },
+    Tool { names: &["nft"], package: "nftables", reason: "rules of the Linux device" },
     Tool {
         names: &["chromium", "chromium-browser", "google-chrome"],
         package: "chromium",
@@ -61,7 +67,7 @@ pub fn run() -> Result<()> {
     let mut packages = Vec::new();
     for Tool { names, package, reason } in TOOLS {
         let found = is_installed(names);
-        println!("{package:<9} {:<10} {reason}", if found { "present" } else { "absent" });
+        println!("{package:<24} {:<8} {reason}", if found { "present" } else { "absent" });
         if !found {
             packages.push(*package);
         }
@@ -82,11 +88,37 @@ pub fn run() -> Result<()> {
         );
     };
     println!("installing by apt: {packages}");
-    let install = format!("apt-get install --yes --no-install-recommends {packages}");
     // A package list that cannot be refreshed may still know the packages.
     let _ = as_root(become_root, "apt-get update --quiet").run();
-    as_root(become_root, &install).run()
+    as_root(become_root, &format!("sh -c '{}'", install(&packages))).run()
 }
+
+/// The script that installs packages and leaves no service behind that was not there before. It holds
+/// no single quote.
+fn install(packages: &str) -> String {
+    let disable: String = SERVICES
+        .iter()
+        .filter(|service| packages.split(' ').any(|package| package == service.package))
+        .map(|service| format!(" && systemctl --quiet disable {}", service.units))
+        .collect();
+    // The machine may have a policy of its own, which then holds.
+    format!(
+        "p=/usr/sbin/policy-rc.d; \
+         if [ ! -e $p ]; then trap \"rm -f $p\" EXIT; \
+         printf \"#!/bin/sh\\nexit 101\\n\" > $p && chmod 755 $p; fi; \
+         apt-get install --yes --no-install-recommends {packages} \
+         && {{ [ ! -d /run/systemd/system ] || true{disable}; }}"
+    )
+}
+
+/// A service that a package of [`TOOLS`] brings.
+struct Service {
+    package: &'static str,
+    units: &'static str,
+}
+
+const SERVICES: &[Service] =
+    &[Service { package: "openvswitch-switch", units: "openvswitch-switch.service" }];
 
 /// What to put before a command so that root runs it; None where there is no way.
 fn way_to_root() -> Option<&'static str> {
@@ -106,4 +138,34 @@ fn way_to_root() -> Option<&'static str> {
 fn as_root(become_root: &str, command: &str) -> Invocation {
     Invocation::new("sh", "-c")
         .argument(format!("{become_root}env DEBIAN_FRONTEND=noninteractive {command}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_is_one_that_a_shell_understands_and_disables_only_what_is_new() {
+        let script = install("nftables openvswitch-switch");
+        assert!(!script.contains('\''), "{script}");
+        assert!(
+            script.contains("systemctl --quiet disable openvswitch-switch.service"),
+            "{script}"
+        );
+        assert!(!install("nftables").contains("systemctl"));
+        for script in [script, install("nftables")] {
+            assert!(Invocation::new("sh", "-n -c").argument(&script).succeeds(), "{script}");
+        }
+    }
+
+    #[test]
+    fn every_service_belongs_to_a_package_that_is_installed() {
+        for service in SERVICES {
+            assert!(
+                TOOLS.iter().any(|tool| tool.package == service.package),
+                "{}",
+                service.package
+            );
+        }
+    }
 }

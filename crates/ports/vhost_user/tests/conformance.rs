@@ -1,11 +1,15 @@
 //! Both sides of vhost-user do what every port must, with the other side as the peer.
 
+mod hostile;
+
 use std::path::PathBuf;
 
 use engine::{Opened, PortError, PortKind, PortRequest};
 use port_conformance::{Bench, LostBetween, PortPeer, Promises, request, run};
 use port_vhost_user::{Config, Role, VhostUser};
 use tempfile::TempDir;
+
+use hostile::Hostile;
 
 /// The port in one role, its peer in the other.
 struct Pair {
@@ -16,14 +20,22 @@ struct Pair {
     /// Which of them makes the socket.
     backend_listens: bool,
     peer: Option<PortPeer>,
+    hostile: Option<Hostile>,
     lost_before: u64,
 }
 
 impl Pair {
     fn new(role: Role, backend_listens: bool, buffer_bytes: Option<u32>) -> Pair {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut pair =
-            Pair { role, folder, buffer_bytes, backend_listens, peer: None, lost_before: 0 };
+        let mut pair = Pair {
+            role,
+            folder,
+            buffer_bytes,
+            backend_listens,
+            peer: None,
+            hostile: None,
+            lost_before: 0,
+        };
         pair.revive_peer();
         pair
     }
@@ -51,6 +63,8 @@ impl Bench for Pair {
             peer_dies: true,
             opens_without_peer: true,
             peer_survives_reopening: true,
+            // A driver that connects; a device's garbage is tried on the rings alone.
+            peer_misbehaves: self.role == Role::Backend && self.backend_listens,
             ..Promises::default()
         }
     }
@@ -77,6 +91,15 @@ impl Bench for Pair {
     fn kill_peer(&mut self) {
         self.lost_before = self.lost_between().from_port;
         self.peer = None;
+        self.hostile = None;
+    }
+
+    fn peer_misbehaves(&mut self, bytes: &[u8]) {
+        if self.hostile.is_none() {
+            self.kill_peer();
+        }
+        let path = self.folder.path().join("vm.sock");
+        self.hostile.get_or_insert_with(|| Hostile::new(path)).misbehave(bytes);
     }
 
     fn revive_peer(&mut self) {

@@ -6,6 +6,8 @@
 //! driver once a burst; no byte is read twice; a ring that contradicts the standard is stopped.
 
 mod receive;
+#[cfg(test)]
+mod tests;
 mod transmit;
 
 use std::fs::File;

@@ -6,6 +6,8 @@
 //! to one connection: a device that has gone sees nothing of the next one's frames.
 
 mod receive;
+#[cfg(test)]
+mod tests;
 mod transmit;
 
 use std::sync::Arc;

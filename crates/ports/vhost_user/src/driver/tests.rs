@@ -1,0 +1,100 @@
+//! A device that writes garbage, and one that behaves.
+
+use std::os::unix::fs::FileExt;
+
+use engine::{QueueCounters, Way};
+use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
+use proptest::prelude::*;
+use vmm_sys_util::eventfd::EFD_NONBLOCK;
+
+use super::*;
+use crate::drops::DROPS;
+use crate::features::{MRG_RXBUF, VERSION_1};
+use crate::queue::{Sink, Source, Stops};
+
+const PLAN: Plan = Plan { pairs: 1, size: 16, receive_bytes: 256, transmit_bytes: 1526 };
+
+fn terms(features: u64) -> Terms {
+    let kick = EventFd::new(EFD_NONBLOCK).expect("an event counter");
+    Terms { header: Header::new(features), event_index: false, kick, frame_bytes_max: 1514 }
+}
+
+/// Writes into the arena as the device would, by the place in the file.
+fn write_used(arena: &Arena, ring: usize, words: &[(u32, u32)], index: u16) {
+    let used = arena.addresses(ring).used - USER_START;
+    for (slot, (id, len)) in words.iter().enumerate() {
+        let mut bytes = id.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&len.to_le_bytes());
+        arena.file.write_all_at(&bytes, used + 4 + 8 * slot as u64).expect("within");
+    }
+    arena.file.write_all_at(&index.to_le_bytes(), used + 2).expect("within");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_device_that_writes_garbage_breaks_at_most_the_ring(
+        words in prop::collection::vec(
+            (prop_oneof![9 => 0..18u32, 1 => any::<u32>()], prop_oneof![9 => 0..300u32, 1 => any::<u32>()]),
+            16,
+        ),
+        buffers in prop::collection::vec(prop_oneof![3 => 0..3u16, 1 => any::<u16>()], 16),
+        steps in prop::collection::vec(prop_oneof![9 => 0..6u16, 1 => any::<u16>()], 1..8),
+        features in prop_oneof![Just(0), Just(VERSION_1), Just(VERSION_1 | MRG_RXBUF)],
+        lens in prop::collection::vec(0..=1600usize, 1..20),
+    ) {
+        let arena = Arena::new(PLAN).expect("memory");
+        let mut receiving = arena.receiving(0, terms(features)).expect("a ring");
+        let mut transmitting = arena.transmitting(0, terms(features)).expect("a ring");
+        let start = PLAN.buffers(0) as u64;
+        for (place, count) in buffers.iter().enumerate() {
+            let at = start + (place * PLAN.stride(0)) as u64 + 10;
+            arena.file.write_all_at(&count.to_le_bytes(), at).expect("within");
+        }
+        let counters = QueueCounters::new(DROPS);
+        let mut batch = Batch::new(BATCH_MAX, Room { headroom: 0, frame: 1600 }).expect("memory");
+        let (mut index, mut offered) = (0u16, 0);
+        for step in steps {
+            index = index.wrapping_add(step);
+            write_used(&arena, 0, &words, index);
+            write_used(&arena, 1, &words, index);
+            batch.clear();
+            let count = receiving.receive(&mut batch, PortId(1), BATCH_MAX, &counters);
+            prop_assert_eq!(count, batch.len());
+            batch.clear();
+            for len in &lens {
+                batch.append(PortId(0), *len).expect("room").fill(1);
+            }
+            let slots: Vec<Slot> = batch.slots().collect();
+            transmitting.transmit(&batch, &slots, &counters);
+            offered += slots.len() as u64;
+        }
+        let counts = counters.read();
+        prop_assert_eq!(offered, counts.sent + counts.lost(Way::Transmit));
+    }
+}
+
+#[test]
+fn a_buffer_comes_back_once() {
+    let arena = Arena::new(PLAN).expect("memory");
+    let mut ring = arena.receiving(0, terms(VERSION_1)).expect("a ring");
+    let counters = QueueCounters::new(DROPS);
+    let mut batch = Batch::new(BATCH_MAX, Room { headroom: 0, frame: 1600 }).expect("memory");
+    write_used(&arena, 0, &[(5, 100), (7, 72)], 2);
+    assert_eq!(ring.receive(&mut batch, PortId(0), 1, &counters), 1, "the limit holds");
+    assert_eq!(ring.receive(&mut batch, PortId(0), 9, &counters), 1);
+    assert_eq!([batch.frame_len(0), batch.frame_len(1)], [88, 60]);
+    // Both were given again, so both may come again; but not one of them twice.
+    write_used(&arena, 0, &[(5, 100), (7, 72), (5, 90), (5, 90)], 4);
+    assert_eq!(ring.receive(&mut batch, PortId(0), 9, &counters), 2, "given back at once");
+    write_used(&arena, 0, &[(5, 100), (7, 72), (5, 90), (5, 90), (16, 90)], 5);
+    assert_eq!(ring.receive(&mut batch, PortId(0), 9, &counters), 0);
+    assert_eq!(ring.broken(), Some(Broken::Head));
+}
+
+#[test]
+fn nobody_can_shrink_the_memory() {
+    let arena = Arena::new(PLAN).expect("memory");
+    assert!(arena.file.set_len(4096).is_err());
+}

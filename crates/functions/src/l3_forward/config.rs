@@ -240,6 +240,15 @@ impl Config {
         }
     }
 
+    /// The ports' addresses with the lengths of their links' prefixes.
+    pub fn links(&self) -> impl Iterator<Item = (IpAddr, u8)> + '_ {
+        Port::ALL.into_iter().flat_map(move |port| {
+            let (v4, v6) = (self.ip(port), self.ipv6_of(port));
+            let v6 = self.ipv6.then_some((v6.address.into(), v6.len));
+            [Some((v4.address.into(), v4.len)), v6].into_iter().flatten()
+        })
+    }
+
     /// Generated routes behind a port.
     pub fn table_size(&self, behind: Port) -> u32 {
         match behind {

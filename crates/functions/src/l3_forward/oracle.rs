@@ -19,9 +19,20 @@ use crate::check::{Expected, Oracle};
 /// The model.
 pub struct Model {
     config: Config,
-    /// Next hop, or none for a route to the router itself, by length and network.
-    routes: BTreeMap<(u8, IpAddr), Option<u32>>,
+    /// Where a route leads, by length and network.
+    routes: BTreeMap<(u8, IpAddr), To>,
     next_hops: BTreeMap<u32, NextHop>,
+}
+
+/// Where a route leads.
+#[derive(Clone, Copy, PartialEq)]
+enum To {
+    /// To the router itself.
+    Itself,
+    /// To a link, where nobody has the address.
+    Link,
+    /// To a next hop.
+    NextHop(u32),
 }
 
 /// Why a packet is dropped, or how it leaves.
@@ -62,25 +73,23 @@ impl Model {
     pub fn new(config: &Config) -> Model {
         let (routes, next_hops) = (BTreeMap::new(), BTreeMap::new());
         let mut model = Model { config: config.clone(), routes, next_hops };
-        for port in Port::ALL {
-            model.routes.insert((32, config.ip(port).address.into()), None);
-            if config.ipv6 {
-                model.routes.insert((128, config.ipv6_of(port).address.into()), None);
-            }
+        for (address, len) in config.links() {
+            model.routes.insert((len, catalogue::network(address, len)), To::Link);
+            model.routes.insert((bits(address), address), To::Itself);
         }
         for (number, hop) in config.all_next_hops() {
             model.next_hops.insert(number, hop);
             for address in addresses(hop) {
-                model.routes.insert((bits(address), address), Some(number));
+                model.routes.insert((bits(address), address), To::NextHop(number));
             }
         }
         for (address, len, hop) in config.all_routes() {
-            model.routes.insert((len, address), Some(hop));
+            model.routes.insert((len, address), To::NextHop(hop));
         }
         for number in 0..config.passing_hops() {
             let network = catalogue::passing_hop_route_ipv4(passing_side(number), number);
             let hop = catalogue::passing_hop_number(number);
-            model.routes.insert((catalogue::IPV4_LEN, network.into()), Some(hop));
+            model.routes.insert((catalogue::IPV4_LEN, network.into()), To::NextHop(hop));
         }
         model
     }
@@ -144,7 +153,7 @@ impl Model {
             return Err("multicast");
         }
         let route = self.longest(to.into());
-        if route == Some(None) {
+        if route == Some(To::Itself) {
             return Err("local-address");
         }
         if packet[8] <= 1 {
@@ -182,7 +191,7 @@ impl Model {
             return Err("multicast");
         }
         let route = self.longest(to.into());
-        if route == Some(None) {
+        if route == Some(To::Itself) {
             return Err("local-address");
         }
         if packet[7] <= 1 {
@@ -197,15 +206,20 @@ impl Model {
     fn send(
         &self,
         port: Port,
-        route: Option<Option<u32>>,
+        route: Option<To>,
         header: &[u8],
         came: &[u8],
         sent: &[u8],
     ) -> Judgement {
-        let Some(number) = route.flatten() else {
-            let as_it_came =
-                Expected::Forward { port: port.other().id(), frame: [header, came].concat() };
-            return if self.config.fakedrop { Ok(as_it_came) } else { Err("no-route") };
+        let number = match route {
+            Some(To::NextHop(number)) => number,
+            Some(To::Itself) => return Err("local-address"),
+            Some(To::Link) => return Err("no-next-hop"),
+            None if self.config.fakedrop => {
+                let frame = [header, came].concat();
+                return Ok(Expected::Forward { port: port.other().id(), frame });
+            }
+            None => return Err("no-route"),
         };
         let hop = self.next_hops.get(&number).ok_or("no-next-hop")?;
         let source = hop.source.map_or(self.config.mac(hop.port), |mac| mac.0);
@@ -214,7 +228,7 @@ impl Model {
     }
 
     /// The route with the longest prefix that covers an address.
-    fn longest(&self, address: IpAddr) -> Option<Option<u32>> {
+    fn longest(&self, address: IpAddr) -> Option<To> {
         (0..=bits(address))
             .rev()
             .find_map(|len| self.routes.get(&(len, catalogue::network(address, len))).copied())
@@ -228,7 +242,7 @@ impl Model {
             && !self.is_connected((len, address))
             && self.has_room((len, address));
         if is_possible {
-            self.routes.insert((len, address), Some(next_hop));
+            self.routes.insert((len, address), To::NextHop(next_hop));
         }
         is_possible
     }
@@ -253,20 +267,20 @@ impl Model {
             self.routes.remove(&(bits(*address), *address));
         }
         for address in new {
-            self.routes.insert((bits(address), address), Some(number));
+            self.routes.insert((bits(address), address), To::NextHop(number));
         }
         self.next_hops.insert(number, hop);
         true
     }
 
-    /// Whether a route is of the router itself or of a neighbour's own address.
+    /// Whether a route is of a link, of the router itself or of a neighbour's own address.
     fn is_connected(&self, (len, address): (u8, IpAddr)) -> bool {
         match self.routes.get(&(len, address)) {
-            Some(Some(number)) if len == bits(address) => {
+            Some(To::NextHop(number)) if len == bits(address) => {
                 self.next_hops.get(number).is_some_and(|hop| addresses(*hop).any(|a| a == address))
             }
-            Some(None) => true,
-            _ => false,
+            Some(To::Itself | To::Link) => true,
+            Some(To::NextHop(_)) | None => false,
         }
     }
 

@@ -31,7 +31,7 @@ reasons! {
     TTL_EXPIRED = "ttl-expired",
     /// No route to where the packet goes.
     NO_ROUTE = "no-route",
-    /// The route's next hop is not there at present.
+    /// The route's next hop is not there at present, or nobody has this address on a link.
     NO_NEXT_HOP = "no-next-hop",
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A route's value is the number of its next hop, and a next hop's entry of 16 bytes is all that a
 //! frame needs to leave: its new Ethernet addresses and the verdict. What is not forwarded is a next
-//! hop too: the router's own addresses lead to an entry that drops.
+//! hop too: the router's own addresses lead to an entry that drops, and so do those on its links that
+//! nobody has.
 //!
 //! | part | bytes |
 //! |---|---|
@@ -46,7 +47,7 @@ pub struct State {
     pub routes: Lpm<u32>,
     /// Number of the next hop by IPv6 destination; no room for any where there is no IPv6.
     pub routes_ipv6: Lpm<u128>,
-    /// Next hops by number, and behind them the entry of the router's own addresses.
+    /// Next hops by number, and behind them the entries that drop.
     pub hops: Vec<Hop>,
     /// The neighbours among the next hops.
     pub neighbours: BTreeMap<u32, NextHop>,
@@ -59,7 +60,7 @@ impl State {
     /// When it does not fit.
     pub fn new(config: &Config) -> Result<State, SetupError> {
         let memory = |what| move |source| SetupError::Memory { what, source };
-        let mut hops = vec![Hop::absent(reasons::NO_NEXT_HOP); HOPS as usize + 1];
+        let mut hops = vec![Hop::absent(reasons::NO_NEXT_HOP); HOPS as usize + 2];
         hops[LOCAL as usize] = Hop::absent(reasons::LOCAL);
         let mut state = State {
             macs: Port::ALL.map(|port| config.mac(port)),
@@ -79,11 +80,9 @@ impl State {
 
     fn load(&mut self, config: &Config) -> Result<(), (&'static str, Refusal)> {
         let own = |refusal| ("a port's own address", refusal);
-        for port in Port::ALL {
-            self.insert(config.ip(port).address.into(), 32, LOCAL).map_err(own)?;
-            if config.ipv6 {
-                self.insert(config.ipv6_of(port).address.into(), 128, LOCAL).map_err(own)?;
-            }
+        for (address, len) in config.links() {
+            self.insert(catalogue::network(address, len), len, LINK).map_err(own)?;
+            self.insert(address, bits(address), LOCAL).map_err(own)?;
         }
         for (number, hop) in config.all_next_hops() {
             self.set_next_hop(number, hop).map_err(|refusal| ("a next hop", refusal))?;
@@ -186,7 +185,7 @@ impl State {
         }
     }
 
-    /// All routes but those to the router's own and its neighbours' addresses.
+    /// All routes but those to the links, the router's own and its neighbours' addresses.
     pub fn listed_routes(&self) -> impl Iterator<Item = (IpAddr, u8, u32)> + '_ {
         let ipv4 = self
             .routes
@@ -204,14 +203,12 @@ impl State {
         self.routes.bytes() + self.routes_ipv6.bytes() + self.hops.len() * size_of::<Hop>()
     }
 
-    /// Whether a route leads to the router itself or to a neighbour's own address.
+    /// Whether a route leads to a link, the router itself or a neighbour's own address.
     fn is_connected(&self, address: IpAddr, len: u8) -> bool {
-        if len != bits(address) {
-            return false;
-        }
         let Some(hop) = self.get(address, len) else { return false };
         let is_its = |next: &NextHop| addresses(*next).contains(&Some(address));
-        hop == LOCAL || self.neighbours.get(&hop).is_some_and(is_its)
+        let is_host = len == bits(address);
+        hop >= LOCAL || is_host && self.neighbours.get(&hop).is_some_and(is_its)
     }
 
     fn insert(&mut self, address: IpAddr, len: u8, hop: u32) -> Result<(), Refusal> {
@@ -278,3 +275,6 @@ fn limits_ipv6(config: &Config) -> Limits {
 
 /// The entry of the router's own addresses.
 pub const LOCAL: u32 = HOPS;
+
+/// The entry of the addresses on the links that nobody has.
+const LINK: u32 = HOPS + 1;

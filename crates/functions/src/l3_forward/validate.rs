@@ -187,12 +187,11 @@ fn routes(config: &Config) -> Result<(), Invalid> {
                     || hop.ipv6.map(IpAddr::from) == Some(address)
             })
         };
-        let is_own = || {
-            Port::ALL.into_iter().any(|port| {
-                address == config.ip(port).address || address == config.ipv6_of(port).address
-            })
-        };
-        if is_host && (is_own() || is_neighbour()) {
+        let is_link = config
+            .links()
+            .any(|(own, link)| len == link && catalogue::network(own, link) == address);
+        let is_own = || config.links().any(|(own, _)| own == address);
+        if is_link || is_host && (is_own() || is_neighbour()) {
             return refuse(route, "is on a link", "Remove it: neighbours need no route");
         }
         if !seen.insert((address, len)) {
@@ -204,7 +203,7 @@ fn routes(config: &Config) -> Result<(), Invalid> {
 
 fn capacity(config: &Config) -> Result<(), Invalid> {
     let configured = config.all_routes().filter(|(address, ..)| address.is_ipv4()).count();
-    let links = config.all_next_hops().count() + Port::ALL.len();
+    let links = config.all_next_hops().count() + 2 * Port::ALL.len();
     let needed = configured + links + config.passing_hops() as usize;
     if needed > config.capacity() {
         let what = format!("is less than the {needed} routes that there are at the start");

@@ -31,6 +31,7 @@ pub fn examples() -> Vec<Vec<u8>> {
     let arp = ethernet_frame(ethernet::TYPE_ARP, &arp_packet());
     examples.extend([arp, bridged, user_ipv4, user_ipv6]);
     examples.extend(super::gateway::examples());
+    examples.extend(super::forwarders::examples());
     examples
 }
 

@@ -129,6 +129,13 @@ fn addresses(sample: &mut Sample) {
     let mut dying = packet(sample.source(), own, protocol::UDP, &payload);
     set(ipv4::offset::TTL, 1)(&mut dying);
     sample.packet(Port::Downlink, "the router's own address as the last hop", &dying);
+    let link = sample.config.ip(Port::Uplink);
+    // The last but one of the link: next hops have the first ones.
+    let last = link.address.to_bits() | u32::MAX >> u32::from(link.len).min(31);
+    let nobody = Ipv4Addr::from_bits(last - 1);
+    if !sample.config.all_next_hops().any(|(_, hop)| hop.ip == Some(nobody)) {
+        to(sample, Port::Downlink, "an address on a link that nobody has", nobody);
+    }
     let hops: Vec<_> =
         sample.config.all_next_hops().filter_map(|(_, hop)| hop.ip).take(3).collect();
     for neighbour in hops {

@@ -1,0 +1,100 @@
+//! Bridge and router against their oracles.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use functions::l2_forward::{self, L2Forward};
+use functions::l3_forward::{self, L3Forward};
+use functions::{NetworkFunction, Shard};
+use packet::PortId;
+use traffic::{Stamp, Workload};
+
+use crate::check::Pair;
+use crate::mutate::repair;
+
+/// The bridge: every frame becomes exactly what the oracle says, whatever was learned before.
+pub fn fuzz_l2_forward(data: &[u8]) {
+    BRIDGES.with_borrow_mut(|pairs| pass(pairs, data, false));
+}
+
+/// The router: every frame becomes exactly what the oracle says, as it is and with its checksums made
+/// right.
+pub fn fuzz_l3_forward(data: &[u8]) {
+    ROUTERS.with_borrow_mut(|pairs| {
+        pass(pairs, data, false);
+        pass(pairs, data, true);
+    });
+}
+
+fn pass<N: NetworkFunction>(pairs: &mut [Pair<N>], data: &[u8], repaired: bool) {
+    let port = PortId((data.len() % 2) as u8);
+    let mut frame = data[..data.len().min(FRAME_LEN_MAX)].to_vec();
+    if repaired {
+        repair(&mut frame);
+    }
+    for pair in pairs {
+        pair.elapsed += Duration::from_millis(7);
+        if let Err(difference) = pair.frame(port, &frame) {
+            panic!("{difference}");
+        }
+    }
+}
+
+thread_local! {
+    /// Setting a function up takes longer than a frame, so that each thread does it once.
+    static BRIDGES: RefCell<Vec<Pair<L2Forward>>> =
+        RefCell::new(bridges().map(|config| Pair::new(&config, Shard::WHOLE)).collect());
+    static ROUTERS: RefCell<Vec<Pair<L3Forward>>> =
+        RefCell::new(routers().map(|config| Pair::new(&config, Shard::WHOLE)).collect());
+}
+
+/// Frames between stations and to routes, for the smoke run to damage.
+pub(super) fn examples() -> Vec<Vec<u8>> {
+    let mut examples = Vec::new();
+    for config in bridges() {
+        let traffic = l2_forward::Traffic { ipv6_share: 0.5, ..Default::default() };
+        frames(&L2Forward::workload(&config, &traffic, crate::check::clock()), &mut examples);
+    }
+    for config in routers() {
+        let ipv6_share = if config.ipv6 { 0.5 } else { 0.0 };
+        let traffic = l3_forward::Traffic { ipv6_share, ..Default::default() };
+        frames(&L3Forward::workload(&config, &traffic, crate::check::clock()), &mut examples);
+    }
+    examples
+}
+
+fn frames<W: Workload>(workload: &W, examples: &mut Vec<Vec<u8>>) {
+    for sequence in 0..4 {
+        let draw = workload.draw(0, sequence);
+        let mut frame = vec![0; workload.frame_len(&draw)];
+        workload.write(&draw, Stamp { stream: 0, sequence, time: 0 }, &mut frame);
+        examples.push(frame);
+    }
+}
+
+fn bridges() -> impl Iterator<Item = l2_forward::Config> {
+    use l2_forward::config::{Config, Mode, Unknown, WhenFull};
+    let few = Config { station_limit: 32, ageing_s: 1.0, ..Config::default() };
+    [
+        Config { unknown: Some(Unknown::Drop), ..few.clone() },
+        Config { preload: false, when_full: WhenFull::Drop, ..few },
+        Config { mode: Mode::Patch, ..Config::default() },
+    ]
+    .into_iter()
+}
+
+fn routers() -> impl Iterator<Item = l3_forward::Config> {
+    use l3_forward::config::{Config, Mac};
+    use wire::MacAddr;
+    // The station of the other examples.
+    let downlink_mac = Mac(MacAddr([2, 0, 0, 0, 0, 1]));
+    [(false, false), (true, false), (true, true)].into_iter().map(move |(ipv6, fakedrop)| Config {
+        downlink_mac,
+        ipv6,
+        fakedrop,
+        ..Config::default()
+    })
+}
+
+/// The longest frame that a worker has room for.
+const FRAME_LEN_MAX: usize = 2014;

@@ -59,6 +59,45 @@ fn the_main_job_names_every_key_there_is() {
 }
 
 #[test]
+fn the_scenarios_of_bridge_and_router_name_every_key_there_is() {
+    for (name, other_word) in [("l2-forward.yaml", "fakedrop"), ("l3-forward.yaml", "")] {
+        let path = scenarios().into_iter().find(|path| path.ends_with(name)).expect("it is there");
+        let scenario = Scenario::read(&path, FUNCTIONS).unwrap_or_else(|error| panic!("{error}"));
+        let document =
+            Document::parse(&SCENARIO, "file", &scenario.text).expect("it was parsed before");
+        let unit = scenario.benchmarks[0].unit;
+        let sections = [("function", unit.config_schema()), ("traffic", unit.traffic_schema())];
+        for (section, schema) in sections {
+            let known = schema.get("properties").and_then(Value::as_object).expect("keys");
+            for key in known.keys().filter(|key| *key != other_word) {
+                assert!(document.root[section].get(key).is_some(), "{name}: {section}.{key}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tipsys_names_of_pipelines_mean_what_tipsy_means() {
+    let function = |name: &str| {
+        let path = scenarios().into_iter().find(|path| path.ends_with(name)).expect("it is there");
+        let scenario = Scenario::read(&path, FUNCTIONS).unwrap_or_else(|error| panic!("{error}"));
+        let (benchmark, cell) = scenario.cells().next().expect("a cell");
+        benchmark.configure(cell).expect("valid").effective()["function"].clone()
+    };
+    let router = function("tipsy-l3fwd.json");
+    assert_eq!(router["source-mac"], "next-hop");
+    assert_eq!(router["fakedrop"], false, "as the file states");
+    assert_eq!(router["uplink-mac"], "dd:dd:dd:dd:00:01");
+    let bridge = function("tipsy-l2fwd.json");
+    assert_eq!((&bridge["learning"], &bridge["unknown"]), (&false.into(), &"flood".into()));
+    assert_eq!(bridge["upstream-table-size"], 100_000);
+    let patch = function("tipsy-portfwd.json");
+    assert_eq!(patch["mode"], "patch");
+    assert_eq!(patch["mac-swap-upstream"], "aa:bb:bb:aa:00:01");
+    assert_eq!(patch["mac-swap-downstream"], Value::Null);
+}
+
+#[test]
 fn tipsys_sample_means_its_first_values() {
     let path = scenarios().into_iter().find(|path| path.ends_with("tipsy-mgw-sample.json"));
     let scenario = Scenario::read(&path.expect("it is there"), FUNCTIONS)

@@ -194,6 +194,9 @@ fn function(document: &Document, parts: Parts) -> Result<Function, DocumentError
         let what = format!("there is no function `{name}`");
         return Err(document.error("function.name", what, remedy));
     };
+    for (key, value) in found.meant_by(&name) {
+        keys.entry(key).or_insert(value);
+    }
     check_keys(document, "function", &keys, &found.schema())?;
     let configured = found
         .read(Value::Object(keys))

@@ -29,6 +29,11 @@ pub trait FunctionKind: Sync {
     /// Other names.
     fn aliases(&self) -> &'static [&'static str];
 
+    /// Keys that a file means by one of the other names where it does not state them.
+    fn meant_by(&self, _alias: &str) -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
+
     /// One line of help.
     fn summary(&self) -> &'static str;
 
@@ -251,6 +256,10 @@ impl<N: NetworkFunction> FunctionKind for Unit<N> {
 
     fn aliases(&self) -> &'static [&'static str] {
         N::ALIASES
+    }
+
+    fn meant_by(&self, alias: &str) -> Vec<(&'static str, Value)> {
+        N::meant_by(alias)
     }
 
     fn summary(&self) -> &'static str {

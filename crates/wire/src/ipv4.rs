@@ -375,9 +375,10 @@ pub fn decrement_ttl(header: &mut [u8; HEADER_LEN]) -> bool {
     if header[offset::TTL] <= 1 {
         return false;
     }
+    // As one word: a load of two bytes would have to wait for the store of one of them.
     let old = bytes::u16_at(header, offset::TTL);
-    header[offset::TTL] -= 1;
-    let new = bytes::u16_at(header, offset::TTL);
+    let new = old - 0x0100;
+    bytes::put_u16(header, offset::TTL, new);
     let sum = bytes::u16_at(header, offset::CHECKSUM);
     bytes::put_u16(header, offset::CHECKSUM, checksum::update_u16(sum, old, new));
     true

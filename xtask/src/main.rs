@@ -8,6 +8,7 @@ mod golden;
 mod invocation;
 mod miri;
 mod setup;
+mod soak;
 mod test;
 
 use std::process::ExitCode;
@@ -35,6 +36,8 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Run the tests of the packet memory and the memory port under Miri; needs a nightly toolchain
     Miri,
+    /// Let a daemon under load be reloaded, captured and cut off for long, and record it
+    Soak(soak::Args),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Command::Golden => golden::run(),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Miri => miri::run(),
+        Command::Soak(args) => soak::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

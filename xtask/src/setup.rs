@@ -52,6 +52,7 @@ const TOOLS: &[Tool] = &[
     Tool { names: &["ip"], package: "iproute2", reason: "sets up namespaces, links and routes" },
     Tool { names: &["setpriv"], package: "util-linux", reason: "ends programs with their owner" },
     Tool { names: &["nft"], package: "nftables", reason: "rules of the Linux device" },
+    Tool { names: &["promtool"], package: "prometheus", reason: "checks a daemon's metrics" },
     Tool {
         names: &["chromium", "chromium-browser", "google-chrome"],
         package: "chromium",

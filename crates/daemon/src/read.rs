@@ -102,6 +102,20 @@ impl Configuration {
         }
         let function = function(&document, parts)?;
         let workers: Workers = section(&document, "workers")?.unwrap_or_default();
+        for (key, value, least, most) in [
+            ("workers.batch", workers.batch, 1, packet::BATCH_MAX),
+            (
+                "workers.frame-bytes-max",
+                workers.frame_bytes_max,
+                FRAME_BYTES_LEAST,
+                FRAME_BYTES_MOST,
+            ),
+        ] {
+            if !(least..=most).contains(&value) {
+                let what = format!("must be from {least} to {most}, not {value}");
+                return Err(document.error(key, what, SEE_SCHEMA));
+            }
+        }
         let cores = cores(&document, &workers, &function)?;
         let control: Control = section(&document, "control")?.unwrap_or_default();
         if control.mode_bits().is_none() {
@@ -387,6 +401,10 @@ const FILE: Kind = Kind {
 };
 
 const SEE_SCHEMA: &str = "`plumbline schema --run` tells what each key takes";
+
+/// The shortest Ethernet frame without check sequence, and the longest jumbo frame.
+const FRAME_BYTES_LEAST: usize = 60;
+const FRAME_BYTES_MOST: usize = 9216;
 
 /// A bit for each in the lists of what applied.
 const WORKERS_MAX: usize = 64;

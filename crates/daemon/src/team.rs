@@ -273,16 +273,14 @@ impl<N: NetworkFunction> Team<N> {
             .map_err(|bad| Refused::new(format!("function.{}: {}", bad.key, bad.what), bad.remedy))
     }
 
-    /// Undoes the changes that were applied, the last one first. The difference back has the inverse
-    /// of each change in the opposite order.
-    fn undo(&mut self, wanted: &N::Config, outcomes: &[Outcome]) -> Result<(), Refused> {
-        let back = N::difference(wanted, &self.config)
-            .map_err(|invalid| Refused::new(invalid.what, invalid.remedy))?;
-        let pairs = back.into_iter().zip(outcomes.iter().rev());
-        let changes: Vec<(N::Update, u64)> = pairs
-            .filter(|(_, outcome)| outcome.applied != 0)
-            .map(|(update, outcome)| (update, outcome.applied))
-            .collect();
+    /// Undoes the changes that were applied, the last one first, each on the workers that did.
+    fn undo(&mut self, done: &[(N::Update, u64)], outcomes: &[Outcome]) -> Result<(), Refused> {
+        let pairs = done.iter().zip(outcomes).filter(|(_, outcome)| outcome.applied != 0);
+        let (applied, workers): (Vec<N::Update>, Vec<u64>) =
+            pairs.map(|((update, _), outcome)| (update.clone(), outcome.applied)).unzip();
+        let back = N::undoing(&self.config, &applied);
+        let changes: Vec<(N::Update, u64)> =
+            back.into_iter().zip(workers.into_iter().rev()).collect();
         let outcomes = self.change(&changes)?;
         let failed = outcomes.iter().filter(|outcome| outcome.refusal.is_some()).count();
         if failed > 0 {
@@ -358,7 +356,7 @@ impl<N: NetworkFunction> Running for Team<N> {
         if let Some(place) = refused {
             let refusal = outcomes[place].refusal.map(|why| why.to_string()).unwrap_or_default();
             let what = format!("{:?} was refused: {refusal}", changes[place].0);
-            self.undo(&wanted, &outcomes)
+            self.undo(&changes, &outcomes)
                 .map_err(|error| Refused::new(format!("{what}; {}", error.what), error.remedy))?;
             return Err(Refused::new(what, "undo by control what stands against it"));
         }

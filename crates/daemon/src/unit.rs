@@ -30,9 +30,7 @@ pub trait FunctionKind: Sync {
     fn aliases(&self) -> &'static [&'static str];
 
     /// Keys that a file means by one of the other names where it does not state them.
-    fn meant_by(&self, _alias: &str) -> Vec<(&'static str, Value)> {
-        Vec::new()
-    }
+    fn meant_by(&self, alias: &str) -> Vec<(&'static str, Value)>;
 
     /// One line of help.
     fn summary(&self) -> &'static str;

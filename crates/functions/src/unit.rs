@@ -105,6 +105,10 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         wanted: &Self::Config,
     ) -> Result<Vec<Self::Update>, Invalid>;
 
+    /// The changes that undo these, which were applied in this order out of a difference from
+    /// `running`: the undoing of the last one first, one for each.
+    fn undoing(running: &Self::Config, applied: &[Self::Update]) -> Vec<Self::Update>;
+
     /// The bits by which a change finds its worker, as [`Workload::steering`]; none where all workers
     /// must know of it.
     fn steering(update: &Self::Update) -> Option<u32>;

@@ -160,6 +160,10 @@ fn text(shown: &Value) -> String {
         if name.ends_with(RATES) {
             continue;
         }
+        if let Some(rows) = table_of(name, view) {
+            text.push_str(&aligned(rows));
+            continue;
+        }
         let mut values = Vec::new();
         flatten("", view, &mut values);
         let mut rates = Vec::new();
@@ -180,6 +184,27 @@ fn text(shown: &Value) -> String {
         let _ = write!(text, "{}", aligned([head].into_iter().chain(values.into_iter().map(row))));
     }
     text
+}
+
+/// A row for each entry of a mapping whose entries are numbers under the same keys; none for another.
+fn table_of(name: &str, view: &Value) -> Option<Vec<Vec<String>>> {
+    let entries = view.as_object()?;
+    let first = entries.values().next()?.as_object()?;
+    let alike = |entry: &Value| {
+        entry.as_object().is_some_and(|entry| {
+            entry.values().all(Value::is_number) && entry.keys().eq(first.keys())
+        })
+    };
+    if !entries.values().all(alike) {
+        return None;
+    }
+    let heads = first.keys().map(|key| key.replace('_', " "));
+    let mut rows = vec![[name.to_owned()].into_iter().chain(heads).collect::<Vec<_>>()];
+    for (key, entry) in entries {
+        let cells = entry.as_object().into_iter().flatten().map(|(_, value)| plain(value));
+        rows.push([key.clone()].into_iter().chain(cells).collect());
+    }
+    Some(rows)
 }
 
 /// The leaves of a tree with their paths.
@@ -267,5 +292,8 @@ received   1200         400
 tallies.a     3
 ";
         assert_eq!(text(&shown), expected);
+        let shown =
+            serde_json::json!({"stages": {"check": {"cycles": 10}, "route": {"cycles": 5}}});
+        assert_eq!(text(&shown), "stages  cycles\ncheck       10\nroute        5\n");
     }
 }

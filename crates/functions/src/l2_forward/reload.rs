@@ -35,6 +35,20 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
     Ok(changes(&known(running), &after))
 }
 
+/// The changes that undo what was applied out of a difference, the last one first.
+pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+    let before = known(running);
+    let undo = |update: &Update| match *update {
+        Update::SetStation { mac, .. }
+        | Update::RemoveStation { mac }
+        | Update::Learn { mac, .. } => match before.get(&mac.0) {
+            Some(&port) => Update::SetStation { mac, port },
+            None => Update::RemoveStation { mac },
+        },
+    };
+    applied.iter().rev().map(undo).collect()
+}
+
 /// What came, went or was learned since the bridge was configured.
 pub(super) fn memory(config: &Config, state: &State, now: Ticks) -> Vec<Update> {
     let present = state.fixed.iter().filter_map(|&key| Some((mac(key), state.port_of(key)?)));
@@ -101,10 +115,15 @@ mod tests {
         wanted.stations.pop();
         for (one, other) in [(config(), wanted.clone()), (wanted, config())] {
             let mut pipeline = pipeline(&one);
-            for update in difference(&one, &other).expect("only stations differ") {
-                pipeline.apply(update, 0).expect("possible");
+            let changes = difference(&one, &other).expect("only stations differ");
+            for update in &changes {
+                pipeline.apply(*update, 0).expect("possible");
             }
             assert_eq!(memory(&other, pipeline.state(), 0), []);
+            for update in undoing(&one, &changes) {
+                pipeline.apply(update, 0).expect("possible");
+            }
+            assert_eq!(memory(&one, pipeline.state(), 0), []);
         }
         let wanted = Config { learning: false, ..config() };
         assert_eq!(difference(&config(), &wanted).expect_err("another bridge").key, "learning");

@@ -125,6 +125,10 @@ impl NetworkFunction for L3Forward {
         reload::difference(running, wanted)
     }
 
+    fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+        reload::undoing(running, applied)
+    }
+
     fn steering(_: &Update) -> Option<u32> {
         None
     }

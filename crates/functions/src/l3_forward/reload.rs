@@ -35,6 +35,26 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
     Ok(before.changes_to(&after))
 }
 
+/// The changes that undo what was applied out of a difference, the last one first.
+pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+    let before = Objects::of(running);
+    let undo = |update: &Update| match *update {
+        Update::SetRoute { prefix, .. } | Update::RemoveRoute { prefix } => {
+            match before.routes.get(&(prefix.address, prefix.len)) {
+                Some(&next_hop) => Update::SetRoute { prefix, next_hop },
+                None => Update::RemoveRoute { prefix },
+            }
+        }
+        Update::SetNextHop { number, .. } | Update::RemoveNextHop { number } => {
+            match before.next_hops.get(&number) {
+                Some(&next_hop) => Update::SetNextHop { number, next_hop },
+                None => Update::RemoveNextHop { number },
+            }
+        }
+    };
+    applied.iter().rev().map(undo).collect()
+}
+
 /// What came, went or changed since the router was configured.
 pub(super) fn memory(config: &Config, state: &State) -> Vec<Update> {
     let mut before = Objects::of(config);
@@ -141,10 +161,15 @@ mod tests {
 
     fn leads_to(running: &Config, wanted: &Config) {
         let mut pipeline = Pipeline::new(running).expect("a small router");
-        for update in difference(running, wanted).expect("only tables differ") {
-            pipeline.apply(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
+        let changes = difference(running, wanted).expect("only tables differ");
+        for update in &changes {
+            pipeline.apply(*update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
         }
         assert_eq!(memory(wanted, pipeline.state()), []);
+        for update in undoing(running, &changes) {
+            pipeline.apply(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
+        }
+        assert_eq!(memory(running, pipeline.state()), []);
     }
 
     #[test]

@@ -124,6 +124,10 @@ impl NetworkFunction for MobileGateway {
         reload::difference(running, wanted)
     }
 
+    fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+        reload::undoing(running, applied)
+    }
+
     fn steering(update: &Update) -> Option<u32> {
         reload::steering(update)
     }

@@ -46,6 +46,25 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
     Ok(departing.chain(disappearing).chain(arriving).chain(appearing).collect())
 }
 
+/// The changes that undo what was applied out of a difference, the last one first.
+pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+    let undo = |update: &Update| match *update {
+        Update::AddUser(User { teid, .. }) => Update::RemoveUser { teid },
+        // Users are numbered from 0, and their identifiers from 1.
+        Update::RemoveUser { teid } => {
+            Update::AddUser(catalogue::user(teid.wrapping_sub(1), running.bst))
+        }
+        Update::AddServer { prefix, len, .. } => Update::RemoveServer { prefix, len },
+        Update::RemoveServer { prefix, len } => {
+            let number = (0..running.server).find(|&number| server(number) == prefix);
+            Update::AddServer { prefix, len, next_hop: number.unwrap_or(0) % running.nhop }
+        }
+        // No difference has one.
+        handover @ Update::Handover { .. } => handover,
+    };
+    applied.iter().rev().map(undo).collect()
+}
+
 /// What came, went or moved since the gateway was configured.
 pub(super) fn memory(config: &Config, shard: Shard, state: &State) -> Vec<Update> {
     let mut updates = Vec::new();
@@ -173,10 +192,15 @@ mod tests {
         let running = config();
         let wanted = Config { user: 14, server: 2, ..config() };
         let mut one = pipeline(&running);
-        for update in difference(&running, &wanted).expect("only counts differ") {
-            one.apply(update, 0).expect("possible");
+        let changes = difference(&running, &wanted).expect("only counts differ");
+        for update in &changes {
+            one.apply(*update, 0).expect("possible");
         }
         assert_eq!(memory(&wanted, Shard::WHOLE, one.state()), []);
+        for update in undoing(&running, &changes) {
+            one.apply(update, 0).expect("possible");
+        }
+        assert_eq!(memory(&running, Shard::WHOLE, one.state()), []);
         let wanted = Config { gw_ip: Ipv4Addr::new(200, 0, 0, 9), ..config() };
         let error = difference(&running, &wanted).expect_err("its own address");
         assert_eq!(error.key, "gw-ip");

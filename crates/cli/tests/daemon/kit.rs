@@ -1,0 +1,122 @@
+//! A namespace with two links, a daemon between them, and a tester at their far ends.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::{Monitor, Port, PortRequest};
+use netns::Namespace;
+use packet::PortId;
+use serde_json::json;
+use tempfile::TempDir;
+
+/// The program that is tested.
+pub const PLUMBLINE: &str = env!("CARGO_BIN_EXE_plumbline");
+
+/// Two links: the daemon has `a0` and `b0`, the tester `a1` and `b1`.
+pub struct Lab {
+    pub namespace: Namespace,
+    pub folder: TempDir,
+}
+
+/// A daemon as a child process.
+pub struct Child {
+    pub child: netns::Child,
+    pub socket: PathBuf,
+}
+
+/// The tester's end of a link.
+pub struct End {
+    pub port: Box<dyn Port>,
+    pub monitor: Arc<dyn Monitor>,
+}
+
+impl Lab {
+    /// Makes it; none, and a note, where that cannot be done.
+    pub fn new() -> Option<Lab> {
+        if !netns::may_make_namespaces() || !netns::is_installed("ip") {
+            println!("skipped: this needs the right to make network namespaces, and iproute2");
+            return None;
+        }
+        let namespace = Namespace::new().expect("it may be made");
+        for key in ["all", "default"] {
+            // The kernel's own packets would be counted, too.
+            let _ = namespace.sysctl(&format!("net/ipv6/conf/{key}/disable_ipv6"), "1");
+        }
+        for (near, far) in [("a0", "a1"), ("b0", "b1")] {
+            namespace.ip(&format!("link add {near} type veth peer name {far}")).expect("a link");
+            for end in [near, far] {
+                namespace.ip(&format!("link set {end} up")).expect("an interface");
+            }
+        }
+        Some(Lab { namespace, folder: tempfile::tempdir().expect("a folder") })
+    }
+
+    /// Writes a file of the folder.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).expect("writable");
+        path
+    }
+
+    /// Starts a daemon and waits until it says that it is ready.
+    pub fn start(&self, file: &Path) -> Child {
+        let mut command = Command::new(PLUMBLINE);
+        command.arg("run").arg(file).env("XDG_RUNTIME_DIR", self.folder.path());
+        let mut child = self.namespace.spawn(command).expect("the program starts");
+        let (out, errors) = child.output();
+        let mut line = String::new();
+        BufReader::new(out.expect("piped")).read_line(&mut line).expect("it says something");
+        let socket = line.trim().rsplit(' ').next().unwrap_or_default();
+        assert!(line.starts_with("ready "), "{line}");
+        // Its log goes on until it ends.
+        let errors = errors.expect("piped");
+        thread::spawn(move || BufReader::new(errors).lines().for_each(drop));
+        Child { child, socket: PathBuf::from(socket) }
+    }
+
+    /// The far end of a link, as a packet socket.
+    pub fn end(&self, interface: &str) -> End {
+        let kind = ports::find("af-packet").expect("it is registered");
+        let keys = json!({"interface": interface, "ring": "frames"});
+        let configured = kind.read(keys).expect("good keys");
+        let request = PortRequest {
+            name: interface.to_owned(),
+            id: PortId(0),
+            queues: 1,
+            frame_bytes_max: 1514,
+            ticks_per_second: 1e9,
+        };
+        let opened = self.namespace.run(|| configured.open(&request)).expect("the namespace");
+        let mut opened = opened.expect("an interface that is there");
+        End { port: opened.queues.remove(0), monitor: opened.monitor }
+    }
+
+    /// Runs the program to its end: its code, its output and what it said beside that.
+    pub fn run(&self, arguments: &[&str]) -> (i32, String, String) {
+        let output = Command::new(PLUMBLINE)
+            .args(arguments)
+            .env("XDG_RUNTIME_DIR", self.folder.path())
+            .current_dir(self.folder.path())
+            .output()
+            .expect("the program starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+    }
+}
+
+/// What is found before the deadline.
+pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < deadline {
+        if let Some(found) = found() {
+            return found;
+        }
+        thread::park_timeout(Duration::from_millis(5));
+    }
+    panic!("waited in vain for {what}")
+}

@@ -1,0 +1,5 @@
+//! `plumbline run` as a process of its own, between interfaces of a network namespace.
+
+mod commands;
+mod kit;
+mod soak;

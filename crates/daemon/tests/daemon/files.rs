@@ -1,0 +1,76 @@
+//! Files: what is wrong with one is told by line, key and remedy; the schema knows every key.
+
+use daemon::{Configuration, file_schema, update_schema};
+
+use crate::kit::{BRIDGE, PARTS, try_start};
+
+#[test]
+fn what_is_wrong_is_told_with_line_and_remedy() {
+    for (from, to, line, what, remedy) in [
+        ("ports:", "prots:", 2, "unknown key `prots`", "did you mean `ports`?"),
+        ("l2-forward", "l2-forwrad", 1, "no function", "did you mean `l2-forward`?"),
+        ("upstream-table-size", "upstream-table-sise", 1, "unknown key", "upstream-table-size"),
+        ("  downlink:", "  dwnlink:", 3, "has no port `dwnlink`", "did you mean `downlink`?"),
+        ("type: wired, interface: @down", "type: wird", 3, "no type of port", "`wired`"),
+        ("type: wired, interface: @down", "interface: a", 3, "`type` is missing", "wired"),
+        ("interface: @down", "interfase: @down", 3, "unknown key", "did you mean `interface`?"),
+        ("interface: @down", "interface: 7", 3, "got `7`", "schema --run"),
+        ("idle: sleep", "idle: snooze", 5, "unknown value `snooze`", ""),
+        ("idle: sleep", "cores: []", 5, "1 to 64 cores", "cores here"),
+        ("idle: sleep", "cores: [4000]", 5, "core 4000", "cores here"),
+        ("idle: sleep", "batch: 0", 5, "1 to 256", ""),
+        ("control:", "metrics: {listen: 0.0.0.0:1}\ncontrol:", 6, "other machines", "allow-remote"),
+        ("control:", "log: {format: xml}\ncontrol:", 6, "xml", ""),
+        ("control:", "name: a/b\ncontrol:", 6, "names no daemon", "letters"),
+        ("control.sock}", "control.sock, mode: \"999\"}", 6, "no mode", "octal"),
+    ] {
+        let text = BRIDGE.replacen(from, to, 1);
+        let error = Configuration::parse("a.yaml", &text.replace('@', ""), PARTS).expect_err(to);
+        assert_eq!(error.line, Some(line), "{to}: {error}");
+        assert!(error.what.contains(what), "{to}: {error}");
+        assert!(error.remedy.contains(remedy), "{to}: {error}");
+    }
+}
+
+#[test]
+fn a_divided_state_needs_one_worker() {
+    let text = BRIDGE
+        .replace(
+            "l2-forward, upstream-table-size: 2, downstream-table-size: 2",
+            "mobile-gateway, core: 2",
+        )
+        .replace("downlink", "access")
+        .replace("uplink", "core");
+    let error =
+        Configuration::parse("a.yaml", &text.replace('@', ""), PARTS).expect_err("two workers");
+    assert!(error.what.contains("divides its state"), "{error}");
+}
+
+#[test]
+fn a_start_that_fails_leaves_nothing() {
+    let folder = std::sync::Arc::new(tempfile::tempdir().expect("a folder"));
+    let text = BRIDGE.replace("@up", "@broken");
+    let error = try_start(&text, true, std::sync::Arc::clone(&folder)).err().expect("it fails");
+    assert_eq!(error.remedy(), "name another");
+    assert!(error.to_string().contains("port `uplink`: there is no link"), "{error}");
+    let left: Vec<_> = folder.path().read_dir().expect("a folder").flatten().collect();
+    assert_eq!(left.len(), 1, "the file itself: {left:?}");
+}
+
+#[test]
+fn the_schema_holds_every_key_of_an_effective_file() {
+    let configuration =
+        Configuration::parse("a.yaml", &BRIDGE.replace('@', ""), PARTS).expect("a good file");
+    let schema = file_schema(PARTS);
+    let keys = schema["properties"].as_object().expect("properties");
+    let effective = configuration.effective();
+    for key in effective.as_object().expect("a mapping").keys() {
+        assert!(keys.contains_key(key), "{key}");
+    }
+    let text = schema.to_string();
+    for reference in text.split("\"#/$defs/").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(schema["$defs"].get(reference).is_some(), "{reference}");
+    }
+    assert!(update_schema(PARTS, "mgw").expect("an alias").to_string().contains("handover"));
+    assert!(update_schema(PARTS, "nothing").is_none());
+}

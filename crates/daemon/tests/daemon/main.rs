@@ -1,0 +1,8 @@
+//! Daemons in this process, between links of memory: what they count, take, refuse, keep and give away.
+
+mod captures;
+mod changes;
+mod control;
+mod files;
+mod kit;
+mod metrics;

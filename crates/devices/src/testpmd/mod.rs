@@ -68,9 +68,11 @@ impl Driver for Testpmd {
         service: &Service,
         options: &Map<String, Value>,
     ) -> Result<Vec<Limitation>, DriverError> {
-        Options::read(options)?;
+        let options = Options::read(options)?;
         match service {
-            Service::Bridge(Bridge { ports: 2, patch: Some([None, None]), .. }) => Ok(Vec::new()),
+            Service::Bridge(Bridge { ports: 2, patch: Some([None, None]), .. }) => {
+                Ok(way::limitation(options.ports).into_iter().collect())
+            }
             Service::Bridge(Bridge { patch: Some(_), .. }) => Err(DriverError::new(
                 "testpmd's io forwarding writes no source addresses into frames",
                 "leave the function's source addresses out",

@@ -37,6 +37,8 @@ fn start(options: &Map<String, Value>) -> Result<Process, DriverError> {
 fn what_testpmd_cannot_do_is_refused_with_the_remedy() {
     let none = Map::new();
     assert_eq!(Testpmd.limitations(&PATCH, &none), Ok(Vec::new()));
+    let on_veth = Testpmd.limitations(&PATCH, &keys(json!({ "ports": "af-xdp" }))).expect("told");
+    assert_eq!(on_veth[0].verdicts, ["truncated"]);
     let refused = Testpmd.limitations(&Service::Bridge(bridge(None)), &none).expect_err("a bridge");
     assert!(refused.remedy.contains("patch"), "{refused:?}");
     let source = Some([Some(wire::MacAddr([2, 0, 0, 0, 0, 1])), None]);

@@ -9,7 +9,7 @@ use packet::PortId;
 use serde_json::{Value, json};
 
 use super::options::{MemifRole, Options, Ports};
-use crate::driver::{DriverError, Start};
+use crate::driver::{DriverError, Limitation, Start};
 use crate::wires::Wires;
 
 /// The two links.
@@ -155,6 +155,14 @@ fn open(kind: &'static str, keys: Value, request: &PortRequest) -> Result<Opened
         DriverError::new(format!("device: tester's {kind}: {error}"), "choose other values")
     })?;
     port.open(request).map_err(refused)
+}
+
+/// What these ports do not carry.
+pub(super) fn limitation(ports: Ports) -> Option<Limitation> {
+    matches!(ports, Ports::AfPacket | Ports::AfXdp).then(|| Limitation {
+        what: "virtual Ethernet carries no frame without a whole header".to_owned(),
+        verdicts: vec!["truncated"],
+    })
 }
 
 /// Numbers the devices of this process.

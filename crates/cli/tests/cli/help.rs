@@ -6,9 +6,10 @@ use serde_json::json;
 #[test]
 fn the_help_of_every_command_is_as_reviewed() {
     let folder = temporary_folder();
-    for command in
-        ["", "bench", "check", "report", "runs", "serve", "trace", "schema", "doctor", "list"]
-    {
+    for command in [
+        "", "bench", "check", "report", "runs", "serve", "trace", "run", "show", "set", "capture",
+        "schema", "doctor", "list",
+    ] {
         let arguments: Vec<&str> =
             [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
         let ended = run(folder.path(), &arguments).expect(0);

@@ -315,7 +315,10 @@ impl Daemon {
                 let text = update.to_string();
                 let applied_at = self.running.update(update)?;
                 tracing::info!(update = text, "changed");
-                Ok(json!({"applied_at": self.wall.text(applied_at)}))
+                Ok(json!({
+                    "applied_at": self.wall.text(applied_at),
+                    "applied_at_ticks": applied_at,
+                }))
             }
             Ask::Reload => self.reload(),
             Ask::Save => self.save(),

@@ -7,6 +7,7 @@ pub mod embedded;
 pub mod external;
 pub mod linux;
 pub mod ovs;
+pub mod process;
 pub mod registry;
 pub mod remote;
 mod tester;

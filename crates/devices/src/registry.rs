@@ -4,10 +4,11 @@ use crate::driver::Driver;
 use crate::external::External;
 use crate::linux::Linux;
 use crate::ovs::Ovs;
+use crate::process::Process;
 use crate::testpmd::Testpmd;
 
 /// All but the embedded one, which needs no driver.
-pub const DRIVERS: &[&dyn Driver] = &[&Linux, &Ovs, &Testpmd, &External];
+pub const DRIVERS: &[&dyn Driver] = &[&Process, &Linux, &Ovs, &Testpmd, &External];
 
 /// A device as a scenario names it.
 #[derive(Clone, Copy)]

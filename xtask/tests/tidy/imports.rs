@@ -52,6 +52,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "devices",
         &[
+            "daemon",
             "engine",
             "files",
             "functions",

@@ -1,0 +1,160 @@
+//! What joins the daemon and the tester: virtual Ethernet, or memory shared by a socket.
+
+use std::path::{Path, PathBuf};
+
+use engine::{Opened, PortError, PortRequest};
+use netns::Namespace;
+use packet::PortId;
+use serde_json::{Value, json};
+
+use super::options::{Options, Ports};
+use crate::driver::{DeviceFacts, DriverError, Running, Start, Usage};
+use crate::wires::Wires;
+
+/// The links, by port.
+pub(super) struct Links {
+    kind: Ports,
+    /// Sockets of shared memory.
+    sockets: Vec<PathBuf>,
+    /// Pairs of virtual Ethernet.
+    wires: Option<Wires>,
+}
+
+impl Links {
+    /// Makes what must be there before either side.
+    pub fn make(
+        kind: Ports,
+        device: &Namespace,
+        folder: &Path,
+        count: usize,
+        request: &Start<'_>,
+    ) -> Result<Links, DriverError> {
+        let sockets = (0..count).map(|at| folder.join(format!("port{at}"))).collect();
+        let wires = match kind {
+            Ports::Memif | Ports::VhostUser => None,
+            Ports::AfPacket | Ports::AfXdp => {
+                // The kernel is to say nothing of its own on the daemon's interfaces.
+                device.sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
+                let wires = Wires::join(device, count, request.frame_bytes_max)?;
+                for near in wires.near() {
+                    device.ip(&format!("link set {near} arp off"))?;
+                }
+                Some(wires)
+            }
+        };
+        Ok(Links { kind, sockets, wires })
+    }
+
+    /// The daemon's end of a link, as its file has it.
+    pub fn near(&self, at: usize) -> Value {
+        let mut keys = match &self.wires {
+            Some(wires) => json!({"interface": wires.near()[at]}),
+            None => self.near_socket(at),
+        };
+        keys["type"] = self.kind.name().into();
+        keys
+    }
+
+    fn near_socket(&self, at: usize) -> Value {
+        match self.kind {
+            Ports::VhostUser => json!({"path": self.sockets[at], "role": "backend"}),
+            _ => json!({"socket": self.sockets[at], "role": "slave"}),
+        }
+    }
+
+    /// The tester's ends.
+    pub fn open(&self, request: &Start<'_>) -> Result<Vec<Opened>, DriverError> {
+        let Some(wires) = &self.wires else {
+            return (0..self.sockets.len()).map(|at| self.open_socket(at, request)).collect();
+        };
+        let far = wires.far();
+        let keys = |at: usize| json!({"interface": far[at]});
+        let ends = 0..far.len();
+        let open = || ends.map(|at| open_port(self.kind, keys(at), at, request)).collect();
+        wires.tester().run(open)?
+    }
+
+    fn open_socket(&self, at: usize, request: &Start<'_>) -> Result<Opened, DriverError> {
+        let keys = match self.kind {
+            Ports::VhostUser => json!({"path": self.sockets[at], "role": "frontend"}),
+            _ => json!({"socket": self.sockets[at], "role": "master"}),
+        };
+        open_port(self.kind, keys, at, request)
+    }
+}
+
+/// Opens one of the tester's ports on the present thread's namespace.
+fn open_port(
+    kind: Ports,
+    keys: Value,
+    at: usize,
+    request: &Start<'_>,
+) -> Result<Opened, DriverError> {
+    let refused = |error: PortError| DriverError::new(error.what, error.remedy);
+    let name = kind.name();
+    let entry = ports::find(name).ok_or_else(|| {
+        DriverError::new(format!("there is no port {name}"), "choose another kind of ports")
+    })?;
+    entry.available().map_err(refused)?;
+    let read = entry.read(keys).map_err(|error| DriverError::new(error.to_string(), ""))?;
+    let request = PortRequest {
+        name: format!("tester's port {at}"),
+        id: PortId(at as u8),
+        queues: 1,
+        frame_bytes_max: request.frame_bytes_max,
+        ticks_per_second: request.clock.ticks_per_second(),
+    };
+    read.open(&request).map_err(refused)
+}
+
+/// Two of the tester's ports joined to each other.
+pub(super) struct Wire {
+    ports: Vec<Opened>,
+    _links: Links,
+    _device: Namespace,
+    _folder: tempfile::TempDir,
+}
+
+impl Wire {
+    /// Makes one of the same kind as the daemon's links.
+    pub fn make(options: &Options, request: &Start<'_>) -> Result<Wire, DriverError> {
+        let device = Namespace::new()?;
+        let folder = super::folder()?;
+        let links = Links::make(options.ports, &device, folder.path(), 1, request)?;
+        let mut keys = links.near(0);
+        keys.as_object_mut().map(|keys| keys.shift_remove("type"));
+        let near = device.run(|| open_port(options.ports, keys, 1, request))??;
+        let mut ports = links.open(request)?;
+        ports.push(near);
+        let monitors: Vec<_> = ports.iter().map(|port| port.monitor.clone()).collect();
+        let begun = std::time::Instant::now();
+        while monitors.iter().any(|monitor| monitor.link() != engine::Link::Up) {
+            if begun.elapsed() > PATIENCE {
+                return Err(DriverError::new("two of the tester's ports do not meet", "try again"));
+            }
+            std::thread::park_timeout(POLL);
+        }
+        Ok(Wire { ports, _links: links, _device: device, _folder: folder })
+    }
+}
+
+impl Running for Wire {
+    fn ports(&mut self) -> Vec<Opened> {
+        std::mem::take(&mut self.ports)
+    }
+
+    fn facts(&self) -> DeviceFacts {
+        DeviceFacts { version: "a wire".to_owned(), details: Vec::new() }
+    }
+
+    fn usage(&mut self) -> Usage {
+        Usage::default()
+    }
+
+    fn health(&mut self) -> Result<(), DriverError> {
+        Ok(())
+    }
+}
+
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+const POLL: std::time::Duration = std::time::Duration::from_millis(2);

@@ -1,0 +1,269 @@
+//! This program as a daemon in another process: `plumbline run` in a network namespace of its own.
+//!
+//! The function is the embedded one, but its ports are real: sockets of the kernel on virtual Ethernet,
+//! or memory shared by a socket. What it counts, its time by stage and its changes go over its control
+//! socket. Process, namespace and folder are bound to this process and vanish with it. Deliberately
+//! absent: tuning of the daemon beyond its ports.
+
+mod control;
+mod file;
+mod links;
+mod options;
+mod output;
+mod usage;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use daemon::client::Client;
+use daemon::protocol::Ask;
+use engine::{Link, Monitor, Opened};
+use functions::service::Service;
+use netns::{Child, Namespace};
+use schemars::Schema;
+use serde_json::{Map, Value, json};
+
+use crate::driver::{
+    Control, DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
+};
+use control::Speaker;
+use links::Links;
+use output::Output;
+
+pub use options::{Options, Ports};
+
+/// The driver.
+pub struct Process;
+
+impl Driver for Process {
+    fn name(&self) -> &'static str {
+        "process"
+    }
+
+    fn summary(&self) -> &'static str {
+        "`plumbline run` in a process of its own, over real ports"
+    }
+
+    fn schema(&self) -> Schema {
+        schemars::schema_for!(Options)
+    }
+
+    fn available(&self) -> Result<(), Unavailable> {
+        for (program, package) in [("ip", "iproute2"), ("setpriv", "util-linux")] {
+            if !netns::is_installed(program) {
+                return Err(Unavailable {
+                    why: format!("{program} is not installed"),
+                    remedy: format!("sudo apt-get install {package}"),
+                });
+            }
+        }
+        if !netns::may_make_namespaces() {
+            return Err(Unavailable {
+                why: "no right to make network namespaces (CAP_SYS_ADMIN)".to_owned(),
+                remedy: "run plumbline with sudo".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    fn limitations(
+        &self,
+        _: &Service,
+        options: &Map<String, Value>,
+    ) -> Result<Vec<Limitation>, DriverError> {
+        Options::read(options)?;
+        Ok(Vec::new())
+    }
+
+    fn start(&self, request: &Start<'_>) -> Result<Box<dyn Running>, DriverError> {
+        Ok(Box::new(Daemon::start(request)?))
+    }
+
+    fn wire(&self, request: &Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError> {
+        let options = Options::read(request.options)?;
+        Ok(Some(Box::new(links::Wire::make(&options, request)?)))
+    }
+}
+
+/// A daemon that forwards. Fields drop in their order: the tester's ports before the process, and the
+/// process before what it stands on.
+struct Daemon {
+    ports: Vec<Opened>,
+    speaker: Speaker,
+    client: Client,
+    child: Child,
+    output: Output,
+    options: Options,
+    program: PathBuf,
+    _links: Links,
+    _device: Namespace,
+    _folder: tempfile::TempDir,
+}
+
+impl Daemon {
+    fn start(request: &Start<'_>) -> Result<Daemon, DriverError> {
+        let options = Options::read(request.options)?;
+        let program = options.program()?;
+        let device = Namespace::new()?;
+        let folder = folder()?;
+        let names = file::port_names(request.function)?;
+        let links = Links::make(options.ports, &device, folder.path(), names.len(), request)?;
+        let socket = folder.path().join("control.sock");
+        let path = folder.path().join("function.yaml");
+        let text = file::text(request, names, &links, &socket);
+        std::fs::write(&path, text).map_err(|error| of_folder(&error))?;
+        let mut command = Command::new(&program);
+        command.arg("run").arg(&path);
+        let mut child = device.spawn(command)?;
+        let output = Output::of(&mut child);
+        let mut ready = Ready { child, output, begun: Instant::now(), request };
+        let ports = links.open(request)?;
+        let client = ready.client(&socket)?;
+        let monitors: Vec<_> = ports.iter().map(|port| port.monitor.clone()).collect();
+        ready.links_up(&monitors)?;
+        let speaker = Speaker::new(&socket)
+            .map_err(|error| DriverError::new(error.to_string(), "run it again"))?;
+        let Ready { child, output, .. } = ready;
+        Ok(Daemon {
+            ports,
+            speaker,
+            client,
+            child,
+            output,
+            options,
+            program,
+            _links: links,
+            _device: device,
+            _folder: folder,
+        })
+    }
+}
+
+impl Running for Daemon {
+    fn ports(&mut self) -> Vec<Opened> {
+        std::mem::take(&mut self.ports)
+    }
+
+    fn facts(&self) -> DeviceFacts {
+        let details = vec![
+            ("ports".to_owned(), json!(self.options.ports)),
+            ("program".to_owned(), json!(self.program)),
+        ];
+        DeviceFacts { version: version(&self.program), details }
+    }
+
+    fn usage(&mut self) -> Usage {
+        usage::of(&mut self.client, self.child.id())
+    }
+
+    fn health(&mut self) -> Result<(), DriverError> {
+        health(&mut self.child, &self.output)
+    }
+
+    fn control(&mut self) -> Option<&mut dyn Control> {
+        Some(&mut self.speaker)
+    }
+}
+
+/// A daemon on its way to forwarding.
+struct Ready<'a> {
+    child: Child,
+    output: Output,
+    begun: Instant,
+    request: &'a Start<'a>,
+}
+
+impl Ready<'_> {
+    /// A conversation with the daemon, once it says that it forwards.
+    fn client(&mut self, socket: &std::path::Path) -> Result<Client, DriverError> {
+        loop {
+            let answer = match Client::connect(socket) {
+                Ok(mut client) => match client.ask(Ask::Ready) {
+                    Ok(_) => return Ok(client),
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            self.go_on(&answer.to_string())?;
+        }
+    }
+
+    /// Until frames can pass at all of the tester's ends.
+    fn links_up(&mut self, monitors: &[Arc<dyn Monitor>]) -> Result<(), DriverError> {
+        loop {
+            let down = monitors.iter().find_map(|monitor| match monitor.link() {
+                Link::Up => None,
+                Link::Down(why) => Some(why),
+            });
+            match down {
+                None => return Ok(()),
+                Some(why) => self.go_on(&why)?,
+            }
+        }
+    }
+
+    /// Waits a little, unless there is nothing more to wait for.
+    fn go_on(&mut self, why: &str) -> Result<(), DriverError> {
+        health(&mut self.child, &self.output)?;
+        if self.request.stop.load(Ordering::Relaxed) {
+            return Err(DriverError::new("stopped while the daemon was set up", "start again"));
+        }
+        if self.begun.elapsed() > PATIENCE {
+            let what = format!("`plumbline run` is not ready after {PATIENCE:?}: {why}");
+            return Err(DriverError::new(what, "look at what it says on its own"));
+        }
+        std::thread::park_timeout(POLL);
+        Ok(())
+    }
+}
+
+fn health(child: &mut Child, output: &Output) -> Result<(), DriverError> {
+    match child.ended() {
+        None => Ok(()),
+        Some(status) => {
+            let what = format!("`plumbline run` ended ({status}): {}", output.last());
+            Err(DriverError::new(what, "see docs/running.md for its keys"))
+        }
+    }
+}
+
+/// What `plumbline --version` says of a program.
+fn version(program: &std::path::Path) -> String {
+    let said = Command::new(program).arg("--version").output();
+    let text = said.map(|said| String::from_utf8_lossy(&said.stdout).trim().to_owned());
+    text.ok().filter(|text| !text.is_empty()).unwrap_or_else(|| "plumbline".to_owned())
+}
+
+/// A folder for one daemon; those that a crash left behind go first.
+fn folder() -> Result<tempfile::TempDir, DriverError> {
+    let all = std::env::temp_dir();
+    for entry in std::fs::read_dir(&all).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.split('-').next());
+        let gone = |owner: &str| {
+            owner.parse::<u32>().is_ok() && !std::path::Path::new("/proc").join(owner).exists()
+        };
+        if owner.is_some_and(gone) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    let prefix = format!("{FOLDER}{}-", std::process::id());
+    tempfile::Builder::new().prefix(&prefix).tempdir().map_err(|error| of_folder(&error))
+}
+
+fn of_folder(error: &std::io::Error) -> DriverError {
+    let what = format!("no folder for the daemon: {error}");
+    DriverError::new(what, "make room in the folder for temporary files, or set TMPDIR")
+}
+
+const FOLDER: &str = "plumbline-process-";
+
+/// State for millions of users takes its time.
+const PATIENCE: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(2);

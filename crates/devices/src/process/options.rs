@@ -1,0 +1,73 @@
+//! The keys of the device beside those that all devices have.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::driver::DriverError;
+
+/// The keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Options {
+    /// The kind of ports, the daemon's and the tester's.
+    pub ports: Ports,
+    /// The program to start; this one unless it is said.
+    pub program: Option<PathBuf>,
+}
+
+/// A kind of port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ports {
+    /// Packet sockets on virtual Ethernet.
+    #[default]
+    AfPacket,
+    /// Sockets of the express data path on virtual Ethernet.
+    AfXdp,
+    /// Shared memory; the daemon is the slave, which owns it.
+    Memif,
+    /// Shared memory as of a virtual machine, which the tester plays.
+    VhostUser,
+}
+
+impl Options {
+    /// Reads the keys.
+    ///
+    /// # Errors
+    /// The first that cannot be used.
+    pub fn read(options: &Map<String, Value>) -> Result<Options, DriverError> {
+        serde_json::from_value(Value::Object(options.clone())).map_err(|error| {
+            let remedy = "see `plumbline schema` for what each key takes";
+            DriverError::new(format!("device: {error}"), remedy)
+        })
+    }
+
+    /// The program to start.
+    ///
+    /// # Errors
+    /// When there is none at that path.
+    pub(super) fn program(&self) -> Result<PathBuf, DriverError> {
+        let unknown = |what: String| DriverError::new(what, "name it in `program`");
+        match &self.program {
+            Some(path) if path.is_file() => Ok(path.clone()),
+            Some(path) => Err(unknown(format!("there is no program {}", path.display()))),
+            None => std::env::current_exe()
+                .map_err(|error| unknown(format!("this program's file is not known: {error}"))),
+        }
+    }
+}
+
+impl Ports {
+    /// The `type` in configurations.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Ports::AfPacket => "af-packet",
+            Ports::AfXdp => "af-xdp",
+            Ports::Memif => "memif",
+            Ports::VhostUser => "vhost-user",
+        }
+    }
+}

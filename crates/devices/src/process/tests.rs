@@ -1,0 +1,62 @@
+//! What can be told without starting a program; `plumbline`'s own tests start it.
+
+use serde_json::{Map, json};
+
+use super::*;
+
+fn options(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().expect("an object")
+}
+
+#[test]
+fn keys_are_read_and_wrong_ones_named() {
+    let read = Options::read(&options(json!({"ports": "memif"}))).expect("good");
+    assert_eq!(read.ports, Ports::Memif);
+    assert_eq!(Options::read(&Map::new()).expect("all defaults").ports, Ports::AfPacket);
+    for wrong in [json!({"ports": "token-ring"}), json!({"port": "memif"})] {
+        let error = Options::read(&options(wrong)).expect_err("no such key or value");
+        assert!(error.what.starts_with("device: ") && !error.remedy.is_empty(), "{error}");
+    }
+    let absent = Options::read(&options(json!({"program": "/nowhere/at/all"}))).expect("a path");
+    let error = absent.program().expect_err("it is not there");
+    assert!(error.what.contains("/nowhere/at/all") && error.remedy.contains("`program`"));
+}
+
+#[test]
+fn every_function_is_one_of_the_daemons() {
+    for kind in daemon::FUNCTIONS {
+        assert_eq!(file::port_names(kind.name()).expect("known"), kind.ports());
+    }
+    assert!(file::port_names("nothing").is_err());
+}
+
+#[test]
+fn a_wire_of_each_kind_meets_itself() {
+    if !netns::may_make_namespaces() {
+        println!("skipped: no right to make network namespaces");
+        return;
+    }
+    for kind in [Ports::AfPacket, Ports::Memif, Ports::VhostUser] {
+        let service = Service::Bridge(functions::service::Bridge {
+            ports: 2,
+            stations: Vec::new(),
+            ageing_s: None,
+            floods: false,
+            patch: Some([None, None]),
+        });
+        let options = options(json!({"ports": kind}));
+        let request = Start {
+            service: &service,
+            function: "l2-forward",
+            configuration: &Value::Null,
+            options: &options,
+            workers: 1,
+            cores: &[0],
+            frame_bytes_max: 1600,
+            clock: machine::clock::Clock::calibrate(Duration::from_millis(10)),
+            stop: Arc::default(),
+        };
+        let wire = Process.wire(&request).expect("this kind of port").expect("a wire");
+        assert_eq!({ wire }.ports().len(), 2, "{}", kind.name());
+    }
+}

@@ -1,0 +1,98 @@
+//! What the daemon has used and counted: the kernel's word for the time, its own for the rest.
+
+use daemon::client::Client;
+use daemon::protocol::{Ask, View};
+use measure::{Stage, StageRole};
+use serde_json::Value;
+
+use crate::driver::Usage;
+
+/// Asks the daemon and the kernel.
+pub(super) fn of(client: &mut Client, process: u32) -> Usage {
+    let (cpu_ns, threads) = worker_time(process).unzip();
+    let show = |client: &mut Client, view| client.ask(Ask::Show(view)).unwrap_or_default();
+    let (drops, stages) = (show(client, View::Drops), show(client, View::Stages));
+    Usage {
+        cpu_ns,
+        cpu_of: format!("{} polling workers", threads.unwrap_or_default()),
+        resident_bytes: resident_bytes(process),
+        drops: drops_of(&drops["drops"]),
+        stages: stages_of(&stages["stages"]),
+    }
+}
+
+/// CPU time of its workers in nanoseconds, and how many they are.
+fn worker_time(process: u32) -> Option<(u64, usize)> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let of = |task: std::fs::DirEntry| -> Option<u64> {
+        let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+        let schedstat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        let used = schedstat.split_whitespace().next()?.parse().ok()?;
+        name.starts_with("worker-").then_some(used)
+    };
+    let used: Vec<u64> = tasks.flatten().filter_map(of).collect();
+    (!used.is_empty()).then(|| (used.iter().sum(), used.len()))
+}
+
+fn resident_bytes(process: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// Of the function by its own reasons, of the ports with the port in front.
+fn drops_of(shown: &Value) -> Vec<(String, u64)> {
+    let mut drops = counts(&shown["function"], "");
+    for (port, ways) in shown["ports"].as_object().into_iter().flatten() {
+        for (way, reasons) in ways.as_object().into_iter().flatten() {
+            drops.extend(counts(reasons, &format!("{port}-{way}-")));
+        }
+    }
+    drops
+}
+
+fn counts(shown: &Value, lead: &str) -> Vec<(String, u64)> {
+    let all = shown.as_object().into_iter().flatten();
+    all.filter_map(|(name, count)| Some((format!("{lead}{name}"), count.as_u64()?))).collect()
+}
+
+/// The first and the last are the bench's: receiving and transmitting.
+fn stages_of(shown: &Value) -> Vec<Stage> {
+    let all = shown.as_object().map(|stages| stages.iter().collect::<Vec<_>>()).unwrap_or_default();
+    let stage = |(name, stage): &(&String, &Value)| Stage {
+        name: (*name).clone(),
+        role: match name.as_str() {
+            "receive" | "transmit" => StageRole::Bench,
+            _ => StageRole::Function,
+        },
+        packets: stage["packets"].as_u64().unwrap_or(0),
+        ticks: stage["cycles"].as_u64().unwrap_or(0),
+    };
+    all.iter().map(stage).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_daemon_shows_becomes_drops_and_stages() {
+        let drops = drops_of(&json!({
+            "function": {"no-route": 3},
+            "ports": {"left": {"receive": {"ring-full": 2}, "transmit": {}}},
+        }));
+        assert_eq!(drops, [("no-route".into(), 3), ("left-receive-ring-full".into(), 2)]);
+        let stages = stages_of(&json!({
+            "receive": {"cycles": 10, "packets": 1},
+            "lookup": {"cycles": 70, "packets": 2},
+            "transmit": {"cycles": 5, "packets": 1},
+        }));
+        let roles: Vec<StageRole> = stages.iter().map(|stage| stage.role).collect();
+        assert_eq!(roles, [StageRole::Bench, StageRole::Function, StageRole::Bench]);
+        assert_eq!((stages[1].ticks, stages[1].packets), (70, 2));
+        assert!(stages_of(&Value::Null).is_empty() && drops_of(&Value::Null).is_empty());
+    }
+}

@@ -289,9 +289,10 @@ fn device() -> Value {
     let mut own: std::collections::BTreeMap<String, Vec<Value>> = Default::default();
     for driver in registry::DRIVERS {
         let schema = driver.schema();
+        let whole = schema.as_value();
         let keys = schema.get("properties").and_then(Value::as_object);
         for (key, schema) in keys.into_iter().flatten() {
-            let mut schema = schema.clone();
+            let mut schema = inlined(schema, whole, 0);
             let said = schema.get("description").and_then(Value::as_str).unwrap_or_default();
             schema["description"] = format!("`{}`: {said}", driver.name()).into();
             own.entry(key.clone()).or_default().push(schema);
@@ -309,6 +310,30 @@ fn device() -> Value {
         "anyOf": [name, one, entries, {"type": "null"}],
     })
 }
+
+/// A schema with what it refers to in its place: small enough, and free of names that could clash.
+fn inlined(schema: &Value, whole: &Value, depth: usize) -> Value {
+    let inner = |value: &Value| inlined(value, whole, depth + 1);
+    match schema {
+        _ if depth > INLINE_DEPTH_MAX => Value::Bool(true),
+        Value::Object(map) => {
+            let target =
+                map.get("$ref").and_then(Value::as_str).and_then(|at| at.strip_prefix('#'));
+            let mut out = match target.and_then(|at| whole.pointer(at)).map(inner) {
+                Some(Value::Object(target)) => target,
+                _ => Map::new(),
+            };
+            let rest = map.iter().filter(|(key, _)| *key != "$ref");
+            out.extend(rest.map(|(key, value)| (key.clone(), inner(value))));
+            Value::Object(out)
+        }
+        Value::Array(list) => list.iter().map(inner).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Deeper than the keys of any device.
+const INLINE_DEPTH_MAX: usize = 32;
 
 /// A schema on its way into the scenario's: references get a prefix, and values may become lists.
 struct Part {

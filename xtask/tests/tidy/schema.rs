@@ -4,6 +4,7 @@
 
 use std::fs;
 
+use devices::registry::DRIVERS;
 use lab::registry::FUNCTIONS;
 use lab::scenario::TIPSY_PIPELINES;
 use lab::schema::scenario_schema;
@@ -37,6 +38,11 @@ fn tables() -> String {
     let mut out = table("The scenario", &scenario, &scenario);
     out += &table("`benchmark` and `default`", &scenario, at("/$defs/benchmark"));
     out += &table("`device`", &scenario, at("/properties/device/anyOf/1"));
+    for driver in DRIVERS {
+        let schema = driver.schema();
+        let schema = schema.as_value();
+        out += &table(&format!("`device: {{name: {}}}`", driver.name()), schema, schema);
+    }
     for unit in FUNCTIONS {
         let (function, traffic) = (unit.config_schema(), unit.traffic_schema());
         let function = function.as_value();

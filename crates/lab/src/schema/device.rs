@@ -1,0 +1,72 @@
+//! The schema of the `device` section: the keys of all devices in one mapping.
+//!
+//! Which of them a device knows is judged when a scenario is read; the schema only knows that one of
+//! them does.
+
+use devices::registry;
+use serde_json::{Map, Value, json};
+
+/// A name, a mapping with the keys of all devices, or a list of both.
+pub(super) fn schema() -> Value {
+    let names: Vec<&str> = registry::devices().map(|device| device.name).collect();
+    let core = json!({"type": "integer", "minimum": 0});
+    let name = json!({"type": "string", "enum": names});
+    let mut properties = json!({
+        "name": {"description": "The device, or several to measure side by side.",
+            "anyOf": [name, {"type": "array", "items": name, "minItems": 1}]},
+        "tester-core": {"description": "The core for the tester.",
+            "type": "integer", "minimum": 0},
+        "worker-cores": {
+            "description": "The cores for the device's workers.",
+            "anyOf": [core, {"type": "array", "items": core, "minItems": 1}],
+        },
+    });
+    // Keys of one name mean different things to different devices: any of them will do here.
+    let mut own: std::collections::BTreeMap<String, Vec<Value>> = Default::default();
+    for driver in registry::DRIVERS {
+        let schema = driver.schema();
+        let whole = schema.as_value();
+        let keys = schema.get("properties").and_then(Value::as_object);
+        for (key, schema) in keys.into_iter().flatten() {
+            let mut schema = inlined(schema, whole, 0);
+            let said = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+            schema["description"] = format!("`{}`: {said}", driver.name()).into();
+            own.entry(key.clone()).or_default().push(schema);
+        }
+    }
+    for (key, schemas) in own {
+        let lists = schemas.iter().map(|one| json!({"type": "array", "items": one}));
+        let all: Vec<Value> = schemas.iter().cloned().chain(lists).collect();
+        properties[key] = json!({"anyOf": all});
+    }
+    let one = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    let entries = json!({"type": "array", "minItems": 1, "items": {"anyOf": [name, one]}});
+    json!({
+        "description": "What implements the function: one device, or several side by side.",
+        "anyOf": [name, one, entries, {"type": "null"}],
+    })
+}
+
+/// A schema with what it refers to in its place: small enough, and free of names that could clash.
+fn inlined(schema: &Value, whole: &Value, depth: usize) -> Value {
+    let inner = |value: &Value| inlined(value, whole, depth + 1);
+    match schema {
+        _ if depth > INLINE_DEPTH_MAX => Value::Bool(true),
+        Value::Object(map) => {
+            let target =
+                map.get("$ref").and_then(Value::as_str).and_then(|at| at.strip_prefix('#'));
+            let mut out = match target.and_then(|at| whole.pointer(at)).map(inner) {
+                Some(Value::Object(target)) => target,
+                _ => Map::new(),
+            };
+            let rest = map.iter().filter(|(key, _)| *key != "$ref");
+            out.extend(rest.map(|(key, value)| (key.clone(), inner(value))));
+            Value::Object(out)
+        }
+        Value::Array(list) => list.iter().map(inner).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Deeper than the keys of any device.
+const INLINE_DEPTH_MAX: usize = 32;

@@ -1,20 +1,23 @@
 //! The memif port does what every port must, in both roles, with the other role as its peer.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use engine::{Opened, PortError, PortKind, PortRequest};
+use engine::{Link, Monitor, Opened, PortError, PortKind, PortRequest};
 use packet::PortId;
 use port_conformance::{Bench, LostBetween, PortPeer, Promises, run};
 use port_memif::{Config, Memif, Role};
 
 use crate::hostile::{self, RINGS, Raw, scribble};
-use crate::kit::{abstract_name, config};
+use crate::kit::{abstract_name, config, wait_for};
 
 /// A memif port of a role whose peer has the other.
 struct Pair {
     port: Config,
     peer: Option<PortPeer>,
     misbehaving: Option<(Raw, OwnedFd)>,
+    /// Of the port under test, while it is open.
+    monitor: Option<Arc<dyn Monitor>>,
     /// Frames that peers lost on their way in, before the present one.
     lost_by_others: u64,
 }
@@ -22,7 +25,8 @@ struct Pair {
 impl Pair {
     fn new(role: Role) -> Pair {
         let port = config(role, &abstract_name());
-        let mut pair = Pair { port, peer: None, misbehaving: None, lost_by_others: 0 };
+        let mut pair =
+            Pair { port, peer: None, misbehaving: None, monitor: None, lost_by_others: 0 };
         pair.revive_peer();
         pair
     }
@@ -47,11 +51,19 @@ impl Bench for Pair {
     }
 
     fn open(&mut self, request: &PortRequest) -> Result<Opened, PortError> {
-        Memif::open(&self.port, request)
+        let opened = Memif::open(&self.port, request)?;
+        self.monitor = Some(opened.monitor.clone());
+        Ok(opened)
     }
 
     fn peer_send(&mut self, frames: &[Vec<u8>]) -> usize {
-        self.peer.as_mut().map_or(0, |peer| peer.send(frames))
+        let Some(peer) = &mut self.peer else { return 0 };
+        // The master is up before the slave hears of it.
+        let is_up = |monitor: &Arc<dyn Monitor>| monitor.link() == Link::Up;
+        wait_for("the peer's link", || {
+            is_up(peer.monitor()) || !self.monitor.as_ref().is_some_and(is_up)
+        });
+        peer.send(frames)
     }
 
     fn peer_receive(&mut self, sink: &mut dyn FnMut(&[u8])) {

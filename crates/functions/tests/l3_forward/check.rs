@@ -76,3 +76,37 @@ fn every_frame_of_the_workload_arrives_as_the_workload_expects() {
         }
     }
 }
+
+#[test]
+fn the_probe_of_a_change_shows_it_once_and_until_it_is_undone() {
+    let config = Config { fluct_l3_table: 4.0, fluct_group_table: 4.0, ..Config::default() };
+    for dir in [Dir::Uplink, Dir::Downlink, Dir::Bidir] {
+        let (config, traffic) = valid(&config, &Traffic { dir, ..Traffic::default() });
+        let mut workload = workload(&config, &traffic);
+        let mut pair = Pair::<L3Forward>::new(&config, Shard::WHOLE);
+        assert_eq!(workload.events().len(), 2);
+        let mut shown = 0;
+        for (kind, number) in (0..40).flat_map(|number| (0..2).map(move |kind| (kind, number))) {
+            let Some(change) = workload.next_update(kind, number) else { continue };
+            assert_eq!(workload.kind_of(change.subject), Some(kind));
+            assert_eq!(pair.update(&change.update), Ok(true), "{change:?}");
+            let Some((direction, draw)) = workload.probe(change.subject) else { continue };
+            for again in [false, true] {
+                let mut frame = vec![0; workload.frame_len(&draw)];
+                workload.write(&draw, Stamp::default(), &mut frame);
+                let from = workload.directions()[direction].from;
+                let verdict = pair.frame(from, &frame).expect("they agree");
+                let Expected::Forward { port, frame } = verdict else {
+                    panic!("{change:?} does not show: {verdict:?}")
+                };
+                let delivery = workload.delivery(direction, &draw, &Stamp::default(), port, &frame);
+                let expected =
+                    if again { Delivery::AsExpected } else { Delivery::Shows(change.subject) };
+                assert_eq!(delivery, expected, "{change:?}");
+            }
+            shown += 1;
+        }
+        assert!(shown >= 10, "{shown} changes were seen");
+        assert!(pair.coverage.keys().all(|name| ["uplink", "downlink"].contains(&&**name)));
+    }
+}

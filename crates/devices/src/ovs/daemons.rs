@@ -106,7 +106,7 @@ impl Daemons {
     /// What it said.
     pub fn appctl(&self, device: &Namespace, words: &[&str]) -> Result<String, DriverError> {
         let control = self.folder.file("switch.ctl");
-        let all = [&["-t", &control, "-T", "30"], words].concat();
+        let all = [&["-t", &control, "-T", "120"], words].concat();
         Ok(device.command("ovs-appctl", &all, None)?)
     }
 
@@ -188,7 +188,7 @@ pub(super) fn stopped() -> DriverError {
 
 fn vsctl(device: &Namespace, folder: &Folder, words: &[&str]) -> Result<String, DriverError> {
     let database = format!("--db=unix:{}", folder.file("db.sock"));
-    let all = [&[database.as_str(), "--timeout=30"], words].concat();
+    let all = [&[database.as_str(), "--timeout=120"], words].concat();
     Ok(device.command("ovs-vsctl", &all, None)?)
 }
 
@@ -259,5 +259,5 @@ const LOG_LINES: usize = 3;
 /// Memory for the packets of a switch with DPDK.
 const MEMORY_MIB: u32 = 512;
 const FLOWS_STAY_MS: u32 = 120_000;
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(5);

@@ -325,5 +325,6 @@ fn details(
 /// What a gateway puts in front of a packet: Ethernet, IPv4, UDP and VXLAN.
 const TUNNEL_BYTES: usize = 50;
 
-/// The switch's chunks for AF_XDP have 2,048 bytes, of which the kernel keeps some.
-const AF_XDP_FRAME_MAX: usize = 1792;
+/// The switch's chunks for AF_XDP have 4,096 bytes, of which switch and kernel keep some; and virtual
+/// Ethernet runs XDP in its driver up to about this length.
+const AF_XDP_FRAME_MAX: usize = 3000;

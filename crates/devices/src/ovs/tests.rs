@@ -22,6 +22,9 @@ struct Rig {
     _alone: std::sync::MutexGuard<'static, ()>,
 }
 
+/// The longest frame that fits the switch's AF_XDP with a tunnel.
+const LONGEST: usize = AF_XDP_FRAME_MAX - TUNNEL_BYTES;
+
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl Rig {
@@ -41,7 +44,7 @@ impl Rig {
             options: &options,
             workers: 1,
             cores: &cores[cores.len() - 1..],
-            frame_bytes_max: 1514,
+            frame_bytes_max: LONGEST,
             clock: Clock::with_rate(1e9),
             stop: Arc::new(AtomicBool::new(false)),
         };
@@ -49,7 +52,7 @@ impl Rig {
             panic!("{}; {}", error.what, error.remedy);
         });
         let ports = running.ports();
-        let room = Room { headroom: 0, frame: 1600 };
+        let room = Room { headroom: 0, frame: LONGEST + TUNNEL_BYTES };
         let batch = Batch::new(256, room).expect("memory");
         Some(Rig { ports, running, batch, _alone: alone })
     }
@@ -177,6 +180,8 @@ fn a_bridge_forwards_by_its_stations() {
     rig.forwards(0, &up, 1, &up);
     let down = frame(mac(1), mac(2), 0x88b5, &[8; 1400]);
     rig.forwards(1, &down, 0, &down);
+    let longest = frame(mac(1), mac(2), 0x88b5, &[9; LONGEST - 14]);
+    rig.forwards(1, &longest, 0, &longest);
     rig.drops(0, &frame(mac(9), mac(1), 0x88b5, &[1; 50]), &known);
     rig.drops(0, &frame(mac(1), mac(7), 0x88b5, &[1; 50]), &known);
     let reserved = MacAddr([0x01, 0x80, 0xc2, 0, 0, 0x0e]);

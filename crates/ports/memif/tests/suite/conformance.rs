@@ -53,6 +53,11 @@ impl Bench for Pair {
     fn open(&mut self, request: &PortRequest) -> Result<Opened, PortError> {
         let opened = Memif::open(&self.port, request)?;
         self.monitor = Some(opened.monitor.clone());
+        if let Some(peer) = &self.peer {
+            // A master is up before its slave has heard of it and has given it buffers.
+            let ends = [&opened.monitor, peer.monitor()];
+            wait_for("both links", || ends.iter().all(|end| end.link() == Link::Up));
+        }
         Ok(opened)
     }
 

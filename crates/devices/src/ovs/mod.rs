@@ -241,11 +241,16 @@ fn available_for(datapath: Datapath) -> Result<(), Unavailable> {
 }
 
 fn limitations(service: &Service, options: &Options) -> Result<Vec<Limitation>, DriverError> {
-    match service {
-        Service::Bridge(bridge) => Ok(bridge::limitations(bridge)),
-        Service::Router(_) => Ok(router::limitations()),
-        Service::MobileGateway(gateway) => gateway::limitations(gateway, options),
-    }
+    let mut found = match service {
+        Service::Bridge(bridge) => bridge::limitations(bridge),
+        Service::Router(_) => router::limitations(),
+        Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
+    };
+    found.push(Limitation {
+        what: "a link carries no frame shorter than an Ethernet header".to_owned(),
+        verdicts: vec!["truncated"],
+    });
+    Ok(found)
 }
 
 /// How many ports a service has.

@@ -77,8 +77,14 @@ impl Driver for Process {
         _: &Service,
         options: &Map<String, Value>,
     ) -> Result<Vec<Limitation>, DriverError> {
-        Options::read(options)?;
-        Ok(Vec::new())
+        let short = Limitation {
+            what: "a link carries no frame shorter than an Ethernet header".to_owned(),
+            verdicts: vec!["truncated"],
+        };
+        Ok(match Options::read(options)?.ports {
+            Ports::AfPacket | Ports::AfXdp => vec![short],
+            Ports::Memif | Ports::VhostUser => Vec::new(),
+        })
     }
 
     fn start(&self, request: &Start<'_>) -> Result<Box<dyn Running>, DriverError> {

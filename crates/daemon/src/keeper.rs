@@ -442,12 +442,15 @@ fn file_state(path: &Path) -> FileState {
     Some((metadata.ino(), metadata.len(), metadata.modified().ok()?))
 }
 
+/// The queues of each worker, one a port.
+type QueuesByWorker = Vec<Vec<Box<dyn engine::Port>>>;
+
 /// Opens all ports; those that were opened are closed again where one fails.
 fn open_all(
     configuration: &Configuration,
     needs: Needs,
-) -> Result<(Vec<OpenPort>, Vec<Vec<Box<dyn engine::Port>>>), RunError> {
-    let mut queues: Vec<Vec<Box<dyn engine::Port>>> = Vec::new();
+) -> Result<(Vec<OpenPort>, QueuesByWorker), RunError> {
+    let mut queues = QueuesByWorker::new();
     queues.resize_with(needs.queues, Vec::new);
     let mut ports = Vec::new();
     for (number, choice) in configuration.ports.iter().enumerate() {

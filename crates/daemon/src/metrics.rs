@@ -187,8 +187,11 @@ fn render(all: &Value, tables: &Value) -> String {
     text.0
 }
 
+/// What a value means in the unit of its metric.
+type Reading = fn(&Value) -> f64;
+
 fn workers(text: &mut Exposition, workers: &Value) {
-    let counters: [(Head, &str, fn(&Value) -> f64); 6] = [
+    let counters: [(Head, &str, Reading); 6] = [
         (("received_packets_total", "counter", "Packets received."), "received", number),
         (("forwarded_packets_total", "counter", "Packets a port took."), "forwarded", number),
         (

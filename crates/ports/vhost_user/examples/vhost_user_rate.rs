@@ -1,7 +1,7 @@
 //! Serves whoever connects to a socket for a time, and tells how many frames passed a second.
 //!
 //! ```text
-//! cargo run --release -p port-vhost-user --example rate -- PATH echo 10 [frontend] [BYTES] [CORE]
+//! cargo run --release -p port-vhost-user --example vhost_user_rate -- PATH echo 10 [frontend] [BYTES] [CORE]
 //! dpdk-testpmd --in-memory --single-file-segments --no-pci -m 256 \
 //!     --vdev=net_virtio_user0,path=PATH -- --forward-mode=io --tx-first …
 //! ```

@@ -1,5 +1,5 @@
 //! How many frames a second the port carries one way over a veth pair, printed as a table:
-//! `sudo cargo run --release -p port-af-xdp --example rate`. Indicative: sender and receiver share
+//! `sudo cargo run --release -p port-af-xdp --example af_xdp_rate`. Indicative: sender and receiver share
 //! the machine with everything else, and nothing is recorded.
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -77,6 +77,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "machine",
             "measure",
             "methods",
+            "ports",
             "traffic",
             "units",
         ],
@@ -110,6 +111,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 /// What tests may import on top: the kit. `xtask`'s tests look at the registries.
 const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("*", &["netns", "port-conformance", "testkit"]),
+    ("port-fault", &["port-memory"]),
     ("xtask", &["devices", "lab", "measure", "methods", "ports", "report"]),
 ];
 

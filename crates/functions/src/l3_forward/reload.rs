@@ -35,24 +35,12 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
     Ok(before.changes_to(&after))
 }
 
-/// The changes that undo what was applied out of a difference, the last one first.
+/// The changes that lead back from what was applied out of a difference.
 pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
     let before = Objects::of(running);
-    let undo = |update: &Update| match *update {
-        Update::SetRoute { prefix, .. } | Update::RemoveRoute { prefix } => {
-            match before.routes.get(&(prefix.address, prefix.len)) {
-                Some(&next_hop) => Update::SetRoute { prefix, next_hop },
-                None => Update::RemoveRoute { prefix },
-            }
-        }
-        Update::SetNextHop { number, .. } | Update::RemoveNextHop { number } => {
-            match before.next_hops.get(&number) {
-                Some(&next_hop) => Update::SetNextHop { number, next_hop },
-                None => Update::RemoveNextHop { number },
-            }
-        }
-    };
-    applied.iter().rev().map(undo).collect()
+    let mut reached = Objects::of(running);
+    applied.iter().for_each(|update| reached.take(update));
+    reached.changes_to(&before)
 }
 
 /// What came, went or changed since the router was configured.
@@ -81,6 +69,23 @@ impl Objects {
     fn of(config: &Config) -> Objects {
         let routes = config.all_routes().map(|(address, len, hop)| ((address, len), hop));
         Objects { next_hops: config.all_next_hops().collect(), routes: routes.collect() }
+    }
+
+    fn take(&mut self, update: &Update) {
+        match *update {
+            Update::SetRoute { prefix, next_hop } => {
+                self.routes.insert((prefix.address, prefix.len), next_hop);
+            }
+            Update::RemoveRoute { prefix } => {
+                self.routes.remove(&(prefix.address, prefix.len));
+            }
+            Update::SetNextHop { number, next_hop } => {
+                self.next_hops.insert(number, next_hop);
+            }
+            Update::RemoveNextHop { number } => {
+                self.next_hops.remove(&number);
+            }
+        }
     }
 
     fn changes_to(&self, wanted: &Objects) -> Vec<Update> {

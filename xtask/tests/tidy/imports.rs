@@ -112,6 +112,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("*", &["netns", "port-conformance", "testkit"]),
     ("port-fault", &["port-memory"]),
+    ("port-tap", &["port-af-packet"]),
     ("xtask", &["devices", "lab", "measure", "methods", "ports", "report"]),
 ];
 

@@ -22,13 +22,14 @@ pub(super) fn plan(service: &Service, ports: Vec<BridgePort>) -> Plan {
 }
 
 fn by_address(service: &Service, bridge: &mut Bridge) {
-    // IEEE 802.1Q, table 8-1: addresses that no bridge forwards. A group is no source.
+    // IEEE 802.1Q, table 8-1: addresses that no bridge forwards. A group is no source, nor is zero.
     bridge.flow(format_args!(
         "table=0,priority=30,dl_dst=01:80:c2:00:00:00/ff:ff:ff:ff:ff:f0,actions=drop"
     ));
     bridge.flow(format_args!(
         "table=0,priority=30,dl_src=01:00:00:00:00:00/01:00:00:00:00:00,actions=drop"
     ));
+    bridge.flow(format_args!("table=0,priority=30,dl_src=00:00:00:00:00:00,actions=drop"));
     let to = FORWARDING;
     let learn = match service.ageing_s {
         Some(seconds) => {
@@ -67,6 +68,12 @@ pub(super) fn limitations(service: &Service) -> Vec<Limitation> {
             ageing_s(seconds)
         );
         found.push(Limitation { what, verdicts: Vec::new() });
+        found.push(Limitation {
+            what: "a station that moves is followed when the switch revalidates its cache, up to half \
+                   a second later"
+                .to_owned(),
+            verdicts: vec!["same-port"],
+        });
     }
     found
 }

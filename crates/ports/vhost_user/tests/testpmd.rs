@@ -5,6 +5,7 @@ mod common;
 
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use common::{FRAME_BYTES_MAX, Program, Station};
 use port_vhost_user::Config;
@@ -43,14 +44,7 @@ fn frames(from: usize, count: usize) -> Vec<Vec<u8>> {
 
 /// Sends frames through the program and compares what comes back.
 fn pass(station: &mut Station, program: &Program, from: usize) {
-    // A driver throws away what arrives while it starts: first something must come back.
-    let probe = vec![0xaa; 60];
-    let mut came = false;
-    station.until("the program forwards", program, |station| {
-        station.send(std::slice::from_ref(&probe));
-        came |= !station.receive().is_empty();
-        came
-    });
+    let probes = settle(station, program);
     let expected = frames(from, 3000);
     let (mut sent, mut back) = (0, Vec::new());
     station.until("all frames come back", program, |station| {
@@ -58,11 +52,39 @@ fn pass(station: &mut Station, program: &Program, from: usize) {
             let until = expected.len().min(sent + 32);
             sent += station.send(&expected[sent..until]);
         }
-        back.extend(station.receive().into_iter().filter(|frame| *frame != probe));
+        back.extend(station.receive().into_iter().filter(|frame| !probes.contains(frame)));
         back.len() >= expected.len()
     });
     assert!(back == expected, "torn, lost or out of order");
 }
+
+/// Sends probes until the program forwards and none of them is on its way any more; gives those sent.
+///
+/// The program may throw away what arrives while it starts, and what comes back while our ring is
+/// full. So a probe follows another only when that one came back or had [`PROBE_PATIENCE`] to do so.
+fn settle(station: &mut Station, program: &Program) -> Vec<Vec<u8>> {
+    let mut probes: Vec<Vec<u8>> = Vec::new();
+    let mut last = Instant::now();
+    station.until("the program forwards", program, |station| {
+        let came = station.receive();
+        if probes.last().is_some_and(|latest| came.contains(latest)) {
+            return true;
+        }
+        if probes.is_empty() || last.elapsed() > PROBE_PATIENCE {
+            let mut probe = vec![0xaa; 60];
+            probe[14..22].copy_from_slice(&(probes.len() as u64).to_be_bytes());
+            if station.send(std::slice::from_ref(&probe)) == 1 {
+                probes.push(probe);
+            }
+            last = Instant::now();
+        }
+        false
+    });
+    probes
+}
+
+/// How long a probe may be on its way before another follows.
+const PROBE_PATIENCE: Duration = Duration::from_millis(200);
 
 /// Frames pass, the program is killed and started again, and frames pass again.
 fn survive(station: &mut Station, start: impl Fn() -> Program) {

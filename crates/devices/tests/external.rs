@@ -8,7 +8,7 @@ use std::time::Duration;
 use devices::driver::{Driver, DriverError, Running, Start};
 use devices::registry;
 use functions::NetworkFunction;
-use functions::l3_forward::{self, L3Forward};
+use functions::l3_router::{self, L3Router};
 use functions::service::Service;
 use machine::clock::Clock;
 use netns::Namespace;
@@ -49,10 +49,10 @@ fn driver() -> &'static dyn Driver {
 
 fn service() -> Service {
     let mut config =
-        l3_forward::Config { upstream_l3_table_size: 20, ..l3_forward::Config::default() };
-    let mut traffic = l3_forward::Traffic::default();
-    L3Forward::validate(&mut config, &mut traffic).expect("a valid configuration");
-    L3Forward::service(&config)
+        l3_router::Config { upstream_l3_table_size: 20, ..l3_router::Config::default() };
+    let mut traffic = l3_router::Traffic::default();
+    L3Router::validate(&mut config, &mut traffic).expect("a valid configuration");
+    L3Router::service(&config)
 }
 
 fn options(more: Value) -> Map<String, Value> {
@@ -71,7 +71,7 @@ impl Lab {
         let start = || {
             driver().start(&Start {
                 service,
-                function: L3Forward::NAME,
+                function: L3Router::NAME,
                 configuration: &Value::Null,
                 options,
                 workers: 1,

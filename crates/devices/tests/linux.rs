@@ -11,7 +11,7 @@ use devices::registry;
 use devices::remote::Remote;
 use functions::NetworkFunction;
 use functions::l2_forward::{self, L2Forward};
-use functions::l3_forward::{self, L3Forward};
+use functions::l3_router::{self, L3Router};
 use functions::mobile_gateway::config::Tunnel;
 use functions::mobile_gateway::{self, MobileGateway};
 use machine::clock::Clock;
@@ -62,13 +62,13 @@ fn keys() -> Value {
 
 #[test]
 fn a_router_does_what_the_oracle_says() {
-    let config = l3_forward::Config {
+    let config = l3_router::Config {
         upstream_l3_table_size: 200,
         upstream_group_table_size: 3,
         ipv6: true,
-        ..l3_forward::Config::default()
+        ..l3_router::Config::default()
     };
-    checked::<L3Forward>(config, l3_forward::Traffic::default(), keys());
+    checked::<L3Router>(config, l3_router::Traffic::default(), keys());
 }
 
 #[test]

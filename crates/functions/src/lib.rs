@@ -10,7 +10,7 @@ pub mod service;
 pub mod unit;
 
 pub mod l2_forward;
-pub mod l3_forward;
+pub mod l3_router;
 pub mod mobile_gateway;
 
 pub mod stages;
@@ -30,7 +30,7 @@ macro_rules! with_all {
         &[
             &$unit::<$crate::mobile_gateway::MobileGateway>::new(),
             &$unit::<$crate::l2_forward::L2Forward>::new(),
-            &$unit::<$crate::l3_forward::L3Forward>::new(),
+            &$unit::<$crate::l3_router::L3Router>::new(),
         ]
     };
 }

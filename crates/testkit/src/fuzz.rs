@@ -19,7 +19,7 @@ mod examples;
 mod forwarders;
 mod gateway;
 
-pub use forwarders::{fuzz_l2_forward, fuzz_l3_forward};
+pub use forwarders::{fuzz_l2_forward, fuzz_l3_router};
 pub use gateway::fuzz_mobile_gateway;
 
 /// A fuzz target.
@@ -34,7 +34,7 @@ pub struct Target {
 /// Every target, by name.
 pub const TARGETS: &[Target] = &[
     Target { name: "l2_forward", run: fuzz_l2_forward },
-    Target { name: "l3_forward", run: fuzz_l3_forward },
+    Target { name: "l3_router", run: fuzz_l3_router },
     Target { name: "mobile_gateway", run: fuzz_mobile_gateway },
     Target { name: "wire_arp", run: fuzz_wire_arp },
     Target { name: "wire_checksum", run: fuzz_wire_checksum },

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use functions::l2_forward::{self, L2Forward};
-use functions::l3_forward::{self, L3Forward};
+use functions::l3_router::{self, L3Router};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
 use traffic::{Stamp, Workload};
@@ -19,7 +19,7 @@ pub fn fuzz_l2_forward(data: &[u8]) {
 
 /// The router: every frame becomes exactly what the oracle says, as it is and with its checksums made
 /// right.
-pub fn fuzz_l3_forward(data: &[u8]) {
+pub fn fuzz_l3_router(data: &[u8]) {
     ROUTERS.with_borrow_mut(|pairs| {
         pass(pairs, data, false);
         pass(pairs, data, true);
@@ -44,7 +44,7 @@ thread_local! {
     /// Setting a function up takes longer than a frame, so that each thread does it once.
     static BRIDGES: RefCell<Vec<Pair<L2Forward>>> =
         RefCell::new(bridges().map(|config| Pair::new(&config, Shard::WHOLE)).collect());
-    static ROUTERS: RefCell<Vec<Pair<L3Forward>>> =
+    static ROUTERS: RefCell<Vec<Pair<L3Router>>> =
         RefCell::new(routers().map(|config| Pair::new(&config, Shard::WHOLE)).collect());
 }
 
@@ -57,8 +57,8 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
     }
     for config in routers() {
         let ipv6_share = if config.ipv6 { 0.5 } else { 0.0 };
-        let traffic = l3_forward::Traffic { ipv6_share, ..Default::default() };
-        frames(&L3Forward::workload(&config, &traffic, crate::check::clock()), &mut examples);
+        let traffic = l3_router::Traffic { ipv6_share, ..Default::default() };
+        frames(&L3Router::workload(&config, &traffic, crate::check::clock()), &mut examples);
     }
     examples
 }
@@ -83,8 +83,8 @@ fn bridges() -> impl Iterator<Item = l2_forward::Config> {
     .into_iter()
 }
 
-fn routers() -> impl Iterator<Item = l3_forward::Config> {
-    use l3_forward::config::{Config, Mac};
+fn routers() -> impl Iterator<Item = l3_router::Config> {
+    use l3_router::config::{Config, Mac};
     use wire::MacAddr;
     // The station of the other examples.
     let downlink_mac = Mac(MacAddr([2, 0, 0, 0, 0, 1]));

@@ -2,11 +2,11 @@
 
 use functions::NetworkFunction;
 use functions::check::Step;
-use functions::l3_forward::config::{
+use functions::l3_router::config::{
     Config, Mac, NextHop, Port, Prefixed, Route, SourceMac, Traffic,
 };
-use functions::l3_forward::sample::sample;
-use functions::l3_forward::{L3Forward, Routed};
+use functions::l3_router::sample::sample;
+use functions::l3_router::{L3Router, Routed};
 use machine::clock::Clock;
 use traffic::{Stamp, Workload};
 use wire::MacAddr;
@@ -69,7 +69,7 @@ pub fn listed() -> Config {
 /// The configuration as the lab would hand it on.
 pub fn valid(config: &Config, traffic: &Traffic) -> (Config, Traffic) {
     let (mut config, mut traffic) = (config.clone(), traffic.clone());
-    L3Forward::validate(&mut config, &mut traffic).expect("a valid configuration");
+    L3Router::validate(&mut config, &mut traffic).expect("a valid configuration");
     (config, traffic)
 }
 
@@ -85,7 +85,7 @@ pub fn sample_frames(config: &Config) -> Vec<Vec<u8>> {
 /// The workload of a router.
 pub fn workload(config: &Config, traffic: &Traffic) -> Routed {
     let (config, traffic) = valid(config, traffic);
-    L3Forward::workload(&config, &traffic, Clock::with_rate(1e9))
+    L3Router::workload(&config, &traffic, Clock::with_rate(1e9))
 }
 
 /// Frame `sequence` of a direction of a workload.

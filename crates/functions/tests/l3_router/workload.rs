@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use functions::l3_forward::config::{Config, Dir, Traffic};
+use functions::l3_router::config::{Config, Dir, Traffic};
 use traffic::{Distribution, Sizes};
 
 use crate::frames::{workload, workload_frame};

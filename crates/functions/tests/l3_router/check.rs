@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use functions::check::Expected;
-use functions::l3_forward::config::{Config, Dir, Traffic};
-use functions::l3_forward::sample::{sample, unreachable};
-use functions::l3_forward::{L3Forward, reasons};
+use functions::l3_router::config::{Config, Dir, Traffic};
+use functions::l3_router::sample::{sample, unreachable};
+use functions::l3_router::{L3Router, reasons};
 use functions::{NetworkFunction, Shard};
 use testkit::check::Pair;
 use traffic::{Delivery, Distribution, Sizes, Stamp, Workload};
@@ -17,7 +17,7 @@ fn pipeline_and_oracle_agree_on_the_sample_and_it_reaches_every_drop_reason() {
     for config in kinds() {
         let (config, traffic) = valid(&config, &Traffic::default());
         let steps = sample(&config, &traffic);
-        let mut pair = Pair::<L3Forward>::new(&config, Shard::WHOLE);
+        let mut pair = Pair::<L3Router>::new(&config, Shard::WHOLE);
         pair.take(&steps).unwrap_or_else(|what| panic!("{config:?}:\n{what}"));
         let uncovered: BTreeSet<&str> = pair.uncovered().into_iter().collect();
         let expected = unreachable(&config).into_iter().map(|(name, _)| name).collect();
@@ -26,7 +26,7 @@ fn pipeline_and_oracle_agree_on_the_sample_and_it_reaches_every_drop_reason() {
         assert_eq!(reasons::NAMES.len() - expected.len() + 2, pair.coverage.len());
         // The sample leaves the router as it was.
         let function = pair.device_mut().function_mut();
-        assert_eq!(L3Forward::memory(&config, Shard::WHOLE, function, 0), []);
+        assert_eq!(L3Router::memory(&config, Shard::WHOLE, function, 0), []);
     }
 }
 
@@ -52,7 +52,7 @@ fn every_frame_of_the_workload_arrives_as_the_workload_expects() {
         };
         let (config, traffic) = valid(&config, &traffic);
         let mut routed = workload(&config, &traffic);
-        let mut pair = Pair::<L3Forward>::new(&config, Shard::WHOLE);
+        let mut pair = Pair::<L3Router>::new(&config, Shard::WHOLE);
         for sequence in 0..2000 {
             for (index, direction) in routed.directions().to_vec().iter().enumerate() {
                 let frame = workload_frame(&routed, index, sequence);
@@ -83,7 +83,7 @@ fn the_probe_of_a_change_shows_it_once_and_until_it_is_undone() {
     for dir in [Dir::Uplink, Dir::Downlink, Dir::Bidir] {
         let (config, traffic) = valid(&config, &Traffic { dir, ..Traffic::default() });
         let mut workload = workload(&config, &traffic);
-        let mut pair = Pair::<L3Forward>::new(&config, Shard::WHOLE);
+        let mut pair = Pair::<L3Router>::new(&config, Shard::WHOLE);
         assert_eq!(workload.events().len(), 2);
         let mut shown = 0;
         for (kind, number) in (0..40).flat_map(|number| (0..2).map(move |kind| (kind, number))) {

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use functions::l3_forward::L3Forward;
+use functions::l3_router::L3Router;
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
 use proptest::prelude::*;
@@ -39,10 +39,10 @@ proptest! {
         let config = &kinds()[kind];
         let input = Input { port: PortId(port), frames: &frames, now: 1 << 40 };
         let make = || {
-            L3Forward::function(config, Shard::WHOLE, testkit::check::clock(), 1 << 30)
+            L3Router::function(config, Shard::WHOLE, testkit::check::clock(), 1 << 30)
                 .expect("a small router")
         };
-        hold(make, L3Forward::PORTS.len(), input);
+        hold(make, L3Router::PORTS.len(), input);
     }
 }
 

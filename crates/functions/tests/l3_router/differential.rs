@@ -5,8 +5,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use functions::Shard;
-use functions::l3_forward::config::{Config, Mac, NextHop, Port, Prefixed};
-use functions::l3_forward::{L3Forward, Update, catalogue};
+use functions::l3_router::config::{Config, Mac, NextHop, Port, Prefixed};
+use functions::l3_router::{L3Router, Update, catalogue};
 use packet::PortId;
 use testkit::check::Pair;
 use testkit::mutate::mutate;
@@ -26,7 +26,7 @@ fn pipeline_and_oracle_agree_on_damaged_frames() {
     for (number, config) in kinds().iter().enumerate() {
         let mut random = Random::new(SEED + number as u64);
         let corpus = sample_frames(config);
-        let mut pair = Pair::<L3Forward>::new(config, Shard::WHOLE);
+        let mut pair = Pair::<L3Router>::new(config, Shard::WHOLE);
         for case in 0..CASES {
             step(&mut pair, config, &corpus, &mut random)
                 .unwrap_or_else(|what| panic!("kind {number}, case {case}: {what}"));
@@ -39,7 +39,7 @@ fn pipeline_and_oracle_agree_on_damaged_frames() {
 
 /// A change, or a frame.
 fn step(
-    pair: &mut Pair<L3Forward>,
+    pair: &mut Pair<L3Router>,
     config: &Config,
     corpus: &[Vec<u8>],
     random: &mut Random,

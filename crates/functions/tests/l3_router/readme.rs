@@ -1,9 +1,9 @@
 //! The README says what the code says.
 
-use functions::l3_forward::config::Config;
-use functions::l3_forward::reasons::{NAMES, TALLIES};
+use functions::l3_router::config::Config;
+use functions::l3_router::reasons::{NAMES, TALLIES};
 
-const README: &str = include_str!("../../src/l3_forward/README.md");
+const README: &str = include_str!("../../src/l3_router/README.md");
 
 /// The first column of the table in a section, in code quotes.
 fn first_column(section: &str) -> Vec<&'static str> {

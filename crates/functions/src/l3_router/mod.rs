@@ -1,4 +1,4 @@
-//! A router with two ports for IPv4 and IPv6, in its simple form.
+//! A router for IPv4 and IPv6.
 //!
 //! ```text
 //!         downlink port 0                                        uplink port 1
@@ -55,11 +55,11 @@ use crate::service::Service;
 use crate::unit::{Invalid, NetworkFunction, SetupError, Shard, TablePage, TableSize};
 
 /// The router as a unit.
-pub struct L3Forward;
+pub struct L3Router;
 
-impl NetworkFunction for L3Forward {
-    const NAME: &'static str = "l3-forward";
-    const ALIASES: &'static [&'static str] = &["l3fwd"];
+impl NetworkFunction for L3Router {
+    const NAME: &'static str = "l3-router";
+    const ALIASES: &'static [&'static str] = &["l3-forward", "l3fwd"];
     const SUMMARY: &'static str = "router for IPv4 and IPv6: longest prefixes, next hops";
     const PORTS: &'static [&'static str] = &["downlink", "uplink"];
     const TABLES: &'static [&'static str] = tables::NAMES;

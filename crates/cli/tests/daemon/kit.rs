@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use engine::{Monitor, Port, PortRequest};
 use netns::Namespace;
 use packet::PortId;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The program that is tested.
@@ -81,18 +81,22 @@ impl Lab {
 
     /// The far end of a link, as a packet socket.
     pub fn end(&self, interface: &str) -> End {
-        let kind = ports::find("af-packet").expect("it is registered");
-        let keys = json!({"interface": interface, "ring": "frames"});
+        self.open("af-packet", json!({"interface": interface, "ring": "frames"}))
+    }
+
+    /// A port of the tester.
+    pub fn open(&self, kind: &str, keys: Value) -> End {
+        let kind = ports::find(kind).expect("it is registered");
         let configured = kind.read(keys).expect("good keys");
         let request = PortRequest {
-            name: interface.to_owned(),
+            name: "tester".to_owned(),
             id: PortId(0),
             queues: 1,
             frame_bytes_max: 1514,
             ticks_per_second: 1e9,
         };
         let opened = self.namespace.run(|| configured.open(&request)).expect("the namespace");
-        let mut opened = opened.expect("an interface that is there");
+        let mut opened = opened.expect("what the keys name is there");
         End { port: opened.queues.remove(0), monitor: opened.monitor }
     }
 

@@ -68,8 +68,10 @@ pub(crate) fn ends(
         let ring = ReceiveRing::new(&receiver, config.ring, ring_bytes, request.frame_bytes_max)?;
         let level = libc::SOL_PACKET;
         sys::set_option(&receiver, level, libc::PACKET_IGNORE_OUTGOING, &1_i32)?;
-        // Until all queues share, each would get every frame.
-        sys::close_gate(&receiver)?;
+        if request.queues > 1 {
+            // Until all queues share, each would get every frame.
+            sys::close_gate(&receiver)?;
+        }
         sys::bind(&receiver, index, libc::ETH_P_ALL as u16)?;
         if config.promiscuous {
             let membership = libc::packet_mreq {
@@ -93,7 +95,9 @@ pub(crate) fn ends(
         let sender = Sender::new(config, index)?;
         all.push(Ends { receiver: Arc::new(receiver), ring, sender });
     }
-    all.iter().try_for_each(|ends| sys::open_gate(&ends.receiver))?;
+    if request.queues > 1 {
+        all.iter().try_for_each(|ends| sys::open_gate(&ends.receiver))?;
+    }
     Ok(all)
 }
 

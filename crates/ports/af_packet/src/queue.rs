@@ -10,7 +10,7 @@ use packet::{Batch, PortId, Slot};
 
 use crate::deliver::deliver;
 use crate::ring::{Frames, ReceiveRing};
-use crate::shared::{Ends, LINK_DOWN, Shared};
+use crate::shared::{Ends, LINK_DOWN, PORT_CLOSED, Shared};
 
 /// One queue.
 pub(crate) struct Queue {
@@ -64,6 +64,12 @@ impl Port for Queue {
             return 0;
         }
         self.ends.sender.send(batch, slots, &self.counters)
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.counters.dropped(PORT_CLOSED, self.ends.shut());
     }
 }
 

@@ -72,10 +72,29 @@ impl ReceiveRing {
     }
 }
 
+impl ReceiveRing {
+    /// Takes what waits and tells how many frames it was; the kernel must have left the ring.
+    pub(crate) fn waiting(&mut self) -> u64 {
+        match self {
+            ReceiveRing::Blocks(ring) => ring.count() + u64::from(ring.unclosed()),
+            ReceiveRing::Frames(ring) => ring.count(),
+        }
+    }
+}
+
 /// Frames one by one, then their places given back.
 pub(crate) trait Frames {
     /// The next frame that waits.
     fn next_frame(&mut self) -> Option<Arrived<'_>>;
+
+    /// Takes all and tells how many they were.
+    fn count(&mut self) -> u64 {
+        let mut count = 0;
+        while self.next_frame().is_some() {
+            count += 1;
+        }
+        count
+    }
 }
 
 /// Blocks of frames.
@@ -112,11 +131,21 @@ impl BlockRing {
         unsafe { word(&self.memory, self.block * BLOCK_BYTES + BLOCK_STATUS) }
     }
 
-    /// A word of the open block's head.
+    /// A word of the block's head.
+    #[inline(always)]
+    fn word(&self, at: usize) -> &AtomicU32 {
+        // SAFETY: as above.
+        unsafe { word(&self.memory, self.block * BLOCK_BYTES + at) }
+    }
+
     #[inline(always)]
     fn head(&self, at: usize) -> u32 {
-        // SAFETY: as above.
-        unsafe { word(&self.memory, self.block * BLOCK_BYTES + at) }.load(Ordering::Relaxed)
+        self.word(at).load(Ordering::Relaxed)
+    }
+
+    /// Frames in the block that the kernel has begun and not closed.
+    fn unclosed(&self) -> u32 {
+        self.head(BLOCK_FRAMES)
     }
 
     /// Goes on to the next block that the kernel has closed.
@@ -124,6 +153,8 @@ impl BlockRing {
     fn advance(&mut self) -> bool {
         loop {
             if self.open {
+                // The kernel counts from 0 when it begins the block, which may be later.
+                self.word(BLOCK_FRAMES).store(0, Ordering::Relaxed);
                 self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
                 self.block = (self.block + 1) % (self.memory.len() / BLOCK_BYTES);
                 self.open = false;

@@ -15,6 +15,7 @@ use crate::transmit::Sender;
 pub(crate) const DROPS: &[PortDrop] = &[
     PortDrop::receive("too-long"),
     PortDrop::receive("segments"),
+    PortDrop::receive("port-closed"),
     PortDrop::transmit("link-down"),
     PortDrop::transmit("too-long"),
     PortDrop::transmit("too-short"),
@@ -23,11 +24,12 @@ pub(crate) const DROPS: &[PortDrop] = &[
 ];
 pub(crate) const TOO_LONG: usize = 0;
 pub(crate) const SEGMENTS: usize = 1;
-pub(crate) const LINK_DOWN: usize = 2;
-pub(crate) const SENT_TOO_LONG: usize = 3;
-pub(crate) const SENT_TOO_SHORT: usize = 4;
-pub(crate) const DEVICE_FULL: usize = 5;
-pub(crate) const REFUSED: usize = 6;
+pub(crate) const PORT_CLOSED: usize = 2;
+pub(crate) const LINK_DOWN: usize = 3;
+pub(crate) const SENT_TOO_LONG: usize = 4;
+pub(crate) const SENT_TOO_SHORT: usize = 5;
+pub(crate) const DEVICE_FULL: usize = 6;
+pub(crate) const REFUSED: usize = 7;
 
 /// What the kernel dropped and counted.
 const KERNEL_RING_FULL: PortDrop = PortDrop::receive("kernel-ring-full");
@@ -38,6 +40,19 @@ pub(crate) struct Ends {
     pub(crate) receiver: Arc<OwnedFd>,
     pub(crate) ring: ReceiveRing,
     pub(crate) sender: Sender,
+}
+
+impl Ends {
+    /// Ends receiving, and tells how many frames nobody has taken. Queues that share an interface
+    /// cannot leave it one by one: what comes at this very moment is lost uncounted there.
+    pub(crate) fn shut(&mut self) -> u64 {
+        // No frame bears this type (RFC 1701: reserved), and the kernel has left the ring afterwards.
+        let left = sys::bind(&self.receiver, 0, TYPE_RESERVED);
+        if left.is_err() && sys::close_gate(&self.receiver).is_err() {
+            return 0;
+        }
+        self.ring.waiting()
+    }
 }
 
 /// A port, whatever its interface does.
@@ -138,6 +153,9 @@ impl Monitor for Shared {
         self.facts.clone()
     }
 }
+
+/// An Ethernet type of no protocol.
+const TYPE_RESERVED: u16 = 0xffff;
 
 /// Who panicked while holding it left it whole: values are replaced, never half written.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -267,3 +267,27 @@ fn fanout_spreads_flows_and_keeps_each_on_its_queue() {
     let used: std::collections::HashSet<_> = queue_of.values().collect();
     assert!(used.len() > 1 && queue_of.len() == 64, "{queue_of:?}");
 }
+
+#[test]
+fn what_waits_when_the_port_is_closed_is_counted() {
+    for (ring, queues) in [(Ring::Blocks, 1), (Ring::Frames, 1), (Ring::Frames, 2)] {
+        let Some(pair) = pair(ring) else { return };
+        let config = AfPacketConfig { ring, ..AfPacketConfig::new("near0") };
+        let second = pair.near.run(|| AfPacket::open(&config, &request(queues, 2000)));
+        let second = second.expect("runs").expect("opens");
+        let socket = pair.far.run(|| UdpSocket::bind("192.0.2.2:7")).expect("runs").expect("bound");
+        for port in 0..100 {
+            socket.send_to(&[1; 32], ("192.0.2.1", 9 + port)).expect("there is a neighbour");
+        }
+        // Sent over veth is received: the kernel has handed them over by now, or to its backlog.
+        let mut first = pair;
+        for _ in 0..100 {
+            first.receive(is_udp);
+        }
+        drop(second.queues);
+        let counts = second.monitor.counts();
+        let closed = counts.drops.iter().find(|(kind, _)| kind.why == "port-closed");
+        assert_eq!(closed.map(|(_, count)| *count), Some(100), "{ring:?}: {counts:?}");
+        assert_eq!(counts.received, 0);
+    }
+}

@@ -153,6 +153,10 @@ impl Monitor for FaultMonitor {
         self.inner.link()
     }
 
+    fn shares_rings(&self) -> bool {
+        self.inner.shares_rings()
+    }
+
     fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = self.inner.facts();
         facts.push(("fault-seed", self.seed.to_string()));

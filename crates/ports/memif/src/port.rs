@@ -245,6 +245,10 @@ impl Monitor for MemifMonitor {
         self.shared.link()
     }
 
+    fn shares_rings(&self) -> bool {
+        true
+    }
+
     fn facts(&self) -> Vec<(&'static str, String)> {
         let role = match self.config.role {
             Role::Master => "master",

@@ -141,6 +141,10 @@ impl Monitor for Status {
         lock(&self.known).link.clone()
     }
 
+    fn shares_rings(&self) -> bool {
+        true
+    }
+
     fn facts(&self) -> Vec<(&'static str, String)> {
         let known = lock(&self.known);
         self.facts.iter().chain(&known.facts).cloned().collect()

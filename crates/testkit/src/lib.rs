@@ -10,7 +10,11 @@ pub mod laws;
 
 pub mod layers;
 
+pub mod frames;
 pub mod mutate;
 pub mod random;
+
+pub mod digest;
+pub mod readme;
 
 pub mod fuzz;

@@ -150,6 +150,11 @@ impl Tap for Copies {
         }
         self.ring.publish();
     }
+
+    /// Made frames leave or are dropped as others do; they came in nowhere.
+    fn made(&mut self, batch: &Batch, now: Ticks) {
+        self.decided(batch, now);
+    }
 }
 
 /// A capture that runs: what its client's thread needs to write it.

@@ -191,8 +191,9 @@ fn render(all: &Value, tables: &Value) -> String {
 type Reading = fn(&Value) -> f64;
 
 fn workers(text: &mut Exposition, workers: &Value) {
-    let counters: [(Head, &str, Reading); 6] = [
+    let counters: [(Head, &str, Reading); 7] = [
         (("received_packets_total", "counter", "Packets received."), "received", number),
+        (("made_packets_total", "counter", "Packets made beside those received."), "made", number),
         (("forwarded_packets_total", "counter", "Packets a port took."), "forwarded", number),
         (
             ("transmit_full_packets_total", "counter", "Packets a port did not take."),

@@ -95,6 +95,7 @@ fn round(value: f64) -> f64 {
 fn counters(total: &Counts, words: Words) -> Value {
     let mut counters = Map::from_iter([
         ("received".to_owned(), json!(total.received)),
+        ("made".to_owned(), json!(total.made)),
         ("forwarded".to_owned(), json!(total.forwarded)),
         ("dropped".to_owned(), json!(total.dropped_total())),
         ("transmit_full".to_owned(), json!(total.transmit_full)),
@@ -148,6 +149,7 @@ fn worker(work: &Work, clock: Clock) -> Value {
         "core": work.core,
         "pinned": work.pinned,
         "received": work.counts.received,
+        "made": work.counts.made,
         "forwarded": work.counts.forwarded,
         "dropped": work.counts.dropped_total(),
         "transmit_full": work.counts.transmit_full,

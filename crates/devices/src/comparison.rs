@@ -36,6 +36,11 @@ impl<N: NetworkFunction> Comparison<N> {
         *self.coverage.entry(verdict_name::<N>(expected)).or_default() += 1;
     }
 
+    /// A frame was made beside one of the sample, or by a change or a pause; it was to end so.
+    pub fn made(&mut self, expected: &Expected) {
+        *self.coverage.entry(verdict_name::<N>(expected)).or_default() += 1;
+    }
+
     /// Something differs, at the frame that comes next.
     pub fn mismatch(&mut self, what: String, expected: String, got: String) {
         self.mismatch_count += 1;
@@ -99,6 +104,14 @@ pub(crate) fn describe<N: NetworkFunction>(verdict: &Expected) -> String {
         Expected::Forward { frame, .. } => format!("{name} {}", Mismatch::hex(frame)),
         Expected::Drop(_) => format!("drop {name}"),
         Expected::Punt => name,
+    }
+}
+
+/// All verdicts of a step.
+pub(crate) fn describe_all<N: NetworkFunction>(verdicts: &[Expected]) -> String {
+    match verdicts {
+        [] => "nothing".to_owned(),
+        some => some.iter().map(describe::<N>).collect::<Vec<_>>().join(" and "),
     }
 }
 

@@ -13,6 +13,8 @@ use crate::function::Drops;
 pub struct Counts {
     /// Packets received.
     pub received: u64,
+    /// Packets that the function made beside those that were received.
+    pub made: u64,
     /// Packets forwarded to a port that took them.
     pub forwarded: u64,
     /// Packets forwarded to a port that was full.
@@ -30,6 +32,7 @@ impl Counts {
     pub fn zero(drops: Drops, tallies: usize) -> Counts {
         Counts {
             received: 0,
+            made: 0,
             forwarded: 0,
             transmit_full: 0,
             punted: 0,
@@ -45,6 +48,7 @@ impl Counts {
         };
         Counts {
             received: self.received.saturating_sub(earlier.received),
+            made: self.made.saturating_sub(earlier.made),
             forwarded: self.forwarded.saturating_sub(earlier.forwarded),
             transmit_full: self.transmit_full.saturating_sub(earlier.transmit_full),
             punted: self.punted.saturating_sub(earlier.punted),
@@ -56,11 +60,17 @@ impl Counts {
     /// Adds another worker's counts.
     pub fn add(&mut self, other: &Counts) {
         self.received += other.received;
+        self.made += other.made;
         self.forwarded += other.forwarded;
         self.transmit_full += other.transmit_full;
         self.punted += other.punted;
         self.dropped.iter_mut().zip(&other.dropped).for_each(|(a, b)| *a += b);
         self.tallies.iter_mut().zip(&other.tallies).for_each(|(a, b)| *a += b);
+    }
+
+    /// Packets that became something: as many as were received and made, whatever happens.
+    pub fn accounted_total(&self) -> u64 {
+        self.forwarded + self.transmit_full + self.punted + self.dropped_total()
     }
 
     /// Packets dropped for any reason.
@@ -91,7 +101,8 @@ pub(crate) fn counters(drops: usize, tallies: usize) -> (CounterWriter, CounterR
 impl CounterWriter {
     #[inline]
     pub(crate) fn publish(&self, counts: &Counts, tallies: &[u64]) {
-        let fixed = [counts.received, counts.forwarded, counts.transmit_full, counts.punted];
+        let Counts { received, made, forwarded, transmit_full, punted, .. } = *counts;
+        let fixed = [received, made, forwarded, transmit_full, punted];
         let values = fixed.iter().chain(&counts.dropped).chain(tallies);
         for (shared, value) in self.shared.iter().zip(values) {
             shared.store(*value, Ordering::Release);
@@ -105,16 +116,17 @@ impl CounterReader {
         let values: Vec<u64> = self.shared.iter().map(|c| c.load(Ordering::Acquire)).collect();
         Counts {
             received: values[0],
-            forwarded: values[1],
-            transmit_full: values[2],
-            punted: values[3],
+            made: values[1],
+            forwarded: values[2],
+            transmit_full: values[3],
+            punted: values[4],
             dropped: values[FIXED..FIXED + self.drops].to_vec(),
             tallies: values[FIXED + self.drops..].to_vec(),
         }
     }
 }
 
-const FIXED: usize = 4;
+const FIXED: usize = 5;
 
 #[cfg(test)]
 mod tests {
@@ -124,7 +136,8 @@ mod tests {
     fn what_is_published_is_read() {
         let (writer, reader) = counters(2, 1);
         let counts = Counts {
-            received: 10,
+            received: 9,
+            made: 1,
             forwarded: 5,
             transmit_full: 1,
             punted: 1,
@@ -137,5 +150,6 @@ mod tests {
         sum.add(&counts);
         assert_eq!(sum.since(&counts), counts);
         assert_eq!(sum.dropped_total(), 6);
+        assert_eq!(sum.accounted_total(), sum.received + sum.made);
     }
 }

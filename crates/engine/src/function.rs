@@ -1,7 +1,9 @@
 //! A network function as the worker sees it.
 
+use std::io;
+
 use machine::clock::Ticks;
-use packet::{Batch, Reason};
+use packet::{Batch, Reason, Room};
 
 use crate::control::Refusal;
 use crate::stages::StageClock;
@@ -37,6 +39,25 @@ pub trait Function: Send {
 
     /// Bytes of state this worker holds for the function, tables and indexes included.
     fn state_bytes(&self) -> usize;
+
+    /// Tells how much room the worker's frames have, once and before the first batch. A function that
+    /// makes frames sets up its [`packet::Made`] here; for all others there is nothing to do.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    fn make_room(&mut self, _room: Room) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Lends frames that the function made beside those that came in: copies for further ports,
+    /// answers, pieces, frames that had waited; each has its verdict. The worker sends them by their
+    /// verdicts behind the batch of the same round, counts them as made, and empties the batch.
+    ///
+    /// It is called once in every round, also when no frame came in, so that a change or the time `now`
+    /// may be the cause. Most functions make none, and for them it costs nothing.
+    fn made(&mut self, _now: Ticks) -> Option<&mut Batch> {
+        None
+    }
 }
 
 /// The drop reasons of a function: names in the order of their [`Reason`] numbers.

@@ -13,4 +13,8 @@ pub trait Tap: Send {
 
     /// The same frames as the function left them, each with its verdict, before they are sent.
     fn decided(&mut self, batch: &Batch, now: Ticks);
+
+    /// Frames that the function made beside those that came in, each with its verdict, before they are
+    /// sent.
+    fn made(&mut self, batch: &Batch, now: Ticks);
 }

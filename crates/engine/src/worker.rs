@@ -54,15 +54,16 @@ impl<F: Function> Worker<F> {
     /// A worker for `function` with its ports in their order, and the handle to it.
     ///
     /// # Errors
-    /// When there is no memory for its batch.
+    /// When there is no memory for its batch, or for frames that the function makes.
     pub fn new(
-        function: F,
+        mut function: F,
         ports: Vec<Box<dyn Port>>,
         batch_size: usize,
         room: Room,
     ) -> io::Result<(Worker<F>, WorkerHandle<F::Update>)> {
         let (controller, control) = control(CONTROL_QUEUE);
         let (publisher, reader) = counters(F::DROPS.0.len(), F::TALLIES.len());
+        function.make_room(room)?;
         let worker = Worker {
             leaving: vec![Slots::new(); ports.len()],
             batch: Batch::new(batch_size, room)?,
@@ -127,7 +128,7 @@ impl<F: Function> Worker<F> {
         (now, self.poll(now))
     }
 
-    /// One round at time `now`; tells how many packets it handled.
+    /// One round at time `now`; tells how many packets it handled, made ones included.
     #[inline]
     pub fn poll(&mut self, now: Ticks) -> usize {
         let function = &mut self.function;
@@ -147,10 +148,12 @@ impl<F: Function> Worker<F> {
         }
         let received = self.batch.len();
         if received == 0 {
-            if changes > 0 {
+            let out = (&mut self.ports[..], &mut self.leaving[..], &mut self.counts);
+            let made = send_made(&mut self.function, &mut self.tap, out, now);
+            if changes > 0 || made > 0 {
                 self.publisher.publish(&self.counts, self.function.tallies());
             }
-            return 0;
+            return made;
         }
         if let Some(tap) = &mut self.tap {
             tap.received(&self.batch, now);
@@ -163,21 +166,16 @@ impl<F: Function> Worker<F> {
             tap.decided(&self.batch, now);
         }
 
-        sort_by_verdict(&self.batch, &mut self.leaving, &mut self.counts);
-        let mut forwarded = 0;
-        for (port, slots) in self.ports.iter_mut().zip(&self.leaving) {
-            let sent = port.transmit(&mut self.batch, slots.as_slice(), now);
-            self.counts.transmit_full += (slots.len() - sent) as u64;
-            forwarded += sent;
-        }
+        send(&mut self.batch, (&mut self.ports, &mut self.leaving, &mut self.counts), now);
         self.counts.received += received as u64;
-        self.counts.forwarded += forwarded as u64;
+        let out = (&mut self.ports[..], &mut self.leaving[..], &mut self.counts);
+        let made = send_made(&mut self.function, &mut self.tap, out, now);
         self.publisher.publish(&self.counts, self.function.tallies());
         stages.lap_raw(F::STAGES.len() + 1, received);
         if let Some(supervised) = &self.supervised {
             supervised.publish_stages(&self.stages);
         }
-        received
+        received + made
     }
 
     /// Carries out one order, between two batches.
@@ -231,6 +229,39 @@ impl<F: Function> Worker<F> {
     }
 }
 
+/// Sends what the function made beside the frames that came in; tells how many those were.
+#[inline]
+fn send_made<F: Function>(
+    function: &mut F,
+    tap: &mut Option<Box<dyn Tap>>,
+    out: Out<'_>,
+    now: Ticks,
+) -> usize {
+    let Some(made) = function.made(now).filter(|made| !made.is_empty()) else { return 0 };
+    if let Some(tap) = tap {
+        tap.made(made, now);
+    }
+    let count = made.len();
+    out.2.made += count as u64;
+    send(made, out, now);
+    made.clear();
+    count
+}
+
+/// Lets each port transmit what is for it, and counts what became of every frame of the batch.
+#[inline]
+fn send(batch: &mut Batch, (ports, leaving, counts): Out<'_>, now: Ticks) {
+    sort_by_verdict(batch, leaving, counts);
+    for (port, slots) in ports.iter_mut().zip(leaving) {
+        let sent = port.transmit(batch, slots.as_slice(), now);
+        counts.transmit_full += (slots.len() - sent) as u64;
+        counts.forwarded += sent as u64;
+    }
+}
+
+/// Ports, the lists of what leaves by each, and what counts it.
+type Out<'a> = (&'a mut [Box<dyn Port>], &'a mut [Slots], &'a mut Counts);
+
 /// Fills a list for each port and counts what does not leave.
 #[inline]
 fn sort_by_verdict(batch: &Batch, leaving: &mut [Slots], counts: &mut Counts) {
@@ -273,209 +304,4 @@ const CONTROL_QUEUE: usize = 4096;
 const CONTROL_PER_ROUND: usize = 32;
 
 #[cfg(test)]
-mod tests {
-    use std::sync::{Arc, Mutex};
-
-    use packet::{PortId, Reason, Slot};
-
-    use super::*;
-    use crate::control::Refusal;
-    use crate::function::Drops;
-    use crate::stages::StageClock;
-
-    /// Forwards odd first bytes to the other port, drops zero, punts the rest.
-    struct Odd {
-        tally: [u64; 1],
-    }
-
-    impl Function for Odd {
-        type Update = u64;
-        const STAGES: &'static [&'static str] = &["odd"];
-        const DROPS: Drops = Drops(&["unhandled", "zero"]);
-        const TALLIES: &'static [&'static str] = &["sum-of-updates"];
-
-        fn process(&mut self, batch: &mut Batch, _: Ticks, stages: &mut StageClock<'_>) {
-            for slot in batch.slots() {
-                let verdict = match batch.frame(slot)[0] {
-                    0 => Verdict::Drop(Reason(1)),
-                    byte if byte % 2 == 1 => Verdict::Forward(PortId(1 - batch.port(slot).0)),
-                    _ => Verdict::Punt,
-                };
-                batch.set_verdict(slot, verdict);
-            }
-            stages.lap(0, batch.len());
-        }
-
-        fn apply(&mut self, update: u64, _: Ticks) -> Result<(), Refusal> {
-            self.tally[0] += update;
-            Ok(())
-        }
-
-        fn tallies(&self) -> &[u64] {
-            &self.tally
-        }
-
-        fn state_bytes(&self) -> usize {
-            8
-        }
-    }
-
-    /// Offers some bytes, each as a frame, and keeps up to three of what it is given.
-    struct Script {
-        id: PortId,
-        offered: Vec<u8>,
-        kept: Arc<Mutex<Vec<u8>>>,
-    }
-
-    impl Port for Script {
-        fn receive(&mut self, batch: &mut Batch, limit: usize, _: Ticks) -> usize {
-            let count = limit.min(self.offered.len());
-            for byte in self.offered.drain(..count) {
-                batch.append(self.id, 1).expect("within the limit")[0] = byte;
-            }
-            count
-        }
-
-        fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], _: Ticks) -> usize {
-            let mut kept = self.kept.lock().expect("no test panicked");
-            let room = 3 - kept.len();
-            let taken = room.min(slots.len());
-            kept.extend(slots[..taken].iter().map(|&slot| batch.frame(slot)[0]));
-            taken
-        }
-    }
-
-    #[test]
-    fn every_packet_is_accounted_for() {
-        let kept: [Arc<Mutex<Vec<u8>>>; 2] = Default::default();
-        let offered = [vec![0, 1, 2, 3, 5, 7, 9], vec![11, 0, 4]];
-        let ports = (0..2).map(|index| {
-            Box::new(Script {
-                id: PortId(index),
-                offered: offered[usize::from(index)].clone(),
-                kept: kept[usize::from(index)].clone(),
-            }) as Box<dyn Port>
-        });
-        let room = Room { headroom: 0, frame: 64 };
-        let (mut worker, mut handle) =
-            Worker::new(Odd { tally: [0] }, ports.collect(), 4, room).expect("memory");
-        handle.controller.request(5).expect("room in the queue");
-        while worker.poll(clock::now()) > 0 {}
-
-        assert_eq!(*kept[1].lock().expect("lock"), [1, 3, 5], "in order, and full after three");
-        assert_eq!(*kept[0].lock().expect("lock"), [11]);
-        let counts = handle.counters.read();
-        assert_eq!(counts.received, 10);
-        assert_eq!(counts.forwarded, 4);
-        assert_eq!(counts.transmit_full, 2);
-        assert_eq!(counts.punted, 2);
-        assert_eq!(counts.dropped, [0, 2]);
-        assert_eq!(counts.tallies, [5]);
-        assert_eq!(counts, worker.counts());
-        assert!(handle.controller.acknowledged().is_some_and(|ack| ack.outcome.is_ok()));
-        assert_eq!(worker.take_stages().packets[..3], [10, 10, 10]);
-    }
-
-    /// Counts what it is shown.
-    struct Seen(Arc<Mutex<(usize, usize)>>);
-
-    impl Tap for Seen {
-        fn received(&mut self, batch: &Batch, _: Ticks) {
-            self.0.lock().expect("no test panicked").0 += batch.len();
-        }
-
-        fn decided(&mut self, batch: &Batch, _: Ticks) {
-            let dropped =
-                batch.slots().filter(|&slot| matches!(batch.verdict(slot), Verdict::Drop(_)));
-            self.0.lock().expect("no test panicked").1 += dropped.count();
-        }
-    }
-
-    fn script(offered: &[u8]) -> Box<dyn Port> {
-        Box::new(Script { id: PortId(0), offered: offered.to_vec(), kept: Arc::default() })
-    }
-
-    #[test]
-    fn orders_are_carried_out_and_leave_nothing_behind() {
-        let room = Room { headroom: 0, frame: 64 };
-        let ports = vec![script(&[0, 2])];
-        let (mut worker, mut handle) =
-            Worker::new(Odd { tally: [0] }, ports, 4, room).expect("memory");
-        let mut supervisor = worker.supervise();
-        let seen = Arc::new(Mutex::new((0, 0)));
-        let tap: Box<dyn Tap> = Box::new(Seen(Arc::clone(&seen)));
-        assert!(supervisor.order(Order::Tap(Some(tap))).is_ok());
-        assert_eq!(worker.poll(clock::now()), 2);
-        assert_eq!(*seen.lock().expect("lock"), (2, 1), "before the first batch");
-        assert!(matches!(supervisor.done(), Some(Done::Untapped(None))));
-
-        assert!(supervisor.order(Order::Swap(0, script(&[0, 0, 0]))).is_ok());
-        assert!(supervisor.order(Order::Swap(7, script(&[]))).is_ok());
-        assert!(supervisor.order(Order::Tap(None)).is_ok());
-        assert_eq!(worker.poll(clock::now()), 3, "from the other port");
-        assert!(matches!(supervisor.done(), Some(Done::Swapped(_))));
-        let packets: Vec<u64> = supervisor.totals.stages().iter().map(|stage| stage.1).collect();
-        assert_eq!(packets, [5, 5, 5]);
-
-        let found = Arc::new(Mutex::new(0));
-        let told = Arc::clone(&found);
-        let look = move |odd: &mut Odd| *told.lock().expect("lock") = odd.tally[0];
-        assert!(supervisor.order(Order::Look(Box::new(look))).is_ok());
-        handle.controller.request(5).expect("room");
-        for _ in 0..3 {
-            worker.poll(clock::now());
-        }
-        assert!(
-            matches!(supervisor.done(), Some(Done::Swapped(_))),
-            "back, for there is no port 7"
-        );
-        assert!(matches!(supervisor.done(), Some(Done::Untapped(Some(_)))));
-        assert!(matches!(supervisor.done(), Some(Done::Looked(_))));
-        assert_eq!(*found.lock().expect("lock"), 5);
-        assert_eq!(handle.counters.read().tallies, [5], "a change shows without a packet");
-        assert_eq!(seen.lock().expect("lock").0, 5, "until the tap was taken away");
-    }
-
-    #[test]
-    fn orders_wait_while_nobody_takes_what_they_left() {
-        let room = Room { headroom: 0, frame: 64 };
-        let (mut worker, _) = Worker::new(Odd { tally: [0] }, vec![], 4, room).expect("memory");
-        let mut supervisor = worker.supervise();
-        for _ in 0..3 {
-            while supervisor.order(Order::Tap(None)).is_ok() {}
-            for _ in 0..100 {
-                worker.poll(clock::now());
-            }
-        }
-        let done = std::iter::from_fn(|| supervisor.done()).count();
-        assert_eq!(done, 16);
-    }
-
-    #[test]
-    fn a_resting_worker_sees_packets_and_the_wish_to_stop() {
-        let room = Room { headroom: 0, frame: 64 };
-        for idle in [Idle::Yield, Idle::Sleep] {
-            let (mut worker, handle) =
-                Worker::new(Odd { tally: [0] }, vec![script(&[])], 4, room).expect("memory");
-            let mut supervisor = worker.supervise();
-            let stop = AtomicBool::new(false);
-            std::thread::scope(|scope| {
-                scope.spawn(|| worker.run_resting(&stop, idle));
-                assert!(supervisor.order(Order::Swap(0, script(&[0; 9]))).is_ok());
-                while handle.counters.read().received < 9 {
-                    std::thread::yield_now();
-                }
-                stop.store(true, Ordering::Relaxed);
-            });
-            assert_eq!(worker.counts().dropped_total(), 9);
-        }
-    }
-
-    #[test]
-    fn a_worker_stops_when_told() {
-        let room = Room { headroom: 0, frame: 64 };
-        let (mut worker, _) = Worker::new(Odd { tally: [0] }, vec![], 4, room).expect("memory");
-        worker.run(&AtomicBool::new(true));
-        assert_eq!(worker.counts().received, 0);
-    }
-}
+mod tests;

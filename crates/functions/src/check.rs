@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use engine::{Counts, Drops};
 use packet::PortId;
 
 /// The slow, readable model of a function. It shares no code with the pipeline but names and the
@@ -16,6 +17,13 @@ pub trait Oracle {
 
     /// Applies a change; whether it is possible.
     fn apply(&mut self, update: &Self::Update, now: Duration) -> bool;
+
+    /// What must become of the frames that the function makes beside the one that came in: made by the
+    /// last frame or change, or because it is `now`. Those of a port stand in the order in which they
+    /// leave. They are told once. Most functions make none.
+    fn made(&mut self, _now: Duration) -> Vec<Expected> {
+        Vec::new()
+    }
 }
 
 /// What must become of a frame.
@@ -34,6 +42,26 @@ pub enum Expected {
     Punt,
 }
 
+/// Brings verdicts into the order in which [`became`] tells them: by port, and by port as they left;
+/// then drops by name; then what was punted.
+pub fn in_order(mut verdicts: Vec<Expected>) -> Vec<Expected> {
+    verdicts.sort_by_key(|verdict| match verdict {
+        Expected::Forward { port, .. } => (0, port.0, ""),
+        Expected::Drop(reason) => (1, 0, *reason),
+        Expected::Punt => (2, 0, ""),
+    });
+    verdicts
+}
+
+/// What became of some frames, and of those made beside them, as ports and counters show it.
+pub fn became(left: Vec<(PortId, Vec<u8>)>, counts: &Counts, names: Drops) -> Vec<Expected> {
+    let left = left.into_iter().map(|(port, frame)| Expected::Forward { port, frame });
+    let dropped = names.0.iter().zip(&counts.dropped);
+    let dropped = dropped.flat_map(|(&name, &count)| (0..count).map(move |_| Expected::Drop(name)));
+    let punted = (0..counts.punted).map(|_| Expected::Punt);
+    in_order(left.chain(dropped).chain(punted).collect())
+}
+
 /// One step of the functional check.
 #[derive(Clone, Debug)]
 pub enum Step<U> {
@@ -50,4 +78,33 @@ pub enum Step<U> {
     Update(U),
     /// Time passes.
     Wait(Duration),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_became_of_frames_does_not_depend_on_the_order_between_ports() {
+        let forward = |port, byte| Expected::Forward { port: PortId(port), frame: vec![byte] };
+        let names = Drops(&["unhandled", "old", "late"]);
+        let mut counts = Counts::zero(names, 0);
+        (counts.dropped, counts.punted) = (vec![0, 1, 2], 1);
+        let left = [(1, 1), (0, 2), (1, 0)].map(|(port, byte)| (PortId(port), vec![byte]));
+        let got = became(left.to_vec(), &counts, names);
+        let [late, old] = ["late", "old"].map(Expected::Drop);
+        let expected = vec![
+            old,
+            forward(1, 1),
+            late.clone(),
+            Expected::Punt,
+            forward(1, 0),
+            late,
+            forward(0, 2),
+        ];
+        assert_eq!(got, in_order(expected.clone()));
+        let mut swapped = expected;
+        swapped.swap(1, 4);
+        assert_ne!(got, in_order(swapped), "of one port, the order counts");
+    }
 }

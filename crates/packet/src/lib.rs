@@ -6,9 +6,11 @@
 //! on one worker, so a batch can own its buffers, and there is nothing to leak or to give back.
 
 mod batch;
+mod made;
 mod slots;
 mod verdict;
 
 pub use batch::{BATCH_MAX, Batch, Room};
+pub use made::{MADE_FULL, Made};
 pub use slots::{Slot, Slots};
 pub use verdict::{PortId, Reason, Verdict};

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::Function;
-use functions::check::{Expected, Oracle, Step};
+use functions::check::{Expected, Oracle, Step, in_order};
 use functions::{NetworkFunction, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
 
-use crate::device::{Device, Outcome};
+use crate::device::Device;
 
 /// One worker's function and the oracle of the same shard.
 pub struct Pair<N: NetworkFunction> {
@@ -20,6 +20,8 @@ pub struct Pair<N: NetworkFunction> {
     pub coverage: BTreeMap<String, u64>,
     /// Time since both were set up.
     pub elapsed: Duration,
+    /// What became of the frames that were made beside the last one, or by the last change or wait.
+    pub made: Vec<Expected>,
 }
 
 impl<N: NetworkFunction> Pair<N> {
@@ -35,6 +37,7 @@ impl<N: NetworkFunction> Pair<N> {
             oracle: N::oracle(config, shard),
             coverage: BTreeMap::new(),
             elapsed: Duration::ZERO,
+            made: Vec::new(),
         }
     }
 
@@ -45,7 +48,10 @@ impl<N: NetworkFunction> Pair<N> {
     pub fn take(&mut self, steps: &[Step<N::Update>]) -> Result<(), String> {
         for (number, step) in steps.iter().enumerate() {
             match step {
-                Step::Wait(time) => self.elapsed += *time,
+                Step::Wait(time) => {
+                    self.wait(*time)
+                        .map_err(|difference| format!("step {number}: {difference}"))?;
+                }
                 Step::Update(update) => {
                     self.update(update)?;
                 }
@@ -58,24 +64,43 @@ impl<N: NetworkFunction> Pair<N> {
         Ok(())
     }
 
-    /// Sends a frame through both, and gives the verdict on which they agree.
+    /// Sends a frame through both, and gives the verdict on which they agree; they agree on the frames
+    /// made beside it as well.
     ///
     /// # Errors
     /// How they differ.
     pub fn frame(&mut self, port: PortId, frame: &[u8]) -> Result<Expected, String> {
         let expected = self.oracle.expect(port, frame, self.elapsed);
-        let got = match self.device.pass(port, frame, self.now()) {
-            Outcome::Left(port, frame) => Expected::Forward { port, frame },
-            Outcome::Dropped(reason) => Expected::Drop(reason),
-            Outcome::Punted => Expected::Punt,
-        };
+        let got = self.device.exchange(port, frame, self.now());
         *self.coverage.entry(name::<N>(&expected)).or_default() += 1;
-        if got == expected {
-            return Ok(got);
+        self.agree(Some(&expected), &got)
+            .map_err(|difference| format!("\n   frame {}{difference}", hex(frame)))?;
+        Ok(expected)
+    }
+
+    /// Lets time pass for both.
+    ///
+    /// # Errors
+    /// How the frames differ that they made meanwhile.
+    pub fn wait(&mut self, time: Duration) -> Result<(), String> {
+        self.elapsed += time;
+        let got = self.device.rest(self.now());
+        self.agree(None, &got)
+    }
+
+    /// Whether a frame and those made beside it became what they are to.
+    fn agree(&mut self, expected: Option<&Expected>, got: &[Expected]) -> Result<(), String> {
+        self.made = self.oracle.made(self.elapsed);
+        for made in &self.made {
+            *self.coverage.entry(name::<N>(made)).or_default() += 1;
         }
-        let [expected, got] = [expected, got].map(|verdict| describe::<N>(&verdict));
-        let frame = hex(frame);
-        Err(format!("\n   frame {frame}\nexpected {expected}\n     got {got}"))
+        let expected = in_order(expected.into_iter().chain(&self.made).cloned().collect());
+        if got == expected {
+            return Ok(());
+        }
+        let [expected, got] = [&expected, got]
+            .map(|all| all.iter().map(describe::<N>).collect::<Vec<_>>().join("\n           and "));
+        Err(format!("\nexpected {expected}\n     got {got}"))
     }
 
     /// Changes both; whether they agree that it is possible.
@@ -86,10 +111,12 @@ impl<N: NetworkFunction> Pair<N> {
         let expected = self.oracle.apply(update, self.elapsed);
         let got = self.device.update(update.clone(), self.now());
         let word = |done| if done { "possible" } else { "refused" };
-        match got == expected {
-            true => Ok(got),
-            false => Err(format!("{update:?}: expected {}, got {}", word(expected), word(got))),
+        if got != expected {
+            return Err(format!("{update:?}: expected {}, got {}", word(expected), word(got)));
         }
+        let made = self.device.rest(self.now());
+        self.agree(None, &made).map_err(|difference| format!("{update:?}: {difference}"))?;
+        Ok(got)
     }
 
     /// Drop reasons that no frame met so far.

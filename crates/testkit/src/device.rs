@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{Counts, Function, Port, Worker, WorkerHandle};
+use functions::check::{Expected, became};
 use machine::clock::Ticks;
 use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
 
@@ -17,6 +18,8 @@ pub struct Device<F: Function> {
     handle: WorkerHandle<F::Update>,
     links: Vec<Link>,
     longest: usize,
+    /// The counts before changes after which nothing was asked yet.
+    before: Option<Counts>,
 }
 
 /// What became of one frame.
@@ -39,6 +42,14 @@ pub struct Outcomes {
     pub counts: Counts,
 }
 
+impl Outcomes {
+    /// Frames that left with their ports, by port and in order.
+    pub fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
+        let ports = self.left.iter().enumerate();
+        ports.flat_map(|(port, left)| left.iter().map(move |one| (PortId(port as u8), one.clone())))
+    }
+}
+
 impl<F: Function> Device<F> {
     /// A worker for the function with so many ports and the usual room for frames.
     ///
@@ -48,7 +59,7 @@ impl<F: Function> Device<F> {
         Device::with_room(function, ports, Room::default())
     }
 
-    /// The same with another room for frames.
+    /// The same with another room for frames, a function's own included.
     ///
     /// # Panics
     /// When there is no memory for a batch.
@@ -60,28 +71,35 @@ impl<F: Function> Device<F> {
         });
         let (worker, handle) = Worker::new(function, ends.collect(), BATCH_MAX, room)
             .expect("a batch is half a megabyte");
-        Device { worker, handle, links, longest: room.frame }
+        Device { worker, handle, links, longest: room.frame, before: None }
     }
 
-    /// Sends one frame through.
+    /// Sends one frame through, beside which none is made.
     ///
     /// # Panics
     /// When not exactly one thing became of it: that is the first law.
     pub fn pass(&mut self, port: PortId, frame: &[u8], now: Ticks) -> Outcome {
-        let Outcomes { left, counts } = self.pass_all(port, [frame], now);
-        let mut left = left.into_iter().enumerate().flat_map(|(index, frames)| {
-            frames.into_iter().map(move |frame| (PortId(index as u8), frame))
-        });
-        let dropped = counts.dropped.iter().position(|&count| count > 0);
-        let total = (counts.forwarded, counts.dropped_total(), counts.punted);
-        match (left.next(), dropped, total) {
-            (Some((port, frame)), None, (1, 0, 0)) => Outcome::Left(port, frame),
-            (None, Some(reason), (0, 1, 0)) => Outcome::Dropped(F::DROPS.0[reason]),
-            (None, None, (0, 0, 1)) => Outcome::Punted,
-            (_, _, (forwarded, dropped, punted)) => {
-                panic!("{forwarded} forwarded, {dropped} dropped, {punted} punted: {frame:02x?}")
-            }
+        let mut all = self.exchange(port, frame, now);
+        match all.pop() {
+            Some(Expected::Forward { port, frame }) if all.is_empty() => Outcome::Left(port, frame),
+            Some(Expected::Drop(reason)) if all.is_empty() => Outcome::Dropped(reason),
+            Some(Expected::Punt) if all.is_empty() => Outcome::Punted,
+            last => panic!("{all:?} and {last:?} of one frame: {frame:02x?}"),
         }
+    }
+
+    /// Sends one frame through that may have others made beside it: what became of all of them, in
+    /// the order of [`became`].
+    pub fn exchange(&mut self, port: PortId, frame: &[u8], now: Ticks) -> Vec<Expected> {
+        let outcomes = self.pass_all(port, [frame], now);
+        became(outcomes.frames().collect(), &outcomes.counts, F::DROPS)
+    }
+
+    /// Lets the worker go round without a frame: what became of the frames that the function made
+    /// because of the time, or of changes before.
+    pub fn rest(&mut self, now: Ticks) -> Vec<Expected> {
+        let outcomes = self.pass_all(PortId(0), [], now);
+        became(outcomes.frames().collect(), &outcomes.counts, F::DROPS)
     }
 
     /// Sends frames through that come in at one port, in batches as large as can be.
@@ -94,7 +112,7 @@ impl<F: Function> Device<F> {
         frames: impl IntoIterator<Item = &'a [u8]>,
         now: Ticks,
     ) -> Outcomes {
-        let before = self.worker.counts();
+        let before = self.before.take().unwrap_or_else(|| self.worker.counts());
         let link = &self.links[usize::from(port.0)];
         for frame in frames {
             assert!(frame.len() <= self.longest, "a frame of {} bytes", frame.len());
@@ -115,6 +133,8 @@ impl<F: Function> Device<F> {
     pub fn update(&mut self, update: F::Update, now: Ticks) -> bool {
         let queued = self.handle.controller.request(update).is_ok();
         assert!(queued, "the control queue is empty between two updates");
+        // What the change makes leaves in the same round, and shows in what is asked next.
+        self.before.get_or_insert_with(|| self.worker.counts());
         self.worker.poll(now);
         let acknowledgement = self.handle.controller.acknowledged();
         acknowledgement.expect("an update is acknowledged in the same round").outcome.is_ok()

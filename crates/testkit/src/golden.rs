@@ -5,7 +5,8 @@
 //!               01-input.txt     steps: `wait 10 ms`, `update …`, or the name of a port and below
 //!                                it, indented, the bytes of a frame
 //!               02-expected.txt  for each frame the port where it left and its bytes, or
-//!                                `drop reason`; for each change `applied` or `refused`
+//!                                `drop reason`; for each change `applied` or `refused`; and
+//!                                behind the word `made` the same for each frame made beside
 //!               03-counters.txt  everything counted that is not 0
 //! ```
 //! `UPDATE_GOLDEN=1 cargo test -p functions golden` rewrites what is expected; the difference is to
@@ -83,11 +84,15 @@ fn play<N: NetworkFunction>(
         match line.split_once(' ').unwrap_or((line, "")) {
             ("", _) => write("\n"),
             ("#", _) => write(&format!("{line}\n")),
-            ("wait", time) => pair.elapsed += read_time(time).map_err(at)?,
+            ("wait", time) => {
+                pair.wait(read_time(time).map_err(at)?).map_err(at)?;
+                write(&text_of_made(pair));
+            }
             ("update", text) => {
                 let update = read_update(text).map_err(at)?;
                 let applied = pair.update(&update).map_err(at)?;
                 write(if applied { "applied\n" } else { "refused\n" });
+                write(&text_of_made(pair));
             }
             _ => {
                 let port = N::PORTS.iter().position(|port| *port == line);
@@ -99,10 +104,16 @@ fn play<N: NetworkFunction>(
                 let frame = unhex(&bytes).map_err(at)?;
                 let verdict = pair.frame(PortId(port as u8), &frame).map_err(at)?;
                 write(&text_of::<N>(&verdict));
+                write(&text_of_made(pair));
             }
         }
     }
     Ok(output)
+}
+
+/// What became of the frames made beside, each behind the word `made`.
+fn text_of_made<N: NetworkFunction>(pair: &Pair<N>) -> String {
+    pair.made.iter().map(|made| format!("made {}", text_of::<N>(made))).collect()
 }
 
 fn text_of<N: NetworkFunction>(verdict: &Expected) -> String {
@@ -123,6 +134,7 @@ fn counters<N: NetworkFunction>(counts: &Counts) -> String {
     let mut text = String::new();
     let fixed = [
         ("received", counts.received),
+        ("made", counts.made),
         ("forwarded", counts.forwarded),
         ("transmit-full", counts.transmit_full),
         ("punted", counts.punted),

@@ -5,7 +5,7 @@
 
 use engine::Function;
 use machine::clock::Ticks;
-use packet::PortId;
+use packet::{MADE_FULL, PortId};
 
 use crate::device::{Device, Outcomes};
 
@@ -30,12 +30,13 @@ pub fn hold<F: Function>(make: impl Fn() -> F, ports: usize, input: Input<'_>) {
     nothing_is_random(device, input, &whole);
 }
 
-/// Frames in are frames out, dropped with a reason or punted; nothing appears, nothing is lost.
+/// Frames in and made are frames out, dropped with a reason or punted; nothing appears, nothing is
+/// lost.
 pub fn every_frame_is_accounted_for(input: Input<'_>, outcomes: &Outcomes) {
     let counts = &outcomes.counts;
-    let out = counts.forwarded + counts.transmit_full + counts.punted + counts.dropped_total();
+    let came = counts.received + counts.made;
     assert_eq!(counts.received, input.frames.len() as u64, "frames received");
-    assert_eq!(out, counts.received, "frames accounted for");
+    assert_eq!(counts.accounted_total(), came, "frames accounted for");
     let left: usize = outcomes.left.iter().map(Vec::len).sum();
     assert_eq!(left as u64, counts.forwarded, "frames that left");
 }
@@ -45,15 +46,25 @@ pub fn every_frame_has_a_verdict(outcomes: &Outcomes) {
     assert_eq!(outcomes.counts.dropped[0], 0, "frames without a verdict");
 }
 
-/// Frames one by one, in threes and all at once become the same.
+/// Frames one by one, in threes and all at once become the same. Frames made beside them leave behind
+/// their batch, so that the order of a port is another then; and where a whole batch makes more than
+/// there is room for ([`MADE_FULL`]), batches do matter.
 pub fn batches_do_not_matter<F: Function>(
     device: impl Fn() -> Device<F>,
     input: Input<'_>,
     whole: &Outcomes,
 ) {
+    let full = F::TALLIES.iter().position(|name| *name == MADE_FULL);
+    if full.is_some_and(|index| whole.counts.tallies[index] > 0) {
+        return;
+    }
     for chunk in [1, 3] {
-        let split = pass_in_chunks(&mut device(), input, chunk);
-        assert_eq!(&split, whole, "in batches of {chunk}");
+        let mut split = pass_in_chunks(&mut device(), input, chunk);
+        let mut whole = whole.clone();
+        if whole.counts.made > 0 {
+            split.left.iter_mut().chain(&mut whole.left).for_each(|left| left.sort());
+        }
+        assert_eq!(split, whole, "in batches of {chunk}");
     }
 }
 

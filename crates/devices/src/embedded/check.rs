@@ -1,12 +1,13 @@
 //! The functional check: every frame of the sample through the worker, and beside it the oracle.
 //!
 //! The worker is polled by this thread, one frame at a time and at simulated times, so that each
-//! frame's verdict is known: what left by which port, or whose drop counter moved.
+//! frame's verdict is known: what left by which port, or whose drop counter moved. The same holds for
+//! the frames that the function makes beside it, or because of a change or a pause.
 
 use std::time::Duration;
 
 use engine::{Counts, Function};
-use functions::check::{Expected, Oracle, Step};
+use functions::check::{Expected, Oracle, Step, became, in_order};
 use functions::{NetworkFunction, Shard};
 use machine::clock;
 use measure::MeasureError;
@@ -15,7 +16,7 @@ use packet::PortId;
 
 use super::open_loop::{self, Links};
 use super::{Embedded, Lane};
-use crate::comparison::{Comparison, describe};
+use crate::comparison::{Comparison, describe_all};
 
 /// Runs the sample on each worker.
 pub(super) fn check<N: NetworkFunction>(device: &mut Embedded<N>) -> Result<Check, MeasureError> {
@@ -53,28 +54,43 @@ fn compare<N: NetworkFunction>(
     let mut elapsed = Duration::ZERO;
     for step in steps {
         let now = start + clock.ticks(elapsed);
-        match step {
-            Step::Wait(time) => elapsed += *time,
+        let before = lane.worker.counts();
+        let (what, of_frame) = match step {
+            Step::Wait(time) => {
+                elapsed += *time;
+                ("after a pause".to_owned(), None)
+            }
             Step::Update(update) => {
                 let expected = oracle.apply(update, elapsed);
                 let got = apply(lane, update.clone(), now);
+                let what = format!("the change {update:?}");
                 if got != Some(expected) {
-                    let what = format!("the change {update:?}");
                     let word = |done| if done { "applied" } else { "refused" };
                     let got = got.map_or("not acknowledged", word);
-                    comparison.mismatch(what, word(expected).into(), got.into());
+                    comparison.mismatch(what.clone(), word(expected).into(), got.into());
                 }
+                (what, None)
             }
             Step::Frame { port, frame, about } => {
                 let expected = oracle.expect(*port, frame, elapsed);
-                let got = pass(lane, links, *port, frame, now);
-                if got != Ok(expected.clone()) {
-                    let got = got.map_or_else(|text| text, |got| describe::<N>(&got));
-                    comparison.mismatch((*about).to_owned(), describe::<N>(&expected), got);
+                if !send(links, *port, frame) {
+                    let what = "the port took no frame".to_owned();
+                    comparison.mismatch((*about).to_owned(), String::new(), what);
                 }
-                comparison.frame(&expected);
+                ((*about).to_owned(), Some(expected))
             }
+        };
+        let made = oracle.made(elapsed);
+        let expected = in_order(of_frame.iter().chain(&made).cloned().collect());
+        let now = start + clock.ticks(elapsed);
+        while lane.worker.poll(now) > 0 {}
+        let got = what_became::<N>(lane, links, &before);
+        if got != expected {
+            let [expected, got] = [expected, got].map(|all| describe_all::<N>(&all));
+            comparison.mismatch(what, expected, got);
         }
+        made.iter().for_each(|made| comparison.made(made));
+        of_frame.iter().for_each(|expected| comparison.frame(expected));
     }
 }
 
@@ -85,44 +101,26 @@ fn apply<N: NetworkFunction>(lane: &mut Lane<N>, update: N::Update, now: u64) ->
     Some(lane.handle.controller.acknowledged()?.outcome.is_ok())
 }
 
-/// Sends one frame through the worker.
-///
-/// # Errors
-/// What happened, where it was no single verdict.
-fn pass<N: NetworkFunction>(
-    lane: &mut Lane<N>,
-    links: &mut Links,
-    port: PortId,
-    frame: &[u8],
-    now: u64,
-) -> Result<Expected, String> {
-    let before = lane.worker.counts();
+/// Gives the worker one frame; whether the port took it.
+fn send(links: &mut Links, port: PortId, frame: &[u8]) -> bool {
     let sender = &mut links[usize::from(port.0)].0;
-    if !sender.send(frame) {
-        return Err("the port took no frame".into());
-    }
+    let taken = sender.send(frame);
     sender.publish();
-    lane.worker.poll(now);
-    let counts = lane.worker.counts().since(&before);
+    taken
+}
+
+/// What became of all frames that the worker got or made since `before`.
+fn what_became<N: NetworkFunction>(
+    lane: &Lane<N>,
+    links: &mut Links,
+    before: &Counts,
+) -> Vec<Expected> {
     let mut left = Vec::new();
     for (index, (_, receiver)) in links.iter_mut().enumerate() {
         while let Some(frame) = receiver.next_frame() {
-            let port = PortId(index as u8);
-            left.push(Expected::Forward { port, frame: frame.to_vec() });
+            left.push((PortId(index as u8), frame.to_vec()));
         }
         receiver.release();
     }
-    match (left.len(), counts.dropped_total(), counts.punted) {
-        (1, 0, 0) => Ok(left.remove(0)),
-        (0, 1, 0) => Ok(Expected::Drop(dropped_for::<N>(&counts))),
-        (0, 0, 1) => Ok(Expected::Punt),
-        (forwarded, dropped, punted) => {
-            Err(format!("{forwarded} forwarded, {dropped} dropped, {punted} punted"))
-        }
-    }
-}
-
-fn dropped_for<N: NetworkFunction>(counts: &Counts) -> &'static str {
-    let reason = counts.dropped.iter().position(|&count| count > 0).unwrap_or(0);
-    N::Function::DROPS.0[reason]
+    became(left, &lane.worker.counts().since(before), N::Function::DROPS)
 }

@@ -23,7 +23,7 @@ use traffic::{Stamp, Workload};
 use super::exchange::Exchange;
 use super::frames::are_same;
 use super::{Limitation, Remote, Spoken};
-use crate::comparison::{Comparison, describe, verdict_name};
+use crate::comparison::{Comparison, describe, describe_all, verdict_name};
 use crate::tester::changes::Control;
 
 /// Runs frames of the workload, then the sample.
@@ -134,6 +134,8 @@ impl<N: NetworkFunction> Walk<'_, N> {
         }
         self.simulated += time;
         self.expect_silence("a frame before the pause", time);
+        let made = self.made();
+        self.expect_made("after a pause", made);
     }
 
     fn update(&mut self, update: &N::Update) {
@@ -146,6 +148,52 @@ impl<N: NetworkFunction> Walk<'_, N> {
             let what = format!("the change {update:?}");
             self.comparison.mismatch(what, word(expected).into(), got.into());
         }
+        let made = self.made();
+        self.expect_made("a change", made);
+    }
+
+    /// What both oracles say of the frames made beside, since they were last asked.
+    fn made(&mut self) -> [Vec<Expected>; 2] {
+        let still = self.oracles.still.made(self.simulated);
+        [still, self.oracles.flowing.made(self.begun.elapsed())]
+    }
+
+    /// Waits for the frames that were made because of a change or a pause.
+    fn expect_made(&mut self, about: &str, made: [Vec<Expected>; 2]) {
+        if made.iter().any(|made| !made.is_empty()) {
+            let which = self.expect_all(about, &made);
+            made[which].iter().for_each(|made| self.comparison.made(made));
+        }
+    }
+
+    /// Waits for every frame of one of the oracles' lists, in any order because they may leave by
+    /// several ports; tells of which one, where the oracles disagree.
+    fn expect_all(&mut self, about: &str, all: &[Vec<Expected>; 2]) -> usize {
+        let wanted = all.each_ref().map(|all| forwarded(all));
+        let mut open = wanted.clone();
+        let mut got = Vec::new();
+        while open.iter().any(|open| !open.is_empty()) {
+            let patience = match open.iter().any(Vec::is_empty) {
+                true => SILENCE,
+                false => self.patience(),
+            };
+            let next = self.exchange.receive(patience, |(port, frame)| {
+                open.iter().flatten().any(|one| fits(port, frame, one))
+            });
+            let Some((port, frame)) = next else { break };
+            for open in &mut open {
+                if let Some(index) = open.iter().position(|one| fits(port, &frame, one)) {
+                    open.remove(index);
+                }
+            }
+            got.push(Expected::Forward { port, frame });
+        }
+        let fits = |which: &usize| open[*which].is_empty() && wanted[*which].len() == got.len();
+        (0..2).find(fits).unwrap_or_else(|| {
+            let [expected, got] = [&wanted[0], &got].map(|all| describe_all::<N>(all));
+            self.comparison.mismatch(about.to_owned(), expected, got);
+            0
+        })
     }
 
     /// Asks for a change and waits until it is in force; none without an acknowledgement.
@@ -164,6 +212,7 @@ impl<N: NetworkFunction> Walk<'_, N> {
 
     fn frame(&mut self, port: PortId, frame: &[u8], about: &str) {
         let expected = self.expect(port, frame);
+        let made = self.made();
         if self.left_out.takes(&expected.each_ref().map(verdict_name::<N>)) {
             return;
         }
@@ -176,7 +225,10 @@ impl<N: NetworkFunction> Walk<'_, N> {
             );
             return;
         }
-        self.either += u64::from(expected[0] != expected[1]);
+        self.either += u64::from(expected[0] != expected[1] || made[0] != made[1]);
+        if made.iter().any(|made| !made.is_empty()) {
+            return self.several(about, expected, made);
+        }
         let got = match &expected {
             [Expected::Forward { .. }, _] | [_, Expected::Forward { .. }] => {
                 let patience =
@@ -208,11 +260,27 @@ impl<N: NetworkFunction> Walk<'_, N> {
         }
     }
 
+    /// What becomes of a frame that was sent, and of those made beside it.
+    fn several(&mut self, about: &str, expected: [Expected; 2], made: [Vec<Expected>; 2]) {
+        let [(a, made_a), (b, made_b)] = [(&expected[0], &made[0]), (&expected[1], &made[1])];
+        let with = |one: &Expected, made: &[Expected]| [&[one.clone()], made].concat();
+        let which = self.expect_all(about, &[with(a, made_a), with(b, made_b)]);
+        self.comparison.frame(&expected[which]);
+        made[which].iter().for_each(|made| self.comparison.made(made));
+    }
+
     /// What comes out although nothing is to: until a frame sent behind it does, or for a while.
     fn nothing_but_the_next(&mut self, port: PortId) -> Option<(PortId, Vec<u8>)> {
         let known = self.known_good[usize::from(port.0)].clone().filter(|_| self.in_order);
         let Some(known) = known else { return self.exchange.receive(SILENCE, |_| false) };
         let expected = self.expect(port, &known);
+        let made = self.made();
+        if made.iter().any(|made| !made.is_empty()) {
+            if self.exchange.send(port, &known) {
+                self.several("a frame that passed before", expected, made);
+            }
+            return None;
+        }
         let passes = matches!(&expected, [Expected::Forward { .. }, Expected::Forward { .. }]);
         if !self.exchange.send(port, &known) || !passes {
             return self.exchange.receive(SILENCE, |_| false);
@@ -311,6 +379,12 @@ impl LeftOut {
         }
         all
     }
+}
+
+/// Those of some verdicts that can be seen from outside.
+fn forwarded(verdicts: &[Expected]) -> Vec<Expected> {
+    let is_forwarded = |verdict: &&Expected| matches!(verdict, Expected::Forward { .. });
+    verdicts.iter().filter(is_forwarded).cloned().collect()
 }
 
 /// Whether a frame that came out is one that the oracles speak of.

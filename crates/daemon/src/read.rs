@@ -126,7 +126,7 @@ impl Configuration {
         check_metrics(&document, metrics.as_ref())?;
         Ok(Configuration {
             name: name(&document)?,
-            ports: ports_of(&document, function.kind, parts)?,
+            ports: ports_of(&document, &function, parts)?,
             function,
             cores,
             workers,
@@ -220,10 +220,11 @@ fn function(document: &Document, parts: Parts) -> Result<Function, DocumentError
 
 fn ports_of(
     document: &Document,
-    function: &dyn FunctionKind,
+    function: &Function,
     parts: Parts,
 ) -> Result<Vec<PortChoice>, DocumentError> {
-    let wanted = function.ports();
+    let wanted = function.configured.ports();
+    let function = function.kind;
     let given = match document.root.get("ports") {
         Some(Value::Object(given)) => given,
         Some(other) => return Err(no_mapping(document, "ports", other)),

@@ -59,6 +59,9 @@ pub trait Configured: Send {
     /// All keys with their defaults.
     fn effective(&self) -> Value;
 
+    /// The ports that the keys ask for, in their order.
+    fn ports(&self) -> &'static [&'static str];
+
     /// How many workers the keys ask for.
     fn workers(&self) -> usize;
 
@@ -292,6 +295,10 @@ struct OfKind<N: NetworkFunction> {
 impl<N: NetworkFunction> Configured for OfKind<N> {
     fn effective(&self) -> Value {
         serde_json::to_value(&self.config).unwrap_or_default()
+    }
+
+    fn ports(&self) -> &'static [&'static str] {
+        N::ports(&self.config)
     }
 
     fn workers(&self) -> usize {

@@ -21,6 +21,17 @@ pub enum Service {
     MobileGateway(Gateway),
 }
 
+impl Service {
+    /// How many ports there are.
+    pub fn ports(&self) -> usize {
+        match self {
+            Service::Bridge(bridge) => usize::from(bridge.ports),
+            Service::Router(router) => router.interfaces.len(),
+            Service::MobileGateway(gateway) => gateway.router.interfaces.len(),
+        }
+    }
+}
+
 /// A bridge with its ports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bridge {

@@ -19,7 +19,7 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     const ALIASES: &'static [&'static str];
     /// One line of help.
     const SUMMARY: &'static str;
-    /// The ports in the order of their numbers.
+    /// All ports that there can be, in the order of their numbers.
     const PORTS: &'static [&'static str];
     /// The tables that a person can look into while the function runs: `users`, `routes` …
     const TABLES: &'static [&'static str];
@@ -58,6 +58,11 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// # Errors
     /// The first key that cannot be used.
     fn validate(config: &mut Self::Config, traffic: &mut Self::Traffic) -> Result<(), Invalid>;
+
+    /// The ports of a validated configuration: all of [`Self::PORTS`], or the first ones.
+    fn ports(_config: &Self::Config) -> &'static [&'static str] {
+        Self::PORTS
+    }
 
     /// How many workers the configuration asks for.
     fn workers(config: &Self::Config) -> usize;

@@ -33,7 +33,7 @@ impl<N: NetworkFunction> Pair<N> {
         let function = N::function(config, shard, clock(), SET_UP_AT)
             .unwrap_or_else(|error| panic!("the function cannot be set up: {error}"));
         Pair {
-            device: Device::new(function, N::PORTS.len()),
+            device: Device::new(function, N::ports(config).len()),
             oracle: N::oracle(config, shard),
             coverage: BTreeMap::new(),
             elapsed: Duration::ZERO,

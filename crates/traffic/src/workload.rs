@@ -134,6 +134,9 @@ pub enum Delivery {
     /// As it would have been right before the change of this subject, which had taken effect when
     /// it was sent.
     Late(u64),
+    /// A copy that the function is to make of it (for a mirror, to further ports), and not the frame
+    /// that is waited for; it is not counted.
+    Beside,
     /// Somewhere else, or in another form.
     Misdelivered,
 }

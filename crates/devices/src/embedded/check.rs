@@ -20,8 +20,9 @@ use crate::comparison::{Comparison, describe_all};
 
 /// Runs the sample on each worker.
 pub(super) fn check<N: NetworkFunction>(device: &mut Embedded<N>) -> Result<Check, MeasureError> {
+    let ports = N::ports(&device.config).len();
     let mut links =
-        open_loop::connect::<N, _>(device.lanes.iter_mut().map(|lane| &mut lane.worker))?;
+        open_loop::connect(ports, device.lanes.iter_mut().map(|lane| &mut lane.worker))?;
     let steps = N::sample(&device.config, &device.traffic);
     let count = device.shards();
     let mut comparison = Comparison::<N>::new();

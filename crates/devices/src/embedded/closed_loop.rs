@@ -63,10 +63,11 @@ pub(super) fn run<N: NetworkFunction>(
 /// Gives each worker a generator for each port, and tells what they count, by worker and port.
 fn connect<N: NetworkFunction>(device: &mut Embedded<N>) -> Vec<Vec<Arc<Made>>> {
     let workers = device.shards();
+    let ports = N::ports(&device.config);
     let directions = device.workload().directions().to_vec();
     (0..workers)
         .map(|worker| {
-            let made: Vec<Arc<Made>> = N::PORTS.iter().map(|_| Arc::default()).collect();
+            let made: Vec<Arc<Made>> = ports.iter().map(|_| Arc::default()).collect();
             let ports = made.iter().enumerate().map(|(port, made)| {
                 let enters = |d: &traffic::Direction| usize::from(d.from.0) == port;
                 let direction = directions.iter().position(enters);

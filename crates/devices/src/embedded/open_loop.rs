@@ -27,8 +27,8 @@ pub(super) fn run<N: NetworkFunction>(
     watch: &mut dyn Watch,
 ) -> Result<Trial, MeasureError> {
     let before = device.counts();
-    let ports = device.lanes.iter_mut().map(|lane| &mut lane.worker);
-    let links = connect::<N, _>(ports)?;
+    let ports = N::ports(&device.config).len();
+    let links = connect(ports, device.lanes.iter_mut().map(|lane| &mut lane.worker))?;
     let workload = device.workload();
     let conditions = device.conditions;
     device.changed |= !workload.events().is_empty() && conditions.updates_per_s != Some(0.0);
@@ -60,7 +60,8 @@ pub(super) fn run_wire<N: NetworkFunction>(
             Worker::new(Wire, Vec::new(), BATCH_MAX, Room::default()).map_err(device_error)?;
         wires.push((lane.core, wire));
     }
-    let links = connect::<N, _>(wires.iter_mut().map(|(_, wire)| wire))?;
+    let ports = N::ports(&device.config).len();
+    let links = connect(ports, wires.iter_mut().map(|(_, wire)| wire))?;
     let lanes = wires.iter_mut().map(|(core, wire)| (*core, wire)).collect();
     let workload = device.workload();
     let changes = Changes::new(&workload, NoControl, Some(0.0), device.host.clock);
@@ -103,15 +104,16 @@ fn carry_out<W: Workload, F: Function, C: Control<W::Update> + Send>(
     })
 }
 
-/// Links each worker's ports by rings; the tester's ends by worker and port.
-pub(super) fn connect<'a, N: NetworkFunction, F: Function + 'a>(
+/// Links so many ports of each worker by rings; the tester's ends by worker and port.
+pub(super) fn connect<'a, F: Function + 'a>(
+    count: usize,
     workers: impl Iterator<Item = &'a mut Worker<F>>,
 ) -> Result<Vec<Links>, MeasureError> {
     let mut all = Vec::new();
     for worker in workers {
         let mut links = Links::new();
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
-        for index in 0..N::PORTS.len() {
+        for index in 0..count {
             let (near, port) =
                 port_memory::link(PortId(index as u8), RING_BYTES).map_err(device_error)?;
             links.push(near);

@@ -121,7 +121,7 @@ impl Kernel {
         let sysctls = set_sysctls(&device, service, options.icmp)?;
         let has_rules = matches!(service, Service::MobileGateway(_));
         let added = if has_rules { gateway::ADDED } else { 0 };
-        let wires = Wires::join(&device, ports(service), request.frame_bytes_max + added)?;
+        let wires = Wires::join(&device, service.ports(), request.frame_bytes_max + added)?;
         let plan = plan::plan(service, &wires.near(), &options)?;
         carry_out(&device, &plan, has_rules, request)?;
         let place = Place::settle(&device, &wires, options.forwarding, request.cores)?;
@@ -240,15 +240,6 @@ fn set_sysctls(
         }
     }
     Ok(set)
-}
-
-/// How many ports a service has.
-fn ports(service: &Service) -> usize {
-    match service {
-        Service::Bridge(bridge) => usize::from(bridge.ports),
-        Service::Router(router) => router.interfaces.len(),
-        Service::MobileGateway(gateway) => gateway.router.interfaces.len(),
-    }
 }
 
 /// The names of the features that are on, of `ethtool -k`, in short.

@@ -73,7 +73,7 @@ fn carried_out(service: &Service) -> Option<(Namespace, Wires, Plan)> {
     let options = Options::default();
     let device = Namespace::new().expect("the right is there");
     set_sysctls(&device, service, options.icmp).expect("sysctls");
-    let wires = Wires::join(&device, ports(service), 1514).expect("links");
+    let wires = Wires::join(&device, service.ports(), 1514).expect("links");
     let plan = plan::plan(service, &wires.near(), &options).expect("a plan");
     let stop = Arc::new(AtomicBool::new(false));
     let request = request(service, stop);

@@ -99,7 +99,7 @@ impl Switch {
         let device = Namespace::new()?;
         // The bridges' own interfaces must say nothing.
         device.sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
-        let links = Links::join(&device, &options, ports(service), frame_bytes_max)?;
+        let links = Links::join(&device, &options, service.ports(), frame_bytes_max)?;
         let cores = &request.cores[..request.cores.len().min(request.workers.max(1))];
         let place = Place { datapath: options.datapath, cores };
         let mut daemons = Daemons::start(&device, &place, &request.stop)?;
@@ -251,15 +251,6 @@ fn limitations(service: &Service, options: &Options) -> Result<Vec<Limitation>, 
         verdicts: vec!["truncated"],
     });
     Ok(found)
-}
-
-/// How many ports a service has.
-fn ports(service: &Service) -> usize {
-    match service {
-        Service::Bridge(bridge) => usize::from(bridge.ports),
-        Service::Router(router) => router.interfaces.len(),
-        Service::MobileGateway(gateway) => gateway.router.interfaces.len(),
-    }
 }
 
 /// The longest frame on the links, with what a gateway puts in front.

@@ -263,7 +263,7 @@ impl<N: NetworkFunction> Walk<'_, N> {
     /// What becomes of a frame that was sent, and of those made beside it.
     fn several(&mut self, about: &str, expected: [Expected; 2], made: [Vec<Expected>; 2]) {
         let [(a, made_a), (b, made_b)] = [(&expected[0], &made[0]), (&expected[1], &made[1])];
-        let with = |one: &Expected, made: &[Expected]| [&[one.clone()], made].concat();
+        let with = |one: &Expected, made: &[Expected]| [std::slice::from_ref(one), made].concat();
         let which = self.expect_all(about, &[with(a, made_a), with(b, made_b)]);
         self.comparison.frame(&expected[which]);
         made[which].iter().for_each(|made| self.comparison.made(made));

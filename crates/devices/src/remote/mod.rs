@@ -289,8 +289,9 @@ impl<N: NetworkFunction> Setup<'_, N> {
         };
         let Some(mut running) = start(&request)? else { return Ok(None) };
         let ports = running.ports();
-        if ports.len() != N::PORTS.len() {
-            let what = format!("the device has {} ports, not {}", ports.len(), N::PORTS.len());
+        let wanted = N::ports(self.config).len();
+        if ports.len() != wanted {
+            let what = format!("the device has {} ports, not {wanted}", ports.len());
             return Err(DriverError::new(what, "choose another device for this function"));
         }
         let link = |(index, opened)| {

@@ -282,6 +282,7 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             };
             match delivery {
                 Delivery::AsExpected => {}
+                Delivery::Beside => continue,
                 Delivery::Shows(subject) => self.changes.shown(subject, now, &self.workload),
                 Delivery::Late(subject) => self.changes.late(subject, &self.workload),
                 Delivery::Misdelivered => {

@@ -73,7 +73,7 @@ fn adds_up(counters: &Value, ports: [&Value; 2]) -> bool {
     let all = |key: &str| ports.iter().map(|port| number(&port[key])).sum::<u64>();
     let accounted = ["forwarded", "dropped", "transmit_full", "punted"];
     let accounted = accounted.iter().map(|key| number(&counters[*key])).sum::<u64>();
-    accounted == number(&counters["received"])
+    accounted == number(&counters["received"]) + number(&counters["made"])
         && all("received") == number(&counters["received"])
         && all("sent") == number(&counters["forwarded"])
 }

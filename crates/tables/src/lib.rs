@@ -8,8 +8,10 @@
 //! |---|---|---|
 //! | [`index::Index`] | which number belongs to this key? | 16 bytes a u32 key, 25.6 a u64 key |
 //! | [`lpm::Lpm`] | which route is the most specific for this address? | 320 KiB + 1.25 KiB a chunk |
+//! | [`classifier::Classifier`] | which rule is the first that matches these fields? | 256 bits a rule and byte of the key |
 //! | [`meter::Meter`] | does this frame conform to the rate? | 16 bytes |
 
+pub mod classifier;
 pub mod index;
 pub mod lpm;
 pub mod meter;

@@ -3,6 +3,10 @@
 //! Simple enough to be checked by reading; no cleverness may move in here. The twin of
 //! [`crate::index::Index`] is `std::collections::HashMap`.
 
+use std::collections::BTreeMap;
+
+use crate::classifier::{Condition, Field};
+
 /// Longest-prefix match by looking at every route. Addresses of any width are widened to `u128`.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
@@ -80,4 +84,54 @@ impl ExactMeter {
         self.allowed_at = self.allowed_at.max(now) + u128::from(length_bytes) * self.ticks_per_s;
         true
     }
+}
+
+/// First match by looking at every rule: the twin of [`crate::classifier::Classifier`].
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    rules: BTreeMap<u32, (Vec<Condition>, u32)>,
+}
+
+impl Rules {
+    /// Adds a rule, or replaces the one of the same precedence and returns its value.
+    pub fn insert(&mut self, precedence: u32, rule: &[Condition], value: u32) -> Option<u32> {
+        self.rules.insert(precedence, (rule.to_vec(), value)).map(|(_, value)| value)
+    }
+
+    /// Removes the rule of this precedence and returns its value.
+    pub fn remove(&mut self, precedence: u32) -> Option<u32> {
+        self.rules.remove(&precedence).map(|(_, value)| value)
+    }
+
+    /// The value of the rule of the lowest precedence that matches a key with these fields.
+    pub fn classify(&self, fields: &[Field], key: &[u8]) -> Option<u32> {
+        let numbers = numbers(fields, key);
+        let matches = |rule: &[Condition]| {
+            rule.iter().zip(&numbers).all(|(condition, &(bits, number))| match *condition {
+                Condition::Any => true,
+                Condition::Masked { value, mask } => {
+                    (value ^ number) & mask & (u128::MAX >> (128 - bits)) == 0
+                }
+                Condition::Range { first, last } => {
+                    u128::from(first) <= number && number <= u128::from(last)
+                }
+            })
+        };
+        self.rules.values().find(|(rule, _)| matches(rule)).map(|&(_, value)| value)
+    }
+}
+
+/// The fields of a key as numbers, each with its width in bits.
+fn numbers(fields: &[Field], key: &[u8]) -> Vec<(u32, u128)> {
+    let mut rest = key;
+    let number = |field: &Field| {
+        let bytes = match *field {
+            Field::Masked(bytes) => usize::from(bytes),
+            Field::Ranged => 2,
+        };
+        let (own, behind) = rest.split_at(bytes);
+        rest = behind;
+        (8 * bytes as u32, own.iter().fold(0, |number, &byte| number << 8 | u128::from(byte)))
+    };
+    fields.iter().map(number).collect()
 }

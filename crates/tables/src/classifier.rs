@@ -1,0 +1,344 @@
+//! Which of many rules over several fields is the first that matches: access lists, by bit vectors.
+//!
+//! A key is a row of bytes, cut into [`Field`]s: a field is compared under a mask (a prefix, a
+//! protocol, a MAC address) or with a range (ports, VLANs). For each byte of the key there is a
+//! table of 256 rows; a row holds a bit for each rule, set where the rule does **not** match a key
+//! with that value there:
+//!
+//! ```text
+//!  key      c0        a8       01       07      ...    11        first byte to last
+//!           │         │        │        │              │
+//!        ┌──▼──┐   ┌──▼──┐  ┌──▼──┐  ┌──▼──┐        ┌──▼──┐
+//!        │ 256 │   │ 256 │  │ 256 │  │ 256 │        │ 256 │     a row: one bit a rule
+//!        └──┬──┘   └──┬──┘  └──┬──┘  └──┬──┘        └──┬──┘
+//!           └── or ───┴── or ──┴── or ──┴──── ... ─────┘
+//!                          │
+//!               rules whose bit is still 0 match; the lowest bit is the first of them
+//! ```
+//! Rules stand in the order of their precedence, so the first match is the lowest bit. This is the
+//! bit-vector scheme of Lakshman and Stiliadis (SIGCOMM 1998) with the byte-wise tables of StrideBV
+//! (Ganegedara and Prasanna, 2012). A range that does not begin and end at multiples of 256 needs
+//! two tables more for each of its ends (`ranges` below), exactly and without being split.
+//!
+//! What follows from it:
+//!
+//! - **The time of a look-up does not depend on what the rules say**, only on how many there are and
+//!   on how many bytes of the key any of them looks at: there are no rule sets, and no traffic, on
+//!   which it degenerates, as trees and hashed tuples do.
+//! - **Bytes that no rule looks at cost nothing**, so a wide key is free until it is used.
+//! - **Memory is a product known at the start** ([`Classifier::bytes`]), all of it taken at creation.
+//! - An update writes the bits of one rule. One that comes between others moves those between it and
+//!   the nearest free place by one bit, in all rows.
+//!
+//! | | |
+//! |---|---|
+//! | memory | tables x 256 x rules / 8 bytes, tables being the bytes of the key and 4 for each range field |
+//! | rules | up to [`RULES_MAX`], fixed at creation; one more is an error that changes nothing |
+//! | key | up to 255 bytes |
+//!
+//! It deliberately has no actions (a rule has a number), no counters, no protocols but for the
+//! helper [`five_tuple`], and is not shared between threads.
+
+pub mod five_tuple;
+
+mod order;
+
+mod ranges;
+
+mod rows;
+
+use std::io;
+
+use order::Order;
+use rows::{Byte, Edge, Plan, Rows};
+
+/// Rules that a classifier can be made for.
+pub const RULES_MAX: usize = 1 << 16;
+
+/// What [`Classifier::classify_batch`] says where no rule matches; no rule may have it as a value.
+pub const NO_MATCH: u32 = u32::MAX;
+
+/// A part of the key, in network byte order; the fields of a key lie one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// So many bytes, from 1 to 16, compared under a mask.
+    Masked(u8),
+    /// Two bytes, compared with a range or under a mask.
+    Ranged,
+}
+
+/// What a rule wants of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Nothing.
+    Any,
+    /// The bits of the mask are as in the value; the lowest bits are the field's last byte, and bits
+    /// beyond the field are not looked at.
+    Masked {
+        /// What the bits of the mask must be; its other bits are not looked at.
+        value: u128,
+        /// The bits that count.
+        mask: u128,
+    },
+    /// A number from `first` to `last`, both included; for [`Field::Ranged`] and fields of one byte.
+    Range {
+        /// The lowest.
+        first: u16,
+        /// The highest.
+        last: u16,
+    },
+}
+
+/// Why a rule is refused; nothing has changed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// There are as many rules as the classifier was made for.
+    #[error("the classifier is full: it was made for {rules_max} rules")]
+    Full {
+        /// Rules it was made for.
+        rules_max: usize,
+    },
+    /// The rule has more or fewer conditions than the key has fields.
+    #[error("a rule of {conditions} conditions for a key of {fields} fields")]
+    Conditions {
+        /// Conditions of the rule.
+        conditions: usize,
+        /// Fields of the key.
+        fields: usize,
+    },
+    /// A condition that its field cannot have.
+    #[error("condition {at} does not suit its field: a range that is empty or of a masked field")]
+    Unsuitable {
+        /// Which condition, from 0.
+        at: usize,
+    },
+    /// A value that means "no match".
+    #[error("the value {NO_MATCH} means that no rule matches")]
+    Value,
+}
+
+/// Rules over keys of `KEY` bytes; see the module's text.
+#[derive(Debug)]
+pub struct Classifier<const KEY: usize> {
+    fields: Vec<Placed>,
+    rows: Rows,
+    order: Order,
+    /// Rules that look at a table.
+    users: Vec<u32>,
+    plan: Plan,
+}
+
+/// A field and where it is.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    /// Its first byte in the key, which is also the table of that byte.
+    at: usize,
+    bytes: usize,
+    /// The first of the four tables for the ends of ranges.
+    edges: Option<usize>,
+}
+
+impl<const KEY: usize> Classifier<KEY> {
+    /// A classifier for up to `rules_max` rules over keys with these fields.
+    ///
+    /// # Errors
+    /// What the kernel says when it has no such memory; `InvalidInput` for more than [`RULES_MAX`]
+    /// rules.
+    ///
+    /// # Panics
+    /// When the fields are not `KEY` bytes together, or one has no byte or more than 16: a layout is
+    /// part of a program.
+    pub fn new(fields: &[Field], rules_max: usize) -> io::Result<Classifier<KEY>> {
+        if rules_max > RULES_MAX {
+            let text = format!("a classifier for {rules_max} rules; the most is {RULES_MAX}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let (mut at, mut tables) = (0, KEY);
+        let mut placed = Vec::with_capacity(fields.len());
+        for field in fields {
+            let (bytes, edges) = match *field {
+                Field::Masked(bytes) => (usize::from(bytes), None),
+                Field::Ranged => (2, Some(tables)),
+            };
+            assert!((1..=16).contains(&bytes), "a field of {bytes} bytes");
+            tables += if edges.is_some() { ranges::TABLES } else { 0 };
+            placed.push(Placed { at, bytes, edges });
+            at += bytes;
+        }
+        assert!(at == KEY && KEY < 256, "fields of {at} bytes for a key of {KEY}");
+        let rows = Rows::new(tables, rules_max)?;
+        let order = Order::new(rules_max, rows.places());
+        let plan = Plan::with_capacity(KEY, tables - KEY);
+        Ok(Classifier { fields: placed, rows, order, users: vec![0; tables], plan })
+    }
+
+    /// Adds a rule, or replaces the one of the same precedence and returns its value. Of all rules
+    /// that match a key, that of the lowest precedence counts.
+    ///
+    /// # Errors
+    /// [`Refused`], and nothing has changed.
+    pub fn insert(
+        &mut self,
+        precedence: u32,
+        rule: &[Condition],
+        value: u32,
+    ) -> Result<Option<u32>, Refused> {
+        self.check(rule, value)?;
+        let old = match self.order.find(precedence) {
+            Some(place) => {
+                self.erase(place);
+                Some(self.order.replace(place, value))
+            }
+            None => {
+                let gap = self.order.gap_for(precedence)?;
+                self.rows.open(gap, &self.users);
+                self.order.open(gap, precedence, value);
+                None
+            }
+        };
+        if let Some(place) = self.order.find(precedence) {
+            self.write(place, rule);
+            self.rows.occupy(place);
+        }
+        self.plan();
+        Ok(old)
+    }
+
+    /// Removes the rule of this precedence and returns its value.
+    pub fn remove(&mut self, precedence: u32) -> Option<u32> {
+        let place = self.order.find(precedence)?;
+        self.erase(place);
+        let old = self.order.remove(place);
+        self.plan();
+        Some(old)
+    }
+
+    /// The value of the first rule that matches.
+    #[inline]
+    pub fn classify(&self, key: &[u8; KEY]) -> Option<u32> {
+        let mut values = [NO_MATCH];
+        self.classify_batch(std::slice::from_ref(key), &mut values);
+        Some(values[0]).filter(|&value| value != NO_MATCH)
+    }
+
+    /// The value of the first rule that matches each key, or [`NO_MATCH`].
+    ///
+    /// # Panics
+    /// When there are not as many values as keys.
+    pub fn classify_batch(&self, keys: &[[u8; KEY]], values: &mut [u32]) {
+        assert_eq!(keys.len(), values.len(), "a value for each key");
+        match self.rows.width() {
+            1 => self.batch::<1>(keys, values),
+            2 => self.batch::<2>(keys, values),
+            4 => self.batch::<4>(keys, values),
+            _ => self.batch::<{ rows::WIDTH_MAX }>(keys, values),
+        }
+    }
+
+    /// Rules there are.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Rules it was made for.
+    pub fn rules_max(&self) -> usize {
+        self.order.rules_max()
+    }
+
+    /// Memory it holds, whatever the rules.
+    pub fn bytes(&self) -> usize {
+        self.rows.bytes() + self.order.bytes() + self.users.len() * size_of::<u32>()
+    }
+
+    #[inline(always)]
+    fn batch<const WIDTH: usize>(&self, keys: &[[u8; KEY]], values: &mut [u32]) {
+        let places = self.order.values();
+        for (key, value) in keys.iter().zip(values) {
+            *value = places[self.rows.first::<WIDTH, KEY>(&self.plan, key)];
+        }
+    }
+
+    fn check(&self, rule: &[Condition], value: u32) -> Result<(), Refused> {
+        if value == NO_MATCH {
+            return Err(Refused::Value);
+        }
+        let fields = self.fields.len();
+        if rule.len() != fields {
+            return Err(Refused::Conditions { conditions: rule.len(), fields });
+        }
+        let suits = |(field, condition): (&Placed, &Condition)| match *condition {
+            Condition::Range { first, last } if first > last => false,
+            Condition::Range { last, .. } => match field.edges {
+                Some(_) => true,
+                None => field.bytes == 1 && last <= 0xff,
+            },
+            Condition::Any | Condition::Masked { .. } => true,
+        };
+        match self.fields.iter().zip(rule).position(|pair| !suits(pair)) {
+            Some(at) => Err(Refused::Unsuitable { at }),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets the bits of a rule in a place whose bits are all clear.
+    fn write(&mut self, place: usize, rule: &[Condition]) {
+        for (field, condition) in self.fields.iter().zip(rule) {
+            for byte in 0..field.bytes {
+                let table = field.at + byte;
+                let looks = match *condition {
+                    Condition::Any => false,
+                    Condition::Masked { value, mask } => {
+                        let shift = 8 * (field.bytes - 1 - byte);
+                        let (value, mask) = ((value >> shift) as u8, (mask >> shift) as u8);
+                        self.rows.set(table, place, |at| (at ^ value) & mask != 0)
+                    }
+                    Condition::Range { first, last } if field.bytes == 1 => {
+                        self.rows.set(table, place, |at| !(first..=last).contains(&u16::from(at)))
+                    }
+                    Condition::Range { first, last } => {
+                        let outside = |at| ranges::outside(byte, at, first, last);
+                        self.rows.set(table, place, outside)
+                    }
+                };
+                self.users[table] += u32::from(looks);
+            }
+            if let (Some(edges), &Condition::Range { first, last }) = (field.edges, condition) {
+                for number in 0..ranges::TABLES {
+                    let beyond = |at| ranges::beyond(number, at, first, last);
+                    let looks = self.rows.set(edges + number, place, beyond);
+                    self.users[edges + number] += u32::from(looks);
+                }
+            }
+        }
+    }
+
+    /// Clears the bits of a place; it matches nothing from then on.
+    fn erase(&mut self, place: usize) {
+        self.rows.vacate(place);
+        for (table, users) in self.users.iter_mut().enumerate().filter(|(_, users)| **users > 0) {
+            *users -= u32::from(self.rows.clear(table, place));
+        }
+    }
+
+    /// Which tables a look-up goes through: those that a rule looks at.
+    fn plan(&mut self) {
+        self.plan.clear();
+        for (at, _) in self.users[..KEY].iter().enumerate().filter(|(_, users)| **users > 0) {
+            self.plan.bytes.push(Byte { at, table: at });
+        }
+        for field in &self.fields {
+            let Some(first) = field.edges else { continue };
+            for tables in [first, first + 2] {
+                if self.users[tables] > 0 {
+                    self.plan.edges.push(Edge { at: field.at, table: tables });
+                }
+            }
+        }
+        self.plan.blocks = self.rows.blocks_up_to(self.order.end());
+    }
+}

@@ -1,0 +1,259 @@
+//! The bits: for each table and each value of a byte, which places do not match.
+//!
+//! A row is cut into blocks of [`WIDTH_MAX`] words, one cache line; the lines of a block lie
+//! together, table by table, so that a look-up ends with the first block in which a rule matches.
+//! Fewer rules than fill a block have narrower rows.
+
+use std::io;
+
+use machine::memory::HugeArray;
+
+use super::order::Gap;
+
+/// Words of a row within a block, at most: a cache line.
+pub(super) const WIDTH_MAX: usize = 8;
+
+/// All rows of all tables, and which places are in use.
+#[derive(Debug)]
+pub(super) struct Rows {
+    words: HugeArray<u64>,
+    /// Places that hold a rule; the others match nothing.
+    used: Vec<u64>,
+    tables: usize,
+    width: usize,
+}
+
+/// The tables of a look-up.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub bytes: Vec<Byte>,
+    pub edges: Vec<Edge>,
+    /// Blocks in which there are rules.
+    pub blocks: usize,
+}
+
+/// The table of a byte of the key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Byte {
+    pub at: usize,
+    pub table: usize,
+}
+
+/// Two tables that count together, of a byte of the key and the one behind it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    pub at: usize,
+    pub table: usize,
+}
+
+impl Plan {
+    pub fn with_capacity(bytes: usize, edges: usize) -> Plan {
+        let (bytes, edges) = (Vec::with_capacity(bytes), Vec::with_capacity(edges));
+        Plan { bytes, edges, blocks: 0 }
+    }
+
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.edges.clear();
+        self.blocks = 0;
+    }
+}
+
+impl Rows {
+    pub fn new(tables: usize, rules_max: usize) -> io::Result<Rows> {
+        let words = rules_max.max(1).div_ceil(WORD_BITS);
+        let width = words.next_power_of_two().min(WIDTH_MAX);
+        let words = words.next_multiple_of(width);
+        let bits = HugeArray::zeroed(words * tables * ROWS)?;
+        Ok(Rows { words: bits, used: vec![0; words], tables, width })
+    }
+
+    /// Places for rules.
+    pub fn places(&self) -> usize {
+        self.used.len() * WORD_BITS
+    }
+
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.words.mapped_bytes() + size_of_val(&*self.used)
+    }
+
+    /// Blocks that hold the first `places` places.
+    pub fn blocks_up_to(&self, places: usize) -> usize {
+        places.div_ceil(self.width * WORD_BITS)
+    }
+
+    /// The first place that matches, or [`Rows::places`]. `WIDTH` is [`Rows::width`].
+    #[inline(always)]
+    pub fn first<const WIDTH: usize, const KEY: usize>(
+        &self,
+        plan: &Plan,
+        key: &[u8; KEY],
+    ) -> usize {
+        let (rows, _) = self.words.as_chunks::<WIDTH>();
+        let (used, _) = self.used.as_chunks::<WIDTH>();
+        for (block, used) in used.iter().enumerate().take(plan.blocks) {
+            let rows = &rows[block * self.tables * ROWS..][..self.tables * ROWS];
+            let mut wrong = [0; WIDTH];
+            for byte in &plan.bytes {
+                let row = &rows[byte.table * ROWS + usize::from(key[byte.at])];
+                for (wrong, row) in wrong.iter_mut().zip(row) {
+                    *wrong |= row;
+                }
+            }
+            for edge in &plan.edges {
+                let high = &rows[edge.table * ROWS + usize::from(key[edge.at])];
+                let low = &rows[(edge.table + 1) * ROWS + usize::from(key[edge.at + 1])];
+                for (wrong, (high, low)) in wrong.iter_mut().zip(high.iter().zip(low)) {
+                    *wrong |= high & low;
+                }
+            }
+            if let Some(bit) = first_bit(used, &wrong) {
+                return block * WIDTH * WORD_BITS + bit;
+            }
+        }
+        self.places()
+    }
+
+    /// Sets the bit of a place in those rows of a table whose value does not match; whether there
+    /// is any.
+    pub fn set(&mut self, table: usize, place: usize, is_wrong: impl Fn(u8) -> bool) -> bool {
+        let (word, bit) = (place / WORD_BITS, 1 << (place % WORD_BITS));
+        let mut is_any = false;
+        for value in 0..=u8::MAX {
+            if is_wrong(value) {
+                let at = self.word(table, value.into(), word);
+                self.words[at] |= bit;
+                is_any = true;
+            }
+        }
+        is_any
+    }
+
+    /// Clears the bit of a place in all rows of a table; whether any was set.
+    pub fn clear(&mut self, table: usize, place: usize) -> bool {
+        let (word, bit) = (place / WORD_BITS, 1 << (place % WORD_BITS));
+        let mut any = 0;
+        for row in 0..ROWS {
+            let at = self.word(table, row, word);
+            any |= self.words[at] & bit;
+            self.words[at] &= !bit;
+        }
+        any != 0
+    }
+
+    /// From now on a place can match.
+    pub fn occupy(&mut self, place: usize) {
+        self.used[place / WORD_BITS] |= 1 << (place % WORD_BITS);
+    }
+
+    /// From now on a place does not match.
+    pub fn vacate(&mut self, place: usize) {
+        self.used[place / WORD_BITS] &= !(1 << (place % WORD_BITS));
+    }
+
+    /// Moves what lies in a gap, whose free place has no bit set, by one; that of the wanted place
+    /// is then clear. Tables without users are clear anyhow.
+    pub fn open(&mut self, gap: Gap, users: &[u32]) {
+        if gap.free == gap.wanted {
+            return;
+        }
+        let mut used = std::mem::take(&mut self.used);
+        shift(gap, |word| word, &mut used);
+        self.used = used;
+        for (table, _) in users.iter().enumerate().filter(|(_, users)| **users > 0) {
+            for row in 0..ROWS {
+                let (tables, width) = (self.tables, self.width);
+                shift(gap, |word| place_of(tables, width, table, row, word), &mut self.words);
+            }
+        }
+    }
+
+    fn word(&self, table: usize, row: usize, word: usize) -> usize {
+        place_of(self.tables, self.width, table, row, word)
+    }
+}
+
+/// Where the word of a row lies.
+fn place_of(tables: usize, width: usize, table: usize, row: usize, word: usize) -> usize {
+    ((word / width * tables + table) * ROWS + row) * width + word % width
+}
+
+/// The lowest bit that is used and not wrong.
+#[inline(always)]
+fn first_bit<const WIDTH: usize>(used: &[u64; WIDTH], wrong: &[u64; WIDTH]) -> Option<usize> {
+    let mut any = 0;
+    let mut first = 0;
+    // From the last on, without a branch on what differs from packet to packet.
+    for word in (0..WIDTH).rev() {
+        let right = used[word] & !wrong[word];
+        any |= right;
+        let bit = word * WORD_BITS + right.trailing_zeros() as usize;
+        first = if right == 0 { first } else { bit };
+    }
+    (any != 0).then_some(first)
+}
+
+/// Moves the bits between the ends of a gap by one, towards the free one; `at` tells where the words
+/// of the row are.
+fn shift(gap: Gap, at: impl Fn(usize) -> usize, words: &mut [u64]) {
+    let (low, high) = (gap.free.min(gap.wanted), gap.free.max(gap.wanted));
+    let (first, last) = (low / WORD_BITS, high / WORD_BITS);
+    let goes_up = gap.free == high;
+    let mut carry = 0;
+    for word in first..=last {
+        let mut within = u64::MAX;
+        if word == first {
+            within &= u64::MAX << (low % WORD_BITS);
+        }
+        if word == last {
+            within &= u64::MAX >> (WORD_BITS - 1 - high % WORD_BITS);
+        }
+        let old = words[at(word)];
+        let moved = if goes_up {
+            let moved = (old & within) << 1 | carry;
+            carry = old >> (WORD_BITS - 1);
+            moved
+        } else {
+            let next = if word < last { words[at(word + 1)] } else { 0 };
+            (old & within) >> 1 | next << (WORD_BITS - 1)
+        };
+        words[at(word)] = old & !within | moved & within;
+    }
+}
+
+/// Values of a byte.
+const ROWS: usize = 256;
+const WORD_BITS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shifting_is_as_rotating_a_list_of_bits() {
+        let places = [0usize, 1, 62, 63, 64, 65, 127, 128, 150, 191];
+        for free in places {
+            for wanted in places {
+                let mut bits: Vec<bool> = (0..192).map(|at| at * at % 7 < 3).collect();
+                bits[free] = false;
+                let mut words = [0u64; 3];
+                for (at, &bit) in bits.iter().enumerate() {
+                    words[at / 64] |= u64::from(bit) << (at % 64);
+                }
+                if free >= wanted {
+                    bits[wanted..=free].rotate_right(1);
+                } else {
+                    bits[free..=wanted].rotate_left(1);
+                }
+                shift(Gap { free, wanted }, |word| word, &mut words);
+                let got: Vec<bool> =
+                    (0..192).map(|at| words[at / 64] >> (at % 64) & 1 == 1).collect();
+                assert_eq!(got, bits, "free {free}, wanted {wanted}");
+            }
+        }
+    }
+}

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use devices::driver::{Driver, Start};
 use devices::registry::DRIVERS;
 use functions::NetworkFunction;
-use functions::l2_forward::config::Mode;
-use functions::l2_forward::{self, L2Forward};
+use functions::l2_switch::config::Mode;
+use functions::l2_switch::{self, L2Switch};
 use machine::clock::Clock;
 use serde_json::Map;
 
@@ -41,13 +41,13 @@ fn a_killed_program_leaves_nothing_of_any_device() {
 /// The child's part.
 fn run_until_killed(driver: &dyn Driver) {
     let configurations = [Mode::Bridge, Mode::Patch].map(|mode| {
-        let mut config = l2_forward::Config { mode, ..l2_forward::Config::default() };
-        let mut traffic = l2_forward::Traffic::default();
-        L2Forward::validate(&mut config, &mut traffic).expect("the defaults are valid");
+        let mut config = l2_switch::Config { mode, ..l2_switch::Config::default() };
+        let mut traffic = l2_switch::Traffic::default();
+        L2Switch::validate(&mut config, &mut traffic).expect("the defaults are valid");
         config
     });
-    let can = |config: &&l2_forward::Config| {
-        driver.limitations(&L2Forward::service(config), &Map::new()).is_ok()
+    let can = |config: &&l2_switch::Config| {
+        driver.limitations(&L2Switch::service(config), &Map::new()).is_ok()
     };
     let config = configurations.iter().find(can).expect("it can do one of them");
     let mut options = Map::new();
@@ -57,8 +57,8 @@ fn run_until_killed(driver: &dyn Driver) {
     let cores = machine::cpu::available_cores();
     let mut running = driver
         .start(&Start {
-            service: &L2Forward::service(config),
-            function: L2Forward::NAME,
+            service: &L2Switch::service(config),
+            function: L2Switch::NAME,
             configuration: &serde_json::to_value(config).expect("a configuration"),
             options: &options,
             workers: 1,

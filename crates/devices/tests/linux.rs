@@ -10,7 +10,7 @@ use devices::embedded::Host;
 use devices::registry;
 use devices::remote::Remote;
 use functions::NetworkFunction;
-use functions::l2_forward::{self, L2Forward};
+use functions::l2_switch::{self, L2Switch};
 use functions::l3_router::{self, L3Router};
 use functions::mobile_gateway::config::Tunnel;
 use functions::mobile_gateway::{self, MobileGateway};
@@ -73,7 +73,7 @@ fn a_router_does_what_the_oracle_says() {
 
 #[test]
 fn a_bridge_does_what_the_oracle_says() {
-    checked::<L2Forward>(l2_forward::Config::default(), l2_forward::Traffic::default(), keys());
+    checked::<L2Switch>(l2_switch::Config::default(), l2_switch::Traffic::default(), keys());
 }
 
 #[test]
@@ -98,9 +98,7 @@ fn a_mobile_gateway_over_vxlan_does_what_the_oracle_says() {
 
 #[test]
 fn a_patch_does_what_the_oracle_says() {
-    let config = l2_forward::Config {
-        mode: l2_forward::config::Mode::Patch,
-        ..l2_forward::Config::default()
-    };
-    checked::<L2Forward>(config, l2_forward::Traffic::default(), keys());
+    let config =
+        l2_switch::Config { mode: l2_switch::config::Mode::Patch, ..l2_switch::Config::default() };
+    checked::<L2Switch>(config, l2_switch::Traffic::default(), keys());
 }

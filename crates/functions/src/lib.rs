@@ -9,7 +9,7 @@ pub mod sections;
 pub mod service;
 pub mod unit;
 
-pub mod l2_forward;
+pub mod l2_switch;
 pub mod l3_router;
 pub mod mobile_gateway;
 
@@ -29,7 +29,7 @@ macro_rules! with_all {
     ($unit:ident) => {
         &[
             &$unit::<$crate::mobile_gateway::MobileGateway>::new(),
-            &$unit::<$crate::l2_forward::L2Forward>::new(),
+            &$unit::<$crate::l2_switch::L2Switch>::new(),
             &$unit::<$crate::l3_router::L3Router>::new(),
         ]
     };

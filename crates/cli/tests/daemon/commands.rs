@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::kit::{Lab, until};
 
 const BRIDGE: &str = "\
-function: {name: l2-forward, upstream-table-size: 2, downstream-table-size: 2}
+function: {name: l2-switch, upstream-table-size: 2, downstream-table-size: 2}
 ports:
   downlink: {type: af-packet, interface: a0}
   uplink: {type: af-packet, interface: b0}

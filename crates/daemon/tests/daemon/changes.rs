@@ -192,7 +192,7 @@ fn state_survives_a_restart() {
         (kept[..kept.len() / 2].to_owned(), "damaged"),
         ("{}".to_owned(), "no state file"),
         (kept.replace("\"plumbline_state\":1", "\"plumbline_state\":9"), "version 9"),
-        (kept.replace("l2-forward", "l3-router"), "of l3-router"),
+        (kept.replace("l2-switch", "l3-router"), "of l3-router"),
         (kept.replace("set-station", "set-stat"), "does not fit"),
         (kept.replace("\"learning\":true", "\"learning\":false"), "learning"),
     ] {

@@ -30,7 +30,7 @@ fn the_protocol_is_lines_of_json() {
     let lines: Vec<serde_json::Value> =
         answers.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!((&lines[0]["id"], &lines[1]["id"]), (&4.into(), &5.into()));
-    assert_eq!(lines[0]["ok"]["function"], "l2-forward");
+    assert_eq!(lines[0]["ok"]["function"], "l2-switch");
     assert!(lines[1]["ok"]["drops"]["function"].is_object());
 }
 

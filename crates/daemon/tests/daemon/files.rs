@@ -8,7 +8,7 @@ use crate::kit::{BRIDGE, PARTS, try_start};
 fn what_is_wrong_is_told_with_line_and_remedy() {
     for (from, to, line, what, remedy) in [
         ("ports:", "prots:", 2, "unknown key `prots`", "did you mean `ports`?"),
-        ("l2-forward", "l2-forwrad", 1, "no function", "did you mean `l2-forward`?"),
+        ("l2-switch", "l2-swithc", 1, "no function", "did you mean `l2-switch`?"),
         ("upstream-table-size", "upstream-table-sise", 1, "unknown key", "upstream-table-size"),
         ("  downlink:", "  dwnlink:", 3, "has no port `dwnlink`", "did you mean `downlink`?"),
         ("type: wired, interface: @down", "type: wird", 3, "no type of port", "`wired`"),
@@ -36,7 +36,7 @@ fn what_is_wrong_is_told_with_line_and_remedy() {
 fn a_divided_state_needs_one_worker() {
     let text = BRIDGE
         .replace(
-            "l2-forward, upstream-table-size: 2, downstream-table-size: 2",
+            "l2-switch, upstream-table-size: 2, downstream-table-size: 2",
             "mobile-gateway, core: 2",
         )
         .replace("downlink", "access")

@@ -121,7 +121,7 @@ pub struct Run {
 
 /// A bridge between two links whose names begin with `@`, with whatever else a test adds.
 pub const BRIDGE: &str = "\
-function: {name: l2-forward, upstream-table-size: 2, downstream-table-size: 2}
+function: {name: l2-switch, upstream-table-size: 2, downstream-table-size: 2}
 ports:
   downlink: {type: wired, interface: @down}
   uplink: {type: wired, interface: @up}

@@ -47,7 +47,7 @@ fn a_wire_of_each_kind_meets_itself() {
         let options = options(json!({"ports": kind}));
         let request = Start {
             service: &service,
-            function: "l2-forward",
+            function: "l2-switch",
             configuration: &Value::Null,
             options: &options,
             workers: 1,

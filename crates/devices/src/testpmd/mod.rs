@@ -79,7 +79,7 @@ impl Driver for Testpmd {
             )),
             _ => Err(DriverError::new(
                 "testpmd only joins two ports; it looks nothing up",
-                "use the function `l2-forward` with `mode: patch`",
+                "use the function `l2-switch` with `mode: patch`",
             )),
         }
     }

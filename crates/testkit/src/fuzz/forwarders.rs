@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use functions::l2_forward::{self, L2Forward};
+use functions::l2_switch::{self, L2Switch};
 use functions::l3_router::{self, L3Router};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
@@ -13,7 +13,7 @@ use crate::check::Pair;
 use crate::mutate::repair;
 
 /// The bridge: every frame becomes exactly what the oracle says, whatever was learned before.
-pub fn fuzz_l2_forward(data: &[u8]) {
+pub fn fuzz_l2_switch(data: &[u8]) {
     BRIDGES.with_borrow_mut(|pairs| pass(pairs, data, false));
 }
 
@@ -42,7 +42,7 @@ fn pass<N: NetworkFunction>(pairs: &mut [Pair<N>], data: &[u8], repaired: bool) 
 
 thread_local! {
     /// Setting a function up takes longer than a frame, so that each thread does it once.
-    static BRIDGES: RefCell<Vec<Pair<L2Forward>>> =
+    static BRIDGES: RefCell<Vec<Pair<L2Switch>>> =
         RefCell::new(bridges().map(|config| Pair::new(&config, Shard::WHOLE)).collect());
     static ROUTERS: RefCell<Vec<Pair<L3Router>>> =
         RefCell::new(routers().map(|config| Pair::new(&config, Shard::WHOLE)).collect());
@@ -52,8 +52,8 @@ thread_local! {
 pub(super) fn examples() -> Vec<Vec<u8>> {
     let mut examples = Vec::new();
     for config in bridges() {
-        let traffic = l2_forward::Traffic { ipv6_share: 0.5, ..Default::default() };
-        frames(&L2Forward::workload(&config, &traffic, crate::check::clock()), &mut examples);
+        let traffic = l2_switch::Traffic { ipv6_share: 0.5, ..Default::default() };
+        frames(&L2Switch::workload(&config, &traffic, crate::check::clock()), &mut examples);
     }
     for config in routers() {
         let ipv6_share = if config.ipv6 { 0.5 } else { 0.0 };
@@ -72,8 +72,8 @@ fn frames<W: Workload>(workload: &W, examples: &mut Vec<Vec<u8>>) {
     }
 }
 
-fn bridges() -> impl Iterator<Item = l2_forward::Config> {
-    use l2_forward::config::{Config, Mode, Unknown, WhenFull};
+fn bridges() -> impl Iterator<Item = l2_switch::Config> {
+    use l2_switch::config::{Config, Mode, Unknown, WhenFull};
     let few = Config { station_limit: 32, ageing_s: 1.0, ..Config::default() };
     [
         Config { unknown: Some(Unknown::Drop), ..few.clone() },

@@ -23,7 +23,7 @@ use crate::kit::Lab;
 use traffic::Tester;
 
 const FILE: &str = "\
-function: {name: l2-forward, mode: bridge, upstream-table-size: 2, downstream-table-size: 2}
+function: {name: l2-switch, mode: bridge, upstream-table-size: 2, downstream-table-size: 2}
 ports:
   downlink: {type: af-packet, interface: a0, ring: frames, ring-bytes: 4194304}
   uplink: {type: memif, socket: SOCKET, role: master}

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use functions::l2_forward::L2Forward;
+use functions::l2_switch::L2Switch;
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
 use proptest::prelude::*;
@@ -39,10 +39,10 @@ proptest! {
         let config = &kinds()[kind];
         let input = Input { port: PortId(port), frames: &frames, now: 1 << 40 };
         let make = || {
-            L2Forward::function(config, Shard::WHOLE, testkit::check::clock(), 1 << 30)
+            L2Switch::function(config, Shard::WHOLE, testkit::check::clock(), 1 << 30)
                 .expect("a small bridge")
         };
-        hold(make, L2Forward::PORTS.len(), input);
+        hold(make, L2Switch::PORTS.len(), input);
     }
 }
 

@@ -3,4 +3,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| testkit::fuzz::fuzz_l2_forward(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| testkit::fuzz::fuzz_l2_switch(data));

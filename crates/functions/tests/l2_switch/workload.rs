@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use functions::l2_forward::config::{Config, Dir, Traffic};
+use functions::l2_switch::config::{Config, Dir, Traffic};
 use traffic::{Distribution, Sizes};
 
 use crate::frames::{workload, workload_frame};

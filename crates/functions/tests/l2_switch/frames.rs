@@ -2,9 +2,9 @@
 
 use functions::NetworkFunction;
 use functions::check::Step;
-use functions::l2_forward::config::{Config, Mac, Mode, Port, Station, Traffic, Unknown, WhenFull};
-use functions::l2_forward::sample::sample;
-use functions::l2_forward::{L2Forward, Stations};
+use functions::l2_switch::config::{Config, Mac, Mode, Port, Station, Traffic, Unknown, WhenFull};
+use functions::l2_switch::sample::sample;
+use functions::l2_switch::{L2Switch, Stations};
 use machine::clock::Clock;
 use traffic::{Stamp, Workload};
 use wire::MacAddr;
@@ -29,7 +29,7 @@ pub fn kinds() -> Vec<Config> {
 /// The configuration as the lab would hand it on.
 pub fn valid(config: &Config, traffic: &Traffic) -> (Config, Traffic) {
     let (mut config, mut traffic) = (config.clone(), traffic.clone());
-    L2Forward::validate(&mut config, &mut traffic).expect("a valid configuration");
+    L2Switch::validate(&mut config, &mut traffic).expect("a valid configuration");
     (config, traffic)
 }
 
@@ -45,7 +45,7 @@ pub fn sample_frames(config: &Config) -> Vec<Vec<u8>> {
 /// The workload of a bridge.
 pub fn workload(config: &Config, traffic: &Traffic) -> Stations {
     let (config, traffic) = valid(config, traffic);
-    L2Forward::workload(&config, &traffic, Clock::with_rate(1e9))
+    L2Switch::workload(&config, &traffic, Clock::with_rate(1e9))
 }
 
 /// Frame `sequence` of a direction of a workload.

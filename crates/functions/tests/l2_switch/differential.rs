@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use functions::Shard;
-use functions::l2_forward::config::{Config, Mac, Port};
-use functions::l2_forward::{L2Forward, Update};
+use functions::l2_switch::config::{Config, Mac, Port};
+use functions::l2_switch::{L2Switch, Update};
 use packet::PortId;
 use testkit::check::Pair;
 use testkit::mutate::mutate;
@@ -27,7 +27,7 @@ fn pipeline_and_oracle_agree_on_damaged_frames() {
     for (number, config) in kinds().iter().enumerate() {
         let mut random = Random::new(SEED + number as u64);
         let corpus = sample_frames(config);
-        let mut pair = Pair::<L2Forward>::new(config, Shard::WHOLE);
+        let mut pair = Pair::<L2Switch>::new(config, Shard::WHOLE);
         for case in 0..CASES {
             step(&mut pair, config, &corpus, &mut random)
                 .unwrap_or_else(|what| panic!("kind {number}, case {case}: {what}"));
@@ -41,7 +41,7 @@ fn pipeline_and_oracle_agree_on_damaged_frames() {
 
 /// A change, a pause or a frame.
 fn step(
-    pair: &mut Pair<L2Forward>,
+    pair: &mut Pair<L2Switch>,
     config: &Config,
     corpus: &[Vec<u8>],
     random: &mut Random,

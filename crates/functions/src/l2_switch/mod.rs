@@ -48,11 +48,11 @@ use crate::service::Service;
 use crate::unit::{Invalid, NetworkFunction, SetupError, Shard, TablePage, TableSize};
 
 /// The bridge as a unit.
-pub struct L2Forward;
+pub struct L2Switch;
 
-impl NetworkFunction for L2Forward {
-    const NAME: &'static str = "l2-forward";
-    const ALIASES: &'static [&'static str] = &["l2fwd", "portfwd"];
+impl NetworkFunction for L2Switch {
+    const NAME: &'static str = "l2-switch";
+    const ALIASES: &'static [&'static str] = &["l2-forward", "l2fwd", "portfwd"];
     const SUMMARY: &'static str = "bridge: known and learned stations, ageing; or a patch";
     const PORTS: &'static [&'static str] = &["downlink", "uplink"];
     const TABLES: &'static [&'static str] = tables::NAMES;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use functions::check::Expected;
-use functions::l2_forward::config::{Config, Dir, Traffic};
-use functions::l2_forward::sample::{sample, unreachable};
-use functions::l2_forward::{L2Forward, Update};
+use functions::l2_switch::config::{Config, Dir, Traffic};
+use functions::l2_switch::sample::{sample, unreachable};
+use functions::l2_switch::{L2Switch, Update};
 use functions::{NetworkFunction, Shard};
 use testkit::check::Pair;
 use traffic::{Delivery, Distribution, Sizes, Stamp, Workload};
@@ -17,7 +17,7 @@ fn pipeline_and_oracle_agree_on_the_sample_and_it_reaches_every_drop_reason() {
     for config in kinds() {
         let (config, traffic) = valid(&config, &Traffic::default());
         let steps = sample(&config, &traffic);
-        let mut pair = Pair::<L2Forward>::new(&config, Shard::WHOLE);
+        let mut pair = Pair::<L2Switch>::new(&config, Shard::WHOLE);
         pair.take(&steps).unwrap_or_else(|what| panic!("{config:?}:\n{what}"));
         let uncovered: BTreeSet<&str> = pair.uncovered().into_iter().collect();
         let expected = unreachable(&config).into_iter().map(|(name, _)| name).collect();
@@ -26,7 +26,7 @@ fn pipeline_and_oracle_agree_on_the_sample_and_it_reaches_every_drop_reason() {
         // The sample leaves the bridge as it was, but for ordinary stations that it taught.
         let now = pair.now();
         let function = pair.device_mut().function_mut();
-        let remembered = L2Forward::memory(&config, Shard::WHOLE, function, now);
+        let remembered = L2Switch::memory(&config, Shard::WHOLE, function, now);
         let is_ordinary = |update: &Update| match update {
             Update::Learn { mac, .. } => [0xaa, 0xac].contains(&mac.0.0[0]),
             _ => false,
@@ -58,7 +58,7 @@ fn every_frame_of_the_workload_arrives_as_the_workload_expects() {
         };
         let (config, traffic) = valid(&config, &traffic);
         let mut stations = workload(&config, &traffic);
-        let mut pair = Pair::<L2Forward>::new(&config, Shard::WHOLE);
+        let mut pair = Pair::<L2Switch>::new(&config, Shard::WHOLE);
         for sequence in 0..2000 {
             for (index, direction) in stations.directions().to_vec().iter().enumerate() {
                 let frame = workload_frame(&stations, index, sequence);
@@ -83,9 +83,9 @@ fn every_frame_of_the_workload_arrives_as_the_workload_expects() {
 
 #[test]
 fn keys_that_contradict_each_other_are_named() {
-    use functions::l2_forward::config::{Mode, Unknown};
+    use functions::l2_switch::config::{Mode, Unknown};
     let refused = |config: Config| {
-        let error = L2Forward::validate(&mut config.clone(), &mut Traffic::default());
+        let error = L2Switch::validate(&mut config.clone(), &mut Traffic::default());
         error.expect_err("it cannot be").key
     };
     let drops = Config { unknown: Some(Unknown::Drop), ..Config::default() };
@@ -106,13 +106,13 @@ fn keys_that_contradict_each_other_are_named() {
 fn the_probe_of_a_change_shows_it_once_and_until_it_is_undone() {
     let config = Config {
         fluct_table: 4.0,
-        unknown: Some(functions::l2_forward::config::Unknown::Drop),
+        unknown: Some(functions::l2_switch::config::Unknown::Drop),
         ..Config::default()
     };
     for dir in [Dir::Uplink, Dir::Downlink, Dir::Bidir] {
         let (config, traffic) = valid(&config, &Traffic { dir, ..Traffic::default() });
         let mut workload = workload(&config, &traffic);
-        let mut pair = Pair::<L2Forward>::new(&config, Shard::WHOLE);
+        let mut pair = Pair::<L2Switch>::new(&config, Shard::WHOLE);
         assert_eq!(workload.events().len(), 1);
         let mut shown = 0;
         for (kind, number) in (0..40).flat_map(|number| (0..1).map(move |kind| (kind, number))) {

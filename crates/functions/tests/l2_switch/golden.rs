@@ -3,20 +3,20 @@
 use std::path::Path;
 
 use functions::NetworkFunction;
-use functions::l2_forward::L2Forward;
-use functions::l2_forward::config::{Config, Traffic};
+use functions::l2_switch::L2Switch;
+use functions::l2_switch::config::{Config, Traffic};
 use testkit::golden::{Reader, hold};
 
 #[test]
 fn golden_cases_are_as_expected() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/l2_forward/golden");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/l2_switch/golden");
     let update = |text: &str| serde_saphyr::from_str(text).map_err(|error| error.to_string());
-    hold::<L2Forward>(&folder, &REQUIRED, &Reader { config, update });
+    hold::<L2Switch>(&folder, &REQUIRED, &Reader { config, update });
 }
 
 fn config(text: &str) -> Config {
     let mut config: Config = serde_saphyr::from_str(text).expect("a section");
-    L2Forward::validate(&mut config, &mut Traffic::default()).expect("a valid configuration");
+    L2Switch::validate(&mut config, &mut Traffic::default()).expect("a valid configuration");
     config
 }
 

@@ -1,9 +1,9 @@
 //! The README says what the code says.
 
-use functions::l2_forward::config::{Config, Unknown};
-use functions::l2_forward::reasons::{NAMES, TALLIES};
+use functions::l2_switch::config::{Config, Unknown};
+use functions::l2_switch::reasons::{NAMES, TALLIES};
 
-const README: &str = include_str!("../../src/l2_forward/README.md");
+const README: &str = include_str!("../../src/l2_switch/README.md");
 
 /// The first column of the table in a section, in code quotes.
 fn first_column(section: &str) -> Vec<&'static str> {

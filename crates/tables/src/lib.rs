@@ -7,12 +7,15 @@
 //! | table | question | memory |
 //! |---|---|---|
 //! | [`index::Index`] | which number belongs to this key? | 16 bytes a u32 key, 25.6 a u64 key |
-//! | [`lpm::Lpm`] | which route is the most specific for this address? | 320 KiB + 1.25 KiB a chunk |
+//! | [`lpm::Lpm`] | which route is the most specific for this address? | 12 MiB for the Internet's 901,899 IPv4 routes |
+//! | [`groups::Groups`] | which of several next hops does this flow take? | 4 bytes a bucket |
 //! | [`classifier::Classifier`] | which rule is the first that matches these fields? | 256 bits a rule and byte of the key |
 //! | [`meter::Meter`] | does this frame conform to the rate? | 16 bytes |
 
 pub mod classifier;
+pub mod groups;
 pub mod index;
+pub mod internet;
 pub mod lpm;
 pub mod meter;
 pub mod oracle;

@@ -45,6 +45,14 @@ impl Routes {
         });
         covering.max_by_key(|route| route.len).map(|route| route.value)
     }
+
+    /// All routes as (prefix, length, value), in the order of prefix and length.
+    pub fn sorted(&self, bits: u8) -> Vec<(u128, u8, u32)> {
+        let own = |route: &Route| (route.prefix >> (128 - bits), route.len, route.value);
+        let mut routes: Vec<_> = self.routes.iter().map(own).collect();
+        routes.sort_unstable();
+        routes
+    }
 }
 
 /// An address of `bits` bits moved to the top of a `u128`.
@@ -134,4 +142,21 @@ fn numbers(fields: &[Field], key: &[u8]) -> Vec<(u32, u128)> {
         (8 * bytes as u32, own.iter().fold(0, |number, &byte| number << 8 | u128::from(byte)))
     };
     fields.iter().map(number).collect()
+}
+
+/// The shares of [`crate::groups`] seat by seat: each goes to whoever has the most weight for each
+/// seat he would have then, the first of equals.
+pub fn shares(weights: &[u32], seats: usize) -> Vec<usize> {
+    let mut shares = vec![0; weights.len()];
+    for _ in 0..if weights.is_empty() { 0 } else { seats } {
+        let mut best = 0;
+        for at in 0..weights.len() {
+            let [mine, his] = [at, best].map(|of| (u64::from(weights[of]), shares[of] as u64 + 1));
+            if mine.0 * his.1 > his.0 * mine.1 {
+                best = at;
+            }
+        }
+        shares[best] += 1;
+    }
+    shares
 }

@@ -7,8 +7,8 @@
 //!
 //! | part | bytes |
 //! |---|---|
-//! | routes of IPv4 | 320 KiB and 1.25 KiB for each /16 (and /24) with longer routes; 20 a route for control |
-//! | routes of IPv6 | the same for each 8 bits; 36 a route for control |
+//! | routes of IPv4 | 1.1 KiB for each /8, 128 for each /16 and each /24 with longer routes; about 9 a route |
+//! | routes of IPv6 | 1.1 KiB for each /8 and each /16, 128 for each 8 bits behind; about 9 a route |
 //! | next hops | 4 MB, of which packets touch 16 bytes each |
 
 use std::collections::BTreeMap;
@@ -217,7 +217,7 @@ impl State {
             IpAddr::V6(address) => self.routes_ipv6.insert(address.to_bits(), len, hop),
         };
         inserted.map(|_| ()).map_err(|error| match error {
-            LpmError::Routes { .. } | LpmError::Chunks { .. } => Refusal::Full,
+            LpmError::Routes { .. } | LpmError::Nodes { .. } => Refusal::Full,
             _ => Refusal::Invalid,
         })
     }
@@ -256,21 +256,20 @@ fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// Room for any routes: a chunk at most for each /16, and one for each route beyond /24.
+/// Room for any routes.
 fn limits_ipv4(config: &Config) -> Limits {
-    let routes = config.capacity();
-    Limits { routes, chunks: Limits::for_any::<u32>(routes).chunks.min(routes + (1 << 16)) }
+    Limits::for_any::<u32>(config.capacity())
 }
 
-/// Generated routes lie close together and share chunks; all others may need 14 each.
+/// Generated routes lie close together and share nodes; all others may need 15 each.
 fn limits_ipv6(config: &Config) -> Limits {
     if !config.ipv6 {
-        return Limits { routes: 0, chunks: 0 };
+        return Limits::for_any::<u128>(0);
     }
     let routes = config.capacity();
     let generated = (config.upstream_l3_table_size + config.downstream_l3_table_size) as usize;
     let others = Limits::for_any::<u128>(routes.saturating_sub(generated));
-    Limits { routes, chunks: generated / 128 + 1024 + others.chunks }
+    Limits { routes, nodes: generated / 128 + 1024 + others.nodes, ..others }
 }
 
 /// The entry of the router's own addresses.

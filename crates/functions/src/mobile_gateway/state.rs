@@ -327,7 +327,7 @@ fn next_hops(config: &Config) -> Vec<NextHop> {
 
 fn refusal(error: LpmError) -> Refusal {
     match error {
-        LpmError::Routes { .. } | LpmError::Chunks { .. } => Refusal::Full,
+        LpmError::Routes { .. } | LpmError::Nodes { .. } => Refusal::Full,
         _ => Refusal::Invalid,
     }
 }

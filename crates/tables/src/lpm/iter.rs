@@ -1,0 +1,64 @@
+//! All routes of a table in the order of prefix and length.
+
+use super::Table;
+use super::address::Address;
+use super::node::SLOTS;
+use super::pool::{CHILD, Pool, is_child};
+
+/// An iterator over (prefix, length, value).
+#[derive(Debug)]
+pub struct Routes<'a, A: Address> {
+    pool: &'a Pool<A>,
+    /// What is still to be visited, the next one last.
+    parts: Vec<Part<A>>,
+}
+
+/// A part of a node: it, its halves and the node below follow each other in this order.
+#[derive(Clone, Copy, Debug)]
+struct Part<A> {
+    depth: usize,
+    node: u32,
+    /// The octets before the node's own.
+    above: A,
+    part: usize,
+}
+
+impl<'a, A: Address> Routes<'a, A> {
+    pub(super) fn new(pool: &'a Pool<A>, table: Table) -> Routes<'a, A> {
+        let root = Part { depth: 0, node: table.0.into(), above: A::ZERO, part: 1 };
+        Routes { pool, parts: vec![root] }
+    }
+
+    fn push_parts_of(&mut self, at: Part<A>) {
+        let Part { depth, node, above, part } = at;
+        if part < SLOTS {
+            self.parts.push(Part { part: 2 * part + 1, ..at });
+            self.parts.push(Part { part: 2 * part, ..at });
+            return;
+        }
+        let slot = part - SLOTS;
+        let entry = self.pool.entry(depth, node, slot);
+        if is_child(entry) {
+            let above = above.with_octet(depth, slot);
+            self.parts.push(Part { depth: depth + 1, node: entry & !CHILD, above, part: 1 });
+        }
+    }
+}
+
+impl<A: Address> Iterator for Routes<'_, A> {
+    type Item = (A, u8, u32);
+
+    fn next(&mut self) -> Option<(A, u8, u32)> {
+        while let Some(at) = self.parts.pop() {
+            self.push_parts_of(at);
+            let Part { depth, node, above, part } = at;
+            if self.pool.store(depth).marks(node).has(part) {
+                let bits = part.ilog2() as usize;
+                let octet = (part << (8 - bits)) & 0xff;
+                let value = self.pool.value(depth, node, part);
+                return Some((above.with_octet(depth, octet), (8 * depth + bits) as u8, value));
+            }
+        }
+        None
+    }
+}

@@ -1,4 +1,4 @@
-//! Tables of the data path: exact match, longest-prefix match, meters.
+//! Tables of the data path: exact match, longest-prefix match, access lists, policers.
 //!
 //! Each table is sized when it is made, belongs to one worker and takes time as an argument.
 //! Nothing here locks, reads a clock or knows a protocol. Every table has a slow, obviously right
@@ -11,6 +11,7 @@
 //! | [`groups::Groups`] | which of several next hops does this flow take? | 4 bytes a bucket |
 //! | [`classifier::Classifier`] | which rule is the first that matches these fields? | 256 bits a rule and byte of the key |
 //! | [`meter::Meter`] | does this frame conform to the rate? | 16 bytes |
+//! | [`policer::Policers`] | which of three colours has this frame, by its policer and the parent? | 64 bytes |
 
 pub mod classifier;
 pub mod groups;
@@ -19,3 +20,4 @@ pub mod internet;
 pub mod lpm;
 pub mod meter;
 pub mod oracle;
+pub mod policer;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::classifier::{Condition, Field};
+use crate::policer::Colour;
 
 /// Longest-prefix match by looking at every route. Addresses of any width are widened to `u128`.
 #[derive(Clone, Debug, Default)]
@@ -159,4 +160,107 @@ pub fn shares(weights: &[u32], seats: usize) -> Vec<usize> {
         shares[best] += 1;
     }
     shares
+}
+
+/// The policer of [`crate::policer`] without rounding, for rates that are whole bytes per second.
+///
+/// A token is a byte divided by the ticks of a second, so that a tick brings a whole number of them.
+#[derive(Clone, Copy, Debug)]
+pub struct ExactPolicer {
+    /// RFC 2697, 2698 or 4115.
+    rfc: u32,
+    is_colour_aware: bool,
+    rates: [u128; 2],
+    bursts: [u128; 2],
+    tokens: [u128; 2],
+    ticks_per_s: u128,
+    filled_at: u64,
+}
+
+impl ExactPolicer {
+    /// A policer of the `rfc` (2697, 2698, 4115), with rates in bytes a second and bursts in bytes:
+    /// the committed ones, then those of excess or peak. RFC 2697 has no second rate.
+    pub fn new(
+        rfc: u32,
+        is_colour_aware: bool,
+        rates: [u64; 2],
+        bursts: [u64; 2],
+        ticks_per_s: u64,
+        now: u64,
+    ) -> ExactPolicer {
+        let ticks_per_s = u128::from(ticks_per_s);
+        let bursts = bursts.map(|burst| u128::from(burst) * ticks_per_s);
+        ExactPolicer {
+            rfc,
+            is_colour_aware,
+            rates: rates.map(u128::from),
+            bursts,
+            tokens: bursts,
+            ticks_per_s,
+            filled_at: now,
+        }
+    }
+
+    /// The colour of a frame; it is charged for it.
+    pub fn mark(&mut self, now: u64, length_bytes: u32, colour: Colour) -> Colour {
+        let colour = self.judge(now, length_bytes, colour);
+        self.charge(length_bytes, colour);
+        colour
+    }
+
+    /// As [`ExactPolicer::mark`] for a child under this parent; the frame has the colour returned.
+    pub fn mark_child(
+        &mut self,
+        child: &mut ExactPolicer,
+        now: u64,
+        length_bytes: u32,
+        colour: Colour,
+    ) -> Colour {
+        let own = child.judge(now, length_bytes, colour);
+        if own == Colour::Red {
+            return Colour::Red;
+        }
+        let above = self.judge(now, length_bytes, own);
+        if above == Colour::Red {
+            return Colour::Red;
+        }
+        child.charge(length_bytes, own);
+        self.charge(length_bytes, above);
+        if own == Colour::Yellow { Colour::Yellow } else { above }
+    }
+
+    fn judge(&mut self, now: u64, length_bytes: u32, colour: Colour) -> Colour {
+        let ticks = u128::from(now.saturating_sub(self.filled_at));
+        self.filled_at = self.filled_at.max(now);
+        let mut come = [ticks * self.rates[0], ticks * self.rates[1]];
+        if self.rfc == 2697 {
+            let room = self.bursts[0] - self.tokens[0];
+            come = [come[0].min(room), come[0].saturating_sub(room)];
+        }
+        for (bucket, come) in come.into_iter().enumerate() {
+            self.tokens[bucket] = (self.tokens[bucket] + come).min(self.bursts[bucket]);
+        }
+        let length = u128::from(length_bytes) * self.ticks_per_s;
+        let colour = if self.is_colour_aware { colour } else { Colour::Green };
+        let [first, second] = self.tokens.map(|tokens| tokens >= length);
+        match (self.rfc, colour) {
+            (_, Colour::Red) => Colour::Red,
+            (2698, _) if !second => Colour::Red,
+            (2698, Colour::Green) if first => Colour::Green,
+            (2698, _) => Colour::Yellow,
+            (_, Colour::Green) if first => Colour::Green,
+            _ if second => Colour::Yellow,
+            _ => Colour::Red,
+        }
+    }
+
+    fn charge(&mut self, length_bytes: u32, colour: Colour) {
+        let length = u128::from(length_bytes) * self.ticks_per_s;
+        if colour == Colour::Green {
+            self.tokens[0] -= length;
+        }
+        if colour == Colour::Yellow || colour == Colour::Green && self.rfc == 2698 {
+            self.tokens[1] -= length;
+        }
+    }
 }

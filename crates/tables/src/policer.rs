@@ -1,0 +1,269 @@
+//! Policers with three colours, alone or in pairs of a child and its parent, one cache line each.
+//!
+//! ```text
+//!   committed rate         excess rate            RFC 2697  what overflows the first bucket fills
+//!        │                      │                           the second; one rate
+//!    ┌───▼───┐  overflow    ┌───▼───┐             RFC 2698  the second is the peak's, and green
+//!    │ first │ - - - - - -> │second │                       takes from both
+//!    └───┬───┘              └───┬───┘             RFC 4115  two rates, two buckets, apart
+//!      green                  yellow
+//! ```
+//! Colour-aware, a frame never leaves better than it came; colour-blind, every frame counts as green.
+//! A frame takes its whole length or nothing, as the RFCs have it: unlike [`crate::meter`] there is no
+//! debt, so a bucket smaller than a frame never lets it pass. Buckets are full at the start.
+//!
+//! **A child and its parent.** The child says which colour the frame would have; red is the end, and
+//! costs neither anything. Else the parent is given the frame with that colour. Where the parent says
+//! red, the frame is red and the child keeps its tokens; else each is charged for what it said itself,
+//! and the frame has the worse of the two colours. So what a parent refuses to one child is not lost to
+//! that child. A parent has no parent of its own.
+//!
+//! | | |
+//! |---|---|
+//! | memory | 64 bytes a policer, all of it taken at creation |
+//! | clock | ticks; a step back counts as no time passed |
+//! | precision | tokens are 64-bit floating-point bytes: an error of a part in 10^12 or less; rates from 1 byte/s |
+//!
+//! It deliberately has no counters, does not drop or mark (a colour is an answer) and reads no clock.
+
+mod line;
+
+use std::io;
+
+use machine::memory::{HugeArray, prefetch_at};
+
+use line::Line;
+
+/// Policers that a table can be made for.
+pub const POLICERS_MAX: usize = 1 << 24;
+
+/// What a policer says of a frame, from the best to the worst.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Colour {
+    /// Within the committed rate.
+    #[default]
+    Green = 0,
+    /// Above it, and within what is allowed beyond.
+    Yellow = 1,
+    /// Above both.
+    Red = 2,
+}
+
+/// Which algorithm, and its rates and bursts, in bytes a second and bytes; lengths are whatever the
+/// caller counts for a frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Profile {
+    /// The single-rate three-colour marker, RFC 2697.
+    SingleRate {
+        /// CIR.
+        committed_bytes_per_s: f64,
+        /// CBS.
+        committed_burst_bytes: f64,
+        /// EBS.
+        excess_burst_bytes: f64,
+    },
+    /// The two-rate three-colour marker, RFC 2698.
+    TwoRate {
+        /// CIR.
+        committed_bytes_per_s: f64,
+        /// CBS.
+        committed_burst_bytes: f64,
+        /// PIR, of which the committed rate is a part.
+        peak_bytes_per_s: f64,
+        /// PBS.
+        peak_burst_bytes: f64,
+    },
+    /// The two-rate three-colour marker with efficient handling of in-profile traffic, RFC 4115.
+    InProfile {
+        /// CIR.
+        committed_bytes_per_s: f64,
+        /// CBS.
+        committed_burst_bytes: f64,
+        /// EIR, on top of the committed rate.
+        excess_bytes_per_s: f64,
+        /// EBS.
+        excess_burst_bytes: f64,
+    },
+}
+
+/// How a policer is set up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policing {
+    /// Its algorithm and rates.
+    pub profile: Profile,
+    /// Whether the colour that a frame comes with counts.
+    pub is_colour_aware: bool,
+    /// The policer that is asked next.
+    pub parent: Option<u32>,
+}
+
+/// Why a policer cannot be set or cleared; nothing has changed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The table has no such number.
+    #[error("policer {number} of a table of {count}")]
+    Number {
+        /// What was asked for.
+        number: u32,
+        /// Policers of the table.
+        count: usize,
+    },
+    /// A rate or burst is below zero, infinite or no number.
+    #[error("a rate or a burst is below zero or no number")]
+    Rate,
+    /// The parent is not set, has a parent itself, or is the policer itself.
+    #[error("policer {parent} cannot be a parent: it is not set, has one itself, or is the child")]
+    Parent {
+        /// The parent wanted.
+        parent: u32,
+    },
+    /// The policer is a parent and shall be cleared or get a parent.
+    #[error("policer {number} has {children} children")]
+    Children {
+        /// The policer.
+        number: u32,
+        /// How many name it as their parent.
+        children: u32,
+    },
+}
+
+/// Policers by number; see the module's text.
+#[derive(Debug)]
+pub struct Policers {
+    lines: HugeArray<Line>,
+    /// For each policer, how many name it as their parent.
+    children: Vec<u32>,
+    ticks_per_s: f64,
+}
+
+impl Policers {
+    /// A table of `count` policers, none of them set, for a clock of `ticks_per_s`.
+    ///
+    /// # Errors
+    /// What the kernel says when it has no such memory; `InvalidInput` above [`POLICERS_MAX`].
+    ///
+    /// # Panics
+    /// When the clock is not above zero.
+    pub fn new(count: usize, ticks_per_s: f64) -> io::Result<Policers> {
+        assert!(ticks_per_s > 0.0 && ticks_per_s.is_finite(), "a clock of {ticks_per_s} Hz");
+        if count > POLICERS_MAX {
+            let text = format!("{count} policers; the most is {POLICERS_MAX}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        Ok(Policers { lines: HugeArray::zeroed(count)?, children: vec![0; count], ticks_per_s })
+    }
+
+    /// Sets up a policer, its buckets full at `now`, whether there was one of this number or not.
+    ///
+    /// # Errors
+    /// [`Refused`], and nothing has changed.
+    pub fn set(&mut self, number: u32, policing: &Policing, now: u64) -> Result<(), Refused> {
+        let at = self.index(number)?;
+        let wanted = Line::new(policing, self.ticks_per_s, now).ok_or(Refused::Rate)?;
+        if let Some(parent) = policing.parent {
+            let is_fit = parent != number
+                && self
+                    .lines
+                    .get(parent as usize)
+                    .is_some_and(|line| line.is_set() && line.parent().is_none());
+            if !is_fit {
+                return Err(Refused::Parent { parent });
+            }
+            self.check_childless(number)?;
+        }
+        self.leave_parent(at);
+        if let Some(parent) = policing.parent {
+            self.children[parent as usize] += 1;
+        }
+        self.lines[at] = wanted;
+        Ok(())
+    }
+
+    /// From now on there is no policer of this number: frames keep their colour. Whether there was.
+    ///
+    /// # Errors
+    /// [`Refused`], and nothing has changed.
+    pub fn clear(&mut self, number: u32) -> Result<bool, Refused> {
+        let at = self.index(number)?;
+        self.check_childless(number)?;
+        self.leave_parent(at);
+        let was_set = self.lines[at].is_set();
+        self.lines[at] = Line::default();
+        Ok(was_set)
+    }
+
+    /// Whether there is a policer of this number.
+    pub fn is_set(&self, number: u32) -> bool {
+        self.lines.get(number as usize).is_some_and(Line::is_set)
+    }
+
+    /// The parent of a policer.
+    pub fn parent(&self, number: u32) -> Option<u32> {
+        self.lines.get(number as usize)?.parent()
+    }
+
+    /// Asks the processor to fetch a policer.
+    #[inline]
+    pub fn prefetch(&self, number: u32) {
+        prefetch_at(&self.lines, number as usize);
+    }
+
+    /// The colour of a frame of `length_bytes` that comes with a colour at `now`, in ticks; the
+    /// policer, and its parent, are charged for it. A number without a policer changes no colour.
+    #[inline]
+    pub fn mark(&mut self, number: u32, now: u64, length_bytes: u32, colour: Colour) -> Colour {
+        let Some(child) = self.lines.get_mut(number as usize) else { return colour };
+        if !child.is_set() {
+            return colour;
+        }
+        let length = f64::from(length_bytes);
+        child.refill(now);
+        let own = child.judge(length, colour);
+        let Some(parent) = child.parent() else {
+            child.charge(length, own);
+            return own;
+        };
+        if own == Colour::Red {
+            return own;
+        }
+        let parent = &mut self.lines[parent as usize];
+        parent.refill(now);
+        let above = parent.judge(length, own);
+        if above == Colour::Red {
+            return above;
+        }
+        parent.charge(length, above);
+        self.lines[number as usize].charge(length, own);
+        own.max(above)
+    }
+
+    /// Policers that the table was made for.
+    pub fn count(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Memory it holds.
+    pub fn bytes(&self) -> usize {
+        self.lines.mapped_bytes() + size_of_val(&*self.children)
+    }
+
+    fn index(&self, number: u32) -> Result<usize, Refused> {
+        let count = self.lines.len();
+        let at = number as usize;
+        if at < count { Ok(at) } else { Err(Refused::Number { number, count }) }
+    }
+
+    fn check_childless(&self, number: u32) -> Result<(), Refused> {
+        match self.children[number as usize] {
+            0 => Ok(()),
+            children => Err(Refused::Children { number, children }),
+        }
+    }
+
+    fn leave_parent(&mut self, at: usize) {
+        if let Some(parent) = self.lines[at].parent() {
+            self.children[parent as usize] -= 1;
+        }
+    }
+}

@@ -21,6 +21,7 @@ pub mod arp;
 pub mod ipv4;
 pub mod ipv6;
 
+pub mod icmp;
 pub mod udp;
 
 pub mod gtpu;

@@ -147,7 +147,7 @@ fn of_macs(config: &Config, port: Port, number: u32, mac: [u8; 4], source: [u8; 
     let [x, y] = pair(number);
     let whole = |[a, b, c, d]: [u8; 4]| Mac(MacAddr([a, b, c, d, x, y]));
     let source = (config.source_mac == SourceMac::NextHop).then(|| whole(source));
-    NextHop { port, mac: whole(mac), source, ip: None, ipv6: None }
+    NextHop { port, vlan: None, mac: whole(mac), source, ip: None, ipv6: None }
 }
 
 /// The hosts of a link in their order, without the port's own address.

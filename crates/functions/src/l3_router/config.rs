@@ -14,6 +14,11 @@ use wire::MacAddr;
 
 use super::catalogue;
 use crate::passing::Passing;
+
+mod interfaces;
+
+use self::interfaces::is_zero;
+pub use self::interfaces::{INTERFACES_MAX, Interface, MTU_MIN, Resolved, ReversePath, VRFS_MAX};
 pub use crate::sections::{Dir, Mac, Prefixed};
 
 /// A router with two ports: generated tables of routes, and whatever else is listed.
@@ -71,6 +76,13 @@ pub struct Config {
     /// Not in TIPSY.
     #[schemars(range(max = 4_000_000))]
     pub route_capacity: u32,
+    /// VRFs beside the main one, each with routes of its own: 1 to this number. Not in TIPSY.
+    #[schemars(range(max = 255))]
+    pub vrfs: u16,
+    /// Interfaces by VLAN beside the two ports' own, and what else there is to say about those. Not
+    /// in TIPSY.
+    #[schemars(length(max = 8192))]
+    pub interfaces: Vec<Interface>,
 }
 
 /// Whose address forwarded frames bear as their source.
@@ -99,6 +111,9 @@ pub enum Port {
 pub struct NextHop {
     /// Behind which port it is.
     pub port: Port,
+    /// By which VLAN of the port; none for frames without a tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
     /// Its Ethernet address.
     pub mac: Mac,
     /// What frames to it bear as their source address; none for the port's own.
@@ -120,6 +135,9 @@ pub struct Route {
     pub prefix: Prefixed<IpAddr>,
     /// Its next hop, by the place in `next-hops`, from 0.
     pub next_hop: u32,
+    /// The VRF in whose table it stands; 0 is the main one. The next hop may be of another.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub vrf: u16,
 }
 
 /// What the tester sends to a router.
@@ -173,6 +191,8 @@ impl Default for Config {
             next_hops: Vec::new(),
             routes: Vec::new(),
             route_capacity: 0,
+            vrfs: 0,
+            interfaces: Vec::new(),
         }
     }
 }
@@ -189,6 +209,42 @@ impl Default for Traffic {
             ipv6_share: 0.0,
             event_pacing: Pacing::Constant,
         }
+    }
+}
+
+/// What a route leads to: a prefix within a VRF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Network {
+    /// The VRF.
+    pub vrf: u16,
+    /// The network's address.
+    pub address: IpAddr,
+    /// Length of the prefix in bits.
+    pub len: u8,
+}
+
+/// An address of the router's own with the length of the link's prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The address.
+    pub address: IpAddr,
+    /// Length of the prefix in bits.
+    pub len: u8,
+    /// Number of its interface.
+    pub interface: u16,
+    /// The VRF of that.
+    pub vrf: u16,
+}
+
+impl Network {
+    /// A prefix within a VRF.
+    pub fn of(vrf: u16, prefix: Prefixed<IpAddr>) -> Network {
+        Network { vrf, address: prefix.address, len: prefix.len }
+    }
+
+    /// The prefix alone.
+    pub fn prefix(&self) -> Prefixed<IpAddr> {
+        Prefixed { address: self.address, len: self.len }
     }
 }
 
@@ -240,12 +296,19 @@ impl Config {
         }
     }
 
-    /// The ports' addresses with the lengths of their links' prefixes.
-    pub fn links(&self) -> impl Iterator<Item = (IpAddr, u8)> + '_ {
-        Port::ALL.into_iter().flat_map(move |port| {
-            let (v4, v6) = (self.ip(port), self.ipv6_of(port));
-            let v6 = self.ipv6.then_some((v6.address.into(), v6.len));
-            [Some((v4.address.into(), v4.len)), v6].into_iter().flatten()
+    /// The interfaces' addresses with the lengths of their links' prefixes, each with the number of
+    /// its interface and its VRF.
+    pub fn links(&self) -> impl Iterator<Item = Link> {
+        self.all_interfaces().into_iter().enumerate().flat_map(|(number, interface)| {
+            let link = move |(address, len)| Link {
+                address,
+                len,
+                interface: number as u16,
+                vrf: interface.vrf,
+            };
+            let v4 = interface.ip.map(|ip| (ip.address.into(), ip.len));
+            let v6 = interface.ipv6.map(|ip| (ip.address.into(), ip.len));
+            [v4, v6].into_iter().flatten().map(link)
         })
     }
 
@@ -276,21 +339,22 @@ impl Config {
         generated.chain(listed.map(|(at, hop)| (catalogue::listed_hop_number(at as u32), *hop)))
     }
 
-    /// All routes of the configuration, to next hops by number.
-    pub fn all_routes(&self) -> impl Iterator<Item = (IpAddr, u8, u32)> + '_ {
+    /// All routes of the configuration, to next hops by number; generated ones are of the main VRF.
+    pub fn all_routes(&self) -> impl Iterator<Item = (Network, u32)> + '_ {
         let generated = Port::ALL.into_iter().flat_map(move |port| {
             (0..self.table_size(port)).flat_map(move |number| {
                 let hop = catalogue::hop_number(port, number % self.group_size(port).max(1));
                 let ipv4 = catalogue::route_ipv4(port, number);
                 let ipv6 = self.ipv6.then(|| catalogue::route_ipv6(port, number));
-                let ipv6 = ipv6.map(|network| (network.into(), catalogue::IPV6_LEN, hop));
-                [Some((ipv4.into(), catalogue::IPV4_LEN, hop)), ipv6].into_iter().flatten()
+                let ipv6 = ipv6.map(|network| (network.into(), catalogue::IPV6_LEN));
+                let both = [Some((ipv4.into(), catalogue::IPV4_LEN)), ipv6];
+                let main = move |(address, len)| (Network { vrf: 0, address, len }, hop);
+                both.into_iter().flatten().map(main)
             })
         });
         let listed = self.routes.iter();
         generated.chain(listed.map(|route| {
-            let Prefixed { address, len } = route.prefix;
-            (address, len, catalogue::listed_hop_number(route.next_hop))
+            (Network::of(route.vrf, route.prefix), catalogue::listed_hop_number(route.next_hop))
         }))
     }
 

@@ -6,7 +6,7 @@ use engine::Refusal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::config::{NextHop, Prefixed};
+use super::config::{Network, NextHop, Prefixed};
 use super::state::State;
 
 /// A change at run time.
@@ -19,11 +19,17 @@ pub enum Update {
         prefix: Prefixed<IpAddr>,
         /// Number of the next hop.
         next_hop: u32,
+        /// The VRF in whose table it stands.
+        #[serde(default, skip_serializing_if = "is_main")]
+        vrf: u16,
     },
     /// A route disappears.
     RemoveRoute {
         /// Its network.
         prefix: Prefixed<IpAddr>,
+        /// The VRF in whose table it stands.
+        #[serde(default, skip_serializing_if = "is_main")]
+        vrf: u16,
     },
     /// A next hop appears, or is another from now on; packets to its own address follow.
     SetNextHop {
@@ -45,11 +51,15 @@ pub enum Update {
 /// When the change is impossible; nothing has changed then.
 pub fn apply(state: &mut State, update: &Update) -> Result<(), Refusal> {
     match *update {
-        Update::SetRoute { prefix, next_hop } => {
-            state.set_route(prefix.address, prefix.len, next_hop)
+        Update::SetRoute { prefix, next_hop, vrf } => {
+            state.set_route(Network::of(vrf, prefix), next_hop)
         }
-        Update::RemoveRoute { prefix } => state.remove_route(prefix.address, prefix.len),
+        Update::RemoveRoute { prefix, vrf } => state.remove_route(Network::of(vrf, prefix)),
         Update::SetNextHop { number, next_hop } => state.set_next_hop(number, next_hop),
         Update::RemoveNextHop { number } => state.remove_next_hop(number),
     }
+}
+
+fn is_main(vrf: &u16) -> bool {
+    *vrf == 0
 }

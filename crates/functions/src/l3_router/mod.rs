@@ -23,7 +23,11 @@ pub mod reasons;
 
 pub mod pipeline;
 
+pub mod interfaces;
+
 mod parse;
+
+mod reverse_path;
 
 pub mod control;
 

@@ -11,7 +11,7 @@ use packet::PortId;
 use wire::{ethernet, ipv4, ipv6};
 
 use super::catalogue;
-use super::config::{Config, NextHop, Port};
+use super::config::{Config, Network, NextHop, Port, Resolved, ReversePath};
 use super::control::Update;
 use super::state::passing_side;
 use crate::check::{Expected, Oracle};
@@ -19,8 +19,9 @@ use crate::check::{Expected, Oracle};
 /// The model.
 pub struct Model {
     config: Config,
-    /// Where a route leads, by length and network.
-    routes: BTreeMap<(u8, IpAddr), To>,
+    interfaces: Vec<Resolved>,
+    /// Where a route leads.
+    routes: BTreeMap<Network, To>,
     next_hops: BTreeMap<u32, NextHop>,
 }
 
@@ -29,8 +30,8 @@ pub struct Model {
 enum To {
     /// To the router itself.
     Itself,
-    /// To a link, where nobody has the address.
-    Link,
+    /// To the link of an interface, where nobody has the address.
+    Link(usize),
     /// To a next hop.
     NextHop(u32),
 }
@@ -47,19 +48,19 @@ impl Oracle for Model {
 
     fn apply(&mut self, update: &Update, _: Duration) -> bool {
         match *update {
-            Update::SetRoute { prefix, next_hop } => {
-                self.set_route(prefix.address, prefix.len, next_hop)
+            Update::SetRoute { prefix, next_hop, vrf } => {
+                self.set_route(Network::of(vrf, prefix), next_hop)
             }
-            Update::RemoveRoute { prefix } => {
-                let key = (prefix.len, prefix.address);
-                !self.is_connected(key) && self.routes.remove(&key).is_some()
+            Update::RemoveRoute { prefix, vrf } => {
+                let network = Network::of(vrf, prefix);
+                !self.is_connected(network) && self.routes.remove(&network).is_some()
             }
             Update::SetNextHop { number, next_hop } => self.set_next_hop(number, next_hop),
             Update::RemoveNextHop { number } => match self.next_hops.remove(&number) {
                 None => false,
                 Some(old) => {
-                    for address in addresses(old) {
-                        self.routes.remove(&(bits(address), address));
+                    for own in self.addresses(old) {
+                        self.routes.remove(&own);
                     }
                     true
                 }
@@ -72,65 +73,90 @@ impl Model {
     /// The router as configured.
     pub fn new(config: &Config) -> Model {
         let (routes, next_hops) = (BTreeMap::new(), BTreeMap::new());
-        let mut model = Model { config: config.clone(), routes, next_hops };
-        for (address, len) in config.links() {
-            model.routes.insert((len, catalogue::network(address, len)), To::Link);
-            model.routes.insert((bits(address), address), To::Itself);
+        let interfaces = config.all_interfaces();
+        let mut model = Model { config: config.clone(), interfaces, routes, next_hops };
+        for link in config.links() {
+            let (address, len) = (catalogue::network(link.address, link.len), link.len);
+            let network = Network { vrf: link.vrf, address, len };
+            model.routes.insert(network, To::Link(link.interface.into()));
+            model.routes.insert(host(link.vrf, link.address), To::Itself);
         }
         for (number, hop) in config.all_next_hops() {
             model.next_hops.insert(number, hop);
-            for address in addresses(hop) {
-                model.routes.insert((bits(address), address), To::NextHop(number));
+            for own in model.addresses(hop) {
+                model.routes.insert(own, To::NextHop(number));
             }
         }
-        for (address, len, hop) in config.all_routes() {
-            model.routes.insert((len, address), To::NextHop(hop));
+        for (network, hop) in config.all_routes() {
+            model.routes.insert(network, To::NextHop(hop));
         }
         for number in 0..config.passing_hops() {
-            let network = catalogue::passing_hop_route_ipv4(passing_side(number), number);
+            let address = catalogue::passing_hop_route_ipv4(passing_side(number), number).into();
+            let network = Network { vrf: 0, address, len: catalogue::IPV4_LEN };
             let hop = catalogue::passing_hop_number(number);
-            model.routes.insert((catalogue::IPV4_LEN, network.into()), To::NextHop(hop));
+            model.routes.insert(network, To::NextHop(hop));
         }
         model
     }
 
-    /// A frame for the port's own address of a type that the router knows.
+    /// By which interface does a frame come in? IEEE 802.1Q: a tag of VLAN 0 has a priority alone.
     fn judge(&self, port: Port, frame: &[u8]) -> Judgement {
+        let is_tagged = frame.len() >= 14 && word(frame, 12) == ethernet::TYPE_VLAN;
+        if !is_tagged || !self.tells_interfaces() {
+            return self.judge_at(port as usize, frame);
+        }
+        if frame.len() < 18 {
+            return Err("truncated");
+        }
+        let vlan = word(frame, 14) % 4096;
+        let is_its = |one: &Resolved| one.port == port && one.vlan == vlan;
+        let interface = self.interfaces.iter().position(is_its).ok_or("unknown-vlan")?;
+        self.judge_at(interface, &[&frame[..12], &frame[16..]].concat())
+    }
+
+    fn tells_interfaces(&self) -> bool {
+        self.config.vrfs > 0 || !self.config.interfaces.is_empty()
+    }
+
+    /// A frame without its tag, for the interface's own address and of a type that the router knows.
+    fn judge_at(&self, interface: usize, frame: &[u8]) -> Judgement {
+        let own = &self.interfaces[interface];
         if frame.len() < ethernet::HEADER_LEN {
             return Err("truncated");
         }
         let (header, packet) = frame.split_at(ethernet::HEADER_LEN);
         let ether_type = word(header, 12);
         let is_arp_for_all = ether_type == ethernet::TYPE_ARP && header[..6] == [0xff; 6];
-        if header[..6] != self.config.mac(port).0 && !is_arp_for_all {
+        if header[..6] != own.mac.0.0 && !is_arp_for_all {
             return Err("other-station");
         }
         match ether_type {
-            ethernet::TYPE_IPV4 => self.judge_ipv4(port, header, packet),
-            ethernet::TYPE_IPV6 => self.judge_ipv6(port, header, packet),
-            ethernet::TYPE_ARP => self.judge_arp(port, header, packet),
+            ethernet::TYPE_IPV4 => self.judge_ipv4(interface, header, packet),
+            ethernet::TYPE_IPV6 => self.judge_ipv6(interface, header, packet),
+            ethernet::TYPE_ARP => self.judge_arp(interface, header, packet),
             _ => Err("unknown-ethertype"),
         }
     }
 
     /// RFC 826: Ethernet, IPv4, lengths 6 and 4, a request, for the port's own address.
-    fn judge_arp(&self, port: Port, header: &[u8], packet: &[u8]) -> Judgement {
-        let own = self.config.ip(port).address.octets();
+    fn judge_arp(&self, interface: usize, header: &[u8], packet: &[u8]) -> Judgement {
+        let at = self.interfaces[interface];
+        let own = at.ip.ok_or("arp-ignored")?.address.octets();
         let is_question =
             packet.len() >= 28 && packet[..8] == [0, 1, 8, 0, 6, 4, 0, 1] && packet[24..28] == own;
         if !is_question {
             return Err("arp-ignored");
         }
-        let mac = self.config.mac(port).0;
-        let (asking, at) = (&packet[8..14], &packet[14..18]);
+        let mac = at.mac.0.0;
+        let (asking, from) = (&packet[8..14], &packet[14..18]);
         let reply = [0, 1, 8, 0, 6, 4, 0, 2];
         let (to, ether_type) = (&header[6..12], &header[12..]);
-        let frame = [to, &mac, ether_type, &reply, &mac, &own, asking, at].concat();
-        Ok(Expected::Forward { port: port.id(), frame })
+        let frame = [to, &mac, ether_type, &reply, &mac, &own, asking, from].concat();
+        Ok(leave(&at, frame))
     }
 
     /// RFC 1812 sections 5.2.2 (the header), 5.3.7 (martians) and 5.3.1 (the time to live).
-    fn judge_ipv4(&self, port: Port, header: &[u8], packet: &[u8]) -> Judgement {
+    fn judge_ipv4(&self, at: usize, header: &[u8], packet: &[u8]) -> Judgement {
         if packet.len() < ipv4::HEADER_LEN || packet[0] >> 4 != ipv4::VERSION {
             return Err("ip-malformed");
         }
@@ -152,23 +178,17 @@ impl Model {
         if to.is_multicast() {
             return Err("multicast");
         }
-        let route = self.longest(to.into());
-        if route == Some(To::Itself) {
-            return Err("local-address");
-        }
-        if packet[8] <= 1 {
-            return Err("ttl-expired");
-        }
+        let route = self.route(at, from.into(), to.into(), packet[8])?;
         let mut sent = packet[..total_len].to_vec();
         sent[8] -= 1;
         sent[10..12].fill(0);
         let sum = !internet_sum(&sent[..header_len]);
         sent[10..12].copy_from_slice(&sum.to_be_bytes());
-        self.send(port, route, header, &packet[..total_len], &sent)
+        self.send(at, route, header, &packet[..total_len], &sent)
     }
 
     /// RFC 8200 section 3; RFC 4291 sections 2.5.2, 2.5.3, 2.5.6 and 2.7 for the addresses.
-    fn judge_ipv6(&self, port: Port, header: &[u8], packet: &[u8]) -> Judgement {
+    fn judge_ipv6(&self, at: usize, header: &[u8], packet: &[u8]) -> Judgement {
         if packet.len() < ipv6::HEADER_LEN || packet[0] >> 4 != ipv6::VERSION {
             return Err("ip-malformed");
         }
@@ -190,22 +210,47 @@ impl Model {
         if to.octets()[0] == 0xff {
             return Err("multicast");
         }
-        let route = self.longest(to.into());
-        if route == Some(To::Itself) {
-            return Err("local-address");
-        }
-        if packet[7] <= 1 {
-            return Err("ttl-expired");
-        }
+        let route = self.route(at, from.into(), to.into(), packet[7])?;
         let mut sent = packet.to_vec();
         sent[7] -= 1;
-        self.send(port, route, header, packet, &sent)
+        self.send(at, route, header, packet, &sent)
+    }
+
+    /// The route of a packet with hops to go whose source may come in by the interface.
+    fn route(
+        &self,
+        at: usize,
+        from: IpAddr,
+        to: IpAddr,
+        hops_left: u8,
+    ) -> Result<Option<To>, &'static str> {
+        let Resolved { vrf, urpf, .. } = self.interfaces[at];
+        let route = self.longest(vrf, to);
+        if hops_left <= 1 {
+            let is_own = route == Some(To::Itself);
+            return Err(if is_own { "local-address" } else { "ttl-expired" });
+        }
+        // RFC 3704 sections 2.2 and 2.4.
+        let passes = match (urpf, self.longest(vrf, from)) {
+            (ReversePath::None, _) => true,
+            (_, None | Some(To::Itself)) => false,
+            (ReversePath::Loose, _) => true,
+            (ReversePath::Strict, Some(To::Link(link))) => link == at,
+            (ReversePath::Strict, Some(To::NextHop(number))) => {
+                self.next_hops.get(&number).is_some_and(|hop| self.interface_of(hop) == Some(at))
+            }
+        };
+        match (passes, route) {
+            (false, _) => Err("reverse-path"),
+            (true, Some(To::Itself)) => Err("local-address"),
+            (true, route) => Ok(route),
+        }
     }
 
     /// To the next hop of the route; without a route, out of the other port as it came or nowhere.
     fn send(
         &self,
-        port: Port,
+        at: usize,
         route: Option<To>,
         header: &[u8],
         came: &[u8],
@@ -214,85 +259,117 @@ impl Model {
         let number = match route {
             Some(To::NextHop(number)) => number,
             Some(To::Itself) => return Err("local-address"),
-            Some(To::Link) => return Err("no-next-hop"),
+            Some(To::Link(_)) => return Err("no-next-hop"),
             None if self.config.fakedrop => {
                 let frame = [header, came].concat();
-                return Ok(Expected::Forward { port: port.other().id(), frame });
+                return Ok(Expected::Forward {
+                    port: self.interfaces[at].port.other().id(),
+                    frame,
+                });
             }
             None => return Err("no-route"),
         };
         let hop = self.next_hops.get(&number).ok_or("no-next-hop")?;
-        let source = hop.source.map_or(self.config.mac(hop.port), |mac| mac.0);
+        let out = self.interface_of(hop).map(|number| self.interfaces[number]);
+        let out = out.ok_or("no-next-hop")?;
+        let source = hop.source.map_or(out.mac.0, |mac| mac.0);
         let frame = [&hop.mac.0.0, &source.0, &header[12..], sent].concat();
-        Ok(Expected::Forward { port: hop.port.id(), frame })
+        Ok(leave(&out, frame))
+    }
+
+    /// The number of the interface behind which a neighbour is.
+    fn interface_of(&self, hop: &NextHop) -> Option<usize> {
+        let vlan = hop.vlan.unwrap_or(0);
+        self.interfaces.iter().position(|one| one.port == hop.port && one.vlan == vlan)
     }
 
     /// The route with the longest prefix that covers an address.
-    fn longest(&self, address: IpAddr) -> Option<To> {
-        (0..=bits(address))
-            .rev()
-            .find_map(|len| self.routes.get(&(len, catalogue::network(address, len))).copied())
+    fn longest(&self, vrf: u16, address: IpAddr) -> Option<To> {
+        let network = |len| Network { vrf, address: catalogue::network(address, len), len };
+        (0..=bits(address)).rev().find_map(|len| self.routes.get(&network(len)).copied())
     }
 
-    fn set_route(&mut self, address: IpAddr, len: u8, next_hop: u32) -> bool {
+    fn set_route(&mut self, network: Network, next_hop: u32) -> bool {
+        let Network { vrf, address, len } = network;
         let is_network = len <= bits(address) && catalogue::network(address, len) == address;
         let is_possible = is_network
+            && vrf <= self.config.vrfs
             && (address.is_ipv4() || self.config.ipv6)
             && self.next_hops.contains_key(&next_hop)
-            && !self.is_connected((len, address))
-            && self.has_room((len, address));
+            && !self.is_connected(network)
+            && self.has_room(network);
         if is_possible {
-            self.routes.insert((len, address), To::NextHop(next_hop));
+            self.routes.insert(network, To::NextHop(next_hop));
         }
         is_possible
     }
 
     fn set_next_hop(&mut self, number: u32, hop: NextHop) -> bool {
-        if number >= catalogue::HOPS || hop.mac.0.is_multicast() {
+        let is_one = number < catalogue::HOPS && !hop.mac.0.is_multicast();
+        if !is_one || self.interface_of(&hop).is_none() {
             return false;
         }
-        let old: Vec<IpAddr> =
-            self.next_hops.get(&number).into_iter().flat_map(|hop| addresses(*hop)).collect();
-        let new: Vec<IpAddr> = addresses(hop).collect();
-        for address in new.iter().filter(|address| !old.contains(address)) {
-            let key = (bits(*address), *address);
-            let is_possible = (address.is_ipv4() || self.config.ipv6)
-                && !self.routes.contains_key(&key)
-                && self.has_room(key);
+        let old = self.next_hops.get(&number).map_or(Vec::new(), |hop| self.addresses(*hop));
+        let new = self.addresses(hop);
+        for own in new.iter().filter(|own| !old.contains(own)) {
+            let is_possible = (own.address.is_ipv4() || self.config.ipv6)
+                && !self.routes.contains_key(own)
+                && self.has_room(*own);
             if !is_possible {
                 return false;
             }
         }
-        for address in old.iter().filter(|address| !new.contains(address)) {
-            self.routes.remove(&(bits(*address), *address));
+        for own in old.iter().filter(|own| !new.contains(own)) {
+            self.routes.remove(own);
         }
-        for address in new {
-            self.routes.insert((bits(address), address), To::NextHop(number));
+        for own in new {
+            self.routes.insert(own, To::NextHop(number));
         }
         self.next_hops.insert(number, hop);
         true
     }
 
     /// Whether a route is of a link, of the router itself or of a neighbour's own address.
-    fn is_connected(&self, (len, address): (u8, IpAddr)) -> bool {
-        match self.routes.get(&(len, address)) {
-            Some(To::NextHop(number)) if len == bits(address) => {
-                self.next_hops.get(number).is_some_and(|hop| addresses(*hop).any(|a| a == address))
+    fn is_connected(&self, network: Network) -> bool {
+        match self.routes.get(&network) {
+            Some(To::NextHop(number)) => {
+                let hop = self.next_hops.get(number);
+                hop.is_some_and(|hop| self.addresses(*hop).contains(&network))
             }
-            Some(To::Itself | To::Link) => true,
-            Some(To::NextHop(_)) | None => false,
+            Some(To::Itself | To::Link(_)) => true,
+            None => false,
         }
     }
 
-    fn has_room(&self, key: (u8, IpAddr)) -> bool {
-        let of_its_version = |other: &&(u8, IpAddr)| other.1.is_ipv4() == key.1.is_ipv4();
-        self.routes.contains_key(&key)
-            || self.routes.keys().filter(of_its_version).count() < self.config.capacity()
+    fn has_room(&self, network: Network) -> bool {
+        let of_its_table = |other: &&Network| {
+            other.vrf == network.vrf && other.address.is_ipv4() == network.address.is_ipv4()
+        };
+        self.routes.contains_key(&network)
+            || self.routes.keys().filter(of_its_table).count() < self.config.capacity()
+    }
+
+    /// A neighbour's own addresses as routes of its interface's VRF.
+    fn addresses(&self, hop: NextHop) -> Vec<Network> {
+        let vrf = self.interface_of(&hop).map_or(0, |number| self.interfaces[number].vrf);
+        let both = [hop.ip.map(IpAddr::from), hop.ipv6.map(IpAddr::from)];
+        both.into_iter().flatten().map(|address| host(vrf, address)).collect()
     }
 }
 
-fn addresses(hop: NextHop) -> impl Iterator<Item = IpAddr> {
-    hop.ip.map(IpAddr::from).into_iter().chain(hop.ipv6.map(IpAddr::from))
+/// Out of an interface, with its tag if it has one.
+fn leave(interface: &Resolved, frame: Vec<u8>) -> Expected {
+    let port = interface.port.id();
+    if interface.vlan == 0 {
+        return Expected::Forward { port, frame };
+    }
+    let tag = [[0x81, 0x00], interface.vlan.to_be_bytes()].concat();
+    Expected::Forward { port, frame: [&frame[..12], &tag, &frame[12..]].concat() }
+}
+
+/// The route of an address alone.
+fn host(vrf: u16, address: IpAddr) -> Network {
+    Network { vrf, address, len: bits(address) }
 }
 
 fn bits(address: IpAddr) -> u8 {

@@ -107,27 +107,31 @@ fn is_usual(first: u8) -> bool {
 }
 
 /// The class of any frame.
-pub(super) fn classify(frame: &[u8], port: PortId, state: &State) -> Class {
+pub(super) fn classify(frame: &[u8], interface: u16, state: &State) -> Class {
     if frame.len() < ethernet::HEADER_LEN {
         return Class::Drop(reasons::TRUNCATED);
     }
-    let own = usize::from(port.0 & 1);
+    let own = state.interfaces.get(interface);
     let ether_type = u16_at(frame, ethernet::offset::TYPE);
     let payload = &frame[ethernet::HEADER_LEN..];
     let is_for_all = frame.starts_with(&[0xff; 6]) && ether_type == ethernet::TYPE_ARP;
-    if !frame.starts_with(&state.macs[own].0) && !is_for_all {
+    if !frame.starts_with(&own.mac.0.0) && !is_for_all {
         return Class::Drop(reasons::OTHER_STATION);
     }
     match ether_type {
-        ethernet::TYPE_IPV4 => classify_ipv4(payload, state).unwrap_or_else(Class::Drop),
-        ethernet::TYPE_IPV6 => classify_ipv6(payload, state).unwrap_or_else(Class::Drop),
-        ethernet::TYPE_ARP if stages::arp::is_request_for(payload, state.ipv4[own]) => Class::Arp,
+        ethernet::TYPE_IPV4 => classify_ipv4(payload, own.vrf, state).unwrap_or_else(Class::Drop),
+        ethernet::TYPE_IPV6 => classify_ipv6(payload, own.vrf, state).unwrap_or_else(Class::Drop),
+        ethernet::TYPE_ARP
+            if own.ip.is_some_and(|ip| stages::arp::is_request_for(payload, ip.address)) =>
+        {
+            Class::Arp
+        }
         ethernet::TYPE_ARP => Class::Drop(reasons::ARP_IGNORED),
         _ => Class::Drop(reasons::ETHERTYPE),
     }
 }
 
-fn classify_ipv4(packet: &[u8], state: &State) -> Result<Class, Reason> {
+fn classify_ipv4(packet: &[u8], vrf: u16, state: &State) -> Result<Class, Reason> {
     let view = ipv4::View::parse(packet).map_err(|malformed| match malformed {
         Malformed::BadChecksum => reasons::IP_CHECKSUM,
         _ => reasons::IP_MALFORMED,
@@ -140,7 +144,7 @@ fn classify_ipv4(packet: &[u8], state: &State) -> Result<Class, Reason> {
         return Err(reasons::MULTICAST);
     }
     if view.ttl() <= 1 {
-        let is_own = state.ipv4.contains(&view.destination());
+        let is_own = state.is_own_ipv4(vrf, view.destination().to_bits());
         return Err(if is_own { reasons::LOCAL } else { reasons::TTL_EXPIRED });
     }
     Ok(Class::V4 {
@@ -149,7 +153,7 @@ fn classify_ipv4(packet: &[u8], state: &State) -> Result<Class, Reason> {
     })
 }
 
-fn classify_ipv6(packet: &[u8], state: &State) -> Result<Class, Reason> {
+fn classify_ipv6(packet: &[u8], vrf: u16, state: &State) -> Result<Class, Reason> {
     let view = ipv6::View::parse(packet).map_err(|_| reasons::IP_MALFORMED)?;
     let (from, to) = (view.source(), view.destination());
     let on_no_way = |address: std::net::Ipv6Addr| {
@@ -162,7 +166,7 @@ fn classify_ipv6(packet: &[u8], state: &State) -> Result<Class, Reason> {
         return Err(reasons::MULTICAST);
     }
     if view.hop_limit() <= 1 {
-        let is_own = state.routes_ipv6.limits().routes > 0 && state.ipv6.contains(&to);
+        let is_own = state.is_own_ipv6(vrf, to.to_bits());
         return Err(if is_own { reasons::LOCAL } else { reasons::TTL_EXPIRED });
     }
     let len = ethernet::HEADER_LEN + ipv6::HEADER_LEN + usize::from(view.payload_len());
@@ -188,7 +192,7 @@ mod tests {
         for step in sample::sample(&config, &super::super::Traffic::default()) {
             let Step::Frame { port, frame, about } = step else { continue };
             if let Some(class) = plain.recognise(&frame, port) {
-                assert_eq!(class, classify(&frame, port, &state), "{about}");
+                assert_eq!(class, classify(&frame, u16::from(port.0), &state), "{about}");
                 recognised += 1;
             }
         }

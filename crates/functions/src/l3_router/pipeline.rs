@@ -1,8 +1,9 @@
-//! A packet's way through a router, from top to bottom.
+//! A packet's way through a router, from top to bottom: [`Function::process`] is the list of stages.
 //!
 //! Each stage is a function over the packets that are still on their way; a stage that looks
 //! something up first touches what the whole batch needs, then uses it, so that a batch waits for
-//! memory about once. Packets that leave the way have their verdict at that moment.
+//! memory about once. Packets that leave the way have their verdict at that moment. What a
+//! configuration does not ask for is left out by one question a batch ([`Features`]).
 
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::Ticks;
@@ -12,8 +13,10 @@ use wire::{ethernet, ipv4, ipv6};
 
 use super::config::Config;
 use super::control::{self, Update};
+use super::interfaces::{Unknown, own_of};
 use super::parse::{Class, Plain, classify};
 use super::reasons::{self, TALLIES, Tally};
+use super::reverse_path;
 use super::state::State;
 use crate::stages::arp;
 use crate::unit::SetupError;
@@ -21,39 +24,71 @@ use crate::unit::SetupError;
 /// A running router on one worker.
 pub struct Pipeline {
     state: State,
+    features: Features,
     way: Way,
     tallies: [u64; TALLIES.len()],
+}
+
+/// What the configuration asks for beside forwarding by one table between two ports.
+#[derive(Clone, Copy, Debug)]
+struct Features {
+    /// Interfaces and what depends on them: VLANs, VRFs.
+    interfaces: bool,
+    /// Some interface asks for a route to the source.
+    reverse_path: bool,
 }
 
 /// The stages in the packet's order, as [`Function::STAGES`] names them.
 #[derive(Clone, Copy)]
 enum Stage {
     Check,
+    ReversePath,
     Route,
     Rewrite,
 }
 
 /// Where the packets of the current batch are, and what is known of each, by slot.
-struct Way {
-    ipv4: Slots,
-    ipv6: Slots,
-    destination: [u32; 256],
-    destination_ipv6: [u128; 256],
-    hop: [u32; 256],
+pub(super) struct Way {
+    /// The packets of IPv4 that are still on their way.
+    pub ipv4: Slots,
+    /// Those of IPv6.
+    pub ipv6: Slots,
+    /// Where each goes.
+    pub destination: [u32; 256],
+    /// The same for IPv6.
+    pub destination_ipv6: [u128; 256],
+    /// The number of its next hop.
+    pub hop: [u32; 256],
+    /// The number of the interface by which it came in.
+    pub interface: [u16; 256],
 }
 
 impl Function for Pipeline {
     type Update = Update;
-    const STAGES: &'static [&'static str] = &["check", "route", "rewrite"];
+    const STAGES: &'static [&'static str] = &["check", "reverse-path", "route", "rewrite"];
     const DROPS: Drops = Drops(reasons::NAMES);
     const TALLIES: &'static [&'static str] = TALLIES;
 
     fn process(&mut self, batch: &mut Batch, _: Ticks, stages: &mut StageClock<'_>) {
-        self.check(batch);
+        let features = self.features;
+        match features.interfaces {
+            false => self.check(batch),
+            true => self.check_by_interface(batch),
+        }
         stages.lap(Stage::Check as usize, batch.len());
-        self.route(batch);
+        if features.reverse_path {
+            reverse_path::reverse_path(&self.state, &mut self.way, batch);
+            stages.lap(Stage::ReversePath as usize, batch.len());
+        }
+        match features.interfaces {
+            false => self.route(batch),
+            true => self.route_by_vrf(batch),
+        }
         stages.lap(Stage::Route as usize, batch.len());
         self.rewrite(batch);
+        if features.interfaces {
+            self.tag(batch);
+        }
         stages.lap(Stage::Rewrite as usize, batch.len());
     }
 
@@ -82,8 +117,13 @@ impl Pipeline {
             destination: [0; 256],
             destination_ipv6: [0; 256],
             hop: [0; 256],
+            interface: [0; 256],
         };
-        Ok(Pipeline { state: State::new(config)?, way, tallies: [0; TALLIES.len()] })
+        let features = Features {
+            interfaces: config.vrfs > 0 || !config.interfaces.is_empty(),
+            reverse_path: config.interfaces.iter().any(|one| !one.urpf.is_none()),
+        };
+        Ok(Pipeline { state: State::new(config)?, features, way, tallies: [0; TALLIES.len()] })
     }
 
     /// The state, to look at it.
@@ -99,24 +139,53 @@ impl Pipeline {
         let plain = Plain::new(&self.state);
         for slot in batch.slots() {
             match plain.recognise(batch.frame(slot), batch.port(slot)) {
-                Some(class) => self.enter(batch, slot, class),
-                None => self.check_fully(batch, slot),
+                Some(class) => self.enter(batch, slot, class, MAIN),
+                None => self.check_fully(batch, slot, own_of(batch.port(slot))),
+            }
+        }
+    }
+
+    /// The same where interfaces are told apart: by which one does the frame come in? Tags go.
+    fn check_by_interface(&mut self, batch: &mut Batch) {
+        self.way.ipv4.clear();
+        self.way.ipv6.clear();
+        let plain = Plain::new(&self.state);
+        for slot in batch.slots() {
+            let interface = match self.state.interfaces.enter(batch, slot) {
+                Ok(interface) => interface,
+                Err(unknown) => {
+                    let reason = match unknown {
+                        Unknown::Truncated => reasons::TRUNCATED,
+                        Unknown::Vlan => reasons::UNKNOWN_VLAN,
+                    };
+                    batch.set_verdict(slot, reasons::drop(reason));
+                    continue;
+                }
+            };
+            self.way.interface[usize::from(slot)] = interface;
+            match plain.recognise(batch.frame(slot), batch.port(slot)) {
+                Some(class) => {
+                    let vrf = self.state.interfaces.get(interface).vrf;
+                    self.enter(batch, slot, class, usize::from(vrf));
+                }
+                None => self.check_fully(batch, slot, interface),
             }
         }
     }
 
     #[inline(always)]
-    fn enter(&mut self, batch: &mut Batch, slot: Slot, class: Class) {
+    fn enter(&mut self, batch: &mut Batch, slot: Slot, class: Class, vrf: usize) {
+        let table = &self.state.tables[vrf];
         match class {
             Class::V4 { destination, len } => {
                 batch.truncate(slot, usize::from(len));
-                self.state.routes.prefetch_root(destination);
+                table.ipv4.prefetch_root(destination);
                 self.way.destination[usize::from(slot)] = destination;
                 self.way.ipv4.push(slot);
             }
             Class::V6 { destination, len } => {
                 batch.truncate(slot, usize::from(len));
-                self.state.routes_ipv6.prefetch_root(destination);
+                table.ipv6.prefetch_root(destination);
                 self.way.destination_ipv6[usize::from(slot)] = destination;
                 self.way.ipv6.push(slot);
             }
@@ -125,24 +194,33 @@ impl Pipeline {
     }
 
     #[inline(never)]
-    fn check_fully(&mut self, batch: &mut Batch, slot: Slot) {
-        let port = batch.port(slot);
-        match classify(batch.frame(slot), port, &self.state) {
+    fn check_fully(&mut self, batch: &mut Batch, slot: Slot, interface: u16) {
+        match classify(batch.frame(slot), interface, &self.state) {
             Class::Arp => {
                 self.tallies[Tally::ArpAnswered as usize] += 1;
                 batch.truncate(slot, arp::REPLY_LEN);
-                arp::answer(batch.frame_mut(slot), self.state.macs[usize::from(port.0 & 1)]);
-                batch.set_verdict(slot, Verdict::Forward(port));
+                arp::answer(batch.frame_mut(slot), self.state.interfaces.get(interface).mac.0);
+                self.send_back(batch, slot, interface);
             }
             Class::Drop(reason) => batch.set_verdict(slot, reasons::drop(reason)),
-            class @ (Class::V4 { .. } | Class::V6 { .. }) => self.enter(batch, slot, class),
+            class @ (Class::V4 { .. } | Class::V6 { .. }) => {
+                let vrf = self.state.interfaces.get(interface).vrf;
+                self.enter(batch, slot, class, usize::from(vrf));
+            }
         }
+    }
+
+    /// Sends a frame out of the interface by which it came in.
+    fn send_back(&mut self, batch: &mut Batch, slot: Slot, interface: u16) {
+        self.state.interfaces.leave(batch, slot, interface);
+        batch.set_verdict(slot, Verdict::Forward(batch.port(slot)));
     }
 
     /// Longest-prefix match of the destination.
     fn route(&mut self, batch: &mut Batch) {
-        let State { routes, routes_ipv6, hops, fakedrop, .. } = &self.state;
-        let Way { ipv4, ipv6, destination, destination_ipv6, hop } = &mut self.way;
+        let State { tables, hops, fakedrop, .. } = &self.state;
+        let table = &tables[MAIN];
+        let Way { ipv4, ipv6, destination, destination_ipv6, hop, .. } = &mut self.way;
         let mut without = 0;
         let mut found = |batch: &mut Batch, slot: Slot, next: Option<u32>| {
             if let Some(next) = next {
@@ -154,11 +232,36 @@ impl Pipeline {
             batch.set_verdict(slot, unrouted(*fakedrop, batch.port(slot)));
             false
         };
-        ipv4.retain(|slot| found(batch, slot, routes.lookup(destination[usize::from(slot)])));
+        ipv4.retain(|slot| found(batch, slot, table.ipv4.lookup(destination[usize::from(slot)])));
         ipv6.retain(|slot| {
-            found(batch, slot, routes_ipv6.lookup(destination_ipv6[usize::from(slot)]))
+            found(batch, slot, table.ipv6.lookup(destination_ipv6[usize::from(slot)]))
         });
         self.tallies[Tally::Fakedropped as usize] += if *fakedrop { without } else { 0 };
+    }
+
+    /// The same in the table of the VRF of the interface by which the packet came in.
+    fn route_by_vrf(&mut self, batch: &mut Batch) {
+        let State { tables, hops, interfaces, .. } = &self.state;
+        let Way { ipv4, ipv6, destination, destination_ipv6, hop, interface } = &mut self.way;
+        let mut found = |batch: &mut Batch, slot: Slot, next: Option<u32>| {
+            let Some(next) = next else {
+                batch.set_verdict(slot, reasons::drop(reasons::NO_ROUTE));
+                return false;
+            };
+            prefetch_at(hops, next as usize);
+            hop[usize::from(slot)] = next;
+            true
+        };
+        let table = |slot: Slot| {
+            let vrf = interfaces.get(interface[usize::from(slot)]).vrf;
+            &tables[usize::from(vrf)]
+        };
+        ipv4.retain(|slot| {
+            found(batch, slot, table(slot).ipv4.lookup(destination[usize::from(slot)]))
+        });
+        ipv6.retain(|slot| {
+            found(batch, slot, table(slot).ipv6.lookup(destination_ipv6[usize::from(slot)]))
+        });
     }
 
     /// The Ethernet header of the next hop, one hop less to go, and out.
@@ -190,6 +293,19 @@ impl Pipeline {
             batch.set_verdict(slot, hop.verdict);
         }
     }
+
+    /// The tag of the interface by which each packet leaves.
+    fn tag(&mut self, batch: &mut Batch) {
+        let State { interfaces, hops, .. } = &self.state;
+        for slots in [&self.way.ipv4, &self.way.ipv6] {
+            for &slot in slots.as_slice() {
+                let hop = &hops[self.way.hop[usize::from(slot)] as usize];
+                if matches!(hop.verdict, Verdict::Forward(_)) {
+                    interfaces.leave(batch, slot, hop.interface);
+                }
+            }
+        }
+    }
 }
 
 /// What becomes of a packet without a route that came in at `port`.
@@ -199,3 +315,6 @@ fn unrouted(fakedrop: bool, port: PortId) -> Verdict {
         false => reasons::drop(reasons::NO_ROUTE),
     }
 }
+
+/// The main VRF.
+const MAIN: usize = 0;

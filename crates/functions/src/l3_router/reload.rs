@@ -1,9 +1,8 @@
 //! From one state of a running router to another, said as changes.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
-use super::config::{Config, NextHop, Prefixed};
+use super::config::{Config, Network, NextHop};
 use super::control::Update;
 use super::state::State;
 use crate::unit::Invalid;
@@ -48,36 +47,34 @@ pub(super) fn memory(config: &Config, state: &State) -> Vec<Update> {
     let mut before = Objects::of(config);
     for number in 0..config.passing_hops() {
         let side = super::state::passing_side(number);
-        let network = super::catalogue::passing_hop_route_ipv4(side, number);
-        let hop = super::catalogue::passing_hop_number(number);
-        before.routes.insert((network.into(), super::catalogue::IPV4_LEN), hop);
+        let address = super::catalogue::passing_hop_route_ipv4(side, number).into();
+        let network = Network { vrf: 0, address, len: super::catalogue::IPV4_LEN };
+        before.routes.insert(network, super::catalogue::passing_hop_number(number));
     }
-    let after = Objects {
-        next_hops: state.neighbours.clone(),
-        routes: state.listed_routes().map(|(address, len, hop)| ((address, len), hop)).collect(),
-    };
+    let after =
+        Objects { next_hops: state.neighbours.clone(), routes: state.listed_routes().collect() };
     before.changes_to(&after)
 }
 
 /// Everything that can change.
 struct Objects {
     next_hops: BTreeMap<u32, NextHop>,
-    routes: BTreeMap<(IpAddr, u8), u32>,
+    routes: BTreeMap<Network, u32>,
 }
 
 impl Objects {
     fn of(config: &Config) -> Objects {
-        let routes = config.all_routes().map(|(address, len, hop)| ((address, len), hop));
-        Objects { next_hops: config.all_next_hops().collect(), routes: routes.collect() }
+        let routes = config.all_routes().collect();
+        Objects { next_hops: config.all_next_hops().collect(), routes }
     }
 
     fn take(&mut self, update: &Update) {
         match *update {
-            Update::SetRoute { prefix, next_hop } => {
-                self.routes.insert((prefix.address, prefix.len), next_hop);
+            Update::SetRoute { prefix, next_hop, vrf } => {
+                self.routes.insert(Network::of(vrf, prefix), next_hop);
             }
-            Update::RemoveRoute { prefix } => {
-                self.routes.remove(&(prefix.address, prefix.len));
+            Update::RemoveRoute { prefix, vrf } => {
+                self.routes.remove(&Network::of(vrf, prefix));
             }
             Update::SetNextHop { number, next_hop } => {
                 self.next_hops.insert(number, next_hop);
@@ -91,7 +88,7 @@ impl Objects {
     fn changes_to(&self, wanted: &Objects) -> Vec<Update> {
         let is_new = |number: &u32, hop: &NextHop| self.next_hops.get(number) != Some(hop);
         let arriving = wanted.next_hops.iter().filter(|(number, hop)| is_new(number, hop));
-        let leads_elsewhere = |route: &(IpAddr, u8), hop: &u32| self.routes.get(route) != Some(hop);
+        let leads_elsewhere = |route: &Network, hop: &u32| self.routes.get(route) != Some(hop);
         let set = wanted.routes.iter().filter(|(route, hop)| leads_elsewhere(route, hop));
         let gone = self.routes.keys().filter(|route| !wanted.routes.contains_key(route));
         let departing = self.next_hops.keys().filter(|n| !wanted.next_hops.contains_key(n));
@@ -101,17 +98,19 @@ impl Objects {
             let bare = NextHop { ip: None, ipv6: None, ..*old };
             (bare != *old).then_some(Update::SetNextHop { number: *number, next_hop: bare })
         });
-        let prefix = |&(address, len): &(IpAddr, u8)| Prefixed { address, len };
+        let sets = |(route, &next_hop): (&Network, &u32)| Update::SetRoute {
+            prefix: route.prefix(),
+            next_hop,
+            vrf: route.vrf,
+        };
         losing
             .chain(
                 arriving
                     .clone()
                     .map(|(&number, &next_hop)| Update::SetNextHop { number, next_hop }),
             )
-            .chain(
-                set.map(|(route, &next_hop)| Update::SetRoute { prefix: prefix(route), next_hop }),
-            )
-            .chain(gone.map(|route| Update::RemoveRoute { prefix: prefix(route) }))
+            .chain(set.map(sets))
+            .chain(gone.map(|one| Update::RemoveRoute { prefix: one.prefix(), vrf: one.vrf }))
             .chain(departing.map(|&number| Update::RemoveNextHop { number }))
             .collect()
     }
@@ -131,6 +130,8 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("downlink-ipv6", running.downlink_ipv6 != wanted.downlink_ipv6),
         ("uplink-ipv6", running.uplink_ipv6 != wanted.uplink_ipv6),
         ("route-capacity", running.route_capacity != wanted.route_capacity),
+        ("vrfs", running.vrfs != wanted.vrfs),
+        ("interfaces", running.interfaces != wanted.interfaces),
     ];
     differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
 }
@@ -140,7 +141,7 @@ mod tests {
     use engine::Function;
 
     use super::super::Pipeline;
-    use super::super::config::{Mac, Port, Route};
+    use super::super::config::{Mac, Port, Prefixed, Route};
     use super::*;
     use wire::MacAddr;
 
@@ -148,6 +149,7 @@ mod tests {
         let hop = |last, ip: Option<&str>| NextHop {
             port: Port::Uplink,
             mac: Mac(MacAddr([0x0a, 0, 0, 0, 0, last])),
+            vlan: None,
             source: None,
             ip: ip.map(|ip| ip.parse().expect("an address")),
             ipv6: None,
@@ -155,6 +157,7 @@ mod tests {
         let route = |text: &str, next_hop| Route {
             prefix: Prefixed::try_from(text.to_owned()).expect("a prefix"),
             next_hop,
+            vrf: 0,
         };
         Config {
             ipv6: true,

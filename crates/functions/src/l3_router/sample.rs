@@ -19,6 +19,7 @@ use crate::build::{ether_type_of, frame};
 use crate::check::Step;
 
 mod ethernet;
+mod interfaces;
 mod ipv4;
 mod ipv6;
 mod updates;
@@ -34,6 +35,9 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     ipv6::ipv6(&mut sample);
     updates::routes(&mut sample);
     updates::next_hops(&mut sample);
+    if sample.config.vrfs > 0 || !sample.config.interfaces.is_empty() {
+        interfaces::interfaces(&mut sample);
+    }
     sample.depart();
     sample.steps
 }
@@ -45,6 +49,12 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
         reasons.push(("no-route", "fakedrop sends packets without a route on"));
     } else if stranger(config).is_none() {
         reasons.push(("no-route", "the routes cover all addresses that a sample would try"));
+    }
+    if config.vrfs == 0 && config.interfaces.is_empty() {
+        reasons.push(("unknown-vlan", "without interfaces by VLAN, no tag is looked at"));
+    }
+    if !config.interfaces.iter().any(|one| !one.urpf.is_none()) {
+        reasons.push(("reverse-path", "no interface asks for a route to the source"));
     }
     reasons
 }
@@ -116,23 +126,40 @@ impl Sample {
     /// A next hop that no configuration has, and the route to the visitor's network by it.
     fn arrive(&mut self) {
         self.update(Update::SetNextHop { number: VISITOR, next_hop: self.visitor(Port::Uplink) });
-        self.update(Update::SetRoute { prefix: self.prefix(), next_hop: VISITOR });
+        self.update(Update::SetRoute { prefix: self.prefix(), next_hop: VISITOR, vrf: 0 });
         if self.config.ipv6 {
-            self.update(Update::SetRoute { prefix: self.prefix_ipv6(), next_hop: VISITOR });
+            self.update(Update::SetRoute { prefix: self.prefix_ipv6(), next_hop: VISITOR, vrf: 0 });
+        }
+        if let Some(senders) = self.senders() {
+            let next_hop = self.visitor(Port::Downlink);
+            self.update(Update::SetNextHop { number: VISITOR - 4, next_hop });
+            self.update(Update::SetRoute { prefix: senders, next_hop: VISITOR - 4, vrf: 0 });
         }
     }
 
+    /// The network of most frames' sources, which needs a route where sources are looked for.
+    fn senders(&self) -> Option<Prefixed<IpAddr>> {
+        let senders = interfaces::senders();
+        let looked_for = self.config.interfaces.iter().any(|one| !one.urpf.is_none());
+        let is_listed = self.config.routes.iter().any(|route| route.prefix == senders);
+        (looked_for && !is_listed).then_some(senders)
+    }
+
     fn depart(&mut self) {
-        self.update(Update::RemoveRoute { prefix: self.prefix() });
+        self.update(Update::RemoveRoute { prefix: self.prefix(), vrf: 0 });
         if self.config.ipv6 {
-            self.update(Update::RemoveRoute { prefix: self.prefix_ipv6() });
+            self.update(Update::RemoveRoute { prefix: self.prefix_ipv6(), vrf: 0 });
         }
         self.update(Update::RemoveNextHop { number: VISITOR });
+        if let Some(prefix) = self.senders() {
+            self.update(Update::RemoveRoute { prefix, vrf: 0 });
+            self.update(Update::RemoveNextHop { number: VISITOR - 4 });
+        }
     }
 
     fn visitor(&self, port: Port) -> NextHop {
         let mac = Mac(MacAddr([0x0a, 0, 0, 0, port as u8, 1]));
-        NextHop { port, mac, source: None, ip: None, ipv6: None }
+        NextHop { port, vlan: None, mac, source: None, ip: None, ipv6: None }
     }
 
     /// What the bench sends, to many routes and in several sizes.
@@ -166,7 +193,7 @@ fn stranger(config: &Config) -> Option<Ipv4Addr> {
     let covers = |host: Ipv4Addr| {
         config.routes.iter().any(|route| {
             let Prefixed { address, len } = route.prefix;
-            address.is_ipv4() && catalogue::network(host.into(), len) == address
+            route.vrf == 0 && address.is_ipv4() && catalogue::network(host.into(), len) == address
         })
     };
     STRANGERS.into_iter().find(|host| !covers(*host))
@@ -177,7 +204,7 @@ fn stranger_ipv6(config: &Config) -> Option<Ipv6Addr> {
     let covers = |host: Ipv6Addr| {
         config.routes.iter().any(|route| {
             let Prefixed { address, len } = route.prefix;
-            address.is_ipv6() && catalogue::network(host.into(), len) == address
+            route.vrf == 0 && address.is_ipv6() && catalogue::network(host.into(), len) == address
         })
     };
     let strangers = [Ipv6Addr::new(0x3fff, 0x0fff, 1, 0, 0, 0, 0, 9)];

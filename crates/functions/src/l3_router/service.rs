@@ -22,9 +22,10 @@ pub(super) fn service(config: &Config) -> Service {
         ipv4: hop.ip,
         ipv6: hop.ipv6,
     });
-    let routes = config.all_routes().map(|(prefix, len, number)| Route {
-        prefix,
-        len,
+    let main = config.all_routes().filter(|(network, _)| network.vrf == 0);
+    let routes = main.map(|(network, number)| Route {
+        prefix: network.address,
+        len: network.len,
         next_hop: place(number),
     });
     Service::Router(Router {

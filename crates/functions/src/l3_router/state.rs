@@ -20,7 +20,8 @@ use tables::lpm::{Limits, Lpm, LpmError};
 use wire::MacAddr;
 
 use super::catalogue::{self, HOPS};
-use super::config::{Config, NextHop, Port};
+use super::config::{Config, Link, Network, NextHop, Port};
+use super::interfaces::Interfaces;
 use super::reasons;
 use crate::unit::SetupError;
 
@@ -31,23 +32,29 @@ pub struct Hop {
     pub macs: [u8; 12],
     /// Where it leaves, or why not.
     pub verdict: Verdict,
+    /// By which interface; of an address on a link, that of the link.
+    pub interface: u16,
+}
+
+/// The routes of a VRF.
+pub struct Table {
+    /// Number of the next hop by IPv4 destination.
+    pub ipv4: Lpm<u32>,
+    /// Number of the next hop by IPv6 destination; no room for any where there is no IPv6.
+    pub ipv6: Lpm<u128>,
 }
 
 /// Everything a worker knows.
 pub struct State {
     /// The Ethernet addresses of the ports.
     pub macs: [MacAddr; 2],
-    /// Their IPv4 addresses.
-    pub ipv4: [Ipv4Addr; 2],
-    /// Their IPv6 addresses.
-    pub ipv6: [Ipv6Addr; 2],
+    /// The interfaces by their numbers, the ports' own first.
+    pub interfaces: Interfaces,
     /// Whether packets without a route are sent out of the other port.
     pub fakedrop: bool,
-    /// Number of the next hop by IPv4 destination.
-    pub routes: Lpm<u32>,
-    /// Number of the next hop by IPv6 destination; no room for any where there is no IPv6.
-    pub routes_ipv6: Lpm<u128>,
-    /// Next hops by number, and behind them the entries that drop.
+    /// The routes by VRF, those of the main one first.
+    pub tables: Vec<Table>,
+    /// Next hops by number, and behind them the entries of what is not forwarded.
     pub hops: Vec<Hop>,
     /// The neighbours among the next hops.
     pub neighbours: BTreeMap<u32, NextHop>,
@@ -59,16 +66,16 @@ impl State {
     /// # Errors
     /// When it does not fit.
     pub fn new(config: &Config) -> Result<State, SetupError> {
-        let memory = |what| move |source| SetupError::Memory { what, source };
-        let mut hops = vec![Hop::absent(reasons::NO_NEXT_HOP); HOPS as usize + 2];
-        hops[LOCAL as usize] = Hop::absent(reasons::LOCAL);
+        let interfaces = Interfaces::new(config);
+        let mut hops = vec![Hop::absent(reasons::NO_NEXT_HOP, NOWHERE); HOPS as usize];
+        hops.push(Hop::absent(reasons::LOCAL, NOWHERE));
+        hops.extend((0..interfaces.len()).map(|link| Hop::absent(reasons::NO_NEXT_HOP, link)));
+        let table = |_| Table::new(config);
         let mut state = State {
             macs: Port::ALL.map(|port| config.mac(port)),
-            ipv4: Port::ALL.map(|port| config.ip(port).address),
-            ipv6: Port::ALL.map(|port| config.ipv6_of(port).address),
+            interfaces,
             fakedrop: config.fakedrop,
-            routes: Lpm::new(limits_ipv4(config)).map_err(memory("IPv4 routes"))?,
-            routes_ipv6: Lpm::new(limits_ipv6(config)).map_err(memory("IPv6 routes"))?,
+            tables: (0..=config.vrfs).map(table).collect::<Result<_, _>>()?,
             hops,
             neighbours: BTreeMap::new(),
         };
@@ -79,21 +86,22 @@ impl State {
     }
 
     fn load(&mut self, config: &Config) -> Result<(), (&'static str, Refusal)> {
-        let own = |refusal| ("a port's own address", refusal);
-        for (address, len) in config.links() {
-            self.insert(catalogue::network(address, len), len, LINK).map_err(own)?;
-            self.insert(address, bits(address), LOCAL).map_err(own)?;
+        let own = |refusal| ("an interface's own address", refusal);
+        for Link { address, len, interface, vrf } in config.links() {
+            let link = Network { vrf, address: catalogue::network(address, len), len };
+            self.insert(link, LINK + u32::from(interface)).map_err(own)?;
+            self.insert(host(vrf, address), LOCAL).map_err(own)?;
         }
         for (number, hop) in config.all_next_hops() {
             self.set_next_hop(number, hop).map_err(|refusal| ("a next hop", refusal))?;
         }
-        for (address, len, hop) in config.all_routes() {
-            self.insert(address, len, hop).map_err(|refusal| ("a route", refusal))?;
+        for (network, hop) in config.all_routes() {
+            self.insert(network, hop).map_err(|refusal| ("a route", refusal))?;
         }
         for number in 0..config.passing_hops() {
-            let network = catalogue::passing_hop_route_ipv4(passing_side(number), number);
+            let address = catalogue::passing_hop_route_ipv4(passing_side(number), number).into();
             let hop = catalogue::passing_hop_number(number);
-            self.insert(network.into(), catalogue::IPV4_LEN, hop)
+            self.insert(Network { vrf: 0, address, len: catalogue::IPV4_LEN }, hop)
                 .map_err(|refusal| ("the route of a passing next hop", refusal))?;
         }
         Ok(())
@@ -103,25 +111,25 @@ impl State {
     ///
     /// # Errors
     /// When it is impossible; nothing has changed then.
-    pub fn set_route(&mut self, address: IpAddr, len: u8, hop: u32) -> Result<(), Refusal> {
+    pub fn set_route(&mut self, network: Network, hop: u32) -> Result<(), Refusal> {
         if !self.neighbours.contains_key(&hop) {
             return Err(Refusal::NotFound);
         }
-        if self.is_connected(address, len) {
+        if self.is_connected(network) {
             return Err(Refusal::Exists);
         }
-        self.insert(address, len, hop)
+        self.insert(network, hop)
     }
 
     /// Removes a route.
     ///
     /// # Errors
     /// When there is no such one.
-    pub fn remove_route(&mut self, address: IpAddr, len: u8) -> Result<(), Refusal> {
-        if self.is_connected(address, len) {
+    pub fn remove_route(&mut self, network: Network) -> Result<(), Refusal> {
+        if self.is_connected(network) {
             return Err(Refusal::NotFound);
         }
-        self.remove(address, len).ok_or(Refusal::NotFound).map(|_| ())
+        self.remove(network).ok_or(Refusal::NotFound).map(|_| ())
     }
 
     /// Sets a next hop, and the routes to its own addresses.
@@ -132,34 +140,31 @@ impl State {
         if number >= HOPS || next.mac.0.is_multicast() {
             return Err(Refusal::Invalid);
         }
+        let interface =
+            self.interfaces.of_vlan(next.port, next.vlan.unwrap_or(0)).ok_or(Refusal::NotFound)?;
         let old = self.neighbours.get(&number).copied();
-        let (before, after) = (old.map_or([None; 2], addresses), addresses(next));
-        for address in
-            after.into_iter().flatten().filter(|address| !before.contains(&Some(*address)))
-        {
-            if self.get(address, bits(address)).is_some() {
-                return Err(Refusal::Exists);
-            }
+        let before = old.map_or([None; 2], |old| self.addresses(old));
+        let after = self.addresses(next);
+        let arriving = after.into_iter().flatten().filter(|own| !before.contains(&Some(*own)));
+        if arriving.clone().any(|own| self.get(own).is_some()) {
+            return Err(Refusal::Exists);
         }
         let mut added = Vec::new();
-        for address in
-            after.into_iter().flatten().filter(|address| !before.contains(&Some(*address)))
-        {
-            if let Err(refusal) = self.insert(address, bits(address), number) {
-                for address in added {
-                    self.remove(address, bits(address));
+        for own in arriving {
+            if let Err(refusal) = self.insert(own, number) {
+                for own in added {
+                    self.remove(own);
                 }
                 return Err(refusal);
             }
-            added.push(address);
+            added.push(own);
         }
-        for address in
-            before.into_iter().flatten().filter(|address| !after.contains(&Some(*address)))
-        {
-            self.remove(address, bits(address));
+        let leaving = before.into_iter().flatten().filter(|own| !after.contains(&Some(*own)));
+        for own in leaving {
+            self.remove(own);
         }
         let source = next.source.map_or(self.macs[next.port as usize], |mac| mac.0);
-        self.hops[number as usize] = Hop::to(next.mac.0, source, next.port);
+        self.hops[number as usize] = Hop::to(next.mac.0, source, next.port, interface);
         self.neighbours.insert(number, next);
         Ok(())
     }
@@ -170,51 +175,66 @@ impl State {
     /// When there is no such one.
     pub fn remove_next_hop(&mut self, number: u32) -> Result<(), Refusal> {
         let old = self.neighbours.remove(&number).ok_or(Refusal::NotFound)?;
-        for address in addresses(old).into_iter().flatten() {
-            self.remove(address, bits(address));
+        for own in self.addresses(old).into_iter().flatten() {
+            self.remove(own);
         }
-        self.hops[number as usize] = Hop::absent(reasons::NO_NEXT_HOP);
+        self.hops[number as usize] = Hop::absent(reasons::NO_NEXT_HOP, NOWHERE);
         Ok(())
     }
 
     /// The next hop of exactly this route.
-    pub fn get(&self, address: IpAddr, len: u8) -> Option<u32> {
-        match address {
-            IpAddr::V4(address) => self.routes.get(address.to_bits(), len),
-            IpAddr::V6(address) => self.routes_ipv6.get(address.to_bits(), len),
+    pub fn get(&self, network: Network) -> Option<u32> {
+        let table = self.tables.get(usize::from(network.vrf))?;
+        match network.address {
+            IpAddr::V4(address) => table.ipv4.get(address.to_bits(), network.len),
+            IpAddr::V6(address) => table.ipv6.get(address.to_bits(), network.len),
         }
     }
 
     /// All routes but those to the links, the router's own and its neighbours' addresses.
-    pub fn listed_routes(&self) -> impl Iterator<Item = (IpAddr, u8, u32)> + '_ {
-        let ipv4 = self
-            .routes
-            .iter()
-            .map(|(network, len, hop)| (IpAddr::V4(Ipv4Addr::from_bits(network)), len, hop));
-        let ipv6 = self
-            .routes_ipv6
-            .iter()
-            .map(|(network, len, hop)| (IpAddr::V6(Ipv6Addr::from_bits(network)), len, hop));
-        ipv4.chain(ipv6).filter(|&(address, len, _)| !self.is_connected(address, len))
+    pub fn listed_routes(&self) -> impl Iterator<Item = (Network, u32)> + '_ {
+        let numbered = self.tables.iter().enumerate().map(|(vrf, table)| (vrf as u16, table));
+        let all = numbered.flat_map(|(vrf, table)| table.iter(vrf));
+        all.filter(|&(network, _)| !self.is_connected(network))
+    }
+
+    /// Whether an address is the router's own in a VRF.
+    pub fn is_own_ipv4(&self, vrf: u16, address: u32) -> bool {
+        self.tables[usize::from(vrf)].ipv4.lookup(address) == Some(LOCAL)
+    }
+
+    /// The same for IPv6.
+    pub fn is_own_ipv6(&self, vrf: u16, address: u128) -> bool {
+        self.tables[usize::from(vrf)].ipv6.lookup(address) == Some(LOCAL)
     }
 
     /// Bytes held, without the tree of neighbours.
     pub fn bytes(&self) -> usize {
-        self.routes.bytes() + self.routes_ipv6.bytes() + self.hops.len() * size_of::<Hop>()
+        let routes = self.tables.iter().map(|table| table.ipv4.bytes() + table.ipv6.bytes());
+        routes.sum::<usize>() + self.hops.len() * size_of::<Hop>()
     }
 
     /// Whether a route leads to a link, the router itself or a neighbour's own address.
-    fn is_connected(&self, address: IpAddr, len: u8) -> bool {
-        let Some(hop) = self.get(address, len) else { return false };
-        let is_its = |next: &NextHop| addresses(*next).contains(&Some(address));
-        let is_host = len == bits(address);
-        hop >= LOCAL || is_host && self.neighbours.get(&hop).is_some_and(is_its)
+    fn is_connected(&self, network: Network) -> bool {
+        let Some(hop) = self.get(network) else { return false };
+        let is_its = |next: &NextHop| self.addresses(*next).contains(&Some(network));
+        hop >= LOCAL || self.neighbours.get(&hop).is_some_and(is_its)
     }
 
-    fn insert(&mut self, address: IpAddr, len: u8, hop: u32) -> Result<(), Refusal> {
+    /// A neighbour's own addresses as routes, in the VRF of its interface.
+    fn addresses(&self, next: NextHop) -> [Option<Network>; 2] {
+        let interface = self.interfaces.of_vlan(next.port, next.vlan.unwrap_or(0));
+        let vrf = interface.map_or(0, |number| self.interfaces.get(number).vrf);
+        let own = |address: Option<IpAddr>| address.map(|address| host(vrf, address));
+        [own(next.ip.map(IpAddr::from)), own(next.ipv6.map(IpAddr::from))]
+    }
+
+    fn insert(&mut self, network: Network, hop: u32) -> Result<(), Refusal> {
+        let Network { vrf, address, len } = network;
+        let table = self.tables.get_mut(usize::from(vrf)).ok_or(Refusal::NotFound)?;
         let inserted = match address {
-            IpAddr::V4(address) => self.routes.insert(address.to_bits(), len, hop),
-            IpAddr::V6(address) => self.routes_ipv6.insert(address.to_bits(), len, hop),
+            IpAddr::V4(address) => table.ipv4.insert(address.to_bits(), len, hop),
+            IpAddr::V6(address) => table.ipv6.insert(address.to_bits(), len, hop),
         };
         inserted.map(|_| ()).map_err(|error| match error {
             LpmError::Routes { .. } | LpmError::Nodes { .. } => Refusal::Full,
@@ -222,24 +242,48 @@ impl State {
         })
     }
 
-    fn remove(&mut self, address: IpAddr, len: u8) -> Option<u32> {
-        match address {
-            IpAddr::V4(address) => self.routes.remove(address.to_bits(), len),
-            IpAddr::V6(address) => self.routes_ipv6.remove(address.to_bits(), len),
+    fn remove(&mut self, network: Network) -> Option<u32> {
+        let table = self.tables.get_mut(usize::from(network.vrf))?;
+        match network.address {
+            IpAddr::V4(address) => table.ipv4.remove(address.to_bits(), network.len),
+            IpAddr::V6(address) => table.ipv6.remove(address.to_bits(), network.len),
         }
     }
 }
 
+impl Table {
+    fn new(config: &Config) -> Result<Table, SetupError> {
+        let memory = |what| move |source| SetupError::Memory { what, source };
+        Ok(Table {
+            ipv4: Lpm::new(limits_ipv4(config)).map_err(memory("IPv4 routes"))?,
+            ipv6: Lpm::new(limits_ipv6(config)).map_err(memory("IPv6 routes"))?,
+        })
+    }
+
+    /// All routes.
+    fn iter(&self, vrf: u16) -> impl Iterator<Item = (Network, u32)> + '_ {
+        let ipv4 = self
+            .ipv4
+            .iter()
+            .map(|(network, len, hop)| (IpAddr::V4(Ipv4Addr::from_bits(network)), len, hop));
+        let ipv6 = self
+            .ipv6
+            .iter()
+            .map(|(network, len, hop)| (IpAddr::V6(Ipv6Addr::from_bits(network)), len, hop));
+        ipv4.chain(ipv6).map(move |(address, len, hop)| (Network { vrf, address, len }, hop))
+    }
+}
+
 impl Hop {
-    fn to(mac: MacAddr, source: MacAddr, port: Port) -> Hop {
+    fn to(mac: MacAddr, source: MacAddr, port: Port, interface: u16) -> Hop {
         let mut macs = [0; 12];
         macs[..6].copy_from_slice(&mac.0);
         macs[6..].copy_from_slice(&source.0);
-        Hop { macs, verdict: Verdict::Forward(port.id()) }
+        Hop { macs, verdict: Verdict::Forward(port.id()), interface }
     }
 
-    fn absent(reason: packet::Reason) -> Hop {
-        Hop { macs: [0; 12], verdict: reasons::drop(reason) }
+    fn absent(reason: packet::Reason, interface: u16) -> Hop {
+        Hop { macs: [0; 12], verdict: reasons::drop(reason), interface }
     }
 }
 
@@ -248,8 +292,9 @@ pub fn passing_side(number: u32) -> Port {
     Port::of(packet::PortId((number % 2) as u8)).other()
 }
 
-fn addresses(next: NextHop) -> [Option<IpAddr>; 2] {
-    [next.ip.map(IpAddr::from), next.ipv6.map(IpAddr::from)]
+/// The route of an address alone.
+fn host(vrf: u16, address: IpAddr) -> Network {
+    Network { vrf, address, len: bits(address) }
 }
 
 fn bits(address: IpAddr) -> u8 {
@@ -272,8 +317,11 @@ fn limits_ipv6(config: &Config) -> Limits {
     Limits { routes, nodes: generated / 128 + 1024 + others.nodes, ..others }
 }
 
+/// The interface of what is behind none.
+const NOWHERE: u16 = u16::MAX;
+
 /// The entry of the router's own addresses.
 pub const LOCAL: u32 = HOPS;
 
-/// The entry of the addresses on the links that nobody has.
-const LINK: u32 = HOPS + 1;
+/// The first of the entries of the addresses on links that nobody has, by interface.
+pub const LINK: u32 = HOPS + 1;

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::catalogue::HOPS;
-use super::state::State;
+use super::config::Network;
+use super::state::{State, Table};
 use crate::unit::{TablePage, TableSize};
 
 /// The tables, in the order of [`sizes`].
@@ -12,9 +13,10 @@ pub(super) const NAMES: &[&str] = &["routes", "next-hops"];
 pub(super) fn sizes(state: &State) -> Vec<TableSize> {
     let size =
         |used: usize, capacity: usize| TableSize { used: used as u64, capacity: capacity as u64 };
-    let [v4, v6] = [state.routes.limits().routes, state.routes_ipv6.limits().routes];
+    let used = state.tables.iter().map(|table| table.ipv4.len() + table.ipv6.len()).sum();
+    let room = |table: &Table| table.ipv4.limits().routes + table.ipv6.limits().routes;
     vec![
-        size(state.routes.len() + state.routes_ipv6.len(), v4 + v6),
+        size(used, state.tables.iter().map(room).sum()),
         size(state.neighbours.len(), HOPS as usize),
     ]
 }
@@ -32,7 +34,10 @@ fn routes(state: &State, from: usize, limit: usize) -> TablePage {
     let entries: Vec<_> = rows
         .by_ref()
         .take(limit)
-        .map(|(address, len, hop)| json!({"prefix": format!("{address}/{len}"), "next-hop": hop}))
+        .map(|(network, hop)| {
+            let Network { vrf, address, len } = network;
+            json!({"vrf": vrf, "prefix": format!("{address}/{len}"), "next-hop": hop})
+        })
         .collect();
     let next = rows.next().map(|_| (from + entries.len()) as u64);
     TablePage { entries, next }
@@ -48,6 +53,7 @@ fn next_hops(state: &State, from: u64, limit: usize) -> TablePage {
             json!({
                 "number": number,
                 "port": hop.port,
+                "vlan": hop.vlan,
                 "mac": hop.mac,
                 "ip": hop.ip,
                 "ipv6": hop.ipv6,

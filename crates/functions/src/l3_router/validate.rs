@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::catalogue;
-use super::config::{Config, Port, Prefixed, Traffic};
+use super::config::{Config, Link, Port, Prefixed, Traffic};
 use crate::sections::{function_key, in_range, is_event_rate, traffic_key};
 use crate::test_packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use crate::unit::Invalid;
+
+mod interfaces;
 
 /// Checks both sections.
 ///
@@ -32,6 +34,7 @@ pub(super) fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(),
     is_event_rate("fluct-group-table", config.fluct_group_table)?;
     groups(config)?;
     links(config)?;
+    interfaces::interfaces(config)?;
     next_hops(config)?;
     routes(config)?;
     capacity(config)?;
@@ -124,27 +127,34 @@ fn next_hops(config: &Config) -> Result<(), Invalid> {
     let refuse = |at: usize, what: &str, remedy| {
         Err(function_key("next-hops", format!("number {at} {what}"), remedy))
     };
-    let own: Vec<IpAddr> = Port::ALL
-        .into_iter()
-        .flat_map(|p| [config.ip(p).address.into(), config.ipv6_of(p).address.into()])
-        .collect();
-    let mut taken: HashSet<IpAddr> = HashSet::new();
+    let links: Vec<Link> = config.links().collect();
+    let all = config.all_interfaces();
+    let mut taken: HashSet<(u16, IpAddr)> = HashSet::new();
     for (_, hop) in config.all_next_hops().take(generated_hops(config)) {
-        taken.extend(hop.ip.map(IpAddr::from).into_iter().chain(hop.ipv6.map(IpAddr::from)));
+        let both = [hop.ip.map(IpAddr::from), hop.ipv6.map(IpAddr::from)];
+        taken.extend(both.into_iter().flatten().map(|address| (0, address)));
     }
     for (at, hop) in config.next_hops.iter().enumerate() {
         if hop.mac.0.is_multicast() {
             return refuse(at, "has a group address", "Give the address of one station");
         }
+        let vlan = hop.vlan.unwrap_or(0);
+        let Some(interface) = all.iter().find(|one| one.port == hop.port && one.vlan == vlan)
+        else {
+            let what = format!("is behind VLAN {vlan}, which no interface of its port has");
+            return refuse(at, &what, "List it under 'interfaces', or choose another");
+        };
+        let vrf = interface.vrf;
+        let is_own = |address| links.iter().any(|own| own.vrf == vrf && own.address == address);
         let addresses = hop.ip.map(IpAddr::from).into_iter().chain(hop.ipv6.map(IpAddr::from));
         for address in addresses {
             if !config.ipv6 && address.is_ipv6() {
                 return refuse(at, "has an IPv6 address", "Set 'ipv6: true', or remove it");
             }
-            if own.contains(&address) || !taken.insert(address) {
+            if is_own(address) || !taken.insert((vrf, address)) {
                 return refuse(at, "has the address of another", "Give each an address of its own");
             }
-            if catalogue::is_generated(config, address, 128) {
+            if vrf == 0 && catalogue::is_generated(config, address, 128) {
                 let what = "has an address among the generated routes";
                 return refuse(at, what, "Give it one of its link");
             }
@@ -162,6 +172,8 @@ fn routes(config: &Config) -> Result<(), Invalid> {
         let prefix = String::from(route.prefix);
         Err(function_key("routes", format!("{prefix} {what}"), remedy))
     };
+    let links: Vec<Link> = config.links().collect();
+    let all = config.all_interfaces();
     let mut seen = HashSet::new();
     for route in &config.routes {
         let Prefixed { address, len } = route.prefix;
@@ -176,25 +188,32 @@ fn routes(config: &Config) -> Result<(), Invalid> {
             let what = format!("leads to next hop {}, which there is not", route.next_hop);
             return refuse(route, &what, "Number the next hops of 'next-hops' from 0");
         }
-        if catalogue::is_generated(config, address, len) {
+        if route.vrf > config.vrfs {
+            let what = format!("is of VRF {}, which there is not", route.vrf);
+            return refuse(route, &what, "Raise 'vrfs', or choose another");
+        }
+        if route.vrf == 0 && catalogue::is_generated(config, address, len) {
             let what = "lies among the generated routes";
             return refuse(route, what, "Choose another one");
         }
         let is_host = len == if address.is_ipv4() { 32 } else { 128 };
         let is_neighbour = || {
             config.all_next_hops().any(|(_, hop)| {
-                hop.ip.map(IpAddr::from) == Some(address)
-                    || hop.ipv6.map(IpAddr::from) == Some(address)
+                let vlan = hop.vlan.unwrap_or(0);
+                let behind = all.iter().find(|one| one.port == hop.port && one.vlan == vlan);
+                behind.is_some_and(|one| one.vrf == route.vrf)
+                    && (hop.ip.map(IpAddr::from) == Some(address)
+                        || hop.ipv6.map(IpAddr::from) == Some(address))
             })
         };
-        let is_link = config
-            .links()
-            .any(|(own, link)| len == link && catalogue::network(own, link) == address);
-        let is_own = || config.links().any(|(own, _)| own == address);
+        let of_its_vrf = || links.iter().filter(|link| link.vrf == route.vrf);
+        let is_link = of_its_vrf()
+            .any(|link| len == link.len && catalogue::network(link.address, len) == address);
+        let is_own = || of_its_vrf().any(|link| link.address == address);
         if is_link || is_host && (is_own() || is_neighbour()) {
             return refuse(route, "is on a link", "Remove it: neighbours need no route");
         }
-        if !seen.insert((address, len)) {
+        if !seen.insert((route.vrf, address, len)) {
             return refuse(route, "is listed twice", "Keep one of them");
         }
     }
@@ -202,8 +221,8 @@ fn routes(config: &Config) -> Result<(), Invalid> {
 }
 
 fn capacity(config: &Config) -> Result<(), Invalid> {
-    let configured = config.all_routes().filter(|(address, ..)| address.is_ipv4()).count();
-    let links = config.all_next_hops().count() + 2 * Port::ALL.len();
+    let configured = config.all_routes().filter(|(network, _)| network.address.is_ipv4()).count();
+    let links = config.all_next_hops().count() + 2 * config.all_interfaces().len();
     let needed = configured + links + config.passing_hops() as usize;
     if needed > config.capacity() {
         let what = format!("is less than the {needed} routes that there are at the start");

@@ -320,9 +320,10 @@ impl Routed {
         let update = match adds {
             true if groups == 0 => return None,
             true => {
-                Update::SetRoute { prefix, next_hop: catalogue::hop_number(side, passing % groups) }
+                let next_hop = catalogue::hop_number(side, passing % groups);
+                Update::SetRoute { prefix, next_hop, vrf: 0 }
             }
-            false => Update::RemoveRoute { prefix },
+            false => Update::RemoveRoute { prefix, vrf: 0 },
         };
         Some(Change { subject: Kind::Route.subject_of(passing, adds), steering: None, update })
     }

@@ -67,9 +67,9 @@ fn step(
 fn update(config: &Config, random: &mut Random) -> Update {
     let number = hop(random);
     match random.below(4) {
-        0 | 1 => Update::SetRoute { prefix: prefix(random), next_hop: number },
+        0 | 1 => Update::SetRoute { prefix: prefix(random), next_hop: number, vrf: vrf(random) },
         2 => match random.below(2) {
-            0 => Update::RemoveRoute { prefix: prefix(random) },
+            0 => Update::RemoveRoute { prefix: prefix(random), vrf: vrf(random) },
             _ => Update::RemoveNextHop { number },
         },
         _ => {
@@ -79,6 +79,7 @@ fn update(config: &Config, random: &mut Random) -> Update {
             let ipv6 = Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, u16::from(last) + 1);
             let next_hop = NextHop {
                 port: *random.one_of(&Port::ALL),
+                vlan: *random.one_of(&[None, None, Some(100), Some(4094), Some(7)]),
                 mac: Mac(MacAddr([0x0a + u8::from(random.below(8) == 0), 0, 0, 0, 7, last])),
                 source: None,
                 ip: *random.one_of(&ips),
@@ -87,6 +88,11 @@ fn update(config: &Config, random: &mut Random) -> Update {
             Update::SetNextHop { number, next_hop }
         }
     }
+}
+
+/// Mostly the main one, now and then one that is not there.
+fn vrf(random: &mut Random) -> u16 {
+    *random.one_of(&[0, 0, 0, 1, 2, 3])
 }
 
 fn hop(random: &mut Random) -> u32 {

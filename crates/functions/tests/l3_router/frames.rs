@@ -3,7 +3,7 @@
 use functions::NetworkFunction;
 use functions::check::Step;
 use functions::l3_router::config::{
-    Config, Mac, NextHop, Port, Prefixed, Route, SourceMac, Traffic,
+    Config, Interface, Mac, NextHop, Port, Prefixed, ReversePath, Route, SourceMac, Traffic,
 };
 use functions::l3_router::sample::sample;
 use functions::l3_router::{L3Router, Routed};
@@ -30,13 +30,72 @@ pub fn kinds() -> Vec<Config> {
         Config { fluct_l3_table: 10.0, fluct_group_table: 5.0, ..sources },
         listed(),
         none,
+        divided(),
     ]
+}
+
+/// A router with interfaces by VLAN, two VRFs beside the main one, and sources that are looked for.
+pub fn divided() -> Config {
+    let plain = Interface {
+        port: Port::Downlink,
+        vlan: None,
+        vrf: 0,
+        ip: None,
+        ipv6: None,
+        mtu: 0,
+        urpf: ReversePath::None,
+    };
+    let by = |vlan, vrf, ip: &str, ipv6: &str| Interface {
+        vlan: Some(vlan),
+        vrf,
+        ip: Prefixed::try_from(ip.to_owned()).ok(),
+        ipv6: Prefixed::try_from(ipv6.to_owned()).ok(),
+        ..plain
+    };
+    let mut config = listed();
+    config.vrfs = 2;
+    config.interfaces = vec![
+        by(100, 1, "10.2.0.1/24", "3fff:0:0:2::1/64"),
+        Interface { urpf: ReversePath::Strict, ..plain },
+        by(200, 2, "10.2.0.1/24", "none"),
+        Interface { port: Port::Uplink, urpf: ReversePath::Loose, ..by(100, 2, "none", "none") },
+        Interface {
+            port: Port::Uplink,
+            urpf: ReversePath::Strict,
+            ..by(4094, 0, "10.9.0.1/31", "3fff:0:0:9::1/127")
+        },
+    ];
+    config.routes.remove(0);
+    for (at, (port, vlan, ip)) in [
+        (Port::Downlink, 100, "10.2.0.2"),
+        (Port::Downlink, 200, "10.2.0.2"),
+        (Port::Uplink, 4094, "10.9.0.0"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mac = Mac(MacAddr([0x0a, 0, 0, 0, 2, at as u8]));
+        let (vlan, ip) = (Some(vlan), ip.parse().ok());
+        config.next_hops.push(NextHop { port, vlan, mac, source: None, ip, ipv6: None });
+    }
+    for (text, next_hop, vrf) in [
+        ("0.0.0.0/0", 3, 1),
+        ("198.18.0.0/15", 0, 2),
+        ("172.16.0.0/12", 4, 2),
+        ("172.17.0.0/16", 5, 0),
+        ("2001:db8::/32", 5, 1),
+    ] {
+        let prefix = Prefixed::try_from(text.to_owned()).expect("a prefix");
+        config.routes.push(Route { prefix, next_hop, vrf });
+    }
+    config
 }
 
 /// A router with routes and next hops of its own, default routes among them.
 pub fn listed() -> Config {
     let hop = |port, last, ip: &str, ipv6: &str| NextHop {
         port,
+        vlan: None,
         mac: Mac(MacAddr([0x0a, 0, 0, 0, 1, last])),
         source: None,
         ip: ip.parse().ok(),
@@ -45,6 +104,7 @@ pub fn listed() -> Config {
     let route = |text: &str, next_hop| Route {
         prefix: Prefixed::try_from(text.to_owned()).expect("a prefix"),
         next_hop,
+        vrf: 0,
     };
     Config {
         ipv6: true,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use wire::{MacAddr, protocol};
 
 use super::super::catalogue;
-use super::super::config::{Mac, NextHop, Port, Prefixed};
+use super::super::config::{Mac, Network, NextHop, Port, Prefixed};
 use super::super::control::Update;
 use super::{SOURCE_IPV6, Sample, VISITED_HOST_IPV6, VISITOR};
 use crate::build::{datagram, packet, packet_ipv6, text};
@@ -17,30 +17,30 @@ pub(super) fn routes(sample: &mut Sample) {
     for len in [25, 28, 32] {
         let network = catalogue::network(sample.host().into(), len);
         let prefix = Prefixed { address: network, len };
-        sample.update(Update::SetRoute { prefix, next_hop: second });
+        sample.update(Update::SetRoute { prefix, next_hop: second, vrf: 0 });
         to_visitor(sample, "a longer route");
     }
     for len in [28, 32, 25] {
         let network = catalogue::network(sample.host().into(), len);
-        sample.update(Update::RemoveRoute { prefix: Prefixed { address: network, len } });
+        sample.update(Update::RemoveRoute { prefix: Prefixed { address: network, len }, vrf: 0 });
         to_visitor(sample, "after a longer route was removed");
     }
     let prefix = sample.prefix();
-    sample.update(Update::SetRoute { prefix, next_hop: second });
+    sample.update(Update::SetRoute { prefix, next_hop: second, vrf: 0 });
     to_visitor(sample, "a route that leads elsewhere");
-    sample.update(Update::SetRoute { prefix, next_hop: VISITOR });
+    sample.update(Update::SetRoute { prefix, next_hop: VISITOR, vrf: 0 });
     refused(sample);
     to_visitor(sample, "after changes that were impossible");
     if sample.config.ipv6 {
         let (prefix, longer) =
             (sample.prefix_ipv6(), Prefixed { address: IpAddr::V6(VISITED_HOST_IPV6), len: 128 });
-        sample.update(Update::SetRoute { prefix: longer, next_hop: second });
+        sample.update(Update::SetRoute { prefix: longer, next_hop: second, vrf: 0 });
         to_visitor_ipv6(sample, "IPv6: a longer route");
-        sample.update(Update::RemoveRoute { prefix: longer });
+        sample.update(Update::RemoveRoute { prefix: longer, vrf: 0 });
         to_visitor_ipv6(sample, "IPv6: after a longer route was removed");
-        sample.update(Update::RemoveRoute { prefix });
+        sample.update(Update::RemoveRoute { prefix, vrf: 0 });
         to_visitor_ipv6(sample, "IPv6: after its route was removed");
-        sample.update(Update::SetRoute { prefix, next_hop: VISITOR });
+        sample.update(Update::SetRoute { prefix, next_hop: VISITOR, vrf: 0 });
     }
     sample.update(Update::RemoveNextHop { number: second });
 }
@@ -76,13 +76,18 @@ pub(super) fn next_hops(sample: &mut Sample) {
 
 /// A configured route and its next hop disappear and return.
 fn configured(sample: &mut Sample) {
-    let first = sample.config.all_routes().find(|(address, ..)| address.is_ipv4());
-    let Some((address @ IpAddr::V4(network), len, number)) = first else { return };
+    let first = sample
+        .config
+        .all_routes()
+        .find(|(network, _)| network.address.is_ipv4() && network.vrf == 0);
+    let Some((Network { address: address @ IpAddr::V4(network), len, .. }, number)) = first else {
+        return;
+    };
     let host = Ipv4Addr::from_bits(catalogue::host_ipv4(network));
     let prefix = Prefixed { address, len };
-    sample.update(Update::RemoveRoute { prefix });
+    sample.update(Update::RemoveRoute { prefix, vrf: 0 });
     to(sample, "a configured route that was removed", host);
-    sample.update(Update::SetRoute { prefix, next_hop: number });
+    sample.update(Update::SetRoute { prefix, next_hop: number, vrf: 0 });
     to(sample, "a configured route that returned", host);
     let found = sample.config.all_next_hops().find(|(other, _)| *other == number);
     let Some((_, next_hop)) = found else { return };
@@ -99,14 +104,14 @@ fn refused(sample: &mut Sample) {
     let unknown = Prefixed { address: Ipv4Addr::new(203, 0, 112, 0).into(), len: 23 };
     let visitor = sample.visitor(Port::Uplink);
     let mut impossible = vec![
-        Update::SetRoute { prefix: sample.prefix(), next_hop: VISITOR - 2 },
-        Update::SetRoute { prefix: sample.prefix(), next_hop: u32::MAX },
-        Update::SetRoute { prefix: crooked, next_hop: VISITOR },
-        Update::SetRoute { prefix: own_host, next_hop: VISITOR },
-        Update::SetRoute { prefix: Prefixed { len: 33, ..crooked }, next_hop: VISITOR },
-        Update::RemoveRoute { prefix: own_host },
-        Update::RemoveRoute { prefix: unknown },
-        Update::RemoveRoute { prefix: crooked },
+        Update::SetRoute { prefix: sample.prefix(), next_hop: VISITOR - 2, vrf: 0 },
+        Update::SetRoute { prefix: sample.prefix(), next_hop: u32::MAX, vrf: 0 },
+        Update::SetRoute { prefix: crooked, next_hop: VISITOR, vrf: 0 },
+        Update::SetRoute { prefix: own_host, next_hop: VISITOR, vrf: 0 },
+        Update::SetRoute { prefix: Prefixed { len: 33, ..crooked }, next_hop: VISITOR, vrf: 0 },
+        Update::RemoveRoute { prefix: own_host, vrf: 0 },
+        Update::RemoveRoute { prefix: unknown, vrf: 0 },
+        Update::RemoveRoute { prefix: crooked, vrf: 0 },
         Update::SetNextHop { number: catalogue::HOPS, next_hop: visitor },
         Update::SetNextHop { number: VISITOR, next_hop: NextHop { mac: Mac(GROUP), ..visitor } },
         Update::RemoveNextHop { number: VISITOR - 2 },
@@ -117,7 +122,11 @@ fn refused(sample: &mut Sample) {
         impossible.push(Update::SetNextHop { number: VISITOR, next_hop });
     }
     if !sample.config.ipv6 {
-        impossible.push(Update::SetRoute { prefix: sample.prefix_ipv6(), next_hop: VISITOR });
+        impossible.push(Update::SetRoute {
+            prefix: sample.prefix_ipv6(),
+            next_hop: VISITOR,
+            vrf: 0,
+        });
     }
     impossible.into_iter().for_each(|update| sample.update(update));
 }

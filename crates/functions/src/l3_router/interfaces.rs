@@ -1,0 +1,138 @@
+//! By which interface a packet comes in, and the tag with which it leaves.
+//!
+//! A frame with a tag of IEEE 802.1Q belongs to the interface of its VLAN and loses the tag before
+//! anything else looks at it; one without a tag, or with VLAN 0 (a priority alone), belongs to the
+//! port's own. What leaves by an interface with a VLAN gets its tag last, with priority 0.
+//!
+//! Stages ask for an interface by its number and never care which kind it is: that is where further
+//! kinds (tunnels, services of MPLS) join.
+
+use packet::{Batch, PortId, Slot};
+use wire::bytes::{put_u16, u16_at};
+use wire::ethernet;
+
+use super::config::{Config, Port, Resolved};
+
+/// The interfaces of a router.
+pub struct Interfaces {
+    all: Vec<Resolved>,
+    /// The number of the interface by port and VLAN; empty where there is none with a VLAN.
+    by_vlan: [Vec<u16>; 2],
+}
+
+impl Interfaces {
+    /// Those that the configuration describes.
+    pub fn new(config: &Config) -> Interfaces {
+        let all = config.all_interfaces();
+        let by_vlan = Port::ALL.map(|port| {
+            let tagged = |one: &Resolved| one.port == port && one.vlan > 0;
+            let mut numbers = match all.iter().any(tagged) {
+                true => vec![NONE; VLANS],
+                false => Vec::new(),
+            };
+            for (number, one) in all.iter().enumerate().filter(|(_, one)| tagged(one)) {
+                if let Some(entry) = numbers.get_mut(usize::from(one.vlan)) {
+                    *entry = number as u16;
+                }
+            }
+            numbers
+        });
+        Interfaces { all, by_vlan }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u16 {
+        self.all.len() as u16
+    }
+
+    /// Whether there is none; a router has two at least.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// An interface by its number; a number that is none's stands for the first one.
+    #[inline(always)]
+    pub fn get(&self, number: u16) -> &Resolved {
+        self.all.get(usize::from(number)).unwrap_or(&self.all[0])
+    }
+
+    /// The number of the interface of a VLAN; VLAN 0 is the port's own.
+    #[inline(always)]
+    pub fn of_vlan(&self, port: Port, vlan: u16) -> Option<u16> {
+        match vlan {
+            0 => Some(port as u16),
+            _ => self.by_vlan[port as usize]
+                .get(usize::from(vlan))
+                .copied()
+                .filter(|&number| number != NONE),
+        }
+    }
+
+    /// The interface by which a frame came in, whose tag it loses.
+    ///
+    /// # Errors
+    /// Why it comes in by none.
+    #[inline(always)]
+    pub fn enter(&self, batch: &mut Batch, slot: Slot) -> Result<u16, Unknown> {
+        let port = own_of(batch.port(slot));
+        let frame = batch.frame_mut(slot);
+        if frame.len() < ethernet::HEADER_LEN
+            || u16_at(frame, ethernet::offset::TYPE) != ethernet::TYPE_VLAN
+        {
+            return Ok(port);
+        }
+        if frame.len() < ethernet::HEADER_LEN + TAG_LEN {
+            return Err(Unknown::Truncated);
+        }
+        let vlan = u16_at(frame, ethernet::HEADER_LEN) & VLAN_MASK;
+        let number = self.of_vlan(Port::of(PortId(port as u8)), vlan).ok_or(Unknown::Vlan)?;
+        frame.copy_within(..ethernet::offset::TYPE, TAG_LEN);
+        batch.pull_front(slot, TAG_LEN);
+        Ok(number)
+    }
+
+    /// Gives a frame the tag of the interface by which it leaves; whether there was room for it.
+    #[inline(always)]
+    pub fn leave(&self, batch: &mut Batch, slot: Slot, number: u16) -> bool {
+        let vlan = self.get(number).vlan;
+        if vlan == 0 {
+            return true;
+        }
+        let Some(frame) = batch.push_front(slot, TAG_LEN) else { return false };
+        tag(frame, vlan);
+        true
+    }
+}
+
+/// Why a frame comes in by no interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// It ends within its tag.
+    Truncated,
+    /// No interface has its VLAN.
+    Vlan,
+}
+
+/// The number of a port's own interface.
+#[inline(always)]
+pub fn own_of(port: PortId) -> u16 {
+    u16::from(port.0 & 1)
+}
+
+/// Writes a tag into a frame whose first [`TAG_LEN`] bytes are new.
+pub fn tag(frame: &mut [u8], vlan: u16) {
+    frame.copy_within(TAG_LEN..TAG_LEN + ethernet::offset::TYPE, 0);
+    put_u16(frame, ethernet::offset::TYPE, ethernet::TYPE_VLAN);
+    put_u16(frame, ethernet::HEADER_LEN, vlan);
+}
+
+/// Length of a tag in bytes.
+pub const TAG_LEN: usize = 4;
+
+/// The VLAN within a tag.
+const VLAN_MASK: u16 = 0x0fff;
+
+const VLANS: usize = 4096;
+
+/// No interface.
+const NONE: u16 = u16::MAX;

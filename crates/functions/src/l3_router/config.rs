@@ -15,8 +15,10 @@ use wire::MacAddr;
 use super::catalogue;
 use crate::passing::Passing;
 
+mod host;
 mod interfaces;
 
+pub use self::host::PuntRates;
 use self::interfaces::is_zero;
 pub use self::interfaces::{INTERFACES_MAX, Interface, MTU_MIN, Resolved, ReversePath, VRFS_MAX};
 pub use crate::sections::{Dir, Mac, Prefixed};
@@ -83,6 +85,19 @@ pub struct Config {
     /// in TIPSY.
     #[schemars(length(max = 8192))]
     pub interfaces: Vec<Interface>,
+    /// ICMP and ICMPv6 errors a second at most, both together; 0 for none. Not in TIPSY.
+    #[schemars(range(max = 1_000_000))]
+    pub icmp_errors_per_s: u32,
+    /// How many more errors at once after a pause. Not in TIPSY.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub icmp_error_burst: u32,
+    /// Whether echo requests for the router's own addresses are answered. Not in TIPSY.
+    pub ping: bool,
+    /// Whether what else is for the router itself goes to a control plane; else it is dropped. Not
+    /// in TIPSY.
+    pub punt: bool,
+    /// Packets a second for the router itself at most, by protocol. Not in TIPSY.
+    pub punt_rates: PuntRates,
 }
 
 /// Whose address forwarded frames bear as their source.
@@ -193,6 +208,11 @@ impl Default for Config {
             route_capacity: 0,
             vrfs: 0,
             interfaces: Vec::new(),
+            icmp_errors_per_s: 0,
+            icmp_error_burst: 10,
+            ping: false,
+            punt: false,
+            punt_rates: PuntRates::default(),
         }
     }
 }

@@ -91,6 +91,13 @@ impl Interfaces {
         Ok(number)
     }
 
+    /// Whether a frame without tag is within the MTU of an interface.
+    #[inline(always)]
+    pub fn carries(&self, number: u16, frame_len: usize) -> bool {
+        let mtu = usize::from(self.get(number).mtu);
+        mtu == 0 || frame_len <= mtu + ethernet::HEADER_LEN
+    }
+
     /// Gives a frame the tag of the interface by which it leaves; whether there was room for it.
     #[inline(always)]
     pub fn leave(&self, batch: &mut Batch, slot: Slot, number: u16) -> bool {

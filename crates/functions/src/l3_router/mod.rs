@@ -29,6 +29,8 @@ mod parse;
 
 mod reverse_path;
 
+mod host;
+
 pub mod control;
 
 pub mod workload;
@@ -101,8 +103,8 @@ impl NetworkFunction for L3Router {
         traffic.random_seed
     }
 
-    fn function(config: &Config, _: Shard, _: Clock, _: Ticks) -> Result<Pipeline, SetupError> {
-        Pipeline::new(config)
+    fn function(config: &Config, _: Shard, clock: Clock, _: Ticks) -> Result<Pipeline, SetupError> {
+        Pipeline::new(config, clock)
     }
 
     fn workload(config: &Config, traffic: &Traffic, _: Clock) -> Routed {

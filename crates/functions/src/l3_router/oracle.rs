@@ -16,6 +16,10 @@ use super::control::Update;
 use super::state::passing_side;
 use crate::check::{Expected, Oracle};
 
+mod host;
+
+use self::host::{Buckets, Cause, Held};
+
 /// The model.
 pub struct Model {
     config: Config,
@@ -23,6 +27,7 @@ pub struct Model {
     /// Where a route leads.
     routes: BTreeMap<Network, To>,
     next_hops: BTreeMap<u32, NextHop>,
+    buckets: Buckets,
 }
 
 /// Where a route leads.
@@ -36,14 +41,23 @@ enum To {
     NextHop(u32),
 }
 
+/// A packet's addresses, the interface by which it came in, and how many hops it has to go.
+#[derive(Clone, Copy)]
+struct Way {
+    at: usize,
+    from: IpAddr,
+    to: IpAddr,
+    hops_left: u8,
+}
+
 /// Why a packet is dropped, or how it leaves.
 type Judgement = Result<Expected, &'static str>;
 
 impl Oracle for Model {
     type Update = Update;
 
-    fn expect(&mut self, port: PortId, frame: &[u8], _: Duration) -> Expected {
-        self.judge(Port::of(port), frame).unwrap_or_else(Expected::Drop)
+    fn expect(&mut self, port: PortId, frame: &[u8], now: Duration) -> Expected {
+        self.judge(Port::of(port), frame, now).unwrap_or_else(Expected::Drop)
     }
 
     fn apply(&mut self, update: &Update, _: Duration) -> bool {
@@ -74,7 +88,8 @@ impl Model {
     pub fn new(config: &Config) -> Model {
         let (routes, next_hops) = (BTreeMap::new(), BTreeMap::new());
         let interfaces = config.all_interfaces();
-        let mut model = Model { config: config.clone(), interfaces, routes, next_hops };
+        let buckets = Buckets::new(config);
+        let mut model = Model { config: config.clone(), interfaces, routes, next_hops, buckets };
         for link in config.links() {
             let (address, len) = (catalogue::network(link.address, link.len), link.len);
             let network = Network { vrf: link.vrf, address, len };
@@ -100,10 +115,10 @@ impl Model {
     }
 
     /// By which interface does a frame come in? IEEE 802.1Q: a tag of VLAN 0 has a priority alone.
-    fn judge(&self, port: Port, frame: &[u8]) -> Judgement {
+    fn judge(&mut self, port: Port, frame: &[u8], now: Duration) -> Judgement {
         let is_tagged = frame.len() >= 14 && word(frame, 12) == ethernet::TYPE_VLAN;
         if !is_tagged || !self.tells_interfaces() {
-            return self.judge_at(port as usize, frame);
+            return self.judge_at(port as usize, frame, now);
         }
         if frame.len() < 18 {
             return Err("truncated");
@@ -111,15 +126,15 @@ impl Model {
         let vlan = word(frame, 14) % 4096;
         let is_its = |one: &Resolved| one.port == port && one.vlan == vlan;
         let interface = self.interfaces.iter().position(is_its).ok_or("unknown-vlan")?;
-        self.judge_at(interface, &[&frame[..12], &frame[16..]].concat())
+        self.judge_at(interface, &[&frame[..12], &frame[16..]].concat(), now)
     }
 
     fn tells_interfaces(&self) -> bool {
-        self.config.vrfs > 0 || !self.config.interfaces.is_empty()
+        !self.config.is_plain()
     }
 
     /// A frame without its tag, for the interface's own address and of a type that the router knows.
-    fn judge_at(&self, interface: usize, frame: &[u8]) -> Judgement {
+    fn judge_at(&mut self, interface: usize, frame: &[u8], now: Duration) -> Judgement {
         let own = &self.interfaces[interface];
         if frame.len() < ethernet::HEADER_LEN {
             return Err("truncated");
@@ -131,15 +146,24 @@ impl Model {
             return Err("other-station");
         }
         match ether_type {
-            ethernet::TYPE_IPV4 => self.judge_ipv4(interface, header, packet),
-            ethernet::TYPE_IPV6 => self.judge_ipv6(interface, header, packet),
-            ethernet::TYPE_ARP => self.judge_arp(interface, header, packet),
+            ethernet::TYPE_IPV4 => self.judge_ipv4(interface, header, packet, now),
+            ethernet::TYPE_IPV6 => self.judge_ipv6(interface, header, packet, now),
+            ethernet::TYPE_ARP => self.judge_arp(interface, header, packet, now),
             _ => Err("unknown-ethertype"),
         }
     }
 
     /// RFC 826: Ethernet, IPv4, lengths 6 and 4, a request, for the port's own address.
-    fn judge_arp(&self, interface: usize, header: &[u8], packet: &[u8]) -> Judgement {
+    fn judge_arp(
+        &mut self,
+        interface: usize,
+        header: &[u8],
+        packet: &[u8],
+        now: Duration,
+    ) -> Judgement {
+        if self.config.is_host() && !self.buckets.arp.takes(now) {
+            return Err("policed-arp");
+        }
         let at = self.interfaces[interface];
         let own = at.ip.ok_or("arp-ignored")?.address.octets();
         let is_question =
@@ -156,7 +180,7 @@ impl Model {
     }
 
     /// RFC 1812 sections 5.2.2 (the header), 5.3.7 (martians) and 5.3.1 (the time to live).
-    fn judge_ipv4(&self, at: usize, header: &[u8], packet: &[u8]) -> Judgement {
+    fn judge_ipv4(&mut self, at: usize, header: &[u8], packet: &[u8], now: Duration) -> Judgement {
         if packet.len() < ipv4::HEADER_LEN || packet[0] >> 4 != ipv4::VERSION {
             return Err("ip-malformed");
         }
@@ -178,17 +202,17 @@ impl Model {
         if to.is_multicast() {
             return Err("multicast");
         }
-        let route = self.route(at, from.into(), to.into(), packet[8])?;
         let mut sent = packet[..total_len].to_vec();
-        sent[8] -= 1;
+        sent[8] = sent[8].saturating_sub(1);
         sent[10..12].fill(0);
         let sum = !internet_sum(&sent[..header_len]);
         sent[10..12].copy_from_slice(&sum.to_be_bytes());
-        self.send(at, route, header, &packet[..total_len], &sent)
+        let way = Way { at, from: from.into(), to: to.into(), hops_left: packet[8] };
+        self.send(way, (header, &packet[..total_len]), &sent, now)
     }
 
     /// RFC 8200 section 3; RFC 4291 sections 2.5.2, 2.5.3, 2.5.6 and 2.7 for the addresses.
-    fn judge_ipv6(&self, at: usize, header: &[u8], packet: &[u8]) -> Judgement {
+    fn judge_ipv6(&mut self, at: usize, header: &[u8], packet: &[u8], now: Duration) -> Judgement {
         if packet.len() < ipv6::HEADER_LEN || packet[0] >> 4 != ipv6::VERSION {
             return Err("ip-malformed");
         }
@@ -210,68 +234,77 @@ impl Model {
         if to.octets()[0] == 0xff {
             return Err("multicast");
         }
-        let route = self.route(at, from.into(), to.into(), packet[7])?;
         let mut sent = packet.to_vec();
-        sent[7] -= 1;
-        self.send(at, route, header, packet, &sent)
+        sent[7] = sent[7].saturating_sub(1);
+        let way = Way { at, from: from.into(), to: to.into(), hops_left: packet[7] };
+        self.send(way, (header, packet), &sent, now)
     }
 
-    /// The route of a packet with hops to go whose source may come in by the interface.
-    fn route(
-        &self,
-        at: usize,
-        from: IpAddr,
-        to: IpAddr,
-        hops_left: u8,
-    ) -> Result<Option<To>, &'static str> {
-        let Resolved { vrf, urpf, .. } = self.interfaces[at];
-        let route = self.longest(vrf, to);
-        if hops_left <= 1 {
-            let is_own = route == Some(To::Itself);
-            return Err(if is_own { "local-address" } else { "ttl-expired" });
+    /// To the next hop of the route, if source, hops to go and length allow it; without a route, out
+    /// of the other port as it came or nowhere.
+    fn send(
+        &mut self,
+        way: Way,
+        (header, came): (&[u8], &[u8]),
+        sent: &[u8],
+        now: Duration,
+    ) -> Judgement {
+        let own = self.interfaces[way.at];
+        let route = self.longest(own.vrf, way.to);
+        if !self.passes(way) {
+            return Err("reverse-path");
         }
-        // RFC 3704 sections 2.2 and 2.4.
-        let passes = match (urpf, self.longest(vrf, from)) {
+        let held = Held { at: &own, header, packet: came };
+        if route == Some(To::Itself) {
+            return match self.config.is_host() {
+                true => self.buckets.receive(&self.config, held, now),
+                false => Err("local-address"),
+            };
+        }
+        let cause = match route {
+            _ if way.hops_left <= 1 => host::EXPIRED,
+            Some(To::NextHop(number)) => match self.leave_by(number, header, sent) {
+                Ok(leaving) => return Ok(leaving),
+                Err(cause) => cause,
+            },
+            Some(_) => host::NOBODY,
+            None if self.config.fakedrop => {
+                let frame = [header, came].concat();
+                return Ok(Expected::Forward { port: own.port.other().id(), frame });
+            }
+            None => host::NO_ROUTE,
+        };
+        // RFC 791: what may be fragmented is worth no error.
+        let is_silent = cause.reason == "too-big" && came[0] >> 4 == 4 && came[6] & 0x40 == 0;
+        match is_silent {
+            true => Err(cause.reason),
+            false => self.buckets.refuse(&self.config, held, cause, now),
+        }
+    }
+
+    /// RFC 3704 sections 2.2 and 2.4.
+    fn passes(&self, way: Way) -> bool {
+        let Resolved { vrf, urpf, .. } = self.interfaces[way.at];
+        match (urpf, self.longest(vrf, way.from)) {
             (ReversePath::None, _) => true,
             (_, None | Some(To::Itself)) => false,
             (ReversePath::Loose, _) => true,
-            (ReversePath::Strict, Some(To::Link(link))) => link == at,
-            (ReversePath::Strict, Some(To::NextHop(number))) => {
-                self.next_hops.get(&number).is_some_and(|hop| self.interface_of(hop) == Some(at))
-            }
-        };
-        match (passes, route) {
-            (false, _) => Err("reverse-path"),
-            (true, Some(To::Itself)) => Err("local-address"),
-            (true, route) => Ok(route),
+            (ReversePath::Strict, Some(To::Link(link))) => link == way.at,
+            (ReversePath::Strict, Some(To::NextHop(number))) => self
+                .next_hops
+                .get(&number)
+                .is_some_and(|hop| self.interface_of(hop) == Some(way.at)),
         }
     }
 
-    /// To the next hop of the route; without a route, out of the other port as it came or nowhere.
-    fn send(
-        &self,
-        at: usize,
-        route: Option<To>,
-        header: &[u8],
-        came: &[u8],
-        sent: &[u8],
-    ) -> Judgement {
-        let number = match route {
-            Some(To::NextHop(number)) => number,
-            Some(To::Itself) => return Err("local-address"),
-            Some(To::Link(_)) => return Err("no-next-hop"),
-            None if self.config.fakedrop => {
-                let frame = [header, came].concat();
-                return Ok(Expected::Forward {
-                    port: self.interfaces[at].port.other().id(),
-                    frame,
-                });
-            }
-            None => return Err("no-route"),
-        };
-        let hop = self.next_hops.get(&number).ok_or("no-next-hop")?;
+    /// As a frame to a next hop.
+    fn leave_by(&self, number: u32, header: &[u8], sent: &[u8]) -> Result<Expected, Cause> {
+        let hop = self.next_hops.get(&number).ok_or(host::NOBODY)?;
         let out = self.interface_of(hop).map(|number| self.interfaces[number]);
-        let out = out.ok_or("no-next-hop")?;
+        let out = out.ok_or(host::NOBODY)?;
+        if out.mtu > 0 && sent.len() > usize::from(out.mtu) {
+            return Err(host::too_big(out.mtu));
+        }
         let source = hop.source.map_or(out.mac.0, |mac| mac.0);
         let frame = [&hop.mac.0.0, &source.0, &header[12..], sent].concat();
         Ok(leave(&out, frame))
@@ -381,11 +414,11 @@ fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// RFC 1071: the ones'-complement sum of all words of a header.
-fn internet_sum(header: &[u8]) -> u16 {
+/// RFC 1071: the ones'-complement sum of all words, the last one filled with zero.
+fn internet_sum(bytes: &[u8]) -> u16 {
     let mut sum = 0u32;
-    for pair in header.chunks(2) {
-        sum += u32::from(pair[0]) << 8 | u32::from(pair[1]);
+    for pair in bytes.chunks(2) {
+        sum += u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
         sum = (sum & 0xffff) + (sum >> 16);
     }
     sum as u16

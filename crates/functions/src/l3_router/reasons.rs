@@ -37,6 +37,22 @@ reasons! {
     UNKNOWN_VLAN = "unknown-vlan",
     /// The source has no route, or none that leads back (RFC 3704).
     REVERSE_PATH = "reverse-path",
+    /// Longer than the MTU of the interface by which it would leave.
+    TOO_BIG = "too-big",
+    /// An ICMP message for the router itself that is cut or whose checksum is wrong.
+    ICMP_MALFORMED = "icmp-malformed",
+    /// More ICMP for the router itself than its policer lets pass.
+    POLICED_ICMP = "policed-icmp",
+    /// More ARP than its policer lets pass.
+    POLICED_ARP = "policed-arp",
+    /// More Neighbor Discovery than its policer lets pass.
+    POLICED_ND = "policed-nd",
+    /// More fragments for the router itself than their policer lets pass.
+    POLICED_FRAGMENTS = "policed-fragments",
+    /// More packets whose time to live ends here than their policer lets pass.
+    POLICED_TTL_EXPIRED = "policed-ttl-expired",
+    /// More of anything else for the router itself than its policer lets pass.
+    POLICED_LOCAL = "policed-local",
 }
 
 /// What is counted beside verdicts.
@@ -46,10 +62,17 @@ pub enum Tally {
     ArpAnswered,
     /// Packets without a route sent out of the other port because of `fakedrop`.
     Fakedropped,
+    /// ICMP and ICMPv6 errors sent.
+    IcmpErrors,
+    /// Errors that were not sent because of their limit.
+    IcmpErrorsLimited,
+    /// Echo requests answered.
+    PingsAnswered,
 }
 
 /// The names of the tallies, in the order of [`Tally`].
-pub const TALLIES: &[&str] = &["arp-answered", "fakedropped"];
+pub const TALLIES: &[&str] =
+    &["arp-answered", "fakedropped", "icmp-errors", "icmp-errors-limited", "pings-answered"];
 
 /// Short for dropping.
 #[inline(always)]

@@ -132,6 +132,11 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("route-capacity", running.route_capacity != wanted.route_capacity),
         ("vrfs", running.vrfs != wanted.vrfs),
         ("interfaces", running.interfaces != wanted.interfaces),
+        ("icmp-errors-per-s", running.icmp_errors_per_s != wanted.icmp_errors_per_s),
+        ("icmp-error-burst", running.icmp_error_burst != wanted.icmp_error_burst),
+        ("ping", running.ping != wanted.ping),
+        ("punt", running.punt != wanted.punt),
+        ("punt-rates", running.punt_rates != wanted.punt_rates),
     ];
     differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
 }
@@ -167,8 +172,12 @@ mod tests {
         }
     }
 
+    fn clock() -> machine::clock::Clock {
+        machine::clock::Clock::with_rate(1e9)
+    }
+
     fn leads_to(running: &Config, wanted: &Config) {
-        let mut pipeline = Pipeline::new(running).expect("a small router");
+        let mut pipeline = Pipeline::new(running, clock()).expect("a small router");
         let changes = difference(running, wanted).expect("only tables differ");
         for update in &changes {
             pipeline.apply(*update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
@@ -201,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_restores_the_state() {
-        let mut one = Pipeline::new(&config()).expect("a small router");
+        let mut one = Pipeline::new(&config(), clock()).expect("a small router");
         let mut other = config();
         other.upstream_l3_table_size = 3;
         other.routes.remove(0);
@@ -210,7 +219,7 @@ mod tests {
             one.apply(update, 0).expect("possible");
         }
         let remembered = memory(&config(), one.state());
-        let mut two = Pipeline::new(&config()).expect("a small router");
+        let mut two = Pipeline::new(&config(), clock()).expect("a small router");
         remembered.iter().for_each(|update| two.apply(*update, 0).expect("possible"));
         assert_eq!(memory(&other, two.state()), []);
         assert!(!remembered.is_empty());

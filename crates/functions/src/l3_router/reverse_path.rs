@@ -40,6 +40,23 @@ pub(super) fn reverse_path(state: &State, way: &mut Way, batch: &mut Batch) {
     });
 }
 
+/// Whether the source of one packet passes at an interface.
+pub(super) fn passes(state: &State, frame: &[u8], interface: u16) -> bool {
+    let at = state.interfaces.get(interface);
+    let table = &state.tables[usize::from(at.vrf)];
+    let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
+    let found = match packet.first().map(|first| first >> 4) {
+        Some(ipv4::VERSION) if packet.len() >= ipv4::HEADER_LEN => {
+            table.ipv4.lookup(u32::from_be_bytes(array_at(packet, ipv4::offset::SOURCE)))
+        }
+        Some(ipv6::VERSION) if packet.len() >= ipv6::HEADER_LEN => {
+            table.ipv6.lookup(u128::from_be_bytes(array_at(packet, ipv6::offset::SOURCE)))
+        }
+        _ => None,
+    };
+    leads_back(state, found, at.urpf, interface)
+}
+
 /// Whether the route found for a source is good enough.
 #[inline(always)]
 fn leads_back(state: &State, found: Option<u32>, asked: ReversePath, interface: u16) -> bool {

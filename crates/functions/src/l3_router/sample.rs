@@ -19,6 +19,7 @@ use crate::build::{ether_type_of, frame};
 use crate::check::Step;
 
 mod ethernet;
+mod host;
 mod interfaces;
 mod ipv4;
 mod ipv6;
@@ -38,6 +39,9 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     if sample.config.vrfs > 0 || !sample.config.interfaces.is_empty() {
         interfaces::interfaces(&mut sample);
     }
+    if !sample.config.is_plain() {
+        host::host(&mut sample);
+    }
     sample.depart();
     sample.steps
 }
@@ -56,6 +60,7 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     if !config.interfaces.iter().any(|one| !one.urpf.is_none()) {
         reasons.push(("reverse-path", "no interface asks for a route to the source"));
     }
+    reasons.extend(host::unreachable(config));
     reasons
 }
 

@@ -69,6 +69,7 @@ impl State {
         let interfaces = Interfaces::new(config);
         let mut hops = vec![Hop::absent(reasons::NO_NEXT_HOP, NOWHERE); HOPS as usize];
         hops.push(Hop::absent(reasons::LOCAL, NOWHERE));
+        hops.push(Hop::absent(reasons::NO_ROUTE, NOWHERE));
         hops.extend((0..interfaces.len()).map(|link| Hop::absent(reasons::NO_NEXT_HOP, link)));
         let table = |_| Table::new(config);
         let mut state = State {
@@ -323,5 +324,8 @@ const NOWHERE: u16 = u16::MAX;
 /// The entry of the router's own addresses.
 pub const LOCAL: u32 = HOPS;
 
+/// The entry of packets without a route, where these are looked at once more.
+pub const UNROUTED: u32 = HOPS + 1;
+
 /// The first of the entries of the addresses on links that nobody has, by interface.
-pub const LINK: u32 = HOPS + 1;
+pub const LINK: u32 = HOPS + 2;

@@ -3,7 +3,8 @@
 use functions::NetworkFunction;
 use functions::check::Step;
 use functions::l3_router::config::{
-    Config, Interface, Mac, NextHop, Port, Prefixed, ReversePath, Route, SourceMac, Traffic,
+    Config, Interface, Mac, NextHop, Port, Prefixed, PuntRates, ReversePath, Route, SourceMac,
+    Traffic,
 };
 use functions::l3_router::sample::sample;
 use functions::l3_router::{L3Router, Routed};
@@ -31,7 +32,30 @@ pub fn kinds() -> Vec<Config> {
         listed(),
         none,
         divided(),
+        host(),
+        Config { punt: true, ping: true, ..listed() },
     ]
+}
+
+/// A router that tells senders, answers pings, has narrow links, and limits what is for itself.
+pub fn host() -> Config {
+    let mut config = divided();
+    config.interfaces[4].mtu = 1280;
+    Config {
+        icmp_errors_per_s: 97,
+        icmp_error_burst: 40,
+        ping: true,
+        punt_rates: PuntRates {
+            icmp: 101,
+            arp: 103,
+            nd: 107,
+            fragments: 109,
+            ttl_expired: 113,
+            local: 127,
+            burst: 50,
+        },
+        ..config
+    }
 }
 
 /// A router with interfaces by VLAN, two VRFs beside the main one, and sources that are looked for.

@@ -13,9 +13,12 @@ pub(super) fn interfaces(config: &Config) -> Result<(), Invalid> {
     in_range("vrfs", u32::from(config.vrfs), 0..=u32::from(VRFS_MAX))?;
     let count = u32::try_from(config.interfaces.len()).unwrap_or(u32::MAX);
     in_range("interfaces", count, 0..=INTERFACES_MAX as u32)?;
-    if config.fakedrop && (count > 0 || config.vrfs > 0) {
-        let what = "sends what has no route to another VRF".to_owned();
-        return Err(function_key("fakedrop", what, "Set it to false, or list no interfaces"));
+    in_range("icmp-error-burst", config.icmp_error_burst, 1..=1_000_000)?;
+    in_range("icmp-errors-per-s", config.icmp_errors_per_s, 0..=1_000_000)?;
+    if config.fakedrop && !config.is_plain() {
+        let what = "sends on what interfaces, VRFs and ICMP would refuse".to_owned();
+        let remedy = "Set it to false, or remove the keys from 'vrfs' on";
+        return Err(function_key("fakedrop", what, remedy));
     }
     let mut taken = HashSet::new();
     for (at, interface) in config.interfaces.iter().enumerate() {

@@ -1,0 +1,274 @@
+//! The router as a host: what becomes of packets that it does not forward.
+//!
+//! ```text
+//!  for the router itself --> policer of the protocol --> answer (ping) | punt | drop
+//!  that cannot go on     --> limit of errors --> an error back to its sender (RFC 792, RFC 4443)
+//! ```
+//! An error or an answer reuses the buffer of its packet and goes back by the interface and to the
+//! station from which the packet came. Only packets out of the ordinary come here, one by one; how
+//! many of each protocol is bounded by a policer of its own, so that a flood of one neither starves
+//! forwarding nor the others. What a control plane of routing protocols would take is punted here.
+
+use machine::clock::{Clock, Ticks};
+use packet::{Batch, Reason, Slot, Verdict};
+use tables::meter::Meter;
+use wire::{ethernet, icmp, ipv4, ipv6, protocol};
+
+use super::config::{Config, PuntRates};
+use super::interfaces::Interfaces;
+use super::reasons::{self, TALLIES, Tally};
+
+mod icmpv4;
+mod icmpv6;
+
+/// What is configured, and how much of it is left at present.
+pub(super) struct Host {
+    errors: Option<Meter>,
+    pings: bool,
+    punts: bool,
+    policers: [Meter; Protocol::COUNT],
+    pub tallies: [u64; TALLIES.len()],
+}
+
+/// What packets for the router itself are told apart by, each with a policer of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protocol {
+    /// ICMP and ICMPv6.
+    Icmp,
+    /// ARP.
+    Arp,
+    /// Neighbor Discovery.
+    Nd,
+    /// Fragments, whose protocol cannot be trusted.
+    Fragments,
+    /// Packets whose time to live ends here, wherever they go.
+    TtlExpired,
+    /// Everything else: routing protocols, management.
+    Local,
+}
+
+/// Why a packet cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Its time to live ends here.
+    TimeExceeded,
+    /// There is no route.
+    NoRoute,
+    /// Nobody has the address, or the next hop is not there.
+    NoNeighbour,
+    /// It is longer than this MTU in bytes and must not be fragmented.
+    TooBig(u16),
+}
+
+impl Host {
+    /// What the configuration asks for; none where it asks for nothing.
+    pub fn new(config: &Config, clock: Clock) -> Option<Host> {
+        let rates = config.punt_rates;
+        if !config.is_host() {
+            return None;
+        }
+        let meter = |rate: u32, burst: u32| match rate {
+            0 => Meter::default(),
+            // Half a packet less, so that exactly the burst passes at one moment.
+            _ => {
+                let burst = f64::from(burst.max(1)) - 0.5;
+                Meter::new(rate.into(), burst, clock.ticks_per_second())
+            }
+        };
+        let limit = config.icmp_errors_per_s;
+        Some(Host {
+            errors: (limit > 0).then(|| meter(limit, config.icmp_error_burst)),
+            pings: config.ping,
+            punts: config.punt,
+            policers: Protocol::ALL.map(|one| meter(one.rate(&rates), rates.burst)),
+            tallies: [0; TALLIES.len()],
+        })
+    }
+
+    /// Whether one more packet of a protocol is within its rate.
+    ///
+    /// # Errors
+    /// The reason for dropping it.
+    pub fn police(&mut self, protocol: Protocol, now: Ticks) -> Result<(), Reason> {
+        match self.policers[protocol as usize].conforms(now, 1) {
+            true => Ok(()),
+            false => Err(protocol.reason()),
+        }
+    }
+
+    /// A packet, without tag and padding, that cannot go on: an error about it where one may be sent,
+    /// and else it is dropped for the reason.
+    pub fn refuse(
+        &mut self,
+        batch: &mut Batch,
+        (slot, at): (Slot, u16),
+        interfaces: &Interfaces,
+        (trouble, reason): (Trouble, Reason),
+        now: Ticks,
+    ) -> Verdict {
+        let dropped = reasons::drop(reason);
+        if trouble == Trouble::TimeExceeded
+            && let Err(reason) = self.police(Protocol::TtlExpired, now)
+        {
+            return reasons::drop(reason);
+        }
+        let Some(limit) = &mut self.errors else { return dropped };
+        let own = interfaces.get(at);
+        let frame = batch.frame(slot);
+        let is_ipv6 = is_ipv6(frame);
+        let sender = match is_ipv6 {
+            false => own.ip.filter(|_| icmpv4::may_be_told(frame)).is_some(),
+            true => own.ipv6.filter(|_| icmpv6::may_be_told(frame)).is_some(),
+        };
+        if !sender {
+            return dropped;
+        }
+        if !limit.conforms(now, 1) {
+            self.tallies[Tally::IcmpErrorsLimited as usize] += 1;
+            return dropped;
+        }
+        let is_written = match (is_ipv6, own.ip, own.ipv6) {
+            (false, Some(ip), _) => {
+                icmpv4::write_error(batch, slot, own.mac.0, ip.address, trouble)
+            }
+            (true, _, Some(ip)) => icmpv6::write_error(batch, slot, own.mac.0, ip.address, trouble),
+            _ => false,
+        };
+        if !is_written || !interfaces.leave(batch, slot, at) {
+            return dropped;
+        }
+        self.tallies[Tally::IcmpErrors as usize] += 1;
+        Verdict::Forward(batch.port(slot))
+    }
+
+    /// A packet, without tag, that is for the router itself.
+    pub fn receive(
+        &mut self,
+        batch: &mut Batch,
+        (slot, at): (Slot, u16),
+        interfaces: &Interfaces,
+        now: Ticks,
+    ) -> Verdict {
+        let protocol = protocol_of(batch.frame(slot));
+        if let Err(reason) = self.police(protocol, now) {
+            return reasons::drop(reason);
+        }
+        if self.pings && protocol == Protocol::Icmp {
+            let mac = interfaces.get(at).mac.0;
+            let len = packet_len(batch.frame(slot));
+            batch.truncate(slot, ethernet::HEADER_LEN + len);
+            let frame = batch.frame_mut(slot);
+            let answered = match is_ipv6(frame) {
+                false => icmpv4::answer(frame, mac),
+                true => icmpv6::answer(frame, mac),
+            };
+            match answered {
+                Answer::Malformed => return reasons::drop(reasons::ICMP_MALFORMED),
+                Answer::Answered => {
+                    self.tallies[Tally::PingsAnswered as usize] += 1;
+                    interfaces.leave(batch, slot, at);
+                    return Verdict::Forward(batch.port(slot));
+                }
+                Answer::NoQuestion => {}
+            }
+        }
+        self.punt()
+    }
+
+    /// What a control plane gets, if there is one.
+    pub fn punt(&self) -> Verdict {
+        if self.punts { Verdict::Punt } else { reasons::drop(reasons::LOCAL) }
+    }
+}
+
+/// What became of a message to the router itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// It was an echo request, and is now its answer.
+    Answered,
+    /// It is none that is answered here.
+    NoQuestion,
+    /// Its checksum is wrong, or it is cut.
+    Malformed,
+}
+
+impl Protocol {
+    const COUNT: usize = 6;
+
+    /// All, in the order of their numbers.
+    pub const ALL: [Protocol; Protocol::COUNT] = [
+        Protocol::Icmp,
+        Protocol::Arp,
+        Protocol::Nd,
+        Protocol::Fragments,
+        Protocol::TtlExpired,
+        Protocol::Local,
+    ];
+
+    fn rate(self, rates: &PuntRates) -> u32 {
+        match self {
+            Protocol::Icmp => rates.icmp,
+            Protocol::Arp => rates.arp,
+            Protocol::Nd => rates.nd,
+            Protocol::Fragments => rates.fragments,
+            Protocol::TtlExpired => rates.ttl_expired,
+            Protocol::Local => rates.local,
+        }
+    }
+
+    fn reason(self) -> Reason {
+        match self {
+            Protocol::Icmp => reasons::POLICED_ICMP,
+            Protocol::Arp => reasons::POLICED_ARP,
+            Protocol::Nd => reasons::POLICED_ND,
+            Protocol::Fragments => reasons::POLICED_FRAGMENTS,
+            Protocol::TtlExpired => reasons::POLICED_TTL_EXPIRED,
+            Protocol::Local => reasons::POLICED_LOCAL,
+        }
+    }
+}
+
+/// What a packet for the router itself is policed as.
+fn protocol_of(frame: &[u8]) -> Protocol {
+    let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
+    if !is_ipv6(frame) {
+        return match ipv4::View::parse_without_checksum(packet) {
+            Ok(view) if view.is_fragment() => Protocol::Fragments,
+            Ok(view) if view.protocol() == protocol::ICMP => Protocol::Icmp,
+            _ => Protocol::Local,
+        };
+    }
+    let upper = ipv6::View::parse(packet).and_then(|view| view.upper_layer());
+    match upper {
+        Ok(upper) if upper.fragment.is_some() => Protocol::Fragments,
+        Ok(upper) if upper.protocol == protocol::ICMPV6 => {
+            let kind = upper.payload.first().copied().unwrap_or(0);
+            let is_nd = (icmp::v6::ROUTER_SOLICITATION..=icmp::v6::REDIRECT).contains(&kind);
+            if is_nd { Protocol::Nd } else { Protocol::Icmp }
+        }
+        _ => Protocol::Local,
+    }
+}
+
+/// Whether a frame that was classified as IP is of version 6.
+fn is_ipv6(frame: &[u8]) -> bool {
+    frame.get(ethernet::HEADER_LEN).is_some_and(|first| first >> 4 == ipv6::VERSION)
+}
+
+/// Length of the packet in a frame without padding; of a malformed one, all of it.
+fn packet_len(frame: &[u8]) -> usize {
+    let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
+    let len = match is_ipv6(frame) {
+        false => ipv4::View::parse_without_checksum(packet).map(|view| view.total_len().into()),
+        true => {
+            ipv6::View::parse(packet).map(|view| ipv6::HEADER_LEN + usize::from(view.payload_len()))
+        }
+    };
+    len.unwrap_or(packet.len())
+}
+
+/// What time to live and hop limit a packet of the router's own has at the start.
+const TTL: u8 = 64;
+
+/// The code point of errors and answers to control: CS6 (RFC 1812 section 4.3.2.5, RFC 4594).
+const CONTROL_DSCP: u8 = 48;

@@ -1,0 +1,113 @@
+//! Errors and echo replies of ICMP (RFC 792, RFC 1812 sections 4.3.2 and 4.3.3).
+
+use std::net::Ipv4Addr;
+
+use packet::{Batch, Slot};
+use wire::bytes::{array_at, put_array, put_u16};
+use wire::{MacAddr, checksum, ethernet, icmp, ipv4, protocol};
+
+use super::{Answer, CONTROL_DSCP, TTL, Trouble, packet_len};
+
+/// Whether the sender of a packet may be told about it: not of an error, not of a fragment but the
+/// first, and not where the frame came from a group (RFC 1812 section 4.3.2.7). What goes to a group
+/// or comes from nobody never gets here.
+pub(super) fn may_be_told(frame: &[u8]) -> bool {
+    let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
+    let Ok(view) = ipv4::View::parse_without_checksum(packet) else { return false };
+    let kind = view.payload().first().copied();
+    view.fragment_offset() == 0
+        && frame[ethernet::offset::SOURCE] & 1 == 0
+        && (view.protocol() != protocol::ICMP || kind.is_some_and(icmp::v4::is_query))
+}
+
+/// Makes a frame with a packet one with an error about it to its sender; false, and the frame is as it
+/// was, where there is no room.
+pub(super) fn write_error(
+    batch: &mut Batch,
+    slot: Slot,
+    mac: MacAddr,
+    own: Ipv4Addr,
+    trouble: Trouble,
+) -> bool {
+    let quoted = packet_len(batch.frame(slot)).min(QUOTED_MAX);
+    let Some(frame) = batch.push_front(slot, HEADERS_LEN) else { return false };
+    const OLD: usize = HEADERS_LEN + ethernet::offset::SOURCE;
+    const OLD_IP: usize = HEADERS_LEN + ethernet::HEADER_LEN;
+    let sender = MacAddr(array_at(frame, OLD));
+    let destination: Ipv4Addr = array_at::<4>(frame, OLD_IP + ipv4::offset::SOURCE).into();
+    let (kind, code, rest) = match trouble {
+        Trouble::TimeExceeded => (icmp::v4::TIME_EXCEEDED, 0, 0),
+        Trouble::NoRoute => (icmp::v4::UNREACHABLE, icmp::v4::NO_ROUTE, 0),
+        Trouble::NoNeighbour => (icmp::v4::UNREACHABLE, icmp::v4::HOST, 0),
+        Trouble::TooBig(mtu) => (icmp::v4::UNREACHABLE, icmp::v4::TOO_BIG, u32::from(mtu)),
+    };
+    let ip = ipv4::Fields {
+        dscp: CONTROL_DSCP,
+        ecn: 0,
+        total_len: (HEADERS_LEN + quoted) as u16,
+        identification: 0,
+        dont_fragment: true,
+        more_fragments: false,
+        fragment_offset: 0,
+        ttl: TTL,
+        protocol: protocol::ICMP,
+        source: own,
+        destination,
+    };
+    let ethernet =
+        ethernet::Fields { destination: sender, source: mac, ether_type: ethernet::TYPE_IPV4 };
+    const IP: usize = ethernet::HEADER_LEN;
+    const ICMP: usize = IP + ipv4::HEADER_LEN;
+    let len = OLD_IP + quoted;
+    let Some(frame) = frame.get_mut(..len) else { return false };
+    frame.first_chunk_mut().into_iter().for_each(|header| ethernet.emit(header));
+    frame[IP..].first_chunk_mut().into_iter().for_each(|header| ip.emit(header));
+    let message = icmp::Fields { kind, code, rest };
+    frame[ICMP..].first_chunk_mut().into_iter().for_each(|header| message.emit(header));
+    let sum = checksum::checksum(&frame[ICMP..]);
+    put_u16(frame, ICMP + icmp::offset::CHECKSUM, sum);
+    batch.truncate(slot, len);
+    true
+}
+
+/// Makes an echo request its reply: addresses change places, everything else stays (RFC 1122 section
+/// 3.2.2.6). One with options is none that is answered here.
+pub(super) fn answer(frame: &mut [u8], mac: MacAddr) -> Answer {
+    const IP: usize = ethernet::HEADER_LEN;
+    const ICMP: usize = IP + ipv4::HEADER_LEN;
+    let Ok(view) = ipv4::View::parse(frame.get(IP..).unwrap_or_default()) else {
+        return Answer::Malformed;
+    };
+    if view.payload().len() < icmp::HEADER_LEN || !icmp::verify_ipv4(view.payload()) {
+        return Answer::Malformed;
+    }
+    if view.has_options() || view.payload()[..2] != [icmp::v4::ECHO_REQUEST, 0] {
+        return Answer::NoQuestion;
+    }
+    let fields = ipv4::Fields {
+        source: view.destination(),
+        destination: view.source(),
+        ttl: TTL,
+        ..view.fields()
+    };
+    frame[IP..].first_chunk_mut().into_iter().for_each(|header| fields.emit(header));
+    turn(frame, mac);
+    frame[ICMP] = icmp::v4::ECHO_REPLY;
+    put_u16(frame, ICMP + icmp::offset::CHECKSUM, 0);
+    let len = usize::from(fields.total_len) - ipv4::HEADER_LEN;
+    let sum = checksum::checksum(&frame[ICMP..ICMP + len]);
+    put_u16(frame, ICMP + icmp::offset::CHECKSUM, sum);
+    Answer::Answered
+}
+
+/// Sends a frame back to the station that it came from.
+pub(super) fn turn(frame: &mut [u8], mac: MacAddr) {
+    frame.copy_within(ethernet::offset::SOURCE..ethernet::offset::TYPE, 0);
+    put_array(frame, ethernet::offset::SOURCE, mac.0);
+}
+
+/// New headers: IPv4 and ICMP; the Ethernet header takes the place that these give free.
+const HEADERS_LEN: usize = ipv4::HEADER_LEN + icmp::HEADER_LEN;
+
+/// How much of a packet an error quotes: what makes it 576 bytes long (RFC 1812 section 4.3.2.3).
+const QUOTED_MAX: usize = 576 - HEADERS_LEN;

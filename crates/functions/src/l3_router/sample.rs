@@ -36,7 +36,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     ipv6::ipv6(&mut sample);
     updates::routes(&mut sample);
     updates::next_hops(&mut sample);
-    if sample.config.vrfs > 0 || !sample.config.interfaces.is_empty() {
+    if !sample.config.is_plain() {
         interfaces::interfaces(&mut sample);
     }
     if !sample.config.is_plain() {
@@ -54,8 +54,8 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     } else if stranger(config).is_none() {
         reasons.push(("no-route", "the routes cover all addresses that a sample would try"));
     }
-    if config.vrfs == 0 && config.interfaces.is_empty() {
-        reasons.push(("unknown-vlan", "without interfaces by VLAN, no tag is looked at"));
+    if config.is_plain() {
+        reasons.push(("unknown-vlan", "without interfaces and a host's part, no tag is looked at"));
     }
     if !config.interfaces.iter().any(|one| !one.urpf.is_none()) {
         reasons.push(("reverse-path", "no interface asks for a route to the source"));
@@ -139,6 +139,10 @@ impl Sample {
             let next_hop = self.visitor(Port::Downlink);
             self.update(Update::SetNextHop { number: VISITOR - 4, next_hop });
             self.update(Update::SetRoute { prefix: senders, next_hop: VISITOR - 4, vrf: 0 });
+            if self.config.ipv6 {
+                let prefix = interfaces::senders_ipv6();
+                self.update(Update::SetRoute { prefix, next_hop: VISITOR - 4, vrf: 0 });
+            }
         }
     }
 
@@ -146,7 +150,8 @@ impl Sample {
     fn senders(&self) -> Option<Prefixed<IpAddr>> {
         let senders = interfaces::senders();
         let looked_for = self.config.interfaces.iter().any(|one| !one.urpf.is_none());
-        let is_listed = self.config.routes.iter().any(|route| route.prefix == senders);
+        let own = [senders, interfaces::senders_ipv6()];
+        let is_listed = self.config.routes.iter().any(|route| own.contains(&route.prefix));
         (looked_for && !is_listed).then_some(senders)
     }
 
@@ -158,6 +163,10 @@ impl Sample {
         self.update(Update::RemoveNextHop { number: VISITOR });
         if let Some(prefix) = self.senders() {
             self.update(Update::RemoveRoute { prefix, vrf: 0 });
+            if self.config.ipv6 {
+                let prefix = interfaces::senders_ipv6();
+                self.update(Update::RemoveRoute { prefix, vrf: 0 });
+            }
             self.update(Update::RemoveNextHop { number: VISITOR - 4 });
         }
     }

@@ -209,6 +209,8 @@ fn about_errors(sample: &mut Sample) {
     rest(sample);
     let waiting = packet(from, sample.host(), protocol::UDP, &payload);
     sample.packet(Port::Downlink, "a packet whose next hop is gone", &waiting);
+    let error = packet(from, sample.host(), protocol::ICMP, &message(3, &text(28)));
+    sample.packet(Port::Downlink, "an error whose next hop is gone", &error);
     if sample.config.ipv6 {
         let waiting = packet_ipv6(SOURCE_IPV6, VISITED_HOST_IPV6, 60);
         sample.packet(Port::Downlink, "IPv6: a packet whose next hop is gone", &waiting);

@@ -180,5 +180,10 @@ pub(super) fn senders() -> Prefixed<IpAddr> {
     Prefixed { address: Ipv4Addr::new(198, 18, 0, 0).into(), len: 16 }
 }
 
+/// The same for IPv6.
+pub(super) fn senders_ipv6() -> Prefixed<IpAddr> {
+    Prefixed { address: catalogue::network(SOURCE_IPV6.into(), 48), len: 48 }
+}
+
 /// How many interfaces of a kind the sample tries.
 const INTERFACES: usize = 4;

@@ -1,11 +1,13 @@
 //! Single frames to a device and back.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use machine::clock;
 use packet::PortId;
 
+use super::frames::are_same;
 use crate::tester::foreign::{is_error, is_talk};
 use crate::tester::link::{Link, PortLink, Refused};
 
@@ -14,12 +16,14 @@ pub(super) struct Exchange<'a> {
     links: &'a mut [PortLink],
     stop: &'a AtomicBool,
     own_frames: u64,
+    /// What was given up, and may yet come while something else is waited for.
+    overdue: VecDeque<(PortId, Vec<u8>)>,
 }
 
 impl<'a> Exchange<'a> {
     /// An exchange over these links, by port, that ends its waiting when the user asks to stop.
     pub fn new(links: &'a mut [PortLink], stop: &'a AtomicBool) -> Exchange<'a> {
-        Exchange { links, stop, own_frames: 0 }
+        Exchange { links, stop, own_frames: 0, overdue: VecDeque::new() }
     }
 
     /// Sends a frame into a port of the device; whether it was taken.
@@ -31,7 +35,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// The next frame from any port of the device; none after so long. Frames in the device's own
-    /// name are passed over, unless they are what is waited for.
+    /// name and overdue ones are passed over, unless they are what is waited for.
     pub fn receive(
         &mut self,
         patience: Duration,
@@ -43,7 +47,16 @@ impl<'a> Exchange<'a> {
                 let port = PortId(index as u8);
                 while link.fetch(clock::now()) {
                     let Some(frame) = link.next_frame() else { break };
-                    if is_awaited((port, frame)) || !(is_talk(frame) || is_error(frame)) {
+                    if is_awaited((port, frame)) {
+                        return Some((port, frame.to_vec()));
+                    }
+                    let late =
+                        |(to, bytes): &(PortId, Vec<u8>)| *to == port && are_same(frame, bytes);
+                    if let Some(index) = self.overdue.iter().position(late) {
+                        self.overdue.remove(index);
+                        continue;
+                    }
+                    if !(is_talk(frame) || is_error(frame)) {
                         return Some((port, frame.to_vec()));
                     }
                     self.own_frames += 1;
@@ -56,6 +69,15 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// Notes a frame that was waited for long enough: should it come after all, on a machine that is
+    /// busy with other things, it is not taken for another one.
+    pub fn give_up(&mut self, port: PortId, frame: Vec<u8>) {
+        if self.overdue.len() == OVERDUE_MAX {
+            self.overdue.pop_front();
+        }
+        self.overdue.push_back((port, frame));
+    }
+
     /// Frames in the device's own name so far.
     pub fn own_frames(&self) -> u64 {
         self.own_frames
@@ -64,3 +86,6 @@ impl<'a> Exchange<'a> {
 
 /// Between two looks at the links: short against what a frame takes, long against a time slice.
 const POLL: Duration = Duration::from_micros(50);
+
+/// More than a check goes on with when frames stay away.
+const OVERDUE_MAX: usize = 256;

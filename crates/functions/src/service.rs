@@ -44,6 +44,8 @@ pub struct Bridge {
     pub ageing_s: Option<f64>,
     /// Whether a frame for an unknown station goes out of all other ports; else it is dropped.
     pub floods: bool,
+    /// What else it does, for which there are no words here: no device of another making can do it.
+    pub beyond: Option<&'static str>,
     /// Whether every frame goes out of the other one of two ports, whatever its addresses, and what
     /// source address it then bears (none: its own). TIPSY's `portfwd`.
     pub patch: Option<[Option<MacAddr>; 2]>,

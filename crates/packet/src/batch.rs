@@ -125,6 +125,17 @@ impl Batch {
         self.memory.get_mut(start..start + len)
     }
 
+    /// Appends a copy of a frame of this batch, which came in at the same port and has the same verdict.
+    /// None without a place for it.
+    pub fn append_copy(&mut self, of: Slot) -> Option<Slot> {
+        let (len, start) = (self.frame_len(of), self.start[usize::from(of)] as usize);
+        self.append(self.port(of), len)?;
+        let slot = self.count - 1;
+        self.memory.copy_within(start..start + len, self.start[slot] as usize);
+        self.verdict[slot] = self.verdict(of);
+        Some(slot as Slot)
+    }
+
     /// The bytes of a frame, from its Ethernet header to the end of its payload.
     #[inline(always)]
     pub fn frame(&self, slot: Slot) -> &[u8] {

@@ -32,6 +32,16 @@ impl Made {
         self.push(of.port(slot), of.frame(slot), Verdict::Forward(to))
     }
 
+    /// Adds a copy of a made frame that leaves by `to`. None, and counted, without a place.
+    pub fn again(&mut self, slot: Slot, to: PortId) -> Option<Slot> {
+        let copy = self.batch.append_copy(slot);
+        match copy {
+            Some(copy) => self.batch.set_verdict(copy, Verdict::Forward(to)),
+            None => self.refused += 1,
+        }
+        copy
+    }
+
     /// Adds a frame that stands for one that came in at `from`. None, and counted, without a place.
     #[inline]
     pub fn push(&mut self, from: PortId, frame: &[u8], verdict: Verdict) -> Option<Slot> {
@@ -88,8 +98,12 @@ mod tests {
         batch.clear();
         assert_eq!(made.push(PortId(0), &[1; 101], to(0)), None, "longer than its room");
         assert_eq!(made.push(PortId(0), &[1; 100], to(0)), Some(0));
+        assert_eq!(made.again(0, PortId(3)), Some(1));
+        assert_eq!(made.batch_mut().frame(1), [1; 100]);
+        assert_eq!(made.batch_mut().verdict(1), to(3));
         assert_eq!(made.batch_mut().push_front(0, 64).expect("headroom").len(), 164);
-        assert_eq!(made.refused(), 2);
+        assert_eq!(made.again(0, PortId(3)), None, "longer than its room");
+        assert_eq!(made.refused(), 3);
     }
 
     fn to(port: u8) -> Verdict {

@@ -24,6 +24,7 @@ pub mod ipv6;
 pub mod icmp;
 pub mod udp;
 
+pub mod erspan;
 pub mod gtpu;
 pub mod vxlan;
 

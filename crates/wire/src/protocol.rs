@@ -8,6 +8,8 @@ pub const ICMP: u8 = 1;
 pub const TCP: u8 = 6;
 /// User Datagram Protocol (RFC 768).
 pub const UDP: u8 = 17;
+/// Generic Routing Encapsulation (RFC 2784).
+pub const GRE: u8 = 47;
 /// ICMP for IPv6 (RFC 4443).
 pub const ICMPV6: u8 = 58;
 /// Stream Control Transmission Protocol (RFC 9260).

@@ -12,6 +12,10 @@ pub(super) fn limitations(
     options: &Options,
 ) -> Result<Vec<Limitation>, DriverError> {
     let mut found = match service {
+        Service::Bridge(functions::service::Bridge { beyond: Some(what), .. }) => {
+            let what = format!("this device is not told of {what}");
+            return Err(DriverError::new(what, "use the device embedded or process"));
+        }
         Service::Bridge(bridge) => bridge::limitations(bridge),
         Service::Router(router) => of_router(router)?,
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,

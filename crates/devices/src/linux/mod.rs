@@ -94,7 +94,14 @@ impl Driver for Linux {
     /// Two rules that put what comes in at one link into the other.
     fn wire(&self, request: &Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError> {
         let patch = Some([None, None]);
-        let wire = Bridge { ports: 2, stations: vec![], ageing_s: None, floods: false, patch };
+        let wire = Bridge {
+            ports: 2,
+            beyond: None,
+            stations: vec![],
+            ageing_s: None,
+            floods: false,
+            patch,
+        };
         Ok(Some(Box::new(Kernel::start(&Service::Bridge(wire), request)?)))
     }
 }

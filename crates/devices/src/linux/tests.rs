@@ -125,6 +125,7 @@ fn a_bridge_has_its_stations_and_ages_as_told() {
     let station = |number| (MacAddr([2, 0, 0, 0, 9, number]), PortId(number % 2));
     let bridge = Bridge {
         ports: 2,
+        beyond: None,
         stations: (0..50).map(station).collect(),
         ageing_s: Some(12.5),
         floods: false,
@@ -140,7 +141,8 @@ fn a_bridge_has_its_stations_and_ages_as_told() {
 #[test]
 fn two_ports_are_patched_by_rules() {
     let patch = Some([None, Some(MacAddr([2, 0, 0, 0, 7, 7]))]);
-    let bridge = Bridge { ports: 2, stations: vec![], ageing_s: None, floods: false, patch };
+    let bridge =
+        Bridge { ports: 2, beyond: None, stations: vec![], ageing_s: None, floods: false, patch };
     let Some((device, wires, _)) = carried_out(&Service::Bridge(bridge)) else { return };
     let rules = device.command("nft", &["list", "ruleset"], None).expect("rules");
     for name in wires.near() {

@@ -73,7 +73,14 @@ impl Driver for Ovs {
     /// Two flows that put what comes in at one link into the other.
     fn wire(&self, request: &Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError> {
         let patch = Some([None, None]);
-        let wire = Bridge { ports: 2, stations: vec![], ageing_s: None, floods: false, patch };
+        let wire = Bridge {
+            ports: 2,
+            beyond: None,
+            stations: vec![],
+            ageing_s: None,
+            floods: false,
+            patch,
+        };
         Ok(Some(Box::new(Switch::start(&Service::Bridge(wire), request)?)))
     }
 }
@@ -242,6 +249,10 @@ fn available_for(datapath: Datapath) -> Result<(), Unavailable> {
 
 fn limitations(service: &Service, options: &Options) -> Result<Vec<Limitation>, DriverError> {
     let mut found = match service {
+        Service::Bridge(functions::service::Bridge { beyond: Some(what), .. }) => {
+            let what = format!("this device is not told of {what}");
+            return Err(DriverError::new(what, "use the device embedded or process"));
+        }
         Service::Bridge(bridge) => bridge::limitations(bridge),
         Service::Router(_) => router::limitations(),
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,

@@ -173,7 +173,8 @@ fn veth() -> Value {
 #[test]
 fn a_bridge_forwards_by_its_stations() {
     let stations = vec![(mac(1), PortId(0)), (mac(2), PortId(1))];
-    let bridge = Bridge { ports: 2, stations, ageing_s: None, floods: false, patch: None };
+    let bridge =
+        Bridge { ports: 2, beyond: None, stations, ageing_s: None, floods: false, patch: None };
     let Some(mut rig) = Rig::start(&Service::Bridge(bridge), veth()) else { return };
     let up = frame(mac(2), mac(1), 0x88b5, &[7; 50]);
     let known = (0, up.clone(), 1, up.clone());
@@ -196,8 +197,14 @@ fn a_bridge_forwards_by_its_stations() {
 
 #[test]
 fn a_bridge_learns_and_floods() {
-    let bridge =
-        Bridge { ports: 3, stations: vec![], ageing_s: Some(300.0), floods: true, patch: None };
+    let bridge = Bridge {
+        ports: 3,
+        beyond: None,
+        stations: vec![],
+        ageing_s: Some(300.0),
+        floods: true,
+        patch: None,
+    };
     let Some(mut rig) = Rig::start(&Service::Bridge(bridge), veth()) else { return };
     let first = frame(mac(2), mac(1), 0x88b5, &[7; 50]);
     rig.send(0, &first);
@@ -217,7 +224,8 @@ fn a_bridge_learns_and_floods() {
 #[test]
 fn two_ports_are_patched() {
     let patch = Some([None, Some(mac(7))]);
-    let bridge = Bridge { ports: 2, stations: vec![], ageing_s: None, floods: false, patch };
+    let bridge =
+        Bridge { ports: 2, beyond: None, stations: vec![], ageing_s: None, floods: false, patch };
     let Some(mut rig) = Rig::start(&Service::Bridge(bridge), veth()) else { return };
     let any = frame(mac(2), mac(1), 0x88b5, &[7; 50]);
     rig.forwards(0, &any, 1, &frame(mac(2), mac(7), 0x88b5, &[7; 50]));
@@ -431,7 +439,8 @@ fn what_the_switch_cannot_do_is_refused_or_said() {
 #[test]
 fn a_switch_with_packet_sockets_or_dpdk_forwards_too() {
     let stations = vec![(mac(1), PortId(0)), (mac(2), PortId(1))];
-    let bridge = Bridge { ports: 2, stations, ageing_s: None, floods: false, patch: None };
+    let bridge =
+        Bridge { ports: 2, beyond: None, stations, ageing_s: None, floods: false, patch: None };
     for keys in [
         json!({"ports": "af-xdp", "interfaces": "af-packet"}),
         json!({"ports": "af-xdp", "datapath": "dpdk"}),

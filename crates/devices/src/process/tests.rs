@@ -39,6 +39,7 @@ fn a_wire_of_each_kind_meets_itself() {
     for kind in [Ports::AfPacket, Ports::Memif, Ports::VhostUser] {
         let service = Service::Bridge(functions::service::Bridge {
             ports: 2,
+            beyond: None,
             stations: Vec::new(),
             ageing_s: None,
             floods: false,

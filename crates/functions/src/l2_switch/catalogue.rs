@@ -36,7 +36,7 @@ pub fn is_generated(mac: MacAddr) -> bool {
 const fn first(behind: Port) -> [u8; 4] {
     match behind {
         Port::Uplink => [0xaa, 0xcc, 0xdd, 0xcc],
-        Port::Downlink => [0xac, 0xdc, 0xac, 0xdc],
+        _ => [0xac, 0xdc, 0xac, 0xdc],
     }
 }
 

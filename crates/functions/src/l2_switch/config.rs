@@ -4,14 +4,21 @@
 //! place of a single value is a sweep and is expanded before these types are read, but for `stations`,
 //! which is a list.
 
+pub mod features;
+pub mod port;
+
+mod checked;
+
 use std::collections::HashSet;
 
-use packet::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use traffic::{Distribution, Pacing, Sizes};
 use wire::MacAddr;
 
+pub(super) use self::checked::{SESSION_MAX, is_possible};
+use self::features::{Attachment, Domain, Mirror, Storm};
+pub use self::port::{PORT_NAMES, Port};
 use super::catalogue;
 use crate::passing::Passing;
 pub use crate::sections::{Dir, Mac};
@@ -66,6 +73,18 @@ pub struct Config {
     /// Stations beside the generated ones, which the bridge knows from the start. Not in TIPSY.
     #[schemars(length(max = 1_000_000))]
     pub stations: Vec<Station>,
+    /// Ports of the switch. Not in TIPSY, as all that follows.
+    #[schemars(range(min = 2, max = 8))]
+    pub ports: u8,
+    /// Bridge domains about which there is something to say.
+    pub domains: Vec<Domain>,
+    /// Which frames of which port belong to which domain; none for all of all ports to domain 0, but
+    /// for ports where copies of mirrors leave.
+    pub attachments: Vec<Attachment>,
+    /// How much of what is sent to many a port lets in.
+    pub storm_control: Vec<Storm>,
+    /// Copies of what ports receive or send.
+    pub mirrors: Vec<Mirror>,
 }
 
 /// What decides where a frame goes.
@@ -98,16 +117,6 @@ pub enum Unknown {
     Drop,
 }
 
-/// A port of the bridge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Port {
-    /// Towards users.
-    Downlink,
-    /// Towards the Internet.
-    Uplink,
-}
-
 /// A station that the bridge knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -116,6 +125,9 @@ pub struct Station {
     pub mac: Mac,
     /// Behind which port it is.
     pub port: Port,
+    /// In which domain.
+    #[serde(default, skip_serializing_if = "is_first_domain")]
+    pub domain: u16,
 }
 
 /// What the tester sends to a bridge.
@@ -162,6 +174,11 @@ impl Default for Config {
             when_full: WhenFull::Forward,
             unknown: None,
             stations: Vec::new(),
+            ports: 2,
+            domains: Vec::new(),
+            attachments: Vec::new(),
+            storm_control: Vec::new(),
+            mirrors: Vec::new(),
         }
     }
 }
@@ -182,29 +199,6 @@ impl Default for Traffic {
     }
 }
 
-impl Port {
-    /// Both, in the order of their numbers.
-    pub const ALL: [Port; 2] = [Port::Downlink, Port::Uplink];
-
-    /// Its number.
-    pub const fn id(self) -> PortId {
-        PortId(self as u8)
-    }
-
-    /// The port of a number.
-    pub const fn of(id: PortId) -> Port {
-        if id.0 == 0 { Port::Downlink } else { Port::Uplink }
-    }
-
-    /// The other one.
-    pub const fn other(self) -> Port {
-        match self {
-            Port::Downlink => Port::Uplink,
-            Port::Uplink => Port::Downlink,
-        }
-    }
-}
-
 impl Config {
     /// What becomes of frames for unknown stations.
     pub fn unknown(&self) -> Unknown {
@@ -216,6 +210,7 @@ impl Config {
         match behind {
             Port::Downlink => self.downstream_table_size,
             Port::Uplink => self.upstream_table_size,
+            _ => 0,
         }
     }
 
@@ -223,19 +218,71 @@ impl Config {
     pub fn source_from(&self, port: Port) -> Option<MacAddr> {
         let swap = match port {
             Port::Downlink => self.mac_swap_upstream,
-            Port::Uplink => self.mac_swap_downstream,
+            _ => self.mac_swap_downstream,
         };
         swap.map(|mac| mac.0)
     }
 
     /// All stations that the bridge knows from the start.
     pub fn known_stations(&self) -> impl Iterator<Item = Station> + '_ {
+        let pairs = self.pairs();
         let generated = Port::ALL.into_iter().flat_map(move |port| {
-            let count = if self.preload { self.table_size(port) } else { 0 };
-            (0..count)
-                .map(move |number| Station { mac: Mac(catalogue::station(port, number)), port })
+            let count = if self.preload && !pairs.is_empty() { self.table_size(port) } else { 0 };
+            let pairs = pairs.clone();
+            (0..count).map(move |number| {
+                let domain = pairs[number as usize % pairs.len()];
+                Station { mac: Mac(catalogue::station(port, number)), port, domain }
+            })
         });
         generated.chain(self.stations.iter().copied())
+    }
+
+    /// Whether anything is asked for that a bridge of two ports without VLANs cannot do.
+    pub fn is_switch(&self) -> bool {
+        self.ports != 2
+            || !self.domains.is_empty()
+            || !self.attachments.is_empty()
+            || !self.storm_control.is_empty()
+            || !self.mirrors.is_empty()
+    }
+
+    /// All attachment circuits, in their order: those of the file, or each whole port to domain 0.
+    pub fn circuits(&self) -> Vec<Attachment> {
+        if !self.attachments.is_empty() {
+            return self.attachments.clone();
+        }
+        let whole = |port| Attachment {
+            port,
+            domain: 0,
+            vlan: None,
+            inner_vlan: None,
+            tpid: features::Tpid::default(),
+            untagged: false,
+        };
+        let is_of_copies = |port: &Port| self.mirrors.iter().any(|mirror| mirror.to == *port);
+        let ports = Port::EVERY.into_iter().take(self.ports.into());
+        ports.filter(|port| !is_of_copies(port)).map(whole).collect()
+    }
+
+    /// The circuit by which a port belongs to a domain, as an index into [`Config::circuits`].
+    pub fn circuit_at(&self, port: Port, domain: u16) -> Option<usize> {
+        self.circuits().iter().position(|one| one.port == port && one.domain == domain)
+    }
+
+    /// The domains that have both the downlink and the uplink port, in their order: generated stations
+    /// are spread over them.
+    pub fn pairs(&self) -> Vec<u16> {
+        let circuits = self.circuits();
+        let of = |port: Port| circuits.iter().filter(move |one| one.port == port);
+        let has_other = |one: &&Attachment| of(Port::Uplink).any(|two| two.domain == one.domain);
+        of(Port::Downlink).filter(has_other).map(|one| one.domain).collect()
+    }
+
+    /// What is said of a domain.
+    pub fn domain(&self, id: u16) -> Domain {
+        let said = self.domains.iter().find(|domain| domain.id == id);
+        let nothing = Domain { id, station_limit: None, flood_pps: None, unknown: None };
+        said.copied().unwrap_or(nothing)
     }
 
     /// How many stations come and go.
@@ -245,8 +292,11 @@ impl Config {
 
     /// Most stations that are known without being learned.
     pub fn static_limit(&self) -> usize {
-        let known = self.upstream_table_size + self.downstream_table_size + self.passing_stations();
-        known as usize + self.stations.len() + STATIONS_SPARE
+        let generated = match self.preload {
+            true => self.upstream_table_size + self.downstream_table_size,
+            false => 0,
+        };
+        (generated + self.passing_stations()) as usize + self.stations.len() + STATIONS_SPARE
     }
 }
 
@@ -260,6 +310,7 @@ pub(super) fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(),
     in_range("upstream-table-size", config.upstream_table_size, 0..=catalogue::STATIONS_MAX)?;
     in_range("downstream-table-size", config.downstream_table_size, 0..=catalogue::STATIONS_MAX)?;
     in_range("station-limit", config.station_limit, 1..=LEARNED_MAX)?;
+    in_range("ports", config.ports.into(), 2..=PORT_NAMES.len() as u32)?;
     is_event_rate("fluct-table", config.fluct_table)?;
     if !(AGEING_S_MIN..=AGEING_S_MAX).contains(&config.ageing_s) {
         let what = format!(
@@ -270,6 +321,7 @@ pub(super) fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(),
     }
     of_mode(config)?;
     of_stations(config)?;
+    checked::of_switch(config)?;
     of_learning(config)?;
     of_traffic(traffic)
 }
@@ -322,7 +374,7 @@ fn of_stations(config: &Config) -> Result<(), Invalid> {
         if catalogue::is_generated(mac) {
             return refuse(mac, "is among the generated stations", "Choose another one");
         }
-        if !seen.insert(mac) {
+        if !seen.insert((station.domain, mac)) {
             return refuse(mac, "is listed twice", "Keep one of them");
         }
     }
@@ -375,6 +427,10 @@ fn of_traffic(traffic: &Traffic) -> Result<(), Invalid> {
         }
     }
     Ok(())
+}
+
+fn is_first_domain(domain: &u16) -> bool {
+    *domain == 0
 }
 
 /// Stations for which there is room beyond the configured ones and those that come and go.

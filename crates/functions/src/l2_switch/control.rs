@@ -1,15 +1,17 @@
-//! What can change while a bridge runs: its stations.
+//! What can change while a switch runs: its stations, storm control and mirrors.
 
 use engine::Refusal;
 use machine::clock::Ticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::config::{Mac, Port};
+use super::config::features::{Direction, Mirror, Storm};
+use super::config::{Mac, Port, SESSION_MAX, Station, is_possible};
 use super::state::State;
+use super::switch::{Features, is_port};
 
 /// A change at run time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Update {
     /// A station is known to be behind a port from now on, and never forgotten.
@@ -18,11 +20,17 @@ pub enum Update {
         mac: Mac,
         /// Where it is.
         port: Port,
+        /// In which domain.
+        #[serde(default, skip_serializing_if = "is_first_domain")]
+        domain: u16,
     },
     /// A station is not known any more, wherever its place was known from.
     RemoveStation {
         /// Its address.
         mac: Mac,
+        /// In which domain.
+        #[serde(default, skip_serializing_if = "is_first_domain")]
+        domain: u16,
     },
     /// As if a frame of the station had come in at a port.
     Learn {
@@ -30,6 +38,20 @@ pub enum Update {
         mac: Mac,
         /// Where it came in.
         port: Port,
+        /// In which domain.
+        #[serde(default, skip_serializing_if = "is_first_domain")]
+        domain: u16,
+    },
+    /// A port has these limits from now on, and no others; their buckets are full.
+    SetStormControl(Storm),
+    /// A port's frames of a direction are copied so from now on.
+    SetMirror(Mirror),
+    /// A port's frames of a direction are not copied any more.
+    RemoveMirror {
+        /// The port that was watched.
+        port: Port,
+        /// Which of its frames.
+        direction: Direction,
     },
 }
 
@@ -37,10 +59,44 @@ pub enum Update {
 ///
 /// # Errors
 /// When the change is impossible; nothing has changed then.
-pub fn apply(state: &mut State, update: &Update, now: Ticks) -> Result<(), Refusal> {
+pub fn apply(
+    state: &mut State,
+    features: &mut Features,
+    update: &Update,
+    now: Ticks,
+) -> Result<(), Refusal> {
     match *update {
-        Update::SetStation { mac, port } => state.set_station(mac.0, port),
-        Update::RemoveStation { mac } => state.remove_station(mac.0, now),
-        Update::Learn { mac, port } => state.learn_from_control(mac.0, port, now),
+        Update::SetStation { mac, port, domain } => {
+            state.set_station(Station { mac, port, domain })
+        }
+        Update::RemoveStation { mac, domain } => state.remove_station(mac, domain, now),
+        Update::Learn { mac, port, domain } => {
+            state.learn_from_control(Station { mac, port, domain }, now)
+        }
+        Update::SetStormControl(storm) => {
+            if !is_port(storm.port.id(), features.ports) || !is_possible(&storm) {
+                return Err(Refusal::Invalid);
+            }
+            features.storms.set(storm);
+            Ok(())
+        }
+        Update::SetMirror(mirror) => {
+            let has_ports =
+                [mirror.port, mirror.to].iter().all(|p| is_port(p.id(), features.ports));
+            let is_session = mirror.erspan.is_none_or(|to| to.session <= SESSION_MAX);
+            if !has_ports || mirror.port == mirror.to || !is_session {
+                return Err(Refusal::Invalid);
+            }
+            features.mirrors.set(mirror);
+            Ok(())
+        }
+        Update::RemoveMirror { port, direction } => {
+            let was_there = features.mirrors.remove(port.id(), direction);
+            if was_there { Ok(()) } else { Err(Refusal::NotFound) }
+        }
     }
+}
+
+fn is_first_domain(domain: &u16) -> bool {
+    *domain == 0
 }

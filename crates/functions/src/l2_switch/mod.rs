@@ -1,4 +1,5 @@
-//! A bridge with two ports, in its simple form; and a patch between them.
+//! A switch: a bridge with two ports in its simple form, a patch between them, or several ports with
+//! bridge domains, VLANs, storm control and mirrors.
 //!
 //! ```text
 //!         downlink port 0                                     uplink port 1
@@ -8,17 +9,25 @@
 //! The files stand in the order in which a reader wants them: what is configured ([`config`]), what
 //! stations that makes ([`catalogue`]), the state of a worker ([`state`]), the frame's way through
 //! ([`pipeline`]), change ([`control`]), what the tester sends ([`workload`]) and what it must get back
-//! ([`oracle`], [`sample`]). Not here: VLANs, more than two ports, spanning trees, filters.
+//! ([`oracle`], [`sample`]). Not here: spanning trees, link aggregation, snooping of groups.
 
 pub mod config;
 
 pub mod catalogue;
+
+pub mod circuits;
+
+pub mod storm;
+
+pub mod mirror;
 
 pub mod state;
 
 pub mod reasons;
 
 pub mod pipeline;
+
+pub mod switch;
 
 pub mod control;
 
@@ -53,8 +62,9 @@ pub struct L2Switch;
 impl NetworkFunction for L2Switch {
     const NAME: &'static str = "l2-switch";
     const ALIASES: &'static [&'static str] = &["l2-forward", "l2fwd", "portfwd"];
-    const SUMMARY: &'static str = "bridge: known and learned stations, ageing; or a patch";
-    const PORTS: &'static [&'static str] = &["downlink", "uplink"];
+    const SUMMARY: &'static str =
+        "switch: stations, bridge domains, VLANs, storm control, mirrors; or a patch";
+    const PORTS: &'static [&'static str] = config::PORT_NAMES;
     const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = false;
 
@@ -77,6 +87,10 @@ impl NetworkFunction for L2Switch {
 
     fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invalid> {
         config::validate(config, traffic)
+    }
+
+    fn ports(config: &Config) -> &'static [&'static str] {
+        config::PORT_NAMES.get(..config.ports.into()).unwrap_or(config::PORT_NAMES)
     }
 
     fn workers(config: &Config) -> usize {
@@ -134,7 +148,7 @@ impl NetworkFunction for L2Switch {
     }
 
     fn memory(config: &Config, _: Shard, function: &Pipeline, now: Ticks) -> Vec<Update> {
-        reload::memory(config, function.state(), now)
+        reload::memory(config, function, now)
     }
 
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {

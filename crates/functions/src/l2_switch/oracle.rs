@@ -1,8 +1,10 @@
-//! The slow, obviously right model of a bridge: stations in a map, each with the time at which it was
-//! last heard of.
+//! The slow, obviously right model of a switch: stations in a map, each with the time at which it was
+//! last heard of; circuits, limits and mirrors in [`features`].
 //!
 //! It shares no code with the pipeline but the catalogue, names and the constants of the standards.
 //! Time is counted in 256ths of the ageing time, as the pipeline does.
+
+mod features;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +12,9 @@ use std::time::Duration;
 use packet::PortId;
 use wire::{MacAddr, ethernet};
 
-use super::config::{Config, Mode, Port, Unknown, WhenFull};
+use self::features::{Bucket, Plain, Watch, as_leaving, circuit_of};
+use super::config::features::{Attachment, Class, Direction, Mirror, Storm};
+use super::config::{Config, Mac, Mode, Port, Unknown, WhenFull};
 use super::control::Update;
 use super::state::UNITS;
 use crate::check::{Expected, Oracle};
@@ -18,74 +22,143 @@ use crate::check::{Expected, Oracle};
 /// The model.
 pub struct Model {
     config: Config,
-    stations: BTreeMap<MacAddr, Station>,
+    circuits: Vec<Attachment>,
+    /// By domain and address.
+    stations: BTreeMap<(u16, MacAddr), Station>,
+    /// By port: broadcast, multicast, unknown.
+    storms: BTreeMap<Port, [Option<Bucket>; 3]>,
+    /// By domain.
+    floods: BTreeMap<u16, Bucket>,
+    watches: Vec<Watch>,
+    made: Vec<Expected>,
 }
 
 /// What is known of a station.
 #[derive(Clone, Copy)]
 struct Station {
-    port: Port,
+    /// Behind which circuit it is.
+    circuit: usize,
     /// When it was last heard of; none where it is known without being learned.
     heard: Option<u64>,
 }
+
+/// A frame that leaves, and by which port.
+type Leaving = (Port, Vec<u8>);
 
 impl Oracle for Model {
     type Update = Update;
 
     fn expect(&mut self, port: PortId, frame: &[u8], now: Duration) -> Expected {
-        let now = self.forget(now);
-        match self.judge(Port::of(port), frame, now) {
-            Ok((port, frame)) => Expected::Forward { port: port.id(), frame },
-            Err(reason) => Expected::Drop(reason),
+        let port = Port::of(port);
+        if self.config.mode == Mode::Patch {
+            return self.patch(port, frame);
         }
+        self.mirror(port, Direction::Receive, frame);
+        let leaving = match self.judge(port, frame, now) {
+            Ok(leaving) => leaving,
+            Err(reason) => return Expected::Drop(reason),
+        };
+        let mut leaving = leaving.into_iter();
+        let first = leaving.next();
+        for (port, frame) in leaving {
+            self.made.push(Expected::Forward { port: port.id(), frame: frame.clone() });
+            self.mirror(port, Direction::Transmit, &frame);
+        }
+        let Some((port, frame)) = first else { return Expected::Drop("no-member") };
+        self.mirror(port, Direction::Transmit, &frame);
+        Expected::Forward { port: port.id(), frame }
     }
 
     fn apply(&mut self, update: &Update, now: Duration) -> bool {
-        let now = self.forget(now);
+        let units = self.forget(now);
         match *update {
-            Update::SetStation { mac, port } => {
-                let is_new = self.stations.get(&mac.0).is_none_or(|known| known.heard.is_some());
-                let has_room = !is_new || self.count(false) < self.config.static_limit();
-                let is_possible = is_station(mac.0) && has_room;
+            Update::SetStation { mac, port, domain } => self.set(mac.0, port, domain),
+            Update::RemoveStation { mac, domain } => {
+                self.stations.remove(&(domain, mac.0)).is_some()
+            }
+            Update::Learn { mac: Mac(mac), port, domain } => {
+                let circuit = self.circuit_at(port, domain);
+                let is_possible = self.learns() && is_station(mac);
+                is_possible && circuit.is_some_and(|circuit| self.learn(mac, circuit, units))
+            }
+            Update::SetStormControl(storm) => {
+                let limits = [storm.broadcast, storm.multicast, storm.unknown];
+                let limits = limits.into_iter().flatten().chain([storm.link_gbps]);
+                let is_possible =
+                    self.has(storm.port) && { limits }.all(|limit| limit > 0.0 && limit <= 1e12);
                 if is_possible {
-                    self.stations.insert(mac.0, Station { port, heard: None });
+                    self.set_storm(&storm);
                 }
                 is_possible
             }
-            Update::RemoveStation { mac } => self.stations.remove(&mac.0).is_some(),
-            Update::Learn { mac, port } => {
-                self.learns() && is_station(mac.0) && self.learn(mac.0, port, now)
+            Update::SetMirror(mirror) => {
+                let is_session = mirror.erspan.is_none_or(|to| to.session < 1024);
+                let has_ports = self.has(mirror.port) && self.has(mirror.to);
+                let is_possible = has_ports && mirror.port != mirror.to && is_session;
+                if is_possible {
+                    self.remove_mirror(mirror.port, mirror.direction);
+                    self.watches.push(Watch { mirror, sequence: 0 });
+                }
+                is_possible
             }
+            Update::RemoveMirror { port, direction } => self.remove_mirror(port, direction),
         }
+    }
+
+    fn made(&mut self, _: Duration) -> Vec<Expected> {
+        std::mem::take(&mut self.made)
     }
 }
 
 impl Model {
-    /// The bridge as configured.
+    /// The switch as configured.
     pub fn new(config: &Config) -> Model {
-        let known = config
-            .known_stations()
-            .map(|station| (station.mac.0, Station { port: station.port, heard: None }));
-        Model { config: config.clone(), stations: known.collect() }
+        let circuits = config.circuits();
+        let mut model = Model {
+            config: config.clone(),
+            circuits,
+            stations: BTreeMap::new(),
+            storms: BTreeMap::new(),
+            floods: BTreeMap::new(),
+            watches: Vec::new(),
+            made: Vec::new(),
+        };
+        for known in config.known_stations() {
+            model.set(known.mac.0, known.port, known.domain);
+        }
+        for domain in &config.domains {
+            if let Some(pps) = domain.flood_pps {
+                model.floods.insert(domain.id, Bucket::new(pps, false));
+            }
+        }
+        config.storm_control.iter().for_each(|storm| model.set_storm(storm));
+        let watch = |mirror: &Mirror| Watch { mirror: *mirror, sequence: 0 };
+        model.watches = config.mirrors.iter().map(watch).collect();
+        model
     }
 
-    /// IEEE 802.1D-2004 section 7.7: learn, then filter or forward.
+    fn patch(&self, port: Port, frame: &[u8]) -> Expected {
+        if frame.len() < ethernet::HEADER_LEN {
+            return Expected::Drop("truncated");
+        }
+        let mut sent = frame.to_vec();
+        if let Some(mac) = self.config.source_from(port) {
+            sent[6..12].copy_from_slice(&mac.0);
+        }
+        Expected::Forward { port: port.other().id(), frame: sent }
+    }
+
+    /// IEEE 802.1D-2004 section 7.7: learn, then filter or forward; the first of the frames that leave
+    /// is the one that came in.
     fn judge(
         &mut self,
         port: Port,
         frame: &[u8],
-        now: u64,
-    ) -> Result<(Port, Vec<u8>), &'static str> {
-        if frame.len() < ethernet::HEADER_LEN {
-            return Err("truncated");
-        }
-        if self.config.mode == Mode::Patch {
-            let mut sent = frame.to_vec();
-            if let Some(mac) = self.config.source_from(port) {
-                sent[6..12].copy_from_slice(&mac.0);
-            }
-            return Ok((port.other(), sent));
-        }
+        now: Duration,
+    ) -> Result<Vec<Leaving>, &'static str> {
+        let units = self.forget(now);
+        let of_port = self.circuits.iter().enumerate().filter(|(_, one)| one.port == port);
+        let (circuit, plain) = circuit_of(of_port, frame)?;
         let address = |at: usize| {
             let mut octets = [0; 6];
             octets.copy_from_slice(&frame[at..at + 6]);
@@ -99,31 +172,107 @@ impl Model {
             return Err("reserved-address");
         }
         if self.learns() {
-            let has_learned = self.learn(source, port, now);
+            let has_learned = self.learn(source, circuit, units);
             if !has_learned && self.config.when_full == WhenFull::Drop {
                 return Err("table-full");
             }
         }
-        let out = match self.stations.get(&destination) {
-            Some(known) if known.port == port => return Err("same-port"),
-            Some(known) => known.port,
-            None if destination.is_multicast() => port.other(),
-            None if self.config.unknown() == Unknown::Flood => port.other(),
-            None => return Err("unknown-station"),
+        let domain = self.circuits[circuit].domain;
+        let known = self.stations.get(&(domain, destination)).map(|known| known.circuit);
+        match known {
+            Some(known) if known == circuit => Err("same-port"),
+            Some(known) => Ok(vec![self.leaving(known, &plain)]),
+            None => {
+                self.may_flood(port, domain, destination, frame.len(), now)?;
+                let members = (0..self.circuits.len())
+                    .filter(|&one| self.circuits[one].domain == domain && one != circuit);
+                Ok(members.map(|member| self.leaving(member, &plain)).collect())
+            }
+        }
+    }
+
+    fn leaving(&self, circuit: usize, plain: &Plain) -> Leaving {
+        let circuit = &self.circuits[circuit];
+        (circuit.port, as_leaving(circuit, plain))
+    }
+
+    /// Whether limits let a frame go to many.
+    fn may_flood(
+        &mut self,
+        port: Port,
+        domain: u16,
+        destination: MacAddr,
+        len: usize,
+        now: Duration,
+    ) -> Result<(), &'static str> {
+        let unknown = self.config.domain(domain).unknown.unwrap_or(self.config.unknown());
+        let (class, reason) = match destination {
+            MacAddr::BROADCAST => (Class::Broadcast, "storm-broadcast"),
+            group if group.is_multicast() => (Class::Multicast, "storm-multicast"),
+            _ if unknown == Unknown::Drop => return Err("unknown-station"),
+            _ => (Class::Unknown, "storm-unknown"),
         };
-        Ok((out, frame.to_vec()))
+        let now_s = now.as_secs_f64();
+        if let Some(Some(bucket)) = self.storms.get_mut(&port).map(|all| &mut all[class as usize])
+            && !bucket.admits(len, now_s)
+        {
+            return Err(reason);
+        }
+        let floods = self.floods.get_mut(&domain).is_none_or(|bucket| bucket.admits(len, now_s));
+        if floods { Ok(()) } else { Err("flood-limit") }
+    }
+
+    /// Copies a frame for every mirror that asks for it.
+    fn mirror(&mut self, port: Port, direction: Direction, frame: &[u8]) {
+        let watches = self.watches.iter_mut();
+        for watch in watches.filter(|watch| is_of(&watch.mirror, port, direction)) {
+            let (port, frame) = (watch.mirror.to.id(), watch.copy(frame));
+            self.made.push(Expected::Forward { port, frame });
+        }
+    }
+
+    fn remove_mirror(&mut self, port: Port, direction: Direction) -> bool {
+        let before = self.watches.len();
+        self.watches.retain(|watch| !is_of(&watch.mirror, port, direction));
+        self.watches.len() < before
+    }
+
+    fn set_storm(&mut self, storm: &Storm) {
+        let classes = [Class::Broadcast, Class::Multicast, Class::Unknown];
+        let buckets = classes.map(|class| Bucket::of_storm(storm, class));
+        self.storms.insert(storm.port, buckets);
+    }
+
+    fn set(&mut self, mac: MacAddr, port: Port, domain: u16) -> bool {
+        let Some(circuit) = self.circuit_at(port, domain) else { return false };
+        let known = self.stations.get(&(domain, mac));
+        let is_new = known.is_none_or(|known| known.heard.is_some());
+        let has_room =
+            !is_new || self.count(|_, known| known.heard.is_none()) < self.config.static_limit();
+        let is_possible = is_station(mac) && has_room;
+        if is_possible {
+            self.stations.insert((domain, mac), Station { circuit, heard: None });
+        }
+        is_possible
     }
 
     /// Whether the station is known now: a static one stays where it is.
-    fn learn(&mut self, source: MacAddr, port: Port, now: u64) -> bool {
-        let is_static = self.stations.get(&source).is_some_and(|known| known.heard.is_none());
-        let is_new = !self.stations.contains_key(&source);
-        if is_new && self.count(true) >= self.config.station_limit as usize {
+    fn learn(&mut self, source: MacAddr, circuit: usize, now: u64) -> bool {
+        let domain = self.circuits[circuit].domain;
+        let known = self.stations.get(&(domain, source));
+        if known.is_some_and(|known| known.heard.is_none()) {
+            return true;
+        }
+        let limit = self.config.station_limit as usize;
+        let limit_of_domain =
+            self.config.domain(domain).station_limit.map_or(limit, |n| n as usize);
+        let of_domain = self.count(|id, known| id == domain && known.heard.is_some());
+        let is_full =
+            of_domain >= limit_of_domain || self.count(|_, known| known.heard.is_some()) >= limit;
+        if known.is_none() && is_full {
             return false;
         }
-        if !is_static {
-            self.stations.insert(source, Station { port, heard: Some(now) });
-        }
+        self.stations.insert((domain, source), Station { circuit, heard: Some(now) });
         true
     }
 
@@ -139,9 +288,21 @@ impl Model {
         self.config.learning && self.config.mode == Mode::Bridge
     }
 
-    fn count(&self, learned: bool) -> usize {
-        self.stations.values().filter(|known| known.heard.is_some() == learned).count()
+    fn has(&self, port: Port) -> bool {
+        port.id().0 < self.config.ports
     }
+
+    fn circuit_at(&self, port: Port, domain: u16) -> Option<usize> {
+        self.circuits.iter().position(|one| one.port == port && one.domain == domain)
+    }
+
+    fn count(&self, wanted: impl Fn(u16, &Station) -> bool) -> usize {
+        self.stations.iter().filter(|((domain, _), known)| wanted(*domain, known)).count()
+    }
+}
+
+fn is_of(mirror: &Mirror, port: Port, direction: Direction) -> bool {
+    mirror.port == port && mirror.direction == direction
 }
 
 /// Whether an address is one of a station.

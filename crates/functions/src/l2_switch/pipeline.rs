@@ -1,27 +1,33 @@
-//! A frame's way through a bridge, from top to bottom.
+//! A frame's way through a bridge of two ports without VLANs, from top to bottom; every batch takes this
+//! one or that of a [switch](super::switch).
 //!
 //! The first stage reads the addresses of the whole batch and touches what they need; the second
 //! learns and decides frame by frame, in their order, so that a frame sees what those before it
 //! taught, whatever batches they come in.
 
+use std::io;
+
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, PortId, Slots, Verdict};
-use tables::index::Place;
+use packet::{Batch, Made, PortId, Room, Slot, Slots, Verdict};
+use tables::index::{Index, Place};
 use wire::bytes::array_at;
 use wire::ethernet;
 
+use super::circuits::{TAG_LEN, Taken};
 use super::config::{Config, Mode, Port, Unknown, WhenFull};
 use super::control::{self, Update};
 use super::reasons::{self, TALLIES, Tally};
 use super::state::{Heard, State};
+use super::switch::{Features, NOT_TAKEN};
 use crate::unit::SetupError;
 
 /// A running bridge on one worker.
 pub struct Pipeline {
-    state: State,
-    way: Way,
-    tallies: [u64; TALLIES.len()],
+    pub(super) state: State,
+    pub(super) features: Features,
+    pub(super) way: Way,
+    pub(super) tallies: [u64; TALLIES.len()],
 }
 
 /// The stages in the frame's order, as [`Function::STAGES`] names them.
@@ -32,12 +38,14 @@ enum Stage {
 }
 
 /// The frames of the current batch whose addresses are in order, and what is known of each, by slot.
-struct Way {
+pub(super) struct Way {
     frames: Slots,
-    destination: [u64; 256],
-    source: [u64; 256],
-    destination_place: [Place; 256],
-    source_place: [Place; 256],
+    pub destination: [u64; 256],
+    pub source: [u64; 256],
+    pub destination_place: [Place; 256],
+    pub source_place: [Place; 256],
+    /// The circuit of each, where those are looked for.
+    pub taken: [Taken; 256],
 }
 
 impl Function for Pipeline {
@@ -53,6 +61,14 @@ impl Function for Pipeline {
             return;
         }
         self.state.advance(now);
+        if self.features.are_needed() {
+            self.classify(batch);
+            stages.lap(Stage::Check as usize, batch.len());
+            self.switch(batch, now);
+            self.tallies[Tally::Aged as usize] = self.state.aged;
+            stages.lap(Stage::Forward as usize, batch.len());
+            return;
+        }
         match self.state.learning {
             Some(_) => self.check::<true>(batch),
             None => self.check::<false>(batch),
@@ -67,7 +83,9 @@ impl Function for Pipeline {
     }
 
     fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {
-        control::apply(&mut self.state, &update, now)
+        let applied = control::apply(&mut self.state, &mut self.features, &update, now);
+        self.features.settle();
+        applied
     }
 
     fn tallies(&self) -> &[u64] {
@@ -76,6 +94,29 @@ impl Function for Pipeline {
 
     fn state_bytes(&self) -> usize {
         self.state.bytes()
+    }
+
+    /// Room for copies, and for the tags that copies of what leaves may have more.
+    fn make_room(&mut self, room: Room) -> io::Result<()> {
+        let room = Room { frame: room.frame + 2 * TAG_LEN, ..room };
+        self.features.made = Some(Made::new(room)?);
+        Ok(())
+    }
+
+    fn made(&mut self, _: Ticks) -> Option<&mut Batch> {
+        self.features.made.as_mut()?.lend()
+    }
+}
+
+impl Way {
+    /// Notes both keys of a frame, and touches what is known of them.
+    #[inline(always)]
+    pub fn note(&mut self, slot: Slot, destination: u64, source: u64, stations: &Index<u64>) {
+        let index = usize::from(slot);
+        let places = [destination, source].map(|key| stations.bucket(key));
+        places.iter().for_each(|place| stations.prefetch(*place));
+        [self.destination[index], self.source[index]] = [destination, source];
+        [self.destination_place[index], self.source_place[index]] = places;
     }
 }
 
@@ -91,13 +132,21 @@ impl Pipeline {
             source: [0; 256],
             destination_place: [Place::default(); 256],
             source_place: [Place::default(); 256],
+            taken: [NOT_TAKEN; 256],
         };
-        Ok(Pipeline { state: State::new(config, clock, now)?, way, tallies: [0; TALLIES.len()] })
+        let state = State::new(config, clock, now)?;
+        let features = Features::new(config, &state, clock);
+        Ok(Pipeline { state, features, way, tallies: [0; TALLIES.len()] })
     }
 
     /// The state, to look at it.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// What a switch has beside stations, to look at it.
+    pub fn features(&self) -> &Features {
+        &self.features
     }
 
     /// Are the addresses in order? Those of a frame that goes on are touched.
@@ -111,12 +160,8 @@ impl Pipeline {
             };
             let destination = u64::from_be_bytes(array_at(header, 0)) >> 16;
             let source = u64::from_be_bytes(array_at(header, 6)) >> 16;
-            if is_group(source) | (source == 0) {
-                batch.set_verdict(slot, reasons::drop(reasons::INVALID_SOURCE));
-                continue;
-            }
-            if destination & RESERVED_MASK == RESERVED {
-                batch.set_verdict(slot, reasons::drop(reasons::RESERVED));
+            if let Some(reason) = reasons::of_addresses(destination, source) {
+                batch.set_verdict(slot, reasons::drop(reason));
                 continue;
             }
             let index = usize::from(slot);
@@ -136,11 +181,12 @@ impl Pipeline {
 
     /// Who is heard of, and where does the frame go?
     fn forward<const LEARNING: bool>(&mut self, batch: &mut Batch, when_full: WhenFull) {
-        let Pipeline { state, way, tallies } = self;
+        let Pipeline { state, way, tallies, .. } = self;
         for &slot in way.frames.as_slice() {
             let (index, port) = (usize::from(slot), Port::of(batch.port(slot)));
             if LEARNING {
-                let heard = state.hear(way.source_place[index], way.source[index], port);
+                let circuit = port as u16;
+                let heard = state.hear(way.source_place[index], way.source[index], circuit);
                 if heard != Heard::Again && note(heard, tallies) && when_full == WhenFull::Drop {
                     batch.set_verdict(slot, reasons::drop(reasons::TABLE_FULL));
                     continue;
@@ -148,8 +194,9 @@ impl Pipeline {
             }
             let destination = way.destination[index];
             let verdict = match state.find(way.destination_place[index], destination) {
-                Some(entry) if entry.port() == port => reasons::drop(reasons::SAME_PORT),
-                Some(entry) => Verdict::Forward(entry.port().id()),
+                // Without attachments, a circuit has the number of its port.
+                Some(entry) if entry.circuit() == port as u16 => reasons::drop(reasons::SAME_PORT),
+                Some(entry) => Verdict::Forward(PortId(entry.circuit() as u8)),
                 None => everywhere(state, destination, port, tallies),
             };
             batch.set_verdict(slot, verdict);
@@ -176,7 +223,7 @@ impl Pipeline {
 
 /// Counts what was heard; whether there was no room for it.
 #[inline(never)]
-fn note(heard: Heard, tallies: &mut [u64; TALLIES.len()]) -> bool {
+pub(super) fn note(heard: Heard, tallies: &mut [u64; TALLIES.len()]) -> bool {
     let tally = match heard {
         Heard::Again => return false,
         Heard::New => Tally::Learned,
@@ -206,13 +253,6 @@ fn everywhere(
 
 /// Whether an address is a group's, broadcast among them.
 #[inline(always)]
-fn is_group(address: u64) -> bool {
-    address & GROUP != 0
+pub(super) fn is_group(address: u64) -> bool {
+    address & reasons::GROUP != 0
 }
-
-/// The first bit on the wire.
-const GROUP: u64 = 1 << 40;
-
-/// 01-80-c2-00-00-00 to -0f.
-const RESERVED: u64 = 0x0180_c200_0000;
-const RESERVED_MASK: u64 = !0xf;

@@ -9,6 +9,8 @@ reasons! {
     UNHANDLED = "unhandled",
     /// The frame ends within its Ethernet header.
     TRUNCATED = "truncated",
+    /// No attachment circuit takes frames of this port and VLAN.
+    UNATTACHED = "unattached",
     /// The source is no station's address: a group's, or zero.
     INVALID_SOURCE = "invalid-source",
     /// One of the addresses that no bridge forwards (IEEE 802.1D-2004 section 7.12.6).
@@ -19,6 +21,16 @@ reasons! {
     UNKNOWN = "unknown-station",
     /// There is no room to learn the station that it comes from.
     TABLE_FULL = "table-full",
+    /// The port lets no more frames for all in at present.
+    STORM_BROADCAST = "storm-broadcast",
+    /// The port lets no more frames for groups in at present.
+    STORM_MULTICAST = "storm-multicast",
+    /// The port lets no more frames for unknown stations in at present.
+    STORM_UNKNOWN = "storm-unknown",
+    /// The domain floods no more frames at present.
+    FLOOD_LIMIT = "flood-limit",
+    /// The domain has no other circuit.
+    NO_MEMBER = "no-member",
 }
 
 /// What is counted beside verdicts.
@@ -36,10 +48,45 @@ pub enum Tally {
     Group,
     /// Frames for unknown stations that went out of every other port.
     Flooded,
+    /// Copies for a second member of a domain, and each further one.
+    Copied,
+    /// Copies for mirrors.
+    Mirrored,
+    /// Copies for which there was no room.
+    MadeFull,
 }
 
 /// The names of the tallies, in the order of [`Tally`].
-pub const TALLIES: &[&str] = &["learned", "moved", "aged", "not-learned", "group", "flooded"];
+pub const TALLIES: &[&str] = &[
+    "learned",
+    "moved",
+    "aged",
+    "not-learned",
+    "group",
+    "flooded",
+    "copied",
+    "mirrored",
+    packet::MADE_FULL,
+];
+
+/// Why a frame with these addresses is dropped whatever else it is; both without a domain.
+#[inline(always)]
+pub const fn of_addresses(destination: u64, source: u64) -> Option<Reason> {
+    if source & GROUP != 0 || source == 0 {
+        return Some(INVALID_SOURCE);
+    }
+    if destination & RESERVED_MASK == RESERVED_FIRST {
+        return Some(RESERVED);
+    }
+    None
+}
+
+/// The first bit on the wire: a group's address.
+pub const GROUP: u64 = 1 << 40;
+
+/// 01-80-c2-00-00-00 to -0f.
+const RESERVED_FIRST: u64 = 0x0180_c200_0000;
+const RESERVED_MASK: u64 = !0xf;
 
 /// Short for dropping.
 #[inline(always)]
@@ -61,7 +108,8 @@ mod tests {
         assert_eq!(name(UNHANDLED), "unhandled");
         assert_eq!(name(SAME_PORT), "same-port");
         assert_eq!(name(TABLE_FULL), "table-full");
-        assert_eq!(usize::from(TABLE_FULL.0) + 1, NAMES.len());
-        assert_eq!(TALLIES[Tally::Flooded as usize], "flooded");
+        assert_eq!(usize::from(NO_MEMBER.0) + 1, NAMES.len());
+        assert_eq!(TALLIES[Tally::MadeFull as usize], packet::MADE_FULL);
+        assert_eq!(TALLIES.len(), Tally::MadeFull as usize + 1);
     }
 }

@@ -1,16 +1,16 @@
-//! From one state of a running bridge to another, said as changes.
+//! From one state of a running switch to another, said as changes.
 
 use std::collections::BTreeMap;
 
 use machine::clock::Ticks;
-use wire::MacAddr;
 
-use super::config::{Config, Mac, Port};
+use super::config::features::{Mirror, Storm, StormUnit};
+use super::config::{Config, Mac, Port, Station};
 use super::control::Update;
-use super::state::{State, mac};
+use super::pipeline::Pipeline;
 use crate::unit::Invalid;
 
-/// Stations may come, go and be elsewhere; everything else is part of what a frame's way is made of.
+/// Stations may come, go and be elsewhere, limits and mirrors be others; everything else is part of what a frame's way is made of.
 ///
 /// # Errors
 /// The first other key that differs, or more stations than there is room for.
@@ -20,7 +20,7 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
             section: "function",
             key,
             what: "cannot be changed while the bridge runs".into(),
-            remedy: "Change the tables' sizes or `stations` only, or restart it".into(),
+            remedy: "Change the tables' sizes, `stations`, `storm-control` or `mirrors` only, or restart it".into(),
         });
     }
     let after = known(wanted);
@@ -32,42 +32,102 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
             remedy: "Restart it, or change fewer at a time".into(),
         });
     }
-    Ok(changes(&known(running), &after))
+    let mut changes = changes(&known(running), &after);
+    changes.extend(of_storms(&running.storm_control, &wanted.storm_control));
+    changes.extend(of_mirrors(&running.mirrors, &wanted.mirrors));
+    Ok(changes)
 }
 
 /// The changes that undo what was applied out of a difference, the last one first.
 pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
     let before = known(running);
     let undo = |update: &Update| match *update {
-        Update::SetStation { mac, .. }
-        | Update::RemoveStation { mac }
-        | Update::Learn { mac, .. } => match before.get(&mac.0) {
-            Some(&port) => Update::SetStation { mac, port },
-            None => Update::RemoveStation { mac },
+        Update::SetStation { mac, domain, .. }
+        | Update::RemoveStation { mac, domain }
+        | Update::Learn { mac, domain, .. } => match before.get(&(domain, mac)) {
+            Some(&port) => Update::SetStation { mac, port, domain },
+            None => Update::RemoveStation { mac, domain },
         },
+        Update::SetStormControl(storm) => {
+            let before = running.storm_control.iter().find(|one| one.port == storm.port);
+            Update::SetStormControl(before.copied().unwrap_or(no_limits(storm.port)))
+        }
+        Update::SetMirror(Mirror { port, direction, .. })
+        | Update::RemoveMirror { port, direction } => {
+            let same = |one: &&Mirror| (one.port, one.direction) == (port, direction);
+            match running.mirrors.iter().find(same) {
+                Some(before) => Update::SetMirror(*before),
+                None => Update::RemoveMirror { port, direction },
+            }
+        }
     };
     applied.iter().rev().map(undo).collect()
 }
 
 /// What came, went or was learned since the bridge was configured.
-pub(super) fn memory(config: &Config, state: &State, now: Ticks) -> Vec<Update> {
-    let present = state.fixed.iter().filter_map(|&key| Some((mac(key), state.port_of(key)?)));
+pub(super) fn memory(config: &Config, pipeline: &Pipeline, now: Ticks) -> Vec<Update> {
+    let (state, features) = (pipeline.state(), pipeline.features());
+    let present = state.fixed.iter().filter_map(|&key| state.station(key)).map(by_place);
     let mut updates = changes(&known(config), &present.collect());
     let learned = state.learned_at(0..state.learned.len(), now);
-    updates.extend(learned.map(|(mac, port)| Update::Learn { mac: Mac(mac), port }));
+    updates.extend(learned.map(|(Station { mac, port, domain }, _)| Update::Learn {
+        mac,
+        port,
+        domain,
+    }));
+    let storms: Vec<Storm> = features.storms.said().collect();
+    updates.extend(of_storms(&config.storm_control, &storms));
+    let mirrors: Vec<Mirror> = features.mirrors.said().collect();
+    updates.extend(of_mirrors(&config.mirrors, &mirrors));
     updates
 }
 
-fn known(config: &Config) -> BTreeMap<MacAddr, Port> {
-    config.known_stations().map(|station| (station.mac.0, station.port)).collect()
+/// Where stations are, by their domain and address.
+type Places = BTreeMap<(u16, Mac), Port>;
+
+fn known(config: &Config) -> Places {
+    config.known_stations().map(by_place).collect()
+}
+
+fn by_place(station: Station) -> ((u16, Mac), Port) {
+    ((station.domain, station.mac), station.port)
+}
+
+/// Limits that are gone go first.
+fn of_storms(before: &[Storm], after: &[Storm]) -> Vec<Update> {
+    let has_some = |storm: &&Storm| {
+        [storm.broadcast, storm.multicast, storm.unknown].iter().any(Option::is_some)
+    };
+    let is_left = |port| after.iter().filter(has_some).any(|one| one.port == port);
+    let gone = before.iter().filter(has_some).filter(|one| !is_left(one.port));
+    let set = after.iter().filter(has_some).filter(|one| !before.contains(one));
+    gone.map(|one| Update::SetStormControl(no_limits(one.port)))
+        .chain(set.map(|one| Update::SetStormControl(*one)))
+        .collect()
+}
+
+fn no_limits(port: Port) -> Storm {
+    let unit = StormUnit::default();
+    Storm { port, broadcast: None, multicast: None, unknown: None, unit, link_gbps: 10.0 }
+}
+
+/// Mirrors that are gone go first.
+fn of_mirrors(before: &[Mirror], after: &[Mirror]) -> Vec<Update> {
+    let place = |one: &Mirror| (one.port, one.direction);
+    let is_left = |gone: &&Mirror| after.iter().any(|one| place(one) == place(gone));
+    let gone = before.iter().filter(|one| !is_left(one));
+    let set = after.iter().filter(|one| !before.contains(one));
+    gone.map(|one| Update::RemoveMirror { port: one.port, direction: one.direction })
+        .chain(set.map(|one| Update::SetMirror(*one)))
+        .collect()
 }
 
 /// What is gone goes first, so that there is room for what comes.
-fn changes(before: &BTreeMap<MacAddr, Port>, after: &BTreeMap<MacAddr, Port>) -> Vec<Update> {
-    let gone = before.keys().filter(|mac| !after.contains_key(mac));
-    let set = after.iter().filter(|&(mac, port)| before.get(mac) != Some(port));
-    gone.map(|&mac| Update::RemoveStation { mac: Mac(mac) })
-        .chain(set.map(|(&mac, &port)| Update::SetStation { mac: Mac(mac), port }))
+fn changes(before: &Places, after: &Places) -> Vec<Update> {
+    let gone = before.keys().filter(|place| !after.contains_key(place));
+    let set = after.iter().filter(|&(place, port)| before.get(place) != Some(port));
+    gone.map(|&(domain, mac)| Update::RemoveStation { mac, domain })
+        .chain(set.map(|(&(domain, mac), &port)| Update::SetStation { mac, port, domain }))
         .collect()
 }
 
@@ -83,6 +143,9 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("station-limit", running.station_limit != wanted.station_limit),
         ("when-full", running.when_full != wanted.when_full),
         ("unknown", running.unknown() != wanted.unknown()),
+        ("ports", running.ports != wanted.ports),
+        ("domains", running.domains != wanted.domains),
+        ("attachments", running.circuits() != wanted.circuits()),
     ];
     differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
 }
@@ -91,13 +154,15 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
 mod tests {
     use engine::Function;
     use machine::clock::Clock;
+    use wire::MacAddr;
 
     use super::super::Pipeline;
     use super::super::config::Station;
     use super::*;
 
     fn config() -> Config {
-        let station = |last, port| Station { mac: Mac(MacAddr([0x0a, 0, 0, 0, 0, last])), port };
+        let station =
+            |last, port| Station { mac: Mac(MacAddr([0x0a, 0, 0, 0, 0, last])), port, domain: 0 };
         Config {
             stations: vec![station(1, Port::Uplink), station(2, Port::Downlink)],
             ..Config::default()
@@ -119,11 +184,11 @@ mod tests {
             for update in &changes {
                 pipeline.apply(*update, 0).expect("possible");
             }
-            assert_eq!(memory(&other, pipeline.state(), 0), []);
+            assert_eq!(memory(&other, &pipeline, 0), []);
             for update in undoing(&one, &changes) {
                 pipeline.apply(update, 0).expect("possible");
             }
-            assert_eq!(memory(&one, pipeline.state(), 0), []);
+            assert_eq!(memory(&one, &pipeline, 0), []);
         }
         let wanted = Config { learning: false, ..config() };
         assert_eq!(difference(&config(), &wanted).expect_err("another bridge").key, "learning");
@@ -133,16 +198,20 @@ mod tests {
     fn what_is_remembered_restores_the_state() {
         let mut one = pipeline(&config());
         for update in [
-            Update::Learn { mac: Mac(MacAddr([0x0a, 0, 0, 0, 1, 1])), port: Port::Uplink },
-            Update::RemoveStation { mac: config().stations[0].mac },
-            Update::SetStation { mac: config().stations[1].mac, port: Port::Uplink },
+            Update::Learn {
+                mac: Mac(MacAddr([0x0a, 0, 0, 0, 1, 1])),
+                port: Port::Uplink,
+                domain: 0,
+            },
+            Update::RemoveStation { mac: config().stations[0].mac, domain: 0 },
+            Update::SetStation { mac: config().stations[1].mac, port: Port::Uplink, domain: 0 },
         ] {
             one.apply(update, 5).expect("possible");
         }
-        let remembered = memory(&config(), one.state(), 6);
+        let remembered = memory(&config(), &one, 6);
         assert_eq!(remembered.len(), 3);
         let mut two = pipeline(&config());
         remembered.iter().for_each(|update| two.apply(*update, 0).expect("possible"));
-        assert_eq!(memory(&config(), two.state(), 0), remembered);
+        assert_eq!(memory(&config(), &two, 0), remembered);
     }
 }

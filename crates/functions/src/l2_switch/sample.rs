@@ -5,11 +5,14 @@
 //! of visitors, whom no configuration has; what was learned of them is removed in the end. The size
 //! does not depend on the number of stations, and no frame waits for another.
 
+mod switch;
+
 use packet::PortId;
 use traffic::{Sizes, Stamp, Workload};
 use wire::{MacAddr, ethernet, protocol};
 
-use super::config::{Config, Dir, Mac, Mode, Port, Traffic, Unknown, WhenFull};
+use super::config::features::Attachment;
+use super::config::{Config, Dir, Mac, Mode, Port, Station, Traffic, WhenFull};
 use super::control::Update;
 use super::workload::Stations;
 use crate::build::{datagram, frame, packet, text};
@@ -17,7 +20,8 @@ use crate::check::Step;
 
 /// The sample for a validated configuration.
 pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
-    let mut sample = Sample { config: config.clone(), steps: Vec::new() };
+    let (circuits, domain) = (config.circuits(), config.pairs().first().copied().unwrap_or(0));
+    let mut sample = Sample { config: config.clone(), circuits, domain, steps: Vec::new() };
     sample.ordinary(traffic);
     sample.truncated();
     if config.mode == Mode::Patch {
@@ -29,6 +33,11 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     sample.formats();
     sample.learned();
     sample.updates();
+    sample.unattached();
+    sample.circuits();
+    sample.flood_limits();
+    sample.storms();
+    sample.mirrors();
     sample.full();
     sample.depart();
     sample.steps
@@ -38,19 +47,20 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
 pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     let mut reasons = vec![("unhandled", "every frame gets a verdict")];
     if config.mode == Mode::Patch {
-        let names =
-            ["invalid-source", "reserved-address", "same-port", "unknown-station", "table-full"];
-        reasons.extend(names.map(|name| (name, "a patch looks at no address")));
+        let names = super::reasons::NAMES.iter().filter(|name| **name != "truncated").skip(1);
+        reasons.extend(names.map(|name| (*name, "a patch looks at nothing")));
         return reasons;
     }
-    if config.unknown() == Unknown::Flood {
+    reasons.extend(switch::unreachable(config));
+    let first = config.domain(config.pairs().first().copied().unwrap_or(0));
+    if !switch::drops_unknown(config) {
         reasons.push(("unknown-station", "frames for unknown stations are flooded"));
     }
     if !config.learning {
         reasons.push(("table-full", "the bridge learns nothing"));
     } else if config.when_full == WhenFull::Forward {
         reasons.push(("table-full", "frames go on whose source there is no room to learn"));
-    } else if config.station_limit > FILLED_MAX {
+    } else if first.station_limit.unwrap_or(config.station_limit) > FILLED_MAX {
         reasons.push(("table-full", "more stations may be learned than a sample has"));
     }
     reasons
@@ -59,6 +69,9 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
 /// The steps so far, and what they are made for.
 struct Sample {
     config: Config,
+    circuits: Vec<Attachment>,
+    /// The domain of ordinary stations: the first that both ports are in.
+    domain: u16,
     steps: Vec<Step<Update>>,
 }
 
@@ -71,9 +84,23 @@ impl Sample {
         self.steps.push(Step::Update(update));
     }
 
-    /// A frame between two stations.
+    /// A frame between two stations of the first domain.
     fn send(&mut self, port: Port, about: &'static str, from: MacAddr, to: MacAddr) {
-        self.frame(port, about, frame(to, from, ethernet::TYPE_IPV4, &payload()));
+        let bytes = frame(to, from, ethernet::TYPE_IPV4, &payload());
+        let bytes = self.tagged(port, bytes);
+        self.frame(port, about, bytes);
+    }
+
+    /// A frame with the tags that the first domain has at a port.
+    fn tagged(&self, port: Port, mut bytes: Vec<u8>) -> Vec<u8> {
+        let at = |one: &&Attachment| one.port == port && one.domain == self.domain;
+        let Some(circuit) = self.circuits.iter().find(at) else { return bytes };
+        let inner = circuit.inner_vlan.map(|vlan| (ethernet::TYPE_VLAN, vlan));
+        let outer = circuit.vlan.map(|vlan| (circuit.tpid.ether_type(), vlan));
+        for (kind, vlan) in [inner, outer].into_iter().flatten() {
+            bytes.splice(12..12, [kind.to_be_bytes(), vlan.to_be_bytes()].concat());
+        }
+        bytes
     }
 
     /// What the bench sends, between many stations and in several sizes.
@@ -94,7 +121,7 @@ impl Sample {
                 let from = Port::of(PortId(direction.from.0));
                 let about = match from {
                     Port::Downlink => "a frame from the downlink side",
-                    Port::Uplink => "a frame from the uplink side",
+                    _ => "a frame from the uplink side",
                 };
                 self.frame(from, about, frame);
             }
@@ -184,29 +211,31 @@ impl Sample {
 
     /// Stations come, are elsewhere, and go.
     fn updates(&mut self) {
-        let station = visitor(7);
+        let (station, domain) = (visitor(7), self.domain);
         for port in [Port::Uplink, Port::Downlink, Port::Downlink] {
-            self.update(Update::SetStation { mac: Mac(station), port });
+            self.update(Update::SetStation { mac: Mac(station), port, domain });
             self.send_from_both("to a station that was set", station);
         }
         for mac in [MacAddr::BROADCAST, MacAddr::ZERO, MacAddr([0x01, 0, 0x5e, 0, 0, 1])] {
-            self.update(Update::SetStation { mac: Mac(mac), port: Port::Uplink });
-            self.update(Update::Learn { mac: Mac(mac), port: Port::Uplink });
-            self.update(Update::RemoveStation { mac: Mac(mac) });
+            self.update(Update::SetStation { mac: Mac(mac), port: Port::Uplink, domain });
+            self.update(Update::Learn { mac: Mac(mac), port: Port::Uplink, domain });
+            self.update(Update::RemoveStation { mac: Mac(mac), domain });
         }
-        self.update(Update::RemoveStation { mac: Mac(station) });
+        self.update(Update::RemoveStation { mac: Mac(station), domain });
         self.send_from_both("to a station that was removed", station);
-        self.update(Update::RemoveStation { mac: Mac(station) });
+        self.update(Update::RemoveStation { mac: Mac(station), domain });
         self.configured();
     }
 
     /// A configured station goes and returns.
     fn configured(&mut self) {
-        let Some(first) = self.config.known_stations().next() else { return };
+        let in_domain = |station: &Station| station.domain == self.domain;
+        let Some(first) = self.config.known_stations().find(in_domain) else { return };
         self.send_from_both("to a configured station", first.mac.0);
-        self.update(Update::RemoveStation { mac: first.mac });
+        let Station { mac, port, domain } = first;
+        self.update(Update::RemoveStation { mac, domain });
         self.send_from_both("to a configured station that was removed", first.mac.0);
-        self.update(Update::SetStation { mac: first.mac, port: first.port });
+        self.update(Update::SetStation { mac, port, domain });
         self.send_from_both("to a configured station that returned", first.mac.0);
     }
 
@@ -218,20 +247,27 @@ impl Sample {
 
     /// More stations than may be learned, where those are few.
     fn full(&mut self) {
-        if !self.config.learning || self.config.station_limit > FILLED_MAX {
+        let limit = self.limit();
+        if !self.config.learning || limit > FILLED_MAX {
             return;
         }
-        for number in 0..=self.config.station_limit as u8 {
+        for number in 0..=limit as u8 {
             self.send(Port::Downlink, "from one of many", visitor(100 + number), visitor(10));
         }
     }
 
     /// What was learned of visitors is forgotten; who was not learned cannot be.
     fn depart(&mut self) {
-        let many = (0..=self.config.station_limit.min(FILLED_MAX) as u8).map(|n| 100 + n);
+        let many = (0..=self.limit().min(FILLED_MAX) as u8).map(|n| 100 + n);
+        let domain = self.domain;
         for number in (0..12).chain(many) {
-            self.update(Update::RemoveStation { mac: Mac(visitor(number)) });
+            self.update(Update::RemoveStation { mac: Mac(visitor(number)), domain });
         }
+    }
+
+    /// Most stations learned in the first domain.
+    fn limit(&self) -> u32 {
+        self.config.domain(self.domain).station_limit.unwrap_or(self.config.station_limit)
     }
 }
 

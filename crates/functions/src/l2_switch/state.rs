@@ -1,14 +1,14 @@
 //! The state of one worker: where stations are, and when learned ones were last heard of.
 //!
-//! A station's entry is a word of 32 bits beside its address in one index, so that a frame touches a
-//! cache line for each of its two addresses and writes one only when a station is new, has moved, or
-//! is heard of for the first time in a 256th of the ageing time.
+//! A station's entry is a word of 32 bits beside its domain and address in one index, so that a frame
+//! touches a cache line for each of its two addresses and writes one only when a station is new, has
+//! moved, or is heard of for the first time in a 256th of the ageing time.
 //!
 //! ```text
-//!  31       30 .. 23   22 .. 0
-//! +--------+----------+-------------------------------------------+
-//! | static |   port   | when last heard of, in 256ths of ageing   |
-//! +--------+----------+-------------------------------------------+
+//!  31       30 .. 15                14 .. 0
+//! +--------+-----------------------+-------------------------------------------+
+//! | static |  attachment circuit   | when last heard of, in 256ths of ageing   |
+//! +--------+-----------------------+-------------------------------------------+
 //! ```
 //! 25.6 bytes a station for which there is room, and 8 more for a learned one. A learned station is
 //! forgotten when it was not heard of for the ageing time, or up to a 256th of it later; its place is
@@ -22,7 +22,8 @@ use machine::clock::{Clock, Ticks};
 use tables::index::{Index, Place};
 use wire::MacAddr;
 
-use super::config::{Config, Mode, Port, Unknown, WhenFull};
+use super::circuits::Circuits;
+use super::config::{Config, Mac, Mode, Port, Station, Unknown, WhenFull};
 use crate::unit::SetupError;
 
 /// Everything a worker knows.
@@ -35,7 +36,9 @@ pub struct State {
     pub learning: Option<WhenFull>,
     /// What the source address of a frame from a port becomes in a patch.
     pub swaps: [Option<MacAddr>; 2],
-    /// Entry by address.
+    /// Which frames belong to which domain.
+    pub circuits: Circuits,
+    /// Entry by domain and address.
     pub stations: Index<u64>,
     /// Addresses of stations that are known without being learned.
     pub fixed: BTreeSet<u64>,
@@ -45,6 +48,8 @@ pub struct State {
     pub limits: Limits,
     /// Learned stations that were forgotten because of their age.
     pub aged: u64,
+    /// Learned stations by domain, and the most there may be.
+    learned_in: Vec<Share>,
     age: Age,
     sweep_at: Option<usize>,
 }
@@ -58,6 +63,13 @@ pub struct Limits {
     pub learned: usize,
 }
 
+/// What a domain has of the learned stations.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    used: usize,
+    limit: usize,
+}
+
 /// What is known of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry(u32);
@@ -69,7 +81,7 @@ pub enum Heard {
     Again,
     /// It is learned now.
     New,
-    /// It was behind the other port.
+    /// It was behind another circuit.
     Moved,
     /// There is no room for it.
     NoRoom,
@@ -97,12 +109,18 @@ impl State {
             learned: if learns { config.station_limit as usize } else { 0 },
         };
         let room = limits.fixed + limits.learned;
+        let circuits = Circuits::new(config)
+            .map_err(|source| SetupError::Memory { what: "circuits", source })?;
         let ageing = clock.ticks(std::time::Duration::from_secs_f64(config.ageing_s));
         let unit_s = config.ageing_s / UNITS as f64;
         let mut state = State {
             mode: config.mode,
             unknown: config.unknown(),
             learning: learns.then_some(config.when_full),
+            learned_in: (0..circuits.domains.len())
+                .map(|domain| Share { used: 0, limit: circuits.station_limit(domain) })
+                .collect(),
+            circuits,
             swaps: Port::ALL.map(|port| config.source_from(port)),
             stations: Index::with_capacity(room)
                 .map_err(|source| SetupError::Memory { what: "stations", source })?,
@@ -114,8 +132,9 @@ impl State {
             sweep_at: None,
         };
         for station in config.known_stations() {
-            state.set_station(station.mac.0, station.port).map_err(|refusal| {
-                SetupError::Table { what: "a station", why: refusal.to_string() }
+            state.set_station(station).map_err(|refusal| SetupError::Table {
+                what: "a station",
+                why: refusal.to_string(),
             })?;
         }
         Ok(state)
@@ -142,8 +161,8 @@ impl State {
 
     /// Notes that a frame of a station came in at a port.
     #[inline(always)]
-    pub fn hear(&mut self, place: Place, address: u64, port: Port) -> Heard {
-        let wanted = Entry::learned(port, self.age.now);
+    pub fn hear(&mut self, place: Place, address: u64, circuit: u16) -> Heard {
+        let wanted = Entry::learned(circuit, self.age.now);
         match self.stations.get_at(place, address).map(Entry) {
             Some(entry) if entry == wanted || entry.is_static() => Heard::Again,
             found => self.learn(address, wanted, found),
@@ -153,16 +172,18 @@ impl State {
     #[inline(never)]
     fn learn(&mut self, address: u64, wanted: Entry, found: Option<Entry>) -> Heard {
         if found.is_none() {
-            if self.learned.len() >= self.limits.learned {
+            let share = &mut self.learned_in[domain_of(address)];
+            if self.learned.len() >= self.limits.learned || share.used >= share.limit {
                 return Heard::NoRoom;
             }
+            share.used += 1;
             self.learned.push(address);
         }
         // There is room: the index was made for as many as both limits together.
         let _ = self.stations.insert(address, wanted.0);
         match found.filter(|entry| entry.is_known(self.age.now)) {
             None => Heard::New,
-            Some(entry) if entry.port() != wanted.port() => Heard::Moved,
+            Some(entry) if entry.circuit() != wanted.circuit() => Heard::Moved,
             Some(_) => Heard::Again,
         }
     }
@@ -171,11 +192,8 @@ impl State {
     ///
     /// # Errors
     /// When it is impossible; nothing has changed then.
-    pub fn set_station(&mut self, mac: MacAddr, port: Port) -> Result<(), Refusal> {
-        let address = key(mac);
-        if !is_station(mac) {
-            return Err(Refusal::Invalid);
-        }
+    pub fn set_station(&mut self, station: Station) -> Result<(), Refusal> {
+        let (address, circuit) = self.place_of(station).ok_or(Refusal::Invalid)?;
         if !self.fixed.contains(&address) {
             if self.fixed.len() >= self.limits.fixed {
                 return Err(Refusal::Full);
@@ -183,11 +201,11 @@ impl State {
             if self.stations.get(address).is_some()
                 && let Some(at) = self.learned.iter().position(|&other| other == address)
             {
-                self.learned.swap_remove(at);
+                self.forget_learned(at);
             }
             self.fixed.insert(address);
         }
-        self.stations.insert(address, Entry::fixed(port).0).map_err(|_| Refusal::Full)?;
+        self.stations.insert(address, Entry::fixed(circuit).0).map_err(|_| Refusal::Full)?;
         Ok(())
     }
 
@@ -195,9 +213,10 @@ impl State {
     ///
     /// # Errors
     /// When it is unknown at `now`.
-    pub fn remove_station(&mut self, mac: MacAddr, now: Ticks) -> Result<(), Refusal> {
+    pub fn remove_station(&mut self, mac: Mac, domain: u16, now: Ticks) -> Result<(), Refusal> {
         self.advance(now);
-        let address = key(mac);
+        let domain = self.circuits.domain_of(domain).ok_or(Refusal::NotFound)?;
+        let address = key(mac.0, domain);
         if self.fixed.remove(&address) {
             self.stations.remove(address);
             return Ok(());
@@ -205,7 +224,7 @@ impl State {
         let place = self.stations.bucket(address);
         self.find(place, address).ok_or(Refusal::NotFound)?;
         if let Some(at) = self.learned.iter().position(|&other| other == address) {
-            self.learned.swap_remove(at);
+            self.forget_learned(at);
         }
         self.stations.remove(address);
         Ok(())
@@ -215,39 +234,50 @@ impl State {
     ///
     /// # Errors
     /// When it is none, nothing is learned, or there is no room.
-    pub fn learn_from_control(
-        &mut self,
-        mac: MacAddr,
-        port: Port,
-        now: Ticks,
-    ) -> Result<(), Refusal> {
+    pub fn learn_from_control(&mut self, station: Station, now: Ticks) -> Result<(), Refusal> {
         self.advance(now);
-        if !is_station(mac) || self.learning.is_none() {
-            return Err(Refusal::Invalid);
-        }
-        let address = key(mac);
-        match self.hear(self.stations.bucket(address), address, port) {
+        let (address, circuit) = match self.learning {
+            Some(_) => self.place_of(station).ok_or(Refusal::Invalid)?,
+            None => return Err(Refusal::Invalid),
+        };
+        match self.hear(self.stations.bucket(address), address, circuit) {
             Heard::NoRoom => Err(Refusal::Full),
             _ => Ok(()),
         }
     }
 
-    /// Those of some learned stations that are known at `now`, with their ports.
+    /// The key and the circuit of a station; none where it is none, or its port is not in its domain.
+    fn place_of(&self, station: Station) -> Option<(u64, u16)> {
+        let circuit = self.circuits.at(station.port, station.domain)?;
+        let domain = self.circuits.all[usize::from(circuit)].domain;
+        is_station(station.mac.0).then(|| (key(station.mac.0, domain), circuit))
+    }
+
+    /// Takes a learned station off the list of them.
+    fn forget_learned(&mut self, at: usize) {
+        let address = self.learned.swap_remove(at);
+        self.learned_in[domain_of(address)].used -= 1;
+    }
+
+    /// A key as the station that it stands for; none where it is not known.
+    pub fn station(&self, address: u64) -> Option<Station> {
+        let circuit = Entry(self.stations.get(address)?).circuit();
+        let circuit = self.circuits.all.get(usize::from(circuit))?;
+        let domain = self.circuits.domains.get(domain_of(address))?.id;
+        Some(Station { mac: Mac(mac(address)), port: Port::of(circuit.port), domain })
+    }
+
+    /// Those of some learned stations that are known at `now`, and their keys.
     pub fn learned_at(
         &self,
         places: Range<usize>,
         now: Ticks,
-    ) -> impl Iterator<Item = (MacAddr, Port)> + '_ {
+    ) -> impl Iterator<Item = (Station, u64)> + '_ {
         let present = self.age.of(now);
         self.learned.get(places).unwrap_or(&[]).iter().filter_map(move |&address| {
             let entry = Entry(self.stations.get(address)?);
-            entry.is_known(present).then(|| (mac(address), entry.port()))
+            entry.is_known(present).then(|| Some((self.station(address)?, address)))?
         })
-    }
-
-    /// Behind which port a station is.
-    pub fn port_of(&self, address: u64) -> Option<Port> {
-        self.stations.get(address).map(|entry| Entry(entry).port())
     }
 
     /// How long before `now` a learned station was heard of, in seconds, to a 256th of the ageing
@@ -261,12 +291,13 @@ impl State {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let addresses = self.learned.capacity() + self.fixed.len();
-        self.stations.bytes() + addresses * size_of::<u64>()
+        self.stations.bytes() + addresses * size_of::<u64>() + self.circuits.bytes()
     }
 
     fn begin_sweep(&mut self, present: u64) {
         if present - self.age.now > u64::from(TIME_MASK / 2) {
             // Nothing was heard of for so long that the times of entries have lost their meaning.
+            self.learned_in.iter_mut().for_each(|share| share.used = 0);
             for address in self.learned.drain(..) {
                 self.stations.remove(address);
                 self.aged += 1;
@@ -289,7 +320,7 @@ impl State {
                 at += 1;
             } else {
                 self.stations.remove(address);
-                self.learned.swap_remove(at);
+                self.forget_learned(at);
                 self.aged += 1;
             }
         }
@@ -298,19 +329,19 @@ impl State {
 }
 
 impl Entry {
-    fn fixed(port: Port) -> Entry {
-        Entry(STATIC | (port as u32) << PORT_SHIFT)
+    fn fixed(circuit: u16) -> Entry {
+        Entry(STATIC | u32::from(circuit) << CIRCUIT_SHIFT)
     }
 
     #[inline(always)]
-    fn learned(port: Port, time: u64) -> Entry {
-        Entry((port as u32) << PORT_SHIFT | time as u32 & TIME_MASK)
+    fn learned(circuit: u16, time: u64) -> Entry {
+        Entry(u32::from(circuit) << CIRCUIT_SHIFT | time as u32 & TIME_MASK)
     }
 
-    /// Behind which port the station is.
+    /// Behind which circuit the station is; without attachments, that is the number of its port.
     #[inline(always)]
-    pub fn port(self) -> Port {
-        Port::of(packet::PortId((self.0 >> PORT_SHIFT) as u8))
+    pub fn circuit(self) -> u16 {
+        (self.0 >> CIRCUIT_SHIFT) as u16
     }
 
     #[inline(always)]
@@ -332,11 +363,17 @@ impl Age {
     }
 }
 
-/// An address as a number.
+/// An address in a domain, by the domain's place among all, as a number.
 #[inline(always)]
-pub fn key(mac: MacAddr) -> u64 {
+pub fn key(mac: MacAddr, domain: u16) -> u64 {
     let [a, b, c, d, e, f] = mac.0;
-    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    let [high, low] = domain.to_be_bytes();
+    u64::from_be_bytes([high, low, a, b, c, d, e, f])
+}
+
+/// The place among all domains of the one in a key.
+fn domain_of(key: u64) -> usize {
+    (key >> DOMAIN_SHIFT) as usize
 }
 
 /// A number as an address.
@@ -355,9 +392,12 @@ pub const UNITS: u64 = 256;
 /// Places that a batch looks at while a sweep is under way.
 pub const SWEEP: usize = 64;
 
+/// Where the domain stands in a key.
+pub const DOMAIN_SHIFT: u32 = 48;
+
 const STATIC: u32 = 1 << 31;
-const PORT_SHIFT: u32 = 23;
-const TIME_MASK: u32 = (1 << PORT_SHIFT) - 1;
+const CIRCUIT_SHIFT: u32 = 15;
+const TIME_MASK: u32 = (1 << CIRCUIT_SHIFT) - 1;
 
 #[cfg(test)]
 mod tests {
@@ -374,8 +414,13 @@ mod tests {
     }
 
     fn known(state: &State, last: u8) -> Option<Port> {
-        let address = key(station(last));
-        state.find(state.stations.bucket(address), address).map(Entry::port)
+        let address = key(station(last), 0);
+        state.find(state.stations.bucket(address), address)?;
+        Some(state.station(address)?.port)
+    }
+
+    fn behind(mac: MacAddr, port: Port) -> Station {
+        Station { mac: Mac(mac), port, domain: 0 }
     }
 
     #[test]
@@ -383,16 +428,16 @@ mod tests {
         let config = Config { station_limit: 2, ..Config::default() };
         let mut state = State::new(&config, clock(), 1000).expect("a small bridge");
         let at = |seconds: f64| 1000 + clock().ticks(Duration::from_secs_f64(seconds));
-        assert_eq!(state.learn_from_control(station(1), Port::Uplink, at(0.0)), Ok(()));
-        assert_eq!(state.learn_from_control(station(2), Port::Uplink, at(100.0)), Ok(()));
+        assert_eq!(state.learn_from_control(behind(station(1), Port::Uplink), at(0.0)), Ok(()));
+        assert_eq!(state.learn_from_control(behind(station(2), Port::Uplink), at(100.0)), Ok(()));
         state.advance(at(299.9));
         assert_eq!(known(&state, 1), Some(Port::Uplink));
-        let third = state.learn_from_control(station(3), Port::Uplink, at(300.0));
+        let third = state.learn_from_control(behind(station(3), Port::Uplink), at(300.0));
         assert_eq!(third, Err(Refusal::Full));
         state.advance(at(302.5));
         assert_eq!((known(&state, 1), known(&state, 2)), (None, Some(Port::Uplink)));
         assert_eq!((state.learned.len(), state.aged), (1, 1));
-        assert_eq!(state.learn_from_control(station(3), Port::Downlink, at(303.0)), Ok(()));
+        assert_eq!(state.learn_from_control(behind(station(3), Port::Downlink), at(303.0)), Ok(()));
         assert_eq!(state.learned_at(0..2, at(399.0)).count(), 2);
         assert_eq!(state.learned_at(0..2, at(403.0)).count(), 1);
         // Years later.
@@ -407,7 +452,7 @@ mod tests {
         for number in 0..10_000u32 {
             let [.., a, b] = number.to_be_bytes();
             let mac = MacAddr([0x0a, 0, 0, 1, a, b]);
-            assert_eq!(state.learn_from_control(mac, Port::Downlink, 1), Ok(()));
+            assert_eq!(state.learn_from_control(behind(mac, Port::Downlink), 1), Ok(()));
         }
         let later = clock().ticks(Duration::from_secs(1000));
         for batch in 1..=10_000 / SWEEP {
@@ -423,18 +468,21 @@ mod tests {
     #[test]
     fn a_learned_station_may_become_a_fixed_one_and_back() {
         let mut state = State::new(&Config::default(), clock(), 0).expect("a small bridge");
-        assert_eq!(state.learn_from_control(station(1), Port::Uplink, 1), Ok(()));
-        assert_eq!(state.set_station(station(1), Port::Downlink), Ok(()));
+        assert_eq!(state.learn_from_control(behind(station(1), Port::Uplink), 1), Ok(()));
+        assert_eq!(state.set_station(behind(station(1), Port::Downlink)), Ok(()));
         assert_eq!((state.learned.len(), known(&state, 1)), (0, Some(Port::Downlink)));
-        assert_eq!(state.learn_from_control(station(1), Port::Uplink, 2), Ok(()));
+        assert_eq!(state.learn_from_control(behind(station(1), Port::Uplink), 2), Ok(()));
         assert_eq!(known(&state, 1), Some(Port::Downlink), "a fixed one does not move");
-        assert_eq!(state.remove_station(station(1), 3), Ok(()));
+        assert_eq!(state.remove_station(Mac(station(1)), 0, 3), Ok(()));
         assert_eq!(known(&state, 1), None);
-        assert_eq!(state.remove_station(station(1), 3), Err(Refusal::NotFound));
-        assert_eq!(state.learn_from_control(station(1), Port::Uplink, 4), Ok(()));
+        assert_eq!(state.remove_station(Mac(station(1)), 0, 3), Err(Refusal::NotFound));
+        assert_eq!(state.learn_from_control(behind(station(1), Port::Uplink), 4), Ok(()));
         assert_eq!((state.learned.len(), known(&state, 1)), (1, Some(Port::Uplink)));
-        assert_eq!(state.remove_station(station(1), 5), Ok(()));
+        assert_eq!(state.remove_station(Mac(station(1)), 0, 5), Ok(()));
         assert_eq!(state.learned.len(), 0);
-        assert_eq!(state.set_station(MacAddr::BROADCAST, Port::Uplink), Err(Refusal::Invalid));
+        assert_eq!(
+            state.set_station(behind(MacAddr::BROADCAST, Port::Uplink)),
+            Err(Refusal::Invalid)
+        );
     }
 }

@@ -3,7 +3,8 @@
 use machine::clock::Ticks;
 use serde_json::json;
 
-use super::state::{State, key, mac};
+use super::config::Station;
+use super::state::State;
 use crate::unit::{TablePage, TableSize};
 
 /// The tables, in the order of [`sizes`].
@@ -31,7 +32,8 @@ fn fixed(state: &State, from: u64, limit: usize) -> TablePage {
     let entries = rows
         .by_ref()
         .take(limit)
-        .map(|&address| json!({"mac": mac(address).to_string(), "port": state.port_of(address)}))
+        .filter_map(|&address| state.station(address))
+        .map(|Station { mac, port, domain }| json!({"mac": mac, "port": port, "domain": domain}))
         .collect();
     TablePage { entries, next: rows.next().copied() }
 }
@@ -40,9 +42,9 @@ fn learned(state: &State, from: usize, limit: usize, now: Ticks) -> TablePage {
     let end = state.learned.len().min(from.saturating_add(limit));
     let rows = state.learned_at(from..end, now);
     let entries = rows
-        .map(|(mac, port)| {
-            let age_s = state.age_s(key(mac), now);
-            json!({"mac": mac.to_string(), "port": port, "age-s": age_s})
+        .map(|(Station { mac, port, domain }, address)| {
+            let age_s = state.age_s(address, now);
+            json!({"mac": mac, "port": port, "domain": domain, "age-s": age_s})
         })
         .collect();
     TablePage { entries, next: (end < state.learned.len()).then_some(end as u64) }

@@ -13,6 +13,8 @@ use wire::MacAddr;
 use wire::bytes::{array_at, put_array};
 
 use super::catalogue;
+use super::circuits::TAG_LEN;
+use super::config::features::Attachment;
 use super::config::{Config, Dir, Mac, Mode, Port, Traffic};
 use super::control::Update;
 use crate::passing::Passing;
@@ -31,11 +33,23 @@ pub struct Stations {
     ipv6_share: u32,
     packets: TestPackets,
     generated: [u32; 2],
-    listed: [Vec<MacAddr>; 2],
+    /// Address and place among `pairs` of the domain.
+    listed: [Vec<(MacAddr, u32)>; 2],
+    /// By the domains that both ports are in, and by port: the tags of frames.
+    pairs: Vec<[Tags; 2]>,
+    /// The numbers of these domains.
+    domains: Vec<u16>,
     /// What sources become on the way, by the port where frames come in.
     swaps: [Option<MacAddr>; 2],
     events: Vec<EventKind>,
     passing: Passing,
+}
+
+/// The tags of a circuit's frames, and how many bytes they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tags {
+    bytes: [u8; 2 * TAG_LEN],
+    len: u8,
 }
 
 /// What a frame's number decides.
@@ -49,6 +63,8 @@ pub struct Frame {
     pub port: u16,
     /// Its length without check sequence, in bytes.
     pub len: u16,
+    /// Place of its domain among those that both ports are in.
+    pub domain: u16,
     /// The station that it comes from.
     pub source: u32,
     /// The station that it goes to.
@@ -76,9 +92,20 @@ impl Stations {
             Dir::Bidir => vec![uplink, downlink],
         };
         let seed = traffic.random_seed;
+        let domains = config.pairs();
+        let place = |domain: u16| domains.iter().position(|id| *id == domain);
         let listed = Port::ALL.map(|port| {
             let stations = config.stations.iter().filter(|station| station.port == port);
-            stations.map(|station| station.mac.0).collect::<Vec<_>>()
+            stations
+                .filter_map(|station| Some((station.mac.0, place(station.domain)? as u32)))
+                .collect::<Vec<_>>()
+        });
+        let circuits = config.circuits();
+        let pairs = domains.iter().map(|domain| {
+            Port::ALL.map(|port| {
+                let at = |one: &&Attachment| one.port == port && one.domain == *domain;
+                circuits.iter().find(at).map_or(Tags::default(), Tags::of)
+            })
         });
         // A port without a station has one that nobody knows, so that there is something to send.
         let generated = Port::ALL.map(|port| {
@@ -107,6 +134,8 @@ impl Stations {
             packets: TestPackets::new(),
             generated,
             listed,
+            pairs: pairs.collect(),
+            domains,
             swaps: match config.mode {
                 Mode::Bridge => [None; 2],
                 Mode::Patch => Port::ALL.map(|port| config.source_from(port)),
@@ -123,9 +152,39 @@ impl Stations {
             None => catalogue::station(behind, number),
             Some(listed) => {
                 let listed = self.listed[behind as usize].get(listed as usize);
-                listed.copied().unwrap_or(MacAddr::ZERO)
+                listed.map_or(MacAddr::ZERO, |listed| listed.0)
             }
         }
+    }
+
+    /// The place among the pairs of the domain of a station.
+    #[inline(always)]
+    fn domain_of(&self, behind: Port, number: u32) -> u32 {
+        match number.checked_sub(self.generated[behind as usize]) {
+            None => number % self.pairs.len() as u32,
+            Some(listed) => {
+                self.listed[behind as usize].get(listed as usize).map_or(0, |one| one.1)
+            }
+        }
+    }
+
+    /// A source in the domain: the drawn one, or the next generated one that is.
+    #[inline(always)]
+    fn source_in(&self, domain: u32, behind: Port, drawn: u32) -> u32 {
+        let pairs = self.pairs.len() as u32;
+        if pairs == 1 || self.domain_of(behind, drawn) == domain {
+            return drawn;
+        }
+        let generated = self.generated[behind as usize].max(1);
+        let near = drawn % generated / pairs * pairs + domain;
+        if near < generated { near } else { domain }
+    }
+
+    /// The tags of a frame where it enters, or where it leaves.
+    #[inline(always)]
+    fn tags(&self, frame: &Frame, port: Port) -> &[u8] {
+        let tags = &self.pairs[usize::from(frame.domain)][port as usize & 1];
+        &tags.bytes[..usize::from(tags.len)]
     }
 
     /// Destination and source as they are sent.
@@ -149,6 +208,21 @@ impl Stations {
     }
 }
 
+impl Tags {
+    fn of(circuit: &Attachment) -> Tags {
+        let mut tags = Tags::default();
+        let inner = circuit.inner_vlan.map(|vlan| (wire::ethernet::TYPE_VLAN, vlan));
+        let outer = circuit.vlan.map(|vlan| (circuit.tpid.ether_type(), vlan));
+        for (kind, vlan) in [outer, inner].into_iter().flatten() {
+            let at = usize::from(tags.len);
+            put_array(&mut tags.bytes, at, kind.to_be_bytes());
+            put_array(&mut tags.bytes, at + 2, vlan.to_be_bytes());
+            tags.len += TAG_LEN as u8;
+        }
+        tags
+    }
+}
+
 impl Workload for Stations {
     type Draw = Frame;
     type Update = Update;
@@ -169,12 +243,18 @@ impl Workload for Stations {
         let size = self.sizes.pick(bits.below(256) as u8);
         let ipv6 = self.ipv6_share > 0
             && (Random::rehash(random.at(number)) as u32 & 0xffff) < self.ipv6_share;
+        let domain = match self.pairs.len() {
+            1 => 0,
+            _ => self.domain_of(to, destination),
+        };
+        let tags = u16::from(self.pairs[domain as usize][to.other() as usize].len);
         Frame {
             to,
             ipv6,
             port: PORT_MIN + port as u16,
-            len: test_packets::frame_len(size, ipv6),
-            source,
+            len: test_packets::frame_len(size.saturating_sub(tags), ipv6) + tags,
+            domain: domain as u16,
+            source: self.source_in(domain, to.other(), source),
             destination: StationId::Table(destination),
         }
     }
@@ -198,9 +278,16 @@ impl Workload for Stations {
     fn write(&self, frame: &Frame, stamp: Stamp, bytes: &mut [u8]) {
         let (ports, ends) = match frame.to {
             Port::Uplink => ((frame.port, ECHO_PORT), ends(frame, USERS, SERVERS)),
-            Port::Downlink => ((ECHO_PORT, frame.port), ends(frame, SERVERS, USERS)),
+            _ => ((ECHO_PORT, frame.port), ends(frame, SERVERS, USERS)),
         };
-        self.packets.write(self.macs(frame), ends, ports, stamp, bytes);
+        let (macs, tags) = (self.macs(frame), self.tags(frame, frame.to.other()));
+        if tags.is_empty() {
+            return self.packets.write(macs, ends, ports, stamp, bytes);
+        }
+        let Some(plain) = bytes.get_mut(tags.len()..) else { return };
+        self.packets.write(macs, ends, ports, stamp, plain);
+        put_array(bytes, 0, macs);
+        bytes[12..12 + tags.len()].copy_from_slice(tags);
     }
 
     #[inline(always)]
@@ -217,8 +304,15 @@ impl Workload for Stations {
         if let Some(mac) = self.swaps[usize::from(from.0)] {
             put_array(&mut macs, 6, mac.0);
         }
-        let is_there =
-            port == to && bytes.len() == usize::from(frame.len) && array_at::<12>(bytes, 0) == macs;
+        if port != to && port != from {
+            return Delivery::Beside;
+        }
+        let (sent, left) = (self.tags(frame, Port::of(from)), self.tags(frame, Port::of(to)));
+        let len = usize::from(frame.len) + left.len() - sent.len();
+        let is_there = port == to
+            && bytes.len() == len
+            && array_at::<12>(bytes, 0) == macs
+            && &bytes[12..12 + left.len()] == left;
         match frame.destination {
             _ if !is_there => Delivery::Misdelivered,
             StationId::Passing(number) if self.passing.show(number) => {
@@ -237,9 +331,10 @@ impl Workload for Stations {
         let (passing, adds) = self.passing.next(number)?;
         let port = self.passing_side(passing);
         let mac = Mac(catalogue::passing_station(port, passing));
+        let domain = self.domains[passing as usize % self.domains.len()];
         let (update, subject) = match adds {
-            true => (Update::SetStation { mac, port }, u64::from(passing)),
-            false => (Update::RemoveStation { mac }, REMOVAL | u64::from(passing)),
+            true => (Update::SetStation { mac, port, domain }, u64::from(passing)),
+            false => (Update::RemoveStation { mac, domain }, REMOVAL | u64::from(passing)),
         };
         Some(Change { subject, steering: None, update })
     }
@@ -254,9 +349,13 @@ impl Workload for Stations {
         let number = u32::try_from(subject).ok()?;
         let to = self.passing_side(number);
         let direction = self.directions.iter().position(|direction| direction.to == to.id())?;
-        let len = test_packets::frame_len(test_packets::FRAME_BYTES_MIN, false);
+        let domain = number % self.pairs.len() as u32;
+        let tags = u16::from(self.pairs[domain as usize][to.other() as usize].len);
+        let len = test_packets::frame_len(test_packets::FRAME_BYTES_MIN, false) + tags;
         let destination = StationId::Passing(number);
-        let frame = Frame { to, ipv6: false, port: PORT_MIN, len, source: 0, destination };
+        let source = self.source_in(domain, to.other(), 0);
+        let domain = domain as u16;
+        let frame = Frame { to, ipv6: false, port: PORT_MIN, len, domain, source, destination };
         Some((direction, frame))
     }
 }

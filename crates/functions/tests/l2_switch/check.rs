@@ -92,6 +92,33 @@ fn keys_that_contradict_each_other_are_named() {
     assert_eq!(refused(Config { fakedrop: Some(true), ..drops.clone() }), "fakedrop");
     assert_eq!(refused(Config { core: 2, ..drops.clone() }), "unknown");
     assert_eq!(refused(Config { preload: false, learning: false, ..drops }), "preload");
+    let switch = crate::frames::vlans();
+    let with = |change: fn(&mut Config)| {
+        let mut config = switch.clone();
+        change(&mut config);
+        refused(config)
+    };
+    assert_eq!(with(|config| config.ports = 2), "attachments");
+    assert_eq!(with(|config| config.ports = 9), "ports");
+    assert_eq!(with(|config| config.mode = Mode::Patch), "mode");
+    assert_eq!(with(|config| config.attachments[0].vlan = Some(4095)), "attachments");
+    assert_eq!(with(|config| config.attachments[0].untagged = true), "attachments");
+    assert_eq!(with(|config| config.attachments[4].inner_vlan = Some(1)), "attachments");
+    assert_eq!(with(|config| config.attachments[1].domain = 10), "attachments");
+    assert_eq!(with(|config| config.attachments.truncate(3)), "attachments");
+    assert_eq!(with(|config| config.domains[0].id = 20), "domains");
+    assert_eq!(with(|config| config.domains[0].station_limit = Some(1 << 20)), "domains");
+    assert_eq!(with(|config| config.domains[0].flood_pps = Some(0.0)), "domains");
+    let watched = crate::frames::watched();
+    let with = |change: fn(&mut Config)| {
+        let mut config = watched.clone();
+        change(&mut config);
+        refused(config)
+    };
+    assert_eq!(with(|config| config.storm_control[0].unknown = Some(-1.0)), "storm-control");
+    assert_eq!(with(|config| config.storm_control.push(config.storm_control[0])), "storm-control");
+    assert_eq!(with(|config| config.mirrors[0].to = config.mirrors[0].port), "mirrors");
+    assert_eq!(with(|config| config.mirrors[0].port = config.mirrors[2].port), "mirrors");
     let patch = Config { mode: Mode::Patch, ..Config::default() };
     assert_eq!(refused(Config { fluct_table: 1.0, ..patch.clone() }), "fluct-table");
     let swap = kinds().pop().expect("a patch").mac_swap_upstream;

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use functions::Shard;
+use functions::l2_switch::config::features::{Direction, Mirror, Storm, StormUnit};
 use functions::l2_switch::config::{Config, Mac, Port};
 use functions::l2_switch::{L2Switch, Update};
 use packet::PortId;
@@ -48,7 +49,7 @@ fn step(
 ) -> Result<(), String> {
     match random.below(100) {
         0 => {
-            pair.update(&update(random))?;
+            pair.update(&update(config, random))?;
         }
         // Not a multiple of the parts into which the ageing time is divided.
         1 => pair.elapsed += Duration::from_secs_f64(config.ageing_s * 1.3),
@@ -68,7 +69,10 @@ fn step(
     if frame.is_empty() {
         return Ok(());
     }
-    pair.frame(PortId(random.below(2) as u8), &frame).map(drop)
+    if random.below(3) == 0 {
+        tag(&mut frame, config, random);
+    }
+    pair.frame(port(config, random).id(), &frame).map(drop)
 }
 
 /// One of few stations, groups and reserved addresses among them.
@@ -84,12 +88,57 @@ fn station(random: &mut Random) -> MacAddr {
     ])
 }
 
-fn update(random: &mut Random) -> Update {
-    let mac = Mac(station(random));
-    let port = Port::of(PortId(random.below(2) as u8));
-    match random.below(3) {
-        0 => Update::SetStation { mac, port },
-        1 => Update::RemoveStation { mac },
-        _ => Update::Learn { mac, port },
+/// Puts the tags of some circuit into a frame, or nearly those.
+fn tag(frame: &mut Vec<u8>, config: &Config, random: &mut Random) {
+    let Some(circuit) = config.attachments.get(random.below(config.attachments.len().max(1)))
+    else {
+        return;
+    };
+    let inner = circuit.inner_vlan.map(|vlan| (0x8100, vlan));
+    let outer = circuit.vlan.map(|vlan| (circuit.tpid.ether_type(), vlan));
+    for (kind, vlan) in [inner, outer].into_iter().flatten() {
+        let kind: u16 = if random.below(8) == 0 { 0x88a8 } else { kind };
+        let vlan = if random.below(8) == 0 { 0 } else { vlan };
+        let tag = (u16::from(random.byte()) << 12 | vlan).to_be_bytes();
+        if frame.len() > 12 && frame.len() + 4 <= FRAME_LEN_MAX {
+            frame.splice(12..12, [kind.to_be_bytes(), tag].concat());
+        }
     }
+}
+
+fn port(config: &Config, random: &mut Random) -> Port {
+    Port::of(PortId(random.below(usize::from(config.ports)) as u8))
+}
+
+fn update(config: &Config, random: &mut Random) -> Update {
+    let mac = Mac(station(random));
+    // One more than there are, now and then.
+    let port = match random.below(20) {
+        0 => Port::Port8,
+        _ => port(config, random),
+    };
+    let domain = match config.attachments.get(random.below(config.attachments.len() + 1)) {
+        Some(circuit) => circuit.domain,
+        None => 0,
+    };
+    let direction = *random.one_of(&[Direction::Receive, Direction::Transmit]);
+    match random.below(6) {
+        0 => Update::SetStation { mac, port, domain },
+        1 => Update::RemoveStation { mac, domain },
+        2 => Update::Learn { mac, port, domain },
+        3 if config.is_switch() => Update::SetStormControl(storm(port, random)),
+        4 if config.is_switch() => {
+            let to = Port::of(PortId(random.below(4) as u8));
+            let erspan = config.mirrors.iter().find_map(|mirror| mirror.erspan);
+            Update::SetMirror(Mirror { port, direction, to, erspan })
+        }
+        5 if config.is_switch() => Update::RemoveMirror { port, direction },
+        _ => Update::Learn { mac, port, domain },
+    }
+}
+
+fn storm(port: Port, random: &mut Random) -> Storm {
+    let mut limit = || [None, Some(300.0), Some(5000.0), Some(-1.0)][random.below(4)];
+    let [broadcast, multicast, unknown] = [limit(), limit(), limit()];
+    Storm { port, broadcast, multicast, unknown, unit: StormUnit::Pps, link_gbps: 10.0 }
 }

@@ -2,6 +2,9 @@
 
 use functions::NetworkFunction;
 use functions::check::Step;
+use functions::l2_switch::config::features::{
+    Attachment, Direction, Domain, Erspan, Mirror, Storm, StormUnit, Tpid,
+};
 use functions::l2_switch::config::{Config, Mac, Mode, Port, Station, Traffic, Unknown, WhenFull};
 use functions::l2_switch::sample::sample;
 use functions::l2_switch::{L2Switch, Stations};
@@ -12,7 +15,8 @@ use wire::MacAddr;
 /// A small bridge of every kind.
 pub fn kinds() -> Vec<Config> {
     let small = Config { upstream_table_size: 20, ..Config::default() };
-    let station = |last, port| Station { mac: Mac(MacAddr([0x0a, 0, 0, 0, 1, last])), port };
+    let station =
+        |last, port| Station { mac: Mac(MacAddr([0x0a, 0, 0, 0, 1, last])), port, domain: 0 };
     let stations = vec![station(1, Port::Uplink), station(2, Port::Downlink)];
     let swap = Some(Mac(MacAddr([0x0a, 0, 0, 0, 2, 1])));
     vec![
@@ -22,8 +26,73 @@ pub fn kinds() -> Vec<Config> {
         Config { preload: false, fluct_table: 10.0, station_limit: 60, ..small.clone() },
         Config { station_limit: 8, when_full: WhenFull::Drop, ageing_s: 10.0, ..small },
         Config { upstream_table_size: 0, downstream_table_size: 0, stations, ..Config::default() },
+        Config { ports: 4, ..Config::default() },
+        vlans(),
+        watched(),
         Config { mode: Mode::Patch, mac_swap_upstream: swap, ..Config::default() },
     ]
+}
+
+/// Three domains: one with limits and tags of all sorts, one that floods nothing, one of a single circuit.
+pub fn vlans() -> Config {
+    let circuit = |port, domain, vlan, inner_vlan| {
+        let (tpid, untagged) = (Tpid::Customer, false);
+        Attachment { port, domain, vlan, inner_vlan, tpid, untagged }
+    };
+    let service = |circuit| Attachment { tpid: Tpid::Service, ..circuit };
+    let domain = |id| Domain { id, station_limit: None, flood_pps: None, unknown: None };
+    Config {
+        ports: 3,
+        upstream_table_size: 9,
+        downstream_table_size: 7,
+        when_full: WhenFull::Drop,
+        domains: vec![
+            Domain { station_limit: Some(20), flood_pps: Some(1000.0), ..domain(10) },
+            Domain { unknown: Some(Unknown::Drop), ..domain(20) },
+        ],
+        attachments: vec![
+            circuit(Port::Downlink, 10, Some(100), None),
+            service(circuit(Port::Downlink, 20, Some(200), Some(7))),
+            circuit(Port::Downlink, 30, Some(200), None),
+            service(circuit(Port::Uplink, 10, Some(300), None)),
+            circuit(Port::Uplink, 20, None, None),
+            Attachment { untagged: true, ..circuit(Port::Port3, 10, None, None) },
+            circuit(Port::Port3, 20, Some(100), Some(100)),
+        ],
+        ..Config::default()
+    }
+}
+
+/// A bridge whose ports are limited and watched.
+pub fn watched() -> Config {
+    let mac = |last| Mac(MacAddr([2, 0, 0, 0, 0, last]));
+    let erspan = Erspan {
+        session: 5,
+        source: [192, 0, 2, 1].into(),
+        destination: [192, 0, 2, 99].into(),
+        source_mac: mac(1),
+        destination_mac: mac(2),
+    };
+    let mirror = |port, direction, erspan| Mirror { port, direction, to: Port::Port4, erspan };
+    let [broadcast, multicast, unknown] = [500.0, 300.0, 400.0].map(Some);
+    let storm = Storm {
+        port: Port::Uplink,
+        broadcast,
+        multicast,
+        unknown,
+        unit: StormUnit::Pps,
+        link_gbps: 10.0,
+    };
+    Config {
+        ports: 4,
+        storm_control: vec![storm],
+        mirrors: vec![
+            mirror(Port::Downlink, Direction::Receive, None),
+            mirror(Port::Uplink, Direction::Transmit, Some(erspan)),
+            mirror(Port::Uplink, Direction::Receive, Some(erspan)),
+        ],
+        ..Config::default()
+    }
 }
 
 /// The configuration as the lab would hand it on.

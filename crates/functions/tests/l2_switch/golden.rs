@@ -21,4 +21,5 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 5] = ["ageing", "full", "learning", "patch", "tipsy"];
+const REQUIRED: [&str; 8] =
+    ["ageing", "full", "learning", "mirrors", "patch", "storms", "tipsy", "vlans"];

@@ -4,6 +4,7 @@ mod frames;
 
 mod check;
 mod differential;
+mod dissection;
 mod golden;
 mod laws;
 mod readme;

@@ -1,0 +1,188 @@
+//! What makes a switch of a bridge: domains, attachment circuits, storm control, mirrors.
+
+use std::net::Ipv4Addr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wire::ethernet::{TYPE_SERVICE_VLAN, TYPE_VLAN};
+
+use super::{Mac, Port, Unknown};
+
+/// A bridge domain: stations that can reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Domain {
+    /// Its number, by which attachments and stations name it.
+    pub id: u16,
+    /// Most stations learned in it; none for `station-limit` of the switch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub station_limit: Option<u32>,
+    /// Most frames flooded in it a second, whatever they are flooded for; none for any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flood_pps: Option<f64>,
+    /// What becomes of a frame for a station that the domain does not know; none for `unknown` of the
+    /// switch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<Unknown>,
+}
+
+/// An attachment circuit: frames of a port, told by their VLAN tags, that belong to a domain. What it
+/// takes it takes without those tags, and what leaves by it gets them (IEEE 802.1Q clause 6.9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Attachment {
+    /// The port.
+    pub port: Port,
+    /// The domain.
+    pub domain: u16,
+    /// The VLAN of the outer tag; none for every frame of the port that no other circuit takes, which
+    /// then keeps its tags.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 4094))]
+    pub vlan: Option<u16>,
+    /// The VLAN of the tag behind it, which is one of IEEE 802.1Q; none for frames with any, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 4094))]
+    pub inner_vlan: Option<u16>,
+    /// The protocol identifier of the outer tag.
+    #[serde(default)]
+    pub tpid: Tpid,
+    /// Frames without a tag, or with one for the priority alone (VLAN 0), which then is removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untagged: bool,
+}
+
+/// The protocol identifier of a VLAN tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tpid {
+    /// 0x8100, a customer's tag.
+    #[default]
+    Customer,
+    /// 0x88a8, a provider's tag (IEEE 802.1ad).
+    Service,
+}
+
+impl Tpid {
+    /// Its number.
+    pub const fn ether_type(self) -> u16 {
+        match self {
+            Tpid::Customer => TYPE_VLAN,
+            Tpid::Service => TYPE_SERVICE_VLAN,
+        }
+    }
+}
+
+/// Storm control of a port: how much of what is sent to many it lets in.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Storm {
+    /// The port where the frames come in.
+    pub port: Port,
+    /// Of frames for all; none for any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broadcast: Option<f64>,
+    /// Of frames for groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multicast: Option<f64>,
+    /// Of frames for stations that nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<f64>,
+    /// What these three are: packets a second, or percent of the link's rate.
+    #[serde(default)]
+    pub unit: StormUnit,
+    /// The rate of the link, for `unit: percent`.
+    #[serde(default = "link_gbps", skip_serializing_if = "is_usual_link")]
+    pub link_gbps: f64,
+}
+
+/// In what storm control counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StormUnit {
+    /// Packets a second.
+    #[default]
+    Pps,
+    /// Percent of what the link carries, preamble and gap between frames included.
+    Percent,
+}
+
+/// What storm control tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// For all.
+    Broadcast,
+    /// For a group.
+    Multicast,
+    /// For a station that nobody knows.
+    Unknown,
+}
+
+impl Storm {
+    /// The limit of a class as cost units a second, and whether a frame costs its bytes on the wire
+    /// instead of 1.
+    pub fn limit(&self, class: Class) -> Option<(f64, bool)> {
+        let limit = match class {
+            Class::Broadcast => self.broadcast,
+            Class::Multicast => self.multicast,
+            Class::Unknown => self.unknown,
+        };
+        limit.map(|limit| match self.unit {
+            StormUnit::Pps => (limit, false),
+            StormUnit::Percent => (limit / 100.0 * self.link_gbps * 1e9 / 8.0, true),
+        })
+    }
+}
+
+/// A mirror: copies of what a port receives or sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Mirror {
+    /// The port that is watched.
+    pub port: Port,
+    /// Which of its frames.
+    pub direction: Direction,
+    /// Where copies leave.
+    pub to: Port,
+    /// How copies are wrapped for a collector far away; none for copies as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erspan: Option<Erspan>,
+}
+
+/// Which frames of a port a mirror copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// As they come in, dropped ones too.
+    Receive,
+    /// As they leave.
+    Transmit,
+}
+
+/// A session of ERSPAN type II (draft-foschiano-erspan section 4.2) over GRE and IPv4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Erspan {
+    /// Number of the session.
+    #[schemars(range(max = 1023))]
+    pub session: u16,
+    /// The switch's address.
+    pub source: Ipv4Addr,
+    /// The collector's address.
+    pub destination: Ipv4Addr,
+    /// The switch's Ethernet address.
+    pub source_mac: Mac,
+    /// The Ethernet address of the collector, or of the router to it.
+    pub destination_mac: Mac,
+}
+
+fn link_gbps() -> f64 {
+    LINK_GBPS
+}
+
+fn is_usual_link(gbps: &f64) -> bool {
+    *gbps == LINK_GBPS
+}
+
+/// Gbit/s of a link about which nothing is said.
+const LINK_GBPS: f64 = 10.0;

@@ -1,0 +1,156 @@
+//! The slow models of circuits, limits and mirrors.
+
+use std::net::Ipv4Addr;
+
+use wire::MacAddr;
+
+use super::super::config::features::{Attachment, Class, Direction, Erspan, Mirror, Storm};
+use super::super::storm::{BURST_MIN, BURST_S, FRAME_WIRE_BYTES, WIRE_OVERHEAD};
+
+/// A frame without the tags of its circuit, and the priorities that those had.
+pub(super) struct Plain {
+    pub frame: Vec<u8>,
+    pub priorities: Vec<u8>,
+}
+
+/// The most specific circuit that takes a frame of its port: IEEE 802.1Q clause 6.9.
+pub(super) fn circuit_of<'a>(
+    circuits: impl Iterator<Item = (usize, &'a Attachment)> + Clone,
+    frame: &[u8],
+) -> Result<(usize, Plain), &'static str> {
+    let word = |at: usize| frame.get(at..at + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
+    let kind = word(12).ok_or("truncated")?;
+    let plain = |count: usize| Plain {
+        frame: [&frame[..12], &frame[12 + 4 * count..]].concat(),
+        priorities: (0..count).map(|tag| frame[14 + 4 * tag] & 0xf0).collect(),
+    };
+    let find = |is_it: &dyn Fn(&Attachment) -> bool| {
+        circuits.clone().find(|(_, one)| is_it(one)).map(|(number, _)| number)
+    };
+    let any = find(&|one| one.vlan.is_none() && !one.untagged);
+    let untagged = find(&|one| one.untagged);
+    let looks_at_tags = find(&|one| one.vlan.is_some() || one.untagged).is_some();
+    if !matches!(kind, 0x8100 | 0x88a8) || !looks_at_tags {
+        return untagged.or(any).map(|number| (number, plain(0))).ok_or("unattached");
+    }
+    let vlan = word(14).filter(|_| frame.len() >= 18).ok_or("truncated")? & 0xfff;
+    if vlan == 0
+        && let Some(number) = untagged
+    {
+        return Ok((number, plain(1)));
+    }
+    let is_outer = |one: &Attachment| one.vlan == Some(vlan) && one.tpid.ether_type() == kind;
+    let asks_for_inner = find(&|one| is_outer(one) && one.inner_vlan.is_some()).is_some();
+    if asks_for_inner && word(16) == Some(0x8100) {
+        let inner = word(18).filter(|_| frame.len() >= 22).ok_or("truncated")? & 0xfff;
+        if let Some(number) = find(&|one| is_outer(one) && one.inner_vlan == Some(inner)) {
+            return Ok((number, plain(2)));
+        }
+    }
+    if let Some(number) = find(&|one| is_outer(one) && one.inner_vlan.is_none()) {
+        return Ok((number, plain(1)));
+    }
+    any.map(|number| (number, plain(0))).ok_or("unattached")
+}
+
+/// The frame as it leaves by a circuit: a tag keeps the priority of the one in its place, or of the outer
+/// one where there was no other.
+pub(super) fn as_leaving(circuit: &Attachment, plain: &Plain) -> Vec<u8> {
+    let outer = circuit.vlan.map(|vlan| (circuit.tpid.ether_type(), vlan));
+    let inner = circuit.inner_vlan.map(|vlan| (0x8100, vlan));
+    let mut frame = plain.frame[..12].to_vec();
+    for (tag, (kind, vlan)) in [outer, inner].into_iter().flatten().enumerate() {
+        let priority = plain.priorities.get(tag).or(plain.priorities.first()).copied();
+        let value = u16::from(priority.unwrap_or(0)) << 8 | vlan;
+        frame.extend(kind.to_be_bytes());
+        frame.extend(value.to_be_bytes());
+    }
+    frame.extend(&plain.frame[12..]);
+    frame
+}
+
+/// A token bucket: what is in it, in cost units, as of a time.
+pub(super) struct Bucket {
+    rate: f64,
+    burst: f64,
+    /// Whether a frame costs its bytes on the wire.
+    counts_bytes: bool,
+    tokens: f64,
+    at_s: f64,
+}
+
+impl Bucket {
+    pub(super) fn of_storm(storm: &Storm, class: Class) -> Option<Bucket> {
+        storm.limit(class).map(|(rate, counts_bytes)| Bucket::new(rate, counts_bytes))
+    }
+
+    pub(super) fn new(rate: f64, counts_bytes: bool) -> Bucket {
+        let frame = if counts_bytes { FRAME_WIRE_BYTES } else { 1.0 };
+        let burst = ((rate * BURST_S / frame).floor().max(BURST_MIN) - 0.5) * frame;
+        Bucket { rate, burst, counts_bytes, tokens: burst, at_s: 0.0 }
+    }
+
+    /// Takes a frame's cost, by debt if need be, unless there is debt already.
+    pub(super) fn admits(&mut self, len: usize, now_s: f64) -> bool {
+        self.tokens = (self.tokens + (now_s - self.at_s) * self.rate).min(self.burst);
+        self.at_s = now_s;
+        let admits = self.tokens >= 0.0;
+        if admits {
+            let bytes = (len + WIRE_OVERHEAD as usize) as f64;
+            self.tokens -= if self.counts_bytes { bytes } else { 1.0 };
+        }
+        admits
+    }
+}
+
+/// A mirror and the number of its next copy.
+pub(super) struct Watch {
+    pub mirror: Mirror,
+    pub sequence: u32,
+}
+
+impl Watch {
+    /// The copy of a frame.
+    pub(super) fn copy(&mut self, frame: &[u8]) -> Vec<u8> {
+        let Some(to) = self.mirror.erspan else { return frame.to_vec() };
+        let sequence = self.sequence;
+        self.sequence += 1;
+        wrapped(&to, &self.mirror, sequence, frame)
+    }
+}
+
+/// draft-foschiano-erspan-03 section 4.2, RFC 2784, RFC 2890, RFC 791.
+fn wrapped(to: &Erspan, mirror: &Mirror, sequence: u32, frame: &[u8]) -> Vec<u8> {
+    let kind = frame.get(12..14).filter(|_| frame.len() >= 16);
+    let tag = match kind {
+        Some([0x81, 0x00] | [0x88, 0xa8]) => Some(u16::from_be_bytes([frame[14], frame[15]])),
+        _ => None,
+    };
+    let encapsulation = if tag.is_some() { 3 << 11 } else { 0 };
+    let tag = tag.unwrap_or(0);
+    let direction = u32::from(mirror.direction == Direction::Transmit);
+    let index = u32::from(mirror.port.id().0) * 2 + direction;
+    let mut inside = vec![0x10, 0x00, 0x88, 0xbe];
+    inside.extend(sequence.to_be_bytes());
+    inside.extend((0x1000 | tag & 0xfff).to_be_bytes());
+    inside.extend(((tag & 0xe000) | encapsulation | to.session).to_be_bytes());
+    inside.extend(index.to_be_bytes());
+    inside.extend(frame);
+    let [MacAddr(destination), MacAddr(source)] = [to.destination_mac.0, to.source_mac.0];
+    let header = ipv4(to.source, to.destination, inside.len());
+    [&destination[..], &source, &[0x08, 0x00], &header, &inside].concat()
+}
+
+fn ipv4(source: Ipv4Addr, destination: Ipv4Addr, payload_len: usize) -> Vec<u8> {
+    let len = (20 + payload_len) as u16;
+    let mut header = vec![0x45, 0, (len >> 8) as u8, len as u8, 0, 0, 0x40, 0, 64, 47, 0, 0];
+    header.extend(source.octets());
+    header.extend(destination.octets());
+    let words = header.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let mut sum: u32 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    header[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    header
+}

@@ -1,0 +1,249 @@
+//! A frame's way through a switch with domains, VLANs, limits or mirrors: one frame after the other, in
+//! their order, behind a stage that finds circuits and touches addresses for the whole batch.
+//!
+//! What floods or mirrors a frame makes copies ([`packet::Made`]), which leave behind the batch.
+
+use machine::clock::Ticks;
+use packet::{Batch, MADE_FULL, Made, PortId, Slot, Verdict};
+use wire::bytes::{array_at, put_array, u16_at};
+
+use super::circuits::{Circuit, NotTaken, TAG_LEN, Taken};
+use super::config::features::{Class, Direction};
+use super::config::{Config, Port, Unknown, WhenFull};
+use super::mirror::Mirrors;
+use super::pipeline::{Pipeline, Way, is_group, note};
+use super::reasons::{self, TALLIES, Tally};
+use super::state::{DOMAIN_SHIFT, State};
+use super::storm::Storms;
+
+/// What a switch has beside circuits and stations.
+pub struct Features {
+    /// Limits of what is sent to many.
+    pub storms: Storms,
+    /// Copies of what ports receive or send.
+    pub mirrors: Mirrors,
+    /// How many ports there are.
+    pub ports: u8,
+    /// Frames made; none before the worker told its room.
+    pub made: Option<Made>,
+    is_switch: bool,
+    are_needed: bool,
+}
+
+impl Features {
+    /// Those of a validated configuration.
+    pub fn new(config: &Config, state: &State, clock: machine::clock::Clock) -> Features {
+        let domains = state.circuits.domains.iter().map(|domain| domain.id);
+        Features {
+            storms: Storms::new(config, domains, clock),
+            mirrors: Mirrors::new(config),
+            ports: config.ports,
+            made: None,
+            is_switch: config.is_switch(),
+            are_needed: config.is_switch(),
+        }
+    }
+
+    /// Whether frames need the way of this file; else that of a bridge of two ports does.
+    #[inline(always)]
+    pub fn are_needed(&self) -> bool {
+        self.are_needed
+    }
+
+    /// Looks again at what is needed, behind a change.
+    pub fn settle(&mut self) {
+        let has_storms = self.storms.said().next().is_some();
+        self.are_needed = self.is_switch || has_storms || !self.mirrors.is_empty();
+    }
+}
+
+impl Pipeline {
+    /// Which circuits take the frames, and are their addresses in order? Those are touched.
+    pub(super) fn classify(&mut self, batch: &mut Batch) {
+        let (way, state) = (&mut self.way, &self.state);
+        for slot in batch.slots() {
+            let frame = batch.frame(slot);
+            let taken = match state.circuits.take(batch.port(slot), frame) {
+                Ok(taken) => taken,
+                Err(why) => {
+                    let reason = match why {
+                        NotTaken::Truncated => reasons::TRUNCATED,
+                        NotTaken::Unattached => reasons::UNATTACHED,
+                    };
+                    batch.set_verdict(slot, reasons::drop(reason));
+                    continue;
+                }
+            };
+            let destination = u64::from_be_bytes(array_at(frame, 0)) >> 16;
+            let source = u64::from_be_bytes(array_at(frame, 6)) >> 16;
+            if let Some(reason) = reasons::of_addresses(destination, source) {
+                batch.set_verdict(slot, reasons::drop(reason));
+                continue;
+            }
+            let circuit = &state.circuits.all[usize::from(taken.circuit)];
+            let domain = u64::from(circuit.domain) << DOMAIN_SHIFT;
+            way.note(slot, destination | domain, source | domain, &state.stations);
+            way.taken[usize::from(slot)] = taken;
+        }
+    }
+
+    /// Mirrors, learns and decides, frame by frame.
+    pub(super) fn switch(&mut self, batch: &mut Batch, now: Ticks) {
+        let Pipeline { state, way, tallies, features } = self;
+        let Features { storms, mirrors, made: Some(made), .. } = features else { return };
+        let mirrored = !mirrors.is_empty();
+        let mut bridge = Bridge { state, way, tallies, storms, mirrors, made, now };
+        for slot in batch.slots() {
+            if mirrored {
+                let place = (batch.port(slot), Direction::Receive);
+                bridge.mirrors.copy(place, batch, slot, bridge.made);
+            }
+            if batch.verdict(slot) != Verdict::UNHANDLED {
+                continue;
+            }
+            let verdict = bridge.decide(batch, slot);
+            batch.set_verdict(slot, verdict);
+            if let Verdict::Forward(port) = verdict
+                && mirrored
+            {
+                let place = (port, Direction::Transmit);
+                bridge.mirrors.copy(place, batch, slot, bridge.made);
+            }
+        }
+        tallies[Tally::Mirrored as usize] = mirrors.copies;
+        tallies[Tally::MadeFull as usize] = made.refused();
+        debug_assert_eq!(TALLIES[Tally::MadeFull as usize], MADE_FULL);
+    }
+}
+
+/// Everything that a frame's way needs.
+struct Bridge<'a> {
+    state: &'a mut State,
+    way: &'a Way,
+    tallies: &'a mut [u64; TALLIES.len()],
+    storms: &'a mut Storms,
+    mirrors: &'a mut Mirrors,
+    made: &'a mut Made,
+    now: Ticks,
+}
+
+impl Bridge<'_> {
+    /// Learns from a frame whose addresses are in order, and says where it goes; it is then as it leaves.
+    #[inline]
+    fn decide(&mut self, batch: &mut Batch, slot: Slot) -> Verdict {
+        let (index, way) = (usize::from(slot), self.way);
+        let taken = way.taken[index];
+        if let Some(when_full) = self.state.learning {
+            let place = way.source_place[index];
+            let heard = self.state.hear(place, way.source[index], taken.circuit);
+            if note(heard, self.tallies) && when_full == WhenFull::Drop {
+                return reasons::drop(reasons::TABLE_FULL);
+            }
+        }
+        let destination = way.destination[index];
+        match self.state.find(way.destination_place[index], destination) {
+            Some(entry) if entry.circuit() == taken.circuit => reasons::drop(reasons::SAME_PORT),
+            Some(entry) => {
+                let circuit = &self.state.circuits.all[usize::from(entry.circuit())];
+                let priorities = take_tags(batch, slot, taken.tags);
+                put_tags(batch, slot, circuit, priorities);
+                Verdict::Forward(circuit.port)
+            }
+            None => self.flood(batch, slot, taken, destination),
+        }
+    }
+
+    /// What becomes of a frame for a group, or for a station that nobody knows.
+    fn flood(&mut self, batch: &mut Batch, slot: Slot, taken: Taken, destination: u64) -> Verdict {
+        let class = class_of(destination);
+        let circuits = &self.state.circuits;
+        let number = circuits.all[usize::from(taken.circuit)].domain;
+        let domain = &circuits.domains[usize::from(number)];
+        if class == Class::Unknown && domain.unknown == Unknown::Drop {
+            return reasons::drop(reasons::UNKNOWN);
+        }
+        let port = Port::of(batch.port(slot));
+        if !self.storms.admits(port, class, batch.frame_len(slot), self.now) {
+            return reasons::drop(match class {
+                Class::Broadcast => reasons::STORM_BROADCAST,
+                Class::Multicast => reasons::STORM_MULTICAST,
+                Class::Unknown => reasons::STORM_UNKNOWN,
+            });
+        }
+        if !self.storms.floods(number, self.now) {
+            return reasons::drop(reasons::FLOOD_LIMIT);
+        }
+        let others = domain.members.iter().filter(|&&member| member != taken.circuit);
+        let mut others = others.map(|&member| &circuits.all[usize::from(member)]);
+        let Some(first) = others.next() else { return reasons::drop(reasons::NO_MEMBER) };
+        let tally = if class == Class::Unknown { Tally::Flooded } else { Tally::Group };
+        self.tallies[tally as usize] += 1;
+        let priorities = take_tags(batch, slot, taken.tags);
+        for circuit in others {
+            let Some(copy) = self.made.copy(batch, slot, circuit.port) else { continue };
+            put_tags(self.made.batch_mut(), copy, circuit, priorities);
+            self.tallies[Tally::Copied as usize] += 1;
+            self.mirrors.copy_made(circuit.port, copy, self.made);
+        }
+        put_tags(batch, slot, first, priorities);
+        Verdict::Forward(first.port)
+    }
+}
+
+/// What storm control calls a destination that nobody is known at.
+fn class_of(destination: u64) -> Class {
+    match destination & ADDRESS {
+        ADDRESS => Class::Broadcast,
+        group if is_group(group) => Class::Multicast,
+        _ => Class::Unknown,
+    }
+}
+
+/// Takes tags off a frame; their priorities, outer one first, or what new tags get instead.
+#[inline(always)]
+fn take_tags(batch: &mut Batch, slot: Slot, count: u8) -> [u8; 2] {
+    if count == 0 {
+        return [0; 2];
+    }
+    let frame = batch.frame(slot);
+    let priority = |tag: usize| (u16_at(frame, MACS_LEN + 2 + tag * TAG_LEN) >> 8) as u8 & PRIORITY;
+    let outer = priority(0);
+    let priorities = [outer, if count > 1 { priority(1) } else { outer }];
+    let macs: [u8; MACS_LEN] = array_at(frame, 0);
+    batch.pull_front(slot, usize::from(count) * TAG_LEN);
+    put_array(batch.frame_mut(slot), 0, macs);
+    priorities
+}
+
+/// Puts the tags of a circuit into a frame without any of its own.
+#[inline(always)]
+fn put_tags(batch: &mut Batch, slot: Slot, circuit: &Circuit, priorities: [u8; 2]) {
+    let count = usize::from(circuit.tag_count);
+    if count == 0 {
+        return;
+    }
+    let macs: [u8; MACS_LEN] = array_at(batch.frame(slot), 0);
+    // A worker's headroom is larger than two tags.
+    let Some(frame) = batch.push_front(slot, count * TAG_LEN) else { return };
+    put_array(frame, 0, macs);
+    for (tag, priority) in (0..count).zip(priorities) {
+        let mut bytes = circuit.tags[tag];
+        bytes[2] |= priority;
+        put_array(frame, MACS_LEN + tag * TAG_LEN, bytes);
+    }
+}
+
+/// The circuit of frames that no circuit was looked for.
+pub(super) const NOT_TAKEN: Taken = Taken { circuit: 0, tags: 0 };
+
+/// Both addresses of a frame.
+const MACS_LEN: usize = 12;
+/// Priority and drop eligibility in the upper byte of a tag (IEEE 802.1Q clause 9.6).
+const PRIORITY: u8 = 0xf0;
+/// An address without its domain; the broadcast address.
+const ADDRESS: u64 = 0xffff_ffff_ffff;
+
+/// Whether a port is one of so many.
+pub(super) fn is_port(port: PortId, ports: u8) -> bool {
+    port.0 < ports
+}

@@ -98,6 +98,18 @@ pub struct Config {
     pub punt: bool,
     /// Packets a second for the router itself at most, by protocol. Not in TIPSY.
     pub punt_rates: PuntRates,
+    /// Whether neighbours are asked for their Ethernet addresses (ARP, Neighbor Discovery), and
+    /// solicitations for the router's own are answered; ARP requests are in any case. Not in TIPSY.
+    pub resolve: bool,
+    /// Most neighbours that are known or asked for. Not in TIPSY.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub neighbour_capacity: u32,
+    /// For how long a neighbour's answer holds, in seconds. Not in TIPSY.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub neighbour_lifetime_s: u32,
+    /// Most packets that wait for answers; 8 for each neighbour. Not in TIPSY.
+    #[schemars(range(min = 1, max = 4096))]
+    pub pending_capacity: u32,
 }
 
 /// Whose address forwarded frames bear as their source.
@@ -129,7 +141,8 @@ pub struct NextHop {
     /// By which VLAN of the port; none for frames without a tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
-    /// Its Ethernet address.
+    /// Its Ethernet address; none, with `resolve`, for asking it.
+    #[serde(default = "nobody", skip_serializing_if = "is_nobody")]
     pub mac: Mac,
     /// What frames to it bear as their source address; none for the port's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,6 +153,15 @@ pub struct NextHop {
     /// Its IPv6 address on the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<Ipv6Addr>,
+}
+
+/// The Ethernet address of a neighbour who is asked for his.
+fn nobody() -> Mac {
+    Mac(MacAddr::ZERO)
+}
+
+fn is_nobody(mac: &Mac) -> bool {
+    mac.0 == MacAddr::ZERO
 }
 
 /// A route.
@@ -213,6 +235,10 @@ impl Default for Config {
             ping: false,
             punt: false,
             punt_rates: PuntRates::default(),
+            resolve: false,
+            neighbour_capacity: 4096,
+            neighbour_lifetime_s: 1200,
+            pending_capacity: 64,
         }
     }
 }

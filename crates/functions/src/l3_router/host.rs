@@ -16,7 +16,7 @@ use wire::{ethernet, icmp, ipv4, ipv6, protocol};
 
 use super::config::{Config, PuntRates};
 use super::interfaces::Interfaces;
-use super::reasons::{self, TALLIES, Tally};
+use super::reasons::{self, Tallies, Tally};
 
 mod icmpv4;
 mod icmpv6;
@@ -27,7 +27,13 @@ pub(super) struct Host {
     pings: bool,
     punts: bool,
     policers: [Meter; Protocol::COUNT],
-    pub tallies: [u64; TALLIES.len()],
+}
+
+/// What a host sees around itself: by whom it can answer, what is counted, and the time.
+pub(super) struct Around<'a> {
+    pub interfaces: &'a Interfaces,
+    pub tallies: &'a mut Tallies,
+    pub now: Ticks,
 }
 
 /// What packets for the router itself are told apart by, each with a policer of its own.
@@ -81,7 +87,6 @@ impl Host {
             pings: config.ping,
             punts: config.punt,
             policers: Protocol::ALL.map(|one| meter(one.rate(&rates), rates.burst)),
-            tallies: [0; TALLIES.len()],
         })
     }
 
@@ -102,10 +107,11 @@ impl Host {
         &mut self,
         batch: &mut Batch,
         (slot, at): (Slot, u16),
-        interfaces: &Interfaces,
+        around: &mut Around<'_>,
         (trouble, reason): (Trouble, Reason),
-        now: Ticks,
     ) -> Verdict {
+        let Around { interfaces, tallies, now } = around;
+        let now = *now;
         let dropped = reasons::drop(reason);
         if trouble == Trouble::TimeExceeded
             && let Err(reason) = self.police(Protocol::TtlExpired, now)
@@ -124,7 +130,7 @@ impl Host {
             return dropped;
         }
         if !limit.conforms(now, 1) {
-            self.tallies[Tally::IcmpErrorsLimited as usize] += 1;
+            tallies[Tally::IcmpErrorsLimited as usize] += 1;
             return dropped;
         }
         let is_written = match (is_ipv6, own.ip, own.ipv6) {
@@ -137,7 +143,7 @@ impl Host {
         if !is_written || !interfaces.leave(batch, slot, at) {
             return dropped;
         }
-        self.tallies[Tally::IcmpErrors as usize] += 1;
+        tallies[Tally::IcmpErrors as usize] += 1;
         Verdict::Forward(batch.port(slot))
     }
 
@@ -146,9 +152,10 @@ impl Host {
         &mut self,
         batch: &mut Batch,
         (slot, at): (Slot, u16),
-        interfaces: &Interfaces,
-        now: Ticks,
+        around: &mut Around<'_>,
     ) -> Verdict {
+        let Around { interfaces, tallies, now } = around;
+        let now = *now;
         let protocol = protocol_of(batch.frame(slot));
         if let Err(reason) = self.police(protocol, now) {
             return reasons::drop(reason);
@@ -165,7 +172,7 @@ impl Host {
             match answered {
                 Answer::Malformed => return reasons::drop(reasons::ICMP_MALFORMED),
                 Answer::Answered => {
-                    self.tallies[Tally::PingsAnswered as usize] += 1;
+                    tallies[Tally::PingsAnswered as usize] += 1;
                     interfaces.leave(batch, slot, at);
                     return Verdict::Forward(batch.port(slot));
                 }

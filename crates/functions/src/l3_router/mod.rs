@@ -29,7 +29,11 @@ mod parse;
 
 mod reverse_path;
 
+mod exit;
+
 mod host;
+
+mod neighbours;
 
 pub mod control;
 
@@ -144,7 +148,7 @@ impl NetworkFunction for L3Router {
     }
 
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
-        tables::sizes(function.state())
+        tables::sizes(function)
     }
 
     fn table_page(
@@ -154,6 +158,6 @@ impl NetworkFunction for L3Router {
         limit: usize,
         _: Ticks,
     ) -> TablePage {
-        tables::page(function.state(), table, from, limit)
+        tables::page(function, table, from, limit)
     }
 }

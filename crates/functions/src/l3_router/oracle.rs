@@ -17,8 +17,11 @@ use super::state::passing_side;
 use crate::check::{Expected, Oracle};
 
 mod host;
+mod neighbours;
+mod tables;
 
 use self::host::{Buckets, Cause, Held};
+use self::neighbours::{Neighbours, Said, Wanted};
 
 /// The model.
 pub struct Model {
@@ -28,6 +31,7 @@ pub struct Model {
     routes: BTreeMap<Network, To>,
     next_hops: BTreeMap<u32, NextHop>,
     buckets: Buckets,
+    neighbours: Neighbours,
 }
 
 /// Where a route leads.
@@ -60,6 +64,11 @@ impl Oracle for Model {
         self.judge(Port::of(port), frame, now).unwrap_or_else(Expected::Drop)
     }
 
+    fn made(&mut self, now: Duration) -> Vec<Expected> {
+        self.neighbours.tick(&self.config, &mut self.buckets, now);
+        std::mem::take(&mut self.neighbours.made)
+    }
+
     fn apply(&mut self, update: &Update, _: Duration) -> bool {
         match *update {
             Update::SetRoute { prefix, next_hop, vrf } => {
@@ -69,10 +78,17 @@ impl Oracle for Model {
                 let network = Network::of(vrf, prefix);
                 !self.is_connected(network) && self.routes.remove(&network).is_some()
             }
-            Update::SetNextHop { number, next_hop } => self.set_next_hop(number, next_hop),
+            Update::SetNextHop { number, next_hop } => {
+                let done = self.set_next_hop(number, next_hop);
+                if done {
+                    self.neighbours.forget(number);
+                }
+                done
+            }
             Update::RemoveNextHop { number } => match self.next_hops.remove(&number) {
                 None => false,
                 Some(old) => {
+                    self.neighbours.forget(number);
                     for own in self.addresses(old) {
                         self.routes.remove(&own);
                     }
@@ -89,7 +105,9 @@ impl Model {
         let (routes, next_hops) = (BTreeMap::new(), BTreeMap::new());
         let interfaces = config.all_interfaces();
         let buckets = Buckets::new(config);
-        let mut model = Model { config: config.clone(), interfaces, routes, next_hops, buckets };
+        let neighbours = Neighbours::new(config);
+        let mut model =
+            Model { config: config.clone(), interfaces, routes, next_hops, buckets, neighbours };
         for link in config.links() {
             let (address, len) = (catalogue::network(link.address, link.len), link.len);
             let network = Network { vrf: link.vrf, address, len };
@@ -135,7 +153,12 @@ impl Model {
 
     /// A frame without its tag, for the interface's own address and of a type that the router knows.
     fn judge_at(&mut self, interface: usize, frame: &[u8], now: Duration) -> Judgement {
-        let own = &self.interfaces[interface];
+        let own = &self.interfaces[interface].clone();
+        if self.config.resolve
+            && let Some(said) = neighbours::read(frame, own)
+        {
+            return self.judge_discovery(own, said, now);
+        }
         if frame.len() < ethernet::HEADER_LEN {
             return Err("truncated");
         }
@@ -165,6 +188,16 @@ impl Model {
             return Err("policed-arp");
         }
         let at = self.interfaces[interface];
+        let is_said = packet.len() >= 28 && packet[..6] == [0, 1, 8, 0, 6, 4];
+        if self.config.resolve && is_said {
+            let octets = [packet[14], packet[15], packet[16], packet[17]];
+            let (mac, address) = (&packet[8..14], IpAddr::from(Ipv4Addr::from(octets)));
+            let heard = self.neighbours.heard(&at, address, (mac, true), now);
+            if heard && word(packet, 6) == 2 {
+                return Err("neighbour-heard");
+            }
+        }
+        let at = self.interfaces[interface];
         let own = at.ip.ok_or("arp-ignored")?.address.octets();
         let is_question =
             packet.len() >= 28 && packet[..8] == [0, 1, 8, 0, 6, 4, 0, 1] && packet[24..28] == own;
@@ -177,6 +210,33 @@ impl Model {
         let (to, ether_type) = (&header[6..12], &header[12..]);
         let frame = [to, &mac, ether_type, &reply, &mac, &own, asking, from].concat();
         Ok(leave(&at, frame))
+    }
+
+    /// RFC 4861 section 7.2: questions are answered, answers taken note of.
+    fn judge_discovery(
+        &mut self,
+        own: &Resolved,
+        said: Result<Said<'_>, ()>,
+        now: Duration,
+    ) -> Judgement {
+        if !self.buckets.nd.takes(now) {
+            return Err("policed-nd");
+        }
+        match said {
+            Err(()) => Err("nd-ignored"),
+            Ok(Said::Advertisement { target, mac, overrides }) => {
+                match self.neighbours.heard(own, target, (mac, overrides), now) {
+                    true => Err("neighbour-heard"),
+                    false => Err("nd-ignored"),
+                }
+            }
+            Ok(Said::Solicitation { answer, from, mac }) => {
+                if let Some(mac) = mac {
+                    self.neighbours.heard(own, from, (mac, true), now);
+                }
+                Ok(leave(own, answer))
+            }
+        }
     }
 
     /// RFC 1812 sections 5.2.2 (the header), 5.3.7 (martians) and 5.3.1 (the time to live).
@@ -264,9 +324,23 @@ impl Model {
         let cause = match route {
             _ if way.hops_left <= 1 => host::EXPIRED,
             Some(To::NextHop(number)) => match self.leave_by(number, header, sent) {
-                Ok(leaving) => return Ok(leaving),
+                Ok(Some(leaving)) => return Ok(leaving),
+                Ok(None) => {
+                    let wanted = self.wanted(number).ok_or("no-next-hop")?;
+                    return self.neighbours.send(wanted, held, sent, now);
+                }
                 Err(cause) => cause,
             },
+            Some(To::Link(number)) if self.config.resolve => {
+                let out = self.interfaces[number];
+                if out.mtu > 0 && sent.len() > usize::from(out.mtu) {
+                    host::too_big(out.mtu)
+                } else {
+                    let source = out.mac.0.0;
+                    let wanted = Wanted { out, address: way.to, hop: None, source };
+                    return self.neighbours.send(wanted, held, sent, now);
+                }
+            }
             Some(_) => host::NOBODY,
             None if self.config.fakedrop => {
                 let frame = [header, came].concat();
@@ -297,17 +371,29 @@ impl Model {
         }
     }
 
-    /// As a frame to a next hop.
-    fn leave_by(&self, number: u32, header: &[u8], sent: &[u8]) -> Result<Expected, Cause> {
+    /// Whom to ask for a next hop without an Ethernet address.
+    fn wanted(&self, number: u32) -> Option<Wanted> {
+        let hop = self.next_hops.get(&number)?;
+        let out = self.interfaces[self.interface_of(hop)?];
+        let address = hop.ip.map(IpAddr::from).or(hop.ipv6.map(IpAddr::from))?;
+        let source = hop.source.map_or(out.mac.0, |mac| mac.0).0;
+        Some(Wanted { out, address, hop: Some(number), source })
+    }
+
+    /// As a frame to a next hop; none where it is to be asked for.
+    fn leave_by(&self, number: u32, header: &[u8], sent: &[u8]) -> Result<Option<Expected>, Cause> {
         let hop = self.next_hops.get(&number).ok_or(host::NOBODY)?;
         let out = self.interface_of(hop).map(|number| self.interfaces[number]);
         let out = out.ok_or(host::NOBODY)?;
         if out.mtu > 0 && sent.len() > usize::from(out.mtu) {
             return Err(host::too_big(out.mtu));
         }
+        if hop.mac.0.0 == [0; 6] {
+            return Ok(None);
+        }
         let source = hop.source.map_or(out.mac.0, |mac| mac.0);
         let frame = [&hop.mac.0.0, &source.0, &header[12..], sent].concat();
-        Ok(leave(&out, frame))
+        Ok(Some(leave(&out, frame)))
     }
 
     /// The number of the interface behind which a neighbour is.
@@ -320,73 +406,6 @@ impl Model {
     fn longest(&self, vrf: u16, address: IpAddr) -> Option<To> {
         let network = |len| Network { vrf, address: catalogue::network(address, len), len };
         (0..=bits(address)).rev().find_map(|len| self.routes.get(&network(len)).copied())
-    }
-
-    fn set_route(&mut self, network: Network, next_hop: u32) -> bool {
-        let Network { vrf, address, len } = network;
-        let is_network = len <= bits(address) && catalogue::network(address, len) == address;
-        let is_possible = is_network
-            && vrf <= self.config.vrfs
-            && (address.is_ipv4() || self.config.ipv6)
-            && self.next_hops.contains_key(&next_hop)
-            && !self.is_connected(network)
-            && self.has_room(network);
-        if is_possible {
-            self.routes.insert(network, To::NextHop(next_hop));
-        }
-        is_possible
-    }
-
-    fn set_next_hop(&mut self, number: u32, hop: NextHop) -> bool {
-        let is_one = number < catalogue::HOPS && !hop.mac.0.is_multicast();
-        if !is_one || self.interface_of(&hop).is_none() {
-            return false;
-        }
-        let old = self.next_hops.get(&number).map_or(Vec::new(), |hop| self.addresses(*hop));
-        let new = self.addresses(hop);
-        for own in new.iter().filter(|own| !old.contains(own)) {
-            let is_possible = (own.address.is_ipv4() || self.config.ipv6)
-                && !self.routes.contains_key(own)
-                && self.has_room(*own);
-            if !is_possible {
-                return false;
-            }
-        }
-        for own in old.iter().filter(|own| !new.contains(own)) {
-            self.routes.remove(own);
-        }
-        for own in new {
-            self.routes.insert(own, To::NextHop(number));
-        }
-        self.next_hops.insert(number, hop);
-        true
-    }
-
-    /// Whether a route is of a link, of the router itself or of a neighbour's own address.
-    fn is_connected(&self, network: Network) -> bool {
-        match self.routes.get(&network) {
-            Some(To::NextHop(number)) => {
-                let hop = self.next_hops.get(number);
-                hop.is_some_and(|hop| self.addresses(*hop).contains(&network))
-            }
-            Some(To::Itself | To::Link(_)) => true,
-            None => false,
-        }
-    }
-
-    fn has_room(&self, network: Network) -> bool {
-        let of_its_table = |other: &&Network| {
-            other.vrf == network.vrf && other.address.is_ipv4() == network.address.is_ipv4()
-        };
-        self.routes.contains_key(&network)
-            || self.routes.keys().filter(of_its_table).count() < self.config.capacity()
-    }
-
-    /// A neighbour's own addresses as routes of its interface's VRF.
-    fn addresses(&self, hop: NextHop) -> Vec<Network> {
-        let vrf = self.interface_of(&hop).map_or(0, |number| self.interfaces[number].vrf);
-        let both = [hop.ip.map(IpAddr::from), hop.ipv6.map(IpAddr::from)];
-        both.into_iter().flatten().map(|address| host(vrf, address)).collect()
     }
 }
 

@@ -5,30 +5,36 @@
 //! memory about once. Packets that leave the way have their verdict at that moment. What a
 //! configuration does not ask for is left out by one question a batch ([`Features`]).
 
+use std::io;
+
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::{Clock, Ticks};
 use machine::memory::prefetch_at;
-use packet::{Batch, PortId, Slot, Slots, Verdict};
+use packet::{Batch, Made, PortId, Room, Slot, Slots, Verdict};
 use wire::{ethernet, ipv4, ipv6};
 
 use super::config::Config;
 use super::control::{self, Update};
-use super::host::{Host, Protocol, Trouble};
+use super::host::Host;
 use super::interfaces::{Unknown, own_of};
+use super::neighbours::{Neighbours, nd};
 use super::parse::{Class, Plain, classify};
-use super::reasons::{self, TALLIES, Tally};
+use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::reverse_path;
-use super::state::{State, UNROUTED};
+use super::state::{Hop, State, UNROUTED};
 use crate::stages::arp;
 use crate::unit::SetupError;
 
 /// A running router on one worker.
 pub struct Pipeline {
-    state: State,
+    pub(super) state: State,
     features: Features,
-    way: Way,
-    host: Option<Host>,
-    tallies: [u64; TALLIES.len()],
+    pub(super) way: Way,
+    pub(super) host: Option<Host>,
+    pub(super) neighbours: Option<Neighbours>,
+    pub(super) made: Option<Made>,
+    makes: bool,
+    pub(super) tallies: Tallies,
 }
 
 /// What the configuration asks for beside forwarding by one table between two ports.
@@ -102,7 +108,19 @@ impl Function for Pipeline {
     }
 
     fn apply(&mut self, update: Update, _: Ticks) -> Result<(), Refusal> {
-        control::apply(&mut self.state, &update)
+        control::apply(&mut self.state, &update)?;
+        self.forget(&update);
+        Ok(())
+    }
+
+    fn make_room(&mut self, room: Room) -> io::Result<()> {
+        self.made = if self.makes { Some(Made::new(room)?) } else { None };
+        Ok(())
+    }
+
+    fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
+        self.tick(now);
+        self.made.as_mut()?.lend()
     }
 
     fn tallies(&self) -> &[u64] {
@@ -133,9 +151,21 @@ impl Pipeline {
             interfaces: !config.is_plain(),
             reverse_path: config.interfaces.iter().any(|one| !one.urpf.is_none()),
         };
-        let host = Host::new(config, clock);
-        let state = State::new(config)?;
-        Ok(Pipeline { state, features, way, host, tallies: [0; TALLIES.len()] })
+        Ok(Pipeline {
+            state: State::new(config)?,
+            features,
+            way,
+            host: Host::new(config, clock),
+            neighbours: Neighbours::new(config, clock),
+            made: None,
+            makes: config.resolve,
+            tallies: [0; TALLIES.len()],
+        })
+    }
+
+    /// The neighbours that were asked for, where the router asks.
+    pub(super) fn neighbours(&self) -> Option<&Neighbours> {
+        self.neighbours.as_ref()
     }
 
     /// The state, to look at it.
@@ -159,6 +189,7 @@ impl Pipeline {
 
     /// The same where interfaces are told apart: by which one does the frame come in? Tags go.
     fn check_by_interface(&mut self, batch: &mut Batch, now: Ticks) {
+        let asks = self.neighbours.is_some();
         self.way.ipv4.clear();
         self.way.ipv6.clear();
         let plain = Plain::new(&self.state);
@@ -175,7 +206,9 @@ impl Pipeline {
                 }
             };
             self.way.interface[usize::from(slot)] = interface;
-            match plain.recognise(batch.frame(slot), batch.port(slot)) {
+            let is_discovery = asks && nd::is_one(batch.frame(slot));
+            let class = plain.recognise(batch.frame(slot), batch.port(slot));
+            match class.filter(|_| !is_discovery) {
                 Some(class) => {
                     let vrf = self.state.interfaces.get(interface).vrf;
                     self.enter(batch, slot, class, usize::from(vrf));
@@ -206,7 +239,7 @@ impl Pipeline {
     }
 
     #[inline(never)]
-    fn check_fully(&mut self, batch: &mut Batch, slot: Slot, interface: u16) {
+    pub(super) fn check_fully(&mut self, batch: &mut Batch, slot: Slot, interface: u16) {
         match classify(batch.frame(slot), interface, &self.state) {
             Class::Arp => self.answer_arp(batch, slot, interface),
             Class::Drop(reason) => batch.set_verdict(slot, reasons::drop(reason)),
@@ -217,47 +250,10 @@ impl Pipeline {
         }
     }
 
-    /// The same for a router that is a host too or looks for sources: packets that end here may be
-    /// for it, or be worth an error.
-    #[inline(never)]
-    fn check_oddly(&mut self, batch: &mut Batch, slot: Slot, interface: u16, now: Ticks) {
-        let class = classify(batch.frame(slot), interface, &self.state);
-        let reason = match (class, &mut self.host) {
-            (Class::Arp | Class::Drop(reasons::ARP_IGNORED), Some(host)) => {
-                let policed = host.police(Protocol::Arp, now).err();
-                policed.or(if class == Class::Arp { None } else { Some(reasons::ARP_IGNORED) })
-            }
-            (Class::Drop(reason @ (reasons::TTL_EXPIRED | reasons::LOCAL)), _) => {
-                Some(if reverse_path::passes(&self.state, batch.frame(slot), interface) {
-                    reason
-                } else {
-                    reasons::REVERSE_PATH
-                })
-            }
-            _ => return self.check_fully(batch, slot, interface),
-        };
-        let Some(reason) = reason else { return self.answer_arp(batch, slot, interface) };
-        let interfaces = &self.state.interfaces;
-        let verdict = match (reason, &mut self.host) {
-            (reasons::LOCAL, Some(host)) => host.receive(batch, (slot, interface), interfaces, now),
-            (reasons::TTL_EXPIRED, Some(host)) => {
-                let why = (Trouble::TimeExceeded, reason);
-                host.refuse(batch, (slot, interface), interfaces, why, now)
-            }
-            _ => reasons::drop(reason),
-        };
-        batch.set_verdict(slot, verdict);
-    }
-
-    fn answer_arp(&mut self, batch: &mut Batch, slot: Slot, interface: u16) {
+    pub(super) fn answer_arp(&mut self, batch: &mut Batch, slot: Slot, interface: u16) {
         self.tallies[Tally::ArpAnswered as usize] += 1;
         batch.truncate(slot, arp::REPLY_LEN);
         arp::answer(batch.frame_mut(slot), self.state.interfaces.get(interface).mac.0);
-        self.send_back(batch, slot, interface);
-    }
-
-    /// Sends a frame out of the interface by which it came in.
-    fn send_back(&mut self, batch: &mut Batch, slot: Slot, interface: u16) {
         self.state.interfaces.leave(batch, slot, interface);
         batch.set_verdict(slot, Verdict::Forward(batch.port(slot)));
     }
@@ -306,52 +302,6 @@ impl Pipeline {
         }
     }
 
-    /// Whether each packet can leave as it is: what cannot is for the router itself, or worth an
-    /// error, or dropped.
-    fn exit(&mut self, batch: &mut Batch, now: Ticks) {
-        let State { interfaces, hops, .. } = &self.state;
-        let Way { ipv4, ipv6, hop, odd, .. } = &mut self.way;
-        odd.clear();
-        let mut leaves = |slot: Slot| {
-            let hop = &hops[hop[usize::from(slot)] as usize];
-            let leaves = matches!(hop.verdict, Verdict::Forward(_))
-                && interfaces.carries(hop.interface, batch.frame_len(slot));
-            odd.push_if(!leaves, slot);
-            leaves
-        };
-        ipv4.retain(&mut leaves);
-        ipv6.retain(&mut leaves);
-        for index in 0..self.way.odd.len() {
-            let slot = self.way.odd.as_slice()[index];
-            let verdict = self.stay(batch, slot, now);
-            batch.set_verdict(slot, verdict);
-        }
-    }
-
-    /// What becomes of a packet that cannot leave as it is.
-    fn stay(&mut self, batch: &mut Batch, slot: Slot, now: Ticks) -> Verdict {
-        let State { interfaces, hops, .. } = &self.state;
-        let hop = &hops[self.way.hop[usize::from(slot)] as usize];
-        let at = self.way.interface[usize::from(slot)];
-        let why = match hop.verdict {
-            Verdict::Drop(reasons::NO_ROUTE) => (Trouble::NoRoute, reasons::NO_ROUTE),
-            Verdict::Forward(_) => {
-                (Trouble::TooBig(interfaces.get(hop.interface).mtu), reasons::TOO_BIG)
-            }
-            _ => (Trouble::NoNeighbour, reasons::NO_NEXT_HOP),
-        };
-        match &mut self.host {
-            Some(host) if hop.verdict == reasons::drop(reasons::LOCAL) => {
-                host.receive(batch, (slot, at), interfaces, now)
-            }
-            None if hop.verdict == reasons::drop(reasons::LOCAL) => hop.verdict,
-            Some(host) if why.1 != reasons::TOO_BIG || must_stay_whole(batch.frame(slot)) => {
-                host.refuse(batch, (slot, at), interfaces, why, now)
-            }
-            _ => reasons::drop(why.1),
-        }
-    }
-
     /// The Ethernet header of the next hop, one hop less to go, and out.
     fn rewrite(&mut self, batch: &mut Batch) {
         let hops = &self.state.hops;
@@ -396,13 +346,20 @@ impl Pipeline {
     }
 }
 
-/// Whether routers must not fragment a packet: IPv6, or IPv4 that says so.
-fn must_stay_whole(frame: &[u8]) -> bool {
-    match ipv4::View::parse_without_checksum(frame.get(ethernet::HEADER_LEN..).unwrap_or_default())
-    {
-        Ok(view) => view.dont_fragment(),
-        Err(_) => true,
-    }
+/// The same for a packet of either version that left the way.
+pub(super) fn rewrite_one(batch: &mut Batch, slot: Slot, hop: &Hop) {
+    let Some((header, packet)) =
+        batch.frame_mut(slot).split_first_chunk_mut::<{ ethernet::HEADER_LEN }>()
+    else {
+        return;
+    };
+    header[..12].copy_from_slice(&hop.macs);
+    let is_ipv6 = packet.first().is_some_and(|first| first >> 4 == ipv6::VERSION);
+    // The check has seen that there is a hop to go.
+    let _ = match is_ipv6 {
+        true => packet.first_chunk_mut().is_some_and(ipv6::decrement_hop_limit),
+        false => packet.first_chunk_mut().is_some_and(ipv4::decrement_ttl),
+    };
 }
 
 /// What becomes of a packet without a route that came in at `port`.

@@ -1,6 +1,6 @@
 //! Why a router drops a packet, and what else it counts.
 
-use packet::{Reason, Verdict};
+use packet::{MADE_FULL, Reason, Verdict};
 
 use crate::drop_reasons::reasons;
 
@@ -53,6 +53,18 @@ reasons! {
     POLICED_TTL_EXPIRED = "policed-ttl-expired",
     /// More of anything else for the router itself than its policer lets pass.
     POLICED_LOCAL = "policed-local",
+    /// Kept until its neighbour answers; when it leaves after all, it counts as made.
+    AWAITING = "awaiting-neighbour",
+    /// Its neighbour did not answer, or is another now.
+    UNRESOLVED = "unresolved",
+    /// As many packets wait as may, for this neighbour or in all.
+    PENDING_FULL = "pending-full",
+    /// As many neighbours are known or asked for as there is room for.
+    NEIGHBOURS_FULL = "neighbours-full",
+    /// An answer or an advertisement of a neighbour, which was taken note of.
+    NEIGHBOUR_HEARD = "neighbour-heard",
+    /// Neighbor Discovery that breaks its rules, is for others, or of somebody who was not asked for.
+    ND_IGNORED = "nd-ignored",
 }
 
 /// What is counted beside verdicts.
@@ -68,11 +80,25 @@ pub enum Tally {
     IcmpErrorsLimited,
     /// Echo requests answered.
     PingsAnswered,
+    /// Neighbour solicitations answered.
+    NdAnswered,
+    /// Frames of the router's own for which there was no place.
+    MadeFull,
 }
 
+/// A count of each.
+pub type Tallies = [u64; TALLIES.len()];
+
 /// The names of the tallies, in the order of [`Tally`].
-pub const TALLIES: &[&str] =
-    &["arp-answered", "fakedropped", "icmp-errors", "icmp-errors-limited", "pings-answered"];
+pub const TALLIES: &[&str] = &[
+    "arp-answered",
+    "fakedropped",
+    "icmp-errors",
+    "icmp-errors-limited",
+    "pings-answered",
+    "nd-answered",
+    MADE_FULL,
+];
 
 /// Short for dropping.
 #[inline(always)]

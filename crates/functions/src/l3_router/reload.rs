@@ -137,6 +137,10 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("ping", running.ping != wanted.ping),
         ("punt", running.punt != wanted.punt),
         ("punt-rates", running.punt_rates != wanted.punt_rates),
+        ("resolve", running.resolve != wanted.resolve),
+        ("neighbour-capacity", running.neighbour_capacity != wanted.neighbour_capacity),
+        ("neighbour-lifetime-s", running.neighbour_lifetime_s != wanted.neighbour_lifetime_s),
+        ("pending-capacity", running.pending_capacity != wanted.pending_capacity),
     ];
     differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
 }

@@ -23,6 +23,7 @@ mod host;
 mod interfaces;
 mod ipv4;
 mod ipv6;
+mod neighbours;
 mod updates;
 
 /// The sample for a validated configuration.
@@ -41,6 +42,9 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     }
     if !sample.config.is_plain() {
         host::host(&mut sample);
+    }
+    if sample.config.resolve {
+        neighbours::neighbours(&mut sample);
     }
     sample.depart();
     sample.steps
@@ -61,6 +65,7 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
         reasons.push(("reverse-path", "no interface asks for a route to the source"));
     }
     reasons.extend(host::unreachable(config));
+    reasons.extend(neighbours::unreachable(config));
     reasons
 }
 

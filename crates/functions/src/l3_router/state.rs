@@ -52,6 +52,8 @@ pub struct State {
     pub interfaces: Interfaces,
     /// Whether packets without a route are sent out of the other port.
     pub fakedrop: bool,
+    /// Whether neighbours are asked for their Ethernet addresses.
+    pub resolves: bool,
     /// The routes by VRF, those of the main one first.
     pub tables: Vec<Table>,
     /// Next hops by number, and behind them the entries of what is not forwarded.
@@ -71,11 +73,17 @@ impl State {
         hops.push(Hop::absent(reasons::LOCAL, NOWHERE));
         hops.push(Hop::absent(reasons::NO_ROUTE, NOWHERE));
         hops.extend((0..interfaces.len()).map(|link| Hop::absent(reasons::NO_NEXT_HOP, link)));
+        if config.resolve {
+            let dynamic = config.neighbour_capacity as usize;
+            let entry = Hop::absent(reasons::NO_NEXT_HOP, NOWHERE);
+            hops.resize(hops.len() + dynamic, entry);
+        }
         let table = |_| Table::new(config);
         let mut state = State {
             macs: Port::ALL.map(|port| config.mac(port)),
             interfaces,
             fakedrop: config.fakedrop,
+            resolves: config.resolve,
             tables: (0..=config.vrfs).map(table).collect::<Result<_, _>>()?,
             hops,
             neighbours: BTreeMap::new(),
@@ -141,6 +149,10 @@ impl State {
         if number >= HOPS || next.mac.0.is_multicast() {
             return Err(Refusal::Invalid);
         }
+        let is_asked_for = next.mac.0 == MacAddr::ZERO;
+        if is_asked_for && !(self.resolves && (next.ip.is_some() || next.ipv6.is_some())) {
+            return Err(Refusal::Invalid);
+        }
         let interface =
             self.interfaces.of_vlan(next.port, next.vlan.unwrap_or(0)).ok_or(Refusal::NotFound)?;
         let old = self.neighbours.get(&number).copied();
@@ -165,7 +177,10 @@ impl State {
             self.remove(own);
         }
         let source = next.source.map_or(self.macs[next.port as usize], |mac| mac.0);
-        self.hops[number as usize] = Hop::to(next.mac.0, source, next.port, interface);
+        self.hops[number as usize] = match is_asked_for {
+            true => Hop::absent(reasons::UNRESOLVED, interface),
+            false => Hop::to(next.mac.0, source, next.port, interface),
+        };
         self.neighbours.insert(number, next);
         Ok(())
     }
@@ -207,6 +222,16 @@ impl State {
     /// The same for IPv6.
     pub fn is_own_ipv6(&self, vrf: u16, address: u128) -> bool {
         self.tables[usize::from(vrf)].ipv6.lookup(address) == Some(LOCAL)
+    }
+
+    /// The first place among the next hops of a neighbour that is not listed.
+    pub fn first_dynamic(&self) -> u32 {
+        LINK + u32::from(self.interfaces.len())
+    }
+
+    /// What frames to a next hop bear as their source address.
+    pub fn source_of(&self, hop: u32, own: MacAddr) -> MacAddr {
+        self.neighbours.get(&hop).and_then(|next| next.source).map_or(own, |mac| mac.0)
     }
 
     /// Bytes held, without the tree of neighbours.
@@ -276,14 +301,16 @@ impl Table {
 }
 
 impl Hop {
-    fn to(mac: MacAddr, source: MacAddr, port: Port, interface: u16) -> Hop {
+    /// Frames leave to this station.
+    pub fn to(mac: MacAddr, source: MacAddr, port: Port, interface: u16) -> Hop {
         let mut macs = [0; 12];
         macs[..6].copy_from_slice(&mac.0);
         macs[6..].copy_from_slice(&source.0);
         Hop { macs, verdict: Verdict::Forward(port.id()), interface }
     }
 
-    fn absent(reason: packet::Reason, interface: u16) -> Hop {
+    /// Frames do not leave.
+    pub fn absent(reason: packet::Reason, interface: u16) -> Hop {
         Hop { macs: [0; 12], verdict: reasons::drop(reason), interface }
     }
 }

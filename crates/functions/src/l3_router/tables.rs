@@ -4,13 +4,16 @@ use serde_json::json;
 
 use super::catalogue::HOPS;
 use super::config::Network;
+use super::neighbours::{Entry, Neighbours};
+use super::pipeline::Pipeline;
 use super::state::{State, Table};
 use crate::unit::{TablePage, TableSize};
 
 /// The tables, in the order of [`sizes`].
-pub(super) const NAMES: &[&str] = &["routes", "next-hops"];
+pub(super) const NAMES: &[&str] = &["routes", "next-hops", "neighbours"];
 
-pub(super) fn sizes(state: &State) -> Vec<TableSize> {
+pub(super) fn sizes(router: &Pipeline) -> Vec<TableSize> {
+    let state = router.state();
     let size =
         |used: usize, capacity: usize| TableSize { used: used as u64, capacity: capacity as u64 };
     let used = state.tables.iter().map(|table| table.ipv4.len() + table.ipv6.len()).sum();
@@ -18,15 +21,34 @@ pub(super) fn sizes(state: &State) -> Vec<TableSize> {
     vec![
         size(used, state.tables.iter().map(room).sum()),
         size(state.neighbours.len(), HOPS as usize),
+        match router.neighbours() {
+            Some(all) => size(all.entries().count(), all.capacity()),
+            None => size(0, 0),
+        },
     ]
 }
 
 /// Routes by their order, next hops by their number.
-pub(super) fn page(state: &State, table: usize, from: u64, limit: usize) -> TablePage {
+pub(super) fn page(router: &Pipeline, table: usize, from: u64, limit: usize) -> TablePage {
+    let state = router.state();
     match table {
         0 => routes(state, from as usize, limit),
-        _ => next_hops(state, from, limit),
+        1 => next_hops(state, from, limit),
+        _ => neighbours(router, from as usize, limit),
     }
+}
+
+/// Neighbours by their order in the cache.
+fn neighbours(router: &Pipeline, from: usize, limit: usize) -> TablePage {
+    let mut rows = router.neighbours().into_iter().flat_map(Neighbours::entries).skip(from);
+    let row = |entry: &Entry| {
+        let own = router.state().interfaces.get(entry.interface);
+        let mac = entry.mac.map(|mac| mac.to_string());
+        json!({"port": own.port, "vlan": own.vlan, "address": entry.address, "mac": mac})
+    };
+    let entries: Vec<_> = rows.by_ref().take(limit).map(row).collect();
+    let next = rows.next().map(|_| (from + entries.len()) as u64);
+    TablePage { entries, next }
 }
 
 fn routes(state: &State, from: usize, limit: usize) -> TablePage {

@@ -8,6 +8,7 @@ use super::config::{Config, Link, Port, Prefixed, Traffic};
 use crate::sections::{function_key, in_range, is_event_rate, traffic_key};
 use crate::test_packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use crate::unit::Invalid;
+use wire::MacAddr;
 
 mod interfaces;
 
@@ -137,6 +138,11 @@ fn next_hops(config: &Config) -> Result<(), Invalid> {
     for (at, hop) in config.next_hops.iter().enumerate() {
         if hop.mac.0.is_multicast() {
             return refuse(at, "has a group address", "Give the address of one station");
+        }
+        let has_address = hop.ip.is_some() || hop.ipv6.is_some();
+        if hop.mac.0 == MacAddr::ZERO && !(config.resolve && has_address) {
+            let what = "has no Ethernet address";
+            return refuse(at, what, "Give it one, or set 'resolve: true' and give it an 'ip'");
         }
         let vlan = hop.vlan.unwrap_or(0);
         let Some(interface) = all.iter().find(|one| one.port == hop.port && one.vlan == vlan)

@@ -34,6 +34,8 @@ pub fn kinds() -> Vec<Config> {
         divided(),
         host(),
         Config { punt: true, ping: true, ..listed() },
+        Config { resolve: true, neighbour_capacity: 20, pending_capacity: 12, ..host() },
+        Config { resolve: true, ..listed() },
     ]
 }
 

@@ -21,4 +21,5 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 5] = ["changes", "ipv4", "ipv6", "listed-routes", "tipsy"];
+const REQUIRED: [&str; 8] =
+    ["changes", "host", "interfaces", "ipv4", "ipv6", "listed-routes", "neighbours", "tipsy"];

@@ -84,16 +84,36 @@ fn bridges() -> impl Iterator<Item = l2_switch::Config> {
 }
 
 fn routers() -> impl Iterator<Item = l3_router::Config> {
-    use l3_router::config::{Config, Mac};
+    use l3_router::config::{Config, Interface, Mac, Port, ReversePath};
     use wire::MacAddr;
     // The station of the other examples.
     let downlink_mac = Mac(MacAddr([2, 0, 0, 0, 0, 1]));
-    [(false, false), (true, false), (true, true)].into_iter().map(move |(ipv6, fakedrop)| Config {
-        downlink_mac,
-        ipv6,
-        fakedrop,
-        ..Config::default()
-    })
+    let simple =
+        move |(ipv6, fakedrop)| Config { downlink_mac, ipv6, fakedrop, ..Config::default() };
+    let tagged = Interface {
+        port: Port::Downlink,
+        vlan: Some(7),
+        vrf: 1,
+        ip: None,
+        ipv6: None,
+        mtu: 1280,
+        urpf: ReversePath::Loose,
+    };
+    // Everything that is done for hosts, with few neighbours and little room to wait.
+    let host = Config {
+        vrfs: 1,
+        interfaces: vec![tagged, Interface { vlan: None, vrf: 0, ..tagged }],
+        icmp_errors_per_s: 97,
+        ping: true,
+        punt: true,
+        resolve: true,
+        neighbour_capacity: 8,
+        neighbour_lifetime_s: 5,
+        pending_capacity: 16,
+        ..simple((true, false))
+    };
+    let all = [(false, false), (true, false), (true, true)].into_iter().map(simple);
+    all.chain([host])
 }
 
 /// The longest frame that a worker has room for.

@@ -44,7 +44,8 @@ impl Config {
     /// Whether the router does anything but forward, drop and answer ARP.
     pub fn is_host(&self) -> bool {
         let rates = PuntRates { burst: PuntRates::default().burst, ..self.punt_rates };
-        self.icmp_errors_per_s > 0 || self.ping || self.punt || rates != PuntRates::default()
+        let asks = self.icmp_errors_per_s > 0 || self.ping || self.punt || self.resolve;
+        asks || rates != PuntRates::default()
     }
 
     /// Whether interfaces are told apart, or packets looked at that are not forwarded.

@@ -13,7 +13,7 @@ pub(super) struct Buckets {
     errors: Bucket,
     icmp: Bucket,
     pub arp: Bucket,
-    nd: Bucket,
+    pub nd: Bucket,
     fragments: Bucket,
     ttl_expired: Bucket,
     pub local: Bucket,

@@ -15,6 +15,9 @@ pub(super) fn interfaces(config: &Config) -> Result<(), Invalid> {
     in_range("interfaces", count, 0..=INTERFACES_MAX as u32)?;
     in_range("icmp-error-burst", config.icmp_error_burst, 1..=1_000_000)?;
     in_range("icmp-errors-per-s", config.icmp_errors_per_s, 0..=1_000_000)?;
+    in_range("neighbour-capacity", config.neighbour_capacity, 1..=65_536)?;
+    in_range("neighbour-lifetime-s", config.neighbour_lifetime_s, 1..=1_000_000)?;
+    in_range("pending-capacity", config.pending_capacity, 1..=4096)?;
     if config.fakedrop && !config.is_plain() {
         let what = "sends on what interfaces, VRFs and ICMP would refuse".to_owned();
         let remedy = "Set it to false, or remove the keys from 'vrfs' on";

@@ -5,6 +5,7 @@
 //! `routes`, which are lists.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use packet::PortId;
 use schemars::JsonSchema;
@@ -13,6 +14,7 @@ use traffic::{Distribution, Pacing, Sizes};
 use wire::MacAddr;
 
 use super::catalogue;
+use super::internet;
 use crate::passing::Passing;
 
 mod host;
@@ -74,9 +76,22 @@ pub struct Config {
     /// Routes beside the generated ones, to next hops of that list. Not in TIPSY.
     #[schemars(length(max = 1_000_000))]
     pub routes: Vec<Route>,
-    /// Most routes of each version of IP at run time; 0 for 65,536 more than there are at the start.
-    /// Not in TIPSY.
-    #[schemars(range(max = 4_000_000))]
+    /// Routes of IPv4 behind the uplink port like the Internet's, by the lengths of its prefixes and as
+    /// crowded; its next hops take them in turn. The Internet of 2025 had 901,899. Not in TIPSY.
+    #[schemars(range(max = 2_000_000))]
+    pub internet_routes: u32,
+    /// The same for IPv6, where the Internet of 2025 had 160,147. Not in TIPSY.
+    #[schemars(range(max = 2_000_000))]
+    pub internet_routes_ipv6: u32,
+    /// A file of further such routes, a prefix a line: `192.0.2.0/24`. Not in TIPSY.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_file: Option<String>,
+    /// What stands in that file; checking the configuration reads it.
+    #[serde(skip)]
+    pub routes_read: Arc<Vec<Prefixed<IpAddr>>>,
+    /// Most routes of each version of IP at run time, of all VRFs together; 0 for 65,536 more than
+    /// there are at the start. Not in TIPSY.
+    #[schemars(range(max = 6_000_000))]
     pub route_capacity: u32,
     /// VRFs beside the main one, each with routes of its own: 1 to this number. Not in TIPSY.
     #[schemars(range(max = 255))]
@@ -193,6 +208,10 @@ pub struct Traffic {
     pub random_seed: u64,
     /// How routes are drawn. Not in TIPSY.
     pub route_draw: Distribution,
+    /// Destinations within the routes like the Internet's, drawn beside the other routes as if each
+    /// were one: a random host of a random route. 0 for one in every route. Not in TIPSY.
+    #[schemars(range(max = 4_000_000))]
+    pub internet_flows: u32,
     /// How UDP ports are drawn, from 1024 to 65535: flows to one route. Not in TIPSY, which has one
     /// flow a route.
     pub port_draw: Distribution,
@@ -227,6 +246,10 @@ impl Default for Config {
             uplink_ipv6: v6(1),
             next_hops: Vec::new(),
             routes: Vec::new(),
+            internet_routes: 0,
+            internet_routes_ipv6: 0,
+            route_file: None,
+            routes_read: Arc::default(),
             route_capacity: 0,
             vrfs: 0,
             interfaces: Vec::new(),
@@ -251,6 +274,7 @@ impl Default for Traffic {
             pkt_num: 10,
             random_seed: 1,
             route_draw: Distribution::Uniform,
+            internet_flows: 0,
             port_draw: Distribution::Uniform,
             ipv6_share: 0.0,
             event_pacing: Pacing::Constant,
@@ -387,6 +411,15 @@ impl Config {
 
     /// All routes of the configuration, to next hops by number; generated ones are of the main VRF.
     pub fn all_routes(&self) -> impl Iterator<Item = (Network, u32)> + '_ {
+        let internet = internet::prefixes(self).into_iter().enumerate().map(|(place, prefix)| {
+            let (address, len) = prefix;
+            (Network { vrf: 0, address, len }, internet::hop(self, place))
+        });
+        internet.chain(self.routes_but_the_internets())
+    }
+
+    /// The same without those like the Internet's.
+    pub fn routes_but_the_internets(&self) -> impl Iterator<Item = (Network, u32)> + '_ {
         let generated = Port::ALL.into_iter().flat_map(move |port| {
             (0..self.table_size(port)).flat_map(move |number| {
                 let hop = catalogue::hop_number(port, number % self.group_size(port).max(1));
@@ -417,7 +450,8 @@ impl Config {
         let tables = self.upstream_l3_table_size + self.downstream_l3_table_size;
         let groups = self.upstream_group_table_size + self.downstream_group_table_size;
         let listed = self.next_hops.len() + self.routes.len();
-        (tables + groups) as usize + listed + ROUTES_SPARE
+        let made = self.internet_routes.max(self.internet_routes_ipv6) as usize;
+        (tables + groups) as usize + listed + made + self.routes_read.len() + ROUTES_SPARE
     }
 }
 

@@ -27,6 +27,8 @@ pub mod interfaces;
 
 mod parse;
 
+mod route;
+
 mod reverse_path;
 
 mod exit;
@@ -40,6 +42,8 @@ pub mod control;
 pub mod workload;
 
 mod ends;
+
+mod internet;
 
 mod reload;
 
@@ -100,7 +104,9 @@ impl NetworkFunction for L3Router {
 
     fn population(config: &Config) -> (&'static str, u64) {
         let generated = u64::from(config.upstream_l3_table_size + config.downstream_l3_table_size);
-        ("routes", generated + config.routes.len() as u64)
+        let internet = u64::from(config.internet_routes + config.internet_routes_ipv6);
+        let listed = (config.routes.len() + config.routes_read.len()) as u64;
+        ("routes", generated + internet + listed)
     }
 
     fn seed(traffic: &Traffic) -> u64 {

@@ -9,8 +9,7 @@ use std::io;
 
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::{Clock, Ticks};
-use machine::memory::prefetch_at;
-use packet::{Batch, Made, PortId, Room, Slot, Slots, Verdict};
+use packet::{Batch, Made, Room, Slot, Slots, Verdict};
 use wire::{ethernet, ipv4, ipv6};
 
 use super::config::Config;
@@ -21,7 +20,8 @@ use super::neighbours::{Neighbours, nd};
 use super::parse::{Class, Plain, classify};
 use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::reverse_path;
-use super::state::{Hop, State, UNROUTED};
+use super::route;
+use super::state::{Hop, State};
 use crate::stages::arp;
 use crate::unit::SetupError;
 
@@ -42,6 +42,8 @@ pub struct Pipeline {
 struct Features {
     /// Interfaces and what depends on them, VLANs, VRFs, MTUs; and the router as a host.
     interfaces: bool,
+    /// Interfaces of more than one table.
+    vrfs: bool,
     /// Some interface asks for a route to the source.
     reverse_path: bool,
 }
@@ -92,8 +94,13 @@ impl Function for Pipeline {
             stages.lap(Stage::ReversePath as usize, batch.len());
         }
         match features.interfaces {
-            false => self.route(batch),
-            true => self.route_by_vrf(batch),
+            false => {
+                let without = route::route(&self.state, &mut self.way, batch);
+                let sent = if self.state.fakedrop { without } else { 0 };
+                self.tallies[Tally::Fakedropped as usize] += sent;
+            }
+            true if features.vrfs => route::route_by_vrf(&self.state, &mut self.way),
+            true => route::route_all(&self.state, &mut self.way),
         }
         stages.lap(Stage::Route as usize, batch.len());
         if features.interfaces {
@@ -149,6 +156,7 @@ impl Pipeline {
         };
         let features = Features {
             interfaces: !config.is_plain(),
+            vrfs: config.vrfs > 0,
             reverse_path: config.interfaces.iter().any(|one| !one.urpf.is_none()),
         };
         Ok(Pipeline {
@@ -181,7 +189,7 @@ impl Pipeline {
         let plain = Plain::new(&self.state);
         for slot in batch.slots() {
             match plain.recognise(batch.frame(slot), batch.port(slot)) {
-                Some(class) => self.enter(batch, slot, class, MAIN),
+                Some(class) => self.enter(batch, slot, class),
                 None => self.check_fully(batch, slot, own_of(batch.port(slot))),
             }
         }
@@ -209,28 +217,22 @@ impl Pipeline {
             let is_discovery = asks && nd::is_one(batch.frame(slot));
             let class = plain.recognise(batch.frame(slot), batch.port(slot));
             match class.filter(|_| !is_discovery) {
-                Some(class) => {
-                    let vrf = self.state.interfaces.get(interface).vrf;
-                    self.enter(batch, slot, class, usize::from(vrf));
-                }
+                Some(class) => self.enter(batch, slot, class),
                 None => self.check_oddly(batch, slot, interface, now),
             }
         }
     }
 
     #[inline(always)]
-    fn enter(&mut self, batch: &mut Batch, slot: Slot, class: Class, vrf: usize) {
-        let table = &self.state.tables[vrf];
+    fn enter(&mut self, batch: &mut Batch, slot: Slot, class: Class) {
         match class {
             Class::V4 { destination, len } => {
                 batch.truncate(slot, usize::from(len));
-                table.ipv4.prefetch_root(destination);
                 self.way.destination[usize::from(slot)] = destination;
                 self.way.ipv4.push(slot);
             }
             Class::V6 { destination, len } => {
                 batch.truncate(slot, usize::from(len));
-                table.ipv6.prefetch_root(destination);
                 self.way.destination_ipv6[usize::from(slot)] = destination;
                 self.way.ipv6.push(slot);
             }
@@ -243,10 +245,7 @@ impl Pipeline {
         match classify(batch.frame(slot), interface, &self.state) {
             Class::Arp => self.answer_arp(batch, slot, interface),
             Class::Drop(reason) => batch.set_verdict(slot, reasons::drop(reason)),
-            class @ (Class::V4 { .. } | Class::V6 { .. }) => {
-                let vrf = self.state.interfaces.get(interface).vrf;
-                self.enter(batch, slot, class, usize::from(vrf));
-            }
+            class @ (Class::V4 { .. } | Class::V6 { .. }) => self.enter(batch, slot, class),
         }
     }
 
@@ -256,50 +255,6 @@ impl Pipeline {
         arp::answer(batch.frame_mut(slot), self.state.interfaces.get(interface).mac.0);
         self.state.interfaces.leave(batch, slot, interface);
         batch.set_verdict(slot, Verdict::Forward(batch.port(slot)));
-    }
-
-    /// Longest-prefix match of the destination.
-    fn route(&mut self, batch: &mut Batch) {
-        let State { tables, hops, fakedrop, .. } = &self.state;
-        let table = &tables[MAIN];
-        let Way { ipv4, ipv6, destination, destination_ipv6, hop, .. } = &mut self.way;
-        let mut without = 0;
-        let mut found = |batch: &mut Batch, slot: Slot, next: Option<u32>| {
-            if let Some(next) = next {
-                prefetch_at(hops, next as usize);
-                hop[usize::from(slot)] = next;
-                return true;
-            }
-            without += 1;
-            batch.set_verdict(slot, unrouted(*fakedrop, batch.port(slot)));
-            false
-        };
-        ipv4.retain(|slot| found(batch, slot, table.ipv4.lookup(destination[usize::from(slot)])));
-        ipv6.retain(|slot| {
-            found(batch, slot, table.ipv6.lookup(destination_ipv6[usize::from(slot)]))
-        });
-        self.tallies[Tally::Fakedropped as usize] += if *fakedrop { without } else { 0 };
-    }
-
-    /// The same in the table of the VRF of the interface by which the packet came in; what has no
-    /// route stays for the next stage.
-    fn route_by_vrf(&mut self, _: &Batch) {
-        let State { tables, hops, interfaces, .. } = &self.state;
-        let Way { ipv4, ipv6, destination, destination_ipv6, hop, interface, .. } = &mut self.way;
-        let table = |slot: Slot| {
-            let vrf = interfaces.get(interface[usize::from(slot)]).vrf;
-            &tables[usize::from(vrf)]
-        };
-        for &slot in ipv4.as_slice() {
-            let found = table(slot).ipv4.lookup(destination[usize::from(slot)]);
-            hop[usize::from(slot)] = found.unwrap_or(UNROUTED);
-            prefetch_at(hops, hop[usize::from(slot)] as usize);
-        }
-        for &slot in ipv6.as_slice() {
-            let found = table(slot).ipv6.lookup(destination_ipv6[usize::from(slot)]);
-            hop[usize::from(slot)] = found.unwrap_or(UNROUTED);
-            prefetch_at(hops, hop[usize::from(slot)] as usize);
-        }
     }
 
     /// The Ethernet header of the next hop, one hop less to go, and out.
@@ -361,14 +316,3 @@ pub(super) fn rewrite_one(batch: &mut Batch, slot: Slot, hop: &Hop) {
         false => packet.first_chunk_mut().is_some_and(ipv4::decrement_ttl),
     };
 }
-
-/// What becomes of a packet without a route that came in at `port`.
-fn unrouted(fakedrop: bool, port: PortId) -> Verdict {
-    match fakedrop {
-        true => Verdict::Forward(PortId(1 - (port.0 & 1))),
-        false => reasons::drop(reasons::NO_ROUTE),
-    }
-}
-
-/// The main VRF.
-const MAIN: usize = 0;

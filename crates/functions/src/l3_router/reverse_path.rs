@@ -20,12 +20,14 @@ pub(super) fn reverse_path(state: &State, way: &mut Way, batch: &mut Batch) {
     let Way { ipv4, ipv6, interface, .. } = way;
     let asked = |slot: Slot| state.interfaces.get(interface[usize::from(slot)]);
     for &slot in ipv4.as_slice().iter().filter(|&&slot| !asked(slot).urpf.is_none()) {
-        state.tables[usize::from(asked(slot).vrf)].ipv4.prefetch_root(source_ipv4(batch, slot));
+        let table = state.routes.table(asked(slot).vrf);
+        state.routes.ipv4.prefetch_root(table, source_ipv4(batch, slot));
     }
     ipv4.retain(|slot| {
         let at = asked(slot);
         let passes = at.urpf.is_none() || {
-            let found = state.tables[usize::from(at.vrf)].ipv4.lookup(source_ipv4(batch, slot));
+            let table = state.routes.table(at.vrf);
+            let found = state.routes.ipv4.lookup(table, source_ipv4(batch, slot));
             leads_back(state, found, at.urpf, interface[usize::from(slot)])
         };
         refuse_unless(passes, batch, slot)
@@ -33,7 +35,8 @@ pub(super) fn reverse_path(state: &State, way: &mut Way, batch: &mut Batch) {
     ipv6.retain(|slot| {
         let at = asked(slot);
         let passes = at.urpf.is_none() || {
-            let found = state.tables[usize::from(at.vrf)].ipv6.lookup(source_ipv6(batch, slot));
+            let table = state.routes.table(at.vrf);
+            let found = state.routes.ipv6.lookup(table, source_ipv6(batch, slot));
             leads_back(state, found, at.urpf, interface[usize::from(slot)])
         };
         refuse_unless(passes, batch, slot)
@@ -43,14 +46,16 @@ pub(super) fn reverse_path(state: &State, way: &mut Way, batch: &mut Batch) {
 /// Whether the source of one packet passes at an interface.
 pub(super) fn passes(state: &State, frame: &[u8], interface: u16) -> bool {
     let at = state.interfaces.get(interface);
-    let table = &state.tables[usize::from(at.vrf)];
+    let (routes, table) = (&state.routes, state.routes.table(at.vrf));
     let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
     let found = match packet.first().map(|first| first >> 4) {
         Some(ipv4::VERSION) if packet.len() >= ipv4::HEADER_LEN => {
-            table.ipv4.lookup(u32::from_be_bytes(array_at(packet, ipv4::offset::SOURCE)))
+            let source = u32::from_be_bytes(array_at(packet, ipv4::offset::SOURCE));
+            routes.ipv4.lookup(table, source)
         }
         Some(ipv6::VERSION) if packet.len() >= ipv6::HEADER_LEN => {
-            table.ipv6.lookup(u128::from_be_bytes(array_at(packet, ipv6::offset::SOURCE)))
+            let source = u128::from_be_bytes(array_at(packet, ipv6::offset::SOURCE));
+            routes.ipv6.lookup(table, source)
         }
         _ => None,
     };

@@ -7,8 +7,7 @@
 //!
 //! | part | bytes |
 //! |---|---|
-//! | routes of IPv4 | 1.1 KiB for each /8, 128 for each /16 and each /24 with longer routes; about 9 a route |
-//! | routes of IPv6 | 1.1 KiB for each /8 and each /16, 128 for each 8 bits behind; about 9 a route |
+//! | routes | 2.2 KiB a VRF; 128 bytes for each 8 bits on the way to some; about 9 a route |
 //! | next hops | 4 MB, of which packets touch 16 bytes each |
 
 use std::collections::BTreeMap;
@@ -16,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use engine::Refusal;
 use packet::Verdict;
-use tables::lpm::{Limits, Lpm, LpmError};
+use tables::lpm::{self, Limits, LpmError, Pool};
 use wire::MacAddr;
 
 use super::catalogue::{self, HOPS};
@@ -36,12 +35,12 @@ pub struct Hop {
     pub interface: u16,
 }
 
-/// The routes of a VRF.
-pub struct Table {
+/// The routes of all VRFs, which share memory.
+pub struct Routes {
     /// Number of the next hop by IPv4 destination.
-    pub ipv4: Lpm<u32>,
+    pub ipv4: Pool<u32>,
     /// Number of the next hop by IPv6 destination; no room for any where there is no IPv6.
-    pub ipv6: Lpm<u128>,
+    pub ipv6: Pool<u128>,
 }
 
 /// Everything a worker knows.
@@ -54,8 +53,8 @@ pub struct State {
     pub fakedrop: bool,
     /// Whether neighbours are asked for their Ethernet addresses.
     pub resolves: bool,
-    /// The routes by VRF, those of the main one first.
-    pub tables: Vec<Table>,
+    /// The routes of all VRFs.
+    pub routes: Routes,
     /// Next hops by number, and behind them the entries of what is not forwarded.
     pub hops: Vec<Hop>,
     /// The neighbours among the next hops.
@@ -78,13 +77,12 @@ impl State {
             let entry = Hop::absent(reasons::NO_NEXT_HOP, NOWHERE);
             hops.resize(hops.len() + dynamic, entry);
         }
-        let table = |_| Table::new(config);
         let mut state = State {
             macs: Port::ALL.map(|port| config.mac(port)),
             interfaces,
             fakedrop: config.fakedrop,
             resolves: config.resolve,
-            tables: (0..=config.vrfs).map(table).collect::<Result<_, _>>()?,
+            routes: Routes::new(config)?,
             hops,
             neighbours: BTreeMap::new(),
         };
@@ -200,28 +198,28 @@ impl State {
 
     /// The next hop of exactly this route.
     pub fn get(&self, network: Network) -> Option<u32> {
-        let table = self.tables.get(usize::from(network.vrf))?;
-        match network.address {
-            IpAddr::V4(address) => table.ipv4.get(address.to_bits(), network.len),
-            IpAddr::V6(address) => table.ipv6.get(address.to_bits(), network.len),
+        let Routes { ipv4, ipv6 } = &self.routes;
+        let Network { vrf, address, len } = network;
+        match address {
+            IpAddr::V4(address) => ipv4.get(ipv4.table(vrf)?, address.to_bits(), len),
+            IpAddr::V6(address) => ipv6.get(ipv6.table(vrf)?, address.to_bits(), len),
         }
     }
 
     /// All routes but those to the links, the router's own and its neighbours' addresses.
     pub fn listed_routes(&self) -> impl Iterator<Item = (Network, u32)> + '_ {
-        let numbered = self.tables.iter().enumerate().map(|(vrf, table)| (vrf as u16, table));
-        let all = numbered.flat_map(|(vrf, table)| table.iter(vrf));
+        let all = (0..self.routes.ipv4.limits().tables).flat_map(|vrf| self.routes.iter(vrf));
         all.filter(|&(network, _)| !self.is_connected(network))
     }
 
     /// Whether an address is the router's own in a VRF.
     pub fn is_own_ipv4(&self, vrf: u16, address: u32) -> bool {
-        self.tables[usize::from(vrf)].ipv4.lookup(address) == Some(LOCAL)
+        self.routes.ipv4.lookup(self.routes.table(vrf), address) == Some(LOCAL)
     }
 
     /// The same for IPv6.
     pub fn is_own_ipv6(&self, vrf: u16, address: u128) -> bool {
-        self.tables[usize::from(vrf)].ipv6.lookup(address) == Some(LOCAL)
+        self.routes.ipv6.lookup(self.routes.table(vrf), address) == Some(LOCAL)
     }
 
     /// The first place among the next hops of a neighbour that is not listed.
@@ -236,8 +234,8 @@ impl State {
 
     /// Bytes held, without the tree of neighbours.
     pub fn bytes(&self) -> usize {
-        let routes = self.tables.iter().map(|table| table.ipv4.bytes() + table.ipv6.bytes());
-        routes.sum::<usize>() + self.hops.len() * size_of::<Hop>()
+        let routes = self.routes.ipv4.bytes() + self.routes.ipv6.bytes();
+        routes + self.hops.len() * size_of::<Hop>()
     }
 
     /// Whether a route leads to a link, the router itself or a neighbour's own address.
@@ -257,10 +255,11 @@ impl State {
 
     fn insert(&mut self, network: Network, hop: u32) -> Result<(), Refusal> {
         let Network { vrf, address, len } = network;
-        let table = self.tables.get_mut(usize::from(vrf)).ok_or(Refusal::NotFound)?;
+        let Routes { ipv4, ipv6 } = &mut self.routes;
+        let table = ipv4.table(vrf).ok_or(Refusal::NotFound)?;
         let inserted = match address {
-            IpAddr::V4(address) => table.ipv4.insert(address.to_bits(), len, hop),
-            IpAddr::V6(address) => table.ipv6.insert(address.to_bits(), len, hop),
+            IpAddr::V4(address) => ipv4.insert(table, address.to_bits(), len, hop),
+            IpAddr::V6(address) => ipv6.insert(table, address.to_bits(), len, hop),
         };
         inserted.map(|_| ()).map_err(|error| match error {
             LpmError::Routes { .. } | LpmError::Nodes { .. } => Refusal::Full,
@@ -269,32 +268,39 @@ impl State {
     }
 
     fn remove(&mut self, network: Network) -> Option<u32> {
-        let table = self.tables.get_mut(usize::from(network.vrf))?;
+        let Routes { ipv4, ipv6 } = &mut self.routes;
+        let table = ipv4.table(network.vrf)?;
         match network.address {
-            IpAddr::V4(address) => table.ipv4.remove(address.to_bits(), network.len),
-            IpAddr::V6(address) => table.ipv6.remove(address.to_bits(), network.len),
+            IpAddr::V4(address) => ipv4.remove(table, address.to_bits(), network.len),
+            IpAddr::V6(address) => ipv6.remove(table, address.to_bits(), network.len),
         }
     }
 }
 
-impl Table {
-    fn new(config: &Config) -> Result<Table, SetupError> {
+impl Routes {
+    fn new(config: &Config) -> Result<Routes, SetupError> {
         let memory = |what| move |source| SetupError::Memory { what, source };
-        Ok(Table {
-            ipv4: Lpm::new(limits_ipv4(config)).map_err(memory("IPv4 routes"))?,
-            ipv6: Lpm::new(limits_ipv6(config)).map_err(memory("IPv6 routes"))?,
+        Ok(Routes {
+            ipv4: Pool::new(limits_ipv4(config)).map_err(memory("IPv4 routes"))?,
+            ipv6: Pool::new(limits_ipv6(config)).map_err(memory("IPv6 routes"))?,
         })
     }
 
-    /// All routes.
+    /// The table of a VRF in both pools; that of the main one for a VRF that there is not.
+    #[inline(always)]
+    pub fn table(&self, vrf: u16) -> lpm::Table {
+        self.ipv4.table(vrf).unwrap_or(lpm::Table::MAIN)
+    }
+
+    /// All routes of a VRF.
     fn iter(&self, vrf: u16) -> impl Iterator<Item = (Network, u32)> + '_ {
         let ipv4 = self
             .ipv4
-            .iter()
+            .iter(self.table(vrf))
             .map(|(network, len, hop)| (IpAddr::V4(Ipv4Addr::from_bits(network)), len, hop));
         let ipv6 = self
             .ipv6
-            .iter()
+            .iter(self.table(vrf))
             .map(|(network, len, hop)| (IpAddr::V6(Ipv6Addr::from_bits(network)), len, hop));
         ipv4.chain(ipv6).map(move |(address, len, hop)| (Network { vrf, address, len }, hop))
     }
@@ -329,20 +335,23 @@ fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// Room for any routes.
+/// Room for any routes in any of the tables, which have no nodes in common.
 fn limits_ipv4(config: &Config) -> Limits {
-    Limits::for_any::<u32>(config.capacity())
+    let (routes, tables) = (config.capacity(), config.vrfs + 1);
+    let any = Limits::for_any::<u32>(routes).nodes * usize::from(tables);
+    Limits { tables, routes, nodes: any.min(3 * routes) }
 }
 
 /// Generated routes lie close together and share nodes; all others may need 15 each.
 fn limits_ipv6(config: &Config) -> Limits {
+    let tables = config.vrfs + 1;
     if !config.ipv6 {
-        return Limits::for_any::<u128>(0);
+        return Limits { tables, routes: 0, nodes: 0 };
     }
     let routes = config.capacity();
     let generated = (config.upstream_l3_table_size + config.downstream_l3_table_size) as usize;
-    let others = Limits::for_any::<u128>(routes.saturating_sub(generated));
-    Limits { routes, nodes: generated / 128 + 1024 + others.nodes, ..others }
+    let others = 15 * routes.saturating_sub(generated);
+    Limits { tables, routes, nodes: generated / 128 + 1024 + others }
 }
 
 /// The interface of what is behind none.

@@ -6,7 +6,7 @@ use super::catalogue::HOPS;
 use super::config::Network;
 use super::neighbours::{Entry, Neighbours};
 use super::pipeline::Pipeline;
-use super::state::{State, Table};
+use super::state::State;
 use crate::unit::{TablePage, TableSize};
 
 /// The tables, in the order of [`sizes`].
@@ -16,10 +16,9 @@ pub(super) fn sizes(router: &Pipeline) -> Vec<TableSize> {
     let state = router.state();
     let size =
         |used: usize, capacity: usize| TableSize { used: used as u64, capacity: capacity as u64 };
-    let used = state.tables.iter().map(|table| table.ipv4.len() + table.ipv6.len()).sum();
-    let room = |table: &Table| table.ipv4.limits().routes + table.ipv6.limits().routes;
+    let (ipv4, ipv6) = (&state.routes.ipv4, &state.routes.ipv6);
     vec![
-        size(used, state.tables.iter().map(room).sum()),
+        size(ipv4.len() + ipv6.len(), ipv4.limits().routes + ipv6.limits().routes),
         size(state.neighbours.len(), HOPS as usize),
         match router.neighbours() {
             Some(all) => size(all.entries().count(), all.capacity()),

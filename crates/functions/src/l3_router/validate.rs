@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::catalogue;
 use super::config::{Config, Link, Port, Prefixed, Traffic};
+use super::internet;
 use crate::sections::{function_key, in_range, is_event_rate, traffic_key};
 use crate::test_packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use crate::unit::Invalid;
@@ -31,6 +32,9 @@ pub(super) fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(),
         0..=catalogue::PAIRS,
     )?;
     in_range("route-capacity", config.route_capacity, 0..=CAPACITY_MAX)?;
+    in_range("internet-routes", config.internet_routes, 0..=INTERNET_MAX)?;
+    in_range("internet-routes-ipv6", config.internet_routes_ipv6, 0..=INTERNET_MAX)?;
+    internet(config)?;
     is_event_rate("fluct-l3-table", config.fluct_l3_table)?;
     is_event_rate("fluct-group-table", config.fluct_group_table)?;
     groups(config)?;
@@ -57,6 +61,33 @@ fn groups(config: &Config) -> Result<(), Invalid> {
     if config.uplink_mac == config.downlink_mac {
         let what = "is the downlink port's address too".to_owned();
         return Err(function_key("uplink-mac", what, "Give each port an address of its own"));
+    }
+    Ok(())
+}
+
+/// Routes like the Internet's need a next hop, and those of IPv6 a router that has IPv6.
+fn internet(config: &mut Config) -> Result<(), Invalid> {
+    if config.internet_routes_ipv6 > 0 && !config.ipv6 {
+        let what = "the router has no IPv6".to_owned();
+        return Err(function_key("internet-routes-ipv6", what, "Set 'ipv6: true', or remove it"));
+    }
+    if let Some(path) = config.route_file.clone() {
+        let refuse = |what: String| {
+            let remedy = "Give the path of a text with a prefix a line, like 192.0.2.0/24";
+            function_key("route-file", format!("{path}: {what}"), remedy)
+        };
+        let text = std::fs::read_to_string(&path).map_err(|why| refuse(why.to_string()))?;
+        let prefixes = internet::parse(&text).map_err(refuse)?;
+        if !config.ipv6 && prefixes.iter().any(|prefix| prefix.address.is_ipv6()) {
+            return Err(refuse("it has prefixes of IPv6; set 'ipv6: true' for them".to_owned()));
+        }
+        config.routes_read = prefixes.into();
+    }
+    let routes = config.internet_routes + config.internet_routes_ipv6;
+    if (routes > 0 || !config.routes_read.is_empty()) && config.group_size(Port::Uplink) == 0 {
+        let what = "its routes have no next hop".to_owned();
+        let remedy = "Set it to 1 or more: they are those of routes like the Internet's, too";
+        return Err(function_key("upstream-group-table-size", what, remedy));
     }
     Ok(())
 }
@@ -227,7 +258,10 @@ fn routes(config: &Config) -> Result<(), Invalid> {
 }
 
 fn capacity(config: &Config) -> Result<(), Invalid> {
-    let configured = config.all_routes().filter(|(network, _)| network.address.is_ipv4()).count();
+    let listed = config.routes_but_the_internets();
+    let listed = listed.filter(|(network, _)| network.address.is_ipv4()).count();
+    let internet = config.internet_routes.max(config.internet_routes_ipv6) as usize;
+    let configured = listed + internet + config.routes_read.len();
     let links = config.all_next_hops().count() + 2 * config.all_interfaces().len();
     let needed = configured + links + config.passing_hops() as usize;
     if needed > config.capacity() {
@@ -270,4 +304,7 @@ fn of_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
 }
 
 /// Most routes that a table may be made for.
-const CAPACITY_MAX: u32 = 4_000_000;
+const CAPACITY_MAX: u32 = 6_000_000;
+
+/// Most routes like the Internet's, of each version of IP.
+const INTERNET_MAX: u32 = 2_000_000;

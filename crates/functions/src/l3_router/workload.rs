@@ -19,6 +19,7 @@ use super::catalogue;
 use super::config::{Config, Dir, NextHop, Port, Prefixed, Traffic};
 use super::control::Update;
 use super::ends::{Listed, Side};
+use super::internet::Flows;
 use super::state::passing_side;
 use crate::passing::Passing;
 use crate::test_packets::{self, ECHO_PORT, Ends, PORT_MIN, PORTS, TestPackets};
@@ -34,6 +35,7 @@ pub struct Routed {
     packets: TestPackets,
     sides: [Side; 2],
     listed: Listed,
+    internet: Flows,
     config: Config,
     kinds: Vec<(Kind, EventKind)>,
     events: Vec<EventKind>,
@@ -59,7 +61,7 @@ pub struct Packet {
 /// A route that packets are sent to, behind a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteId {
-    /// Of the table: generated ones first, then those of the list.
+    /// Of the table: generated ones first, then those of the list, then flows to the Internet.
     Table(u32),
     /// One that comes and goes.
     Passing(u32),
@@ -86,8 +88,10 @@ impl Routed {
         };
         let seed = traffic.random_seed;
         let listed = Listed::new(config);
+        let internet = Flows::new(config, traffic);
         let draw = |port| {
-            let routes = config.table_size(port) + listed.count(port);
+            let internet = if port == Port::Uplink { internet.count() } else { 0 };
+            let routes = config.table_size(port) + listed.count(port) + internet;
             traffic.route_draw.over(routes.max(1))
         };
         let mut routed = Routed {
@@ -100,6 +104,7 @@ impl Routed {
             packets: TestPackets::new(),
             sides: Port::ALL.map(|port| Side::new(config, port)),
             listed,
+            internet,
             config: config.clone(),
             kinds: Vec::new(),
             events: Vec::new(),
@@ -137,6 +142,10 @@ impl Routed {
                         source: source.host_ipv4(number),
                         destination: catalogue::host_ipv4(catalogue::route_ipv4(to, number)),
                     },
+                    Some(listed) if listed >= self.listed.count(to) => {
+                        let flow = listed - self.listed.count(to);
+                        self.ends_of_flow(flow, packet.ipv6, source)
+                    }
                     Some(listed) => match self.listed.host(to, listed) {
                         IpAddr::V4(host) => Ends::V4 {
                             source: source.host_ipv4(listed),
@@ -160,6 +169,19 @@ impl Routed {
         }
     }
 
+    /// The addresses of a packet to the Internet.
+    #[inline(always)]
+    fn ends_of_flow(&self, flow: u32, ipv6: bool, source: Side) -> Ends {
+        match ipv6 {
+            true => {
+                Ends::V6 { source: source.host_ipv6(flow), destination: self.internet.ipv6(flow) }
+            }
+            false => {
+                Ends::V4 { source: source.host_ipv4(flow), destination: self.internet.ipv4(flow) }
+            }
+        }
+    }
+
     /// Destination and source of the frame as it must leave.
     #[inline(always)]
     fn macs_out(&self, packet: &Packet) -> [u8; 12] {
@@ -167,6 +189,10 @@ impl Routed {
         match packet.route {
             RouteId::Table(number) => match number.checked_sub(side.routes) {
                 None => side.macs_out(number),
+                Some(listed) if listed >= self.listed.count(packet.to) => {
+                    let flow = listed - self.listed.count(packet.to);
+                    side.macs_out(self.internet.group(flow, packet.ipv6))
+                }
                 Some(listed) => self.listed.macs_out(packet.to, listed),
             },
             RouteId::Passing(number) => side.macs_out(number),
@@ -180,9 +206,12 @@ impl Routed {
     /// Whether a packet is IPv6, by bits of their own; a listed route has the version it has.
     #[inline(always)]
     fn is_ipv6(&self, to: Port, route: u32, bits: u64) -> bool {
+        let drawn =
+            || self.ipv6_share > 0 && (Random::rehash(bits) as u32 & 0xffff) < self.ipv6_share;
         match route.checked_sub(self.sides[to as usize].routes) {
-            None => self.ipv6_share > 0 && (Random::rehash(bits) as u32 & 0xffff) < self.ipv6_share,
-            Some(listed) => self.listed.count(to) > 0 && self.listed.host(to, listed).is_ipv6(),
+            None => drawn(),
+            Some(listed) if listed >= self.listed.count(to) => self.internet.is_ipv6(drawn()),
+            Some(listed) => self.listed.host(to, listed).is_ipv6(),
         }
     }
 

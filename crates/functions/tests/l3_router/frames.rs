@@ -36,6 +36,7 @@ pub fn kinds() -> Vec<Config> {
         Config { punt: true, ping: true, ..listed() },
         Config { resolve: true, neighbour_capacity: 20, pending_capacity: 12, ..host() },
         Config { resolve: true, ..listed() },
+        internet(),
     ]
 }
 
@@ -57,6 +58,16 @@ pub fn host() -> Config {
             burst: 50,
         },
         ..config
+    }
+}
+
+/// A router with routes like the Internet's beside listed ones.
+pub fn internet() -> Config {
+    Config {
+        internet_routes: 300,
+        internet_routes_ipv6: 200,
+        upstream_group_table_size: 7,
+        ..listed()
     }
 }
 

@@ -64,11 +64,12 @@ impl Model {
     }
 
     fn has_room(&self, network: Network) -> bool {
-        let of_its_table = |other: &&Network| {
-            other.vrf == network.vrf && other.address.is_ipv4() == network.address.is_ipv4()
-        };
+        let of_its_version =
+            |other: &&Network| other.address.is_ipv4() == network.address.is_ipv4();
+        // As long as all together are few enough, nobody need count a million of them.
         self.routes.contains_key(&network)
-            || self.routes.keys().filter(of_its_table).count() < self.config.capacity()
+            || self.routes.len() < self.config.capacity()
+            || self.routes.keys().filter(of_its_version).count() < self.config.capacity()
     }
 
     /// A neighbour's own addresses as routes of its interface's VRF.

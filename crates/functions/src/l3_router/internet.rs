@@ -1,0 +1,314 @@
+//! A routing table like the Internet's behind the uplink port, and flows to it.
+//!
+//! The prefixes are made (`internet-routes`, `internet-routes-ipv6`; see [`tables::internet`]) or read
+//! from a file (`route-file`). They take the uplink's generated next hops in turn. One that the router
+//! has otherwise, on a link or listed, is left out, and so are those where generated routes lie: no
+//! prefix is there twice, and no route that comes and goes takes away a flow.
+
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use tables::lpm::{Limits, Lpm};
+use traffic::Random;
+
+use super::catalogue;
+use super::config::{Config, Link, Network, Port, Prefixed, Traffic};
+
+/// All prefixes, those of IPv4 first; the place of one decides its next hop.
+pub(super) fn prefixes(config: &Config) -> Vec<(IpAddr, u8)> {
+    let count = |count: u32| count as usize;
+    let ipv4 = tables::internet::ipv4(count(config.internet_routes), SEED).into_iter();
+    let ipv6 = tables::internet::ipv6(count(config.internet_routes_ipv6), SEED).into_iter();
+    let ipv4 = ipv4.map(|(network, len)| (IpAddr::V4(Ipv4Addr::from_bits(network)), len));
+    let ipv6 = ipv6.map(|(network, len)| (IpAddr::V6(Ipv6Addr::from_bits(network)), len));
+    let taken = taken(config);
+    let is_free = |&(address, len): &(IpAddr, u8)| {
+        !taken.contains(&(address, len)) && !catalogue::is_generated(config, address, len)
+    };
+    let read = config.routes_read.iter().map(|prefix| (prefix.address, prefix.len));
+    let mut prefixes: Vec<_> = ipv4.chain(ipv6).chain(read).filter(is_free).collect();
+    if !config.routes_read.is_empty() && config.internet_routes + config.internet_routes_ipv6 > 0 {
+        let mut seen = HashSet::new();
+        prefixes.retain(|&prefix| seen.insert(prefix));
+    }
+    prefixes
+}
+
+/// The number of the next hop of the prefix at this place.
+pub(super) fn hop(config: &Config, place: usize) -> u32 {
+    let group = place % config.group_size(Port::Uplink).max(1) as usize;
+    catalogue::hop_number(Port::Uplink, group as u32)
+}
+
+/// The prefixes in a text, one a line; empty lines and what follows a `#` are left out.
+///
+/// # Errors
+/// The first line that is no prefix, or the second one with the same.
+pub(super) fn parse(text: &str) -> Result<Vec<Prefixed<IpAddr>>, String> {
+    let mut seen = HashSet::new();
+    let mut prefixes = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or(line).trim();
+        if line.is_empty() {
+            continue;
+        }
+        let prefix = Prefixed::<IpAddr>::try_from(line.to_owned())
+            .map_err(|why| format!("line {number}: {why}"))?;
+        let Prefixed { address, len } = prefix;
+        if catalogue::network(address, len) != address {
+            return Err(format!("line {number}: {line} has bits set behind its length"));
+        }
+        if !seen.insert((address, len)) {
+            return Err(format!("line {number}: {line} stands there twice"));
+        }
+        if prefixes.len() == READ_MAX {
+            return Err(format!("line {number}: more than {READ_MAX} prefixes"));
+        }
+        prefixes.push(prefix);
+    }
+    Ok(prefixes)
+}
+
+/// What the router has otherwise in its main table.
+fn taken(config: &Config) -> HashSet<(IpAddr, u8)> {
+    let bits = |address: IpAddr| if address.is_ipv4() { 32 } else { 128 };
+    let links = config.links().flat_map(|Link { address, len, .. }| {
+        [(catalogue::network(address, len), len), (address, bits(address))]
+    });
+    let neighbours = config.all_next_hops().flat_map(|(_, hop)| {
+        [hop.ip.map(IpAddr::from), hop.ipv6.map(IpAddr::from)].into_iter().flatten()
+    });
+    let listed = config.routes.iter().filter(|route| route.vrf == 0);
+    links
+        .chain(neighbours.map(|address| (address, bits(address))))
+        .chain(listed.map(|route| (route.prefix.address, route.prefix.len)))
+        .collect()
+}
+
+/// Destinations within the prefixes, each taking exactly the route it was drawn for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flows {
+    ipv4: Vec<Flow<u32>>,
+    /// The upper half of each address; the lower one follows from it.
+    ipv6: Vec<Flow<u64>>,
+}
+
+/// Where packets go, and which of the next hops they take.
+#[derive(Clone, Copy, Debug)]
+struct Flow<A> {
+    destination: A,
+    group: u32,
+}
+
+impl Flows {
+    /// As many as the traffic asks for, of the versions of IP that it has.
+    pub fn new(config: &Config, traffic: &Traffic) -> Flows {
+        let prefixes = prefixes(config);
+        if prefixes.is_empty() {
+            return Flows::default();
+        }
+        let random = Random::new(traffic.random_seed, STREAM);
+        let (ipv4, ipv6): (Vec<_>, Vec<_>) =
+            (0..).zip(prefixes).partition(|(_, (address, _))| address.is_ipv4());
+        let count = |prefixes: usize| match traffic.internet_flows {
+            0 => prefixes,
+            flows if prefixes > 0 => flows as usize,
+            _ => 0,
+        };
+        let groups = config.group_size(Port::Uplink).max(1);
+        let mut flows = Flows::default();
+        if traffic.ipv6_share < 1.0 {
+            let (draws, count) = (Draws::new(config, &ipv4), count(ipv4.len()));
+            let drawn = (0..count).filter_map(|flow| draws.ipv4(&random, flow, count));
+            flows.ipv4 = drawn
+                .map(|(destination, place)| Flow { destination, group: place % groups })
+                .collect();
+        }
+        if traffic.ipv6_share > 0.0 {
+            let (draws, count) = (Draws::new(config, &ipv6), count(ipv6.len()));
+            let drawn = (0..count).filter_map(|flow| draws.ipv6(&random, flow, count));
+            flows.ipv6 = drawn
+                .map(|(destination, place)| Flow { destination, group: place % groups })
+                .collect();
+        }
+        flows
+    }
+
+    /// How many there are; of two versions of IP, the more.
+    pub fn count(&self) -> u32 {
+        self.ipv4.len().max(self.ipv6.len()) as u32
+    }
+
+    /// Which version of IP flow `number` has, `wanted` if both are there.
+    #[inline(always)]
+    pub fn is_ipv6(&self, wanted: bool) -> bool {
+        !self.ipv6.is_empty() && (wanted || self.ipv4.is_empty())
+    }
+
+    /// Where flow `number` of IPv4 goes.
+    #[inline(always)]
+    pub fn ipv4(&self, number: u32) -> u32 {
+        of(&self.ipv4, number).map_or(0, |flow| flow.destination)
+    }
+
+    /// Where flow `number` of IPv6 goes.
+    #[inline(always)]
+    pub fn ipv6(&self, number: u32) -> u128 {
+        of(&self.ipv6, number).map_or(0, |flow| whole(flow.destination))
+    }
+
+    /// Which of the uplink's generated next hops flow `number` takes.
+    #[inline(always)]
+    pub fn group(&self, number: u32, ipv6: bool) -> u32 {
+        match ipv6 {
+            true => of(&self.ipv6, number).map_or(0, |flow| flow.group),
+            false => of(&self.ipv4, number).map_or(0, |flow| flow.group),
+        }
+    }
+}
+
+/// The flow of a number; the version with fewer flows has each more often.
+#[inline(always)]
+fn of<A>(flows: &[Flow<A>], number: u32) -> Option<&Flow<A>> {
+    let number = number as usize;
+    if number < flows.len() { flows.get(number) } else { flows.get(number % flows.len().max(1)) }
+}
+
+/// An address whose lower half is random, too, but decided by the upper one.
+#[inline(always)]
+fn whole(high: u64) -> u128 {
+    u128::from(high) << 64 | u128::from(Random::rehash(high))
+}
+
+/// What flows are drawn from.
+struct Draws<'a> {
+    /// Prefixes with their places among all.
+    prefixes: &'a [(u32, (IpAddr, u8))],
+    /// Which prefix an address belongs to: its place, or `OTHER`.
+    ipv4: Option<Lpm<u32>>,
+    ipv6: Option<Lpm<u128>>,
+}
+
+impl<'a> Draws<'a> {
+    fn new(config: &Config, prefixes: &'a [(u32, (IpAddr, u8))]) -> Draws<'a> {
+        let others: Vec<Network> = config.routes_but_the_internets().map(|(to, _)| to).collect();
+        let others = others.into_iter().filter(|network| network.vrf == 0);
+        let own = taken(config).into_iter().chain(others.map(|to| (to.address, to.len)));
+        let others = own.map(|prefix| (OTHER, prefix));
+        let all: Vec<_> = prefixes.iter().copied().chain(others).collect();
+        // Where there is no memory for them there is none for the router either: no flows then.
+        let mut ipv4 = Lpm::new(Limits::for_any::<u32>(all.len())).ok();
+        let mut ipv6 = Lpm::new(Limits::for_any::<u128>(all.len())).ok();
+        for (place, (address, len)) in all {
+            // Both were made for as many, and every prefix here is sound.
+            match address {
+                IpAddr::V4(at) => ipv4.as_mut().map(|lpm| lpm.insert(at.to_bits(), len, place)),
+                IpAddr::V6(at) => ipv6.as_mut().map(|lpm| lpm.insert(at.to_bits(), len, place)),
+            };
+        }
+        Draws { prefixes, ipv4, ipv6 }
+    }
+
+    /// Flow `flow` of `count`: a host that no longer route takes away, and the place of its prefix.
+    fn ipv4(&self, random: &Random, flow: usize, count: usize) -> Option<(u32, u32)> {
+        let lpm = self.ipv4.as_ref()?;
+        self.attempts(random, flow, count).find_map(|(place, address, len, bits)| {
+            let IpAddr::V4(network) = address else { return None };
+            let host = network.to_bits() | (bits as u32).checked_shr(len.into()).unwrap_or(0);
+            let is_usual = !matches!(host >> 24, 0 | 127 | 224..);
+            (is_usual && lpm.lookup(host) == Some(place)).then_some((host, place))
+        })
+    }
+
+    fn ipv6(&self, random: &Random, flow: usize, count: usize) -> Option<(u64, u32)> {
+        let lpm = self.ipv6.as_ref()?;
+        self.attempts(random, flow, count).find_map(|(place, address, len, bits)| {
+            let IpAddr::V6(network) = address else { return None };
+            let network = (network.to_bits() >> 64) as u64;
+            let high = network | bits.checked_shr(len.into()).unwrap_or(0);
+            let is_usual = high >> 61 == 1;
+            (is_usual && lpm.lookup(whole(high)) == Some(place)).then_some((high, place))
+        })
+    }
+
+    /// Prefixes to try, first its own where each has one flow, and random bits for the host.
+    fn attempts(
+        &self,
+        random: &Random,
+        flow: usize,
+        count: usize,
+    ) -> impl Iterator<Item = (u32, IpAddr, u8, u64)> {
+        (0..ATTEMPTS).filter_map(move |attempt| {
+            let drawn = random.at((flow as u64) << 8 | attempt);
+            let all = self.prefixes.len();
+            let at = match count == all && attempt < ATTEMPTS / 2 {
+                true => flow,
+                false => ((u128::from(drawn) * all as u128) >> 64) as usize,
+            };
+            let &(place, (address, len)) = self.prefixes.get(at)?;
+            Some((place, address, len, Random::rehash(drawn)))
+        })
+    }
+}
+
+/// Most prefixes of a file.
+const READ_MAX: usize = 2_000_000;
+
+/// The Internet is the same for everybody.
+const SEED: u64 = 2025;
+
+/// Its flows are drawn apart from the packets.
+const STREAM: u64 = 2;
+
+/// Tries to find a host for a flow.
+const ATTEMPTS: u64 = 32;
+
+/// The place of what is not the Internet's.
+const OTHER: u32 = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_prefixes_is_read_or_its_first_wrong_line_told() {
+        let read = parse("# two\n192.0.2.0/24\n\n 2001:db8::/32  # documentation\n");
+        let read: Vec<String> = read.expect("sound").into_iter().map(String::from).collect();
+        assert_eq!(read, ["192.0.2.0/24", "2001:db8::/32"]);
+        for (text, line) in [
+            ("1.0.0.0/8\n1.0.0.0", "line 2: "),
+            ("1.0.0.1/8", "line 1: 1.0.0.1/8 has bits set behind its length"),
+            ("1.0.0.0/8\n\n1.0.0.0/8", "line 3: 1.0.0.0/8 stands there twice"),
+            ("1.0.0.0/33", "line 1: "),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(error.starts_with(line), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_flow_takes_a_route_of_the_internet() {
+        let config = Config {
+            internet_routes: 3_000,
+            internet_routes_ipv6: 2_000,
+            ipv6: true,
+            upstream_group_table_size: 5,
+            upstream_l3_table_size: 0,
+            downstream_l3_table_size: 0,
+            ..Config::default()
+        };
+        for flows in [0, 700, 5_000] {
+            let traffic = Traffic { internet_flows: flows, ipv6_share: 0.5, ..Traffic::default() };
+            let drawn = Flows::new(&config, &traffic);
+            // A prefix whose addresses all have longer ones, or that is longer than /64, has none.
+            let wanted = if flows == 0 { 3_000 } else { flows };
+            assert!(drawn.count() > wanted * 9 / 10, "{} of {wanted}", drawn.count());
+            assert!(drawn.is_ipv6(true) && !drawn.is_ipv6(false));
+            let mut groups = [0; 5];
+            (0..drawn.count()).for_each(|flow| groups[drawn.group(flow, true) as usize] += 1);
+            assert!(groups.iter().all(|&count| count > drawn.count() / 10), "{groups:?}");
+        }
+        let none = Flows::new(&Config::default(), &Traffic::default());
+        assert_eq!((none.count(), none.ipv4(3), none.is_ipv6(true)), (0, 0, false));
+    }
+}

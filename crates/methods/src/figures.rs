@@ -66,6 +66,31 @@ pub(crate) fn latency(trial: &TrialRecord) -> Vec<Figure> {
     trial.directions.iter().filter_map(of).flatten().collect()
 }
 
+/// What the device's processors spent on a packet in a trial, as far as it is known.
+pub(crate) fn device_time(trial: &TrialRecord) -> Vec<Figure> {
+    let figures =
+        DEVICE_TIMES.iter().map(|(name, read)| Some(Figure::single(name, read(trial)?, "ns")));
+    figures.flatten().collect()
+}
+
+/// The same over repetitions.
+pub(crate) fn device_times(trials: &[TrialRecord]) -> Vec<Figure> {
+    let over = |(name, read): &(&str, OfTrial)| {
+        let values: Vec<f64> = trials.iter().filter_map(read).collect();
+        over_repetitions(name, "ns", &values)
+    };
+    DEVICE_TIMES.iter().filter_map(over).collect()
+}
+
+/// A figure of a trial, where it has it.
+type OfTrial = fn(&TrialRecord) -> Option<f64>;
+
+/// What is told of the device's processors.
+const DEVICE_TIMES: [(&str, OfTrial); 2] = [
+    ("device_cpu_per_packet", TrialRecord::device_cpu_ns_per_packet),
+    ("device_busy_per_packet", TrialRecord::device_busy_ns_per_packet),
+];
+
 /// The latency of all directions in words, empty when none was measured.
 pub(crate) fn latency_words(trial: &TrialRecord) -> String {
     let timed = || trial.directions.iter().filter_map(|d| d.latency.as_ref());

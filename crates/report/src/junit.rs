@@ -123,6 +123,7 @@ fn suite(record: &RunRecord, cell: &Cell) -> Suite {
     ];
     let mut properties: Vec<(String, String)> =
         properties.map(|(key, value)| (key.into(), value.clone())).into();
+    properties.extend(check_properties(cell));
     let words = |value: &serde_json::Value| match value.as_str() {
         Some(text) => text.to_owned(),
         None => value.to_string(),
@@ -135,6 +136,20 @@ fn suite(record: &RunRecord, cell: &Cell) -> Suite {
         properties,
         tests,
     }
+}
+
+/// How far the check's claim goes, and why no further.
+fn check_properties(cell: &Cell) -> Vec<(String, String)> {
+    let Some(check) = &cell.check else { return Vec::new() };
+    let left_out = check.left_out();
+    let claim = match (check.passed, &left_out) {
+        (false, _) => "none",
+        (true, Some(_)) => "partial",
+        (true, None) => "full",
+    };
+    let mut properties = vec![("check_claim".to_owned(), claim.to_owned())];
+    properties.extend(left_out.map(|what| ("check_left_out".to_owned(), what)));
+    properties
 }
 
 fn mismatches(cell: &Cell) -> String {

@@ -175,6 +175,8 @@ pub(crate) fn figure_name(name: &str) -> String {
         "wall_clock_pps" => "by the wall clock".into(),
         "ticks_per_packet" => "ticks a packet".into(),
         "ns_per_packet" => "time a packet".into(),
+        "device_cpu_per_packet" => "CPU time a packet".into(),
+        "device_busy_per_packet" => "of it in stages".into(),
         "throughput" => "on each interface".into(),
         "throughput_aggregate" => "aggregate".into(),
         "throughput_aggregate_l2" => "aggregate, frames".into(),

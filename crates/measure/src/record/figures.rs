@@ -29,6 +29,8 @@ pub const FIGURES: &[KnownFigure] = &[
     known("conforming_dropped_percent", "percent"),
     known("conforming_dropped_policers", "policers"),
     known("corrected_buffer_time", "ns"),
+    known("device_busy_per_packet", "ns"),
+    known("device_cpu_per_packet", "ns"),
     known("duration", "s"),
     known("error_median_percent", "percent"),
     known("error_worst_percent", "percent"),

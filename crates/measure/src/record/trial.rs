@@ -279,6 +279,26 @@ impl TrialRecord {
         }
     }
 
+    /// CPU time of the device for each frame that came back, in nanoseconds, what it polled in vain
+    /// included; none where it is not known or nothing came back.
+    pub fn device_cpu_ns_per_packet(&self) -> Option<f64> {
+        let workers = || self.workers.iter().map(|worker| worker.cpu_ns).sum();
+        let cpu_ns = self.device_cpu.as_ref().map_or_else(workers, |cpu| cpu.ns);
+        self.per_packet(cpu_ns as f64)
+    }
+
+    /// The same for the time in stages only, where the device tells it: a poll without a frame is in
+    /// none.
+    pub fn device_busy_ns_per_packet(&self) -> Option<f64> {
+        let ticks: u64 = self.stages.iter().map(|stage| stage.ticks).sum();
+        self.per_packet(ratio(ticks as f64 * 1e9, self.ticks_per_second))
+    }
+
+    fn per_packet(&self, ns: f64) -> Option<f64> {
+        let packets: u64 = self.directions.iter().map(|direction| direction.received).sum();
+        (ns > 0.0 && packets > 0).then(|| ns / packets as f64)
+    }
+
     /// The load on each interface, if it had a rate.
     pub fn load_pps(&self) -> Option<f64> {
         match self.load {

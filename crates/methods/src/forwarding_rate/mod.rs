@@ -26,7 +26,7 @@ use serde_json::Value;
 pub use config::Config;
 
 use crate::claims::claim;
-use crate::figures::{LATENCIES, interface_words, over_repetitions, spread_limit};
+use crate::figures::{LATENCIES, device_times, interface_words, over_repetitions, spread_limit};
 use crate::method::{Session, TESTER_ALONE, to_value};
 use crate::{Entry, Method, Observer, Step, baseline};
 
@@ -72,7 +72,8 @@ impl Method for Config {
             trials.push(session.trial(load, each, step)?);
         }
         let records = session.records;
-        let figures = figures(&trials);
+        let mut figures = figures(&trials);
+        figures.extend(device_times(&records[warm_ups..]));
         let measured: Vec<_> = records[warm_ups..].iter().collect();
         let mut limits = limits(validity::summarise(&measured), &figures);
         let headline = figures.iter().find(|f| f.name == "forwarding_rate").map(|f| Pps(f.value));

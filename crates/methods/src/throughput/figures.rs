@@ -3,7 +3,7 @@
 use measure::record::{DirectionRecord, Figure, TrialRecord};
 use measure::{Pps, l1_rate, l2_rate};
 
-use crate::figures::latency;
+use crate::figures::{device_time, latency};
 
 /// The figures of the trial that passed, at a rate on each interface.
 pub(super) fn figures(trial: &TrialRecord, pps: f64) -> Vec<Figure> {
@@ -21,6 +21,7 @@ pub(super) fn figures(trial: &TrialRecord, pps: f64) -> Vec<Figure> {
         figures.push(Figure::single("throughput_l2", l2(direction, pps), "bit/s").of(name));
         figures.push(Figure::single("throughput_l1", l1(direction, pps), "bit/s").of(name));
     }
+    figures.extend(device_time(trial));
     figures.extend(latency(trial));
     figures
 }

@@ -3,7 +3,7 @@
 use measure::record::{Cell, LoadRecord, Outcome, RunRecord};
 
 use super::curves::{Axis, Curve, Drawing, Look, data};
-use super::{CHARTS_MAX, Chart, identifier, trimmed};
+use super::{CHARTS_MAX, Chart, LOSS_FLOOR, identifier, loss_words};
 use crate::names::Names;
 use crate::summary::outcomes;
 
@@ -21,7 +21,7 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     let points: Vec<(f64, f64)> = outcome
         .trials
         .iter()
-        .filter_map(|t| Some((burst(&t.load)?, (t.loss_percent).max(FLOOR))))
+        .filter_map(|t| Some((burst(&t.load)?, t.loss_percent.max(LOSS_FLOOR))))
         .collect();
     let mut lengths: Vec<f64> = points.iter().map(|p| p.0).collect();
     lengths.sort_by(f64::total_cmp);
@@ -30,7 +30,7 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
         return None;
     }
     let curves = [Curve::new("bursts", Look::Marks, points)];
-    let y = Axis { min: Some(FLOOR / 2.0), max: Some(200.0), ..Axis::log("frames lost") };
+    let y = Axis { min: Some(LOSS_FLOOR / 2.0), max: Some(200.0), ..Axis::log("frames lost") };
     let mut drawing =
         Drawing::new(Axis::spanning("frames in a burst", &lengths), y.in_words(loss_words));
     let length = |f: &measure::record::Figure| f.unit == "frames" && f.of.is_none();
@@ -49,14 +49,3 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
         data("frames in a burst", "frames lost, %", &curves),
     ))
 }
-
-fn loss_words(percent: f64) -> String {
-    match percent {
-        p if p <= FLOOR * 1.5 => "none".into(),
-        p if p < 0.0999 => format!("{} ppm", trimmed(p * 1e4)),
-        p => format!("{} %", trimmed(p)),
-    }
-}
-
-/// Where no loss is drawn, in percent.
-const FLOOR: f64 = 1e-5;

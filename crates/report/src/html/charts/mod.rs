@@ -8,6 +8,7 @@ mod asked;
 mod boxes;
 mod bursts;
 mod churn;
+mod cpu;
 mod curves;
 mod cycles;
 mod events;
@@ -78,6 +79,7 @@ pub(super) fn of(record: &RunRecord) -> Vec<Chart> {
         soak::charts,
         series::charts,
         cycles::charts,
+        cpu::charts,
         latency::charts,
         search::charts,
         events::charts,
@@ -204,6 +206,15 @@ fn short_count(value: f64) -> String {
     format!("{}{unit}", trimmed(scaled))
 }
 
+/// A loss in percent as people read it; none below what is drawn as none.
+fn loss_words(percent: f64) -> String {
+    match percent {
+        p if p <= LOSS_FLOOR * 1.5 => "none".into(),
+        p if p < 0.0999 => format!("{} ppm", trimmed(p * 1e4)),
+        p => format!("{} %", trimmed(p)),
+    }
+}
+
 /// Three digits that count, and none behind the point that say nothing.
 fn trimmed(value: f64) -> String {
     let magnitude = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
@@ -296,6 +307,10 @@ const SERIES: [&str; 12] = [
     "#010211", "#010212", "#010213", "#010214", "#010215", "#010216", "#010217", "#010218",
     "#010219", "#01021a", "#01021b", "#01021c",
 ];
+
+/// Where no loss is drawn, in percent: it has no place on a logarithmic axis. A tenth of a frame in a
+/// million.
+const LOSS_FLOOR: f64 = 1e-5;
 
 /// The most charts of one kind; the trials table has the rest.
 const CHARTS_MAX: usize = 8;

@@ -6,7 +6,7 @@ use kuva::render::annotations::ReferenceLine;
 use measure::Pps;
 use measure::record::{Cell, Outcome, RunRecord, TrialRecord};
 
-use super::{Chart, Data, HEIGHT, colour, identifier, styled, ticks, trimmed};
+use super::{Chart, Data, HEIGHT, LOSS_FLOOR, colour, identifier, loss_words, styled, ticks};
 use crate::names::Names;
 use crate::summary::{grouped, mpps};
 
@@ -23,7 +23,7 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
             .trials
             .iter()
             .filter(|t| t.purpose == *purpose)
-            .filter_map(|t| Some((mpps(t.load_pps()?), shown_loss(t))))
+            .filter_map(|t| Some((mpps(t.load_pps()?), t.loss_percent.max(LOSS_FLOOR))))
             .collect();
         if !points.is_empty() {
             let plot = ScatterPlot::new()
@@ -44,8 +44,8 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
         .with_log_y()
         .with_x_axis_min(min)
         .with_x_axis_max(max)
-        .with_y_axis_min(FLOOR / 2.0)
-        .with_y_axis_max(2.0)
+        .with_y_axis_min(LOSS_FLOOR / 2.0)
+        .with_y_axis_max(200.0)
         .with_x_label("load on each interface, Mpps")
         .with_y_label("frames lost")
         .with_y_label_offset(-24.0, 0.0)
@@ -103,22 +103,6 @@ fn row(trial: &TrialRecord) -> Vec<String> {
         measure::Ratio(trial.loss_fraction).to_string(),
     ]
 }
-
-/// No loss has no place on a logarithmic axis; it is drawn on a line of its own at the bottom.
-fn shown_loss(trial: &TrialRecord) -> f64 {
-    trial.loss_fraction.max(FLOOR)
-}
-
-fn loss_words(fraction: f64) -> String {
-    match fraction {
-        f if f <= FLOOR * 1.5 => "none".into(),
-        f if f < 0.999e-3 => format!("{} ppm", trimmed(f * 1e6)),
-        f => format!("{} %", trimmed(f * 100.0)),
-    }
-}
-
-/// Where trials without loss are drawn: a tenth of a frame in a million.
-const FLOOR: f64 = 1e-7;
 
 /// Purposes of trials, each with its marker and series.
 const KINDS: &[(&str, MarkerShape, usize)] = &[

@@ -1,0 +1,79 @@
+//! What each device's processors spent on a packet, side by side: the time in stages where it is
+//! told, and the rest of the CPU time.
+
+use kuva::plot::bar::BarPlot;
+use kuva::prelude::*;
+use measure::record::{Cell, Outcome, RunRecord};
+
+use super::{CHARTS_MAX, Chart, Data, colour, identifier, short_count, styled, ticks};
+use crate::names::Names;
+use crate::summary::{distinct, outcomes};
+
+/// One chart for each method that tells it of two cells or more.
+pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
+    let methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
+    methods.into_iter().filter_map(|method| chart(record, method)).take(CHARTS_MAX).collect()
+}
+
+fn chart(record: &RunRecord, method: &str) -> Option<Chart> {
+    let measured: Vec<(&Cell, Spent)> = outcomes(record)
+        .filter(|(_, outcome)| outcome.method == method)
+        .filter_map(|(cell, outcome)| Some((cell, Spent::of(outcome)?)))
+        .take(BARS_MAX)
+        .collect();
+    if measured.len() < 2 {
+        return None;
+    }
+    let names = Names::of(record);
+    let mut bars = BarPlot::new().with_width(0.72).with_horizontal(true);
+    // A horizontal bar chart is drawn from the bottom; the first cell belongs on top.
+    for (cell, spent) in measured.iter().rev() {
+        let parts = vec![(spent.busy_ns, colour(0)), (spent.rest_ns(), colour(1))];
+        bars = bars.with_group(names.of_cell(cell), parts);
+    }
+    let legend = vec!["in the stages of the function", "all other CPU time of the device"];
+    let plots = vec![Plot::from(bars.with_legend(legend).with_stacked())];
+    let layout = styled(Layout::auto_from_plots(&plots))
+        .with_height(140.0 + 34.0 * measured.len() as f64)
+        .with_x_label("CPU time a packet, ns")
+        .with_x_tick_format(ticks(short_count))
+        .with_legend_position(LegendPosition::OutsideBottomColumns);
+    let row = |(cell, spent): &(&Cell, Spent)| {
+        let number = |ns: f64| format!("{ns:.1}");
+        let busy = if spent.busy_ns > 0.0 { number(spent.busy_ns) } else { String::new() };
+        vec![names.of_cell(cell), cell.device.clone(), busy, number(spent.cpu_ns)]
+    };
+    let head = ["cell", "device", "in stages, ns", "CPU time, ns"].map(String::from).into();
+    Some(Chart::new(
+        &identifier("cpu", &[method]),
+        &format!("CPU time a packet by device ({method})"),
+        "CPU time of all that is the device, over the frames that came back. A device that polls uses \
+         its cores whole, so that what it spends outside of stages is mostly waiting; of one that does \
+         not tell stages all is drawn in the second colour.",
+        plots,
+        layout,
+        Data { head, rows: measured.iter().map(row).collect() },
+    ))
+}
+
+/// Nanoseconds a packet.
+struct Spent {
+    cpu_ns: f64,
+    /// Of these in stages; 0 where it is not told.
+    busy_ns: f64,
+}
+
+impl Spent {
+    fn of(outcome: &Outcome) -> Option<Spent> {
+        let value = |name| outcome.figure(name).map(|figure| figure.value);
+        let cpu_ns = value("device_cpu_per_packet")?;
+        Some(Spent { cpu_ns, busy_ns: value("device_busy_per_packet").unwrap_or(0.0) })
+    }
+
+    fn rest_ns(&self) -> f64 {
+        (self.cpu_ns - self.busy_ns).max(0.0)
+    }
+}
+
+/// The most cells in the chart; the results table has the rest.
+const BARS_MAX: usize = 24;

@@ -50,10 +50,11 @@ impl Pacer {
         pacer
     }
 
-    /// How many are due at `now` and were not taken yet, at most `limit`.
+    /// How many are due at `now` and were not taken yet, at most `limit`; none before the start.
     #[inline]
     pub fn due(&self, now: Ticks, limit: u64) -> u64 {
-        let elapsed = now.saturating_sub(self.start) as f64;
+        let Some(elapsed) = now.checked_sub(self.start) else { return 0 };
+        let elapsed = elapsed as f64;
         match self.pacing {
             Pacing::Constant => {
                 let scheduled = (elapsed / self.ticks_each) as u64 + 1;
@@ -102,7 +103,8 @@ mod tests {
     #[test]
     fn a_late_poll_does_not_slow_the_schedule_down() {
         let mut pacer = Pacer::new(Pacing::Constant, 1000.0, 1e6, 500, Random::new(1, 0));
-        assert_eq!(pacer.due(0, 100), 1, "the first is due at the start");
+        assert_eq!(pacer.due(499, 100), 0);
+        assert_eq!(pacer.due(500, 100), 1, "the first is due at the start");
         pacer.take(1);
         assert_eq!(pacer.due(1499, 100), 0);
         assert_eq!(pacer.next_due(), 1500);

@@ -4,6 +4,7 @@
 //! program cost no call. Frames are reserved and written in place, then sent a burst at a time.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::{Monitor, Opened, Port, Way};
 use machine::clock::Ticks;
@@ -15,6 +16,10 @@ pub(crate) trait Link: Send {
     /// Whether others than this tester and the device may be heard on it, frames of earlier trials
     /// included.
     const IS_SHARED: bool;
+
+    /// How long frames that are due may wait for others, so that a call of the kernel carries several:
+    /// on virtual links each call may have to wake a thread on another core.
+    const GRAIN: Duration;
 
     /// Room for a frame of `len` bytes, all of which are to be written; none where the link is full.
     fn reserve(&mut self, len: usize) -> Option<&mut [u8]>;
@@ -43,6 +48,7 @@ pub(crate) struct Refused {
 
 impl Link for (Sender, Receiver) {
     const IS_SHARED: bool = false;
+    const GRAIN: Duration = Duration::ZERO;
 
     #[inline(always)]
     fn reserve(&mut self, len: usize) -> Option<&mut [u8]> {
@@ -118,6 +124,7 @@ impl PortLink {
 
 impl Link for PortLink {
     const IS_SHARED: bool = true;
+    const GRAIN: Duration = Duration::from_micros(20);
 
     #[inline]
     fn reserve(&mut self, len: usize) -> Option<&mut [u8]> {

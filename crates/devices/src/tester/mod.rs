@@ -1,11 +1,11 @@
 //! The tester of an open loop: sends at a rate whatever the device does, receives, and accounts.
 //!
 //! One thread does both, so that all times come from one clock. Frames that are due are sent in small
-//! bursts; after a stall the tester catches up at most that fast, and what it could not send in time
-//! is missing from `sent`, which the verdict on the tester rests on. A full ring of the device refuses
-//! a frame: it counts as sent and lost, as with a network card. What the tester's own port refuses was
-//! never sent, so it is missing from `sent` as well. On links that others may speak on, their frames
-//! are counted and passed over.
+//! bursts, over real ports those of the last 20 us at once; after a stall the tester catches up at most
+//! that fast, and what it could not send in time is missing from `sent`, which the verdict on the tester
+//! rests on. A full ring of the device refuses a frame: it counts as sent and lost, as with a network
+//! card. What the tester's own port refuses was never sent, so it is missing from `sent` as well. On
+//! links that others may speak on, their frames are counted and passed over.
 
 pub(crate) mod changes;
 pub(crate) mod foreign;
@@ -172,9 +172,11 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
     #[inline]
     fn send(&mut self, now: Ticks) {
         let workers = self.links.len() as u32;
+        let grain = self.clock.ticks(L::GRAIN);
         for (index, flow) in self.flows.iter_mut().enumerate() {
             let due = flow.schedule.due(now, BURST, flow.next_number);
-            if due == 0 {
+            let is_early = flow.next_number > 0 && now - flow.last_sent < grain;
+            if due == 0 || (due < BURST && is_early) {
                 continue;
             }
             let port = usize::from(flow.direction.from.0);

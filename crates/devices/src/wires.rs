@@ -164,6 +164,10 @@ impl TesterPorts {
             TesterPorts::Keys { keys, .. } => keys.clone(),
         };
         keys.insert("interface".to_owned(), interface.into());
+        if self.name() == "af-packet" && !keys.contains_key("ring") {
+            // In blocks, a lone frame would wait up to 1 ms before it is seen.
+            keys.insert("ring".to_owned(), "frames".into());
+        }
         let kind = self.kind().map_err(refused)?;
         let port = kind.read(Value::Object(keys)).map_err(|error| {
             let what = format!("device.ports: {error}");

@@ -7,13 +7,14 @@ use netns::Namespace;
 use packet::PortId;
 use serde_json::{Value, json};
 
-use super::options::{Options, Ports};
+use super::options::{Options, Ports, Ring};
 use crate::driver::{DeviceFacts, DriverError, Running, Start, Usage};
 use crate::wires::Wires;
 
 /// The links, by port.
 pub(super) struct Links {
     kind: Ports,
+    ring: Ring,
     /// Sockets of shared memory.
     sockets: Vec<PathBuf>,
     /// Pairs of virtual Ethernet.
@@ -23,12 +24,13 @@ pub(super) struct Links {
 impl Links {
     /// Makes what must be there before either side.
     pub fn make(
-        kind: Ports,
+        options: &Options,
         device: &Namespace,
         folder: &Path,
         count: usize,
         request: &Start<'_>,
     ) -> Result<Links, DriverError> {
+        let Options { ports: kind, ring, .. } = *options;
         let sockets = (0..count).map(|at| folder.join(format!("port{at}"))).collect();
         let wires = match kind {
             Ports::Memif | Ports::VhostUser => None,
@@ -42,17 +44,24 @@ impl Links {
                 Some(wires)
             }
         };
-        Ok(Links { kind, sockets, wires })
+        Ok(Links { kind, ring, sockets, wires })
     }
 
     /// The daemon's end of a link, as its file has it.
     pub fn near(&self, at: usize) -> Value {
         let mut keys = match &self.wires {
-            Some(wires) => json!({"interface": wires.near()[at]}),
+            Some(wires) => self.interface(wires.near()[at]),
             None => self.near_socket(at),
         };
         keys["type"] = self.kind.name().into();
         keys
+    }
+
+    fn interface(&self, name: &str) -> Value {
+        match self.kind {
+            Ports::AfPacket => json!({"interface": name, "ring": self.ring}),
+            _ => json!({"interface": name}),
+        }
     }
 
     fn near_socket(&self, at: usize) -> Value {
@@ -68,9 +77,9 @@ impl Links {
             return (0..self.sockets.len()).map(|at| self.open_socket(at, request)).collect();
         };
         let far = wires.far();
-        let keys = |at: usize| json!({"interface": far[at]});
-        let ends = 0..far.len();
-        let open = || ends.map(|at| open_port(self.kind, keys(at), at, request)).collect();
+        let open_one =
+            |(at, name): (usize, &&str)| open_port(self.kind, self.interface(name), at, request);
+        let open = || far.iter().enumerate().map(open_one).collect();
         wires.tester().run(open)?
     }
 
@@ -120,7 +129,7 @@ impl Wire {
     pub fn make(options: &Options, request: &Start<'_>) -> Result<Wire, DriverError> {
         let device = Namespace::new()?;
         let folder = super::folder()?;
-        let links = Links::make(options.ports, &device, folder.path(), 1, request)?;
+        let links = Links::make(options, &device, folder.path(), 1, request)?;
         let mut keys = links.near(0);
         keys.as_object_mut().map(|keys| keys.shift_remove("type"));
         let near = device.run(|| open_port(options.ports, keys, 1, request))??;

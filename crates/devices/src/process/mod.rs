@@ -120,7 +120,7 @@ impl Daemon {
         let folder = folder()?;
         let names = file::port_names(request.function)?;
         let names = names.get(..request.service.ports()).unwrap_or(names);
-        let links = Links::make(options.ports, &device, folder.path(), names.len(), request)?;
+        let links = Links::make(&options, &device, folder.path(), names.len(), request)?;
         let socket = folder.path().join("control.sock");
         let path = folder.path().join("function.yaml");
         let text = file::text(request, names, &links, &socket);

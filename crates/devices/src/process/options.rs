@@ -14,6 +14,8 @@ use crate::driver::DriverError;
 pub struct Options {
     /// The kind of ports, the daemon's and the tester's.
     pub ports: Ports,
+    /// With `ports: af-packet`: how frames are handed over, the daemon's and the tester's.
+    pub ring: Ring,
     /// The program to start; this one unless it is said.
     pub program: Option<PathBuf>,
 }
@@ -31,6 +33,17 @@ pub enum Ports {
     Memif,
     /// Shared memory as of a virtual machine, which the tester plays.
     VhostUser,
+}
+
+/// How packet sockets hand frames over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ring {
+    /// One by one, as they come.
+    #[default]
+    Frames,
+    /// In blocks: least work, but a lone frame waits up to 1 ms.
+    Blocks,
 }
 
 impl Options {

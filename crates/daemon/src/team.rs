@@ -293,10 +293,11 @@ impl<N: NetworkFunction> Team<N> {
 
 impl<N: NetworkFunction> Running for Team<N> {
     fn words(&self) -> Words {
+        let names = N::names(&self.config);
         Words {
-            stages: N::Function::STAGES,
-            drops: N::Function::DROPS.0,
-            tallies: N::Function::TALLIES,
+            stages: names.stages,
+            drops: names.drops.0,
+            tallies: names.tallies,
             tables: N::TABLES,
         }
     }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-use engine::Function;
+use engine::Drops;
 use functions::NetworkFunction;
 use functions::check::Expected;
 use measure::record::{Check, ClaimLevel, Covered, Mismatch};
 
 /// The comparison of a device with the oracle.
 pub(crate) struct Comparison<N: NetworkFunction> {
+    drops: Drops,
     frames: u64,
     mismatch_count: u64,
     mismatches: Vec<Mismatch>,
@@ -19,9 +20,10 @@ pub(crate) struct Comparison<N: NetworkFunction> {
 }
 
 impl<N: NetworkFunction> Comparison<N> {
-    /// Nothing compared yet.
-    pub fn new() -> Comparison<N> {
+    /// Nothing compared yet of a function with these reasons.
+    pub fn new(drops: Drops) -> Comparison<N> {
         Comparison {
+            drops,
             frames: 0,
             mismatch_count: 0,
             mismatches: Vec::new(),
@@ -59,7 +61,7 @@ impl<N: NetworkFunction> Comparison<N> {
     pub fn finish(mut self, excuse: impl Fn(&str) -> Option<String>) -> Check {
         let mut uncovered = Vec::new();
         // The first one, of packets that no stage decided on, is no verdict to be reached.
-        for name in N::Function::DROPS.0.iter().skip(1) {
+        for name in self.drops.0.iter().skip(1) {
             if self.coverage.contains_key(*name) {
                 continue;
             }

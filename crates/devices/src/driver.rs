@@ -186,6 +186,11 @@ impl DriverError {
     pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> DriverError {
         DriverError { what: what.into(), remedy: remedy.into() }
     }
+
+    /// The device gives one service, not several one behind the other.
+    pub fn no_chain() -> DriverError {
+        DriverError::new("it cannot do several functions", "use embedded or process for chains")
+    }
 }
 
 impl From<netns::NamespaceError> for DriverError {

@@ -25,6 +25,15 @@ pub trait Function: Send {
     /// Things counted beside verdicts, in the order of [`Function::tallies`].
     const TALLIES: &'static [&'static str];
 
+    /// The names of all of these. Only a function whose configuration says what it consists of has
+    /// others than those above.
+    fn names(&self) -> Names
+    where
+        Self: Sized,
+    {
+        Names::of::<Self>()
+    }
+
     /// Decides over every packet of the batch and rewrites those it forwards.
     fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>);
 
@@ -57,6 +66,24 @@ pub trait Function: Send {
     /// may be the cause. Most functions make none, and for them it costs nothing.
     fn made(&mut self, _now: Ticks) -> Option<&mut Batch> {
         None
+    }
+}
+
+/// What a function counts, by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Names {
+    /// As [`Function::STAGES`].
+    pub stages: &'static [&'static str],
+    /// As [`Function::DROPS`].
+    pub drops: Drops,
+    /// As [`Function::TALLIES`].
+    pub tallies: &'static [&'static str],
+}
+
+impl Names {
+    /// Those that a kind of function always has.
+    pub const fn of<F: Function>() -> Names {
+        Names { stages: F::STAGES, drops: F::DROPS, tallies: F::TALLIES }
     }
 }
 

@@ -15,7 +15,7 @@ pub mod worker;
 
 pub use control::{Acknowledgement, Controller, Refusal};
 pub use counters::{CounterReader, Counts};
-pub use function::{Drops, Function};
+pub use function::{Drops, Function, Names};
 pub use idle::Idle;
 pub use port::{
     KeyError, Link, Monitor, Opened, Port, PortCounts, PortDrop, PortError, PortKind, PortRequest,

@@ -8,7 +8,7 @@ use packet::{Batch, Room, Slots, Verdict};
 
 use crate::control::{ControlEnd, Controller, control};
 use crate::counters::{CounterReader, CounterWriter, Counts, counters};
-use crate::function::Function;
+use crate::function::{Function, Names};
 use crate::idle::Idle;
 use crate::port::Port;
 use crate::stages::StageTotals;
@@ -18,6 +18,7 @@ use crate::tap::Tap;
 /// One function on one core with its ports.
 pub struct Worker<F: Function> {
     function: F,
+    names: Names,
     ports: Vec<Box<dyn Port>>,
     batch: Batch,
     leaving: Vec<Slots>,
@@ -62,18 +63,20 @@ impl<F: Function> Worker<F> {
         room: Room,
     ) -> io::Result<(Worker<F>, WorkerHandle<F::Update>)> {
         let (controller, control) = control(CONTROL_QUEUE);
-        let (publisher, reader) = counters(F::DROPS.0.len(), F::TALLIES.len());
+        let names = function.names();
+        let (publisher, reader) = counters(names.drops.0.len(), names.tallies.len());
         function.make_room(room)?;
         let worker = Worker {
             leaving: vec![Slots::new(); ports.len()],
             batch: Batch::new(batch_size, room)?,
-            counts: Counts::zero(F::DROPS, F::TALLIES.len()),
+            counts: Counts::zero(names.drops, names.tallies.len()),
             stages: StageTotals::default(),
             gaps: Gaps::default(),
             last_round: clock::now(),
             supervised: None,
             tap: None,
             function,
+            names,
             ports,
             control,
             publisher,
@@ -109,7 +112,7 @@ impl<F: Function> Worker<F> {
     /// Lets the worker take orders and publish what its time goes into; a later supervisor takes the
     /// place of an earlier one.
     pub fn supervise(&mut self) -> Supervisor<F> {
-        let (supervisor, supervised) = supervision(F::STAGES.len());
+        let (supervisor, supervised) = supervision(self.names.stages.len());
         self.supervised = Some(supervised);
         supervisor
     }
@@ -171,7 +174,7 @@ impl<F: Function> Worker<F> {
         let out = (&mut self.ports[..], &mut self.leaving[..], &mut self.counts);
         let made = send_made(&mut self.function, &mut self.tap, out, now);
         self.publisher.publish(&self.counts, self.function.tallies());
-        stages.lap_raw(F::STAGES.len() + 1, received);
+        stages.lap_raw(self.names.stages.len() + 1, received);
         if let Some(supervised) = &self.supervised {
             supervised.publish_stages(&self.stages);
         }
@@ -206,6 +209,11 @@ impl<F: Function> Worker<F> {
         self.leaving = vec![Slots::new(); ports.len()];
         self.ports = ports;
         self.last_round = clock::now();
+    }
+
+    /// The names of what is counted.
+    pub fn names(&self) -> Names {
+        self.names
     }
 
     /// The function, to look at or to load while the worker does not run.

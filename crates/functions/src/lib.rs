@@ -9,6 +9,7 @@ pub mod sections;
 pub mod service;
 pub mod unit;
 
+pub mod chain;
 pub mod l2_switch;
 pub mod l3_router;
 pub mod mobile_gateway;
@@ -31,6 +32,7 @@ macro_rules! with_all {
             &$unit::<$crate::mobile_gateway::MobileGateway>::new(),
             &$unit::<$crate::l2_switch::L2Switch>::new(),
             &$unit::<$crate::l3_router::L3Router>::new(),
+            &$unit::<$crate::chain::Chain>::new(),
         ]
     };
 }

@@ -19,6 +19,8 @@ pub enum Service {
     Router(Router),
     /// Packets of users in tunnels (TS 23.501 section 6.2.3, user plane).
     MobileGateway(Gateway),
+    /// Several services in one device, one behind the other.
+    Chain(Vec<Service>),
 }
 
 impl Service {
@@ -28,6 +30,7 @@ impl Service {
             Service::Bridge(bridge) => usize::from(bridge.ports),
             Service::Router(router) => router.interfaces.len(),
             Service::MobileGateway(gateway) => gateway.router.interfaces.len(),
+            Service::Chain(_) => 2,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What every function's folder provides.
 
-use engine::Function;
+use engine::{Function, Names};
 use machine::clock::{Clock, Ticks};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -62,6 +62,11 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// The ports of a validated configuration: all of [`Self::PORTS`], or the first ones.
     fn ports(_config: &Self::Config) -> &'static [&'static str] {
         Self::PORTS
+    }
+
+    /// The names of what it counts under a validated configuration.
+    fn names(_config: &Self::Config) -> Names {
+        Names::of::<Self::Function>()
     }
 
     /// How many workers the configuration asks for.

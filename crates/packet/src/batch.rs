@@ -40,6 +40,8 @@ pub struct Batch {
     room: Room,
     capacity: usize,
     count: usize,
+    /// The buffer of each slot; another order while some packets are alone.
+    home: [Slot; BATCH_MAX],
     start: [u32; BATCH_MAX],
     len: [u16; BATCH_MAX],
     port: [PortId; BATCH_MAX],
@@ -65,6 +67,7 @@ impl Batch {
             room,
             capacity,
             count: 0,
+            home: std::array::from_fn(|index| index as Slot),
             start: [0; BATCH_MAX],
             len: [0; BATCH_MAX],
             port: [PortId(0); BATCH_MAX],
@@ -116,7 +119,7 @@ impl Batch {
             return None;
         }
         let index = self.count & (BATCH_MAX - 1);
-        let start = index * self.stride + self.room.headroom;
+        let start = self.buffer(index) + self.room.headroom;
         self.start[index] = start as u32;
         self.len[index] = len as u16;
         self.port[index] = port;
@@ -171,7 +174,7 @@ impl Batch {
     pub fn push_front(&mut self, slot: Slot, count: usize) -> Option<&mut [u8]> {
         let index = usize::from(slot);
         let start = self.start[index] as usize;
-        if start < index * self.stride + count {
+        if start < self.buffer(index) + count {
             return None;
         }
         let start = start - count;
@@ -193,17 +196,62 @@ impl Batch {
     #[inline]
     pub fn set_frame_len(&mut self, slot: Slot, len: usize) -> bool {
         let index = usize::from(slot);
-        let fits = self.start[index] as usize + len <= (index + 1) * self.stride;
+        let fits = self.start[index] as usize + len <= self.buffer(index) + self.stride;
         if fits && len <= usize::from(u16::MAX) {
             self.len[index] = len as u16;
         }
         fits
     }
 
+    /// Where the buffer of a slot begins.
+    #[inline(always)]
+    fn buffer(&self, index: usize) -> usize {
+        usize::from(self.home[index]) * self.stride
+    }
+
+    /// Lets `work` see some of the frames alone, as a batch of theirs: there their slots are 0, 1 …
+    /// in the order of the list, and there is room for no other. No byte is moved. Afterwards all frames
+    /// have their slots again; lengths, ports and verdicts are as `work` left them. A slot may stand in
+    /// the list once.
+    pub fn with_only<T>(&mut self, slots: &[Slot], work: impl FnOnce(&mut Batch) -> T) -> T {
+        let (count, capacity) = (self.count, self.capacity);
+        self.capacity = slots.len();
+        if slots.len() == count && slots.is_sorted() {
+            let done = work(self);
+            (self.count, self.capacity) = (count, capacity);
+            return done;
+        }
+        let mut all = (self.home, self.start, self.len, self.port, self.verdict);
+        for (index, slot) in slots.iter().map(|slot| usize::from(*slot)).enumerate() {
+            self.home[index] = all.0[slot];
+            self.start[index] = all.1[slot];
+            self.len[index] = all.2[slot];
+            self.port[index] = all.3[slot];
+            self.verdict[index] = all.4[slot];
+        }
+        self.count = slots.len();
+        let done = work(self);
+        for (index, slot) in slots.iter().map(|slot| usize::from(*slot)).enumerate() {
+            all.1[slot] = self.start[index];
+            all.2[slot] = self.len[index];
+            all.3[slot] = self.port[index];
+            all.4[slot] = self.verdict[index];
+        }
+        (self.home, self.start, self.len, self.port, self.verdict) = all;
+        (self.count, self.capacity) = (count, capacity);
+        done
+    }
+
     /// The port at which a frame came in.
     #[inline(always)]
     pub fn port(&self, slot: Slot) -> PortId {
         self.port[usize::from(slot)]
+    }
+
+    /// Says at which port a packet comes in to whoever sees it next.
+    #[inline(always)]
+    pub fn set_port(&mut self, slot: Slot, port: PortId) {
+        self.port[usize::from(slot)] = port;
     }
 
     /// What became of a packet so far.
@@ -257,6 +305,44 @@ mod tests {
         assert_eq!(batch.frame_len(0), 3);
         batch.pull_front(0, 99);
         assert_eq!(batch.frame(0), b"");
+    }
+
+    #[test]
+    fn some_frames_alone_keep_their_bytes_and_their_room() {
+        let mut batch = batch();
+        for value in 0..8 {
+            batch.append(PortId(0), 100).expect("room").fill(value);
+        }
+        let told = batch.with_only(&[1, 4, 7], |some| {
+            assert_eq!((some.len(), some.remaining()), (3, 0));
+            assert!(some.append(PortId(0), 1).is_none(), "there are no others");
+            for (slot, value) in [(0, 1), (1, 4), (2, 7)] {
+                assert!(some.frame(slot).iter().all(|&byte| byte == value));
+                some.push_front(slot, 64).expect("its own headroom").fill(value + 100);
+                assert!(some.push_front(slot, 1).is_none(), "and no more");
+                some.set_verdict(slot, Verdict::Punt);
+                some.set_port(slot, PortId(1));
+            }
+            assert!(some.set_frame_len(1, 264) && !some.set_frame_len(1, 1000));
+            some.with_only(&[2], |one| one.set_verdict(0, Verdict::Forward(PortId(3))));
+            "told"
+        });
+        assert_eq!((told, batch.len(), batch.remaining()), ("told", 8, 248));
+        for slot in 0..8 {
+            let (len, verdict) = match slot {
+                1 => (164, Verdict::Punt),
+                4 => (264, Verdict::Punt),
+                7 => (164, Verdict::Forward(PortId(3))),
+                _ => (100, Verdict::UNHANDLED),
+            };
+            assert_eq!((batch.frame_len(slot), batch.verdict(slot)), (len, verdict), "{slot}");
+            let value = if len > 100 { slot + 100 } else { slot };
+            assert!(batch.frame(slot)[..100].iter().all(|&byte| byte == value), "{slot}");
+            assert_eq!(batch.port(slot), PortId(u8::from(len > 100)));
+        }
+        let every: Vec<Slot> = batch.slots().collect();
+        batch.with_only(&every, |all| all.slots().for_each(|slot| all.truncate(slot, 5)));
+        assert!(batch.slots().all(|slot| batch.frame_len(slot) == 5));
     }
 
     #[test]

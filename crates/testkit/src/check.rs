@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use engine::Function;
 use functions::check::{Expected, Oracle, Step, in_order};
 use functions::{NetworkFunction, Shard};
 use machine::clock::{Clock, Ticks};
@@ -121,7 +120,7 @@ impl<N: NetworkFunction> Pair<N> {
 
     /// Drop reasons that no frame met so far.
     pub fn uncovered(&self) -> Vec<&'static str> {
-        let names = N::Function::DROPS.0.iter().copied();
+        let names = self.device.names().drops.0.iter().copied();
         names.filter(|name| !self.coverage.contains_key(*name)).collect()
     }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::{Counts, Function, Port, Worker, WorkerHandle};
+use engine::{Counts, Function, Names, Port, Worker, WorkerHandle};
 use functions::check::{Expected, became};
 use machine::clock::Ticks;
 use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
@@ -88,18 +88,23 @@ impl<F: Function> Device<F> {
         }
     }
 
+    /// The names of what is counted.
+    pub fn names(&self) -> Names {
+        self.worker.names()
+    }
+
     /// Sends one frame through that may have others made beside it: what became of all of them, in
     /// the order of [`became`].
     pub fn exchange(&mut self, port: PortId, frame: &[u8], now: Ticks) -> Vec<Expected> {
         let outcomes = self.pass_all(port, [frame], now);
-        became(outcomes.frames().collect(), &outcomes.counts, F::DROPS)
+        became(outcomes.frames().collect(), &outcomes.counts, self.names().drops)
     }
 
     /// Lets the worker go round without a frame: what became of the frames that the function made
     /// because of the time, or of changes before.
     pub fn rest(&mut self, now: Ticks) -> Vec<Expected> {
         let outcomes = self.pass_all(PortId(0), [], now);
-        became(outcomes.frames().collect(), &outcomes.counts, F::DROPS)
+        became(outcomes.frames().collect(), &outcomes.counts, self.names().drops)
     }
 
     /// Sends frames through that come in at one port, in batches as large as can be.

@@ -19,7 +19,7 @@ mod examples;
 mod forwarders;
 mod gateway;
 
-pub use forwarders::{fuzz_l2_switch, fuzz_l3_router};
+pub use forwarders::{fuzz_chain, fuzz_l2_switch, fuzz_l3_router};
 pub use gateway::fuzz_mobile_gateway;
 
 /// A fuzz target.
@@ -33,6 +33,7 @@ pub struct Target {
 
 /// Every target, by name.
 pub const TARGETS: &[Target] = &[
+    Target { name: "chain", run: fuzz_chain },
     Target { name: "l2_switch", run: fuzz_l2_switch },
     Target { name: "l3_router", run: fuzz_l3_router },
     Target { name: "mobile_gateway", run: fuzz_mobile_gateway },

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, fs};
 
-use engine::{Counts, Function};
+use engine::{Counts, Names};
 use functions::check::Expected;
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
@@ -59,7 +59,7 @@ fn run<N: NetworkFunction>(case: &Path, reader: &Reader<N>) {
     let mut pair = Pair::<N>::new(&config, Shard::WHOLE);
     let expected = play(&mut pair, &read("01-input.txt"), reader.update)
         .unwrap_or_else(|what| panic!("{}: {what}", case.display()));
-    let counters = counters::<N>(&pair.device_mut().counts());
+    let counters = counters(pair.device_mut().names(), &pair.device_mut().counts());
     for (name, text) in [("02-expected.txt", expected), ("03-counters.txt", counters)] {
         if env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
             fs::write(case.join(name), &text).expect("a golden file can be written");
@@ -130,7 +130,7 @@ fn text_of<N: NetworkFunction>(verdict: &Expected) -> String {
     }
 }
 
-fn counters<N: NetworkFunction>(counts: &Counts) -> String {
+fn counters(names: Names, counts: &Counts) -> String {
     let mut text = String::new();
     let fixed = [
         ("received", counts.received),
@@ -139,8 +139,8 @@ fn counters<N: NetworkFunction>(counts: &Counts) -> String {
         ("transmit-full", counts.transmit_full),
         ("punted", counts.punted),
     ];
-    let dropped = N::Function::DROPS.0.iter().copied().zip(counts.dropped.iter().copied());
-    let tallies = N::Function::TALLIES.iter().copied().zip(counts.tallies.iter().copied());
+    let dropped = names.drops.0.iter().copied().zip(counts.dropped.iter().copied());
+    let tallies = names.tallies.iter().copied().zip(counts.tallies.iter().copied());
     let fixed = fixed.into_iter().map(|(name, count)| (String::new(), name, count));
     let dropped = dropped.map(|(name, count)| ("drop ".to_owned(), name, count));
     let tallies = tallies.map(|(name, count)| ("tally ".to_owned(), name, count));

@@ -54,7 +54,7 @@ pub fn batches_do_not_matter<F: Function>(
     input: Input<'_>,
     whole: &Outcomes,
 ) {
-    let full = F::TALLIES.iter().position(|name| *name == MADE_FULL);
+    let full = device().names().tallies.iter().position(|name| *name == MADE_FULL);
     if full.is_some_and(|index| whole.counts.tallies[index] > 0) {
         return;
     }

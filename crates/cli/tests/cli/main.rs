@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod bench;
+mod devices;
 mod environment;
 mod help;
 mod interrupted;

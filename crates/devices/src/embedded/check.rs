@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use engine::{Counts, Function};
+use engine::Counts;
 use functions::check::{Expected, Oracle, Step, became, in_order};
 use functions::{NetworkFunction, Shard};
 use machine::clock;
@@ -25,7 +25,7 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Embedded<N>) -> Result<Chec
         open_loop::connect(ports, device.lanes.iter_mut().map(|lane| &mut lane.worker))?;
     let steps = N::sample(&device.config, &device.traffic);
     let count = device.shards();
-    let mut comparison = Comparison::<N>::new();
+    let mut comparison = Comparison::<N>::new(N::names(&device.config).drops);
     for index in 0..count {
         let oracle = N::oracle(&device.config, Shard { index, count });
         let lane = &mut device.lanes[index as usize];
@@ -123,5 +123,5 @@ fn what_became<N: NetworkFunction>(
         }
         receiver.release();
     }
-    became(left, &lane.worker.counts().since(before), N::Function::DROPS)
+    became(left, &lane.worker.counts().since(before), lane.worker.names().drops)
 }

@@ -121,13 +121,15 @@ impl<N: NetworkFunction> Embedded<N> {
     }
 
     fn counts(&self) -> Counts {
-        let mut sum = Counts::zero(N::Function::DROPS, N::Function::TALLIES.len());
+        let names = N::names(&self.config);
+        let mut sum = Counts::zero(names.drops, names.tallies.len());
         self.lanes.iter().for_each(|lane| sum.add(&lane.worker.counts()));
         sum
     }
 
     /// Stages, drops and stalls of all workers since `before`, into a trial.
     fn finish(&mut self, trial: &mut Trial, before: &Counts) {
+        let names = N::names(&self.config);
         let mut stages = StageTotals::default();
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             let taken = lane.worker.take_stages();
@@ -136,9 +138,9 @@ impl<N: NetworkFunction> Embedded<N> {
             let gaps = lane.worker.take_gaps();
             trial.stalls.push(stalls(format!("worker {index}"), gaps, &self.host.clock));
         }
-        trial.stages = stages_of(N::Function::STAGES, &stages);
+        trial.stages = stages_of(names.stages, &stages);
         let counts = self.counts().since(before);
-        trial.drops = drops_of(N::Function::DROPS, &counts);
+        trial.drops = drops_of(names.drops, &counts);
         trial.tester_ring_full = counts.transmit_full;
         trial.resident_bytes = Some(machine::memory::resident_bytes()).filter(|bytes| *bytes > 0);
     }

@@ -171,7 +171,7 @@ fn right_number(options: &Options, service: &Service) -> Result<(), DriverError>
 
 fn interfaces(service: &Service) -> &[Interface] {
     match service {
-        Service::Bridge(_) => &[],
+        Service::Bridge(_) | Service::Chain(_) => &[],
         Service::Router(router) => &router.interfaces,
         Service::MobileGateway(gateway) => &gateway.router.interfaces,
     }

@@ -157,6 +157,7 @@ pub(super) fn probes(service: &Service) -> Vec<Probe> {
             });
             probe.into_iter().collect()
         }
+        Service::Chain(_) => Vec::new(),
     }
 }
 

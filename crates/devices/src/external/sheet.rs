@@ -17,6 +17,11 @@ pub(super) fn sheet(service: &Service, lines_max: usize) -> String {
             sheet.say("Anything else is dropped, without ICMP errors if that can be set.");
         }
         Service::MobileGateway(gateway) => sheet.gateway(gateway),
+        Service::Chain(services) => {
+            sheet.say("The box passes packets from port 0 to port 1 through these in their order:");
+            let parts = services.iter().map(|service| self::sheet(service, lines_max));
+            parts.for_each(|part| sheet.text.push_str(&part));
+        }
     }
     sheet.text
 }

@@ -19,6 +19,7 @@ pub(super) fn limitations(
         Service::Bridge(bridge) => bridge::limitations(bridge),
         Service::Router(router) => of_router(router)?,
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
+        Service::Chain(_) => return Err(DriverError::no_chain()),
     };
     found.push(Limitation {
         what: "a link carries no frame shorter than an Ethernet header".to_owned(),

@@ -256,6 +256,7 @@ fn limitations(service: &Service, options: &Options) -> Result<Vec<Limitation>, 
         Service::Bridge(bridge) => bridge::limitations(bridge),
         Service::Router(_) => router::limitations(),
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
+        Service::Chain(_) => return Err(DriverError::no_chain()),
     };
     found.push(Limitation {
         what: "a link carries no frame shorter than an Ethernet header".to_owned(),
@@ -272,7 +273,7 @@ fn frame_bytes_max(
 ) -> Result<usize, DriverError> {
     let len = match service {
         Service::MobileGateway(_) => sent + TUNNEL_BYTES,
-        Service::Bridge(_) | Service::Router(_) => sent,
+        Service::Bridge(_) | Service::Router(_) | Service::Chain(_) => sent,
     };
     if options.interfaces() == Interfaces::AfXdp && len > AF_XDP_FRAME_MAX {
         let what = format!("the switch's AF_XDP carries no frames of {len} bytes");

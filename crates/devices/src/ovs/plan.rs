@@ -57,6 +57,8 @@ pub(super) fn plan(service: &Service, names: &[String], options: &Options) -> Pl
         Service::Bridge(bridge) => bridge::plan(bridge, ports),
         Service::Router(router) => router::plan(router, ports),
         Service::MobileGateway(gateway) => gateway::plan(gateway, ports, options),
+        // Refused before, as a limitation.
+        Service::Chain(_) => Plan::default(),
     }
 }
 

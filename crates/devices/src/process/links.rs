@@ -33,7 +33,7 @@ impl Links {
         let Options { ports: kind, ring, .. } = *options;
         let sockets = (0..count).map(|at| folder.join(format!("port{at}"))).collect();
         let wires = match kind {
-            Ports::Memif | Ports::VhostUser => None,
+            Ports::Memif | Ports::VhostUser | Ports::VirtioUser => None,
             Ports::AfPacket | Ports::AfXdp => {
                 // The kernel is to say nothing of its own on the daemon's interfaces.
                 device.sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
@@ -67,6 +67,7 @@ impl Links {
     fn near_socket(&self, at: usize) -> Value {
         match self.kind {
             Ports::VhostUser => json!({"path": self.sockets[at], "role": "backend"}),
+            Ports::VirtioUser => json!({"path": self.sockets[at], "role": "frontend"}),
             _ => json!({"socket": self.sockets[at], "role": "slave"}),
         }
     }
@@ -86,6 +87,7 @@ impl Links {
     fn open_socket(&self, at: usize, request: &Start<'_>) -> Result<Opened, DriverError> {
         let keys = match self.kind {
             Ports::VhostUser => json!({"path": self.sockets[at], "role": "frontend"}),
+            Ports::VirtioUser => json!({"path": self.sockets[at], "role": "backend"}),
             _ => json!({"socket": self.sockets[at], "role": "master"}),
         };
         open_port(self.kind, keys, at, request)

@@ -83,7 +83,7 @@ impl Driver for Process {
         };
         Ok(match Options::read(options)?.ports {
             Ports::AfPacket | Ports::AfXdp => vec![short],
-            Ports::Memif | Ports::VhostUser => Vec::new(),
+            Ports::Memif | Ports::VhostUser | Ports::VirtioUser => Vec::new(),
         })
     }
 

@@ -33,6 +33,8 @@ pub enum Ports {
     Memif,
     /// Shared memory as of a virtual machine, which the tester plays.
     VhostUser,
+    /// The same the other way round: the daemon is the driver's side, the tester the device.
+    VirtioUser,
 }
 
 /// How packet sockets hand frames over.
@@ -80,7 +82,7 @@ impl Ports {
             Ports::AfPacket => "af-packet",
             Ports::AfXdp => "af-xdp",
             Ports::Memif => "memif",
-            Ports::VhostUser => "vhost-user",
+            Ports::VhostUser | Ports::VirtioUser => "vhost-user",
         }
     }
 }

@@ -36,7 +36,7 @@ fn a_wire_of_each_kind_meets_itself() {
         println!("skipped: no right to make network namespaces");
         return;
     }
-    for kind in [Ports::AfPacket, Ports::Memif, Ports::VhostUser] {
+    for kind in [Ports::AfPacket, Ports::Memif, Ports::VhostUser, Ports::VirtioUser] {
         let service = Service::Bridge(functions::service::Bridge {
             ports: 2,
             beyond: None,

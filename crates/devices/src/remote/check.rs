@@ -36,6 +36,7 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check,
     let stop = device.host.stop.clone();
     let in_order = N::workers(&device.config) == 1;
     let limitations = device.limitations.clone();
+    let drops = N::names(&device.config).drops;
     let rig = device.rig()?;
     super::drain(&mut rig.links);
     let control = rig.running.control();
@@ -46,7 +47,7 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check,
         oracles,
         begun: Instant::now(),
         simulated: Duration::ZERO,
-        comparison: Comparison::new(),
+        comparison: Comparison::new(drops),
         left_out: LeftOut::new(&limitations),
         either: 0,
         known_good: vec![None; N::PORTS.len()],

@@ -73,12 +73,8 @@ impl Run<'_> {
     ) {
         // A method cannot see the clock or the machine.
         outcome.add_limits(&validity::host_limits(&self.record.host));
-        // In a closed loop there is no tester, and its core is a worker's.
-        let is_open = |trial: &TrialRecord| trial.load != LoadRecord::ClosedLoop;
-        if outcome.trials.iter().any(is_open) {
-            let crowding = crowding(&self.cell(one.cell).configuration["device"]);
-            outcome.add_limits(crowding.as_slice());
-        }
+        let crowding = crowding(&outcome.trials, &self.cell(one.cell).configuration["device"]);
+        outcome.add_limits(crowding.as_slice());
         self.times.add(self.slots[one.cell].group, one.method, outcome.seconds);
         self.keep(one, &outcome, observer);
         let (done, measurements) =
@@ -167,8 +163,12 @@ impl Times {
     }
 }
 
-/// Workers that must take turns on a core: this program's own doing, so no other work is to blame.
-pub(super) fn crowding(device: &serde_json::Value) -> Option<Limit> {
+/// Workers that must take turns on a core: this program's own doing, so no other work is to blame. In a
+/// closed loop there is no tester, and its core is a worker's.
+pub(super) fn crowding(trials: &[TrialRecord], device: &serde_json::Value) -> Option<Limit> {
+    if trials.iter().all(|trial| trial.load == LoadRecord::ClosedLoop) {
+        return None;
+    }
     let workers = device["workers"].as_u64()?;
     let cores = device["worker-cores"].as_array()?.len() as u64;
     (workers > cores).then(|| Limit {

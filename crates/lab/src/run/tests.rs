@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use measure::record::{LimitKind, TrialRecord};
-use measure::{TrialProgress, Watch};
+use measure::{Load, Pps, Trial, TrialProgress, Watch};
 use methods::Step;
 use serde_json::json;
 
@@ -212,10 +212,18 @@ fn a_check_measures_nothing() {
 #[test]
 fn workers_that_share_a_core_are_told_so() {
     let device = |workers: u64| json!({"workers": workers, "worker-cores": [1]});
-    assert_eq!(crowding(&device(1)), None);
-    assert_eq!(crowding(&json!({"worker-cores": [1]})), None);
-    let limit = crowding(&device(2)).expect("two on one");
+    let trial = |load| {
+        let trial = Trial::new(load, Duration::from_secs(1), 1e9);
+        TrialRecord::new(0, "repetition", &trial, Vec::new())
+    };
+    let (open, closed) = (trial(Load::PerInterface(Pps(1.0))), trial(Load::ClosedLoop));
+    let among = [closed.clone(), open.clone()];
+    assert_eq!(crowding(&among, &device(1)), None);
+    assert_eq!(crowding(&among, &json!({"worker-cores": [1]})), None);
+    let limit = crowding(&among, &device(2)).expect("two on one");
     assert_eq!(limit.what, "in an open loop 2 workers take turns on 1 core(s)");
+    assert_eq!(crowding(&[closed.clone(), closed], &device(2)), None, "no tester takes a core");
+    assert_eq!(crowding(&[], &device(2)), None);
 }
 
 #[test]

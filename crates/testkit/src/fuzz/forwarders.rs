@@ -1,12 +1,14 @@
-//! Bridge and router against their oracles.
+//! Bridge, router and a chain of both against their oracles.
 
 use std::cell::RefCell;
 use std::time::Duration;
 
+use functions::chain::{self, Chain};
 use functions::l2_switch::{self, L2Switch};
 use functions::l3_router::{self, L3Router};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
+use serde_json::json;
 use traffic::{Stamp, Workload};
 
 use crate::check::Pair;
@@ -21,6 +23,14 @@ pub fn fuzz_l2_switch(data: &[u8]) {
 /// right.
 pub fn fuzz_l3_router(data: &[u8]) {
     ROUTERS.with_borrow_mut(|pairs| {
+        pass(pairs, data, false);
+        pass(pairs, data, true);
+    });
+}
+
+/// A bridge before a router: every frame becomes what the oracles say, one after the other.
+pub fn fuzz_chain(data: &[u8]) {
+    CHAINS.with_borrow_mut(|pairs| {
         pass(pairs, data, false);
         pass(pairs, data, true);
     });
@@ -46,6 +56,8 @@ thread_local! {
         RefCell::new(bridges().map(|config| Pair::new(&config, Shard::WHOLE)).collect());
     static ROUTERS: RefCell<Vec<Pair<L3Router>>> =
         RefCell::new(routers().map(|config| Pair::new(&config, Shard::WHOLE)).collect());
+    static CHAINS: RefCell<Vec<Pair<Chain>>> =
+        RefCell::new(chains().map(|config| Pair::new(&config, Shard::WHOLE)).collect());
 }
 
 /// Frames between stations and to routes, for the smoke run to damage.
@@ -114,6 +126,16 @@ fn routers() -> impl Iterator<Item = l3_router::Config> {
     };
     let all = [(false, false), (true, false), (true, true)].into_iter().map(simple);
     all.chain([host])
+}
+
+fn chains() -> impl Iterator<Item = chain::Config> {
+    let router = json!({"name": "l3-router", "downlink-mac": "02:00:00:00:00:01"});
+    let bridge = json!({"name": "l2-switch", "preload": false});
+    [json!([bridge, router]), json!([router, bridge])].into_iter().filter_map(|sections| {
+        let mut config = serde_json::from_value(json!({"chain": sections})).ok()?;
+        Chain::validate(&mut config, &mut chain::Traffic::default()).ok()?;
+        Some(config)
+    })
 }
 
 /// The longest frame that a worker has room for.

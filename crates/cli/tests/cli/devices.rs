@@ -1,0 +1,81 @@
+//! Devices other than the embedded one, by the program that they start: the daemon, over each kind of
+//! port, and the comparison of devices.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{run, scenario, temporary_folder, write};
+
+/// Whether namespaces can be made here; says so if not.
+fn can_run() -> bool {
+    let can = netns::may_make_namespaces() && netns::is_installed("ip");
+    if !can {
+        println!("skipped: this needs the right to make network namespaces, and iproute2");
+    }
+    can
+}
+
+/// Every verdict, and the changes between them, through the daemon's control and over real ports.
+#[test]
+fn the_daemon_passes_the_check_over_each_kind_of_port() {
+    if !can_run() {
+        return;
+    }
+    for ports in ["af-packet", "af-xdp", "memif", "vhost-user", "virtio-user"] {
+        let folder = temporary_folder();
+        let text = format!(
+            "function: {{name: l3-router, ipv6: true}}\n\
+             device: {{name: process, ports: {ports}}}\n\
+             methods: [forwarding-rate]\n"
+        );
+        write(folder.path(), "process.yaml", &text);
+        let ended = run(folder.path(), &["check", "process.yaml", "--json"]).expect(0);
+        let cell = &ended.json()["cells"][0];
+        assert_eq!(cell["device"], "process", "{ports}");
+        let check = &cell["check"];
+        assert_eq!(check["passed"], true, "{ports}: {check}");
+        assert!(check["frames"].as_u64() > Some(50), "{ports}: {check}");
+        let covered = check["coverage"].as_array().expect("a list");
+        let names: Vec<&str> = covered.iter().filter_map(|one| one["name"].as_str()).collect();
+        for name in ["forward-uplink", "forward-downlink", "no-route"] {
+            assert!(names.contains(&name), "{ports}: {names:?}");
+        }
+    }
+}
+
+#[test]
+fn devices_stand_side_by_side() {
+    if !can_run() {
+        return;
+    }
+    let folder = temporary_folder();
+    let path = scenario("compare-l3-small.yaml");
+    let path = path.to_str().expect("a plain path");
+    let ended = run(folder.path(), &["bench", path]);
+    // Measurements may be called not valid on a machine as busy as that of a test.
+    assert!(matches!(ended.code, Some(0 | 3)), "{:?}: {}", ended.code, ended.stderr);
+    let runs = fs::read_dir(folder.path().join("runs")).expect("a run was kept");
+    let mut folders = runs.map(|entry| entry.expect("readable").path());
+    let run = folders.find(|path| path.join("run.json").is_file()).expect("a run");
+    let read = |name: &str| fs::read_to_string(run.join(name)).expect(name);
+    let record: Value = serde_json::from_str(&read("run.json")).expect("the record is whole");
+    let cells = record["cells"].as_array().expect("a list");
+    let devices: Vec<&str> = cells.iter().filter_map(|cell| cell["device"].as_str()).collect();
+    assert_eq!(devices, ["embedded", "process", "linux"]);
+    for cell in cells {
+        let device = &cell["device"];
+        assert_eq!(cell["check"]["passed"], true, "{device}: {}", cell["check"]);
+        let trials = cell["outcomes"][0]["trials"].as_array().expect("a list");
+        assert!(!trials.is_empty(), "{device}");
+        let knows = trials.iter().all(|trial| trial["device_cpu"]["ns"].as_u64() > Some(0));
+        assert_eq!(knows, device != "embedded", "its CPU time is told of another device: {device}");
+    }
+    let junit = read("junit.xml");
+    for property in
+        ["name=\"check_claim\" value=\"full\"", "name=\"check_claim\" value=\"partial\""]
+    {
+        assert!(junit.contains(property), "{property} is missing in\n{junit}");
+    }
+    assert!(junit.contains("name=\"check_left_out\""), "{junit}");
+}

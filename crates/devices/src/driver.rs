@@ -111,6 +111,23 @@ pub trait Running: Send {
     fn control(&mut self) -> Option<&mut dyn Control> {
         None
     }
+
+    /// What [`Running::restart`] restarts, in words; none where it cannot be while the links stay.
+    fn restarts(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Ends what forwards, as a crash would, and starts it anew with the same configuration; returns
+    /// once it says that it is ready. The links stay.
+    ///
+    /// # Errors
+    /// When it did not come back.
+    fn restart(&mut self) -> Result<(), DriverError> {
+        Err(DriverError::new(
+            "this device cannot be restarted while its links stay",
+            "choose another device for the reset",
+        ))
+    }
 }
 
 /// The control of a running device. A call may take as long as a few words to a local socket, not

@@ -10,6 +10,7 @@ pub mod ovs;
 pub mod process;
 pub mod registry;
 pub mod remote;
+mod room;
 mod tester;
 pub mod testpmd;
 pub mod wires;

@@ -18,6 +18,7 @@ pub mod stages;
 
 mod build;
 mod drop_reasons;
+mod floods;
 mod passing;
 mod test_packets;
 

@@ -146,8 +146,8 @@ pub(crate) const PORTS: u32 = (u16::MAX - PORT_MIN) as u32;
 /// The shortest Ethernet frame, check sequence included (IEEE 802.3 section 4.4.2).
 pub(crate) const FRAME_BYTES_MIN: u16 = 64;
 
-/// The longest frame that a batch has room for, check sequence included.
-pub(crate) const FRAME_BYTES_MAX: u16 = 2018;
+/// The longest frame, check sequence included: a jumbo frame with 9,000 bytes of payload.
+pub(crate) const FRAME_BYTES_MAX: u16 = 9018;
 
 /// Time to live of packets as they are sent.
 pub(crate) const TTL: u8 = 64;

@@ -55,6 +55,17 @@ pub fn paired_ratio(a: &[f64], b: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
     Some((mean.exp(), interval))
 }
 
+/// How much larger `a` is than `b` over pairs measured side by side: the mean difference and, for
+/// three pairs or more, its 95 % confidence interval. None unless both have as many values.
+pub fn paired_difference(a: &[f64], b: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
+    if a.is_empty() || a.len() != b.len() {
+        return None;
+    }
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    let mean = differences.iter().sum::<f64>() / differences.len() as f64;
+    Some((mean, confidence_95(&differences)))
+}
+
 /// The ratio of `a` to `b`, measured independently of each other: the geometric means' quotient
 /// and, for three values or more on both sides, its 95 % confidence interval (Welch's t on the
 /// logarithms, which allows for different noise on the two sides). None unless all are positive.
@@ -116,6 +127,16 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn differences_of_pairs_leave_out_what_both_share() {
+        let (mean, interval) =
+            paired_difference(&[11.0, 21.0, 31.0], &[10.0, 20.0, 30.0]).expect("pairs");
+        assert_eq!((mean, interval), (1.0, Some([1.0, 1.0])));
+        assert_eq!(paired_difference(&[1.0, 0.0], &[2.0, 0.0]), Some((-0.5, None)));
+        assert_eq!(paired_difference(&[1.0], &[]), None);
+        assert_eq!(paired_difference(&[], &[]), None);
+    }
 
     #[test]
     fn order_statistics_of_few_values() {

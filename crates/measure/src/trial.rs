@@ -50,6 +50,11 @@ pub trait Measurer {
     ) -> Result<Option<Trial>, MeasureError> {
         Ok(None)
     }
+
+    /// The floods that can be sent beside a load, by name; none where the workload has none.
+    fn floods(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
 }
 
 /// What holds during trials beside their load.
@@ -60,6 +65,19 @@ pub struct Conditions {
     pub updates_per_s: Option<f64>,
     /// Of how many subscribers the passed bytes are counted one by one; 0 for none.
     pub subscribers_counted: u32,
+    /// When, after the first frame, the device is restarted; none for not at all.
+    pub restart_after: Option<Duration>,
+    /// What is sent to the device beside the load, and counted apart from it.
+    pub floods: [Option<Flood>; 2],
+}
+
+/// Frames that are no part of the load: what an attacker sends, or a prober.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flood {
+    /// Which of [`Measurer::floods`].
+    pub kind: usize,
+    /// How many a second.
+    pub rate: Pps,
 }
 
 /// Told how a trial goes while it runs; a progress display implements it.
@@ -142,8 +160,39 @@ pub struct Trial {
     pub resident_bytes: Option<u64>,
     /// What the policers let through, by subscriber, where it was asked for.
     pub policed: Vec<Policed>,
+    /// What became of the frames beside the load, one entry a flood.
+    pub floods: Vec<FloodCounts>,
+    /// The restart of the device, where one was asked for.
+    pub restart: Option<Restart>,
     /// How many ticks of the stages' clock make a second.
     pub ticks_per_second: f64,
+}
+
+/// What became of a flood.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FloodCounts {
+    /// Its name: `icmp-echo`, `arp` …
+    pub name: String,
+    /// Frames offered to the device.
+    pub sent: u64,
+    /// Of these, refused because the device's receive ring was full.
+    pub ring_full: u64,
+    /// Answers of the device itself: echo replies, ARP replies …
+    pub answered: u64,
+}
+
+/// A restart of the device during a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Restart {
+    /// When it was asked for, since the first frame, in nanoseconds.
+    pub asked_ns: u64,
+    /// How long the device took to say that it runs again, in nanoseconds.
+    pub ready_after_ns: u64,
+    /// The longest time in the trial without any frame from the device, in nanoseconds: what a buffer
+    /// in front of it bridges without loss is in it, too.
+    pub silence_ns: u64,
+    /// What was restarted: `the function and its state`, `the process` …
+    pub what: String,
 }
 
 /// What a device of another making used of the machine during a trial.
@@ -325,6 +374,8 @@ impl Trial {
             device_cpu: None,
             resident_bytes: None,
             policed: Vec::new(),
+            floods: Vec::new(),
+            restart: None,
             ticks_per_second,
         }
     }

@@ -18,11 +18,13 @@ mod search;
 pub mod burst;
 pub mod capacity;
 pub mod churn;
+pub mod denial_of_service;
 pub mod forwarding_rate;
 pub mod latency;
 pub mod loss_curve;
 pub mod rate_precision;
 pub mod recovery;
+pub mod reset;
 pub mod soak;
 pub mod throughput;
 

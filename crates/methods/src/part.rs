@@ -82,7 +82,13 @@ impl Measurer for Holding<'_> {
         self.measurer.set_conditions(&Conditions {
             updates_per_s: own.updates_per_s.or(held.updates_per_s),
             subscribers_counted: own.subscribers_counted.max(held.subscribers_counted),
+            restart_after: own.restart_after.or(held.restart_after),
+            floods: [own.floods[0].or(held.floods[0]), own.floods[1].or(held.floods[1])],
         })
+    }
+
+    fn floods(&self) -> Vec<&'static str> {
+        self.measurer.floods()
     }
 
     fn tester_alone(

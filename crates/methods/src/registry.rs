@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    ConfigError, Method, burst, capacity, churn, forwarding_rate, latency, loss_curve,
-    rate_precision, recovery, soak, throughput,
+    ConfigError, Method, burst, capacity, churn, denial_of_service, forwarding_rate, latency,
+    loss_curve, rate_precision, recovery, reset, soak, throughput,
 };
 
 /// One line of the registry.
@@ -31,8 +31,10 @@ pub const METHODS: &[Entry] = &[
     latency::ENTRY,
     burst::ENTRY,
     recovery::ENTRY,
+    reset::ENTRY,
     rate_precision::ENTRY,
     churn::ENTRY,
+    denial_of_service::ENTRY,
     soak::ENTRY,
 ];
 

@@ -2,12 +2,12 @@
 //! and reads back as it was: no figure, bound or point is a number that JSON cannot hold.
 
 use measure::record::{Cell, RunRecord, Status, record_schema};
-use methods::simulated::{Changes, Simulated};
+use methods::simulated::{Changes, Simulated, Suffered};
 use methods::{METHODS, Unobserved};
 use serde_json::{Value, json};
 
 /// From devices that forward all to one that forwards nothing.
-fn devices() -> [(&'static str, Simulated); 5] {
+fn devices() -> [(&'static str, Simulated); 6] {
     let changes = || Changes {
         cost_ns: 10e3,
         blackout_ns: 50_000,
@@ -17,10 +17,15 @@ fn devices() -> [(&'static str, Simulated); 5] {
         most_per_s: 1e9,
     };
     let policing = |capacity: f64| Simulated::fixed(capacity).policing(20, 100e3, 2000.0);
+    let flood = Suffered { name: "arp", costs: 1.0, answered_pps: 100.0, spares_pings: true };
+    let restarted = Simulated::fixed(1e6)
+        .restarting_in(std::time::Duration::from_millis(40))
+        .suffering(&[flood]);
     [
         ("fast", policing(20e6).changing(changes()).buffered(1000)),
         ("noisy", policing(1e6).changing(changes()).noisy(0.2)),
         ("stalling", policing(1e6).changing(changes()).stalling(0.3, 5_000_000)),
+        ("restarted and flooded", restarted),
         ("dead", policing(0.0).changing(changes())),
         ("without changes and policers", Simulated::fixed(2e6)),
     ]

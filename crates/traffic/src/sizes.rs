@@ -20,7 +20,8 @@ pub struct Sizes {
 enum Written {
     /// All frames alike.
     One(u16),
-    /// A mix by name: `imix`.
+    /// A mix by name: `imix`, `cisco-vswitch`, `nokia-pe-ipv4`, `nokia-pe-ipv6`, `adva-vcpe-ipv4` or
+    /// `adva-vcpe-ipv6`.
     Name(String),
     /// Sizes with their weights.
     Weights(BTreeMap<String, u32>),
@@ -75,6 +76,7 @@ impl Sizes {
         match self.weights.as_slice() {
             [(size, _)] => format!("{size} bytes"),
             weights if weights == IMIX => "IMIX".into(),
+            weights if name_of(weights).is_some() => name_of(weights).unwrap_or_default().into(),
             weights => {
                 let parts: Vec<_> = weights.iter().map(|(s, w)| format!("{s}:{w}")).collect();
                 parts.join(" ")
@@ -89,10 +91,16 @@ impl TryFrom<Written> for Sizes {
     fn try_from(written: Written) -> Result<Sizes, String> {
         match written {
             Written::One(size) => Ok(Sizes::fixed(size)),
-            Written::Name(name) if name.eq_ignore_ascii_case("imix") => Sizes::mix(&IMIX),
-            Written::Name(name) => name.parse().map(Sizes::fixed).map_err(|_| {
-                format!("'{name}' is no size: give a number, 'imix', or a map of sizes to weights")
-            }),
+            Written::Name(name) => match weights_of(&name) {
+                Some(weights) => Sizes::mix(weights),
+                None => name.parse().map(Sizes::fixed).map_err(|_| {
+                    let names: Vec<&str> = MIXES.iter().map(|(name, _)| *name).collect();
+                    format!(
+                        "'{name}' is no size: give a number, a map of sizes to weights, or one of {}",
+                        names.join(", ")
+                    )
+                }),
+            },
             Written::Weights(map) => {
                 let weights: Result<Vec<_>, String> = map
                     .iter()
@@ -113,7 +121,9 @@ impl From<Sizes> for Written {
     fn from(sizes: Sizes) -> Written {
         match sizes.weights.as_slice() {
             [(size, _)] => Written::One(*size),
-            weights if weights == IMIX => Written::Name("imix".into()),
+            weights if name_of(weights).is_some() => {
+                Written::Name(name_of(weights).unwrap_or_default().into())
+            }
             weights => Written::Weights(weights.iter().map(|(s, w)| (s.to_string(), *w)).collect()),
         }
     }
@@ -131,6 +141,29 @@ impl JsonSchema for Sizes {
 
 /// The simple Internet mix that most test reports use: 7 x 64, 4 x 570, 1 x 1518 bytes.
 pub const IMIX: [(u16, u32); 3] = [(64, 7), (570, 4), (1518, 1)];
+
+/// Mixes by name: the simple one, and those of published test reports, as they state them.
+const MIXES: &[(&str, &[(u16, u32)])] = &[
+    ("imix", &IMIX),
+    // EANTC and Cisco, virtual switches: the simple mix under the name of their report.
+    ("cisco-vswitch", &IMIX),
+    // EANTC and Nokia, VSR-PE: IPv4 begins at 72 bytes, IPv6 at 86; to one another 1 to 1.
+    ("nokia-pe-ipv4", &[(72, 18), (128, 3), (373, 1), (570, 4), (1400, 1), (1518, 1), (8682, 1)]),
+    ("nokia-pe-ipv6", &[(86, 18), (128, 3), (373, 1), (570, 4), (1400, 1), (1518, 1), (8682, 1)]),
+    // EANTC and ADVA, FSP 150 ProVMe, table 1.
+    ("adva-vcpe-ipv4", &[(64, 3), (100, 26), (256, 6), (570, 5), (1300, 6), (1518, 17)]),
+    ("adva-vcpe-ipv6", &[(128, 29), (256, 6), (570, 5), (1300, 6), (1518, 17)]),
+];
+
+fn weights_of(name: &str) -> Option<&'static [(u16, u32)]> {
+    let known = MIXES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+    known.map(|(_, weights)| *weights)
+}
+
+/// The first name of a mix.
+fn name_of(weights: &[(u16, u32)]) -> Option<&'static str> {
+    MIXES.iter().find(|(_, known)| *known == weights).map(|(name, _)| *name)
+}
 
 /// Places among which a draw picks.
 const PLACES: usize = 256;
@@ -162,6 +195,22 @@ mod tests {
             let written = serde_json::to_string(&sizes).expect("sizes can be written");
             assert_eq!(read(&written), Ok(sizes));
         }
+    }
+
+    #[test]
+    fn published_mixes_have_names_and_keep_them() {
+        for (name, weights) in MIXES {
+            let sizes = read(&format!("{name:?}")).expect("a name is a mix");
+            assert_eq!(sizes.weights(), *weights);
+            let written = serde_json::to_string(&sizes).expect("sizes can be written");
+            assert_eq!(read(&written), Ok(sizes));
+        }
+        // The sums of the published weights: 7 + 4 + 1, 29 of Nokia's, 63 of ADVA's.
+        let sum = |name| weights_of(name).expect("known").iter().map(|w| w.1).sum::<u32>();
+        let names = ["cisco-vswitch", "nokia-pe-ipv4", "adva-vcpe-ipv4", "adva-vcpe-ipv6"];
+        assert_eq!(names.map(sum), [12, 29, 63, 63]);
+        assert_eq!(read("\"adva-vcpe-ipv4\"").expect("known").label(), "adva-vcpe-ipv4");
+        assert!(read("\"nokia\"").expect_err("no such mix").contains("nokia-pe-ipv4"));
     }
 
     #[test]

@@ -69,6 +69,34 @@ pub trait Workload: Send {
 
     /// The draw of a frame by which the change of `subject` would show, if a frame can show it.
     fn probe(&self, subject: u64) -> Option<(usize, Self::Draw)>;
+
+    /// What may be sent beside the frames of directions: floods against the device itself, and
+    /// pings. None where the function has no address of its own.
+    fn floods(&self) -> &[FloodKind] {
+        &[]
+    }
+
+    /// The length of the frames of a flood in bytes, without check sequence.
+    fn flood_len(&self, _kind: usize) -> usize {
+        0
+    }
+
+    /// Writes frame `number` of a flood into exactly [`Self::flood_len`] bytes. It bears no stamp.
+    fn write_flood(&self, _kind: usize, _number: u64, _frame: &mut [u8]) {}
+
+    /// Whether a frame without a stamp is the device's own answer to a flood.
+    fn answers_flood(&self, _kind: usize, _frame: &[u8]) -> bool {
+        false
+    }
+}
+
+/// Frames that are sent beside those of directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FloodKind {
+    /// `icmp-echo`, `arp` …; `ping` is for probing, not for flooding.
+    pub name: &'static str,
+    /// Where its frames enter.
+    pub from: PortId,
 }
 
 /// One direction of traffic.

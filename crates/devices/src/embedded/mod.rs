@@ -13,6 +13,7 @@ mod check;
 mod closed_loop;
 mod generator;
 mod open_loop;
+mod restart;
 mod wire;
 
 use std::sync::Arc;
@@ -24,9 +25,10 @@ use functions::{NetworkFunction, SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use measure::record::Check;
 use measure::{Conditions, Load, MeasureError, Measurer, Pps, Stage, StageRole, Trial, Watch};
-use packet::{BATCH_MAX, Room};
+use packet::BATCH_MAX;
 use traffic::Workload;
 
+use crate::room;
 use crate::tester::thread::{device_error, stalls};
 
 /// What the host gives to the device.
@@ -72,7 +74,7 @@ impl<N: NetworkFunction> Embedded<N> {
         host: Host,
     ) -> Result<Embedded<N>, SetupError> {
         let start = Instant::now();
-        let lanes = lanes(&config, &host)?;
+        let lanes = lanes::<N>(&config, &traffic, &host)?;
         let setup = start.elapsed();
         let conditions = Conditions::default();
         Ok(Embedded { config, traffic, host, lanes, setup, conditions, changed: false })
@@ -102,7 +104,8 @@ impl<N: NetworkFunction> Embedded<N> {
     fn restore(&mut self) -> Result<(), MeasureError> {
         if self.changed {
             self.lanes.clear();
-            self.lanes = lanes(&self.config, &self.host).map_err(device_error)?;
+            self.lanes =
+                lanes::<N>(&self.config, &self.traffic, &self.host).map_err(device_error)?;
             self.changed = false;
         }
         Ok(())
@@ -158,6 +161,9 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
             return Err(MeasureError::Interrupted);
         }
         let trial = match load {
+            Load::ClosedLoop if !is_plain(&self.conditions) => {
+                return Err(MeasureError::Unsupported(OPEN_LOOP_ONLY));
+            }
             Load::ClosedLoop => closed_loop::run(self, duration, watch),
             open_loop => open_loop::run(self, open_loop, duration, watch),
         };
@@ -171,6 +177,9 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
         }
         if conditions.subscribers_counted > 0 && workload.policer().is_none() {
             return Err(MeasureError::Unsupported(NO_POLICER));
+        }
+        if !knows_floods(&workload, conditions) {
+            return Err(MeasureError::Unsupported(NO_FLOODS));
         }
         self.conditions = *conditions;
         Ok(())
@@ -188,15 +197,34 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
         let trial = open_loop::run_wire(self, Load::PerInterface(rate), duration, watch)?;
         if self.is_interrupted() { Err(MeasureError::Interrupted) } else { Ok(Some(trial)) }
     }
+
+    fn floods(&self) -> Vec<&'static str> {
+        self.workload().floods().iter().map(|flood| flood.name).collect()
+    }
 }
 
-fn lanes<N: NetworkFunction>(config: &N::Config, host: &Host) -> Result<Vec<Lane<N>>, SetupError> {
+/// Whether nothing beside the load is asked for.
+fn is_plain(conditions: &Conditions) -> bool {
+    conditions.restart_after.is_none() && conditions.floods == [None; 2]
+}
+
+/// Whether the workload has the floods that are asked for.
+pub(crate) fn knows_floods(workload: &impl Workload, conditions: &Conditions) -> bool {
+    conditions.floods.iter().flatten().all(|flood| flood.kind < workload.floods().len())
+}
+
+fn lanes<N: NetworkFunction>(
+    config: &N::Config,
+    traffic: &N::Traffic,
+    host: &Host,
+) -> Result<Vec<Lane<N>>, SetupError> {
     let count = N::workers(config) as u32;
+    let room = room::room_for(&N::workload(config, traffic, host.clock));
     (0..count)
         .map(|index| {
             let shard = Shard { index, count };
             let function = N::function(config, shard, host.clock, machine::clock::now())?;
-            let (worker, handle) = Worker::new(function, Vec::new(), BATCH_MAX, Room::default())
+            let (worker, handle) = Worker::new(function, Vec::new(), BATCH_MAX, room)
                 .map_err(|source| SetupError::Memory { what: "a batch", source })?;
             let core = host.worker_cores[index as usize % host.worker_cores.len()];
             Ok(Lane { worker, handle, core })
@@ -235,6 +263,12 @@ fn deadline(clock: &Clock, start: Ticks, duration: Duration) -> Ticks {
 /// Why updates at a rate cannot be asked for.
 pub(crate) const NOTHING_CHANGES: &str =
     "nothing of this traffic changes; give a kind of change a rate in `function`";
+
+/// Why there are no frames beside the load.
+pub(crate) const NO_FLOODS: &str = "this function has no address of its own to be flooded";
+
+/// Why a closed loop has neither floods nor restarts.
+const OPEN_LOOP_ONLY: &str = "a closed loop has neither floods nor restarts";
 
 /// Why the bytes of subscribers cannot be counted.
 pub(crate) const NO_POLICER: &str = "this function polices no subscribers";

@@ -4,14 +4,17 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::{Function, Port, Worker};
-use functions::NetworkFunction;
+use functions::{NetworkFunction, Shard};
+use machine::clock;
 use measure::{Load, MeasureError, Trial, Watch};
-use packet::{BATCH_MAX, PortId, Room};
+use packet::{BATCH_MAX, PortId};
 use port_memory::{Receiver, Sender};
 use traffic::Workload;
 
+use super::restart::{self, Restarting};
 use super::wire::Wire;
 use super::{Embedded, Host, Lane};
+use crate::room;
 use crate::tester::Task;
 use crate::tester::changes::{Changes, Control, NoControl};
 use crate::tester::thread::{self, Seat, StopOnDrop, Usage, device_error};
@@ -32,8 +35,11 @@ pub(super) fn run<N: NetworkFunction>(
     let workload = device.workload();
     let conditions = device.conditions;
     device.changed |= !workload.events().is_empty() && conditions.updates_per_s != Some(0.0);
-    let subscribers_counted = conditions.subscribers_counted;
-    let task = Task { load, duration, subscribers_counted, is_judging: true };
+    let task = Task {
+        subscribers_counted: conditions.subscribers_counted,
+        floods: conditions.floods,
+        ..Task::plain(load, duration, true)
+    };
     let (mut lanes, mut controllers) = (Vec::new(), Vec::new());
     for lane in &mut device.lanes {
         let Lane { worker, handle, core } = lane;
@@ -42,7 +48,14 @@ pub(super) fn run<N: NetworkFunction>(
     }
     let clock = device.host.clock;
     let changes = Changes::new(&workload, controllers, conditions.updates_per_s, clock);
-    let mut trial = carry_out(&device.host, (workload, changes), (lanes, links), task, watch)?;
+    let config = &device.config;
+    let count = lanes.len() as u32;
+    let make = |index| N::function(config, Shard { index, count }, clock, clock::now());
+    let at = |after: Duration| clock::now().saturating_add(clock.ticks(after));
+    let restarting =
+        conditions.restart_after.map(|after| Restarting { at: at(after), make: &make });
+    let bed = Testbed { lanes, links, restarting };
+    let mut trial = carry_out(&device.host, (workload, changes), bed, task, watch)?;
     device.finish(&mut trial, &before);
     Ok(trial)
 }
@@ -55,9 +68,9 @@ pub(super) fn run_wire<N: NetworkFunction>(
     watch: &mut dyn Watch,
 ) -> Result<Trial, MeasureError> {
     let mut wires = Vec::new();
+    let room = room::room_for(&device.workload());
     for lane in &device.lanes {
-        let (wire, _) =
-            Worker::new(Wire, Vec::new(), BATCH_MAX, Room::default()).map_err(device_error)?;
+        let (wire, _) = Worker::new(Wire, Vec::new(), BATCH_MAX, room).map_err(device_error)?;
         wires.push((lane.core, wire));
     }
     let ports = N::ports(&device.config).len();
@@ -65,18 +78,24 @@ pub(super) fn run_wire<N: NetworkFunction>(
     let lanes = wires.iter_mut().map(|(core, wire)| (*core, wire)).collect();
     let workload = device.workload();
     let changes = Changes::new(&workload, NoControl, Some(0.0), device.host.clock);
-    let task = Task { load, duration, subscribers_counted: 0, is_judging: false };
-    carry_out(&device.host, (workload, changes), (lanes, links), task, watch)
+    let bed = Testbed { lanes, links, restarting: None };
+    carry_out(&device.host, (workload, changes), bed, Task::plain(load, duration, false), watch)
 }
 
-/// Workers by core, and the tester's ends of their links.
-type Testbed<'a, F> = (Vec<(usize, &'a mut Worker<F>)>, Vec<Links>);
+/// What a trial runs on.
+struct Testbed<'a, F: Function> {
+    /// Workers by core.
+    lanes: Vec<(usize, &'a mut Worker<F>)>,
+    /// The tester's ends of their links.
+    links: Vec<Links>,
+    restarting: Option<Restarting<'a, F>>,
+}
 
 /// Runs the tester and the workers on their cores until the task is done.
 fn carry_out<W: Workload, F: Function, C: Control<W::Update> + Send>(
     host: &Host,
     (workload, changes): (W, Changes<C>),
-    (lanes, mut links): Testbed<'_, F>,
+    Testbed { lanes, mut links, restarting }: Testbed<'_, F>,
     task: Task,
     watch: &mut dyn Watch,
 ) -> Result<Trial, MeasureError> {
@@ -86,18 +105,28 @@ fn carry_out<W: Workload, F: Function, C: Control<W::Update> + Send>(
     std::thread::scope(|scope| {
         let stop = StopOnDrop(&workers_stop);
         let mut threads = Vec::new();
-        for (core, worker) in lanes {
-            let stop = &workers_stop;
-            threads.push(scope.spawn(move || Usage::of(core, || worker.run(stop))));
+        for (index, (core, worker)) in (0..).zip(lanes) {
+            let (stop, restarting) = (&workers_stop, restarting.as_ref());
+            threads.push(scope.spawn(move || {
+                let mut span = None;
+                let usage = Usage::of(core, || {
+                    let (packets, restarted) = restart::run(worker, index, stop, restarting);
+                    span = restarted;
+                    packets
+                });
+                (usage, span)
+            }));
         }
         let trial = thread::carry_out(&seat, workload, &mut links, changes, task, watch);
         drop(stop);
-        let mut usages = Vec::new();
+        let (mut usages, mut spans) = (Vec::new(), Vec::new());
         for (index, thread) in threads.into_iter().enumerate() {
-            let usage = thread.join().map_err(|_| device_error("a worker panicked"))?;
+            let (usage, span) = thread.join().map_err(|_| device_error("a worker panicked"))?;
             usages.push(usage.record(index));
+            spans.extend(span);
         }
-        let mut trial = trial?;
+        let (mut trial, course) = trial?;
+        trial.restart = restart::record(spans, course, &host.clock).map_err(device_error)?;
         trial.workers = usages;
         trial.resident_bytes = Some(machine::memory::resident_bytes()).filter(|bytes| *bytes > 0);
         Ok(trial)

@@ -65,11 +65,12 @@ impl Links {
     }
 
     fn near_socket(&self, at: usize) -> Value {
-        match self.kind {
-            Ports::VhostUser => json!({"path": self.sockets[at], "role": "backend"}),
-            Ports::VirtioUser => json!({"path": self.sockets[at], "role": "frontend"}),
-            _ => json!({"socket": self.sockets[at], "role": "slave"}),
-        }
+        near_socket(self.kind, &self.sockets[at])
+    }
+
+    /// Links to nobody but the sockets given, for what stands between the daemon and the tester.
+    pub fn of_sockets(options: &Options, sockets: Vec<PathBuf>) -> Links {
+        Links { kind: options.ports, ring: options.ring, sockets, wires: None }
     }
 
     /// The tester's ends.
@@ -84,7 +85,8 @@ impl Links {
         wires.tester().run(open)?
     }
 
-    fn open_socket(&self, at: usize, request: &Start<'_>) -> Result<Opened, DriverError> {
+    /// The tester's end of shared memory.
+    pub fn open_socket(&self, at: usize, request: &Start<'_>) -> Result<Opened, DriverError> {
         let keys = match self.kind {
             Ports::VhostUser => json!({"path": self.sockets[at], "role": "frontend"}),
             Ports::VirtioUser => json!({"path": self.sockets[at], "role": "backend"}),
@@ -94,8 +96,17 @@ impl Links {
     }
 }
 
+/// The daemon's end of shared memory.
+fn near_socket(kind: Ports, path: &Path) -> Value {
+    match kind {
+        Ports::VhostUser => json!({"path": path, "role": "backend"}),
+        Ports::VirtioUser => json!({"path": path, "role": "frontend"}),
+        _ => json!({"socket": path, "role": "slave"}),
+    }
+}
+
 /// Opens one of the tester's ports on the present thread's namespace.
-fn open_port(
+pub(super) fn open_port(
     kind: Ports,
     keys: Value,
     at: usize,

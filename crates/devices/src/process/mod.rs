@@ -7,6 +7,7 @@
 
 mod control;
 mod file;
+mod guests;
 mod links;
 mod options;
 mod output;
@@ -15,10 +16,10 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use daemon::client::Client;
@@ -36,7 +37,9 @@ use control::Speaker;
 use links::Links;
 use output::Output;
 
-pub use options::{Options, Ports};
+use crate::testpmd::guest::Guest;
+
+pub use options::{Options, Ports, Topology};
 
 /// The driver.
 pub struct Process;
@@ -74,108 +77,159 @@ impl Driver for Process {
 
     fn limitations(
         &self,
-        _: &Service,
+        service: &Service,
         options: &Map<String, Value>,
     ) -> Result<Vec<Limitation>, DriverError> {
         let short = Limitation {
             what: "a link carries no frame shorter than an Ethernet header".to_owned(),
             verdicts: vec!["truncated"],
         };
-        Ok(match Options::read(options)?.ports {
+        let options = Options::read(options)?;
+        guests::possible(options.topology, service)?;
+        Ok(match options.ports {
             Ports::AfPacket | Ports::AfXdp => vec![short],
             Ports::Memif | Ports::VhostUser | Ports::VirtioUser => Vec::new(),
         })
     }
 
     fn start(&self, request: &Start<'_>) -> Result<Box<dyn Running>, DriverError> {
-        Ok(Box::new(Daemon::start(request)?))
+        match Options::read(request.options)?.topology {
+            Topology::Direct => Ok(Box::new(Device::start(request)?)),
+            topology => Ok(Box::new(guests::start(topology, request)?)),
+        }
     }
 
     fn wire(&self, request: &Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError> {
         let options = Options::read(request.options)?;
+        if options.topology != Topology::Direct {
+            return Ok(None);
+        }
         Ok(Some(Box::new(links::Wire::make(&options, request)?)))
     }
 }
 
-/// A daemon that forwards. Fields drop in their order: the tester's ports before the process, and the
-/// process before what it stands on.
-struct Daemon {
+/// Daemons that forward: one, or one for each way past a guest. Fields drop in their order: the tester's
+/// ports before the processes, and these before what they stand on.
+struct Device {
     ports: Vec<Opened>,
+    guests: Vec<Guest>,
+    daemons: Vec<Daemon>,
+    options: Options,
+    program: PathBuf,
+    stop: Arc<AtomicBool>,
+    _links: Vec<Links>,
+    namespace: Namespace,
+    folder: tempfile::TempDir,
+}
+
+/// One process.
+struct Daemon {
     speaker: Speaker,
     client: Client,
     child: Child,
     output: Output,
-    options: Options,
-    program: PathBuf,
-    _links: Links,
-    _device: Namespace,
-    _folder: tempfile::TempDir,
 }
 
 impl Daemon {
-    fn start(request: &Start<'_>) -> Result<Daemon, DriverError> {
+    /// Those that a spawned one becomes once it forwards.
+    fn of(mut ready: Ready<'_>, socket: &Path) -> Result<Daemon, DriverError> {
+        let client = ready.client(socket)?;
+        let speaker = speaker(socket)?;
+        let Ready { child, output, .. } = ready;
+        Ok(Daemon { speaker, client, child, output })
+    }
+}
+
+impl Device {
+    fn start(request: &Start<'_>) -> Result<Device, DriverError> {
         let options = Options::read(request.options)?;
         let program = options.program()?;
-        let device = Namespace::new()?;
+        let namespace = Namespace::new()?;
         let folder = folder()?;
         let names = file::port_names(request.function)?;
         let names = names.get(..request.service.ports()).unwrap_or(names);
-        let links = Links::make(&options, &device, folder.path(), names.len(), request)?;
-        let socket = folder.path().join("control.sock");
-        let path = folder.path().join("function.yaml");
+        let links = Links::make(&options, &namespace, folder.path(), names.len(), request)?;
+        let socket = folder.path().join(SOCKET);
         let text = file::text(request, names, &links, &socket);
-        std::fs::write(&path, text).map_err(|error| of_folder(&error))?;
-        let mut command = Command::new(&program);
-        command.arg("run").arg(&path);
-        let mut child = device.spawn(command)?;
-        let output = Output::of(&mut child);
-        let mut ready = Ready { child, output, begun: Instant::now(), request };
+        std::fs::write(folder.path().join(FILE), text).map_err(|error| of_folder(&error))?;
+        let mut ready = Ready::spawn(&program, &namespace, folder.path(), &request.stop)?;
         let ports = links.open(request)?;
         let client = ready.client(&socket)?;
         let monitors: Vec<_> = ports.iter().map(|port| port.monitor.clone()).collect();
         ready.links_up(&monitors)?;
-        let speaker = Speaker::new(&socket)
-            .map_err(|error| DriverError::new(error.to_string(), "run it again"))?;
+        let speaker = speaker(&socket)?;
         let Ready { child, output, .. } = ready;
-        Ok(Daemon {
+        Ok(Device {
             ports,
-            speaker,
-            client,
-            child,
-            output,
+            guests: Vec::new(),
+            daemons: vec![Daemon { speaker, client, child, output }],
             options,
             program,
-            _links: links,
-            _device: device,
-            _folder: folder,
+            stop: request.stop.clone(),
+            _links: vec![links],
+            namespace,
+            folder,
         })
     }
 }
 
-impl Running for Daemon {
+impl Running for Device {
     fn ports(&mut self) -> Vec<Opened> {
         std::mem::take(&mut self.ports)
     }
 
     fn facts(&self) -> DeviceFacts {
-        let details = vec![
+        let mut details = vec![
             ("ports".to_owned(), json!(self.options.ports)),
             ("program".to_owned(), json!(self.program)),
+            ("topology".to_owned(), json!(self.options.topology)),
         ];
+        if let Some(guest) = self.guests.first() {
+            details.push(("guests".to_owned(), json!(self.guests.len())));
+            details.push(("guest".to_owned(), json!(format!("testpmd, {}", guest.version()))));
+        }
         DeviceFacts { version: version(&self.program), details }
     }
 
     fn usage(&mut self) -> Usage {
-        usage::of(&mut self.client, self.child.id())
+        let all = self.daemons.iter_mut().map(|one| usage::of(&mut one.client, one.child.id()));
+        usage::sum(all.collect())
     }
 
     fn health(&mut self) -> Result<(), DriverError> {
-        health(&mut self.child, &self.output)
+        self.guests.iter_mut().try_for_each(Guest::health)?;
+        self.daemons.iter_mut().try_for_each(|one| health(&mut one.child, &one.output))
     }
 
     fn control(&mut self) -> Option<&mut dyn Control> {
-        Some(&mut self.speaker)
+        // A change of one of two daemons would be half a change.
+        match self.daemons.as_mut_slice() {
+            [only] => Some(&mut only.speaker),
+            _ => None,
+        }
     }
+
+    fn restarts(&self) -> Option<&'static str> {
+        match self.options.ports {
+            Ports::AfPacket | Ports::AfXdp => Some("the process, killed and started again"),
+            // Their rings end with either side, and the tester's would have to be made anew.
+            Ports::Memif | Ports::VhostUser | Ports::VirtioUser => None,
+        }
+    }
+
+    fn restart(&mut self) -> Result<(), DriverError> {
+        let Some(daemon) = self.daemons.first_mut() else { return Ok(()) };
+        daemon.child.stop(Duration::ZERO);
+        let socket = self.folder.path().join(SOCKET);
+        let ready = Ready::spawn(&self.program, &self.namespace, self.folder.path(), &self.stop)?;
+        *daemon = Daemon::of(ready, &socket)?;
+        Ok(())
+    }
+}
+
+/// A thread that speaks to the daemon.
+fn speaker(socket: &Path) -> Result<Speaker, DriverError> {
+    Speaker::new(socket).map_err(|error| DriverError::new(error.to_string(), "run it again"))
 }
 
 /// A daemon on its way to forwarding.
@@ -183,12 +237,26 @@ struct Ready<'a> {
     child: Child,
     output: Output,
     begun: Instant,
-    request: &'a Start<'a>,
+    stop: &'a AtomicBool,
 }
 
-impl Ready<'_> {
+impl<'a> Ready<'a> {
+    /// Starts it with the file in its folder.
+    fn spawn(
+        program: &Path,
+        device: &Namespace,
+        folder: &Path,
+        stop: &'a AtomicBool,
+    ) -> Result<Ready<'a>, DriverError> {
+        let mut command = Command::new(program);
+        command.arg("run").arg(folder.join(FILE));
+        let mut child = device.spawn(command)?;
+        let output = Output::of(&mut child);
+        Ok(Ready { child, output, begun: Instant::now(), stop })
+    }
+
     /// A conversation with the daemon, once it says that it forwards.
-    fn client(&mut self, socket: &std::path::Path) -> Result<Client, DriverError> {
+    fn client(&mut self, socket: &Path) -> Result<Client, DriverError> {
         loop {
             let answer = match Client::connect(socket) {
                 Ok(mut client) => match client.ask(Ask::Ready) {
@@ -218,7 +286,7 @@ impl Ready<'_> {
     /// Waits a little, unless there is nothing more to wait for.
     fn go_on(&mut self, why: &str) -> Result<(), DriverError> {
         health(&mut self.child, &self.output)?;
-        if self.request.stop.load(Ordering::Relaxed) {
+        if self.stop.load(Ordering::Relaxed) {
             return Err(DriverError::new("stopped while the daemon was set up", "start again"));
         }
         if self.begun.elapsed() > PATIENCE {
@@ -241,7 +309,7 @@ fn health(child: &mut Child, output: &Output) -> Result<(), DriverError> {
 }
 
 /// What `plumbline --version` says of a program.
-fn version(program: &std::path::Path) -> String {
+fn version(program: &Path) -> String {
     let said = Command::new(program).arg("--version").output();
     let text = said.map(|said| String::from_utf8_lossy(&said.stdout).trim().to_owned());
     text.ok().filter(|text| !text.is_empty()).unwrap_or_else(|| "plumbline".to_owned())
@@ -253,9 +321,8 @@ fn folder() -> Result<tempfile::TempDir, DriverError> {
     for entry in std::fs::read_dir(&all).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.split('-').next());
-        let gone = |owner: &str| {
-            owner.parse::<u32>().is_ok() && !std::path::Path::new("/proc").join(owner).exists()
-        };
+        let gone =
+            |owner: &str| owner.parse::<u32>().is_ok() && !Path::new("/proc").join(owner).exists();
         if owner.is_some_and(gone) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
@@ -268,6 +335,10 @@ fn of_folder(error: &std::io::Error) -> DriverError {
     let what = format!("no folder for the daemon: {error}");
     DriverError::new(what, "make room in the folder for temporary files, or set TMPDIR")
 }
+
+/// What stands in the folder.
+const SOCKET: &str = "control.sock";
+const FILE: &str = "function.yaml";
 
 const FOLDER: &str = "plumbline-process-";
 

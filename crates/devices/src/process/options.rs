@@ -18,6 +18,37 @@ pub struct Options {
     pub ring: Ring,
     /// The program to start; this one unless it is said.
     pub program: Option<PathBuf>,
+    /// What stands between the tester and the function.
+    pub topology: Topology,
+    /// The cores of the guests; the workers' unless they are given.
+    pub guest_cores: Vec<usize>,
+}
+
+/// What stands between the tester and the function, after the topologies of published tests of virtual
+/// switches. The fourth of them, a guest without a switch, is the device `testpmd`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topology {
+    /// Nothing: the switch alone.
+    #[default]
+    Direct,
+    /// A guest on each side: the switch joins two virtual machines. Frames reach the guests past the
+    /// switch, by memif.
+    VmToVm,
+    /// A guest in the middle: every frame goes through the switch, a virtual machine and the switch
+    /// again, which is two daemons here, one for each way past it.
+    FullPath,
+}
+
+impl Topology {
+    /// How many guests it has.
+    pub(super) fn guests(self) -> usize {
+        match self {
+            Topology::Direct => 0,
+            Topology::VmToVm => 2,
+            Topology::FullPath => 1,
+        }
+    }
 }
 
 /// A kind of port.
@@ -54,10 +85,15 @@ impl Options {
     /// # Errors
     /// The first that cannot be used.
     pub fn read(options: &Map<String, Value>) -> Result<Options, DriverError> {
-        serde_json::from_value(Value::Object(options.clone())).map_err(|error| {
-            let remedy = "see `plumbline schema` for what each key takes";
-            DriverError::new(format!("device: {error}"), remedy)
-        })
+        let remedy = "see `plumbline schema` for what each key takes";
+        let read: Options = serde_json::from_value(Value::Object(options.clone()))
+            .map_err(|error| DriverError::new(format!("device: {error}"), remedy))?;
+        let is_shared = matches!(read.ports, Ports::Memif | Ports::VhostUser);
+        if read.topology.guests() > 0 && !is_shared {
+            let what = "device: a guest is joined to the switch by `memif` or `vhost-user` ports";
+            return Err(DriverError::new(what, "set `ports: vhost-user`"));
+        }
+        Ok(read)
     }
 
     /// The program to start.

@@ -17,6 +17,10 @@ fn keys_are_read_and_wrong_ones_named() {
         let error = Options::read(&options(wrong)).expect_err("no such key or value");
         assert!(error.what.starts_with("device: ") && !error.remedy.is_empty(), "{error}");
     }
+    let guests = Options::read(&options(json!({"topology": "vm-to-vm", "ports": "vhost-user"})));
+    assert_eq!(guests.expect("good").topology, Topology::VmToVm);
+    let error = Options::read(&options(json!({"topology": "full-path"}))).expect_err("af-packet");
+    assert!(error.remedy.contains("ports: vhost-user"), "{error}");
     let absent = Options::read(&options(json!({"program": "/nowhere/at/all"}))).expect("a path");
     let error = absent.program().expect_err("it is not there");
     assert!(error.what.contains("/nowhere/at/all") && error.remedy.contains("`program`"));

@@ -21,6 +21,33 @@ pub(super) fn of(client: &mut Client, process: u32) -> Usage {
     }
 }
 
+/// What several daemons used together: drops and stages of one name are one.
+pub(super) fn sum(all: Vec<Usage>) -> Usage {
+    let mut all = all.into_iter();
+    let Some(mut sum) = all.next() else { return Usage::default() };
+    for other in all {
+        sum.cpu_ns = sum.cpu_ns.zip(other.cpu_ns).map(|(a, b)| a + b);
+        sum.cpu_of = format!("{} and {}", sum.cpu_of, other.cpu_of);
+        sum.resident_bytes = sum.resident_bytes.zip(other.resident_bytes).map(|(a, b)| a + b);
+        for (name, count) in other.drops {
+            match sum.drops.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, known)) => *known += count,
+                None => sum.drops.push((name, count)),
+            }
+        }
+        for stage in other.stages {
+            match sum.stages.iter_mut().find(|known| known.name == stage.name) {
+                Some(known) => {
+                    known.packets += stage.packets;
+                    known.ticks += stage.ticks;
+                }
+                None => sum.stages.push(stage),
+            }
+        }
+    }
+    sum
+}
+
 /// CPU time of its workers in nanoseconds, and how many they are.
 fn worker_time(process: u32) -> Option<(u64, usize)> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).ok()?;
@@ -77,6 +104,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn two_daemons_are_summed_by_name() {
+        let one = |count| Usage {
+            cpu_ns: Some(count),
+            drops: vec![("no-route".into(), count), (format!("own-{count}"), 1)],
+            stages: stages_of(&json!({"lookup": {"cycles": count, "packets": 1}})),
+            ..Usage::default()
+        };
+        let both = sum(vec![one(3), one(4)]);
+        assert_eq!((both.cpu_ns, both.resident_bytes), (Some(7), None));
+        assert_eq!(both.drops[0], ("no-route".into(), 7));
+        assert_eq!((both.drops.len(), both.stages.len()), (3, 1));
+        assert_eq!((both.stages[0].ticks, both.stages[0].packets), (7, 2));
+        assert_eq!(sum(Vec::new()), Usage::default());
+    }
 
     #[test]
     fn what_a_daemon_shows_becomes_drops_and_stages() {

@@ -12,6 +12,7 @@
 mod check;
 mod exchange;
 mod frames;
+mod restart;
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -27,6 +28,7 @@ use traffic::Workload;
 
 use crate::driver::{self, DeviceFacts, Driver, DriverError, Limitation, Running, Start, Usage};
 use crate::embedded::Host;
+use crate::room;
 use crate::tester::Task;
 use crate::tester::changes::{Changes, Control};
 use crate::tester::link::{Link, PortLink};
@@ -174,11 +176,13 @@ impl<N: NetworkFunction> Remote<N> {
         }
         self.changed |= changes_something;
         let task = Task {
-            load,
-            duration,
             subscribers_counted: self.conditions.subscribers_counted,
-            is_judging: true,
+            floods: self.conditions.floods,
+            ..Task::plain(load, duration, true)
         };
+        if let Some(after) = self.conditions.restart_after {
+            return self.restarting(task, after, watch);
+        }
         let host = self.host.clone();
         let rig = self.rig()?;
         let before = rig.running.usage();
@@ -221,8 +225,19 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
         if conditions.subscribers_counted > 0 && workload.policer().is_none() {
             return Err(MeasureError::Unsupported(crate::embedded::NO_POLICER));
         }
+        if !crate::embedded::knows_floods(&workload, conditions) {
+            return Err(MeasureError::Unsupported(crate::embedded::NO_FLOODS));
+        }
+        let restarts = self.rig.as_ref().is_some_and(|rig| rig.running.restarts().is_some());
+        if conditions.restart_after.is_some() && !restarts {
+            return Err(MeasureError::Unsupported(NO_RESTART));
+        }
         self.conditions = *conditions;
         Ok(())
+    }
+
+    fn floods(&self) -> Vec<&'static str> {
+        self.workload().floods().iter().map(|flood| flood.name).collect()
     }
 
     fn tester_alone(
@@ -240,7 +255,7 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
             return Ok(None);
         };
         let load = Load::PerInterface(rate);
-        let task = Task { load, duration, subscribers_counted: 0, is_judging: false };
+        let task = Task::plain(load, duration, false);
         let workload = self.workload();
         let trial = wire.trial(&self.host, (workload, Some(0.0)), task, watch)?;
         if self.is_interrupted() { Err(MeasureError::Interrupted) } else { Ok(Some(trial)) }
@@ -305,17 +320,13 @@ impl<N: NetworkFunction> Setup<'_, N> {
     /// The longest of the frames that will be sent, with room for what the device adds.
     fn frame_bytes_max(&self, host: &Host) -> usize {
         let workload = N::workload(self.config, self.traffic, host.clock);
-        let directions = 0..workload.directions().len();
-        let drawn = directions.flat_map(|direction| {
-            let workload = &workload;
-            (0..LENGTHS_SEEN).map(move |n| workload.frame_len(&workload.draw(direction, n)))
-        });
+        let drawn = room::frame_bytes_max(&workload);
         let sample =
             N::sample(self.config, self.traffic).into_iter().filter_map(|step| match step {
                 functions::check::Step::Frame { frame, .. } => Some(frame.len()),
                 _ => None,
             });
-        drawn.chain(sample).max().unwrap_or(0).max(FRAME_BYTES_MIN) + HEADERS_ADDED
+        sample.max().unwrap_or(0).max(drawn).max(FRAME_BYTES_MIN) + HEADERS_ADDED
     }
 }
 
@@ -337,14 +348,16 @@ impl Rig {
         let seat = Seat { core: host.tester_core, clock: host.clock, stop: &host.stop };
         let control = Spoken { control: self.running.control() };
         let changes = Changes::new(&workload, control, updates_per_s, host.clock);
-        let mut trial = carry_out(&seat, workload, &mut self.links, changes, task, watch)?;
-        let missing = trial.sent().saturating_sub(trial.received());
-        // What is lost of others' frames is nobody's loss.
-        trial.tester_ring_full =
-            self.links.iter().flatten().map(PortLink::lost_on_receive).sum::<u64>();
-        trial.tester_ring_full = trial.tester_ring_full.saturating_sub(lost).min(missing);
+        let (mut trial, _) = carry_out(&seat, workload, &mut self.links, changes, task, watch)?;
+        note_own_loss(&mut trial, &self.links, lost);
         Ok(trial)
     }
+}
+
+/// What the tester's ports lost since they had lost `before`; of others' frames it is nobody's loss.
+fn note_own_loss(trial: &mut Trial, links: &[Vec<PortLink>], before: u64) {
+    let missing = trial.sent().saturating_sub(trial.received());
+    trial.tester_ring_full = lost(links).saturating_sub(before).min(missing);
 }
 
 /// Takes what still waits of an earlier trial.
@@ -418,8 +431,8 @@ const NO_CLOSED_LOOP: &str = "a closed loop runs source and sink inside the work
 const NO_CONTROL: &str = "nothing can be changed on it while it runs; set the rates of changes in \
                           `function` to 0, or take a device with control (`embedded`, `process`)";
 
-/// Frames of each direction whose lengths are looked at.
-const LENGTHS_SEEN: u64 = 4096;
+const NO_RESTART: &str = "it cannot be restarted while its links stay; take the device `embedded`, \
+                          or `process` or `ovs` on virtual Ethernet";
 
 /// The longest Ethernet frame without tags and check sequence: links carry it in any case.
 const FRAME_BYTES_MIN: usize = 1514;

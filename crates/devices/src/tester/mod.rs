@@ -8,6 +8,7 @@
 //! links that others may speak on, their frames are counted and passed over.
 
 pub(crate) mod changes;
+mod floods;
 pub(crate) mod foreign;
 pub(crate) mod link;
 mod policed;
@@ -20,12 +21,13 @@ use std::time::Duration;
 use engine::Gaps;
 use hdrhistogram::Histogram;
 use machine::clock::{self, Clock, Ticks};
-use measure::{Direction, Load, Policed};
+use measure::{Direction, Flood, FloodCounts, Load, Policed};
 use packet::PortId;
 use traffic::workload::worker_of;
 use traffic::{Account, Arrival, Delivery, Stamp, Workload};
 
 use changes::{Changes, Control};
+use floods::Floods;
 use link::Link;
 use policed::PolicedBytes;
 use schedule::Schedule;
@@ -37,6 +39,7 @@ pub(crate) struct Tester<'a, W, L, C> {
     links: &'a mut [Vec<L>],
     flows: Vec<Flow>,
     changes: Changes<C>,
+    floods: Floods,
     clock: Clock,
     /// When sending begins: a frame with an older stamp is of another trial.
     start: Ticks,
@@ -48,6 +51,8 @@ pub(crate) struct Tester<'a, W, L, C> {
     /// Frames of others, on links that are shared.
     foreign: u64,
     last_arrival: Ticks,
+    /// The longest time between two arrivals, while frames are sent.
+    silence: Ticks,
     /// Whether what comes back was through a device, and not through a wire.
     is_judging: bool,
     /// Whether bytes are counted by subscriber.
@@ -83,8 +88,17 @@ pub(crate) struct Task {
     pub duration: Duration,
     /// Of how many subscribers the bytes are counted.
     pub subscribers_counted: u32,
+    /// What is sent beside the load.
+    pub floods: [Option<Flood>; 2],
     /// Whether a device is in the way, which changes frames.
     pub is_judging: bool,
+}
+
+impl Task {
+    /// The load alone, through a device or a wire.
+    pub fn plain(load: Load, duration: Duration, is_judging: bool) -> Task {
+        Task { load, duration, subscribers_counted: 0, floods: [None; 2], is_judging }
+    }
 }
 
 /// What others may watch while a trial runs.
@@ -123,11 +137,13 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             policed: PolicedBytes::new(workload.policer(), task.subscribers_counted),
         };
         let flows = workload.directions().iter().map(flow).collect();
+        let floods = Floods::new(&workload, task.floods, (start, task.duration), &clock);
         Tester {
             workload,
             links,
             flows,
             changes,
+            floods,
             clock,
             start,
             end: start + clock.ticks(task.duration),
@@ -135,6 +151,7 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             strangers: 0,
             foreign: 0,
             last_arrival: start,
+            silence: 0,
             is_judging: task.is_judging,
             is_counting: task.subscribers_counted > 0,
         }
@@ -152,6 +169,9 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             last = now;
             if now < end {
                 self.send(now);
+                if self.floods.is_active() {
+                    self.floods.send(now, &self.workload, self.links);
+                }
                 self.changes.request(now, &mut self.workload);
             }
             self.changes.settle(&mut self.workload);
@@ -159,7 +179,9 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             self.receive(now);
             progress.sent.store(self.sent(), Ordering::Relaxed);
             progress.received.store(self.received(), Ordering::Relaxed);
-            let all_back = self.received() == self.sent() && self.changes.all_settled();
+            let all_back = self.received() == self.sent()
+                && self.changes.all_settled()
+                && !self.floods.is_active();
             let is_quiet = now > end + quiet && now > self.last_arrival + quiet;
             let is_over = now >= end && (all_back || is_quiet || now > give_up);
             if is_over || stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
@@ -249,11 +271,15 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
         }
         // After fetching, which on a real port may take a while: nothing arrives before it was sent.
         let now = clock::now();
+        self.silence = self.silence.max(now.min(self.end).saturating_sub(self.last_arrival));
         self.last_arrival = now;
         self.changes.heard(now);
         for _ in 0..RECEIVE_BURST {
             let Some(frame) = link.next_frame() else { break };
             let Some(stamp) = Stamp::read(frame) else {
+                if self.floods.is_active() && self.floods.take(&self.workload, frame) {
+                    continue;
+                }
                 match L::IS_SHARED && foreign::is_talk(frame) {
                     true => self.foreign += 1,
                     false => self.strangers += 1,
@@ -338,6 +364,11 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             events: self.changes.finish(),
             policed,
             foreign: self.foreign,
+            floods: self.floods.finish(),
+            course: Course {
+                first_sent: first,
+                silence: self.silence.max(self.end.saturating_sub(self.last_arrival)),
+            },
             gaps: self.gaps,
         }
     }
@@ -351,7 +382,19 @@ pub(crate) struct Findings {
     pub policed: Vec<Policed>,
     /// Frames of others that were passed over.
     pub foreign: u64,
+    /// What became of the frames beside the load.
+    pub floods: Vec<FloodCounts>,
+    pub course: Course,
     pub gaps: Gaps,
+}
+
+/// How a trial went, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Course {
+    /// When the first frame was sent.
+    pub first_sent: Ticks,
+    /// The longest time without any frame from the device.
+    pub silence: Ticks,
 }
 
 impl Flow {

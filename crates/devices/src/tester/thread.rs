@@ -11,7 +11,7 @@ use traffic::Workload;
 
 use super::changes::{Changes, Control};
 use super::link::Link;
-use super::{Findings, Progress, Task, Tester};
+use super::{Course, Findings, Progress, Task, Tester};
 
 /// Where and with what a tester runs.
 pub(crate) struct Seat<'a> {
@@ -34,7 +34,8 @@ impl Seat<'_> {
     }
 }
 
-/// Runs a tester until its task is done; what it found stands in the trial.
+/// Runs a tester until its task is done; what it found stands in the trial, and beside it how that
+/// went.
 ///
 /// # Errors
 /// Without a core for it, or when it ends by a panic.
@@ -45,7 +46,7 @@ pub(crate) fn carry_out<W: Workload, L: Link, C: Control<W::Update> + Send>(
     changes: Changes<C>,
     task: Task,
     watch: &mut dyn Watch,
-) -> Result<Trial, MeasureError> {
+) -> Result<(Trial, Course), MeasureError> {
     let (core, clock) = (seat.core()?, seat.clock);
     let progress = Progress::default();
     let begun = Instant::now();
@@ -71,7 +72,8 @@ pub(crate) fn carry_out<W: Workload, L: Link, C: Control<W::Update> + Send>(
         found.flatten().ok_or_else(|| device_error("the tester ended early"))
     });
     let (findings, usage) = found?;
-    Ok(trial(findings, &usage, task, &clock))
+    let course = findings.course;
+    Ok((trial(findings, &usage, task, &clock), course))
 }
 
 fn trial(findings: Findings, usage: &Usage, task: Task, clock: &Clock) -> Trial {
@@ -81,6 +83,7 @@ fn trial(findings: Findings, usage: &Usage, task: Task, clock: &Clock) -> Trial 
     trial.events = findings.events;
     trial.policed = findings.policed;
     trial.foreign = findings.foreign;
+    trial.floods = findings.floods;
     trial.tester = Some(usage.record(0));
     trial.stalls.push(stalls("tester".to_owned(), findings.gaps, clock));
     trial

@@ -6,15 +6,26 @@ use crate::driver::Start;
 
 /// All arguments, those of DPDK's environment first.
 pub(super) fn all(options: &Options, way: &Way, request: &Start<'_>) -> Vec<String> {
-    let cores = if request.cores.is_empty() { &[0] } else { request.cores };
+    let devices = way.devices(options, buffer_bytes(request.frame_bytes_max));
     // A stream for each of the two ports: more threads would have nothing to do.
     let threads = request.workers.clamp(1, STREAMS);
+    of_devices(options, &devices, (request.cores, threads), request.frame_bytes_max)
+}
+
+/// The same for two ports that are given as DPDK names them.
+pub(super) fn of_devices(
+    options: &Options,
+    devices: &[String],
+    (cores, threads): (&[usize], usize),
+    frame_bytes_max: usize,
+) -> Vec<String> {
+    let cores = if cores.is_empty() { &[0] } else { cores };
     let mut lcores = vec![format!("0@{}", cores[0])];
     lcores.extend(
         (0..threads).map(|thread| format!("{}@{}", thread + 1, cores[thread % cores.len()])),
     );
 
-    let buffer_bytes = buffer_bytes(request.frame_bytes_max);
+    let buffer_bytes = buffer_bytes(frame_bytes_max);
     let mib = (BUFFERS * (buffer_bytes + OBJECT_BYTES)).div_ceil(1 << 20) + MEMORY_MIB;
     let mut words = Vec::new();
     let mut add = |all: &[&str]| words.extend(all.iter().map(|&word| word.to_owned()));
@@ -24,8 +35,8 @@ pub(super) fn all(options: &Options, way: &Way, request: &Start<'_>) -> Vec<Stri
         true => add(&["--in-memory", "--single-file-segments"]),
         false => add(&["--no-huge", "--no-shconf"]),
     }
-    for device in way.devices(options, buffer_bytes) {
-        add(&["--vdev", &device]);
+    for device in devices {
+        add(&["--vdev", device]);
     }
     // Statistics each second are how it runs without a terminal, and how it says that it runs.
     add(&["--", "--forward-mode=io", "--port-topology=paired", "--stats-period=1"]);

@@ -6,6 +6,7 @@
 //! Deliberately absent: everything that testpmd can do beside io forwarding, and physical cards.
 
 mod arguments;
+pub(crate) mod guest;
 mod options;
 mod output;
 mod way;
@@ -163,19 +164,19 @@ impl Process {
             std::thread::park_timeout(POLL);
         }
     }
+}
 
-    /// CPU time of its forwarding threads in nanoseconds, and how many they are.
-    fn forwarding_threads(&self) -> Option<(u64, usize)> {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).ok()?;
-        let of = |task: std::fs::DirEntry| -> Option<u64> {
-            let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
-            let schedstat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
-            let used = schedstat.split_whitespace().next()?.parse().ok()?;
-            name.contains("worker").then_some(used)
-        };
-        let used: Vec<u64> = tasks.flatten().filter_map(of).collect();
-        Some((used.iter().sum(), used.len()))
-    }
+/// CPU time of the forwarding threads of a testpmd in nanoseconds, and how many they are.
+fn forwarding_threads(process: u32) -> Option<(u64, usize)> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let of = |task: std::fs::DirEntry| -> Option<u64> {
+        let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+        let schedstat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        let used = schedstat.split_whitespace().next()?.parse().ok()?;
+        name.contains("worker").then_some(used)
+    };
+    let used: Vec<u64> = tasks.flatten().filter_map(of).collect();
+    Some((used.iter().sum(), used.len()))
 }
 
 impl Running for Process {
@@ -195,7 +196,7 @@ impl Running for Process {
     }
 
     fn usage(&mut self) -> Usage {
-        let (cpu_ns, threads) = self.forwarding_threads().unzip();
+        let (cpu_ns, threads) = forwarding_threads(self.child.id()).unzip();
         let pages = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id()));
         let pages = pages.ok().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
         Usage {

@@ -5,15 +5,15 @@
 //! the port where it comes in. Every frame's way out is known: the port, both Ethernet addresses, one
 //! hop less to go.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use machine::clock::Ticks;
 use packet::PortId;
 use traffic::random::Bits;
-use traffic::workload::{Change, EventKind};
+use traffic::workload::{Change, EventKind, FloodKind};
 use traffic::{Delivery, Direction, Draw, Pacing, Random, Sizes, Stamp, Workload};
 use wire::bytes::{array_at, u16_at, u32_at};
-use wire::{ethernet, ipv4, ipv6};
+use wire::{MacAddr, ethernet, ipv4, ipv6};
 
 use super::catalogue;
 use super::config::{Config, Dir, NextHop, Port, Prefixed, Traffic};
@@ -21,6 +21,7 @@ use super::control::Update;
 use super::ends::{Listed, Side};
 use super::internet::Flows;
 use super::state::passing_side;
+use crate::floods::{FloodFrames, Neighbour, Target};
 use crate::passing::Passing;
 use crate::test_packets::{self, ECHO_PORT, Ends, PORT_MIN, PORTS, TestPackets};
 
@@ -41,6 +42,7 @@ pub struct Routed {
     events: Vec<EventKind>,
     passing_routes: Passing,
     passing_hops: Passing,
+    floods: FloodFrames,
 }
 
 /// What a frame's number decides.
@@ -110,6 +112,7 @@ impl Routed {
             events: Vec::new(),
             passing_routes: Passing::new(config.fluct_l3_table),
             passing_hops: Passing::new(config.fluct_group_table),
+            floods: FloodFrames::new(target(config)),
         };
         routed.add_event(Kind::Route, 2.0 * config.fluct_l3_table, traffic.event_pacing);
         routed.add_event(Kind::NextHop, 2.0 * config.fluct_group_table, traffic.event_pacing);
@@ -335,6 +338,42 @@ impl Workload for Routed {
         };
         let direction = self.directions.iter().position(|direction| direction.to == to.id())?;
         Some((direction, self.packet(to, route)))
+    }
+
+    fn floods(&self) -> &[FloodKind] {
+        self.floods.kinds()
+    }
+
+    fn flood_len(&self, kind: usize) -> usize {
+        self.floods.len(kind)
+    }
+
+    fn write_flood(&self, kind: usize, number: u64, frame: &mut [u8]) {
+        self.floods.write(kind, number, frame);
+    }
+
+    fn answers_flood(&self, kind: usize, frame: &[u8]) -> bool {
+        self.floods.is_answer(kind, frame)
+    }
+}
+
+/// The router as a target of floods, which come in from the Internet: from the first next hop there.
+fn target(config: &Config) -> Target {
+    let hop = catalogue::next_hop(config, Port::Uplink, 0);
+    let own = config.ip(Port::Uplink).address;
+    let beyond = Side::new(config, Port::Downlink);
+    Target {
+        port: Port::Uplink.id(),
+        mac: MacAddr(config.mac(Port::Uplink).0),
+        ipv4: own,
+        ipv6: config.ipv6.then(|| config.ipv6_of(Port::Uplink).address),
+        neighbour: Neighbour {
+            mac: MacAddr(hop.mac.0.0),
+            ipv4: hop.ip.unwrap_or(own),
+            ipv6: hop.ipv6,
+        },
+        beyond_ipv4: Ipv4Addr::from_bits(beyond.host_ipv4(0)),
+        beyond_ipv6: config.ipv6.then(|| Ipv6Addr::from_bits(beyond.host_ipv6(0))),
     }
 }
 

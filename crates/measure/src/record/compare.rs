@@ -8,12 +8,85 @@
 use serde_json::{Map, Value};
 
 use super::{Cell, Comparison, Figure, Outcome, Repetition, RunRecord};
-use crate::statistics::{paired_ratio, unpaired_ratio};
+use crate::statistics::{paired_difference, paired_ratio, unpaired_ratio};
 
 /// Compares the values of `key` (`function.policer`) within a run, paired by repetition: each later
 /// value with the first one, all other keys being equal.
 pub fn compare_values(key: &str, cells: &[Cell]) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
+    for (base, cell) in pairs_of(key, cells) {
+        let parameters = others(base, key);
+        let subject = Subject {
+            key,
+            a: &cell.parameters[key],
+            b: &base.parameters[key],
+            parameters: &parameters,
+            paired: true,
+            caveats: Vec::new(),
+        };
+        comparisons.extend(subject.compare(&cell.outcomes, &base.outcomes));
+    }
+    comparisons
+}
+
+/// What a value of the compared key adds to a figure of time or loss, over pairs: the difference,
+/// which a ratio does not tell where the first value has next to nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Addition {
+    /// The value that adds.
+    pub a: Value,
+    /// The value to which it adds.
+    pub b: Value,
+    /// The other swept keys and their values.
+    pub parameters: Map<String, Value>,
+    /// The method.
+    pub method: String,
+    /// Which part the figure is of, `100 %, uplink`; none for the whole.
+    pub of: Option<String>,
+    /// The figure, as [`Figure::name`].
+    pub figure: String,
+    /// Its unit.
+    pub unit: String,
+    /// What it is with `b`: the mean over the pairs.
+    pub without: f64,
+    /// How much more it is with `a`: the mean over the pairs.
+    pub added: f64,
+    /// The 95 % confidence interval of that, for three pairs or more.
+    pub confidence_95: Option<[f64; 2]>,
+}
+
+/// What each later value of `key` adds to the figures `names` beside the first value, all other keys
+/// being equal, paired by repetition.
+pub fn additions(key: &str, cells: &[Cell], names: &[&str]) -> Vec<Addition> {
+    let mut found = Vec::new();
+    for (base, cell) in pairs_of(key, cells) {
+        for (at, outcome) in cell.outcomes.iter().enumerate() {
+            let Some(twin) = twin(&cell.outcomes, at, &base.outcomes) else { continue };
+            let wanted = outcome.figures.iter().filter(|f| names.contains(&f.name.as_str()));
+            found.extend(wanted.filter_map(|figure| {
+                let (a, b) = paired(&values(outcome, figure), &values(twin, figure));
+                let (added, confidence_95) = paired_difference(&a, &b)?;
+                Some(Addition {
+                    a: cell.parameters[key].clone(),
+                    b: base.parameters[key].clone(),
+                    parameters: others(base, key),
+                    method: outcome.method.clone(),
+                    of: figure.of.clone(),
+                    figure: figure.name.clone(),
+                    unit: figure.unit.clone(),
+                    without: b.iter().sum::<f64>() / b.len() as f64,
+                    added,
+                    confidence_95,
+                })
+            }));
+        }
+    }
+    found
+}
+
+/// Each cell with a later value of `key` beside the one with the first, all other keys being equal.
+fn pairs_of<'a>(key: &str, cells: &'a [Cell]) -> Vec<(&'a Cell, &'a Cell)> {
+    let mut pairs = Vec::new();
     let mut done: Vec<(&str, Map<String, Value>)> = Vec::new();
     for base in cells.iter().filter(|cell| cell.parameters.contains_key(key)) {
         let group = (base.benchmark.as_str(), others(base, key));
@@ -25,20 +98,23 @@ pub fn compare_values(key: &str, cells: &[Cell]) -> Vec<Comparison> {
                 && cell.benchmark == base.benchmark
                 && others(cell, key) == group.1
         });
-        for cell in later {
-            let subject = Subject {
-                key,
-                a: &cell.parameters[key],
-                b: &base.parameters[key],
-                parameters: &group.1,
-                paired: true,
-                caveats: Vec::new(),
-            };
-            comparisons.extend(subject.compare(&cell.outcomes, &base.outcomes));
-        }
+        pairs.extend(later.map(|cell| (base, cell)));
         done.push(group);
     }
-    comparisons
+    pairs
+}
+
+/// The outcome of the same method among others: the same of several of that name.
+fn twin<'a>(outcomes: &[Outcome], at: usize, others: &'a [Outcome]) -> Option<&'a Outcome> {
+    let method = &outcomes[at].method;
+    let nth = outcomes[..at].iter().filter(|o| o.method == *method).count();
+    others.iter().filter(|o| o.method == *method).nth(nth)
+}
+
+/// The values of the repetitions that both have.
+fn paired(a: &[(u32, f64)], b: &[(u32, f64)]) -> (Vec<f64>, Vec<f64>) {
+    let twin = |index: u32| b.iter().find(|(other, _)| *other == index);
+    a.iter().filter_map(|&(index, value)| Some((value, twin(index)?.1))).unzip()
 }
 
 /// Compares run `a` with run `b`, wherever both measured the same values of the swept keys with the
@@ -102,15 +178,7 @@ struct Ratio {
 
 impl Subject<'_> {
     fn compare(&self, a: &[Outcome], b: &[Outcome]) -> Vec<Comparison> {
-        let nth = |outcomes: &[Outcome], at: usize| {
-            outcomes[..at].iter().filter(|o| o.method == outcomes[at].method).count()
-        };
-        let twin = |at: usize| {
-            let same =
-                |other: &usize| b[*other].method == a[at].method && nth(b, *other) == nth(a, at);
-            (0..b.len()).find(same).map(|other| &b[other])
-        };
-        let pairs = (0..a.len()).filter_map(|at| Some((&a[at], twin(at)?)));
+        let pairs = (0..a.len()).filter_map(|at| Some((&a[at], twin(a, at, b)?)));
         pairs.flat_map(|(a, b)| self.outcomes(a, b)).collect()
     }
 
@@ -163,8 +231,7 @@ impl Subject<'_> {
     fn ratio(&self, figure: &Figure, a: &Outcome, b: &Outcome) -> Option<Ratio> {
         let (of_a, of_b) = (values(a, figure), values(b, figure));
         let (a, b): (Vec<f64>, Vec<f64>) = if self.paired {
-            let twin = |index: u32| of_b.iter().find(|(other, _)| *other == index);
-            of_a.iter().filter_map(|&(index, value)| Some((value, twin(index)?.1))).unzip()
+            paired(&of_a, &of_b)
         } else {
             let plain = |values: &[(u32, f64)]| values.iter().map(|(_, value)| *value).collect();
             (plain(&of_a), plain(&of_b))
@@ -218,7 +285,7 @@ impl Subject<'_> {
 /// The figure in each valid repetition; the figure itself where the record knows no repetitions.
 fn values(outcome: &Outcome, figure: &Figure) -> Vec<(u32, f64)> {
     let find = |figures: &[Figure]| {
-        figures.iter().find(|f| f.name == figure.name && f.of.is_none()).map(|f| f.value)
+        figures.iter().find(|f| f.name == figure.name && f.of == figure.of).map(|f| f.value)
     };
     let of = |one: &Repetition| Some((one.index, find(&one.figures)?));
     if outcome.repetitions.is_empty() {
@@ -311,6 +378,23 @@ mod tests {
         assert_eq!(first.answer, "total pps: policer: false is 1.17 ± 0.01 times policer: true");
         assert!(!found[1].is_change);
         assert!(found[1].answer.contains("do not differ beyond the noise"), "{}", found[1].answer);
+    }
+
+    #[test]
+    fn what_is_added_is_a_difference_of_every_part() {
+        let cells = [
+            cell(false, 10, &[100.0, 75.0, 50.0]),
+            cell(true, 10, &[101.0, 77.0, 53.0]),
+            cell(true, 20, &[1.0]),
+        ];
+        let found = additions("function.policer", &cells, &["total_pps", "ticks_per_packet"]);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!((found[0].without, found[0].added), (75.0, 2.0));
+        let [low, high] = found[0].confidence_95.expect("three pairs");
+        assert!(low < 2.0 && high > 2.0);
+        assert_eq!((found[1].of.as_deref(), found[1].added), (Some("decap"), 0.0));
+        assert_eq!((&found[0].a, &found[0].b), (&json!(true), &json!(false)));
+        assert_eq!(additions("function.policer", &cells, &["other"]), []);
     }
 
     #[test]

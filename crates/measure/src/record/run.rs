@@ -71,6 +71,10 @@ pub struct Scenario {
     pub file: String,
     /// What it says of itself.
     pub description: String,
+    /// Which published figures stand beside its own, by the beginnings of their names; all of the
+    /// function's where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<String>,
     /// The file, byte for byte.
     pub text: String,
     /// Hash of the text, with the algorithm in front: `blake3:…`.

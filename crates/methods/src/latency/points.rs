@@ -90,6 +90,9 @@ pub(super) fn figures(points: &[Point], throughput: &Throughput) -> Vec<Figure> 
     let reference = throughput.pps.map(|pps| Figure::single("reference_throughput", pps, "pps"));
     figures.extend(reference);
     for point in points {
+        let loss: Vec<f64> = point.loss.iter().map(|loss| loss * 100.0).collect();
+        figures
+            .extend(over_repetitions("loss_percent", "percent", &loss).map(|f| f.of(&point.label)));
         for direction in &point.directions {
             let part = format!("{}, {}", point.label, direction.name);
             let named = READINGS.iter().filter_map(|(name, _)| direction.figure(name));

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
+use crate::method::STALL_REPEATS;
 
 /// Which loads to try, and for how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +21,13 @@ pub struct Config {
     pub step: Option<Ratio>,
     /// How long the trial at each load lasts; RFC 2544 asks for 60 s.
     pub duration: Seconds,
+    /// How many trials each load has: the best and the worst of them stand beside the median.
+    pub repetitions: u32,
+    /// For each of these loss ratios, the highest load up to which no load loses more.
+    pub loss_tolerances: Vec<Ratio>,
+    /// How often a trial is repeated whose loss a stall of the machine explains; with 0 what the
+    /// machine costs stands in the curve.
+    pub repeat_stalled: u32,
 }
 
 /// Which loads are tried.
@@ -40,6 +48,9 @@ impl Default for Config {
             max_rate: Pps(20e6),
             step: None,
             duration: Seconds(1.0),
+            repetitions: 1,
+            loss_tolerances: vec![Ratio(4e-6), Ratio(1e-5), Ratio(2e-5), Ratio(1e-4)],
+            repeat_stalled: STALL_REPEATS,
         }
     }
 }
@@ -83,6 +94,17 @@ impl Config {
         }
         if self.duration.0 <= 0.0 {
             return Err(ConfigError::new("duration", "must be more than 0, `1 s` is usual"));
+        }
+        if !(1..=100).contains(&self.repetitions) {
+            return Err(ConfigError::new("repetitions", "must be 1 to 100, 5 is usual"));
+        }
+        let is_ratio = |ratio: &Ratio| (0.0..1.0).contains(&ratio.0);
+        if self.loss_tolerances.len() > 16 || !self.loss_tolerances.iter().all(is_ratio) {
+            let problem = "must be at most 16 ratios below 1 (100 %), such as `[4 ppm, 100 ppm]`";
+            return Err(ConfigError::new("loss-tolerances", problem));
+        }
+        if self.repeat_stalled > 10 {
+            return Err(ConfigError::new("repeat-stalled", "must be 0 to 10"));
         }
         Ok(())
     }

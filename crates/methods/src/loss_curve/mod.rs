@@ -5,28 +5,34 @@
 //! from 1 % to 100 % in steps of 1 %, as Cisco and EANTC ran it on virtual switches, which shows what
 //! no search sees: devices that lose a little at 12 % and nothing at 13 %.
 //!
-//! **Non-goals.** A throughput: the highest load without loss is told as it was met, in one trial, on
-//! a coarse grid. Repetitions and confidence; a scenario's `repetitions` give them.
+//! With `repetitions` each load has several trials, whose best and worst stand beside the median: the
+//! best-of-N and worst-of-N of the same report, for every load instead of for the steps of a search.
+//!
+//! **Non-goals.** A throughput: the highest load without loss, or with a tolerated one, is told as it
+//! was met, on a coarse grid.
 //!
 //! **How.** One trial at `max-rate` tells whether the tester can send that; where not, 100 % is what
 //! it sends, and the answer says so. Then a trial at each load. A trial whose loss a stall of the
-//! machine explains is repeated, all are kept, and the last one is in the curve. A load that the
-//! tester did not reach stands in the curve at what it sent.
+//! machine explains is repeated, all are kept, and the last one is in the curve (`repeat-stalled: 0`
+//! leaves such loss in it). A load that the tester did not reach stands in the curve at what it sent.
 
 mod config;
+mod curve;
+mod report;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-use measure::record::{Claim, Column, Figure, Limit, LimitKind, Outcome, Series, Validity};
+use measure::record::{Claim, Limit, LimitKind, Outcome, Validity};
 use measure::{Load, MeasureError, Measurer, Pps, Ratio, validity};
 use serde_json::Value;
 
 pub use config::{Config, Procedure};
+use curve::Point;
 
 use crate::claims::claim;
-use crate::method::{STALL_REPEATS, STALL_REPETITION, Session, to_value};
+use crate::method::{STALL_REPETITION, Session, to_value};
 use crate::reference::{self, Maximum};
 use crate::{Entry, Method, Observer, Step};
 
@@ -49,8 +55,9 @@ impl Method for Config {
     }
 
     fn time_bound(&self) -> Duration {
-        let trials = self.loads().len() as u32 * (1 + STALL_REPEATS) + 1;
-        self.duration.duration() * trials
+        let loads = self.loads().len() as u32;
+        let trials = loads.saturating_mul(self.repetitions * (1 + self.repeat_stalled)) + 1;
+        self.duration.duration().saturating_mul(trials)
     }
 
     fn run(
@@ -60,27 +67,13 @@ impl Method for Config {
     ) -> Result<Outcome, MeasureError> {
         let mut session = Session::new(measurer, observer);
         let (loads, each) = (self.loads(), self.duration.duration());
-        let after = (loads.len(), each * loads.len() as u32);
+        let all = loads.len() as u32 * self.repetitions;
+        let after = (all as usize, each.saturating_mul(all));
         let maximum = reference::maximum(&mut session, self.max_rate, each, after)?;
         let mut points: Vec<Point> = Vec::new();
         for (at, load) in loads.iter().enumerate() {
-            let left = loads.len() - at;
-            let purpose = format!("loss at {}", Ratio(*load));
-            let step = Step::new(purpose, left, each * left as u32, None);
-            let offered = Load::PerInterface(Pps(maximum.pps * load));
-            let trial = session.trial_unless_stalled(offered, each, step, STALL_REPEATS)?;
-            let seconds = trial.effective.as_secs_f64();
-            let interfaces = trial.directions.len().max(1) as f64;
-            let short = validity::tester_fell_short(&trial);
-            points.push(Point {
-                load_pps: if short { reference::sent_pps(&trial) } else { maximum.pps * load },
-                loss: trial.loss_ratio(),
-                forwarded_pps: match seconds > 0.0 {
-                    true => trial.received() as f64 / seconds / interfaces,
-                    false => 0.0,
-                },
-                trial: session.records.len() - 1,
-            });
+            let left = all - at as u32 * self.repetitions;
+            points.extend(self.point(&mut session, *load, maximum, left)?);
             if self.procedure == Procedure::Rfc2544 && two_without_loss(&points) {
                 break;
             }
@@ -89,27 +82,33 @@ impl Method for Config {
     }
 }
 
-/// What came of one load.
-struct Point {
-    /// What was offered on each interface.
-    load_pps: f64,
-    /// Lost frames as a fraction of those sent.
-    loss: f64,
-    /// What came back, on each interface.
-    forwarded_pps: f64,
-    /// Which trial it was.
-    trial: usize,
-}
-
-/// Whether the two trials that were done last had no loss.
-fn two_without_loss(points: &[Point]) -> bool {
-    matches!(points, [.., a, b] if a.loss == 0.0 && b.loss == 0.0)
-}
-
 impl Config {
+    /// The trials of one load; `left` is how many are expected from here on.
+    fn point(
+        &self,
+        session: &mut Session<'_>,
+        load: f64,
+        maximum: Maximum,
+        left: u32,
+    ) -> Result<Option<Point>, MeasureError> {
+        let each = self.duration.duration();
+        let offered = maximum.pps * load;
+        let mut trials = Vec::new();
+        for done in 0..self.repetitions {
+            let left = left - done;
+            let purpose = format!("loss at {}", Ratio(load));
+            let step = Step::new(purpose, left as usize, each.saturating_mul(left), None);
+            let load = Load::PerInterface(Pps(offered));
+            let trial = session.trial_unless_stalled(load, each, step, self.repeat_stalled)?;
+            trials.push((session.records.len() - 1, trial));
+        }
+        Ok(Point::of(offered, &trials))
+    }
+
     fn outcome(&self, session: Session<'_>, maximum: Maximum, points: Vec<Point>) -> Outcome {
         let records = session.records;
-        let counted: Vec<_> = points.iter().map(|point| &records[point.trial]).collect();
+        let counted: Vec<_> =
+            points.iter().flat_map(|point| &point.trials).map(|index| &records[*index]).collect();
         let validity = Validity::from_limits(limits(validity::summarise(&counted)));
         let repeated = records.iter().filter(|r| r.purpose == STALL_REPETITION).count();
         let ended = two_without_loss(&points);
@@ -121,12 +120,13 @@ impl Config {
         Outcome {
             method: NAME.into(),
             configuration: self.configuration(),
-            answer: answer(&curve, maximum),
+            answer: report::answer(&curve, maximum),
             aggregation: "loads and forwarded rates on each interface that sends, the latter the \
-                          mean over directions; loss over all directions together"
+                          mean over directions; loss over all directions together, the median \
+                          of the trials of a load"
                 .into(),
-            figures: figures(&curve, maximum),
-            series: vec![series(&curve, maximum)],
+            figures: report::figures(self, &curve, maximum),
+            series: vec![report::series(&curve, maximum, self.repetitions)],
             trials: records,
             validity,
             claims,
@@ -151,6 +151,9 @@ impl Config {
         if self.duration.0 < RFC2544_TRIAL_S {
             deviations.push(format!("trials of {} instead of {RFC2544_TRIAL_S} s", self.duration));
         }
+        if self.repetitions > 1 {
+            deviations.push(format!("the median of {} trials at each load", self.repetitions));
+        }
         if repeated > 0 {
             deviations.push(format!("{repeated} trials repeated because of stalls"));
         }
@@ -158,6 +161,11 @@ impl Config {
         deviations.push("the waiting times of section 23 not kept".to_owned());
         deviations
     }
+}
+
+/// Whether no trial of the two loads that were done last had loss.
+fn two_without_loss(points: &[Point]) -> bool {
+    matches!(points, [.., a, b] if a.worst == 0.0 && b.worst == 0.0)
 }
 
 /// Loss is what is asked for here, and a load that the tester did not reach stands where it was.
@@ -170,83 +178,6 @@ fn limits(mut of_trials: Vec<Limit>) -> Vec<Limit> {
             .into();
     }
     of_trials
-}
-
-fn series(curve: &[Point], maximum: Maximum) -> Series {
-    let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
-    let row = |point: &Point| {
-        let values = [
-            point.load_pps / maximum.pps * 100.0,
-            point.load_pps,
-            point.loss * 100.0,
-            point.forwarded_pps,
-        ];
-        values.map(Some).to_vec()
-    };
-    Series {
-        name: NAME.into(),
-        title: format!("Loss against load; 100 % is {}", maximum.words()),
-        columns: vec![
-            column("load_percent", "percent"),
-            column("load_pps", "pps"),
-            column("loss_percent", "percent"),
-            column("forwarded_pps", "pps"),
-        ],
-        rows: curve.iter().map(row).collect(),
-    }
-}
-
-/// The highest load up to which nothing was lost at any load; the curve goes upwards.
-fn lossless(curve: &[Point]) -> Option<&Point> {
-    curve.iter().take_while(|point| point.loss == 0.0).last()
-}
-
-/// Loads with loss below one without.
-fn inversions(curve: &[Point]) -> &[Point] {
-    let first = curve.iter().position(|point| point.loss > 0.0);
-    let last = curve.iter().rposition(|point| point.loss == 0.0);
-    match (first, last) {
-        (Some(first), Some(last)) if first < last => &curve[first..last],
-        _ => &[],
-    }
-}
-
-fn figures(curve: &[Point], maximum: Maximum) -> Vec<Figure> {
-    let mut figures = Vec::new();
-    figures.extend(lossless(curve).map(|p| Figure::single("lossless_rate", p.load_pps, "pps")));
-    if let Some(top) = curve.last() {
-        figures.push(Figure::single("loss_percent", top.loss * 100.0, "percent"));
-        figures.push(Figure::single("loss_fraction", top.loss, "fraction"));
-        figures.push(Figure::single("forwarding_rate", top.forwarded_pps, "pps"));
-    }
-    let most = curve.iter().map(|point| point.forwarded_pps).max_by(f64::total_cmp);
-    figures.extend(most.map(|pps| Figure::single("forwarding_rate_max", pps, "pps")));
-    figures.push(Figure::single("maximum_rate", maximum.pps, "pps"));
-    let inverted = inversions(curve).iter().filter(|point| point.loss > 0.0).count();
-    figures.push(Figure::single("loss_inversions", inverted as f64, "loads"));
-    figures
-}
-
-fn answer(curve: &[Point], maximum: Maximum) -> String {
-    let percent = |point: &Point| Ratio(point.load_pps / maximum.pps);
-    let Some(top) = curve.last() else { return "No load was tried.".to_owned() };
-    let most = maximum.words();
-    if top.loss == 0.0 && inversions(curve).is_empty() {
-        return format!("Nothing is lost at any load up to 100 % of {most}.");
-    }
-    let below = match lossless(curve) {
-        Some(point) => format!("Up to {} of {most}, nothing is lost", percent(point)),
-        None => format!("Frames are lost even at {} of {most}", percent(&curve[0])),
-    };
-    let inverted = match inversions(curve) {
-        [] => String::new(),
-        [first, ..] => format!(
-            ". Loss is not only above the capacity: at {} {} is lost, and nothing at a higher load",
-            percent(first),
-            Ratio(first.loss)
-        ),
-    };
-    format!("{below}; at {} it is {}{inverted}.", percent(top), Ratio(top.loss))
 }
 
 const NAME: &str = "loss-curve";

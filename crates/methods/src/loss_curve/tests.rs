@@ -121,3 +121,79 @@ fn steps_that_do_not_divide_the_range_still_reach_its_end() {
     assert_eq!(down[0], 1.0);
     assert_eq!(loads(Procedure::Rfc2544, 0.1).loads().len(), 10, "0 % is no load");
 }
+
+#[test]
+fn repetitions_put_the_best_and_the_worst_beside_the_median() {
+    let config = Config {
+        procedure: Procedure::Linear,
+        step: Some(Ratio(0.05)),
+        max_rate: Pps(10e6),
+        repetitions: 5,
+        ..Config::default()
+    };
+    let mut device = Simulated::fixed(5e6).noisy(0.2).seeded(3);
+    let outcome = run(&config, &mut device);
+    assert_eq!(device.trials(), 101, "the maximum, then five at each of 20 loads");
+    let names: Vec<&str> = outcome.series[0].columns.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names[4..], ["loss_percent_best", "loss_percent_worst"]);
+    for row in rows(&outcome) {
+        let [_, pps, loss, _, best, worst] = row[..] else { panic!("six columns") };
+        assert!(best <= loss && loss <= worst, "{row:?}");
+        let least = (1.0 - 6e6 / pps).max(0.0) * 100.0;
+        let most = (1.0 - 4e6 / pps).max(0.0) * 100.0;
+        assert!(best >= least - 1e-3 && worst <= most + 1e-3, "{row:?}");
+    }
+    for tolerance in ["loss <= 4 ppm", "loss <= 100 ppm"] {
+        let of = |name: &str| {
+            let found = outcome.parts(name).find(|f| f.of.as_deref() == Some(tolerance));
+            found.unwrap_or_else(|| panic!("no {name} of {tolerance}")).value
+        };
+        let [worst, middle, best] =
+            ["tolerated_rate_worst", "tolerated_rate", "tolerated_rate_best"].map(of);
+        assert!(worst <= middle && middle <= best && worst < best, "{worst} {middle} {best}");
+    }
+    assert_eq!(value(&outcome, "lossless_rate"), lowest_worst(&outcome));
+    assert!(outcome.claims[0].reason.contains("the median of 5 trials"), "{outcome:?}");
+    crate::figures::assert_known(&outcome.figures);
+}
+
+/// The highest load below which no trial of any load lost anything, from the series alone.
+fn lowest_worst(outcome: &Outcome) -> f64 {
+    let rows = rows(outcome);
+    rows.iter().take_while(|row| row[5] == 0.0).last().expect("a load without loss")[1]
+}
+
+#[test]
+fn a_little_loss_over_a_broad_range_has_figures_of_its_own() {
+    let config = Config { procedure: Procedure::Linear, max_rate: Pps(10e6), ..Config::default() };
+    let mut device = Simulated::fixed(8e6).lossy_below(7e6, 50e-6);
+    let outcome = run(&config, &mut device);
+    assert!((value(&outcome, "little_loss_from") - 0.1e6).abs() < 1.0);
+    assert!((value(&outcome, "little_loss_to") - 6.9e6).abs() < 1.0);
+    assert!((value(&outcome, "little_loss_range_percent") - 68.0).abs() < 1e-6);
+    assert!(outcome.answer.contains("From 1 % to 69 % a little"), "{}", outcome.answer);
+    let reached: Vec<(&str, f64)> = outcome
+        .parts("tolerated_rate")
+        .filter_map(|figure| Some((figure.of.as_deref()?, figure.value)))
+        .collect();
+    assert_eq!(reached, [("loss <= 100 ppm", 8e6)], "50 ppm and rounding up is above 20 ppm");
+}
+
+#[test]
+fn loss_of_a_stall_stays_where_it_is_not_repeated() {
+    let config = Config { max_rate: Pps(2e6), repeat_stalled: 0, ..Config::default() };
+    let mut device = Simulated::fixed(5e6).stalling(1.0, 9_000_000).seeded(4);
+    let outcome = run(&config, &mut device);
+    assert_eq!(device.trials(), 11, "the maximum, and every load down to 10 %");
+    assert!(outcome.trials.iter().all(|t| t.purpose != STALL_REPETITION));
+    assert!(value(&outcome, "loss_percent") > 0.0);
+}
+
+#[test]
+fn wrong_keys_are_named() {
+    let error = |config: Config| config.validate().expect_err("wrong").key;
+    assert_eq!(error(Config { repetitions: 0, ..Config::default() }), "repetitions");
+    assert_eq!(error(Config { repeat_stalled: 11, ..Config::default() }), "repeat-stalled");
+    let one = Config { loss_tolerances: vec![Ratio(1.0)], ..Config::default() };
+    assert_eq!(error(one), "loss-tolerances");
+}

@@ -5,8 +5,7 @@
 //! was lost. The median over repetitions, with the extremes beside it.
 //!
 //! **Non-goals.** Reset (RFC 2544 section 26.6 and RFC 6201): how long a device takes to come back
-//! from a restart. A function inside this program cannot be cut from its power, and restarting it
-//! measures the set-up, which every record holds already.
+//! from a restart, which is the method `reset`.
 //!
 //! **How.** The throughput is given or found first. A frame's time is that of its sending, so a device
 //! that only drops what finds its queue full recovers at once: its last lost frame was sent before

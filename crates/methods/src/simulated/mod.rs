@@ -5,14 +5,17 @@
 //! (`capacity`: a capacity, noise of it from trial to trial, a bucket of tokens, slowing down with
 //! time, loss at low loads, stalls, reordering), what of bursts and of an overload that ends
 //! (`burst`: a buffer, and how it comes back), how long frames take (`latency`), what
-//! changes at run time cost (`changes`), what age does (`ageing`), and policers (`policers`).
+//! changes at run time cost (`changes`), what age does (`ageing`), policers (`policers`), floods beside
+//! the load (`floods`), and a restart on the way (`restart`).
 
 mod ageing;
 mod burst;
 mod capacity;
 mod changes;
+mod floods;
 mod latency;
 mod policers;
+mod restart;
 
 use std::time::Duration;
 
@@ -25,6 +28,7 @@ pub use ageing::Ageing;
 use burst::Buffer;
 use capacity::Capacity;
 pub use changes::Changes;
+pub use floods::Suffered;
 
 /// A simulated device with its tester.
 #[derive(Clone, Debug)]
@@ -37,6 +41,8 @@ pub struct Simulated {
     policers: Option<policers::Policers>,
     changes: Option<Changes>,
     ageing: Option<(Ageing, Duration)>,
+    floods: Vec<Suffered>,
+    restart: Option<Duration>,
     random: SplitMix,
     trials: usize,
     simulated: Duration,
@@ -54,6 +60,8 @@ impl Simulated {
             policers: None,
             changes: None,
             ageing: None,
+            floods: Vec::new(),
+            restart: None,
             random: SplitMix(1),
             trials: 0,
             simulated: Duration::ZERO,
@@ -138,7 +146,7 @@ impl Measurer for Simulated {
         self.trials += 1;
         self.simulated += duration;
         let whole_pps = self.capacity.pps;
-        self.capacity.pps *= self.unchanged_share();
+        self.capacity.pps = self.capacity_left() * self.unchanged_share();
         let mut trial = match load {
             Load::ClosedLoop => self.closed_loop(load, duration),
             Load::PerInterface(rate) => self.open_loop(load, rate.0, duration),
@@ -151,6 +159,8 @@ impl Measurer for Simulated {
         self.change(&mut trial);
         self.police(&mut trial);
         self.age(&mut trial);
+        self.flood(&mut trial);
+        self.restart_within(&mut trial);
         watch.at(TrialProgress {
             elapsed: duration,
             sent: trial.sent(),
@@ -162,6 +172,9 @@ impl Measurer for Simulated {
     fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
         if conditions.subscribers_counted > 0 && self.policers.is_none() {
             return Err(MeasureError::Unsupported("it has no policers"));
+        }
+        if conditions.restart_after.is_some() && self.restart.is_none() {
+            return Err(MeasureError::Unsupported("it cannot be restarted"));
         }
         self.conditions = *conditions;
         Ok(())
@@ -175,6 +188,10 @@ impl Measurer for Simulated {
     ) -> Result<Option<Trial>, MeasureError> {
         let sent_pps = rate.0.min(self.tester_pps_max);
         Ok(Some(self.wire(Load::PerInterface(rate), sent_pps, duration)))
+    }
+
+    fn floods(&self) -> Vec<&'static str> {
+        self.flood_names()
     }
 }
 

@@ -1,0 +1,26 @@
+//! How long the frames of a workload get, by looking at a sample of them.
+//!
+//! Exact for the sizes that a workload can draw: each of a mix has at least one of 256 places, and
+//! thousands of draws miss none of them but by a chance that is none.
+
+use packet::Room;
+use traffic::Workload;
+
+/// The longest frame that will be sent, in bytes without check sequence.
+pub(crate) fn frame_bytes_max(workload: &impl Workload) -> usize {
+    let directions = 0..workload.directions().len();
+    let drawn = directions.flat_map(|direction| {
+        (0..LENGTHS_SEEN).map(move |n| workload.frame_len(&workload.draw(direction, n)))
+    });
+    let floods = (0..workload.floods().len()).map(|kind| workload.flood_len(kind));
+    drawn.chain(floods).max().unwrap_or(0)
+}
+
+/// The room of a worker's batch: the usual one, or as much as jumbo frames need.
+pub(crate) fn room_for(workload: &impl Workload) -> Room {
+    let usual = Room::default();
+    Room { frame: usual.frame.max(frame_bytes_max(workload)), ..usual }
+}
+
+/// Frames of each direction whose lengths are looked at.
+const LENGTHS_SEEN: u64 = 4096;

@@ -9,6 +9,10 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
+    /// Its name, `vswitch.vm-to-vm.vpp.small`, by whose beginnings scenarios choose; empty for a figure
+    /// that is shown wherever its function is.
+    #[serde(default)]
+    pub id: String,
     /// The function it belongs to, `mobile-gateway` …
     pub function: String,
     /// Whose figure it is.
@@ -23,8 +27,11 @@ pub struct Reference {
     pub unit: String,
     /// CPU cores (or threads) of the system; absent when not stated.
     pub cores: Option<f64>,
-    /// Users, sessions or tunnels of that figure, for charts over them.
+    /// Users, sessions, tunnels, MACs or addresses of that figure, for charts over them.
     pub user: Option<f64>,
+    /// The frames it was measured with, as `traffic.pkt-size` has them; any where there is none.
+    #[serde(default)]
+    pub size: Option<String>,
     /// Which of our figures it compares with.
     pub counts: Counts,
     /// Whether charts over users show it.
@@ -62,20 +69,43 @@ pub enum Counts {
     Changes,
     /// How much state it holds.
     State,
+    /// A time: of latency, of an outage.
+    Time,
+    /// A part: of frames lost, of a core, of a throughput that is kept.
+    Part,
 }
 
 impl Reference {
     /// The value for each core, where the cores are known.
     pub fn per_core(&self) -> Option<f64> {
-        self.cores.filter(|c| *c > 0.0).map(|cores| self.value / cores)
+        match self.counts {
+            // More cores make a latency or a loss no larger.
+            Counts::Time | Counts::Part => Some(self.value),
+            _ => self.cores.filter(|c| *c > 0.0).map(|cores| self.value / cores),
+        }
     }
+}
+
+/// All there are.
+pub fn all() -> Vec<Reference> {
+    // The file is compiled in and a test reads it, so that nothing is lost here.
+    serde_json::from_str(FILE).unwrap_or_default()
+}
+
+/// The references of a function that a scenario chose by the beginnings of their names; all where it
+/// chose none. Those chosen by name may be of another function: a chain is compared with a chain.
+pub fn chosen(function: &str, names: &[String]) -> Vec<Reference> {
+    let begins = |r: &Reference| names.iter().any(|name| r.id.starts_with(name.as_str()));
+    let is_wanted = |r: &Reference| match names.is_empty() {
+        true => r.function == function,
+        false => !r.id.is_empty() && begins(r),
+    };
+    all().into_iter().filter(is_wanted).collect()
 }
 
 /// The references of a function.
 pub fn of(function: &str) -> Vec<Reference> {
-    // The file is compiled in and a test reads it, so that nothing is lost here.
-    let all: Vec<Reference> = serde_json::from_str(FILE).unwrap_or_default();
-    all.into_iter().filter(|r| r.function == function).collect()
+    chosen(function, &[])
 }
 
 const FILE: &str = include_str!("references.json");
@@ -90,10 +120,11 @@ mod tests {
         assert!(!all.is_empty());
         for reference in all {
             assert!(
-                ["Mpps", "Gbit/s", "1/s", "sessions"].contains(&reference.unit.as_str()),
+                ["Mpps", "Gbit/s", "1/s", "sessions", "us", "ms", "%"]
+                    .contains(&reference.unit.as_str()),
                 "{reference:?}"
             );
-            assert!(!reference.source.is_empty() && reference.value > 0.0, "{reference:?}");
+            assert!(!reference.source.is_empty() && reference.value >= 0.0, "{reference:?}");
             assert!(!reference.chart || !reference.mark.is_empty(), "{reference:?}");
         }
     }
@@ -104,5 +135,18 @@ mod tests {
         let nokia = gateway.iter().find(|r| r.system.starts_with("Nokia")).expect("listed");
         assert!((nokia.per_core().expect("11 cores") - 0.218).abs() < 0.001);
         assert!(of("no-such-function").is_empty());
+    }
+
+    #[test]
+    fn scenarios_choose_by_the_beginnings_of_names() {
+        let fib = chosen("l2-switch", &["vswitch.fib.mac".to_owned()]);
+        assert!(fib.len() >= 3 && fib.iter().all(|r| r.id.starts_with("vswitch.fib.mac.")));
+        assert!(chosen("l2-switch", &["no.such".to_owned()]).is_empty());
+        let mut ids: Vec<String> =
+            all().into_iter().map(|r| r.id).filter(|i| !i.is_empty()).collect();
+        let count = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "a name is of one figure");
     }
 }

@@ -49,6 +49,17 @@ fn a_failed_check_publishes_no_figure() {
 }
 
 #[test]
+fn what_a_feature_adds_stands_beside_what_is_there_without_it() {
+    let all = fixture::full::all();
+    let compared = &all.iter().find(|(name, _)| *name == "compared").expect("compared").1;
+    let page = file("html", compared);
+    for words in ["What policer adds", "true beside false", "+1.50 µs (20.0 µs)", "+0 % (0 %)"] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!file("html", &fixture::record()).contains("id=\"added\""));
+}
+
+#[test]
 fn trials_are_a_table_of_all_counts() {
     insta::assert_snapshot!("trials_csv", file("csv", &fixture::record()));
 }

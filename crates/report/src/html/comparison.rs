@@ -6,12 +6,12 @@ use measure::record::{Cell, RunRecord};
 use super::tables::{marked, numbers, words};
 use crate::names::Names;
 use crate::references::{self, Counts, Kind, Reference};
-use crate::summary::{distinct, grouped, outcomes};
+use crate::summary::{distinct, grouped, outcomes, value_words};
 
 /// The section; none for a function without references.
 pub(super) fn comparison(record: &RunRecord) -> Markup {
     let function = record.cells.first().map_or("", |c| c.function.as_str());
-    let others = references::of(function);
+    let others = references::chosen(function, &record.scenario.references);
     let ours = ours(record);
     if others.is_empty() || ours.is_empty() {
         return html! {};
@@ -28,7 +28,7 @@ pub(super) fn comparison(record: &RunRecord) -> Markup {
                  column divides ours by theirs, per core, where both count the same and ours has about \
                  as many users (a third to three times as many)",
                 &[
-                    words("system"), words("what"), numbers("users"), numbers("value"),
+                    words("system"), words("what"), numbers("users, addresses"), numbers("value"),
                     numbers("cores"), numbers("per core"), words("ours is"), words("origin"),
                 ],
                 &rows,
@@ -45,6 +45,8 @@ struct Ours {
     method: String,
     counts: Counts,
     user: Option<u64>,
+    /// The frames, as `traffic.pkt-size` has them.
+    size: Option<String>,
     value: f64,
     unit: &'static str,
     cores: usize,
@@ -53,7 +55,10 @@ struct Ours {
 
 impl Ours {
     fn per_core(&self) -> f64 {
-        self.value / self.cores as f64
+        match self.counts {
+            Counts::Time | Counts::Part => self.value,
+            _ => self.value / self.cores as f64,
+        }
     }
 
     fn row(&self) -> Vec<String> {
@@ -73,9 +78,15 @@ impl Ours {
     /// How near the users of a reference are to ours, as a ratio of at least 1; none where they
     /// are too far or not known.
     fn distance(&self, reference: &Reference) -> Option<f64> {
-        let ratio = self.user? as f64 / reference.user?;
+        let ratio = match (self.user, reference.user) {
+            (Some(ours), Some(theirs)) => ours as f64 / theirs,
+            // A figure that does not depend on users is of any number of them.
+            (_, None) if reference.size.is_some() => 1.0,
+            _ => return None,
+        };
         let ratio = ratio.max(1.0 / ratio);
-        let alike = reference.counts == self.counts && reference.unit == self.unit;
+        let same_size = reference.size.as_ref().is_none_or(|size| self.size.as_ref() == Some(size));
+        let alike = reference.counts == self.counts && reference.unit == self.unit && same_size;
         (alike && ratio <= USERS_RATIO_MAX).then_some(ratio)
     }
 }
@@ -91,6 +102,7 @@ fn ours(record: &RunRecord) -> Vec<Ours> {
                 method: outcome.method.clone(),
                 counts: *counts,
                 user: user_of(cell),
+                size: cell.configuration.pointer("/traffic/pkt-size").map(value_words),
                 value: figure.value * factor,
                 unit,
                 cores,
@@ -115,7 +127,12 @@ fn ratio_words(reference: &Reference, ours: &[Ours]) -> String {
 
 /// The users of a cell, from its configuration, wherever the key stands.
 fn user_of(cell: &Cell) -> Option<u64> {
-    let at = [cell.configuration.get("user"), cell.configuration.pointer("/function/user")];
+    let at = [
+        cell.configuration.get("user"),
+        cell.configuration.pointer("/function/user"),
+        cell.configuration.pointer("/function/upstream-table-size"),
+        cell.configuration.pointer("/function/upstream-l3-table-size"),
+    ];
     at.into_iter().flatten().find_map(serde_json::Value::as_u64)
 }
 
@@ -149,6 +166,8 @@ fn counts_words(counts: Counts) -> &'static str {
         Counts::Throughput => "all interfaces together",
         Counts::Changes => "changes a second",
         Counts::State => "state held",
+        Counts::Time => "time",
+        Counts::Part => "part",
     }
 }
 
@@ -157,7 +176,12 @@ const OURS: &[(&str, Counts, f64, &str)] = &[
     ("function_pps", Counts::Function, 1e-6, "Mpps"),
     ("total_pps", Counts::Total, 1e-6, "Mpps"),
     ("throughput_aggregate", Counts::Throughput, 1e-6, "Mpps"),
+    ("throughput_aggregate_l1", Counts::Throughput, 1e-9, "Gbit/s"),
     ("achieved_updates", Counts::Changes, 1.0, "1/s"),
+    ("latency_mean", Counts::Time, 1e-3, "us"),
+    ("reset_time", Counts::Time, 1e-6, "ms"),
+    ("background_loss_percent", Counts::Part, 1.0, "%"),
+    ("busiest_core_percent", Counts::Part, 1.0, "%"),
 ];
 
 /// Users within this factor of each other are compared.

@@ -5,6 +5,7 @@
 //! the reader's light or dark setting; every chart has its data one click away and a description for
 //! those who do not see it.
 
+mod added;
 mod charts;
 mod comparison;
 #[cfg(test)]
@@ -32,6 +33,7 @@ fn page(record: &RunRecord) -> Markup {
     let sections = [
         ("verdict", sections::verdict(record)),
         ("results", sections::results(record)),
+        ("added", added::added(record)),
         ("charts", figure::charts(&charts)),
         ("asked", figure::asked(&charts::asked(record))),
         ("comparison", comparison::comparison(record)),

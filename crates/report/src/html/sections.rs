@@ -316,6 +316,7 @@ const ROWS_OPEN: usize = 8;
 const SECTIONS: &[(&str, &str)] = &[
     ("verdict", "Verdict"),
     ("results", "Results"),
+    ("added", "What it adds"),
     ("charts", "Charts"),
     ("asked", "Plots of the scenario"),
     ("comparison", "Others' figures"),

@@ -47,18 +47,53 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome, series: &Series) -> Opti
         ];
         Drawing::new(x_axis(), Axis::linear("Mpps").with_zero()).half().of(&curves)
     };
-    let shown = loss.iter().map(|(x, loss)| (*x, loss.max(FLOOR)));
-    let y = Axis { min: Some(FLOOR / 2.0), max: Some(200.0), ..Axis::log("frames lost") };
-    let log = Drawing::new(x_axis(), y.in_words(loss_words)).half();
-    let log = log.of(&[Curve::new("lost", Look::Measured, shown)]);
+    let (log, more) = small_losses(&columns, (x, factor), x_axis(), &loss);
     Some(Chart::panels(
         &identifier("loss", &[&cell.id, &outcome.method]),
         &format!("Loss against load ({})", names.of_cell(cell)),
-        "To the left what was forwarded of what was offered, to the right what was lost, on a \
-         logarithmic axis that keeps small losses apart from none.",
+        &format!(
+            "To the left what was forwarded of what was offered, to the right what was lost, on a \
+             logarithmic axis that keeps small losses apart from none{more}."
+        ),
         vec![linear, log],
         table(series),
     ))
+}
+
+/// The drawing on a logarithmic axis, and what the caption says of it: the median alone, or between
+/// the best and the worst of the trials of each load.
+fn small_losses(
+    columns: &Columns<'_>,
+    (x, factor): (usize, f64),
+    x_axis: Axis,
+    loss: &[(f64, f64)],
+) -> ((Vec<kuva::prelude::Plot>, kuva::prelude::Layout), &'static str) {
+    let y = Axis { min: Some(FLOOR / 2.0), max: Some(200.0), ..Axis::log("frames lost") };
+    let drawing = Drawing {
+        at_y: TOLERANCES.map(|percent| (percent, false)).to_vec(),
+        ..Drawing::new(x_axis, y.in_words(loss_words)).half()
+    };
+    let shown = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
+        points.iter().map(|(x, loss)| (*x, loss.max(FLOOR))).collect()
+    };
+    let extreme = |name: &str| {
+        let points = columns.pairs(x, columns.place(name)?);
+        Some(points.into_iter().map(|(x, y)| (x * factor, y)).collect::<Vec<_>>())
+    };
+    let extremes = extreme("loss_percent_worst").zip(extreme("loss_percent_best"));
+    let Some((worst, best)) = extremes else {
+        let curves = [Curve::new("lost", Look::Measured, shown(loss))];
+        return (drawing.of(&curves), "; dashed lines are 4 and 100 ppm");
+    };
+    let curves = [
+        Curve::new("median", Look::Measured, shown(loss)),
+        Curve::new("worst trial", Look::Law, shown(&worst)),
+        Curve::new("best trial", Look::Law, shown(&best)),
+    ];
+    (
+        drawing.of(&curves),
+        ", with the worst and the best trial of each load; dashed lines are 4 and 100 ppm",
+    )
 }
 
 fn loss_words(percent: f64) -> String {
@@ -68,6 +103,9 @@ fn loss_words(percent: f64) -> String {
         p => format!("{} %", trimmed(p)),
     }
 }
+
+/// The tolerances of published reports, in percent: 4 and 100 ppm.
+const TOLERANCES: [f64; 2] = [4e-4, 1e-2];
 
 /// Where no loss is drawn, in percent: a tenth of a frame in a million.
 const FLOOR: f64 = 1e-5;

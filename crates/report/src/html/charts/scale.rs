@@ -27,7 +27,8 @@ fn chart(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Option<Chart> {
     let left_out = curves.len().saturating_sub(CURVES_MAX);
     curves.truncate(CURVES_MAX);
     let function = record.cells.first().map_or("", |c| c.function.as_str());
-    let marks = if unit == "Mpps" { marks(function, method, sweep) } else { Vec::new() };
+    let chosen = &record.scenario.references;
+    let marks = if unit == "Mpps" { marks((function, chosen), method, sweep) } else { Vec::new() };
     let table = data(sweep.leaf(), &unit, &curves);
     let words = bar_words(&curves);
     let xs: Vec<f64> = curves.iter().flat_map(|c| c.points.iter().map(|p| p.x)).collect();
@@ -73,15 +74,17 @@ fn curves(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Option<(Vec<Cu
 }
 
 /// The figures of others over users, those of one name as one series.
-fn marks(function: &str, method: &str, sweep: &Sweep<'_>) -> Vec<Curve> {
+fn marks((function, chosen): (&str, &[String]), method: &str, sweep: &Sweep<'_>) -> Vec<Curve> {
     let counts = match method {
         "capacity" => Counts::Function,
         "throughput" => Counts::Throughput,
         _ => return Vec::new(),
     };
-    let marks: Vec<Reference> = references::of(function)
+    let marks: Vec<Reference> = references::chosen(function, chosen)
         .into_iter()
-        .filter(|r| r.chart && r.unit == "Mpps" && r.counts == counts && sweep.leaf() == "user")
+        .filter(|r| {
+            r.chart && r.unit == "Mpps" && r.counts == counts && OVER.contains(&sweep.leaf())
+        })
         .collect();
     let points = |name: &str| {
         marks
@@ -95,6 +98,9 @@ fn marks(function: &str, method: &str, sweep: &Sweep<'_>) -> Vec<Curve> {
         .map(|name| Curve::new(name, Look::Marks, points(name)))
         .collect()
 }
+
+/// Keys over which others' figures are known.
+const OVER: [&str; 3] = ["user", "upstream-table-size", "upstream-l3-table-size"];
 
 /// With more curves than this, other figures are left to the table.
 const CURVES_OF_FIRST_MAX: usize = 2;

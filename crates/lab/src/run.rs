@@ -259,6 +259,7 @@ impl<'a> Run<'a> {
                 name: scenario.name.clone(),
                 file: scenario.file.clone(),
                 description: scenario.description.clone(),
+                references: scenario.references.clone(),
                 text: scenario.text.clone(),
                 hash: format!("blake3:{}", blake3::hash(scenario.text.as_bytes()).to_hex()),
             },

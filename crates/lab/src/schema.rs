@@ -168,6 +168,12 @@ fn whole() -> Map<String, Value> {
                 "type": "string"}),
         ),
         (
+            "references",
+            json!({"description": "Which published figures the report puts beside ours, by the \
+                beginnings of their names (`vswitch.fib`); default: all of the function's.",
+                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+        ),
+        (
             "repetitions",
             described(repetitions, "How often each method measures each cell; default: once."),
         ),

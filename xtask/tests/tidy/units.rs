@@ -147,8 +147,17 @@ fn every_scenario_loads_and_is_mentioned() {
     let docs = file("docs/scenarios.md");
     let mut findings = Vec::new();
     for source in FILES.iter().filter(|file| file.path.starts_with("scenarios/")) {
-        if let Err(error) = Scenario::read(&root().join(&source.path), FUNCTIONS) {
-            findings.push(format!("{}: {error:?}", source.path));
+        match Scenario::read(&root().join(&source.path), FUNCTIONS) {
+            Err(error) => findings.push(format!("{}: {error:?}", source.path)),
+            Ok(scenario) => {
+                let known = report::references::all();
+                let begins =
+                    |name: &&String| !known.iter().any(|r| r.id.starts_with(name.as_str()));
+                let unknown = scenario.references.iter().filter(begins);
+                findings.extend(unknown.map(|name| {
+                    format!("{}: no published figure's name begins with {name}", source.path)
+                }));
+            }
         }
         if !docs.contains(&source.path) {
             findings.push(format!("{} is not mentioned in docs/scenarios.md", source.path));

@@ -36,6 +36,9 @@ pub struct Args {
     /// Measure everything, also what earlier runs in the same folder measured already
     #[arg(long)]
     fresh: bool,
+    /// Every part of it once, in seconds, at low rates: shows that it works, not how fast it is
+    #[arg(long)]
+    small: bool,
     /// Give the run a tag, to find it by (`plumbline runs`); may be repeated
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
@@ -63,7 +66,12 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
         let usage = |what| Problem::of_usage(format!("`{tag}`: {what}"), "give it another name");
         check_tag(tag).map_err(usage)?;
     }
-    let scenario = scenario(&args.scenario)?;
+    let mut scenario = scenario(&args.scenario)?;
+    if args.small {
+        scenario = scenario.made_small().map_err(|error| {
+            Problem::of_usage(format!("it cannot be made small: {error}"), "report it")
+        })?;
+    }
     let stop = on_ctrl_c();
     let needed = needed_bytes(&scenario);
     let cache = Cache::open(&args.output_dir, needed)?;

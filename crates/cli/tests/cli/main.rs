@@ -12,6 +12,7 @@ mod interrupted;
 mod report;
 mod runs;
 mod serve;
+mod small;
 mod trace;
 
 use std::fs;

@@ -17,6 +17,7 @@ pub(crate) mod plan;
 pub(crate) mod plots;
 pub(crate) mod scale;
 pub(crate) mod sections;
+mod small;
 pub mod sweep;
 pub(crate) mod thresholds;
 pub(crate) mod tipsy;
@@ -54,6 +55,8 @@ pub struct Scenario {
     pub name: String,
     /// What it says of itself.
     pub description: String,
+    /// Which published figures stand beside its own, by the beginnings of their names.
+    pub references: Vec<String>,
     /// What to measure, at least one.
     pub benchmarks: Vec<Benchmark>,
     /// How often, and in which order.
@@ -164,6 +167,7 @@ impl Scenario {
             file: file.to_owned(),
             name: sections::name(&document)?,
             description: sections::text(&document, "description")?.unwrap_or_default(),
+            references: sections::texts(&document, "references")?,
             plan: plan::read(&document, &benchmarks)?,
             thresholds: thresholds::read(&document, &benchmarks)?,
             plots: plots::read(&document, &benchmarks, functions, &mut remarks)?,

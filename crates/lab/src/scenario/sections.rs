@@ -10,8 +10,16 @@ use super::{DeviceChoice, Document, Functions, Scale, ScenarioError, in_plain_wo
 use crate::unit::FunctionUnit;
 
 /// Keys of the scenario as a whole, in the order of its documentation.
-pub(crate) const WHOLE_KEYS: [&str; 7] =
-    ["name", "description", "repetitions", "seed", "compare", "thresholds", "visualize"];
+pub(crate) const WHOLE_KEYS: [&str; 8] = [
+    "name",
+    "description",
+    "references",
+    "repetitions",
+    "seed",
+    "compare",
+    "thresholds",
+    "visualize",
+];
 
 /// Keys of a benchmark, in the order of its documentation.
 pub(crate) const ENTRY_KEYS: [&str; 12] = [
@@ -202,6 +210,24 @@ pub(super) fn text(document: &Document, key: &str) -> Result<Option<String>, Sce
             Err(document.error(key, what, "write one value"))
         }
     }
+}
+
+/// A text, or a list of texts; none where the key is left out.
+pub(super) fn texts(document: &Document, key: &str) -> Result<Vec<String>, ScenarioError> {
+    let items = match document.root.get(key) {
+        Some(Value::Array(items)) => items,
+        _ => return Ok(text(document, key)?.into_iter().collect()),
+    };
+    let one = |item: &Value| {
+        item.as_str().map(str::to_owned).ok_or_else(|| {
+            document.error(
+                key,
+                format!("expected texts, not {}", kind(item)),
+                "write a list of names",
+            )
+        })
+    };
+    items.iter().map(one).collect()
 }
 
 pub(super) fn object<'a>(

@@ -1,0 +1,184 @@
+//! A scenario made small: every part of it once, in seconds, so that it can be tried before it runs for
+//! hours, and in tests. What it measures says that it works, not how fast it is.
+//!
+//! Methods get short trials at low rates and one repetition, and nothing is searched that can be given.
+//! Of a sweep the first cell stays, and beside it the next few values of each key on their own; of
+//! devices all stay. Thresholds are left out.
+
+use std::collections::HashMap;
+
+use methods::ConfigError;
+use serde_json::{Map, Value, json};
+
+use super::sweep::Combination;
+use super::{Benchmark, MethodChoice, Scenario};
+
+impl Scenario {
+    /// The same scenario, small.
+    ///
+    /// # Errors
+    /// When a method cannot be made small; that is a fault of this program.
+    pub fn made_small(mut self) -> Result<Scenario, ConfigError> {
+        for benchmark in &mut self.benchmarks {
+            keep_few_cells(benchmark);
+            for choice in &mut benchmark.methods {
+                shorten(choice)?;
+            }
+        }
+        self.plan.repetitions = 1;
+        self.thresholds.clear();
+        self.description = format!("Small: its figures say nothing. {}", self.description);
+        Ok(self)
+    }
+}
+
+/// The first cell, and those that differ from it in one key alone, a few for each.
+fn keep_few_cells(benchmark: &mut Benchmark) {
+    let Some(first) = benchmark.cells.first().map(|cell| cell.parameters.clone()) else { return };
+    let mut kept: HashMap<String, usize> = HashMap::new();
+    let differs = |(key, value): &(&String, &Value)| first.get(*key) != Some(*value);
+    let is_device = |key: &String| key.starts_with("device.");
+    // Lists that go together differ in several keys at once, and never in one alone.
+    let alone = |cell: &Combination| {
+        let mut keys = cell.parameters.iter().filter(differs).map(|(key, _)| key);
+        keys.next().is_some_and(|key| !is_device(key)) && keys.next().is_none()
+    };
+    let goes_together = !benchmark.cells.iter().any(alone);
+    benchmark.cells.retain(|cell| {
+        let mut different = cell.parameters.iter().filter(differs).map(|(key, _)| key);
+        match (different.next(), different.next()) {
+            (None, _) => true,
+            (Some(key), None) => {
+                let count = kept.entry(key.clone()).or_default();
+                *count += 1;
+                is_device(key) || *count <= MORE_VALUES
+            }
+            (Some(_), Some(_)) if !goes_together => false,
+            (Some(_), Some(_)) => {
+                let same_device =
+                    !cell.parameters.iter().filter(differs).any(|(k, _)| is_device(k));
+                let count = kept.entry(String::new()).or_default();
+                *count += usize::from(same_device);
+                same_device && *count <= 1
+            }
+        }
+    });
+}
+
+/// The method with short trials at low rates.
+fn shorten(choice: &mut MethodChoice) -> Result<(), ConfigError> {
+    let name = choice.method.name();
+    let Some(entry) = methods::find(name) else { return Ok(()) };
+    let mut configuration = choice.method.configuration();
+    if let Some(keys) = configuration.as_object_mut() {
+        shorten_keys(keys);
+        if name == "loss-curve" {
+            keys.insert("step".to_owned(), json!(0.25));
+        }
+    }
+    choice.method = (entry.read)(configuration)?;
+    Ok(())
+}
+
+fn shorten_keys(keys: &mut Map<String, Value>) {
+    let is_mlrsearch = keys.get("search").is_some_and(|search| search == "mlrsearch");
+    for (key, value) in keys.iter_mut() {
+        match value {
+            Value::Object(nested) => shorten_keys(nested),
+            Value::Array(items) => {
+                items.iter_mut().filter_map(Value::as_object_mut).for_each(shorten_keys);
+            }
+            // It refuses keys that it does not look at.
+            _ if is_mlrsearch && OF_OTHER_SEARCHES.contains(&key.as_str()) => {}
+            _ if key == "repetitions" => *value = json!(1),
+            _ => {
+                let small = SMALL.iter().find(|(known, _)| known == key);
+                small.into_iter().for_each(|(_, small)| *value = json!(small));
+            }
+        }
+    }
+}
+
+/// What keys become, in their own units: seconds, frames a second, parts of one.
+const SMALL: &[(&str, f64)] = &[
+    ("duration", 0.2),
+    ("trial-duration", 0.1),
+    ("final-duration", 0.1),
+    ("final-trial-duration", 0.1),
+    ("initial-trial-duration", 0.1),
+    ("duration-sum", 0.3),
+    ("hold-duration", 0.1),
+    ("overload-duration", 0.1),
+    ("then-duration", 0.1),
+    ("before", 0.2),
+    ("after", 2.0),
+    ("warm-up", 0.05),
+    ("tester-alone", 0.05),
+    ("max-search-time", 3.0),
+    ("max-burst", 0.1),
+    ("depletion", 0.05),
+    ("min-rate", 1e3),
+    ("max-rate", 2e4),
+    ("rate", 1e4),
+    ("of", 5e3),
+    ("precision", 0.5),
+];
+
+/// Keys that `search: mlrsearch` has no use for.
+const OF_OTHER_SEARCHES: [&str; 3] = ["trial-duration", "final-duration", "precision"];
+
+/// Values of a key beside the first that stay.
+const MORE_VALUES: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::FUNCTIONS;
+
+    fn small(text: &str) -> Scenario {
+        let scenario = Scenario::parse("t.yaml", text.to_owned(), FUNCTIONS).expect("valid");
+        scenario.made_small().expect("every method can be made small")
+    }
+
+    #[test]
+    fn every_method_can_be_made_small() {
+        for entry in methods::METHODS {
+            let text = format!("function: {{name: l3-router}}\nmethods: {}\n", entry.name);
+            let scenario = small(&text);
+            let method = &scenario.benchmarks[0].methods[0].method;
+            let bound = method.time_bound().as_secs();
+            assert!(bound <= 120, "{} may take {bound} s", entry.name);
+        }
+        let mlr = "{name: throughput, search: mlrsearch, goals: ndr-pdr}";
+        small(&format!("function: {{name: l3-router}}\nmethods: {mlr}\n"));
+    }
+
+    #[test]
+    fn a_few_cells_stay_and_every_device() {
+        let scenario = small(
+            "function: {name: l3-router, upstream-l3-table-size: [1, 10, 100, 1000]}\n\
+             device: [embedded, process, linux, ovs]\n\
+             traffic: {pkt-size: [64, 128, 256, 512]}\n\
+             repetitions: 5\n\
+             thresholds: [{figure: throughput, at-least: 1 Mpps}]\n",
+        );
+        let cells = &scenario.benchmarks[0].cells;
+        let first = &cells[0].parameters;
+        assert_eq!(cells.len(), 1 + 2 + 2 + 3, "itself, tables, sizes, devices");
+        for cell in cells {
+            let different = cell.parameters.iter().filter(|(k, v)| first.get(*k) != Some(*v));
+            assert!(different.count() <= 1, "{}", cell.id);
+        }
+        assert_eq!((scenario.plan.repetitions, scenario.thresholds.len()), (1, 0));
+    }
+
+    #[test]
+    fn lists_that_go_together_keep_two_cells() {
+        let scenario = small(
+            "scale: joint\n\
+             function: {name: l3-router, upstream-l3-table-size: [1, 10, 100], \
+             downstream-l3-table-size: [1, 10, 100]}\n",
+        );
+        assert_eq!(scenario.benchmarks[0].cells.len(), 2);
+    }
+}

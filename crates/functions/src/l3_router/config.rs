@@ -84,7 +84,6 @@ pub struct Config {
     #[schemars(range(max = 2_000_000))]
     pub internet_routes_ipv6: u32,
     /// A file of further such routes, a prefix a line: `192.0.2.0/24`. Not in TIPSY.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub route_file: Option<String>,
     /// What stands in that file; checking the configuration reads it.
     #[serde(skip)]

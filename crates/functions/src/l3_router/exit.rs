@@ -12,11 +12,12 @@ use packet::{Batch, Slot, Verdict};
 use wire::{arp, ethernet, ipv4, ipv6};
 
 use super::control::Update;
+use super::fragment;
 use super::host::{Around, Protocol, Trouble};
 use super::neighbours::Wanted;
 use super::neighbours::nd::{self, Message};
 use super::parse::{Class, classify};
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, rewrite_one};
 use super::reasons::{self, Tally};
 use super::reverse_path;
 use super::state::{LINK, State};
@@ -203,10 +204,15 @@ impl Pipeline {
             }
             _ => (Trouble::NoNeighbour, reasons::NO_NEXT_HOP),
         };
+        let is_cut = why.1 == reasons::TOO_BIG && !must_stay_whole(batch.frame(slot));
+        if is_cut {
+            return self.cut(batch, (slot, at), wanted, now);
+        }
         if let (Some(wanted), Some(neighbours), Some(made), false) =
             (wanted, neighbours, made, is_too_big)
         {
-            return neighbours.wait((state, made), (batch, slot, at), wanted, now);
+            let packet = (batch.port(slot), at, batch.frame(slot));
+            return neighbours.wait((state, made), packet, wanted, now);
         }
         let around = &mut Around { interfaces, tallies, now };
         match host {
@@ -214,11 +220,49 @@ impl Pipeline {
                 host.receive(batch, (slot, at), around)
             }
             None if hop.verdict == reasons::drop(reasons::LOCAL) => hop.verdict,
-            Some(host) if why.1 != reasons::TOO_BIG || must_stay_whole(batch.frame(slot)) => {
-                host.refuse(batch, (slot, at), around, why)
-            }
-            _ => reasons::drop(why.1),
+            Some(host) => host.refuse(batch, (slot, at), around, why),
+            None => reasons::drop(why.1),
         }
+    }
+
+    /// A packet leaves in fragments, or these wait for their neighbour: the first one in its place, the
+    /// others as frames made.
+    fn cut(
+        &mut self,
+        batch: &mut Batch,
+        (slot, at): (Slot, u16),
+        wanted: Option<Wanted>,
+        now: Ticks,
+    ) -> Verdict {
+        let refused = reasons::drop(reasons::TOO_BIG);
+        let Pipeline { state, tallies, neighbours, made, scratch, .. } = self;
+        let Some(made) = made else { return refused };
+        let hop = state.hops[self.way.hop[usize::from(slot)] as usize];
+        let mtu = state.interfaces.get(hop.interface).mtu;
+        let port = batch.port(slot);
+        let (mut verdict, mut first_len) = (hop.verdict, 0);
+        let is_cut = fragment::pieces(batch.frame(slot), mtu, scratch, |number, piece| {
+            if let (Some(wanted), Some(neighbours)) = (wanted, neighbours.as_mut()) {
+                let waits = neighbours.wait((state, made), (port, at, piece), wanted, now);
+                verdict = if number == 0 { waits } else { verdict };
+            } else if number == 0 {
+                first_len = piece.len();
+            } else if let Some(place) = made.push(port, piece, hop.verdict) {
+                rewrite_one(made.batch_mut(), place, &hop);
+                state.interfaces.leave(made.batch_mut(), place, hop.interface);
+            }
+        });
+        if !is_cut {
+            return refused;
+        }
+        tallies[Tally::Fragmented as usize] += 1;
+        if first_len > 0 {
+            batch.truncate(slot, first_len);
+            fragment::make_first(&mut batch.frame_mut(slot)[ethernet::HEADER_LEN..]);
+            rewrite_one(batch, slot, &hop);
+            state.interfaces.leave(batch, slot, hop.interface);
+        }
+        verdict
     }
 
     /// A next hop that changed is not known any more.
@@ -237,7 +281,6 @@ impl Pipeline {
         let Pipeline { state, host, tallies, neighbours, made, .. } = self;
         if let (Some(neighbours), Some(made), Some(host)) = (neighbours, made.as_mut(), host) {
             neighbours.tick((state, made), host, tallies, now);
-            tallies[Tally::MadeFull as usize] = made.refused();
         }
     }
 }

@@ -33,6 +33,8 @@ mod reverse_path;
 
 mod exit;
 
+mod fragment;
+
 mod host;
 
 mod neighbours;

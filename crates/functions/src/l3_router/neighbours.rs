@@ -18,7 +18,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Made, PortId, Slot, Verdict};
+use packet::{Made, PortId, Verdict};
 use wire::{MacAddr, arp, ethernet};
 
 use super::config::Config;
@@ -118,7 +118,7 @@ impl Neighbours {
     pub fn wait(
         &mut self,
         (state, made): (&State, &mut Made),
-        (batch, slot, at): (&Batch, Slot, u16),
+        (port, at, packet): (PortId, u16, &[u8]),
         wanted: Wanted,
         now: Ticks,
     ) -> Verdict {
@@ -143,8 +143,7 @@ impl Neighbours {
         let buffer = if of_it < PENDING_EACH { self.buffers.pop() } else { None };
         let Some(mut frame) = buffer else { return reasons::drop(reasons::PENDING_FULL) };
         frame.clear();
-        frame.extend_from_slice(batch.frame(slot));
-        let port = batch.port(slot);
+        frame.extend_from_slice(packet);
         self.waiting.push_back(Waiting { entry: number, port, interface: at, frame });
         reasons::drop(reasons::AWAITING)
     }

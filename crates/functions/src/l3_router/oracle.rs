@@ -16,6 +16,7 @@ use super::control::Update;
 use super::state::passing_side;
 use crate::check::{Expected, Oracle};
 
+mod fragments;
 mod host;
 mod neighbours;
 mod tables;
@@ -348,12 +349,57 @@ impl Model {
             }
             None => host::NO_ROUTE,
         };
-        // RFC 791: what may be fragmented is worth no error.
-        let is_silent = cause.reason == "too-big" && came[0] >> 4 == 4 && came[6] & 0x40 == 0;
-        match is_silent {
-            true => Err(cause.reason),
+        let may_be_cut = came[0] >> 4 == 4 && came[6] & 0x40 == 0;
+        match cause.reason == "too-big" && may_be_cut {
+            true => self.cut(route, (way, held), sent, now),
             false => self.buckets.refuse(&self.config, held, cause, now),
         }
+    }
+
+    /// RFC 791: in fragments, as they came in and as they leave.
+    fn cut(
+        &mut self,
+        route: Option<To>,
+        (way, held): (Way, Held),
+        sent: &[u8],
+        now: Duration,
+    ) -> Judgement {
+        let wanted = match route {
+            Some(To::Link(number)) => {
+                let out = self.interfaces[number];
+                Some(Wanted { out, address: way.to, hop: None, source: out.mac.0.0 })
+            }
+            Some(To::NextHop(number)) => self.wanted(number),
+            _ => None,
+        };
+        let out = match (&wanted, route) {
+            (Some(wanted), _) => wanted.out,
+            (None, Some(To::NextHop(number))) => {
+                let hop = self.next_hops.get(&number).ok_or("no-next-hop")?;
+                self.interfaces[self.interface_of(hop).ok_or("no-next-hop")?]
+            }
+            _ => return Err("too-big"),
+        };
+        let cut = |packet| fragments::fragments(packet, out.mtu.into()).ok_or("too-big");
+        let mut leaving = Vec::new();
+        for (came, sent) in cut(held.packet)?.iter().zip(cut(sent)?) {
+            let is_known =
+                |number: u32| self.next_hops.get(&number).is_some_and(|h| h.mac.0.0 != [0; 6]);
+            leaving.push(match (route, wanted) {
+                (Some(To::NextHop(number)), _) if is_known(number) => {
+                    self.leave_by(number, held.header, &sent).ok().flatten().ok_or("no-next-hop")
+                }
+                (_, Some(wanted)) => {
+                    self.neighbours.send(wanted, Held { packet: came, ..held }, &sent, now)
+                }
+                _ => Err("too-big"),
+            });
+        }
+        let mut leaving = leaving.into_iter();
+        let first = leaving.next().unwrap_or(Err("too-big"));
+        // What waits is counted once, whatever it is cut into.
+        self.neighbours.made.extend(leaving.flatten());
+        first
     }
 
     /// RFC 3704 sections 2.2 and 2.4.

@@ -33,6 +33,8 @@ pub struct Pipeline {
     pub(super) host: Option<Host>,
     pub(super) neighbours: Option<Neighbours>,
     pub(super) made: Option<Made>,
+    /// Where a fragment is put together.
+    pub(super) scratch: Vec<u8>,
     makes: bool,
     pub(super) tallies: Tallies,
 }
@@ -121,13 +123,18 @@ impl Function for Pipeline {
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
-        self.made = if self.makes { Some(Made::new(room)?) } else { None };
+        if self.makes {
+            self.made = Some(Made::new(room)?);
+            self.scratch.reserve(room.headroom + room.frame);
+        }
         Ok(())
     }
 
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
         self.tick(now);
-        self.made.as_mut()?.lend()
+        let made = self.made.as_mut()?;
+        self.tallies[Tally::MadeFull as usize] = made.refused();
+        made.lend()
     }
 
     fn tallies(&self) -> &[u64] {
@@ -166,7 +173,8 @@ impl Pipeline {
             host: Host::new(config, clock),
             neighbours: Neighbours::new(config, clock),
             made: None,
-            makes: config.resolve,
+            scratch: Vec::new(),
+            makes: config.resolve || config.interfaces.iter().any(|one| one.mtu > 0),
             tallies: [0; TALLIES.len()],
         })
     }

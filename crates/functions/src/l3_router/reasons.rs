@@ -37,7 +37,7 @@ reasons! {
     UNKNOWN_VLAN = "unknown-vlan",
     /// The source has no route, or none that leads back (RFC 3704).
     REVERSE_PATH = "reverse-path",
-    /// Longer than the MTU of the interface by which it would leave.
+    /// Longer than the MTU of the interface by which it would leave, and not to be cut.
     TOO_BIG = "too-big",
     /// An ICMP message for the router itself that is cut or whose checksum is wrong.
     ICMP_MALFORMED = "icmp-malformed",
@@ -82,6 +82,8 @@ pub enum Tally {
     PingsAnswered,
     /// Neighbour solicitations answered.
     NdAnswered,
+    /// Packets that were cut into fragments.
+    Fragmented,
     /// Frames of the router's own for which there was no place.
     MadeFull,
 }
@@ -97,6 +99,7 @@ pub const TALLIES: &[&str] = &[
     "icmp-errors-limited",
     "pings-answered",
     "nd-answered",
+    "fragmented",
     MADE_FULL,
 ];
 

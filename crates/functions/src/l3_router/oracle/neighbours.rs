@@ -44,6 +44,7 @@ struct Waiting {
 }
 
 /// Whom a packet is to reach.
+#[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub out: Resolved,
     pub address: IpAddr,

@@ -266,6 +266,22 @@ fn too_big(sample: &mut Sample) {
             set_word(ipv4::offset::FLAGS_FRAGMENT, flags)(&mut one);
             sample.packet(Port::Downlink, "a packet about as long as the link takes", &one);
         }
+        let from = sample.source();
+        let send = |sample: &mut Sample, about, change: &dyn Fn(&mut Vec<u8>)| {
+            let mut one = packet(from, sample.host(), protocol::UDP, &payload[..len - 40]);
+            change(&mut one);
+            sample.packet(Port::Downlink, about, &one);
+        };
+        let part = ipv4::FLAG_MORE_FRAGMENTS | 100;
+        send(sample, "a long fragment", &|one| set_word(ipv4::offset::FLAGS_FRAGMENT, part)(one));
+        let last = 0x1ffe;
+        send(sample, "a last one", &|one| set_word(ipv4::offset::FLAGS_FRAGMENT, last)(one));
+        for options in LONG_OPTIONS {
+            send(sample, "a long packet with options", &|one| with_options(one, options));
+        }
+        let mut error = packet(from, sample.host(), protocol::ICMP, &message(3, &text(len - 28)));
+        set_word(ipv4::offset::FLAGS_FRAGMENT, ipv4::FLAG_DONT_FRAGMENT)(&mut error);
+        sample.packet(Port::Downlink, "a long error that is not to be cut", &error);
         if sample.config.ipv6 {
             let one = packet_ipv6(SOURCE_IPV6, VISITED_HOST_IPV6, len);
             sample.packet(Port::Downlink, "IPv6: a packet about as long as the link takes", &one);
@@ -274,6 +290,23 @@ fn too_big(sample: &mut Sample) {
     let visitor = sample.visitor(Port::Uplink);
     sample.update(Update::SetNextHop { number: VISITOR, next_hop: visitor });
 }
+
+/// Puts options of whole words into a packet.
+fn with_options(packet: &mut Vec<u8>, options: &[u8]) {
+    packet.splice(ipv4::HEADER_LEN..ipv4::HEADER_LEN, options.iter().copied());
+    packet[0] += (options.len() / 4) as u8;
+    let len = packet.len() as u16;
+    set_word(ipv4::offset::TOTAL_LEN, len)(packet);
+}
+
+/// Options of which some stand in every fragment: router alert, a stream identifier; record route does
+/// not; and one that is broken.
+const LONG_OPTIONS: [&[u8]; 4] = [
+    &[148, 4, 0, 0],
+    &[7, 7, 4, 0, 0, 0, 0, 1, 148, 4, 0, 0],
+    &[1, 136, 4, 0, 9, 1, 0, 0],
+    &[148, 9, 0, 0],
+];
 
 /// An interface that is narrower than the longest frame of a sample.
 pub(super) fn narrow(all: &[Resolved]) -> Option<Resolved> {

@@ -4,6 +4,7 @@
 //! place of a single value is a sweep and is expanded before these types are read, but for `stations`,
 //! which is a list.
 
+pub mod acl;
 pub mod features;
 pub mod port;
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use traffic::{Distribution, Pacing, Sizes};
 use wire::MacAddr;
 
+use self::acl::Rule;
 pub(super) use self::checked::{SESSION_MAX, is_possible};
 use self::features::{Attachment, Domain, Mirror, Storm};
 pub use self::port::{PORT_NAMES, Port};
@@ -85,6 +87,8 @@ pub struct Config {
     pub storm_control: Vec<Storm>,
     /// Copies of what ports receive or send.
     pub mirrors: Vec<Mirror>,
+    /// Which frames ports take.
+    pub acl: Vec<Rule>,
 }
 
 /// What decides where a frame goes.
@@ -179,6 +183,7 @@ impl Default for Config {
             attachments: Vec::new(),
             storm_control: Vec::new(),
             mirrors: Vec::new(),
+            acl: Vec::new(),
         }
     }
 }
@@ -244,6 +249,7 @@ impl Config {
             || !self.attachments.is_empty()
             || !self.storm_control.is_empty()
             || !self.mirrors.is_empty()
+            || !self.acl.is_empty()
     }
 
     /// All attachment circuits, in their order: those of the file, or each whole port to domain 0.

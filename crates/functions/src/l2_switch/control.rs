@@ -1,10 +1,11 @@
-//! What can change while a switch runs: its stations, storm control and mirrors.
+//! What can change while a switch runs: its stations, storm control, mirrors and access list.
 
 use engine::Refusal;
 use machine::clock::Ticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::config::acl::Rule;
 use super::config::features::{Direction, Mirror, Storm};
 use super::config::{Mac, Port, SESSION_MAX, Station, is_possible};
 use super::state::State;
@@ -53,6 +54,13 @@ pub enum Update {
         /// Which of its frames.
         direction: Direction,
     },
+    /// The rule of this priority is this one from now on.
+    SetRule(Rule),
+    /// There is no rule of this priority any more.
+    RemoveRule {
+        /// Its priority.
+        priority: u32,
+    },
 }
 
 /// Applies a change between two batches.
@@ -93,6 +101,15 @@ pub fn apply(
         Update::RemoveMirror { port, direction } => {
             let was_there = features.mirrors.remove(port.id(), direction);
             if was_there { Ok(()) } else { Err(Refusal::NotFound) }
+        }
+        Update::SetRule(rule) if !rule.is_possible(features.ports) => Err(Refusal::Invalid),
+        Update::SetRule(rule) => features.acl.set(rule).map_err(|_| Refusal::Full),
+        Update::RemoveRule { priority } => {
+            if features.acl.remove(priority) {
+                Ok(())
+            } else {
+                Err(Refusal::NotFound)
+            }
         }
     }
 }

@@ -17,6 +17,8 @@ pub mod catalogue;
 
 pub mod circuits;
 
+pub mod acl;
+
 pub mod storm;
 
 pub mod mirror;
@@ -63,7 +65,7 @@ impl NetworkFunction for L2Switch {
     const NAME: &'static str = "l2-switch";
     const ALIASES: &'static [&'static str] = &["l2-forward", "l2fwd", "portfwd"];
     const SUMMARY: &'static str =
-        "switch: stations, bridge domains, VLANs, storm control, mirrors; or a patch";
+        "switch: stations, bridge domains, VLANs, storm control, mirrors, access lists; or a patch";
     const PORTS: &'static [&'static str] = config::PORT_NAMES;
     const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = false;

@@ -4,6 +4,7 @@
 //! It shares no code with the pipeline but the catalogue, names and the constants of the standards.
 //! Time is counted in 256ths of the ageing time, as the pipeline does.
 
+mod acl;
 mod features;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,8 @@ use packet::PortId;
 use wire::{MacAddr, ethernet};
 
 use self::features::{Bucket, Plain, Watch, as_leaving, circuit_of};
+use super::acl::RULES_SPARE;
+use super::config::acl::Rule;
 use super::config::features::{Attachment, Class, Direction, Mirror, Storm};
 use super::config::{Config, Mac, Mode, Port, Unknown, WhenFull};
 use super::control::Update;
@@ -30,6 +33,8 @@ pub struct Model {
     /// By domain.
     floods: BTreeMap<u16, Bucket>,
     watches: Vec<Watch>,
+    /// By priority.
+    rules: BTreeMap<u32, Rule>,
     made: Vec<Expected>,
 }
 
@@ -102,6 +107,16 @@ impl Oracle for Model {
                 is_possible
             }
             Update::RemoveMirror { port, direction } => self.remove_mirror(port, direction),
+            Update::SetRule(rule) => {
+                let is_new = !self.rules.contains_key(&rule.priority);
+                let is_full = self.rules.len() >= self.config.acl.len() + RULES_SPARE;
+                let is_possible = rule.is_possible(self.config.ports) && !(is_new && is_full);
+                if is_possible {
+                    self.rules.insert(rule.priority, rule);
+                }
+                is_possible
+            }
+            Update::RemoveRule { priority } => self.rules.remove(&priority).is_some(),
         }
     }
 
@@ -121,6 +136,7 @@ impl Model {
             storms: BTreeMap::new(),
             floods: BTreeMap::new(),
             watches: Vec::new(),
+            rules: config.acl.iter().map(|rule| (rule.priority, *rule)).collect(),
             made: Vec::new(),
         };
         for known in config.known_stations() {
@@ -170,6 +186,9 @@ impl Model {
         }
         if destination.0[..5] == [0x01, 0x80, 0xc2, 0, 0] && destination.0[5] <= 0x0f {
             return Err("reserved-address");
+        }
+        if acl::denies(self.rules.values(), port, frame) {
+            return Err("acl-denied");
         }
         if self.learns() {
             let has_learned = self.learn(source, circuit, units);

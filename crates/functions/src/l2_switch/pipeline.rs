@@ -39,7 +39,7 @@ enum Stage {
 
 /// The frames of the current batch whose addresses are in order, and what is known of each, by slot.
 pub(super) struct Way {
-    frames: Slots,
+    pub frames: Slots,
     pub destination: [u64; 256],
     pub source: [u64; 256],
     pub destination_place: [Place; 256],
@@ -93,7 +93,7 @@ impl Function for Pipeline {
     }
 
     fn state_bytes(&self) -> usize {
-        self.state.bytes()
+        self.state.bytes() + self.features.acl.bytes()
     }
 
     /// Room for copies, and for the tags that copies of what leaves may have more.
@@ -135,7 +135,8 @@ impl Pipeline {
             taken: [NOT_TAKEN; 256],
         };
         let state = State::new(config, clock, now)?;
-        let features = Features::new(config, &state, clock);
+        let features = Features::new(config, &state, clock)
+            .map_err(|source| SetupError::Memory { what: "the access list", source })?;
         Ok(Pipeline { state, features, way, tallies: [0; TALLIES.len()] })
     }
 

@@ -15,6 +15,8 @@ reasons! {
     INVALID_SOURCE = "invalid-source",
     /// One of the addresses that no bridge forwards (IEEE 802.1D-2004 section 7.12.6).
     RESERVED = "reserved-address",
+    /// A rule of the access list denies it.
+    ACL_DENIED = "acl-denied",
     /// The station that it goes to is behind the port at which it came in.
     SAME_PORT = "same-port",
     /// Nobody knows where the station is that it goes to.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use machine::clock::Ticks;
 
+use super::acl::RULES_SPARE;
+use super::config::acl::Rule;
 use super::config::features::{Mirror, Storm, StormUnit};
 use super::config::{Config, Mac, Port, Station};
 use super::control::Update;
@@ -20,7 +22,15 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
             section: "function",
             key,
             what: "cannot be changed while the bridge runs".into(),
-            remedy: "Change the tables' sizes, `stations`, `storm-control` or `mirrors` only, or restart it".into(),
+            remedy: "Change the tables' sizes, `stations`, `storm-control`, `mirrors` or `acl` only, or restart it".into(),
+        });
+    }
+    if wanted.acl.len() > running.acl.len() + RULES_SPARE {
+        return Err(Invalid {
+            section: "function",
+            key: "acl",
+            what: format!("{} rules do not fit into the running list", wanted.acl.len()),
+            remedy: "Restart it, or add fewer at a time".into(),
         });
     }
     let after = known(wanted);
@@ -35,6 +45,7 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
     let mut changes = changes(&known(running), &after);
     changes.extend(of_storms(&running.storm_control, &wanted.storm_control));
     changes.extend(of_mirrors(&running.mirrors, &wanted.mirrors));
+    changes.extend(of_rules(&running.acl, &wanted.acl));
     Ok(changes)
 }
 
@@ -60,6 +71,12 @@ pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
                 None => Update::RemoveMirror { port, direction },
             }
         }
+        Update::SetRule(Rule { priority, .. }) | Update::RemoveRule { priority } => {
+            match running.acl.iter().find(|rule| rule.priority == priority) {
+                Some(before) => Update::SetRule(*before),
+                None => Update::RemoveRule { priority },
+            }
+        }
     };
     applied.iter().rev().map(undo).collect()
 }
@@ -79,6 +96,8 @@ pub(super) fn memory(config: &Config, pipeline: &Pipeline, now: Ticks) -> Vec<Up
     updates.extend(of_storms(&config.storm_control, &storms));
     let mirrors: Vec<Mirror> = features.mirrors.said().collect();
     updates.extend(of_mirrors(&config.mirrors, &mirrors));
+    let rules: Vec<Rule> = features.acl.said().collect();
+    updates.extend(of_rules(&config.acl, &rules));
     updates
 }
 
@@ -109,6 +128,16 @@ fn of_storms(before: &[Storm], after: &[Storm]) -> Vec<Update> {
 fn no_limits(port: Port) -> Storm {
     let unit = StormUnit::default();
     Storm { port, broadcast: None, multicast: None, unknown: None, unit, link_gbps: 10.0 }
+}
+
+/// Rules that are gone go first.
+fn of_rules(before: &[Rule], after: &[Rule]) -> Vec<Update> {
+    let is_left = |gone: &&Rule| after.iter().any(|one| one.priority == gone.priority);
+    let gone = before.iter().filter(|one| !is_left(one));
+    let set = after.iter().filter(|one| !before.contains(one));
+    gone.map(|one| Update::RemoveRule { priority: one.priority })
+        .chain(set.map(|one| Update::SetRule(*one)))
+        .collect()
 }
 
 /// Mirrors that are gone go first.

@@ -5,6 +5,7 @@
 //! of visitors, whom no configuration has; what was learned of them is removed in the end. The size
 //! does not depend on the number of stations, and no frame waits for another.
 
+mod acl;
 mod switch;
 
 use packet::PortId;
@@ -38,6 +39,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     sample.flood_limits();
     sample.storms();
     sample.mirrors();
+    sample.rules();
     sample.full();
     sample.depart();
     sample.steps

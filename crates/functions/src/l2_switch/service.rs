@@ -21,6 +21,7 @@ fn beyond(config: &Config) -> Option<&'static str> {
         ("bridge domains or VLANs", !config.attachments.is_empty() || !config.domains.is_empty()),
         ("storm control", !config.storm_control.is_empty()),
         ("mirrors", !config.mirrors.is_empty()),
+        ("access lists", !config.acl.is_empty()),
     ]
     .into_iter()
     .find_map(|(what, is_there)| is_there.then_some(what))

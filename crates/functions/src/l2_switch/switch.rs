@@ -3,10 +3,13 @@
 //!
 //! What floods or mirrors a frame makes copies ([`packet::Made`]), which leave behind the batch.
 
-use machine::clock::Ticks;
+use std::io;
+
+use machine::clock::{Clock, Ticks};
 use packet::{Batch, MADE_FULL, Made, PortId, Slot, Verdict};
 use wire::bytes::{array_at, put_array, u16_at};
 
+use super::acl::Acl;
 use super::circuits::{Circuit, NotTaken, TAG_LEN, Taken};
 use super::config::features::{Class, Direction};
 use super::config::{Config, Port, Unknown, WhenFull};
@@ -22,6 +25,8 @@ pub struct Features {
     pub storms: Storms,
     /// Copies of what ports receive or send.
     pub mirrors: Mirrors,
+    /// Which frames ports take.
+    pub acl: Acl,
     /// How many ports there are.
     pub ports: u8,
     /// Frames made; none before the worker told its room.
@@ -32,16 +37,20 @@ pub struct Features {
 
 impl Features {
     /// Those of a validated configuration.
-    pub fn new(config: &Config, state: &State, clock: machine::clock::Clock) -> Features {
+    ///
+    /// # Errors
+    /// When there is no memory for the access list.
+    pub fn new(config: &Config, state: &State, clock: Clock) -> io::Result<Features> {
         let domains = state.circuits.domains.iter().map(|domain| domain.id);
-        Features {
+        Ok(Features {
+            acl: Acl::new(config)?,
             storms: Storms::new(config, domains, clock),
             mirrors: Mirrors::new(config),
             ports: config.ports,
             made: None,
             is_switch: config.is_switch(),
             are_needed: config.is_switch(),
-        }
+        })
     }
 
     /// Whether frames need the way of this file; else that of a bridge of two ports does.
@@ -53,7 +62,8 @@ impl Features {
     /// Looks again at what is needed, behind a change.
     pub fn settle(&mut self) {
         let has_storms = self.storms.said().next().is_some();
-        self.are_needed = self.is_switch || has_storms || !self.mirrors.is_empty();
+        let has_others = !self.mirrors.is_empty() || !self.acl.is_empty();
+        self.are_needed = self.is_switch || has_storms || has_others;
     }
 }
 
@@ -61,6 +71,7 @@ impl Pipeline {
     /// Which circuits take the frames, and are their addresses in order? Those are touched.
     pub(super) fn classify(&mut self, batch: &mut Batch) {
         let (way, state) = (&mut self.way, &self.state);
+        way.frames.clear();
         for slot in batch.slots() {
             let frame = batch.frame(slot);
             let taken = match state.circuits.take(batch.port(slot), frame) {
@@ -84,6 +95,10 @@ impl Pipeline {
             let domain = u64::from(circuit.domain) << DOMAIN_SHIFT;
             way.note(slot, destination | domain, source | domain, &state.stations);
             way.taken[usize::from(slot)] = taken;
+            way.frames.push(slot);
+        }
+        if !self.features.acl.is_empty() {
+            self.features.acl.judge(batch, &way.frames);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use functions::check::Expected;
+use functions::l2_switch::config::acl::Rule;
 use functions::l2_switch::config::{Config, Dir, Traffic};
 use functions::l2_switch::sample::{sample, unreachable};
 use functions::l2_switch::{L2Switch, Update};
@@ -119,6 +120,11 @@ fn keys_that_contradict_each_other_are_named() {
     assert_eq!(with(|config| config.storm_control.push(config.storm_control[0])), "storm-control");
     assert_eq!(with(|config| config.mirrors[0].to = config.mirrors[0].port), "mirrors");
     assert_eq!(with(|config| config.mirrors[0].port = config.mirrors[2].port), "mirrors");
+    let rule = crate::frames::any(1);
+    let with = |rules: &[Rule]| refused(Config { acl: rules.to_vec(), ..Config::default() });
+    assert_eq!(with(&[rule, rule]), "acl");
+    assert_eq!(with(&[Rule { source_ports: Some([2, 1]), ..rule }]), "acl");
+    assert_eq!(with(&[Rule { vlan: Some(4096), ..rule }]), "acl");
     let patch = Config { mode: Mode::Patch, ..Config::default() };
     assert_eq!(refused(Config { fluct_table: 1.0, ..patch.clone() }), "fluct-table");
     let swap = kinds().pop().expect("a patch").mac_swap_upstream;

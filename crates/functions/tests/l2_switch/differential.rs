@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use functions::Shard;
+use functions::l2_switch::config::acl::Rule;
 use functions::l2_switch::config::features::{Direction, Mirror, Storm, StormUnit};
 use functions::l2_switch::config::{Config, Mac, Port};
 use functions::l2_switch::{L2Switch, Update};
@@ -122,7 +123,7 @@ fn update(config: &Config, random: &mut Random) -> Update {
         None => 0,
     };
     let direction = *random.one_of(&[Direction::Receive, Direction::Transmit]);
-    match random.below(6) {
+    match random.below(8) {
         0 => Update::SetStation { mac, port, domain },
         1 => Update::RemoveStation { mac, domain },
         2 => Update::Learn { mac, port, domain },
@@ -133,8 +134,22 @@ fn update(config: &Config, random: &mut Random) -> Update {
             Update::SetMirror(Mirror { port, direction, to, erspan })
         }
         5 if config.is_switch() => Update::RemoveMirror { port, direction },
+        6 if config.is_switch() => Update::SetRule(rule(config, port, random)),
+        7 if config.is_switch() => Update::RemoveRule { priority: random.below(5) as u32 },
         _ => Update::Learn { mac, port, domain },
     }
+}
+
+/// A rule that matches few frames, so that others still pass.
+fn rule(config: &Config, port: Port, random: &mut Random) -> Rule {
+    let mut rule = Rule { port: Some(port), ..crate::frames::any(random.below(5) as u32) };
+    match random.below(4) {
+        0 => rule.source_mac = Some(Mac(station(random))),
+        1 => rule.vlan = config.attachments.first().and_then(|one| one.vlan).or(Some(3)),
+        2 => rule.source_ports = Some([u16::from(random.byte()) << 8, 1 << 15]),
+        _ => rule.ether_type = Some(0x0800 + u16::from(random.byte())),
+    }
+    rule
 }
 
 fn storm(port: Port, random: &mut Random) -> Storm {

@@ -2,6 +2,7 @@
 
 use functions::NetworkFunction;
 use functions::check::Step;
+use functions::l2_switch::config::acl::{Action, Rule};
 use functions::l2_switch::config::features::{
     Attachment, Direction, Domain, Erspan, Mirror, Storm, StormUnit, Tpid,
 };
@@ -29,6 +30,7 @@ pub fn kinds() -> Vec<Config> {
         Config { ports: 4, ..Config::default() },
         vlans(),
         watched(),
+        guarded(),
         Config { mode: Mode::Patch, mac_swap_upstream: swap, ..Config::default() },
     ]
 }
@@ -61,6 +63,49 @@ pub fn vlans() -> Config {
         ],
         ..Config::default()
     }
+}
+
+/// A rule that denies every frame.
+pub fn any(priority: u32) -> Rule {
+    Rule {
+        priority,
+        action: Action::Deny,
+        port: None,
+        source_mac: None,
+        destination_mac: None,
+        vlan: None,
+        ether_type: None,
+        source: None,
+        destination: None,
+        protocol: None,
+        source_ports: None,
+        destination_ports: None,
+    }
+}
+
+/// A bridge with the rules of a customer's premises: by MAC, VLAN and IP, on both sides.
+pub fn guarded() -> Config {
+    let network = |text: &str, len| {
+        let address = text.parse().expect("an address");
+        Some(functions::sections::Prefixed { address, len })
+    };
+    let mac = |last| Some(Mac(MacAddr([0x0a, 0, 0, 0, 9, last])));
+    let mut acl = Vec::new();
+    for port in Port::ALL {
+        let first = 100 * (port as u32 + 1);
+        let rule = |number| Rule { port: Some(port), ..any(first + number) };
+        acl.extend((0..3).map(|n| Rule { source_mac: mac(n as u8 + 1), ..rule(n) }));
+        acl.extend((3..5).map(|n| Rule { vlan: Some(n as u16), ..rule(n) }));
+        let permit = Rule { action: Action::Permit, protocol: Some(17), ..rule(5) };
+        acl.extend([
+            Rule { source: network("3.0.0.0", 31), source_ports: Some([1024, 9999]), ..permit },
+            Rule { destination: network("192.0.2.0", 24), ..rule(6) },
+            Rule { source: network("198.51.100.128", 25), protocol: Some(6), ..rule(7) },
+            Rule { source: network("2001:db8::", 32), ..rule(8) },
+            Rule { destination_ports: Some([2000, 2001]), protocol: Some(17), ..rule(9) },
+        ]);
+    }
+    Config { acl, ..Config::default() }
 }
 
 /// A bridge whose ports are limited and watched.

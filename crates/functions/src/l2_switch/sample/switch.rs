@@ -41,7 +41,7 @@ impl Sample {
     }
 
     /// A frame with one tag.
-    fn of_vlan(&self, kind: u16, tag: u16) -> Vec<u8> {
+    pub(super) fn of_vlan(&self, kind: u16, tag: u16) -> Vec<u8> {
         let inside = [&tag.to_be_bytes()[..], &ethernet::TYPE_IPV4.to_be_bytes(), &payload()];
         frame(visitor(31), visitor(30), kind, &inside.concat())
     }
@@ -93,7 +93,7 @@ impl Sample {
     }
 
     /// What was learned of a visitor goes, in whatever domain.
-    fn forget(&mut self, number: u8) {
+    pub(super) fn forget(&mut self, number: u8) {
         let mut domains: Vec<u16> = self.circuits.iter().map(|one| one.domain).collect();
         domains.dedup();
         for domain in domains.into_iter().take(2 * CIRCUITS_MAX) {

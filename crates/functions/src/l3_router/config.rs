@@ -19,10 +19,12 @@ use crate::passing::Passing;
 
 mod host;
 mod interfaces;
+mod services;
 
 pub use self::host::PuntRates;
 use self::interfaces::is_zero;
 pub use self::interfaces::{INTERFACES_MAX, Interface, MTU_MIN, Resolved, ReversePath, VRFS_MAX};
+pub use self::services::{AclRule, Action, Algorithm, List, PoliceBy, Policer, Ports, Remark};
 pub use crate::sections::{Dir, Mac, Prefixed};
 
 /// A router with two ports: generated tables of routes, and whatever else is listed.
@@ -124,6 +126,30 @@ pub struct Config {
     /// Most packets that wait for answers; 8 for each neighbour. Not in TIPSY.
     #[schemars(range(min = 1, max = 4096))]
     pub pending_capacity: u32,
+    /// The access list of packets that come in; what no rule permits is denied, but for an empty list.
+    /// Not in TIPSY.
+    #[schemars(length(max = 65_536))]
+    pub ingress_acl: Vec<AclRule>,
+    /// The access list of packets that leave. Not in TIPSY.
+    #[schemars(length(max = 65_536))]
+    pub egress_acl: Vec<AclRule>,
+    /// Rules behind those of `ingress-acl`, of which only the last matches packets. Not in TIPSY.
+    #[schemars(range(max = 65_536))]
+    pub acl_generated: u32,
+    /// Most rules of each list at run time; 0 for 256 more than at the start, where there are any. Not
+    /// in TIPSY.
+    #[schemars(range(max = 65_536))]
+    pub acl_capacity: u32,
+    /// What tells the policer of a packet. Not in TIPSY.
+    pub police_by: PoliceBy,
+    /// The policers, numbered from 0. Not in TIPSY.
+    #[schemars(length(max = 1_048_576))]
+    pub policers: Vec<Policer>,
+    /// Copies of the last policer, its parent included, numbered behind the list. Not in TIPSY.
+    #[schemars(range(max = 1_000_000))]
+    pub policers_generated: u32,
+    /// The code points that packets of each colour get. Not in TIPSY.
+    pub remark: Remark,
 }
 
 /// Whose address forwarded frames bear as their source.
@@ -261,6 +287,14 @@ impl Default for Config {
             neighbour_capacity: 4096,
             neighbour_lifetime_s: 1200,
             pending_capacity: 64,
+            ingress_acl: Vec::new(),
+            egress_acl: Vec::new(),
+            acl_generated: 0,
+            acl_capacity: 0,
+            police_by: PoliceBy::None,
+            policers: Vec::new(),
+            policers_generated: 0,
+            remark: Remark::default(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What can change while a router runs: routes and next hops.
+//! What can change while a router runs: routes and next hops, rules and policers.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use engine::Refusal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::config::{Network, NextHop, Prefixed};
+use super::config::{AclRule, List, Network, NextHop, Policer, Prefixed};
 use super::state::State;
 
 /// A change at run time.
@@ -43,6 +43,34 @@ pub enum Update {
         /// Its number.
         number: u32,
     },
+    /// A rule of an access list appears, or is another from now on.
+    SetRule {
+        /// Of which list.
+        list: List,
+        /// Its number: of all rules that match, that of the lowest counts.
+        number: u32,
+        /// The rule.
+        rule: AclRule,
+    },
+    /// A rule of an access list disappears.
+    RemoveRule {
+        /// Of which list.
+        list: List,
+        /// Its number.
+        number: u32,
+    },
+    /// A policer appears, or is another from now on, its buckets full.
+    SetPolicer {
+        /// Its number.
+        number: u32,
+        /// The policer.
+        policer: Policer,
+    },
+    /// A policer disappears; its packets are not policed any more.
+    RemovePolicer {
+        /// Its number.
+        number: u32,
+    },
 }
 
 /// Applies a change between two batches: packets see it wholly or not at all.
@@ -57,6 +85,11 @@ pub fn apply(state: &mut State, update: &Update) -> Result<(), Refusal> {
         Update::RemoveRoute { prefix, vrf } => state.remove_route(Network::of(vrf, prefix)),
         Update::SetNextHop { number, next_hop } => state.set_next_hop(number, next_hop),
         Update::RemoveNextHop { number } => state.remove_next_hop(number),
+        // The services' own (see there).
+        Update::SetRule { .. }
+        | Update::RemoveRule { .. }
+        | Update::SetPolicer { .. }
+        | Update::RemovePolicer { .. } => Err(Refusal::Invalid),
     }
 }
 

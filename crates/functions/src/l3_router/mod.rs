@@ -39,6 +39,8 @@ mod host;
 
 mod neighbours;
 
+pub mod services;
+
 pub mod control;
 
 pub mod workload;
@@ -115,8 +117,13 @@ impl NetworkFunction for L3Router {
         traffic.random_seed
     }
 
-    fn function(config: &Config, _: Shard, clock: Clock, _: Ticks) -> Result<Pipeline, SetupError> {
-        Pipeline::new(config, clock)
+    fn function(
+        config: &Config,
+        _: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Pipeline, SetupError> {
+        Pipeline::new(config, clock, now)
     }
 
     fn workload(config: &Config, traffic: &Traffic, _: Clock) -> Routed {
@@ -140,11 +147,15 @@ impl NetworkFunction for L3Router {
     }
 
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
-        reload::difference(running, wanted)
+        let mut changes = reload::difference(running, wanted)?;
+        changes.extend(services::reload::difference(running, wanted)?);
+        Ok(changes)
     }
 
     fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
-        reload::undoing(running, applied)
+        let mut changes = reload::undoing(running, applied);
+        changes.extend(services::reload::undoing(running, applied));
+        changes
     }
 
     fn steering(_: &Update) -> Option<u32> {
@@ -152,7 +163,9 @@ impl NetworkFunction for L3Router {
     }
 
     fn memory(config: &Config, _: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {
-        reload::memory(config, function.state())
+        let mut changes = reload::memory(config, function.state());
+        changes.extend(services::reload::memory(config, function.services()));
+        changes
     }
 
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {

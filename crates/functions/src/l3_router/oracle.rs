@@ -19,10 +19,12 @@ use crate::check::{Expected, Oracle};
 mod fragments;
 mod host;
 mod neighbours;
+mod services;
 mod tables;
 
 use self::host::{Buckets, Cause, Held};
 use self::neighbours::{Neighbours, Said, Wanted};
+use self::services::Services;
 
 /// The model.
 pub struct Model {
@@ -33,6 +35,7 @@ pub struct Model {
     next_hops: BTreeMap<u32, NextHop>,
     buckets: Buckets,
     neighbours: Neighbours,
+    services: Services,
 }
 
 /// Where a route leads.
@@ -70,7 +73,10 @@ impl Oracle for Model {
         std::mem::take(&mut self.neighbours.made)
     }
 
-    fn apply(&mut self, update: &Update, _: Duration) -> bool {
+    fn apply(&mut self, update: &Update, now: Duration) -> bool {
+        if let Some(is_possible) = self.services.apply(update, now) {
+            return is_possible;
+        }
         match *update {
             Update::SetRoute { prefix, next_hop, vrf } => {
                 self.set_route(Network::of(vrf, prefix), next_hop)
@@ -96,6 +102,11 @@ impl Oracle for Model {
                     true
                 }
             },
+            // The services' own, which they have applied.
+            Update::SetRule { .. }
+            | Update::RemoveRule { .. }
+            | Update::SetPolicer { .. }
+            | Update::RemovePolicer { .. } => false,
         }
     }
 }
@@ -107,8 +118,15 @@ impl Model {
         let interfaces = config.all_interfaces();
         let buckets = Buckets::new(config);
         let neighbours = Neighbours::new(config);
-        let mut model =
-            Model { config: config.clone(), interfaces, routes, next_hops, buckets, neighbours };
+        let mut model = Model {
+            config: config.clone(),
+            interfaces,
+            routes,
+            next_hops,
+            buckets,
+            neighbours,
+            services: Services::new(config),
+        };
         for link in config.links() {
             let (address, len) = (catalogue::network(link.address, link.len), link.len);
             let network = Network { vrf: link.vrf, address, len };
@@ -263,13 +281,8 @@ impl Model {
         if to.is_multicast() {
             return Err("multicast");
         }
-        let mut sent = packet[..total_len].to_vec();
-        sent[8] = sent[8].saturating_sub(1);
-        sent[10..12].fill(0);
-        let sum = !internet_sum(&sent[..header_len]);
-        sent[10..12].copy_from_slice(&sum.to_be_bytes());
         let way = Way { at, from: from.into(), to: to.into(), hops_left: packet[8] };
-        self.send(way, (header, &packet[..total_len]), &sent, now)
+        self.send(way, header, &packet[..total_len], now)
     }
 
     /// RFC 8200 section 3; RFC 4291 sections 2.5.2, 2.5.3, 2.5.6 and 2.7 for the addresses.
@@ -295,25 +308,28 @@ impl Model {
         if to.octets()[0] == 0xff {
             return Err("multicast");
         }
-        let mut sent = packet.to_vec();
-        sent[7] = sent[7].saturating_sub(1);
         let way = Way { at, from: from.into(), to: to.into(), hops_left: packet[7] };
-        self.send(way, (header, packet), &sent, now)
+        self.send(way, header, packet, now)
     }
 
     /// To the next hop of the route, if source, hops to go and length allow it; without a route, out
     /// of the other port as it came or nowhere.
-    fn send(
-        &mut self,
-        way: Way,
-        (header, came): (&[u8], &[u8]),
-        sent: &[u8],
-        now: Duration,
-    ) -> Judgement {
+    fn send(&mut self, way: Way, header: &[u8], came: &[u8], now: Duration) -> Judgement {
         let own = self.interfaces[way.at];
         let route = self.longest(own.vrf, way.to);
         if !self.passes(way) {
             return Err("reverse-path");
+        }
+        let came = &match way.hops_left {
+            0 | 1 => came.to_vec(),
+            _ => self.services.admit(&own, came, now)?,
+        };
+        let sent = &a_hop_on(came);
+        if way.hops_left > 1
+            && let Some(out) = self.way_out(route)
+            && !self.services.dismisses(&out, came)
+        {
+            return Err("acl-egress");
         }
         let held = Held { at: &own, header, packet: came };
         if route == Some(To::Itself) {
@@ -417,6 +433,16 @@ impl Model {
         }
     }
 
+    /// The interface by which a route leads out, if it does.
+    fn way_out(&self, route: Option<To>) -> Option<Resolved> {
+        let number = match route? {
+            To::NextHop(number) => self.interface_of(self.next_hops.get(&number)?)?,
+            To::Link(number) if self.config.resolve => number,
+            To::Link(_) | To::Itself => return None,
+        };
+        Some(self.interfaces[number])
+    }
+
     /// Whom to ask for a next hop without an Ethernet address.
     fn wanted(&self, number: u32) -> Option<Wanted> {
         let hop = self.next_hops.get(&number)?;
@@ -453,6 +479,20 @@ impl Model {
         let network = |len| Network { vrf, address: catalogue::network(address, len), len };
         (0..=bits(address)).rev().find_map(|len| self.routes.get(&network(len)).copied())
     }
+}
+
+/// A packet with a hop less to go.
+fn a_hop_on(packet: &[u8]) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    if packet[0] >> 4 == ipv4::VERSION {
+        packet[8] = packet[8].saturating_sub(1);
+        packet[10..12].fill(0);
+        let sum = !internet_sum(&packet[..usize::from(packet[0] & 0x0f) * 4]);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    } else {
+        packet[7] = packet[7].saturating_sub(1);
+    }
+    packet
 }
 
 /// Out of an interface, with its tag if it has one.

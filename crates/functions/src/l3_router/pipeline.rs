@@ -21,6 +21,7 @@ use super::parse::{Class, Plain, classify};
 use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::reverse_path;
 use super::route;
+use super::services::Services;
 use super::state::{Hop, State};
 use crate::stages::arp;
 use crate::unit::SetupError;
@@ -29,6 +30,7 @@ use crate::unit::SetupError;
 pub struct Pipeline {
     pub(super) state: State,
     features: Features,
+    services: Services,
     pub(super) way: Way,
     pub(super) host: Option<Host>,
     pub(super) neighbours: Option<Neighbours>,
@@ -55,7 +57,9 @@ struct Features {
 enum Stage {
     Check,
     ReversePath,
+    Admit,
     Route,
+    Dismiss,
     Exit,
     Rewrite,
 }
@@ -80,7 +84,8 @@ pub(super) struct Way {
 
 impl Function for Pipeline {
     type Update = Update;
-    const STAGES: &'static [&'static str] = &["check", "reverse-path", "route", "exit", "rewrite"];
+    const STAGES: &'static [&'static str] =
+        &["check", "reverse-path", "admit", "route", "dismiss", "exit", "rewrite"];
     const DROPS: Drops = Drops(reasons::NAMES);
     const TALLIES: &'static [&'static str] = TALLIES;
 
@@ -95,6 +100,12 @@ impl Function for Pipeline {
             reverse_path::reverse_path(&self.state, &mut self.way, batch);
             stages.lap(Stage::ReversePath as usize, batch.len());
         }
+        if self.services.admits() {
+            let Pipeline { services, state, way, .. } = self;
+            services.admit(state, way, batch, features.interfaces, now);
+            self.count_colours();
+            stages.lap(Stage::Admit as usize, batch.len());
+        }
         match features.interfaces {
             false => {
                 let without = route::route(&self.state, &mut self.way, batch);
@@ -105,6 +116,10 @@ impl Function for Pipeline {
             true => route::route_all(&self.state, &mut self.way),
         }
         stages.lap(Stage::Route as usize, batch.len());
+        if self.services.dismisses() {
+            self.services.dismiss(&self.state, &mut self.way, batch);
+            stages.lap(Stage::Dismiss as usize, batch.len());
+        }
         if features.interfaces {
             self.exit(batch, now);
             stages.lap(Stage::Exit as usize, batch.len());
@@ -116,7 +131,10 @@ impl Function for Pipeline {
         stages.lap(Stage::Rewrite as usize, batch.len());
     }
 
-    fn apply(&mut self, update: Update, _: Ticks) -> Result<(), Refusal> {
+    fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {
+        if let Some(done) = self.services.apply(&update, now) {
+            return done;
+        }
         control::apply(&mut self.state, &update)?;
         self.forget(&update);
         Ok(())
@@ -142,7 +160,7 @@ impl Function for Pipeline {
     }
 
     fn state_bytes(&self) -> usize {
-        self.state.bytes()
+        self.state.bytes() + self.services.bytes()
     }
 }
 
@@ -151,7 +169,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// When its state does not fit.
-    pub fn new(config: &Config, clock: Clock) -> Result<Pipeline, SetupError> {
+    pub fn new(config: &Config, clock: Clock, now: Ticks) -> Result<Pipeline, SetupError> {
         let way = Way {
             ipv4: Slots::new(),
             ipv6: Slots::new(),
@@ -167,6 +185,7 @@ impl Pipeline {
             reverse_path: config.interfaces.iter().any(|one| !one.urpf.is_none()),
         };
         Ok(Pipeline {
+            services: Services::new(config, clock, now)?,
             state: State::new(config)?,
             features,
             way,
@@ -187,6 +206,19 @@ impl Pipeline {
     /// The state, to look at it.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// The access lists and policers, to look at them.
+    pub fn services(&self) -> &Services {
+        &self.services
+    }
+
+    /// The policers' own tallies are the function's.
+    fn count_colours(&mut self) {
+        let colours = [Tally::Green, Tally::Yellow, Tally::Red];
+        for (tally, count) in colours.into_iter().zip(self.services.police.tallies()) {
+            self.tallies[tally as usize] = count;
+        }
     }
 
     /// Is the frame for this router and in order, and where does it go? The plain cases by a few

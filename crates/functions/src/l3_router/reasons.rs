@@ -65,6 +65,12 @@ reasons! {
     NEIGHBOUR_HEARD = "neighbour-heard",
     /// Neighbor Discovery that breaks its rules, is for others, or of somebody who was not asked for.
     ND_IGNORED = "nd-ignored",
+    /// The ingress access list denies it.
+    ACL_INGRESS = "acl-ingress",
+    /// The egress access list denies it.
+    ACL_EGRESS = "acl-egress",
+    /// Its policer says red, and red packets are dropped.
+    POLICED = "policed",
 }
 
 /// What is counted beside verdicts.
@@ -86,6 +92,12 @@ pub enum Tally {
     Fragmented,
     /// Frames of the router's own for which there was no place.
     MadeFull,
+    /// Packets that their policer called green.
+    Green,
+    /// Those that it called yellow.
+    Yellow,
+    /// Those that it called red, dropped or not.
+    Red,
 }
 
 /// A count of each.
@@ -101,6 +113,9 @@ pub const TALLIES: &[&str] = &[
     "nd-answered",
     "fragmented",
     MADE_FULL,
+    "green",
+    "yellow",
+    "red",
 ];
 
 /// Short for dropping.

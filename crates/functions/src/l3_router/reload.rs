@@ -82,6 +82,11 @@ impl Objects {
             Update::RemoveNextHop { number } => {
                 self.next_hops.remove(&number);
             }
+            // The services' own have a file there.
+            Update::SetRule { .. }
+            | Update::RemoveRule { .. }
+            | Update::SetPolicer { .. }
+            | Update::RemovePolicer { .. } => {}
         }
     }
 
@@ -181,7 +186,7 @@ mod tests {
     }
 
     fn leads_to(running: &Config, wanted: &Config) {
-        let mut pipeline = Pipeline::new(running, clock()).expect("a small router");
+        let mut pipeline = Pipeline::new(running, clock(), 0).expect("a small router");
         let changes = difference(running, wanted).expect("only tables differ");
         for update in &changes {
             pipeline.apply(*update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
@@ -214,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_restores_the_state() {
-        let mut one = Pipeline::new(&config(), clock()).expect("a small router");
+        let mut one = Pipeline::new(&config(), clock(), 0).expect("a small router");
         let mut other = config();
         other.upstream_l3_table_size = 3;
         other.routes.remove(0);
@@ -223,7 +228,7 @@ mod tests {
             one.apply(update, 0).expect("possible");
         }
         let remembered = memory(&config(), one.state());
-        let mut two = Pipeline::new(&config(), clock()).expect("a small router");
+        let mut two = Pipeline::new(&config(), clock(), 0).expect("a small router");
         remembered.iter().for_each(|update| two.apply(*update, 0).expect("possible"));
         assert_eq!(memory(&other, two.state()), []);
         assert!(!remembered.is_empty());

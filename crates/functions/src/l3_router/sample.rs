@@ -24,12 +24,14 @@ mod interfaces;
 mod ipv4;
 mod ipv6;
 mod neighbours;
+mod services;
 mod updates;
 
 /// The sample for a validated configuration.
 pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     let mut sample = Sample::new(config);
     sample.ordinary(traffic);
+    services::open(&mut sample);
     sample.arrive();
     ethernet::ethernet(&mut sample);
     ethernet::arp(&mut sample);
@@ -46,7 +48,10 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     if sample.config.resolve {
         neighbours::neighbours(&mut sample);
     }
+    services::lists(&mut sample);
+    services::policers(&mut sample);
     sample.depart();
+    services::close(&mut sample);
     sample.steps
 }
 
@@ -66,6 +71,7 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     }
     reasons.extend(host::unreachable(config));
     reasons.extend(neighbours::unreachable(config));
+    reasons.extend(services::unreachable(config));
     reasons
 }
 
@@ -101,7 +107,7 @@ impl Sample {
 
     /// A host that sends to it.
     fn source(&self) -> Ipv4Addr {
-        Ipv4Addr::new(198, 18, 1, 1)
+        SOURCE
     }
 
     fn prefix(&self) -> Prefixed<IpAddr> {
@@ -229,6 +235,9 @@ fn stranger_ipv6(config: &Config) -> Option<Ipv6Addr> {
     let strangers = [Ipv6Addr::new(0x3fff, 0x0fff, 1, 0, 0, 0, 0, 9)];
     strangers.into_iter().find(|host| !covers(*host))
 }
+
+/// A host that sends to the visitor.
+const SOURCE: Ipv4Addr = Ipv4Addr::new(198, 18, 1, 1);
 
 /// Addresses that few tables have a route to.
 const STRANGERS: [Ipv4Addr; 4] = [

@@ -1,5 +1,8 @@
 //! What a person can look at while the router runs: routes and next hops.
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
 use serde_json::json;
 
 use super::catalogue::HOPS;
@@ -10,10 +13,11 @@ use super::state::State;
 use crate::unit::{TablePage, TableSize};
 
 /// The tables, in the order of [`sizes`].
-pub(super) const NAMES: &[&str] = &["routes", "next-hops", "neighbours"];
+pub(super) const NAMES: &[&str] =
+    &["routes", "next-hops", "neighbours", "ingress-rules", "egress-rules", "policers"];
 
 pub(super) fn sizes(router: &Pipeline) -> Vec<TableSize> {
-    let state = router.state();
+    let (state, services) = (router.state(), router.services());
     let size =
         |used: usize, capacity: usize| TableSize { used: used as u64, capacity: capacity as u64 };
     let (ipv4, ipv6) = (&state.routes.ipv4, &state.routes.ipv6);
@@ -24,16 +28,22 @@ pub(super) fn sizes(router: &Pipeline) -> Vec<TableSize> {
             Some(all) => size(all.entries().count(), all.capacity()),
             None => size(0, 0),
         },
+        size(services.ingress.rules().len(), services.ingress.rules_max()),
+        size(services.egress.rules().len(), services.egress.rules_max()),
+        size(services.police.policers().len(), services.police.policers_max()),
     ]
 }
 
 /// Routes by their order, next hops by their number.
 pub(super) fn page(router: &Pipeline, table: usize, from: u64, limit: usize) -> TablePage {
-    let state = router.state();
+    let (state, services) = (router.state(), router.services());
     match table {
         0 => routes(state, from as usize, limit),
         1 => next_hops(state, from, limit),
-        _ => neighbours(router, from as usize, limit),
+        2 => neighbours(router, from as usize, limit),
+        3 => numbered(services.ingress.rules(), "rule", from, limit),
+        4 => numbered(services.egress.rules(), "rule", from, limit),
+        _ => numbered(services.police.policers(), "policer", from, limit),
     }
 }
 
@@ -83,4 +93,18 @@ fn next_hops(state: &State, from: u64, limit: usize) -> TablePage {
         .collect();
     let next = rows.next().map(|(number, _)| u64::from(*number));
     TablePage { entries, next }
+}
+
+/// Rules or policers by their numbers.
+fn numbered<T: Serialize>(
+    all: &BTreeMap<u32, T>,
+    what: &str,
+    from: u64,
+    limit: usize,
+) -> TablePage {
+    let from = u32::try_from(from).unwrap_or(u32::MAX);
+    let mut rows = all.range(from..);
+    let entries = rows.by_ref().take(limit);
+    let entries = entries.map(|(number, one)| json!({"number": number, what: one})).collect();
+    TablePage { entries, next: rows.next().map(|(number, _)| u64::from(*number)) }
 }

@@ -13,6 +13,8 @@ use wire::MacAddr;
 
 mod interfaces;
 
+mod services;
+
 /// Checks both sections.
 ///
 /// # Errors
@@ -40,6 +42,7 @@ pub(super) fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(),
     groups(config)?;
     links(config)?;
     interfaces::interfaces(config)?;
+    services::services(config)?;
     next_hops(config)?;
     routes(config)?;
     capacity(config)?;

@@ -3,8 +3,8 @@
 use functions::NetworkFunction;
 use functions::check::Step;
 use functions::l3_router::config::{
-    Config, Interface, Mac, NextHop, Port, Prefixed, PuntRates, ReversePath, Route, SourceMac,
-    Traffic,
+    AclRule, Action, Algorithm, Config, Interface, Mac, NextHop, PoliceBy, Policer, Port, Ports,
+    Prefixed, PuntRates, Remark, ReversePath, Route, SourceMac, Traffic,
 };
 use functions::l3_router::sample::sample;
 use functions::l3_router::{L3Router, Routed};
@@ -32,6 +32,11 @@ pub fn kinds() -> Vec<Config> {
         listed(),
         none,
         divided(),
+        serving(PoliceBy::Port),
+        Config { acl_generated: 100, ..serving(PoliceBy::Acl) },
+        Config { remark: Remark { red: Some(8), ..Remark::default() }, ..serving(PoliceBy::Dscp) },
+        Config { policers_generated: 500, ..serving(PoliceBy::Source) },
+        Config { egress_acl: Vec::new(), acl_capacity: 40, ..serving(PoliceBy::None) },
         host(),
         Config { punt: true, ping: true, ..listed() },
         Config { resolve: true, neighbour_capacity: 20, pending_capacity: 12, ..host() },
@@ -68,6 +73,46 @@ pub fn internet() -> Config {
         internet_routes_ipv6: 200,
         upstream_group_table_size: 7,
         ..listed()
+    }
+}
+
+/// A router with access lists at both ends, and policers under a parent.
+pub fn serving(police_by: PoliceBy) -> Config {
+    let permit = AclRule::for_all(Action::Permit);
+    let prefix = |text: &str| Prefixed::try_from(text.to_owned()).ok();
+    let rules = vec![
+        AclRule { action: Action::Deny, destination: prefix("192.0.2.0/24"), ..permit },
+        AclRule {
+            action: Action::Deny,
+            source: prefix("2001:db8:bad::/48"),
+            destination_ports: Some(Ports { first: 1, last: 1023 }),
+            ..permit
+        },
+        permit,
+    ];
+    let generous = Policer {
+        algorithm: Algorithm::Rfc2698,
+        committed_rate: 1 << 40,
+        committed_burst: 1 << 30,
+        excess_rate: 1 << 41,
+        excess_burst: 1 << 31,
+        colour_aware: true,
+        parent: None,
+    };
+    let child = Policer { algorithm: Algorithm::Rfc4115, parent: Some(2), ..generous };
+    let policers = match police_by {
+        PoliceBy::None => Vec::new(),
+        _ => vec![generous, generous, generous, child],
+    };
+    Config {
+        ipv6: true,
+        upstream_l3_table_size: 20,
+        ingress_acl: rules.clone(),
+        egress_acl: rules,
+        police_by,
+        policers,
+        remark: Remark { yellow: Some(12), ..Remark::default() },
+        ..Config::default()
     }
 }
 

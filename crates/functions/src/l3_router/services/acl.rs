@@ -1,0 +1,215 @@
+//! An access list: the first rule that matches permits or denies, and behind the last all is denied.
+
+use std::collections::BTreeMap;
+
+use engine::Refusal;
+use packet::{Batch, Reason, Slot, Slots};
+use tables::classifier::{Classifier, NO_MATCH, Refused};
+
+use super::super::config::{AclRule, Action, Config, List};
+use super::super::reasons;
+use super::key;
+use crate::unit::SetupError;
+
+/// A list; without rules it permits everything.
+pub struct Acl {
+    fast: Option<Tables>,
+    rules: BTreeMap<u32, AclRule>,
+    rules_max: usize,
+    has_ipv6: bool,
+}
+
+struct Tables {
+    ipv4: Classifier<{ key::V4 }>,
+    ipv6: Classifier<{ key::V6 }>,
+}
+
+/// Keys and answers of a batch.
+pub(super) struct Scratch {
+    ipv4: [[u8; key::V4]; 256],
+    ipv6: [[u8; key::V6]; 256],
+    values: [u32; 256],
+}
+
+/// What a list is to know of packets, and what to do with them.
+pub(super) struct Passed<P, M, N> {
+    /// The port and VLAN of a packet.
+    pub place: P,
+    /// Whether a packet meets the list at all.
+    pub meets: M,
+    /// Why those are dropped that are denied.
+    pub refuse: Reason,
+    /// What is told of those that are permitted: the policer of the rule.
+    pub note: N,
+}
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        Scratch { ipv4: [[0; key::V4]; 256], ipv6: [[0; key::V6]; 256], values: [0; 256] }
+    }
+}
+
+impl Acl {
+    /// A list of the configuration.
+    ///
+    /// # Errors
+    /// When it does not fit.
+    pub fn new(config: &Config, list: List) -> Result<Acl, SetupError> {
+        let rules_max = config.rules_max(list) as usize;
+        let memory = |source| SetupError::Memory { what: "an access list", source };
+        let fast = match rules_max {
+            0 => None,
+            _ => Some(Tables {
+                ipv4: Classifier::new(&key::fields(4), rules_max).map_err(memory)?,
+                ipv6: Classifier::new(&key::fields(16), if config.ipv6 { rules_max } else { 0 })
+                    .map_err(memory)?,
+            }),
+        };
+        let mut acl = Acl { fast, rules: BTreeMap::new(), rules_max, has_ipv6: config.ipv6 };
+        for (number, rule) in config.all_rules(list) {
+            acl.set(number, rule).map_err(|refusal| SetupError::Table {
+                what: "a rule of an access list",
+                why: refusal.to_string(),
+            })?;
+        }
+        Ok(acl)
+    }
+
+    /// Adds a rule, or replaces the one of this number.
+    ///
+    /// # Errors
+    /// When it is impossible; nothing has changed then.
+    pub fn set(&mut self, number: u32, rule: AclRule) -> Result<(), Refusal> {
+        if !rule.is_sound() || rule.versions() == (false, true) && !self.has_ipv6 {
+            return Err(Refusal::Invalid);
+        }
+        let is_new = !self.rules.contains_key(&number);
+        if is_new && self.rules.len() == self.rules_max {
+            return Err(Refusal::Full);
+        }
+        let Some(fast) = &mut self.fast else { return Err(Refusal::Full) };
+        let value = value(&rule);
+        let (is_ipv4, is_ipv6) = rule.versions();
+        // Neither can be full: together they hold no more rules than each has room for.
+        let refusal = |_: Refused| Refusal::Full;
+        if is_ipv4 {
+            fast.ipv4.insert(number, &key::conditions(&rule, 32), value).map_err(refusal)?;
+        } else {
+            fast.ipv4.remove(number);
+        }
+        if is_ipv6 && self.has_ipv6 {
+            fast.ipv6.insert(number, &key::conditions(&rule, 128), value).map_err(refusal)?;
+        } else {
+            fast.ipv6.remove(number);
+        }
+        self.rules.insert(number, rule);
+        Ok(())
+    }
+
+    /// Removes the rule of this number.
+    ///
+    /// # Errors
+    /// When there is no such one.
+    pub fn remove(&mut self, number: u32) -> Result<(), Refusal> {
+        self.rules.remove(&number).ok_or(Refusal::NotFound)?;
+        if let Some(fast) = &mut self.fast {
+            fast.ipv4.remove(number);
+            fast.ipv6.remove(number);
+        }
+        Ok(())
+    }
+
+    /// Whether there is no rule.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The rules by number.
+    pub fn rules(&self) -> &BTreeMap<u32, AclRule> {
+        &self.rules
+    }
+
+    /// Rules it has room for.
+    pub fn rules_max(&self) -> usize {
+        self.rules_max
+    }
+
+    /// Memory of its tables.
+    pub fn bytes(&self) -> usize {
+        self.fast.as_ref().map_or(0, |fast| fast.ipv4.bytes() + fast.ipv6.bytes())
+    }
+
+    /// Drops the packets that the list denies.
+    pub(super) fn filter_ipv4(
+        &self,
+        batch: &mut Batch,
+        slots: &mut Slots,
+        scratch: &mut Scratch,
+        passed: &mut Passed<
+            impl Fn(&Batch, Slot) -> (u8, u16),
+            impl Fn(Slot) -> bool,
+            impl FnMut(Slot, u32),
+        >,
+    ) {
+        let (Some(fast), false) = (&self.fast, slots.is_empty()) else { return };
+        for (key, &slot) in scratch.ipv4.iter_mut().zip(slots.as_slice()) {
+            *key = key::of_ipv4(batch.frame(slot), (passed.place)(batch, slot));
+        }
+        let values = &mut scratch.values[..slots.len()];
+        fast.ipv4.classify_batch(&scratch.ipv4[..slots.len()], values);
+        keep(batch, slots, values, passed);
+    }
+
+    /// The same for IPv6.
+    pub(super) fn filter_ipv6(
+        &self,
+        batch: &mut Batch,
+        slots: &mut Slots,
+        scratch: &mut Scratch,
+        passed: &mut Passed<
+            impl Fn(&Batch, Slot) -> (u8, u16),
+            impl Fn(Slot) -> bool,
+            impl FnMut(Slot, u32),
+        >,
+    ) {
+        let (Some(fast), false) = (&self.fast, slots.is_empty()) else { return };
+        for (key, &slot) in scratch.ipv6.iter_mut().zip(slots.as_slice()) {
+            *key = key::of_ipv6(batch.frame(slot), (passed.place)(batch, slot));
+        }
+        let values = &mut scratch.values[..slots.len()];
+        fast.ipv6.classify_batch(&scratch.ipv6[..slots.len()], values);
+        keep(batch, slots, values, passed);
+    }
+}
+
+/// Keeps what is permitted; the answers stand in the order of the slots.
+#[inline(always)]
+fn keep<P>(
+    batch: &mut Batch,
+    slots: &mut Slots,
+    values: &[u32],
+    passed: &mut Passed<P, impl Fn(Slot) -> bool, impl FnMut(Slot, u32)>,
+) {
+    let mut values = values.iter();
+    slots.retain(|slot| {
+        let value = values.next().copied().unwrap_or(NO_MATCH);
+        let permits = value & PERMIT != 0 && value != NO_MATCH;
+        if !(passed.meets)(slot) {
+            return true;
+        }
+        if permits {
+            (passed.note)(slot, (value >> 1).wrapping_sub(1));
+        } else {
+            batch.set_verdict(slot, reasons::drop(passed.refuse));
+        }
+        permits
+    });
+}
+
+/// What the classifier answers for a rule: whether it permits, and above that one more than its policer.
+fn value(rule: &AclRule) -> u32 {
+    let policer = rule.policer.map_or(0, |number| number + 1);
+    policer << 1 | if rule.action == Action::Permit { PERMIT } else { 0 }
+}
+
+const PERMIT: u32 = 1;

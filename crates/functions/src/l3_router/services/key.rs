@@ -1,0 +1,159 @@
+//! What an access list sees of a packet, as the classifier's key.
+//!
+//! ```text
+//!  source | destination | source port | destination port | protocol | code point | parts | port | VLAN
+//!   4/16       4/16            2               2              1           1          1      1      2
+//! ```
+//! The lowest bit of `parts` says that the packet has ports: its protocol has such, it is no later
+//! fragment, and they are there. A rule that names ports wants this bit. IPv6's extension headers are
+//! walked to the transport header; where they are broken, the packet has no ports and the protocol at
+//! which the walk ended.
+
+use tables::classifier::five_tuple::prefix;
+use tables::classifier::{Condition, Field};
+use wire::bytes::{array_at, u16_at};
+use wire::{ethernet, ipv4, ipv6, protocol};
+
+use super::super::config::{AclRule, Ports, Prefixed};
+
+/// Bytes of a key of IPv4.
+pub const V4: usize = 8 + REST;
+
+/// Bytes of a key of IPv6.
+pub const V6: usize = 32 + REST;
+
+/// The fields of both: addresses are first, of 4 or 16 bytes.
+pub fn fields(address_bytes: u8) -> [Field; 9] {
+    [
+        Field::Masked(address_bytes),
+        Field::Masked(address_bytes),
+        Field::Ranged,
+        Field::Ranged,
+        Field::Masked(1),
+        Field::Masked(1),
+        Field::Masked(1),
+        Field::Masked(1),
+        Field::Masked(2),
+    ]
+}
+
+/// What a rule wants of them, for addresses of so many bits.
+pub fn conditions(rule: &AclRule, bits: u8) -> [Condition; 9] {
+    let address = |wanted: Option<Prefixed<std::net::IpAddr>>| match wanted {
+        None => Condition::Any,
+        Some(Prefixed { address: std::net::IpAddr::V4(address), len }) => {
+            prefix(bits, address.to_bits().into(), len)
+        }
+        Some(Prefixed { address: std::net::IpAddr::V6(address), len }) => {
+            prefix(bits, address.to_bits(), len)
+        }
+    };
+    let ports = |wanted: Option<Ports>| match wanted {
+        None => Condition::Any,
+        Some(Ports { first, last }) => Condition::Range { first, last },
+    };
+    let exactly = |wanted: Option<u16>| match wanted {
+        None => Condition::Any,
+        Some(value) => Condition::Masked { value: value.into(), mask: 0xffff },
+    };
+    let has_ports = rule.source_ports.is_some() || rule.destination_ports.is_some();
+    [
+        address(rule.source),
+        address(rule.destination),
+        ports(rule.source_ports),
+        ports(rule.destination_ports),
+        exactly(rule.protocol.map(u16::from)),
+        exactly(rule.dscp.map(u16::from)),
+        if has_ports { Condition::Masked { value: 1, mask: 1 } } else { Condition::Any },
+        exactly(rule.port.map(|port| port as u16)),
+        exactly(rule.vlan),
+    ]
+}
+
+/// The key of an IPv4 packet that the check has let pass, in its frame, at a port and VLAN.
+#[inline(always)]
+pub fn of_ipv4(frame: &[u8], place: (u8, u16)) -> [u8; V4] {
+    let mut key = [0; V4];
+    let Some(packet) = frame.get(ethernet::HEADER_LEN..) else { return key };
+    let Some(header) = packet.first_chunk::<{ ipv4::HEADER_LEN }>() else { return key };
+    key[..8].copy_from_slice(&header[ipv4::offset::SOURCE..]);
+    let protocol = header[PROTOCOL_V4];
+    let is_whole = u16_at(header, FRAGMENT_V4) & LATER_FRAGMENT == 0;
+    let ports = match (is_whole && has_ports(protocol), header[0]) {
+        (false, _) => None,
+        (true, ipv4::VERSION_IHL) => four(packet, ipv4::HEADER_LEN),
+        (true, first) => four(packet, usize::from(first & 0x0f) * 4),
+    };
+    rest(&mut key[8..], ports, protocol, header[1] >> 2, place);
+    key
+}
+
+/// The same for IPv6.
+#[inline(always)]
+pub fn of_ipv6(frame: &[u8], place: (u8, u16)) -> [u8; V6] {
+    let mut key = [0; V6];
+    let Some(packet) = frame.get(ethernet::HEADER_LEN..) else { return key };
+    let Some(header) = packet.first_chunk::<{ ipv6::HEADER_LEN }>() else { return key };
+    key[..32].copy_from_slice(&header[ipv6::offset::SOURCE..]);
+    let next = header[NEXT_HEADER_V6];
+    let (protocol, ports) = match has_ports(next) {
+        true => (next, four(packet, ipv6::HEADER_LEN)),
+        false => upper_layer(packet, next),
+    };
+    let class = u16_at(header, 0) >> 4;
+    rest(&mut key[32..], ports, protocol, (class as u8) >> 2, place);
+    key
+}
+
+/// The transport protocol behind extension headers, and its ports (RFC 8200 section 4).
+#[inline(never)]
+fn upper_layer(packet: &[u8], first: u8) -> (u8, Option<[u8; 4]>) {
+    let (mut next, mut at) = (first, ipv6::HEADER_LEN);
+    for _ in 0..EXTENSIONS_MAX {
+        let Some(header) = packet.get(at..).and_then(|rest| rest.first_chunk::<8>()) else { break };
+        match next {
+            HOP_BY_HOP | ROUTING | DESTINATION => at += 8 * (usize::from(header[1]) + 1),
+            FRAGMENT if u16_at(header, 2) & 0xfff8 != 0 => return (header[0], None),
+            FRAGMENT => at += 8,
+            _ => break,
+        }
+        next = header[0];
+    }
+    (next, if has_ports(next) { four(packet, at) } else { None })
+}
+
+#[inline(always)]
+fn rest(key: &mut [u8], ports: Option<[u8; 4]>, protocol: u8, dscp: u8, (port, vlan): (u8, u16)) {
+    let Some(key) = key.first_chunk_mut::<REST>() else { return };
+    key[..4].copy_from_slice(&ports.unwrap_or_default());
+    key[4] = protocol;
+    key[5] = dscp;
+    key[6] = ports.is_some().into();
+    key[7] = port;
+    key[8..].copy_from_slice(&vlan.to_be_bytes());
+}
+
+#[inline(always)]
+fn four(packet: &[u8], at: usize) -> Option<[u8; 4]> {
+    (packet.len() >= at + 4).then(|| array_at(packet, at))
+}
+
+/// TCP, UDP, DCCP, SCTP and UDP-Lite begin with two ports.
+#[inline(always)]
+fn has_ports(next: u8) -> bool {
+    matches!(next, protocol::TCP | protocol::UDP | 33 | 132 | 136)
+}
+
+/// Bytes behind the addresses.
+const REST: usize = 10;
+const PROTOCOL_V4: usize = 9;
+const FRAGMENT_V4: usize = 6;
+const LATER_FRAGMENT: u16 = 0x1fff;
+const NEXT_HEADER_V6: usize = 6;
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION: u8 = 60;
+
+/// Extension headers that are walked.
+const EXTENSIONS_MAX: usize = 8;

@@ -21,5 +21,15 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 8] =
-    ["changes", "host", "interfaces", "ipv4", "ipv6", "listed-routes", "neighbours", "tipsy"];
+const REQUIRED: [&str; 10] = [
+    "access-lists",
+    "changes",
+    "host",
+    "interfaces",
+    "ipv4",
+    "ipv6",
+    "listed-routes",
+    "neighbours",
+    "policers",
+    "tipsy",
+];

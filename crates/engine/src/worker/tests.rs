@@ -159,7 +159,7 @@ impl Function for Echo {
 
 #[test]
 fn made_frames_leave_behind_those_that_came_in_and_are_counted() {
-    let (near, far): (Arc<Mutex<Vec<u8>>>, Arc<Mutex<Vec<u8>>>) = Default::default();
+    let [near, far]: [Arc<Mutex<Vec<u8>>>; 2] = Default::default();
     let port = |id, offered: &[u8], kept: &Arc<Mutex<Vec<u8>>>| {
         let kept = Arc::clone(kept);
         Box::new(Script { id: PortId(id), offered: offered.to_vec(), kept }) as Box<dyn Port>

@@ -42,7 +42,7 @@ pub(super) fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> 
             None => "the functions before it keep such frames back",
         }
     };
-    missing.map(|name| (*name, cause(&name))).collect()
+    missing.map(|name| (*name, cause(name))).collect()
 }
 
 /// What the model says of the sample.

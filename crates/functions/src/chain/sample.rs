@@ -50,15 +50,20 @@ fn met(config: &Config) -> BTreeSet<&'static str> {
     let mut model = Model::new(config, Shard::WHOLE);
     let (mut now, mut met) = (Duration::ZERO, BTreeSet::new());
     for step in sample(config) {
-        match step {
-            Step::Wait(time) => now += time,
+        let verdict = match step {
+            Step::Wait(time) => {
+                now += time;
+                None
+            }
             Step::Update(update) => {
                 model.apply(&update, now);
+                None
             }
-            Step::Frame { port, frame, .. } => {
-                if let Expected::Drop(reason) = model.expect(port, &frame, now) {
-                    met.insert(reason);
-                }
+            Step::Frame { port, frame, .. } => Some(model.expect(port, &frame, now)),
+        };
+        for verdict in verdict.into_iter().chain(model.made(now)) {
+            if let Expected::Drop(reason) = verdict {
+                met.insert(reason);
             }
         }
     }

@@ -75,10 +75,10 @@ impl Storms {
 
 /// A meter of a rate in cost units a second, where the shortest frame costs `frame`.
 ///
-/// The bucket is half a frame short of what is said, so that a burst ends at a whole frame whatever is
-/// rounded.
+/// The bucket is short of what is said by [`BURST_SHORT`], so that a burst ends at a whole frame whatever
+/// is rounded.
 fn meter(rate: f64, frame: f64, clock: Clock) -> Meter {
-    let burst = (rate * BURST_S / frame).floor().max(BURST_MIN) - 0.5;
+    let burst = (rate * BURST_S / frame).floor().max(BURST_MIN) - BURST_SHORT;
     Meter::new(rate, burst * frame, clock.ticks_per_second())
 }
 
@@ -86,6 +86,8 @@ const CLASSES: [Class; 3] = [Class::Broadcast, Class::Multicast, Class::Unknown]
 
 /// What a bucket holds, in seconds of its rate.
 pub const BURST_S: f64 = 0.01;
+/// Part of a frame that a bucket holds less: no half, which a rate may well give back exactly.
+pub const BURST_SHORT: f64 = 0.7;
 /// The fewest frames that a bucket holds.
 pub const BURST_MIN: f64 = 2.0;
 /// What a frame takes on a link beyond its bytes without check sequence: that, preamble and gap (IEEE

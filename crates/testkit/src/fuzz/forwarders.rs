@@ -93,6 +93,36 @@ fn bridges() -> impl Iterator<Item = l2_switch::Config> {
         Config { mode: Mode::Patch, ..Config::default() },
     ]
     .into_iter()
+    .chain(switch())
+}
+
+/// Domains by VLAN, limits, mirrors and rules at once.
+fn switch() -> Option<l2_switch::Config> {
+    let mut config = serde_json::from_value(json!({
+        "ports": 3,
+        "attachments": [
+            {"port": "downlink", "vlan": 1, "domain": 1},
+            {"port": "downlink", "vlan": 2, "inner-vlan": 3, "tpid": "service", "domain": 2},
+            {"port": "uplink", "untagged": true, "domain": 1},
+            {"port": "uplink", "vlan": 2, "domain": 2},
+            {"port": "port-3", "domain": 1},
+        ],
+        "domains": [{"id": 1, "flood-pps": 500, "station-limit": 9}],
+        "storm-control": [{"port": "uplink", "broadcast": 0.01, "unknown": 0.01, "unit": "percent"}],
+        "mirrors": [
+            {"port": "downlink", "direction": "receive", "to": "uplink"},
+            {"port": "uplink", "direction": "transmit", "to": "port-3", "erspan": {
+                "session": 1, "source": "192.0.2.1", "destination": "192.0.2.2",
+                "source-mac": "02:00:00:00:00:01", "destination-mac": "02:00:00:00:00:02"}},
+        ],
+        "acl": [
+            {"priority": 1, "action": "deny", "source": "3.0.0.0/31", "destination-ports": [7, 9]},
+            {"priority": 2, "action": "deny", "vlan": 1, "source": "::/1", "protocol": 17},
+        ],
+    }))
+    .ok()?;
+    L2Switch::validate(&mut config, &mut l2_switch::Traffic::default()).ok()?;
+    Some(config)
 }
 
 fn routers() -> impl Iterator<Item = l3_router::Config> {

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use wire::MacAddr;
 
 use super::super::config::features::{Attachment, Class, Direction, Erspan, Mirror, Storm};
-use super::super::storm::{BURST_MIN, BURST_S, FRAME_WIRE_BYTES, WIRE_OVERHEAD};
+use super::super::storm::{BURST_MIN, BURST_S, BURST_SHORT, FRAME_WIRE_BYTES, WIRE_OVERHEAD};
 
 /// A frame without the tags of its circuit, and the priorities that those had.
 pub(super) struct Plain {
@@ -86,7 +86,7 @@ impl Bucket {
 
     pub(super) fn new(rate: f64, counts_bytes: bool) -> Bucket {
         let frame = if counts_bytes { FRAME_WIRE_BYTES } else { 1.0 };
-        let burst = ((rate * BURST_S / frame).floor().max(BURST_MIN) - 0.5) * frame;
+        let burst = ((rate * BURST_S / frame).floor().max(BURST_MIN) - BURST_SHORT) * frame;
         Bucket { rate, burst, counts_bytes, tokens: burst, at_s: 0.0 }
     }
 

@@ -70,8 +70,9 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// The last part of a dotted key.
+/// The last part of a dotted key; of a name, what it is the name of: `device.name` is the `device`.
 pub(crate) fn leaf(key: &str) -> &str {
+    let key = key.strip_suffix(".name").unwrap_or(key);
     key.rsplit('.').next().unwrap_or(key)
 }
 
@@ -176,7 +177,7 @@ pub(crate) fn figure_name(name: &str) -> String {
         "ticks_per_packet" => "ticks a packet".into(),
         "ns_per_packet" => "time a packet".into(),
         "device_cpu_per_packet" => "CPU time a packet".into(),
-        "device_busy_per_packet" => "of it in stages".into(),
+        "device_busy_per_packet" => "time in stages".into(),
         "throughput" => "on each interface".into(),
         "throughput_aggregate" => "aggregate".into(),
         "throughput_aggregate_l2" => "aggregate, frames".into(),
@@ -219,5 +220,10 @@ mod tests {
     fn figures_are_named_in_words() {
         assert_eq!(figure_name("latency_p99_9"), "latency p99.9");
         assert_eq!(figure_name("latency_p50"), "latency p50");
+    }
+
+    #[test]
+    fn a_key_is_called_by_its_last_part_that_says_something() {
+        assert_eq!(["function.core", "device.name", "name"].map(leaf), ["core", "device", "name"]);
     }
 }

@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use measure::record::BENCHMARKS;
 use serde_json::{Map, Value};
 use traffic::random::{Random, below};
 
@@ -85,13 +86,15 @@ fn groups(shapes: &[Shape], compare: Option<&str>) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut known: HashMap<(usize, String), usize> = HashMap::new();
     for (cell, shape) in shapes.iter().enumerate() {
-        let Some(key) = compare.filter(|key| shape.parameters.contains_key(*key)) else {
+        let is_known = |key: &&str| *key == BENCHMARKS || shape.parameters.contains_key(*key);
+        let Some(key) = compare.filter(is_known) else {
             groups.push(vec![cell]);
             continue;
         };
+        let benchmark = if key == BENCHMARKS { 0 } else { shape.benchmark };
         let others: Vec<(&String, &Value)> =
             shape.parameters.iter().filter(|(name, _)| *name != key).collect();
-        let group = *known.entry((shape.benchmark, format!("{others:?}"))).or_insert_with(|| {
+        let group = *known.entry((benchmark, format!("{others:?}"))).or_insert_with(|| {
             groups.push(Vec::new());
             groups.len() - 1
         });

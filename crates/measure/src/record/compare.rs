@@ -16,14 +16,10 @@ pub fn compare_values(key: &str, cells: &[Cell]) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for (base, cell) in pairs_of(key, cells) {
         let parameters = others(base, key);
-        let subject = Subject {
-            key,
-            a: &cell.parameters[key],
-            b: &base.parameters[key],
-            parameters: &parameters,
-            paired: true,
-            caveats: Vec::new(),
-        };
+        let values = compared(key, cell).zip(compared(key, base));
+        let Some((a, b)) = &values else { continue };
+        let subject =
+            Subject { key, a, b, parameters: &parameters, paired: true, caveats: Vec::new() };
         comparisons.extend(subject.compare(&cell.outcomes, &base.outcomes));
     }
     comparisons
@@ -67,8 +63,8 @@ pub fn additions(key: &str, cells: &[Cell], names: &[&str]) -> Vec<Addition> {
                 let (a, b) = paired(&values(outcome, figure), &values(twin, figure));
                 let (added, confidence_95) = paired_difference(&a, &b)?;
                 Some(Addition {
-                    a: cell.parameters[key].clone(),
-                    b: base.parameters[key].clone(),
+                    a: compared(key, cell)?,
+                    b: compared(key, base)?,
                     parameters: others(base, key),
                     method: outcome.method.clone(),
                     of: figure.of.clone(),
@@ -84,18 +80,34 @@ pub fn additions(key: &str, cells: &[Cell], names: &[&str]) -> Vec<Addition> {
     found
 }
 
+/// The key by which whole benchmarks are compared, where what differs is no single value.
+pub const BENCHMARKS: &str = "id";
+
+/// The value of the compared key in a cell.
+fn compared(key: &str, cell: &Cell) -> Option<Value> {
+    match key {
+        BENCHMARKS => Some(Value::from(cell.benchmark.as_str())),
+        _ => cell.parameters.get(key).cloned(),
+    }
+}
+
 /// Each cell with a later value of `key` beside the one with the first, all other keys being equal.
 fn pairs_of<'a>(key: &str, cells: &'a [Cell]) -> Vec<(&'a Cell, &'a Cell)> {
     let mut pairs = Vec::new();
     let mut done: Vec<(&str, Map<String, Value>)> = Vec::new();
-    for base in cells.iter().filter(|cell| cell.parameters.contains_key(key)) {
-        let group = (base.benchmark.as_str(), others(base, key));
+    let benchmark = |cell: &'a Cell| match key {
+        BENCHMARKS => "",
+        _ => cell.benchmark.as_str(),
+    };
+    for base in cells {
+        let Some(value) = compared(key, base) else { continue };
+        let group = (benchmark(base), others(base, key));
         if done.contains(&group) {
             continue;
         }
         let later = cells.iter().filter(|cell| {
-            cell.parameters.get(key).is_some_and(|value| *value != base.parameters[key])
-                && cell.benchmark == base.benchmark
+            compared(key, cell).is_some_and(|other| other != value)
+                && benchmark(cell) == group.0
                 && others(cell, key) == group.1
         });
         pairs.extend(later.map(|cell| (base, cell)));
@@ -395,6 +407,22 @@ mod tests {
         assert_eq!((found[1].of.as_deref(), found[1].added), (Some("decap"), 0.0));
         assert_eq!((&found[0].a, &found[0].b), (&json!(true), &json!(false)));
         assert_eq!(additions("function.policer", &cells, &["other"]), []);
+    }
+
+    #[test]
+    fn benchmarks_are_compared_as_wholes() {
+        let mut cells =
+            [cell(false, 10, &[100.0; 3]), cell(false, 10, &[50.0; 3]), cell(true, 10, &[1.0; 3])];
+        for (cell, id) in cells.iter_mut().zip(["without", "with", "with"]) {
+            cell.benchmark = id.into();
+        }
+        let found = compare_values(BENCHMARKS, &cells);
+        assert_eq!(found.len(), 1, "the third has no twin: {found:?}");
+        assert_eq!((&found[0].a, &found[0].b), (&json!("with"), &json!("without")));
+        assert_eq!(found[0].ratio, 0.5);
+        assert_eq!(found[0].parameters["function.policer"], false);
+        let added = additions(BENCHMARKS, &cells, &["total_pps"]);
+        assert_eq!((added.len(), added[0].added), (1, -50.0));
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod run;
 mod trial;
 
 pub use cell::*;
-pub use compare::{Addition, additions, compare_runs, compare_values};
+pub use compare::{Addition, BENCHMARKS, additions, compare_runs, compare_values};
 pub use figures::{FIGURES, KnownFigure};
 pub use host::*;
 pub use merge::{Measured, merge};

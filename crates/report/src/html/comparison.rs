@@ -13,7 +13,9 @@ pub(super) fn comparison(record: &RunRecord) -> Markup {
     let function = record.cells.first().map_or("", |c| c.function.as_str());
     let others = references::chosen(function, &record.scenario.references);
     let ours = ours(record);
-    if others.is_empty() || ours.is_empty() {
+    // What a scenario chose is shown even where no figure of ours counts the same.
+    let is_asked = !record.scenario.references.is_empty();
+    if others.is_empty() || (ours.is_empty() && !is_asked) {
         return html! {};
     }
     let mut rows: Vec<Vec<String>> = ours.iter().map(Ours::row).collect();

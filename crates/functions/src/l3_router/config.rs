@@ -23,7 +23,9 @@ mod services;
 
 pub use self::host::PuntRates;
 use self::interfaces::is_zero;
-pub use self::interfaces::{INTERFACES_MAX, Interface, MTU_MIN, Resolved, ReversePath, VRFS_MAX};
+pub use self::interfaces::{
+    INTERFACES_MAX, Interface, MTU_MIN, Resolved, ReversePath, VRFS_MAX, Vxlan,
+};
 pub use self::services::{AclRule, Action, Algorithm, List, PoliceBy, Policer, Ports, Remark};
 pub use crate::sections::{Dir, Mac, Prefixed};
 

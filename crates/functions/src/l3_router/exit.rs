@@ -119,9 +119,9 @@ impl Pipeline {
                     return ignored;
                 }
                 batch.frame_mut(slot).copy_from_slice(&answer);
-                self.state.interfaces.leave(batch, slot, at);
                 self.tallies[Tally::NdAnswered as usize] += 1;
-                Verdict::Forward(batch.port(slot))
+                let back = Verdict::Forward(batch.port(slot));
+                self.state.interfaces.send(batch, slot, at, back)
             }
         }
     }
@@ -249,7 +249,9 @@ impl Pipeline {
                 first_len = piece.len();
             } else if let Some(place) = made.push(port, piece, hop.verdict) {
                 rewrite_one(made.batch_mut(), place, &hop);
-                state.interfaces.leave(made.batch_mut(), place, hop.interface);
+                let verdict =
+                    state.interfaces.send(made.batch_mut(), place, hop.interface, hop.verdict);
+                made.batch_mut().set_verdict(place, verdict);
             }
         });
         if !is_cut {
@@ -260,7 +262,7 @@ impl Pipeline {
             batch.truncate(slot, first_len);
             fragment::make_first(&mut batch.frame_mut(slot)[ethernet::HEADER_LEN..]);
             rewrite_one(batch, slot, &hop);
-            state.interfaces.leave(batch, slot, hop.interface);
+            verdict = state.interfaces.send(batch, slot, hop.interface, hop.verdict);
         }
         verdict
     }

@@ -140,11 +140,12 @@ impl Host {
             (true, _, Some(ip)) => icmpv6::write_error(batch, slot, own.mac.0, ip.address, trouble),
             _ => false,
         };
-        if !is_written || !interfaces.leave(batch, slot, at) {
+        if !is_written {
             return dropped;
         }
         tallies[Tally::IcmpErrors as usize] += 1;
-        Verdict::Forward(batch.port(slot))
+        let back = Verdict::Forward(batch.port(slot));
+        interfaces.send(batch, slot, at, back)
     }
 
     /// A packet, without tag, that is for the router itself.
@@ -173,8 +174,8 @@ impl Host {
                 Answer::Malformed => return reasons::drop(reasons::ICMP_MALFORMED),
                 Answer::Answered => {
                     tallies[Tally::PingsAnswered as usize] += 1;
-                    interfaces.leave(batch, slot, at);
-                    return Verdict::Forward(batch.port(slot));
+                    let back = Verdict::Forward(batch.port(slot));
+                    return interfaces.send(batch, slot, at, back);
                 }
                 Answer::NoQuestion => {}
             }

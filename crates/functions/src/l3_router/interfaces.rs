@@ -7,17 +7,21 @@
 //! Stages ask for an interface by its number and never care which kind it is: that is where further
 //! kinds (tunnels, services of MPLS) join.
 
-use packet::{Batch, PortId, Slot};
+use packet::{Batch, PortId, Slot, Verdict};
 use wire::bytes::{put_u16, u16_at};
 use wire::ethernet;
 
-use super::config::{Config, Port, Resolved};
+use super::config::{Config, Port, Resolved, Vxlan};
+use super::reasons;
+use super::vxlan::{self, Underlay};
 
 /// The interfaces of a router.
 pub struct Interfaces {
     all: Vec<Resolved>,
     /// The number of the interface by port and VLAN; empty where there is none with a VLAN.
     by_vlan: [Vec<u16>; 2],
+    /// How the far ends of tunnels are reached at present, by interface; empty where there are none.
+    underlay: Vec<Option<Underlay>>,
 }
 
 impl Interfaces {
@@ -37,7 +41,9 @@ impl Interfaces {
             }
             numbers
         });
-        Interfaces { all, by_vlan }
+        let tunnels = all.iter().any(|one| one.vxlan.is_some());
+        let underlay = if tunnels { vec![None; all.len()] } else { Vec::new() };
+        Interfaces { all, by_vlan, underlay }
     }
 
     /// How many there are.
@@ -86,9 +92,59 @@ impl Interfaces {
         }
         let vlan = u16_at(frame, ethernet::HEADER_LEN) & VLAN_MASK;
         let number = self.of_vlan(Port::of(PortId(port as u8)), vlan).ok_or(Unknown::Vlan)?;
+        if self.get(number).vxlan.is_some() {
+            return Err(Unknown::Vlan);
+        }
         frame.copy_within(..ethernet::offset::TYPE, TAG_LEN);
         batch.pull_front(slot, TAG_LEN);
         Ok(number)
+    }
+
+    /// Whether frames leave by tunnels.
+    pub fn has_tunnels(&self) -> bool {
+        !self.underlay.is_empty()
+    }
+
+    /// The numbers and tunnels of the interfaces that have one.
+    pub fn tunnels(&self) -> impl Iterator<Item = (u16, Vxlan)> + '_ {
+        let numbered = self.all.iter().enumerate();
+        numbered.filter_map(|(number, one)| Some((number as u16, one.vxlan?)))
+    }
+
+    /// Says how the far end of an interface's tunnel is reached now.
+    pub(super) fn reach(&mut self, number: u16, underlay: Option<Underlay>) {
+        if let Some(entry) = self.underlay.get_mut(usize::from(number)) {
+            *entry = underlay;
+        }
+    }
+
+    /// Takes a frame that came in by a port's own interface out of its tunnel, if it is in one, and
+    /// tells whose it is.
+    ///
+    /// # Errors
+    /// When it is of a tunnel that is nobody's.
+    pub(super) fn come_out(&self, batch: &mut Batch, slot: Slot, at: u16) -> Result<u16, ()> {
+        let own = self.get(at);
+        let Some(ip) = own.ip.filter(|_| own.vlan == 0) else { return Ok(at) };
+        let frame = batch.frame(slot);
+        let Some((from, vni)) = vxlan::inside(frame, ip.address) else { return Ok(at) };
+        if !frame.starts_with(&own.mac.0.0) {
+            return Ok(at);
+        }
+        let vni = vni?;
+        let is_its = |tunnel: &Vxlan| tunnel.vni == vni && tunnel.remote == from;
+        let mut of_port = self.tunnels().filter(|(number, _)| self.get(*number).port == own.port);
+        let (number, _) = of_port.find(|(_, tunnel)| is_its(tunnel)).ok_or(())?;
+        vxlan::unwrap(batch, slot);
+        Ok(number)
+    }
+
+    /// The verdict of a frame that leaves by an interface: with its tag or in its tunnel.
+    pub fn send(&self, batch: &mut Batch, slot: Slot, number: u16, forward: Verdict) -> Verdict {
+        match self.leave(batch, slot, number) {
+            true => forward,
+            false => reasons::drop(reasons::NO_NEXT_HOP),
+        }
     }
 
     /// Whether a frame without tag is within the MTU of an interface.
@@ -100,10 +156,15 @@ impl Interfaces {
 
     /// Gives a frame the tag of the interface by which it leaves; whether there was room for it.
     #[inline(always)]
-    pub fn leave(&self, batch: &mut Batch, slot: Slot, number: u16) -> bool {
-        let vlan = self.get(number).vlan;
+    fn leave(&self, batch: &mut Batch, slot: Slot, number: u16) -> bool {
+        let Resolved { vlan, vxlan, .. } = self.get(number);
+        let vlan = *vlan;
         if vlan == 0 {
             return true;
+        }
+        if let Some(tunnel) = vxlan {
+            let by = self.underlay.get(usize::from(number)).copied().flatten();
+            return by.is_some_and(|by| vxlan::wrap(batch, slot, tunnel, &by));
         }
         let Some(frame) = batch.push_front(slot, TAG_LEN) else { return false };
         tag(frame, vlan);

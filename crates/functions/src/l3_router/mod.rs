@@ -33,6 +33,8 @@ mod reverse_path;
 
 mod exit;
 
+mod vxlan;
+
 mod fragment;
 
 mod host;

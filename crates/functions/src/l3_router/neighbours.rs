@@ -173,11 +173,14 @@ impl Neighbours {
         let source = state.source_of(entry.hop, own.mac.0);
         let hop = Hop::to(mac, source, own.port, interface);
         state.hops[entry.hop as usize] = hop;
+        state.reach_tunnels();
         self.collect(number);
         while let Some(waiting) = self.leaving.pop_front() {
             if let Some(slot) = made.push(waiting.port, &waiting.frame, hop.verdict) {
                 rewrite_one(made.batch_mut(), slot, &hop);
-                state.interfaces.leave(made.batch_mut(), slot, interface);
+                let batch = made.batch_mut();
+                let verdict = state.interfaces.send(batch, slot, interface, hop.verdict);
+                batch.set_verdict(slot, verdict);
             }
             self.buffers.push(waiting.frame);
         }
@@ -242,6 +245,7 @@ impl Neighbours {
             let is_listed = entry.hop < state.first_dynamic();
             let reason = if is_listed { reasons::UNRESOLVED } else { reasons::NO_NEXT_HOP };
             state.hops[entry.hop as usize] = Hop::absent(reason, entry.interface);
+            state.reach_tunnels();
         }
         self.collect(number as u32);
     }
@@ -291,7 +295,9 @@ fn ask(interfaces: &Interfaces, made: &mut Made, entry: &Entry) {
         _ => return,
     };
     if let Some(slot) = made.push(port, &frame[..len], Verdict::Forward(port)) {
-        interfaces.leave(made.batch_mut(), slot, entry.interface);
+        let verdict = Verdict::Forward(port);
+        let verdict = interfaces.send(made.batch_mut(), slot, entry.interface, verdict);
+        made.batch_mut().set_verdict(slot, verdict);
     }
 }
 

@@ -18,11 +18,13 @@ use crate::check::{Expected, Oracle};
 
 mod fragments;
 mod host;
+mod leaving;
 mod neighbours;
 mod services;
 mod tables;
+mod tunnels;
 
-use self::host::{Buckets, Cause, Held};
+use self::host::{Buckets, Held};
 use self::neighbours::{Neighbours, Said, Wanted};
 use self::services::Services;
 
@@ -65,12 +67,23 @@ impl Oracle for Model {
     type Update = Update;
 
     fn expect(&mut self, port: PortId, frame: &[u8], now: Duration) -> Expected {
-        self.judge(Port::of(port), frame, now).unwrap_or_else(Expected::Drop)
+        let inside = match self.come_out(Port::of(port), frame) {
+            Some(Err(())) => return Expected::Drop("unknown-tunnel"),
+            Some(Ok(inside)) => Some(inside),
+            None => None,
+        };
+        let judged = match inside {
+            Some((number, inner)) => self.judge_at(number, &inner, now),
+            None => self.judge(Port::of(port), frame, now),
+        };
+        // A tunnel is as the frame found it: what it sets free goes by what it says.
+        self.go_in(judged.unwrap_or_else(Expected::Drop))
     }
 
     fn made(&mut self, now: Duration) -> Vec<Expected> {
         self.neighbours.tick(&self.config, &mut self.buckets, now);
-        std::mem::take(&mut self.neighbours.made)
+        let made = std::mem::take(&mut self.neighbours.made);
+        made.into_iter().map(|one| self.go_in(one)).collect()
     }
 
     fn apply(&mut self, update: &Update, now: Duration) -> bool {
@@ -161,7 +174,7 @@ impl Model {
             return Err("truncated");
         }
         let vlan = word(frame, 14) % 4096;
-        let is_its = |one: &Resolved| one.port == port && one.vlan == vlan;
+        let is_its = |one: &Resolved| one.port == port && one.vlan == vlan && one.vxlan.is_none();
         let interface = self.interfaces.iter().position(is_its).ok_or("unknown-vlan")?;
         self.judge_at(interface, &[&frame[..12], &frame[16..]].concat(), now)
     }
@@ -372,52 +385,6 @@ impl Model {
         }
     }
 
-    /// RFC 791: in fragments, as they came in and as they leave.
-    fn cut(
-        &mut self,
-        route: Option<To>,
-        (way, held): (Way, Held),
-        sent: &[u8],
-        now: Duration,
-    ) -> Judgement {
-        let wanted = match route {
-            Some(To::Link(number)) => {
-                let out = self.interfaces[number];
-                Some(Wanted { out, address: way.to, hop: None, source: out.mac.0.0 })
-            }
-            Some(To::NextHop(number)) => self.wanted(number),
-            _ => None,
-        };
-        let out = match (&wanted, route) {
-            (Some(wanted), _) => wanted.out,
-            (None, Some(To::NextHop(number))) => {
-                let hop = self.next_hops.get(&number).ok_or("no-next-hop")?;
-                self.interfaces[self.interface_of(hop).ok_or("no-next-hop")?]
-            }
-            _ => return Err("too-big"),
-        };
-        let cut = |packet| fragments::fragments(packet, out.mtu.into()).ok_or("too-big");
-        let mut leaving = Vec::new();
-        for (came, sent) in cut(held.packet)?.iter().zip(cut(sent)?) {
-            let is_known =
-                |number: u32| self.next_hops.get(&number).is_some_and(|h| h.mac.0.0 != [0; 6]);
-            leaving.push(match (route, wanted) {
-                (Some(To::NextHop(number)), _) if is_known(number) => {
-                    self.leave_by(number, held.header, &sent).ok().flatten().ok_or("no-next-hop")
-                }
-                (_, Some(wanted)) => {
-                    self.neighbours.send(wanted, Held { packet: came, ..held }, &sent, now)
-                }
-                _ => Err("too-big"),
-            });
-        }
-        let mut leaving = leaving.into_iter();
-        let first = leaving.next().unwrap_or(Err("too-big"));
-        // What waits is counted once, whatever it is cut into.
-        self.neighbours.made.extend(leaving.flatten());
-        first
-    }
-
     /// RFC 3704 sections 2.2 and 2.4.
     fn passes(&self, way: Way) -> bool {
         let Resolved { vrf, urpf, .. } = self.interfaces[way.at];
@@ -441,31 +408,6 @@ impl Model {
             To::Link(_) | To::Itself => return None,
         };
         Some(self.interfaces[number])
-    }
-
-    /// Whom to ask for a next hop without an Ethernet address.
-    fn wanted(&self, number: u32) -> Option<Wanted> {
-        let hop = self.next_hops.get(&number)?;
-        let out = self.interfaces[self.interface_of(hop)?];
-        let address = hop.ip.map(IpAddr::from).or(hop.ipv6.map(IpAddr::from))?;
-        let source = hop.source.map_or(out.mac.0, |mac| mac.0).0;
-        Some(Wanted { out, address, hop: Some(number), source })
-    }
-
-    /// As a frame to a next hop; none where it is to be asked for.
-    fn leave_by(&self, number: u32, header: &[u8], sent: &[u8]) -> Result<Option<Expected>, Cause> {
-        let hop = self.next_hops.get(&number).ok_or(host::NOBODY)?;
-        let out = self.interface_of(hop).map(|number| self.interfaces[number]);
-        let out = out.ok_or(host::NOBODY)?;
-        if out.mtu > 0 && sent.len() > usize::from(out.mtu) {
-            return Err(host::too_big(out.mtu));
-        }
-        if hop.mac.0.0 == [0; 6] {
-            return Ok(None);
-        }
-        let source = hop.source.map_or(out.mac.0, |mac| mac.0);
-        let frame = [&hop.mac.0.0, &source.0, &header[12..], sent].concat();
-        Ok(Some(leave(&out, frame)))
     }
 
     /// The number of the interface behind which a neighbour is.

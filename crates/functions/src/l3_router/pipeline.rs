@@ -137,6 +137,7 @@ impl Function for Pipeline {
         }
         control::apply(&mut self.state, &update)?;
         self.forget(&update);
+        self.state.reach_tunnels();
         Ok(())
     }
 
@@ -238,6 +239,7 @@ impl Pipeline {
     /// The same where interfaces are told apart: by which one does the frame come in? Tags go.
     fn check_by_interface(&mut self, batch: &mut Batch, now: Ticks) {
         let asks = self.neighbours.is_some();
+        let tunnels = self.state.interfaces.has_tunnels();
         self.way.ipv4.clear();
         self.way.ipv6.clear();
         let plain = Plain::new(&self.state);
@@ -252,6 +254,14 @@ impl Pipeline {
                     batch.set_verdict(slot, reasons::drop(reason));
                     continue;
                 }
+            };
+            let interface = match tunnels {
+                false => Ok(interface),
+                true => self.state.interfaces.come_out(batch, slot, interface),
+            };
+            let Ok(interface) = interface else {
+                batch.set_verdict(slot, reasons::drop(reasons::UNKNOWN_TUNNEL));
+                continue;
             };
             self.way.interface[usize::from(slot)] = interface;
             let is_discovery = asks && nd::is_one(batch.frame(slot));
@@ -293,8 +303,9 @@ impl Pipeline {
         self.tallies[Tally::ArpAnswered as usize] += 1;
         batch.truncate(slot, arp::REPLY_LEN);
         arp::answer(batch.frame_mut(slot), self.state.interfaces.get(interface).mac.0);
-        self.state.interfaces.leave(batch, slot, interface);
-        batch.set_verdict(slot, Verdict::Forward(batch.port(slot)));
+        let back = Verdict::Forward(batch.port(slot));
+        let verdict = self.state.interfaces.send(batch, slot, interface, back);
+        batch.set_verdict(slot, verdict);
     }
 
     /// The Ethernet header of the next hop, one hop less to go, and out.
@@ -334,7 +345,8 @@ impl Pipeline {
             for &slot in slots.as_slice() {
                 let hop = &hops[self.way.hop[usize::from(slot)] as usize];
                 if matches!(hop.verdict, Verdict::Forward(_)) {
-                    interfaces.leave(batch, slot, hop.interface);
+                    let verdict = interfaces.send(batch, slot, hop.interface, hop.verdict);
+                    batch.set_verdict(slot, verdict);
                 }
             }
         }

@@ -71,6 +71,8 @@ reasons! {
     ACL_EGRESS = "acl-egress",
     /// Its policer says red, and red packets are dropped.
     POLICED = "policed",
+    /// Of a tunnel that is nobody's: another identifier or far end (RFC 7348).
+    UNKNOWN_TUNNEL = "unknown-tunnel",
 }
 
 /// What is counted beside verdicts.

@@ -25,6 +25,7 @@ mod ipv4;
 mod ipv6;
 mod neighbours;
 mod services;
+mod tunnels;
 mod updates;
 
 /// The sample for a validated configuration.
@@ -45,6 +46,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     if !sample.config.is_plain() {
         host::host(&mut sample);
     }
+    tunnels::tunnels(&mut sample);
     if sample.config.resolve {
         neighbours::neighbours(&mut sample);
     }
@@ -68,6 +70,9 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     }
     if !config.interfaces.iter().any(|one| !one.urpf.is_none()) {
         reasons.push(("reverse-path", "no interface asks for a route to the source"));
+    }
+    if !config.interfaces.iter().any(|one| one.vxlan.is_some()) {
+        reasons.push(("unknown-tunnel", "no interface has a tunnel"));
     }
     reasons.extend(host::unreachable(config));
     reasons.extend(neighbours::unreachable(config));

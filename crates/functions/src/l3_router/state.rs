@@ -19,9 +19,10 @@ use tables::lpm::{self, Limits, LpmError, Pool};
 use wire::MacAddr;
 
 use super::catalogue::{self, HOPS};
-use super::config::{Config, Link, Network, NextHop, Port};
+use super::config::{Config, Link, Network, NextHop, Port, Vxlan};
 use super::interfaces::Interfaces;
 use super::reasons;
+use super::vxlan::Underlay;
 use crate::unit::SetupError;
 
 /// What becomes of a packet that has found its next hop.
@@ -89,6 +90,7 @@ impl State {
         state
             .load(config)
             .map_err(|(what, refusal)| SetupError::Table { what, why: refusal.to_string() })?;
+        state.reach_tunnels();
         Ok(state)
     }
 
@@ -220,6 +222,27 @@ impl State {
     /// The same for IPv6.
     pub fn is_own_ipv6(&self, vrf: u16, address: u128) -> bool {
         self.routes.ipv6.lookup(self.routes.table(vrf), address) == Some(LOCAL)
+    }
+
+    /// Finds out anew how the far ends of tunnels are reached.
+    pub fn reach_tunnels(&mut self) {
+        if !self.interfaces.has_tunnels() {
+            return;
+        }
+        let tunnels: Vec<(u16, Vxlan)> = self.interfaces.tunnels().collect();
+        for (number, tunnel) in tunnels {
+            let main = self.routes.table(0);
+            let found = self.routes.ipv4.lookup(main, tunnel.remote.to_bits());
+            let own = *self.interfaces.get(number);
+            let hop = found.map(|found| self.hops[found as usize]);
+            let hop = hop.filter(|hop| {
+                // By the port's own interface: neither a tag nor another tunnel.
+                hop.verdict == Verdict::Forward(own.port.id()) && hop.interface == own.port as u16
+            });
+            let source = self.interfaces.get(own.port as u16).ip.map(|ip| ip.address);
+            let underlay = hop.zip(source).map(|(hop, source)| Underlay { macs: hop.macs, source });
+            self.interfaces.reach(number, underlay);
+        }
     }
 
     /// The first place among the next hops of a neighbour that is not listed.

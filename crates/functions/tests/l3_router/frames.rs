@@ -4,7 +4,7 @@ use functions::NetworkFunction;
 use functions::check::Step;
 use functions::l3_router::config::{
     AclRule, Action, Algorithm, Config, Interface, Mac, NextHop, PoliceBy, Policer, Port, Ports,
-    Prefixed, PuntRates, Remark, ReversePath, Route, SourceMac, Traffic,
+    Prefixed, PuntRates, Remark, ReversePath, Route, SourceMac, Traffic, Vxlan,
 };
 use functions::l3_router::sample::sample;
 use functions::l3_router::{L3Router, Routed};
@@ -41,8 +41,30 @@ pub fn kinds() -> Vec<Config> {
         Config { punt: true, ping: true, ..listed() },
         Config { resolve: true, neighbour_capacity: 20, pending_capacity: 12, ..host() },
         Config { resolve: true, ..listed() },
+        tunnelled(),
         internet(),
     ]
+}
+
+/// A router with tunnels in a VRF and in the main one, and neighbours that are asked for.
+pub fn tunnelled() -> Config {
+    let mut config = Config { resolve: true, vrfs: 2, ..listed() };
+    let by = |port, vlan, vrf, ip: &str, remote| Interface {
+        port,
+        vlan: Some(vlan),
+        vrf,
+        ip: Prefixed::try_from(ip.to_owned()).ok(),
+        ipv6: None,
+        mtu: 1450,
+        urpf: ReversePath::None,
+        vxlan: Some(Vxlan { vni: 5000 + u32::from(vlan), remote }),
+    };
+    config.interfaces = vec![
+        by(Port::Uplink, 10, 0, "10.7.0.1/24", [10, 1, 9, 1].into()),
+        by(Port::Uplink, 20, 2, "10.8.0.1/24", [10, 1, 0, 99].into()),
+        by(Port::Downlink, 10, 2, "10.9.0.1/24", [203, 0, 113, 1].into()),
+    ];
+    config
 }
 
 /// A router that tells senders, answers pings, has narrow links, and limits what is for itself.
@@ -126,6 +148,7 @@ pub fn divided() -> Config {
         ipv6: None,
         mtu: 0,
         urpf: ReversePath::None,
+        vxlan: None,
     };
     let by = |vlan, vrf, ip: &str, ipv6: &str| Interface {
         vlan: Some(vlan),

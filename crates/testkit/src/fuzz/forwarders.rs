@@ -140,6 +140,7 @@ fn routers() -> impl Iterator<Item = l3_router::Config> {
         ipv6: None,
         mtu: 1280,
         urpf: ReversePath::Loose,
+        vxlan: None,
     };
     // Everything that is done for hosts, with few neighbours and little room to wait.
     let host = Config {

@@ -34,6 +34,20 @@ pub struct Interface {
     /// Whether the source of a packet that comes in by it must have a route (RFC 3704).
     #[serde(default, skip_serializing_if = "ReversePath::is_none")]
     pub urpf: ReversePath,
+    /// The tunnel that carries its frames instead of the tag; `vlan` then only names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vxlan: Option<Vxlan>,
+}
+
+/// A tunnel of VXLAN (RFC 7348) to one far end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Vxlan {
+    /// The network identifier, 24 bits.
+    #[schemars(range(max = 16_777_215))]
+    pub vni: u32,
+    /// The far end, reached by the main table and by the interface's port.
+    pub remote: Ipv4Addr,
 }
 
 /// What a packet's source must have for the packet to be let in: unicast reverse-path forwarding.
@@ -75,6 +89,8 @@ pub struct Resolved {
     pub mtu: u16,
     /// What the source of a packet must have.
     pub urpf: ReversePath,
+    /// The tunnel that carries its frames.
+    pub vxlan: Option<Vxlan>,
 }
 
 impl Config {
@@ -91,6 +107,7 @@ impl Config {
                 ipv6: self.ipv6.then(|| self.ipv6_of(port)),
                 mtu: said.map_or(0, |one| one.mtu),
                 urpf: said.map_or(ReversePath::None, |one| one.urpf),
+                vxlan: None,
             }
         });
         let tagged = self.interfaces.iter().filter_map(|one| {
@@ -103,6 +120,7 @@ impl Config {
                 ipv6: one.ipv6.filter(|_| self.ipv6),
                 mtu: one.mtu,
                 urpf: one.urpf,
+                vxlan: one.vxlan,
             })
         });
         own.into_iter().chain(tagged).collect()

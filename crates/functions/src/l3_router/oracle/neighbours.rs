@@ -70,6 +70,11 @@ impl Neighbours {
         })
     }
 
+    /// The Ethernet address of one who is known.
+    pub fn station(&self, out: &Resolved, address: IpAddr) -> Option<[u8; 6]> {
+        self.entries[self.find(out, address)?].as_ref()?.mac
+    }
+
     /// The packet leaves, or waits.
     pub fn send(
         &mut self,

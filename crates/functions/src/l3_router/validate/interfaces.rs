@@ -34,6 +34,13 @@ pub(super) fn interfaces(config: &Config) -> Result<(), Invalid> {
                 function_key("interfaces", format!("number {at} {what}"), remedy)
             })?;
     }
+    let mut ends = HashSet::new();
+    for one in config.interfaces.iter().filter_map(|one| Some((one.port as u8, one.vxlan?))) {
+        if !ends.insert((one.0, one.1.vni, one.1.remote)) {
+            let what = format!("have VNI {} to {} twice", one.1.vni, one.1.remote);
+            return Err(function_key("interfaces", what, "Keep one of them"));
+        }
+    }
     apart(&config.links().collect::<Vec<_>>())
 }
 
@@ -53,6 +60,15 @@ fn one(config: &Config, interface: &Interface) -> Result<(), (String, &'static s
     if interface.vrf > config.vrfs {
         let what = format!("is of VRF {}, which there is not", interface.vrf);
         return refuse(what, "Raise 'vrfs', or choose another");
+    }
+    if let Some(tunnel) = interface.vxlan {
+        let [first, ..] = tunnel.remote.octets();
+        let is_one = tunnel.vni <= wire::vxlan::VNI_MAX && !matches!(first, 0 | 127 | 224..);
+        if interface.vlan.is_none() || !is_one {
+            let remedy =
+                "Give it a 'vlan' as its name, a 'vni' of 24 bits and the address of a host";
+            return refuse("has a tunnel that cannot be".into(), remedy);
+        }
     }
     if interface.mtu > 0 && interface.mtu < MTU_MIN {
         let what = format!("has an MTU of {}, less than {MTU_MIN}", interface.mtu);

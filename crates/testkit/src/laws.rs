@@ -22,12 +22,23 @@ pub struct Input<'a> {
 
 /// Holds all laws.
 pub fn hold<F: Function>(make: impl Fn() -> F, ports: usize, input: Input<'_>) {
-    let device = || Device::new(make(), ports);
+    let (device, whole) = hold_whatever_the_batches(make, ports, input);
+    batches_do_not_matter(device, input, &whole);
+}
+
+/// Holds all laws but [`batches_do_not_matter`], for a function whose stages learn from packets what
+/// others of the same batch need; gives the way to make a device, and what became of the frames.
+pub fn hold_whatever_the_batches<F: Function>(
+    make: impl Fn() -> F,
+    ports: usize,
+    input: Input<'_>,
+) -> (impl Fn() -> Device<F>, Outcomes) {
+    let device = move || Device::new(make(), ports);
     let whole = pass_in_chunks(&mut device(), input, input.frames.len());
     every_frame_is_accounted_for(input, &whole);
     every_frame_has_a_verdict(&whole);
-    batches_do_not_matter(device, input, &whole);
-    nothing_is_random(device, input, &whole);
+    nothing_is_random(&device, input, &whole);
+    (device, whole)
 }
 
 /// Frames in and made are frames out, dropped with a reason or punted; nothing appears, nothing is

@@ -102,6 +102,7 @@ fn shorten_keys(keys: &mut Map<String, Value>) {
 /// What keys become, in their own units: seconds, frames a second, parts of one.
 const SMALL: &[(&str, f64)] = &[
     ("duration", 0.2),
+    ("slice", 0.1),
     ("trial-duration", 0.1),
     ("final-duration", 0.1),
     ("final-trial-duration", 0.1),

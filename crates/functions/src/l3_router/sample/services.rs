@@ -129,9 +129,10 @@ pub(super) fn policers(sample: &mut Sample) {
     restore(sample, number);
 }
 
-/// Packets of each colour until all are red, a pause in which some tokens come, and more.
+/// Packets of each colour until all are red, a pause in which some tokens come, and more. What is in a
+/// bucket then is no whole number of packets, so that no clock's rounding decides.
 fn policed(sample: &mut Sample) {
-    for pause in [Duration::from_millis(1500), Duration::ZERO] {
+    for pause in [Duration::from_millis(1550), Duration::ZERO] {
         for dscp in [0u8, 12, 14, 0, 10, 0, 12, 0, 0] {
             // By the code point, only packets of one meet the policer.
             let dscp = if sample.config.police_by == PoliceBy::Dscp { 0 } else { dscp };

@@ -88,8 +88,8 @@ fn shorten_keys(keys: &mut Map<String, Value>) {
             Value::Array(items) => {
                 items.iter_mut().filter_map(Value::as_object_mut).for_each(shorten_keys);
             }
-            // It refuses keys that it does not look at.
-            _ if is_mlrsearch && OF_OTHER_SEARCHES.contains(&key.as_str()) => {}
+            // It refuses keys that it does not look at, and its named goals have durations of their own.
+            _ if is_mlrsearch && LEFT_TO_MLRSEARCH.contains(&key.as_str()) => {}
             _ if key == "repetitions" => *value = json!(1),
             _ => {
                 let small = SMALL.iter().find(|(known, _)| known == key);
@@ -125,8 +125,9 @@ const SMALL: &[(&str, f64)] = &[
     ("precision", 0.5),
 ];
 
-/// Keys that `search: mlrsearch` has no use for.
-const OF_OTHER_SEARCHES: [&str; 3] = ["trial-duration", "final-duration", "precision"];
+/// Keys that `search: mlrsearch` has no use for, and the time that it needs.
+const LEFT_TO_MLRSEARCH: [&str; 4] =
+    ["trial-duration", "final-duration", "precision", "max-search-time"];
 
 /// Values of a key beside the first that stay.
 const MORE_VALUES: usize = 2;

@@ -34,6 +34,7 @@ pub fn kinds() -> Vec<Config> {
         divided(),
         serving(PoliceBy::Port),
         Config { acl_generated: 100, ..serving(PoliceBy::Acl) },
+        Config { acl_generated: 100, ..Config::default() },
         Config { remark: Remark { red: Some(8), ..Remark::default() }, ..serving(PoliceBy::Dscp) },
         Config { policers_generated: 500, ..serving(PoliceBy::Source) },
         Config { egress_acl: Vec::new(), acl_capacity: 40, ..serving(PoliceBy::None) },

@@ -151,7 +151,8 @@ impl Services {
     }
 
     fn is_parent(&self, number: u32) -> bool {
-        self.policers.values().any(|(policer, _)| policer.parent == Some(number))
+        self.policers.contains_key(&number)
+            && self.policers.values().any(|(policer, _)| policer.parent == Some(number))
     }
 
     /// The 32-bit words of the address, added without carry, times 2^32 divided by the golden ratio; of

@@ -61,8 +61,8 @@ impl Acl {
             0 => None,
             _ => Some(Tables {
                 ipv4: Classifier::new(&key::fields(4), rules_max).map_err(memory)?,
-                ipv6: Classifier::new(&key::fields(16), if config.ipv6 { rules_max } else { 0 })
-                    .map_err(memory)?,
+                // A packet of IPv6 meets the list also where its version is not routed.
+                ipv6: Classifier::new(&key::fields(16), rules_max).map_err(memory)?,
             }),
         };
         let mut acl = Acl { fast, rules: BTreeMap::new(), rules_max, has_ipv6: config.ipv6 };
@@ -97,7 +97,7 @@ impl Acl {
         } else {
             fast.ipv4.remove(number);
         }
-        if is_ipv6 && self.has_ipv6 {
+        if is_ipv6 {
             fast.ipv6.insert(number, &key::conditions(&rule, 128), value).map_err(refusal)?;
         } else {
             fast.ipv6.remove(number);

@@ -37,8 +37,12 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     sample.unattached();
     sample.circuits();
     sample.flood_limits();
-    sample.storms();
-    sample.mirrors();
+    // Limits in real time and copies that are numbered are a matter of milliseconds and of every frame
+    // before: what asks for none of it is not held to it.
+    if config.is_switch() {
+        sample.storms();
+        sample.mirrors();
+    }
     sample.rules();
     sample.full();
     sample.depart();
@@ -54,6 +58,13 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
         return reasons;
     }
     reasons.extend(switch::unreachable(config));
+    if !config.is_switch() {
+        let names = ["storm-broadcast", "storm-multicast"].into_iter();
+        let known = reasons.iter().any(|(name, _)| *name == "storm-unknown");
+        let names = names.chain((!known).then_some("storm-unknown"));
+        reasons
+            .extend(names.map(|name| (name, "a bridge that is nothing else has no such limits")));
+    }
     let first = config.domain(config.pairs().first().copied().unwrap_or(0));
     if !switch::drops_unknown(config) {
         reasons.push(("unknown-station", "frames for unknown stations are flooded"));

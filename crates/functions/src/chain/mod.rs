@@ -7,7 +7,7 @@
 //! Each function has two sides; what leaves one by its uplink port enters the next by its downlink
 //! port, and the other way round. Packets stay where they are: a function sees a batch of those that
 //! are its turn ([`packet::Batch::with_only`]). Functions are known here by what every function
-//! provides ([`part`]), never by name. Not here: branches, and functions with more than two ports.
+//! provides (`part`), never by name. Not here: branches, and functions with more than two ports.
 
 pub mod config;
 

@@ -1,5 +1,5 @@
 //! The slow, obviously right model of a switch: stations in a map, each with the time at which it was
-//! last heard of; circuits, limits and mirrors in [`features`].
+//! last heard of; circuits, limits and mirrors in `features`.
 //!
 //! It shares no code with the pipeline but the catalogue, names and the constants of the standards.
 //! Time is counted in 256ths of the ageing time, as the pipeline does.

@@ -3,7 +3,7 @@
 //! Each stage is a function over the packets that are still on their way; a stage that looks
 //! something up first touches what the whole batch needs, then uses it, so that a batch waits for
 //! memory about once. Packets that leave the way have their verdict at that moment. What a
-//! configuration does not ask for is left out by one question a batch ([`Features`]).
+//! configuration does not ask for is left out by one question a batch (`Features`).
 
 use std::io;
 

@@ -3,7 +3,7 @@
 //! ```text
 //!  reverse path > ingress list > policer > remark > route > egress list > rewrite
 //! ```
-//! Each is a file: [`acl`], [`police`], [`remark`]; [`key`] is what a list sees of a packet. A list
+//! Each is a file: `acl`, `police`, `remark`; `key` is what a list sees of a packet. A list
 //! without rules and a router without policers cost one question a batch. What the check has refused
 //! (malformed, expired, not for this station) no list sees.
 
@@ -108,12 +108,12 @@ impl Services {
         egress.filter_ipv6(batch, &mut way.ipv6, scratch, &mut passed);
     }
 
-    /// Whether [`Services::admit`] has anything to do.
+    /// Whether `Services::admit` has anything to do.
     pub fn admits(&self) -> bool {
         !self.ingress.is_empty() || self.police.is_on()
     }
 
-    /// Whether [`Services::dismiss`] has anything to do.
+    /// Whether `Services::dismiss` has anything to do.
     pub fn dismisses(&self) -> bool {
         !self.egress.is_empty()
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use engine::{Acknowledgement, Opened};
-use functions::service::Service;
+use functions::service::{Beyond, Service};
 use machine::clock::Clock;
 use measure::Stage;
 use schemars::Schema;
@@ -204,9 +204,30 @@ impl DriverError {
         DriverError { what: what.into(), remedy: remedy.into() }
     }
 
+    /// The device does not put a key of the function into effect.
+    pub fn undone(device: &str, undone: Beyond) -> DriverError {
+        let Beyond { key, what } = undone;
+        let remedy = format!(
+            "leave `{key}` out of the function section, or use the device embedded or process"
+        );
+        DriverError::new(format!("{device} is not told of `{key}` ({what})"), remedy)
+    }
+
     /// The device gives one service, not several one behind the other.
     pub fn no_chain() -> DriverError {
         DriverError::new("it cannot do several functions", "use embedded or process for chains")
+    }
+}
+
+/// Refuses a service with anything that the words for devices do not say: what a device is not told,
+/// it does not do, and what it does not do is not compared in silence.
+///
+/// # Errors
+/// The first such key.
+pub(crate) fn refuse_beyond(device: &str, service: &Service) -> Result<(), DriverError> {
+    match service.beyond().first() {
+        Some(&first) => Err(DriverError::undone(device, first)),
+        None => Ok(()),
     }
 }
 

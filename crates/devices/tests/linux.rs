@@ -71,6 +71,29 @@ fn a_router_does_what_the_oracle_says() {
     checked::<L3Router>(config, l3_router::Traffic::default(), keys());
 }
 
+/// Sources are looked for: strictly on one side, loosely on the other.
+#[test]
+fn a_router_that_looks_for_sources_does_what_the_oracle_says() {
+    let config = json!({
+        "ipv6": true,
+        "upstream-l3-table-size": 50,
+        "downstream-l3-table-size": 20,
+        "interfaces": [{"port": "downlink", "urpf": "strict"}, {"port": "uplink", "urpf": "loose"}],
+        "next-hops": [
+            {"port": "downlink", "mac": "02:00:00:00:00:01"},
+            {"port": "uplink", "mac": "02:00:00:00:00:03", "source": "02:00:00:00:07:07"},
+        ],
+        // The first two are those from which most frames of the check come.
+        "routes": [
+            {"prefix": "198.18.0.0/16", "next-hop": 0},
+            {"prefix": "2001:2::/48", "next-hop": 0},
+            {"prefix": "192.88.0.0/16", "next-hop": 1},
+        ],
+    });
+    let config = serde_json::from_value(config).expect("keys of a router");
+    checked::<L3Router>(config, l3_router::Traffic::default(), keys());
+}
+
 #[test]
 fn a_bridge_does_what_the_oracle_says() {
     checked::<L2Switch>(l2_switch::Config::default(), l2_switch::Traffic::default(), keys());

@@ -33,10 +33,38 @@ impl Service {
             Service::Chain(_) => 2,
         }
     }
+
+    /// What it does beyond the words that there are here.
+    pub fn beyond(&self) -> Vec<Beyond> {
+        match self {
+            Service::Bridge(bridge) => bridge.beyond.clone(),
+            Service::Router(router) => router.beyond.clone(),
+            Service::MobileGateway(gateway) => gateway.router.beyond.clone(),
+            Service::Chain(parts) => parts.iter().flat_map(Service::beyond).collect(),
+        }
+    }
+}
+
+/// Something that a key of the function asks for and that no other words here say: a device of another
+/// making does not do it, unless a person sees to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beyond {
+    /// The key, within the function's section.
+    pub key: &'static str,
+    /// What it asks for.
+    pub what: &'static str,
+}
+
+impl Beyond {
+    /// Those of a list of keys, what they ask for and whether they do.
+    pub fn of(keys: &[(&'static str, &'static str, bool)]) -> Vec<Beyond> {
+        let asked = keys.iter().filter(|(_, _, is_asked)| *is_asked);
+        asked.map(|&(key, what, _)| Beyond { key, what }).collect()
+    }
 }
 
 /// A bridge with its ports.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bridge {
     /// How many ports.
     pub ports: u8,
@@ -47,22 +75,49 @@ pub struct Bridge {
     pub ageing_s: Option<f64>,
     /// Whether a frame for an unknown station goes out of all other ports; else it is dropped.
     pub floods: bool,
-    /// What else it does, for which there are no words here: no device of another making can do it.
-    pub beyond: Option<&'static str>,
+    /// What else it does, for which there are no words here.
+    pub beyond: Vec<Beyond>,
     /// Whether every frame goes out of the other one of two ports, whatever its addresses, and what
     /// source address it then bears (none: its own). TIPSY's `portfwd`.
     pub patch: Option<[Option<MacAddr>; 2]>,
 }
 
 /// A router with its ports.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Router {
     /// Its ports.
     pub interfaces: Vec<Interface>,
+    /// Further interfaces that share the ports by tags of IEEE 802.1Q.
+    pub vlans: Vec<Vlan>,
     /// Who is reached through which port.
     pub next_hops: Vec<NextHop>,
     /// Routes of IPv4 and IPv6.
     pub routes: Vec<Route>,
+    /// What else it does, for which there are no words here.
+    pub beyond: Vec<Beyond>,
+}
+
+/// An interface of a router behind a tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vlan {
+    /// Its port.
+    pub port: PortId,
+    /// The tag's VLAN.
+    pub vlan: u16,
+    /// Its addresses, and what it asks of sources.
+    pub interface: Interface,
+}
+
+/// What the source of a packet must have to be let in (RFC 3704).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReversePath {
+    /// Nothing.
+    #[default]
+    None,
+    /// A route.
+    Loose,
+    /// A route that leads back by the interface at which the packet came in.
+    Strict,
 }
 
 /// A port of a router or gateway.
@@ -74,6 +129,8 @@ pub struct Interface {
     pub ipv4: Option<(Ipv4Addr, u8)>,
     /// Its IPv6 address and prefix length.
     pub ipv6: Option<(Ipv6Addr, u8)>,
+    /// What it asks of sources.
+    pub reverse_path: ReversePath,
 }
 
 /// A neighbour.
@@ -81,6 +138,8 @@ pub struct Interface {
 pub struct NextHop {
     /// Behind which port.
     pub port: PortId,
+    /// By which VLAN of the port; none for frames without a tag.
+    pub vlan: Option<u16>,
     /// Its Ethernet address.
     pub mac: MacAddr,
     /// What frames to it bear as their source address, where that is not the port's own.

@@ -72,6 +72,14 @@ impl Driver for External {
             of("the box's own counters are not read: why it drops a frame is not known", vec![]),
             of("a link carries no frame shorter than an Ethernet header", vec!["truncated"]),
         ];
+        let by_hand = service.beyond().into_iter().map(|beyond| Limitation {
+            what: format!(
+                "nothing tells the box of `{}` ({}): a person does, and the check shows it",
+                beyond.key, beyond.what
+            ),
+            verdicts: Vec::new(),
+        });
+        found.extend(by_hand);
         if !options.exceptions.is_empty() {
             // A few words for as long as the program runs.
             let verdicts = options.exceptions.iter().map(|name| &*name.clone().leak());
@@ -151,10 +159,7 @@ impl Running for TheBox {
 
 /// As many ports as the function has.
 fn right_number(options: &Options, service: &Service) -> Result<(), DriverError> {
-    let wanted = match service {
-        Service::Bridge(bridge) => usize::from(bridge.ports),
-        _ => interfaces(service).len(),
-    };
+    let wanted = service.ports();
     if options.ports.len() != wanted {
         let what =
             format!("device.ports: {} given, the function has {wanted}", options.ports.len());

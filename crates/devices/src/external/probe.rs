@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::{Opened, Port};
-use functions::service::{Interface, NextHop, Router, Service};
+use functions::service::{Interface, NextHop, ReversePath, Router, Service};
 use machine::clock;
 use packet::{Batch, PortId, Room};
 use wire::checksum::Sum;
@@ -128,9 +128,16 @@ pub(super) fn resolve(
 
 /// Frames that show that the box forwards; none where the service lets none be known beforehand.
 pub(super) fn probes(service: &Service) -> Vec<Probe> {
+    // What else is asked of the box might stop them.
+    if !service.beyond().is_empty() {
+        return Vec::new();
+    }
     match service {
         Service::Router(router) => {
-            (0..router.interfaces.len()).filter_map(|port| through_router(router, port)).collect()
+            let asks_nothing =
+                |port: &usize| router.interfaces[*port].reverse_path == ReversePath::None;
+            let ports = (0..router.interfaces.len()).filter(asks_nothing);
+            ports.filter_map(|port| through_router(router, port)).collect()
         }
         Service::Bridge(bridge) => {
             let patched = bridge.patch.is_some() || (bridge.floods && bridge.stations.is_empty());

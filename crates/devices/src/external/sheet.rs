@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv6Addr};
 
-use functions::service::{Bridge, Gateway, GatewayTunnel, Router, Service};
+use functions::service::{
+    Beyond, Bridge, Gateway, GatewayTunnel, Interface, ReversePath, Router, Service, Vlan,
+};
 
 /// The sheet for a service, with at most so many lines of each kind.
 pub(super) fn sheet(service: &Service, lines_max: usize) -> String {
@@ -57,6 +59,7 @@ impl Sheet {
                     self.say(format_args!("Frames that leave by port {port} have source {source}"));
                 }
             }
+            self.beyond(&bridge.beyond);
             return;
         }
         match bridge.ageing_s {
@@ -66,6 +69,14 @@ impl Sheet {
         let unknown = if bridge.floods { "sent out of all other ports" } else { "dropped" };
         self.say(format_args!("Frames for unknown stations are {unknown}."));
         self.each(&bridge.stations, |_, (mac, port)| format!("Station {mac} port {}", port.0));
+        self.beyond(&bridge.beyond);
+    }
+
+    /// What has no words of its own stands in the scenario.
+    fn beyond(&mut self, all: &[Beyond]) {
+        for Beyond { key, what } in all {
+            self.say(format_args!("As the scenario's key `{key}` has it: {what}"));
+        }
     }
 
     fn router(&mut self, router: &Router) {
@@ -77,11 +88,23 @@ impl Sheet {
             if let Some((address, len)) = interface.ipv6 {
                 line += &format!(" address {address}/{len}");
             }
+            line += asks(interface);
             self.say(line);
         }
+        self.each(&router.vlans, |_, Vlan { port, vlan, interface }| {
+            let mut line = format!("Interface port {} VLAN {vlan} mac {}", port.0, interface.mac);
+            if let Some((address, len)) = interface.ipv4 {
+                line += &format!(" address {address}/{len}");
+            }
+            if let Some((address, len)) = interface.ipv6 {
+                line += &format!(" address {address}/{len}");
+            }
+            line + asks(interface)
+        });
         self.each(&router.next_hops, |index, hop| {
             let addresses = [hop.ipv4.map(IpAddr::from), hop.ipv6.map(IpAddr::from)];
-            let mut line = format!("Neighbour {index} port {} mac {}", hop.port.0, hop.mac);
+            let vlan = hop.vlan.map_or(String::new(), |vlan| format!(" VLAN {vlan}"));
+            let mut line = format!("Neighbour {index} port {}{vlan} mac {}", hop.port.0, hop.mac);
             for address in addresses.into_iter().flatten() {
                 line += &format!(" address {address}");
             }
@@ -93,6 +116,7 @@ impl Sheet {
         self.each(&router.routes, |_, route| {
             format!("Route {}/{} to neighbour {}", route.prefix, route.len, route.next_hop)
         });
+        self.beyond(&router.beyond);
     }
 
     fn gateway(&mut self, gateway: &Gateway) {
@@ -121,5 +145,52 @@ impl Sheet {
             line
         });
         self.say("What comes through a tunnel from another address than its user's is dropped.");
+    }
+}
+
+/// What an interface asks of sources.
+fn asks(interface: &Interface) -> &'static str {
+    match interface.reverse_path {
+        ReversePath::None => "",
+        ReversePath::Loose => " takes packets only from sources that have a route (loose uRPF)",
+        ReversePath::Strict => {
+            " takes packets only from sources whose route leads back by it (strict uRPF)"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::PortId;
+    use wire::MacAddr;
+
+    use super::*;
+
+    #[test]
+    fn what_a_person_must_tell_the_box_is_on_the_sheet() {
+        let own = Interface {
+            mac: MacAddr([2, 0, 0, 0, 0, 1]),
+            ipv4: Some(("10.0.0.1".parse().expect("an address"), 24)),
+            ipv6: None,
+            reverse_path: ReversePath::Loose,
+        };
+        let behind = Interface { reverse_path: ReversePath::Strict, ..own.clone() };
+        let router = Router {
+            interfaces: vec![own],
+            vlans: vec![Vlan { port: PortId(0), vlan: 7, interface: behind }],
+            beyond: vec![Beyond { key: "ingress-acl", what: "an access list" }],
+            ..Router::default()
+        };
+        let text = sheet(&Service::Router(router), 10);
+        for words in ["(loose uRPF)", "port 0 VLAN 7 mac", "(strict uRPF)", "key `ingress-acl`"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        let bridge = Bridge {
+            ports: 2,
+            patch: Some([None, None]),
+            beyond: vec![Beyond { key: "acl", what: "access lists" }],
+            ..Bridge::default()
+        };
+        assert!(sheet(&Service::Bridge(bridge), 10).contains("key `acl`"));
     }
 }

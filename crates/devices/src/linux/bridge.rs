@@ -45,7 +45,7 @@ pub(super) fn plan(plan: &mut Plan, bridge: &Bridge, names: &[&str]) {
             plan.expected.stations += 1;
         }
     }
-    plan.expected.interfaces.push(BRIDGE);
+    plan.expected.interfaces.push(BRIDGE.to_owned());
 }
 
 /// Every frame of the one port leaves by the other.

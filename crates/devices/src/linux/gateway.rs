@@ -40,7 +40,7 @@ pub(super) fn plan(
         ),
     );
     line(&mut plan.links, format_args!("link set {TUNNEL} addrgenmode none mtu {MTU} up"));
-    plan.expected.interfaces.push(TUNNEL);
+    plan.expected.interfaces.push(TUNNEL.to_owned());
     for (text, via) in [(&mut plan.ipv4, VIA_IPV4), (&mut plan.ipv6, VIA_IPV6)] {
         let far =
             format_args!("neigh replace {via} lladdr {destination} dev {TUNNEL} nud permanent");

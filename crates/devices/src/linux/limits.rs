@@ -1,21 +1,18 @@
 //! What the kernel cannot do of a service, or does otherwise.
 
-use functions::service::{Router, Service};
+use functions::service::{Beyond, Router, Service};
 
 use super::options::Options;
 use super::{bridge, gateway};
-use crate::driver::{DriverError, Limitation};
+use crate::driver::{DriverError, Limitation, refuse_beyond};
 
 /// What of a service the kernel does otherwise.
 pub(super) fn limitations(
     service: &Service,
     options: &Options,
 ) -> Result<Vec<Limitation>, DriverError> {
+    refuse_beyond("linux", service)?;
     let mut found = match service {
-        Service::Bridge(functions::service::Bridge { beyond: Some(what), .. }) => {
-            let what = format!("this device is not told of {what}");
-            return Err(DriverError::new(what, "use the device embedded or process"));
-        }
         Service::Bridge(bridge) => bridge::limitations(bridge),
         Service::Router(router) => of_router(router)?,
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
@@ -37,6 +34,10 @@ pub(super) fn limitations(
 }
 
 fn of_router(router: &Router) -> Result<Vec<Limitation>, DriverError> {
+    if !router.vlans.is_empty() {
+        let undone = Beyond { key: "interfaces[].vlan", what: "interfaces by VLAN" };
+        return Err(DriverError::undone("linux", undone));
+    }
     if router.routes.len() > ROUTES_MAX {
         let what = format!("{} routes are more than the kernel is given", router.routes.len());
         return Err(DriverError::new(what, format!("use at most {ROUTES_MAX} routes")));

@@ -13,6 +13,7 @@ mod limits;
 mod options;
 mod plan;
 mod ready;
+mod reverse_path;
 mod sysctls;
 mod usage;
 
@@ -94,14 +95,7 @@ impl Driver for Linux {
     /// Two rules that put what comes in at one link into the other.
     fn wire(&self, request: &Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError> {
         let patch = Some([None, None]);
-        let wire = Bridge {
-            ports: 2,
-            beyond: None,
-            stations: vec![],
-            ageing_s: None,
-            floods: false,
-            patch,
-        };
+        let wire = Bridge { ports: 2, patch, ..Bridge::default() };
         Ok(Some(Box::new(Kernel::start(&Service::Bridge(wire), request)?)))
     }
 }

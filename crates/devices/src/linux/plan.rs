@@ -9,7 +9,7 @@ use functions::service::{Interface, NextHop, Route, Router, Service};
 use packet::PortId;
 
 use super::options::Options;
-use super::{bridge, gateway};
+use super::{bridge, gateway, reverse_path};
 use crate::driver::DriverError;
 
 /// The commands in the order in which they are given.
@@ -41,7 +41,7 @@ pub(super) struct Expected {
     /// Packets whose way is asked for, of each family: for `ip`.
     pub probes: Vec<String>,
     /// More interfaces that must be up.
-    pub interfaces: Vec<&'static str>,
+    pub interfaces: Vec<String>,
 }
 
 /// What is to be told for a service on these interfaces.
@@ -57,6 +57,10 @@ pub(super) fn plan(
             route(&mut plan, router, names, MAIN)?;
             nothing_else(&mut plan, MAIN);
             source_addresses(&mut plan, router, names);
+            reverse_path::plan(&mut plan, router, names);
+            if !options.icmp {
+                line(&mut plan.nft, format_args!("{SILENT}"));
+            }
         }
         Service::Bridge(bridge) => bridge::plan(&mut plan, bridge, names),
         Service::MobileGateway(gateway) => gateway::plan(&mut plan, gateway, names, options)?,
@@ -68,17 +72,26 @@ pub(super) fn plan(
 /// Ethernet and IP addresses of the ports. Prefixes bring no routes: the service names them all.
 pub(super) fn own_addresses(plan: &mut Plan, interfaces: &[Interface], names: &[&str]) {
     for (interface, name) in interfaces.iter().zip(names) {
-        let Interface { mac, ipv4, ipv6 } = interface;
-        line(&mut plan.links, format_args!("link set {name} address {mac}"));
-        if let Some((address, len)) = ipv4 {
-            let address = format_args!("addr add {address}/{len} dev {name} noprefixroute");
-            line(&mut plan.links, address);
-        }
-        if let Some((address, len)) = ipv6 {
-            let address = format_args!("addr add {address}/{len} dev {name} nodad noprefixroute");
-            line(&mut plan.links, address);
-        }
+        own_address(plan, interface, name);
     }
+}
+
+fn own_address(plan: &mut Plan, interface: &Interface, name: &str) {
+    let Interface { mac, ipv4, ipv6, .. } = interface;
+    line(&mut plan.links, format_args!("link set {name} address {mac}"));
+    if let Some((address, len)) = ipv4 {
+        let address = format_args!("addr add {address}/{len} dev {name} noprefixroute");
+        line(&mut plan.links, address);
+    }
+    if let Some((address, len)) = ipv6 {
+        let address = format_args!("addr add {address}/{len} dev {name} nodad noprefixroute");
+        line(&mut plan.links, address);
+    }
+}
+
+/// The interface of a port.
+fn name_of<'a>(names: &[&'a str], port: PortId) -> Result<&'a str, DriverError> {
+    names.get(usize::from(port.0)).copied().ok_or_else(|| no_port(port))
 }
 
 /// Neighbours, next hops and routes, in a table of the kernel.
@@ -94,7 +107,7 @@ pub(super) fn route(
         used[usize::from(prefix.is_ipv6())] = true;
     }
     for ((index, hop), used) in router.next_hops.iter().enumerate().zip(&is_used) {
-        let name = *names.get(usize::from(hop.port.0)).ok_or_else(|| no_port(hop.port))?;
+        let name = name_of(names, hop.port)?;
         if used[0] || hop.ipv4.is_some() {
             next_hop(&mut plan.ipv4, index, 0, hop, &address_ipv4(hop, index)?, name);
         }
@@ -249,6 +262,10 @@ fn no_port(port: PortId) -> DriverError {
     let what = format!("a next hop is behind port {}, which there is not", port.0);
     DriverError::new(what, "report this: the function describes itself wrongly")
 }
+
+/// No sysctl keeps the kernel from answering these; what it forwards does not pass here.
+const SILENT: &str = "table ip silent { chain out { type filter hook output priority 0; \
+                      policy accept; icmp type timestamp-reply drop\n}\n}";
 
 /// The kernel's table that is asked where no rule says otherwise.
 pub(super) const MAIN: &str = "main";

@@ -6,6 +6,7 @@ use functions::service::Service;
 /// Keys and values; those of `default` hold for interfaces that are made later.
 pub(super) fn sysctls(service: &Service, icmp: bool) -> Vec<(String, &'static str)> {
     let is_bridge = matches!(service, Service::Bridge(_));
+    let is_router = matches!(service, Service::Router(_));
     let mut keys: Vec<(String, &'static str)> = Vec::new();
     let mut set = |key: &str, value| keys.push((format!("net/{key}"), value));
     if is_bridge {
@@ -24,6 +25,10 @@ pub(super) fn sysctls(service: &Service, icmp: bool) -> Vec<(String, &'static st
         for_all("ipv4/conf/*/rp_filter", "0");
         for_all("ipv4/conf/*/accept_local", "1");
         for_all("ipv4/conf/*/log_martians", "0");
+        if is_router {
+            // An interface answers for its own addresses, not for those of others.
+            for_all("ipv4/conf/*/arp_ignore", "1");
+        }
         // A router that says nothing of itself.
         for_all("ipv4/conf/*/send_redirects", "0");
         for_all("ipv6/conf/*/accept_ra", "0");
@@ -35,6 +40,8 @@ pub(super) fn sysctls(service: &Service, icmp: bool) -> Vec<(String, &'static st
         for_all("ipv4/conf/*/forwarding", "1");
     }
     if !icmp {
+        set("ipv4/icmp_echo_ignore_all", "1");
+        set("ipv6/icmp/echo_ignore_all", "1");
         set("ipv4/icmp_msgs_per_sec", "0");
         set("ipv4/icmp_msgs_burst", "0");
         // Not limited by the former, whatever its mask says: fragmentation needed.

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use functions::service::{Gateway, GatewayTunnel, GatewayUser, Interface, NextHop, Route, Router};
+use functions::service::{
+    Gateway, GatewayTunnel, GatewayUser, Interface, NextHop, ReversePath, Route, Router,
+};
 use machine::clock::Clock;
 use packet::PortId;
 use wire::MacAddr;
@@ -18,12 +20,14 @@ fn interface(number: u8) -> Interface {
         mac: MacAddr([2, 0, 0, 0, 1, number]),
         ipv4: Some((Ipv4Addr::new(198, 18, number, 1), 24)),
         ipv6: None,
+        reverse_path: ReversePath::None,
     }
 }
 
 fn router(routes: u32) -> Router {
     let hop = |number: u8| NextHop {
         port: PortId(number),
+        vlan: None,
         mac: MacAddr([2, 0, 0, 0, 2, number]),
         source: (number == 1).then_some(MacAddr([2, 0, 0, 0, 3, number])),
         ipv4: (number == 0).then_some(Ipv4Addr::new(198, 18, 0, 2)),
@@ -43,6 +47,7 @@ fn router(routes: u32) -> Router {
         interfaces: vec![interface(0), interface(1)],
         next_hops: vec![hop(0), hop(1)],
         routes: ipv4.chain(ipv6).collect(),
+        ..Router::default()
     }
 }
 
@@ -125,7 +130,7 @@ fn a_bridge_has_its_stations_and_ages_as_told() {
     let station = |number| (MacAddr([2, 0, 0, 0, 9, number]), PortId(number % 2));
     let bridge = Bridge {
         ports: 2,
-        beyond: None,
+        beyond: vec![],
         stations: (0..50).map(station).collect(),
         ageing_s: Some(12.5),
         floods: false,
@@ -142,7 +147,7 @@ fn a_bridge_has_its_stations_and_ages_as_told() {
 fn two_ports_are_patched_by_rules() {
     let patch = Some([None, Some(MacAddr([2, 0, 0, 0, 7, 7]))]);
     let bridge =
-        Bridge { ports: 2, beyond: None, stations: vec![], ageing_s: None, floods: false, patch };
+        Bridge { ports: 2, beyond: vec![], stations: vec![], ageing_s: None, floods: false, patch };
     let Some((device, wires, _)) = carried_out(&Service::Bridge(bridge)) else { return };
     let rules = device.command("nft", &["list", "ruleset"], None).expect("rules");
     for name in wires.near() {

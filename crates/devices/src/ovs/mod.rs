@@ -30,7 +30,7 @@ use schemars::Schema;
 use serde_json::{Map, Value, json};
 
 use crate::driver::{
-    DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
+    DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage, refuse_beyond,
 };
 use crate::wires::{TesterPorts, Wires};
 use daemons::{Daemons, Place};
@@ -73,14 +73,7 @@ impl Driver for Ovs {
     /// Two flows that put what comes in at one link into the other.
     fn wire(&self, request: &Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError> {
         let patch = Some([None, None]);
-        let wire = Bridge {
-            ports: 2,
-            beyond: None,
-            stations: vec![],
-            ageing_s: None,
-            floods: false,
-            patch,
-        };
+        let wire = Bridge { ports: 2, patch, ..Bridge::default() };
         Ok(Some(Box::new(Switch::start(&Service::Bridge(wire), request)?)))
     }
 }
@@ -248,13 +241,10 @@ fn available_for(datapath: Datapath) -> Result<(), Unavailable> {
 }
 
 fn limitations(service: &Service, options: &Options) -> Result<Vec<Limitation>, DriverError> {
+    refuse_beyond("ovs", service)?;
     let mut found = match service {
-        Service::Bridge(functions::service::Bridge { beyond: Some(what), .. }) => {
-            let what = format!("this device is not told of {what}");
-            return Err(DriverError::new(what, "use the device embedded or process"));
-        }
         Service::Bridge(bridge) => bridge::limitations(bridge),
-        Service::Router(_) => router::limitations(),
+        Service::Router(router) => router::limitations(router)?,
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
         Service::Chain(_) => return Err(DriverError::no_chain()),
     };

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use functions::service::{NextHop, Router};
+use functions::service::{Beyond, Interface, NextHop, ReversePath, Router};
 
 use super::plan::{Bridge, BridgePort, Plan, number};
-use crate::driver::Limitation;
+use crate::driver::{DriverError, Limitation};
 
 /// The plan of a router.
 pub(super) fn plan(router: &Router, ports: Vec<BridgePort>) -> Plan {
@@ -50,11 +50,19 @@ pub(super) fn plan(router: &Router, ports: Vec<BridgePort>) -> Plan {
 }
 
 /// What of a router the switch does otherwise.
-pub(super) fn limitations() -> Vec<Limitation> {
-    vec![Limitation {
+pub(super) fn limitations(router: &Router) -> Result<Vec<Limitation>, DriverError> {
+    let asks = |one: &Interface| one.reverse_path != ReversePath::None;
+    let undone = Beyond::of(&[
+        ("interfaces[].vlan", "interfaces by VLAN", !router.vlans.is_empty()),
+        ("interfaces[].urpf", "a route to the source", router.interfaces.iter().any(asks)),
+    ]);
+    if let Some(&first) = undone.first() {
+        return Err(DriverError::undone("ovs", first));
+    }
+    Ok(vec![Limitation {
         what: "a switch does not look at IP versions and header checksums".to_owned(),
         verdicts: vec!["ip-malformed", "ip-checksum"],
-    }]
+    }])
 }
 
 /// RFC 1812 section 5.3.7 and 5.3.1, RFC 4291: addresses that no router forwards from or to, and hops

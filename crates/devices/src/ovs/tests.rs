@@ -174,7 +174,7 @@ fn veth() -> Value {
 fn a_bridge_forwards_by_its_stations() {
     let stations = vec![(mac(1), PortId(0)), (mac(2), PortId(1))];
     let bridge =
-        Bridge { ports: 2, beyond: None, stations, ageing_s: None, floods: false, patch: None };
+        Bridge { ports: 2, beyond: vec![], stations, ageing_s: None, floods: false, patch: None };
     let Some(mut rig) = Rig::start(&Service::Bridge(bridge), veth()) else { return };
     let up = frame(mac(2), mac(1), 0x88b5, &[7; 50]);
     let known = (0, up.clone(), 1, up.clone());
@@ -199,7 +199,7 @@ fn a_bridge_forwards_by_its_stations() {
 fn a_bridge_learns_and_floods() {
     let bridge = Bridge {
         ports: 3,
-        beyond: None,
+        beyond: vec![],
         stations: vec![],
         ageing_s: Some(300.0),
         floods: true,
@@ -225,7 +225,7 @@ fn a_bridge_learns_and_floods() {
 fn two_ports_are_patched() {
     let patch = Some([None, Some(mac(7))]);
     let bridge =
-        Bridge { ports: 2, beyond: None, stations: vec![], ageing_s: None, floods: false, patch };
+        Bridge { ports: 2, beyond: vec![], stations: vec![], ageing_s: None, floods: false, patch };
     let Some(mut rig) = Rig::start(&Service::Bridge(bridge), veth()) else { return };
     let any = frame(mac(2), mac(1), 0x88b5, &[7; 50]);
     rig.forwards(0, &any, 1, &frame(mac(2), mac(7), 0x88b5, &[7; 50]));
@@ -237,12 +237,14 @@ fn interface(number: u8) -> Interface {
         mac: mac(0x10 + number),
         ipv4: Some((Ipv4Addr::new(198, 18, number, 1), 24)),
         ipv6: Some((Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(number) << 64 | 1), 64)),
+        reverse_path: functions::service::ReversePath::None,
     }
 }
 
 fn hop(number: u8) -> NextHop {
     NextHop {
         port: PortId(number % 2),
+        vlan: None,
         mac: mac(0x20 + number),
         source: (number == 3).then_some(mac(0x33)),
         ipv4: (number < 2).then_some(Ipv4Addr::new(198, 18, number, 2)),
@@ -269,6 +271,7 @@ fn router(more: u32) -> Router {
         interfaces: vec![interface(0), interface(1)],
         next_hops: (0..4).map(hop).collect(),
         routes,
+        ..Router::default()
     }
 }
 
@@ -440,7 +443,7 @@ fn what_the_switch_cannot_do_is_refused_or_said() {
 fn a_switch_with_packet_sockets_or_dpdk_forwards_too() {
     let stations = vec![(mac(1), PortId(0)), (mac(2), PortId(1))];
     let bridge =
-        Bridge { ports: 2, beyond: None, stations, ageing_s: None, floods: false, patch: None };
+        Bridge { ports: 2, beyond: vec![], stations, ageing_s: None, floods: false, patch: None };
     for keys in [
         json!({"ports": "af-xdp", "interfaces": "af-packet"}),
         json!({"ports": "af-xdp", "datapath": "dpdk"}),

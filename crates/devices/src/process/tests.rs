@@ -43,7 +43,7 @@ fn a_wire_of_each_kind_meets_itself() {
     for kind in [Ports::AfPacket, Ports::Memif, Ports::VhostUser, Ports::VirtioUser] {
         let service = Service::Bridge(functions::service::Bridge {
             ports: 2,
-            beyond: None,
+            beyond: vec![],
             stations: Vec::new(),
             ageing_s: None,
             floods: false,

@@ -25,7 +25,7 @@ use schemars::Schema;
 use serde_json::{Map, Value, json};
 
 use crate::driver::{
-    DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
+    DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage, refuse_beyond,
 };
 use output::Output;
 use way::Way;
@@ -70,6 +70,7 @@ impl Driver for Testpmd {
         options: &Map<String, Value>,
     ) -> Result<Vec<Limitation>, DriverError> {
         let options = Options::read(options)?;
+        refuse_beyond("testpmd", service)?;
         match service {
             Service::Bridge(Bridge { ports: 2, patch: Some([None, None]), .. }) => {
                 Ok(way::limitation(options.ports).into_iter().collect())

@@ -12,7 +12,7 @@ use super::*;
 static PATCH: LazyLock<Service> = LazyLock::new(|| Service::Bridge(bridge(Some([None, None]))));
 
 fn bridge(patch: Option<[Option<wire::MacAddr>; 2]>) -> Bridge {
-    Bridge { ports: 2, beyond: None, stations: Vec::new(), ageing_s: None, floods: false, patch }
+    Bridge { ports: 2, beyond: vec![], stations: Vec::new(), ageing_s: None, floods: false, patch }
 }
 
 fn keys(keys: Value) -> Map<String, Value> {

@@ -1,7 +1,7 @@
 //! The bridge in words that devices of another making understand.
 
-use super::config::{Config, Mode, Port, Unknown};
-use crate::service::{Bridge, Service};
+use super::config::{Config, Mode, Port, Unknown, WhenFull};
+use crate::service::{Beyond, Bridge, Service};
 
 /// Its ports, the stations that it knows, and what it does with others.
 pub(super) fn service(config: &Config) -> Service {
@@ -15,14 +15,40 @@ pub(super) fn service(config: &Config) -> Service {
     })
 }
 
-/// The first thing that a bridge in these words is not.
-fn beyond(config: &Config) -> Option<&'static str> {
-    [
-        ("bridge domains or VLANs", !config.attachments.is_empty() || !config.domains.is_empty()),
-        ("storm control", !config.storm_control.is_empty()),
-        ("mirrors", !config.mirrors.is_empty()),
-        ("access lists", !config.acl.is_empty()),
-    ]
-    .into_iter()
-    .find_map(|(what, is_there)| is_there.then_some(what))
+/// What a bridge in these words is not. Every key is named, so that a new one has to be thought of.
+fn beyond(config: &Config) -> Vec<Beyond> {
+    let Config {
+        // In words, or no matter to a device with tables of its own.
+        core: _,
+        mode: _,
+        fakedrop: _,
+        upstream_table_size: _,
+        downstream_table_size: _,
+        fluct_table: _,
+        mac_swap_upstream: _,
+        mac_swap_downstream: _,
+        preload: _,
+        learning,
+        ageing_s: _,
+        station_limit: _,
+        unknown: _,
+        stations: _,
+        ports: _,
+        // Not in words.
+        when_full,
+        domains,
+        attachments,
+        storm_control,
+        mirrors,
+        acl,
+    } = config;
+    let is_dropped = *learning && *when_full == WhenFull::Drop;
+    Beyond::of(&[
+        ("domains", "bridge domains", !domains.is_empty()),
+        ("attachments", "VLANs and what is done with their tags", !attachments.is_empty()),
+        ("storm-control", "limits on frames to many", !storm_control.is_empty()),
+        ("mirrors", "copies of frames", !mirrors.is_empty()),
+        ("acl", "access lists", !acl.is_empty()),
+        ("when-full", "dropping frames of stations for which there is no room", is_dropped),
+    ])
 }

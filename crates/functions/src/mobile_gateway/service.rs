@@ -8,7 +8,7 @@ use super::catalogue::{self, IPV6_PREFIX_LEN, SERVER_PREFIX_LEN};
 use super::config::{Config, Tunnel};
 use super::state::{ACCESS, CORE};
 use crate::service::{
-    Gateway, GatewayTunnel, GatewayUser, Interface, NextHop, Route, Router, Service,
+    Gateway, GatewayTunnel, GatewayUser, Interface, NextHop, ReversePath, Route, Router, Service,
 };
 use wire::MacAddr;
 
@@ -38,7 +38,12 @@ pub(super) fn service(config: &Config) -> Service {
 }
 
 fn router(config: &Config) -> Router {
-    let own = Interface { mac: config.gw_mac, ipv4: Some((config.gw_ip, 32)), ipv6: None };
+    let own = Interface {
+        mac: config.gw_mac,
+        ipv4: Some((config.gw_ip, 32)),
+        ipv6: None,
+        reverse_path: ReversePath::None,
+    };
     let station = |number| hop(ACCESS, catalogue::base_station_mac(number), None);
     let core = |number| {
         let macs = catalogue::next_hop(number);
@@ -65,9 +70,10 @@ fn router(config: &Config) -> Router {
             .map(to_station)
             .chain((0..config.server).flat_map(to_server))
             .collect(),
+        ..Router::default()
     }
 }
 
 fn hop(port: PortId, mac: MacAddr, source: Option<MacAddr>) -> NextHop {
-    NextHop { port, mac, source, ipv4: None, ipv6: None }
+    NextHop { port, vlan: None, mac, source, ipv4: None, ipv6: None }
 }

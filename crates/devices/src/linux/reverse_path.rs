@@ -1,0 +1,108 @@
+//! Whether a packet's source has a route (RFC 3704), as rules of nftables: they ask the kernel's own
+//! tables, for both versions of IP, where the sysctl `rp_filter` knows IPv4 only.
+//!
+//! An address on a link has a route in the words of a service, while to the kernel nobody is there but
+//! who was told to it. So where sources are looked for, each link gets a route to a station that there
+//! is not, and what would go there is dropped on its way out.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use functions::service::{Interface, ReversePath, Router};
+
+use super::plan::{MAIN, Plan, line};
+
+/// What is to be told for interfaces that ask something of sources; nothing where none does.
+pub(super) fn plan(plan: &mut Plan, router: &Router, names: &[&str]) {
+    if router.interfaces.iter().all(|own| own.reverse_path == ReversePath::None) {
+        return;
+    }
+    let mut rules = String::new();
+    let mut sinks = String::new();
+    for (number, (name, own)) in names.iter().zip(&router.interfaces).enumerate() {
+        links(plan, number, name, own);
+        let sink = format_args!(
+            "chain sink{number} {{ type filter hook egress device \"{name}\" priority 10; \
+             ether daddr {NOBODY} drop\n}}"
+        );
+        line(&mut sinks, sink);
+        let key = match own.reverse_path {
+            ReversePath::None => continue,
+            ReversePath::Loose => "saddr",
+            ReversePath::Strict => "saddr . iif",
+        };
+        line(&mut rules, format_args!("iifname \"{name}\" fib saddr type local drop"));
+        line(&mut rules, format_args!("iifname \"{name}\" fib {key} oif missing drop"));
+    }
+    let text = format_args!(
+        "table inet reverse_path {{\nchain enter {{ type filter hook prerouting priority raw; \
+         policy accept;\n{rules}}}\n}}\ntable netdev links {{\n{sinks}}}"
+    );
+    line(&mut plan.nft, text);
+}
+
+/// Routes to the links of an interface, by a station that there is not.
+fn links(plan: &mut Plan, number: usize, name: &str, own: &Interface) {
+    let ipv4 = own.ipv4.map(|(address, len)| (IpAddr::from(address), len));
+    let ipv6 = own.ipv6.map(|(address, len)| (IpAddr::from(address), len));
+    for (family, (address, len)) in
+        [ipv4, ipv6].into_iter().enumerate().filter_map(|(family, link)| Some((family, link?)))
+    {
+        let (text, via): (_, IpAddr) = match address {
+            IpAddr::V4(_) => (&mut plan.ipv4, SINK_IPV4.into()),
+            IpAddr::V6(_) => (&mut plan.ipv6, SINK_IPV6.into()),
+        };
+        let id = FIRST_SINK + 2 * number + family;
+        let network = network(address, len);
+        let is_alone = len == if address.is_ipv4() { 32 } else { 128 };
+        if is_alone {
+            continue;
+        }
+        line(text, format_args!("neigh replace {via} lladdr {NOBODY} dev {name} nud permanent"));
+        line(text, format_args!("nexthop add id {id} via {via} dev {name} onlink"));
+        line(text, format_args!("route add {network}/{len} nhid {id} table {MAIN}"));
+        match address {
+            IpAddr::V4(_) => plan.expected.ipv4_routes += 1,
+            IpAddr::V6(_) => plan.expected.ipv6_routes += 1,
+        }
+    }
+}
+
+/// An address without its host bits.
+fn network(address: IpAddr, len: u8) -> IpAddr {
+    let of_host = |bits: u8| bits - len.min(bits);
+    match address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(of_host(32).into()).unwrap_or(0);
+            Ipv4Addr::from_bits(address.to_bits() & mask).into()
+        }
+        IpAddr::V6(address) => {
+            let mask = u128::MAX.checked_shl(of_host(128).into()).unwrap_or(0);
+            Ipv6Addr::from_bits(address.to_bits() & mask).into()
+        }
+    }
+}
+
+/// The station that there is not.
+const NOBODY: &str = "0e:70:6c:00:01:ff";
+
+/// Its addresses, on every link the same.
+const SINK_IPV4: Ipv4Addr = Ipv4Addr::new(169, 254, 255, 254);
+const SINK_IPV6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0xffff, 0, 0, 1);
+
+/// Above the identifiers of next hops, of which there are two for each.
+const FIRST_SINK: usize = 1 << 24;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_has_no_host_bits() {
+        let of = |text: &str, len| network(text.parse().expect("an address"), len).to_string();
+        assert_eq!(of("10.1.2.3", 16), "10.1.0.0");
+        assert_eq!(of("10.1.2.3", 0), "0.0.0.0");
+        assert_eq!(of("10.1.2.3", 32), "10.1.2.3");
+        assert_eq!(of("3fff::1:2", 112), "3fff::1:0");
+        assert_eq!(of("3fff::1:2", 0), "::");
+    }
+}

@@ -228,10 +228,10 @@ impl<const KEY: usize> Classifier<KEY> {
     pub fn classify_batch(&self, keys: &[[u8; KEY]], values: &mut [u32]) {
         assert_eq!(keys.len(), values.len(), "a value for each key");
         match self.rows.width() {
-            1 => self.batch::<1>(keys, values),
-            2 => self.batch::<2>(keys, values),
-            4 => self.batch::<4>(keys, values),
-            _ => self.batch::<{ rows::WIDTH_MAX }>(keys, values),
+            1 => self.batch::<1, 8>(keys, values),
+            2 => self.batch::<2, 8>(keys, values),
+            4 => self.batch::<4, 4>(keys, values),
+            _ => self.batch::<{ rows::WIDTH_MAX }, 2>(keys, values),
         }
     }
 
@@ -256,8 +256,23 @@ impl<const KEY: usize> Classifier<KEY> {
     }
 
     #[inline(always)]
-    fn batch<const WIDTH: usize>(&self, keys: &[[u8; KEY]], values: &mut [u32]) {
+    fn batch<const WIDTH: usize, const AT_ONCE: usize>(
+        &self,
+        keys: &[[u8; KEY]],
+        values: &mut [u32],
+    ) {
         let places = self.order.values();
+        let (mut keys, mut values) = (keys, values);
+        // Where rules fill several blocks, a key that has its match goes on to no further one.
+        if self.plan.blocks == 1 {
+            let (several, rest) = keys.as_chunks::<AT_ONCE>();
+            let (of_several, of_rest) = values.as_chunks_mut::<AT_ONCE>();
+            for (keys, values) in several.iter().zip(of_several) {
+                let firsts = self.rows.firsts::<WIDTH, KEY, AT_ONCE>(&self.plan, keys);
+                *values = firsts.map(|first| places[first]);
+            }
+            (keys, values) = (rest, of_rest);
+        }
         for (key, value) in keys.iter().zip(values) {
             *value = places[self.rows.first::<WIDTH, KEY>(&self.plan, key)];
         }

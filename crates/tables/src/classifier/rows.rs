@@ -93,29 +93,60 @@ impl Rows {
         plan: &Plan,
         key: &[u8; KEY],
     ) -> usize {
-        let (rows, _) = self.words.as_chunks::<WIDTH>();
         let (used, _) = self.used.as_chunks::<WIDTH>();
         for (block, used) in used.iter().enumerate().take(plan.blocks) {
-            let rows = &rows[block * self.tables * ROWS..][..self.tables * ROWS];
-            let mut wrong = [0; WIDTH];
-            for byte in &plan.bytes {
-                let row = &rows[byte.table * ROWS + usize::from(key[byte.at])];
-                for (wrong, row) in wrong.iter_mut().zip(row) {
-                    *wrong |= row;
-                }
-            }
-            for edge in &plan.edges {
-                let high = &rows[edge.table * ROWS + usize::from(key[edge.at])];
-                let low = &rows[(edge.table + 1) * ROWS + usize::from(key[edge.at + 1])];
-                for (wrong, (high, low)) in wrong.iter_mut().zip(high.iter().zip(low)) {
-                    *wrong |= high & low;
-                }
-            }
+            let [wrong] = self.wrong::<WIDTH, KEY, 1>(plan, block, std::array::from_ref(key));
             if let Some(bit) = first_bit(used, &wrong) {
                 return block * WIDTH * WORD_BITS + bit;
             }
         }
         self.places()
+    }
+
+    /// As [`Rows::first`] for several keys, where all rules are in the first block: the plan is read
+    /// once for all of them, and their rows are fetched at the same time.
+    #[inline(always)]
+    pub fn firsts<const WIDTH: usize, const KEY: usize, const KEYS: usize>(
+        &self,
+        plan: &Plan,
+        keys: &[[u8; KEY]; KEYS],
+    ) -> [usize; KEYS] {
+        let (used, _) = self.used.as_chunks::<WIDTH>();
+        let wrong = self.wrong::<WIDTH, KEY, KEYS>(plan, 0, keys);
+        wrong.map(|wrong| first_bit(&used[0], &wrong).unwrap_or(self.places()))
+    }
+
+    /// Which places of a block do not match each of some keys.
+    #[inline(always)]
+    fn wrong<const WIDTH: usize, const KEY: usize, const KEYS: usize>(
+        &self,
+        plan: &Plan,
+        block: usize,
+        keys: &[[u8; KEY]; KEYS],
+    ) -> [[u64; WIDTH]; KEYS] {
+        let (tables, _) = self.words.as_chunks::<WIDTH>().0.as_chunks::<ROWS>();
+        let tables = &tables[block * self.tables..][..self.tables];
+        let mut wrong = [[0; WIDTH]; KEYS];
+        for byte in &plan.bytes {
+            let table = &tables[byte.table];
+            for (wrong, key) in wrong.iter_mut().zip(keys) {
+                let row = &table[usize::from(key[byte.at])];
+                for (wrong, row) in wrong.iter_mut().zip(row) {
+                    *wrong |= row;
+                }
+            }
+        }
+        for edge in &plan.edges {
+            let [upper, lower] = [&tables[edge.table], &tables[edge.table + 1]];
+            for (wrong, key) in wrong.iter_mut().zip(keys) {
+                let high = &upper[usize::from(key[edge.at])];
+                let low = &lower[usize::from(key[edge.at + 1])];
+                for (wrong, (high, low)) in wrong.iter_mut().zip(high.iter().zip(low)) {
+                    *wrong |= high & low;
+                }
+            }
+        }
+        wrong
     }
 
     /// Sets the bit of a place in those rows of a table whose value does not match; whether there

@@ -7,6 +7,7 @@
 //! | table | question | memory |
 //! |---|---|---|
 //! | [`index::Index`] | which number belongs to this key? | 16 bytes a u32 key, 25.6 a u64 key |
+//! | [`mac::MacTable`] | behind what is this station, and since when? | 25.6 bytes a station, 33.6 a learned one |
 //! | [`lpm::Lpm`] | which route is the most specific for this address? | 12 MiB for the Internet's 901,899 IPv4 routes |
 //! | [`groups::Groups`] | which of several next hops does this flow take? | 4 bytes a bucket |
 //! | [`classifier::Classifier`] | which rule is the first that matches these fields? | 256 bits a rule and byte of the key |
@@ -18,6 +19,7 @@ pub mod groups;
 pub mod index;
 pub mod internet;
 pub mod lpm;
+pub mod mac;
 pub mod meter;
 pub mod oracle;
 pub mod policer;

@@ -3,10 +3,14 @@
 //! Simple enough to be checked by reading; no cleverness may move in here. The twin of
 //! [`crate::index::Index`] is `std::collections::HashMap`.
 
+mod mac;
+
 use std::collections::BTreeMap;
 
 use crate::classifier::{Condition, Field};
 use crate::policer::Colour;
+
+pub use mac::Stations;
 
 /// Longest-prefix match by looking at every route. Addresses of any width are widened to `u128`.
 #[derive(Clone, Debug, Default)]

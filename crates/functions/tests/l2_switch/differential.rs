@@ -12,6 +12,7 @@ use functions::l2_switch::config::{Config, Mac, Port};
 use functions::l2_switch::{L2Switch, Update};
 use packet::PortId;
 use testkit::check::Pair;
+use testkit::frames::LEN_MAX;
 use testkit::mutate::mutate;
 use testkit::random::Random;
 use wire::MacAddr;
@@ -21,7 +22,6 @@ use crate::frames::{kinds, sample_frames};
 /// Frames for each kind of bridge.
 const CASES: usize = 20_000;
 const SEED: u64 = 0x91f5_0007;
-const FRAME_LEN_MAX: usize = 2014;
 
 #[test]
 fn pipeline_and_oracle_agree_on_damaged_frames() {
@@ -60,7 +60,7 @@ fn step(
     let mut frame = random.one_of(corpus).clone();
     match random.below(4) {
         0 => {}
-        1 => mutate(&mut frame, corpus, FRAME_LEN_MAX, random),
+        1 => mutate(&mut frame, corpus, LEN_MAX, random),
         _ if frame.len() >= 12 => {
             frame[..6].copy_from_slice(&station(random).0);
             frame[6..12].copy_from_slice(&station(random).0);
@@ -101,7 +101,7 @@ fn tag(frame: &mut Vec<u8>, config: &Config, random: &mut Random) {
         let kind: u16 = if random.below(8) == 0 { 0x88a8 } else { kind };
         let vlan = if random.below(8) == 0 { 0 } else { vlan };
         let tag = (u16::from(random.byte()) << 12 | vlan).to_be_bytes();
-        if frame.len() > 12 && frame.len() + 4 <= FRAME_LEN_MAX {
+        if frame.len() > 12 && frame.len() + 4 <= LEN_MAX {
             frame.splice(12..12, [kind.to_be_bytes(), tag].concat());
         }
     }

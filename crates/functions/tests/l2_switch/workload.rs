@@ -26,11 +26,9 @@ fn traffic() -> Traffic {
 fn digest(direction: usize) -> String {
     let made = thread::spawn(move || {
         let workload = workload(&config(), &traffic());
-        let mut digest = Fnv::default();
-        for number in 0..FRAMES {
-            digest.add(&workload_frame(&workload, direction, number));
-        }
-        format!("{:016x}", digest.0)
+        testkit::digest::digest(
+            (0..FRAMES).map(|number| workload_frame(&workload, direction, number)),
+        )
     });
     made.join().expect("made")
 }
@@ -48,24 +46,6 @@ fn a_seed_changes_every_frame() {
     let [one, two] = [traffic(), other].map(|traffic| workload(&config(), &traffic));
     let same = (0..1000).filter(|&n| workload_frame(&one, 0, n) == workload_frame(&two, 0, n));
     assert!(same.count() < 5);
-}
-
-/// The hash of Fowler, Noll and Vo (FNV-1a, 64 bits), with each frame's length before it.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Fnv {
-        Fnv(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn add(&mut self, frame: &[u8]) {
-        let len = (frame.len() as u16).to_be_bytes();
-        for &byte in len.iter().chain(frame) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
 }
 
 /// Digests of both directions.

@@ -1,20 +1,23 @@
-//! The access list at run time: a batch's headers as keys of a [`Classifier`], and what the first rule
-//! that matches decides.
+//! An access list at run time: headers as keys of a [`Classifier`], and what the first rule that
+//! matches decides. A switch has one for what comes in and one for what leaves.
 //!
 //! IP addresses and protocol count for whole headers alone; ports for those of TCP, UDP and SCTP in a
 //! packet that is no later fragment, right behind the IPv4 header or the fixed one of IPv6.
+//!
+//! The first byte of a key says what else it holds, so that a rule for a network of IPv4 looks at that
+//! byte and at those of the network, and neither at the type of the frame nor at the bytes that only
+//! an address of IPv6 has. Headers behind Ethernet's are read if any rule asks for them.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 
 use packet::{Batch, PortId, Slots};
-use tables::classifier::{Classifier, Condition, Field, NO_MATCH};
+use tables::classifier::{Classifier, Condition, Field, NO_MATCH, Refused};
 use wire::bytes::{array_at, put_array, u16_at};
 use wire::{ethernet, ipv4, ipv6, protocol};
 
 use super::circuits::TAG_LEN;
-use super::config::Config;
 use super::config::acl::{Action, Rule};
 use super::reasons;
 
@@ -23,23 +26,29 @@ pub struct Acl {
     classifier: Classifier<KEY_LEN>,
     /// By priority.
     rules: BTreeMap<u32, Rule>,
-    keys: Box<[[u8; KEY_LEN]; 256]>,
+    /// Whether a rule names anything of IP.
+    looks_at_ip: bool,
+    keys: Box<[Key; 256]>,
     values: Box<[u32; 256]>,
 }
 
+/// What the headers of a frame say, field behind field as in [`FIELDS`].
+type Key = [u8; KEY_LEN];
+
 impl Acl {
-    /// The list of a validated configuration, with room for [`RULES_SPARE`] more.
+    /// A list of these rules, with room for [`RULES_SPARE`] more.
     ///
     /// # Errors
     /// When there is no memory for it.
-    pub fn new(config: &Config) -> io::Result<Acl> {
+    pub fn new(rules: &[Rule]) -> io::Result<Acl> {
         let mut acl = Acl {
-            classifier: Classifier::new(&FIELDS, config.acl.len() + RULES_SPARE)?,
+            classifier: Classifier::new(&FIELDS, rules.len() + RULES_SPARE)?,
             rules: BTreeMap::new(),
+            looks_at_ip: false,
             keys: Box::new([[0; KEY_LEN]; 256]),
             values: Box::new([NO_MATCH; 256]),
         };
-        for rule in &config.acl {
+        for rule in rules {
             acl.set(*rule).map_err(io::Error::other)?;
         }
         Ok(acl)
@@ -49,17 +58,20 @@ impl Acl {
     ///
     /// # Errors
     /// When there is no room for one more.
-    pub fn set(&mut self, rule: Rule) -> Result<(), tables::classifier::Refused> {
+    pub fn set(&mut self, rule: Rule) -> Result<(), Refused> {
         let value = u32::from(rule.action == Action::Deny);
         self.classifier.insert(rule.priority, &conditions(&rule), value)?;
         self.rules.insert(rule.priority, rule);
+        self.settle();
         Ok(())
     }
 
     /// Takes the rule of a priority away; whether there was one.
     pub fn remove(&mut self, priority: u32) -> bool {
         self.classifier.remove(priority);
-        self.rules.remove(&priority).is_some()
+        let was_there = self.rules.remove(&priority).is_some();
+        self.settle();
+        was_there
     }
 
     /// All rules in their order.
@@ -68,20 +80,22 @@ impl Acl {
     }
 
     /// Whether there is no rule.
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.classifier.bytes() + size_of::<[[u8; KEY_LEN]; 256]>() + size_of::<[u32; 256]>()
+        self.classifier.bytes() + size_of::<[Key; 256]>() + size_of::<[u32; 256]>()
     }
 
     /// Drops those of the frames, whole Ethernet headers at least, that a rule denies.
     pub fn judge(&mut self, batch: &mut Batch, frames: &Slots) {
         let frames = frames.as_slice();
-        for (key, &slot) in self.keys.iter_mut().zip(frames) {
-            *key = key_of(batch.port(slot), batch.frame(slot));
+        match self.looks_at_ip {
+            true => self.read::<true>(batch, frames),
+            false => self.read::<false>(batch, frames),
         }
         let values = &mut self.values[..frames.len()];
         self.classifier.classify_batch(&self.keys[..frames.len()], values);
@@ -91,13 +105,44 @@ impl Acl {
             }
         }
     }
+
+    /// Whether a rule denies a frame, a whole Ethernet header at least, at a port.
+    #[inline(never)]
+    pub fn denies(&self, port: PortId, frame: &[u8]) -> bool {
+        let mut key = [0; KEY_LEN];
+        match self.looks_at_ip {
+            true => write_key::<true>(port, frame, &mut key),
+            false => write_key::<false>(port, frame, &mut key),
+        }
+        self.classifier.classify(&key) == Some(DENIED)
+    }
+
+    /// Writes the keys of frames.
+    fn read<const IP: bool>(&mut self, batch: &Batch, frames: &[u8]) {
+        for (key, &slot) in self.keys.iter_mut().zip(frames) {
+            write_key::<IP>(batch.port(slot), batch.frame(slot), key);
+        }
+    }
+
+    fn settle(&mut self) {
+        let names_ip = |rule: &Rule| {
+            let networks = [rule.source, rule.destination];
+            let ports = [rule.source_ports, rule.destination_ports];
+            let has_parts =
+                networks.iter().any(Option::is_some) || ports.iter().any(Option::is_some);
+            has_parts || rule.protocol.is_some()
+        };
+        self.looks_at_ip = self.rules.values().any(names_ip);
+    }
 }
 
-/// What the headers of a frame say, field behind field as in [`FIELDS`].
-fn key_of(port: PortId, frame: &[u8]) -> [u8; KEY_LEN] {
-    let mut key = [0; KEY_LEN];
-    key[0] = port.0;
-    put_array::<12>(&mut key, MACS, array_at(frame, 0));
+/// Writes what the headers of a frame say.
+#[inline(always)]
+fn write_key<const IP: bool>(port: PortId, frame: &[u8], key: &mut Key) {
+    *key = [0; KEY_LEN];
+    key[WHAT] = port.0 & PORT_MASK;
+    let Some(macs) = frame.first_chunk::<12>() else { return };
+    put_array(key, MACS, *macs);
     let mut at = ethernet::offset::TYPE;
     let mut kind = u16_at(frame, at);
     for tag in 0..2 {
@@ -106,28 +151,31 @@ fn key_of(port: PortId, frame: &[u8]) -> [u8; KEY_LEN] {
             break;
         }
         if tag == 0 {
-            put_array(&mut key, VLAN, (u16_at(frame, at + 2) & 0xfff).to_be_bytes());
+            put_array(key, VLAN, (u16_at(frame, at + 2) & 0xfff).to_be_bytes());
         }
         at += TAG_LEN;
         kind = u16_at(frame, at);
     }
-    put_array(&mut key, KIND, kind.to_be_bytes());
+    put_array(key, KIND, kind.to_be_bytes());
+    if !IP {
+        return;
+    }
     let packet = &frame[at + 2..];
     match kind {
-        ethernet::TYPE_IPV4 => of_ipv4(packet, &mut key),
-        ethernet::TYPE_IPV6 => of_ipv6(packet, &mut key),
+        ethernet::TYPE_IPV4 => of_ipv4(packet, key),
+        ethernet::TYPE_IPV6 => of_ipv6(packet, key),
         _ => {}
     }
-    key
 }
 
-fn of_ipv4(packet: &[u8], key: &mut [u8; KEY_LEN]) {
+#[inline(always)]
+fn of_ipv4(packet: &[u8], key: &mut Key) {
     let Some(header) = packet.first_chunk::<{ ipv4::HEADER_LEN }>() else { return };
     let len = usize::from(header[0] & 0xf) * 4;
     if header[0] >> 4 != ipv4::VERSION || len < ipv4::HEADER_LEN || packet.len() < len {
         return;
     }
-    key[FLAGS] = HAS_IP;
+    key[WHAT] |= HAS_IP | HAS_IPV4;
     key[PROTOCOL] = header[ipv4::offset::PROTOCOL];
     put_array::<4>(key, SOURCE + 12, array_at(header, ipv4::offset::SOURCE));
     put_array::<4>(key, DESTINATION + 12, array_at(header, ipv4::offset::DESTINATION));
@@ -137,22 +185,23 @@ fn of_ipv4(packet: &[u8], key: &mut [u8; KEY_LEN]) {
     }
 }
 
-fn of_ipv6(packet: &[u8], key: &mut [u8; KEY_LEN]) {
+fn of_ipv6(packet: &[u8], key: &mut Key) {
     let Some((header, rest)) = packet.split_first_chunk::<{ ipv6::HEADER_LEN }>() else { return };
     if header[0] >> 4 != ipv6::VERSION {
         return;
     }
-    key[FLAGS] = HAS_IP;
+    key[WHAT] |= HAS_IP;
     key[PROTOCOL] = header[ipv6::offset::NEXT_HEADER];
     put_array::<16>(key, SOURCE, array_at(header, ipv6::offset::SOURCE));
     put_array::<16>(key, DESTINATION, array_at(header, ipv6::offset::DESTINATION));
     of_ports(rest, key);
 }
 
-fn of_ports(payload: &[u8], key: &mut [u8; KEY_LEN]) {
+#[inline(always)]
+fn of_ports(payload: &[u8], key: &mut Key) {
     let has_ports = matches!(key[PROTOCOL], protocol::TCP | protocol::UDP | protocol::SCTP);
     if let Some(ports) = payload.first_chunk::<4>().filter(|_| has_ports) {
-        key[FLAGS] |= HAS_PORTS;
+        key[WHAT] |= HAS_PORTS;
         put_array(key, PORTS, *ports);
     }
 }
@@ -164,40 +213,33 @@ fn conditions(rule: &Rule) -> [Condition; FIELDS.len()] {
         None => Condition::Any,
     };
     let mac = |mac: Option<super::config::Mac>| {
-        exact(mac.map(|mac| u128::from(super::state::key(mac.0, 0))))
+        exact(mac.map(|mac| u128::from(tables::mac::station(mac.0.0, 0))))
     };
     let range = |ports: Option<[u16; 2]>| match ports {
         Some([first, last]) => Condition::Range { first, last },
         None => Condition::Any,
     };
     let networks = [rule.source, rule.destination];
-    let family = networks.into_iter().flatten().next().map(|one| match one.address {
-        IpAddr::V4(_) => ethernet::TYPE_IPV4,
-        IpAddr::V6(_) => ethernet::TYPE_IPV6,
-    });
     let [source, destination] = networks.map(|network| match network {
         None => Condition::Any,
         Some(network) => {
-            let (value, bits) = match network.address {
-                IpAddr::V4(address) => (u128::from(u32::from(address)), 32),
-                IpAddr::V6(address) => (u128::from(address), 128),
+            let (value, all) = match network.address {
+                IpAddr::V4(address) => (u128::from(u32::from(address)), u128::from(u32::MAX)),
+                IpAddr::V6(address) => (u128::from(address), u128::MAX),
             };
-            let host_bits = bits - u32::from(network.len);
-            Condition::Masked { value, mask: u128::MAX.checked_shl(host_bits).unwrap_or(0) }
+            let host_bits = all.count_ones() - u32::from(network.len);
+            Condition::Masked { value, mask: u128::MAX.checked_shl(host_bits).unwrap_or(0) & all }
         }
     });
-    let kinds = [rule.ether_type, family].map(|kind| kind.map(u128::from));
-    let has_ports = rule.source_ports.is_some() || rule.destination_ports.is_some();
-    let has_ip = rule.protocol.is_some() || family.is_some();
-    let flags = u128::from(if has_ip { HAS_IP } else { 0 } | if has_ports { HAS_PORTS } else { 0 });
+    let has_network = networks.iter().any(Option::is_some);
     [
-        exact(rule.port.map(|port| u128::from(port.id().0))),
+        of_what(rule),
         mac(rule.destination_mac),
         mac(rule.source_mac),
         exact(rule.vlan.map(u128::from)),
-        exact(kinds[0].or(kinds[1])),
+        // What holds an address of a family is of its type, and a rule that names both means the same.
+        exact(rule.ether_type.filter(|_| !has_network).map(u128::from)),
         exact(rule.protocol.map(u128::from)),
-        Condition::Masked { value: flags, mask: flags },
         source,
         destination,
         range(rule.source_ports),
@@ -205,14 +247,35 @@ fn conditions(rule: &Rule) -> [Condition; FIELDS.len()] {
     ]
 }
 
-/// Port, destination, source, VLAN, type, protocol, what there is, addresses, ports.
-const FIELDS: [Field; 11] = [
+/// What a rule wants of the first byte: the port, the family, and that there are ports.
+fn of_what(rule: &Rule) -> Condition {
+    let mut wanted = match rule.port {
+        Some(port) => (port.id().0, PORT_MASK),
+        None => (0, 0),
+    };
+    let mut want = |value: u8, mask: u8| {
+        wanted.0 |= value;
+        wanted.1 |= mask;
+    };
+    match rule.source.or(rule.destination).map(|network| network.address) {
+        Some(IpAddr::V4(_)) => want(HAS_IP | HAS_IPV4, HAS_IP | HAS_IPV4),
+        Some(IpAddr::V6(_)) => want(HAS_IP, HAS_IP | HAS_IPV4),
+        None if rule.protocol.is_some() => want(HAS_IP, HAS_IP),
+        None => {}
+    }
+    if rule.source_ports.is_some() || rule.destination_ports.is_some() {
+        want(HAS_PORTS, HAS_PORTS);
+    }
+    Condition::Masked { value: wanted.0.into(), mask: wanted.1.into() }
+}
+
+/// What there is, destination, source, VLAN, type, protocol, addresses, ports.
+const FIELDS: [Field; 10] = [
     Field::Masked(1),
     Field::Masked(6),
     Field::Masked(6),
     Field::Masked(2),
     Field::Masked(2),
-    Field::Masked(1),
     Field::Masked(1),
     Field::Masked(16),
     Field::Masked(16),
@@ -220,20 +283,26 @@ const FIELDS: [Field; 11] = [
     Field::Ranged,
 ];
 
-const KEY_LEN: usize = 55;
+const KEY_LEN: usize = 54;
+const WHAT: usize = 0;
 const MACS: usize = 1;
 const VLAN: usize = 13;
 const KIND: usize = 15;
 const PROTOCOL: usize = 17;
-const FLAGS: usize = 18;
-const SOURCE: usize = 19;
-const DESTINATION: usize = 35;
-const PORTS: usize = 51;
+/// An address of IPv4 is in the last bytes.
+const SOURCE: usize = 18;
+const DESTINATION: usize = 34;
+const PORTS: usize = 50;
 
+/// In the first byte: the port.
+const PORT_MASK: u8 = 7;
+const _: () = assert!(super::config::PORT_NAMES.len() == PORT_MASK as usize + 1);
 /// The frame has a whole IP header.
-const HAS_IP: u8 = 1;
+const HAS_IP: u8 = 1 << 3;
+/// It is one of IPv4.
+const HAS_IPV4: u8 = 1 << 4;
 /// It has ports.
-const HAS_PORTS: u8 = 2;
+const HAS_PORTS: u8 = 1 << 5;
 
 /// The value of rules that deny.
 const DENIED: u32 = 1;

@@ -19,7 +19,7 @@ use wire::MacAddr;
 
 use self::acl::Rule;
 pub(super) use self::checked::{SESSION_MAX, is_possible};
-use self::features::{Attachment, Domain, Mirror, Storm};
+use self::features::{Attachment, Domain, Mirror, MoveLimit, Storm};
 pub use self::port::{PORT_NAMES, Port};
 use super::catalogue;
 use crate::passing::Passing;
@@ -65,6 +65,9 @@ pub struct Config {
     /// Most learned stations. Not in TIPSY.
     #[schemars(range(min = 1, max = 4_000_000))]
     pub station_limit: u32,
+    /// How often a learned station may move; none for any number of times. Not in TIPSY.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub move_limit: Option<MoveLimit>,
     /// What becomes of a frame whose source there is no room to learn: `forward`, or `drop`. Not in
     /// TIPSY.
     pub when_full: WhenFull,
@@ -175,6 +178,7 @@ impl Default for Config {
             learning: true,
             ageing_s: 300.0,
             station_limit: 16_384,
+            move_limit: None,
             when_full: WhenFull::Forward,
             unknown: None,
             stations: Vec::new(),
@@ -327,6 +331,7 @@ pub(super) fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(),
     }
     of_mode(config)?;
     of_stations(config)?;
+    checked::of_moves(config)?;
     checked::of_switch(config)?;
     of_learning(config)?;
     of_traffic(traffic)

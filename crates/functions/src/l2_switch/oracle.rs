@@ -16,7 +16,7 @@ use wire::{MacAddr, ethernet};
 use self::features::{Bucket, Plain, Watch, as_leaving, circuit_of};
 use super::acl::RULES_SPARE;
 use super::config::acl::Rule;
-use super::config::features::{Attachment, Class, Direction, Mirror, Storm};
+use super::config::features::{Attachment, Class, Direction, Flapping, Mirror, Storm};
 use super::config::{Config, Mac, Mode, Port, Unknown, WhenFull};
 use super::control::Update;
 use super::state::UNITS;
@@ -28,6 +28,9 @@ pub struct Model {
     circuits: Vec<Attachment>,
     /// By domain and address.
     stations: BTreeMap<(u16, MacAddr), Station>,
+    /// Of stations that moved of late.
+    moves: BTreeMap<(u16, MacAddr), Moves>,
+    now: Duration,
     /// By port: broadcast, multicast, unknown.
     storms: BTreeMap<Port, [Option<Bucket>; 3]>,
     /// By domain.
@@ -45,6 +48,14 @@ struct Station {
     circuit: usize,
     /// When it was last heard of; none where it is known without being learned.
     heard: Option<u64>,
+}
+
+/// How often a station moved in its interval, or whether it is on hold.
+#[derive(Clone, Copy)]
+struct Moves {
+    count: u32,
+    is_held: bool,
+    until: Duration,
 }
 
 /// A frame that leaves, and by which port.
@@ -79,12 +90,14 @@ impl Oracle for Model {
         match *update {
             Update::SetStation { mac, port, domain } => self.set(mac.0, port, domain),
             Update::RemoveStation { mac, domain } => {
+                self.moves.remove(&(domain, mac.0));
                 self.stations.remove(&(domain, mac.0)).is_some()
             }
             Update::Learn { mac: Mac(mac), port, domain } => {
                 let circuit = self.circuit_at(port, domain);
                 let is_possible = self.learns() && is_station(mac);
-                is_possible && circuit.is_some_and(|circuit| self.learn(mac, circuit, units))
+                is_possible
+                    && circuit.is_some_and(|circuit| self.learn(mac, circuit, units).is_ok())
             }
             Update::SetStormControl(storm) => {
                 let limits = [storm.broadcast, storm.multicast, storm.unknown];
@@ -133,6 +146,8 @@ impl Model {
             config: config.clone(),
             circuits,
             stations: BTreeMap::new(),
+            moves: BTreeMap::new(),
+            now: Duration::ZERO,
             storms: BTreeMap::new(),
             floods: BTreeMap::new(),
             watches: Vec::new(),
@@ -191,9 +206,12 @@ impl Model {
             return Err("acl-denied");
         }
         if self.learns() {
-            let has_learned = self.learn(source, circuit, units);
-            if !has_learned && self.config.when_full == WhenFull::Drop {
-                return Err("table-full");
+            match self.learn(source, circuit, units) {
+                Err(Unlearned::Full) if self.config.when_full == WhenFull::Drop => {
+                    return Err("table-full");
+                }
+                Err(Unlearned::Flaps(Flapping::Drop)) => return Err("flapping-station"),
+                Ok(()) | Err(_) => {}
             }
         }
         let domain = self.circuits[circuit].domain;
@@ -271,16 +289,17 @@ impl Model {
         let is_possible = is_station(mac) && has_room;
         if is_possible {
             self.stations.insert((domain, mac), Station { circuit, heard: None });
+            self.moves.remove(&(domain, mac));
         }
         is_possible
     }
 
-    /// Whether the station is known now: a static one stays where it is.
-    fn learn(&mut self, source: MacAddr, circuit: usize, now: u64) -> bool {
+    /// Has the station known there from now on; a static one stays where it is.
+    fn learn(&mut self, source: MacAddr, circuit: usize, now: u64) -> Result<(), Unlearned> {
         let domain = self.circuits[circuit].domain;
-        let known = self.stations.get(&(domain, source));
+        let known = self.stations.get(&(domain, source)).copied();
         if known.is_some_and(|known| known.heard.is_none()) {
-            return true;
+            return Ok(());
         }
         let limit = self.config.station_limit as usize;
         let limit_of_domain =
@@ -289,18 +308,39 @@ impl Model {
         let is_full =
             of_domain >= limit_of_domain || self.count(|_, known| known.heard.is_some()) >= limit;
         if known.is_none() && is_full {
-            return false;
+            return Err(Unlearned::Full);
+        }
+        if known.is_some_and(|known| known.circuit != circuit) {
+            self.may_move((domain, source))?;
         }
         self.stations.insert((domain, source), Station { circuit, heard: Some(now) });
-        true
+        Ok(())
+    }
+
+    /// RFC 7432 section 15.1, for a bridge: so many moves in an interval, then a hold.
+    fn may_move(&mut self, station: (u16, MacAddr)) -> Result<(), Unlearned> {
+        let Some(limit) = self.config.move_limit else { return Ok(()) };
+        let span = Duration::from_secs_f64;
+        let first = Moves { count: 0, is_held: false, until: self.now + span(limit.interval_s) };
+        let moves = self.moves.entry(station).or_insert(first);
+        moves.count += 1;
+        if !moves.is_held && moves.count > limit.moves {
+            (moves.is_held, moves.until) = (true, self.now + span(limit.hold_s));
+        }
+        if moves.is_held && limit.action != Flapping::Report {
+            return Err(Unlearned::Flaps(limit.action));
+        }
+        Ok(())
     }
 
     /// Forgets who was not heard of for the ageing time; gives the present.
     fn forget(&mut self, now: Duration) -> u64 {
         let unit_s = self.config.ageing_s / UNITS as f64;
-        let now = (now.as_secs_f64() / unit_s) as u64;
-        self.stations.retain(|_, known| known.heard.is_none_or(|heard| now - heard <= UNITS));
-        now
+        let units = (now.as_secs_f64() / unit_s) as u64;
+        self.stations.retain(|_, known| known.heard.is_none_or(|heard| units - heard <= UNITS));
+        self.moves.retain(|_, moves| now < moves.until);
+        self.now = now;
+        units
     }
 
     fn learns(&self) -> bool {
@@ -318,6 +358,12 @@ impl Model {
     fn count(&self, wanted: impl Fn(u16, &Station) -> bool) -> usize {
         self.stations.iter().filter(|((domain, _), known)| wanted(*domain, known)).count()
     }
+}
+
+/// Why a station is not known to be where it was heard of.
+enum Unlearned {
+    Full,
+    Flaps(Flapping),
 }
 
 fn is_of(mirror: &Mirror, port: Port, direction: Direction) -> bool {

@@ -9,8 +9,8 @@ use std::io;
 
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Made, PortId, Room, Slot, Slots, Verdict};
-use tables::index::{Index, Place};
+use packet::{Batch, Made, PortId, Reason, Room, Slot, Slots, Verdict};
+use tables::mac::{Heard, MacTable, Place};
 use wire::bytes::array_at;
 use wire::ethernet;
 
@@ -18,7 +18,7 @@ use super::circuits::{TAG_LEN, Taken};
 use super::config::{Config, Mode, Port, Unknown, WhenFull};
 use super::control::{self, Update};
 use super::reasons::{self, TALLIES, Tally};
-use super::state::{Heard, State};
+use super::state::{Learning, State};
 use super::switch::{Features, NOT_TAKEN};
 use crate::unit::SetupError;
 
@@ -60,12 +60,12 @@ impl Function for Pipeline {
             stages.lap(Stage::Forward as usize, batch.len());
             return;
         }
-        self.state.advance(now);
+        self.state.stations.advance(now);
         if self.features.are_needed() {
             self.classify(batch);
             stages.lap(Stage::Check as usize, batch.len());
             self.switch(batch, now);
-            self.tallies[Tally::Aged as usize] = self.state.aged;
+            self.tally_stations();
             stages.lap(Stage::Forward as usize, batch.len());
             return;
         }
@@ -75,10 +75,10 @@ impl Function for Pipeline {
         }
         stages.lap(Stage::Check as usize, batch.len());
         match self.state.learning {
-            Some(when_full) => self.forward::<true>(batch, when_full),
-            None => self.forward::<false>(batch, WhenFull::Forward),
+            Some(learning) => self.forward::<true>(batch, learning),
+            None => self.forward::<false>(batch, LEARNS_NOTHING),
         }
-        self.tallies[Tally::Aged as usize] = self.state.aged;
+        self.tally_stations();
         stages.lap(Stage::Forward as usize, batch.len());
     }
 
@@ -111,7 +111,7 @@ impl Function for Pipeline {
 impl Way {
     /// Notes both keys of a frame, and touches what is known of them.
     #[inline(always)]
-    pub fn note(&mut self, slot: Slot, destination: u64, source: u64, stations: &Index<u64>) {
+    pub fn note(&mut self, slot: Slot, destination: u64, source: u64, stations: &MacTable) {
         let index = usize::from(slot);
         let places = [destination, source].map(|key| stations.bucket(key));
         places.iter().for_each(|place| stations.prefetch(*place));
@@ -181,27 +181,39 @@ impl Pipeline {
     }
 
     /// Who is heard of, and where does the frame go?
-    fn forward<const LEARNING: bool>(&mut self, batch: &mut Batch, when_full: WhenFull) {
+    fn forward<const LEARNING: bool>(&mut self, batch: &mut Batch, learning: Learning) {
         let Pipeline { state, way, tallies, .. } = self;
         for &slot in way.frames.as_slice() {
             let (index, port) = (usize::from(slot), Port::of(batch.port(slot)));
             if LEARNING {
                 let circuit = port as u16;
-                let heard = state.hear(way.source_place[index], way.source[index], circuit);
-                if heard != Heard::Again && note(heard, tallies) && when_full == WhenFull::Drop {
-                    batch.set_verdict(slot, reasons::drop(reasons::TABLE_FULL));
+                let (place, source) = (way.source_place[index], way.source[index]);
+                let heard = state.stations.hear(place, source, circuit);
+                if heard != Heard::Again
+                    && let Some(reason) = note(heard, learning, tallies)
+                {
+                    batch.set_verdict(slot, reasons::drop(reason));
                     continue;
                 }
             }
             let destination = way.destination[index];
-            let verdict = match state.find(way.destination_place[index], destination) {
+            let place = way.destination_place[index];
+            let verdict = match state.stations.find(place, destination) {
                 // Without attachments, a circuit has the number of its port.
-                Some(entry) if entry.circuit() == port as u16 => reasons::drop(reasons::SAME_PORT),
-                Some(entry) => Verdict::Forward(PortId(entry.circuit() as u8)),
+                Some(circuit) if circuit == port as u16 => reasons::drop(reasons::SAME_PORT),
+                Some(circuit) => Verdict::Forward(PortId(circuit as u8)),
                 None => everywhere(state, destination, port, tallies),
             };
             batch.set_verdict(slot, verdict);
         }
+    }
+
+    /// Takes over what the table counts.
+    fn tally_stations(&mut self) {
+        let stations = &self.state.stations;
+        self.tallies[Tally::Aged as usize] = stations.aged();
+        self.tallies[Tally::Flapping as usize] = stations.flapped();
+        self.tallies[Tally::MovesUncounted as usize] = stations.uncounted_moves();
     }
 
     /// Every frame out of the other port.
@@ -222,18 +234,31 @@ impl Pipeline {
     }
 }
 
-/// Counts what was heard; whether there was no room for it.
+/// Counts what was heard; why the frame is dropped for it.
 #[inline(never)]
-pub(super) fn note(heard: Heard, tallies: &mut [u64; TALLIES.len()]) -> bool {
-    let tally = match heard {
-        Heard::Again => return false,
-        Heard::New => Tally::Learned,
-        Heard::Moved => Tally::Moved,
-        Heard::NoRoom => Tally::NotLearned,
+pub(super) fn note(
+    heard: Heard,
+    learning: Learning,
+    tallies: &mut [u64; TALLIES.len()],
+) -> Option<Reason> {
+    let (tally, reason) = match heard {
+        Heard::Again => return None,
+        Heard::New => (Tally::Learned, None),
+        Heard::Moved => (Tally::Moved, None),
+        Heard::NoRoom if learning.when_full == WhenFull::Drop => {
+            (Tally::NotLearned, Some(reasons::TABLE_FULL))
+        }
+        Heard::NoRoom => (Tally::NotLearned, None),
+        Heard::Refused => {
+            (Tally::MovesRefused, learning.drops_refused.then_some(reasons::FLAPPING))
+        }
     };
     tallies[tally as usize] += 1;
-    heard == Heard::NoRoom
+    reason
 }
+
+/// What a bridge that does not learn does with what it cannot learn.
+const LEARNS_NOTHING: Learning = Learning { when_full: WhenFull::Forward, drops_refused: false };
 
 /// What becomes of a frame for a group, or for a station that nobody knows.
 #[inline(always)]

@@ -23,6 +23,8 @@ reasons! {
     UNKNOWN = "unknown-station",
     /// There is no room to learn the station that it comes from.
     TABLE_FULL = "table-full",
+    /// The station that it comes from is elsewhere, and has moved too often.
+    FLAPPING = "flapping-station",
     /// The port lets no more frames for all in at present.
     STORM_BROADCAST = "storm-broadcast",
     /// The port lets no more frames for groups in at present.
@@ -46,6 +48,12 @@ pub enum Tally {
     Aged,
     /// Frames whose source there was no room to learn.
     NotLearned,
+    /// Times that a station began to move too often.
+    Flapping,
+    /// Frames whose source is elsewhere and stays there, because it has moved too often.
+    MovesRefused,
+    /// Moves that there was no room to hold against their stations.
+    MovesUncounted,
     /// Frames for groups and for all.
     Group,
     /// Frames for unknown stations that went out of every other port.
@@ -64,6 +72,9 @@ pub const TALLIES: &[&str] = &[
     "moved",
     "aged",
     "not-learned",
+    "flapping",
+    "moves-refused",
+    "moves-uncounted",
     "group",
     "flooded",
     "copied",

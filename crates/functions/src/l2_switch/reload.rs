@@ -84,9 +84,9 @@ pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
 /// What came, went or was learned since the bridge was configured.
 pub(super) fn memory(config: &Config, pipeline: &Pipeline, now: Ticks) -> Vec<Update> {
     let (state, features) = (pipeline.state(), pipeline.features());
-    let present = state.fixed.iter().filter_map(|&key| state.station(key)).map(by_place);
+    let present = state.stations.fixed().iter().filter_map(|&key| state.station(key)).map(by_place);
     let mut updates = changes(&known(config), &present.collect());
-    let learned = state.learned_at(0..state.learned.len(), now);
+    let learned = state.learned_at(0..state.stations.learned().len(), now);
     updates.extend(learned.map(|(Station { mac, port, domain }, _)| Update::Learn {
         mac,
         port,
@@ -170,6 +170,7 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("learning", running.learning != wanted.learning),
         ("ageing-s", running.ageing_s != wanted.ageing_s),
         ("station-limit", running.station_limit != wanted.station_limit),
+        ("move-limit", running.move_limit != wanted.move_limit),
         ("when-full", running.when_full != wanted.when_full),
         ("unknown", running.unknown() != wanted.unknown()),
         ("ports", running.ports != wanted.ports),

@@ -6,6 +6,7 @@
 //! does not depend on the number of stations, and no frame waits for another.
 
 mod acl;
+mod moves;
 mod switch;
 
 use packet::PortId;
@@ -46,6 +47,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     sample.rules();
     sample.full();
     sample.depart();
+    sample.moves();
     sample.steps
 }
 
@@ -69,6 +71,7 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     if !switch::drops_unknown(config) {
         reasons.push(("unknown-station", "frames for unknown stations are flooded"));
     }
+    reasons.extend(moves::unreachable(config));
     if !config.learning {
         reasons.push(("table-full", "the bridge learns nothing"));
     } else if config.when_full == WhenFull::Forward {

@@ -36,6 +36,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ports: _,
         // Not in words.
         when_full,
+        move_limit,
         domains,
         attachments,
         storm_control,
@@ -49,6 +50,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ("storm-control", "limits on frames to many", !storm_control.is_empty()),
         ("mirrors", "copies of frames", !mirrors.is_empty()),
         ("acl", "access lists", !acl.is_empty()),
+        ("move-limit", "limits on how often a station moves", move_limit.is_some()),
         ("when-full", "dropping frames of stations for which there is no room", is_dropped),
     ])
 }

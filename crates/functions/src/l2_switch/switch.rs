@@ -7,16 +7,17 @@ use std::io;
 
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, MADE_FULL, Made, PortId, Slot, Verdict};
+use tables::mac::{BRIDGE_SHIFT, Heard};
 use wire::bytes::{array_at, put_array, u16_at};
 
 use super::acl::Acl;
 use super::circuits::{Circuit, NotTaken, TAG_LEN, Taken};
 use super::config::features::{Class, Direction};
-use super::config::{Config, Port, Unknown, WhenFull};
+use super::config::{Config, Port, Unknown};
 use super::mirror::Mirrors;
 use super::pipeline::{Pipeline, Way, is_group, note};
 use super::reasons::{self, TALLIES, Tally};
-use super::state::{DOMAIN_SHIFT, State};
+use super::state::State;
 use super::storm::Storms;
 
 /// What a switch has beside circuits and stations.
@@ -43,7 +44,7 @@ impl Features {
     pub fn new(config: &Config, state: &State, clock: Clock) -> io::Result<Features> {
         let domains = state.circuits.domains.iter().map(|domain| domain.id);
         Ok(Features {
-            acl: Acl::new(config)?,
+            acl: Acl::new(&config.acl)?,
             storms: Storms::new(config, domains, clock),
             mirrors: Mirrors::new(config),
             ports: config.ports,
@@ -92,7 +93,7 @@ impl Pipeline {
                 continue;
             }
             let circuit = &state.circuits.all[usize::from(taken.circuit)];
-            let domain = u64::from(circuit.domain) << DOMAIN_SHIFT;
+            let domain = u64::from(circuit.domain) << BRIDGE_SHIFT;
             way.note(slot, destination | domain, source | domain, &state.stations);
             way.taken[usize::from(slot)] = taken;
             way.frames.push(slot);
@@ -148,18 +149,20 @@ impl Bridge<'_> {
     fn decide(&mut self, batch: &mut Batch, slot: Slot) -> Verdict {
         let (index, way) = (usize::from(slot), self.way);
         let taken = way.taken[index];
-        if let Some(when_full) = self.state.learning {
+        if let Some(learning) = self.state.learning {
             let place = way.source_place[index];
-            let heard = self.state.hear(place, way.source[index], taken.circuit);
-            if note(heard, self.tallies) && when_full == WhenFull::Drop {
-                return reasons::drop(reasons::TABLE_FULL);
+            let heard = self.state.stations.hear(place, way.source[index], taken.circuit);
+            if heard != Heard::Again
+                && let Some(reason) = note(heard, learning, self.tallies)
+            {
+                return reasons::drop(reason);
             }
         }
         let destination = way.destination[index];
-        match self.state.find(way.destination_place[index], destination) {
-            Some(entry) if entry.circuit() == taken.circuit => reasons::drop(reasons::SAME_PORT),
-            Some(entry) => {
-                let circuit = &self.state.circuits.all[usize::from(entry.circuit())];
+        match self.state.stations.find(way.destination_place[index], destination) {
+            Some(circuit) if circuit == taken.circuit => reasons::drop(reasons::SAME_PORT),
+            Some(circuit) => {
+                let circuit = &self.state.circuits.all[usize::from(circuit)];
                 let priorities = take_tags(batch, slot, taken.tags);
                 put_tags(batch, slot, circuit, priorities);
                 Verdict::Forward(circuit.port)

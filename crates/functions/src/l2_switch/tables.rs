@@ -8,14 +8,17 @@ use super::state::State;
 use crate::unit::{TablePage, TableSize};
 
 /// The tables, in the order of [`sizes`].
-pub(super) const NAMES: &[&str] = &["stations", "learned"];
+pub(super) const NAMES: &[&str] = &["stations", "learned", "flapping"];
 
 pub(super) fn sizes(state: &State) -> Vec<TableSize> {
     let size =
         |used: usize, capacity: usize| TableSize { used: used as u64, capacity: capacity as u64 };
+    let (stations, limits) = (&state.stations, state.stations.limits());
+    let (flapping, counted) = stations.flapping_of();
     vec![
-        size(state.fixed.len(), state.limits.fixed),
-        size(state.learned.len(), state.limits.learned),
+        size(stations.fixed().len(), limits.fixed),
+        size(stations.learned().len(), limits.learned),
+        size(flapping, counted),
     ]
 }
 
@@ -23,12 +26,13 @@ pub(super) fn sizes(state: &State) -> Vec<TableSize> {
 pub(super) fn page(state: &State, table: usize, from: u64, limit: usize, now: Ticks) -> TablePage {
     match table {
         0 => fixed(state, from, limit),
+        2 => flapping(state, from as usize, limit, now),
         _ => learned(state, from as usize, limit, now),
     }
 }
 
 fn fixed(state: &State, from: u64, limit: usize) -> TablePage {
-    let mut rows = state.fixed.range(from..);
+    let mut rows = state.stations.fixed().range(from..);
     let entries = rows
         .by_ref()
         .take(limit)
@@ -39,7 +43,7 @@ fn fixed(state: &State, from: u64, limit: usize) -> TablePage {
 }
 
 fn learned(state: &State, from: usize, limit: usize, now: Ticks) -> TablePage {
-    let end = state.learned.len().min(from.saturating_add(limit));
+    let end = state.stations.learned().len().min(from.saturating_add(limit));
     let rows = state.learned_at(from..end, now);
     let entries = rows
         .map(|(Station { mac, port, domain }, address)| {
@@ -47,5 +51,22 @@ fn learned(state: &State, from: usize, limit: usize, now: Ticks) -> TablePage {
             json!({"mac": mac, "port": port, "domain": domain, "age-s": age_s})
         })
         .collect();
-    TablePage { entries, next: (end < state.learned.len()).then_some(end as u64) }
+    TablePage { entries, next: (end < state.stations.learned().len()).then_some(end as u64) }
+}
+
+/// Stations that move too often, by the places of their records.
+fn flapping(state: &State, from: usize, limit: usize, now: Ticks) -> TablePage {
+    let mut rows = state.stations.flapping(from, now);
+    let entries = rows
+        .by_ref()
+        .take(limit)
+        .filter_map(|(_, held)| {
+            let Station { mac, port, domain } = state.station(held.station)?;
+            let left_s = state.seconds(held.left);
+            Some(json!({
+                "mac": mac, "port": port, "domain": domain, "moves": held.moves, "left-s": left_s,
+            }))
+        })
+        .collect();
+    TablePage { entries, next: rows.next().map(|(place, _)| place as u64) }
 }

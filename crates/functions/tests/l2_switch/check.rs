@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use functions::check::Expected;
 use functions::l2_switch::config::acl::Rule;
+use functions::l2_switch::config::features::{Flapping, MoveLimit};
 use functions::l2_switch::config::{Config, Dir, Traffic};
 use functions::l2_switch::sample::{sample, unreachable};
 use functions::l2_switch::{L2Switch, Update};
@@ -120,6 +121,11 @@ fn keys_that_contradict_each_other_are_named() {
     assert_eq!(with(|config| config.storm_control.push(config.storm_control[0])), "storm-control");
     assert_eq!(with(|config| config.mirrors[0].to = config.mirrors[0].port), "mirrors");
     assert_eq!(with(|config| config.mirrors[0].port = config.mirrors[2].port), "mirrors");
+    let restless = crate::frames::restless(Flapping::Hold);
+    let limit = |limit| refused(Config { move_limit: Some(limit), ..Config::default() });
+    assert_eq!(limit(MoveLimit { moves: 0, ..MoveLimit::default() }), "move-limit");
+    assert_eq!(limit(MoveLimit { hold_s: f64::NAN, ..MoveLimit::default() }), "move-limit");
+    assert_eq!(refused(Config { learning: false, ..restless }), "move-limit");
     let rule = crate::frames::any(1);
     let with = |rules: &[Rule]| refused(Config { acl: rules.to_vec(), ..Config::default() });
     assert_eq!(with(&[rule, rule]), "acl");

@@ -4,7 +4,7 @@ use functions::NetworkFunction;
 use functions::check::Step;
 use functions::l2_switch::config::acl::{Action, Rule};
 use functions::l2_switch::config::features::{
-    Attachment, Direction, Domain, Erspan, Mirror, Storm, StormUnit, Tpid,
+    Attachment, Direction, Domain, Erspan, Flapping, Mirror, MoveLimit, Storm, StormUnit, Tpid,
 };
 use functions::l2_switch::config::{Config, Mac, Mode, Port, Station, Traffic, Unknown, WhenFull};
 use functions::l2_switch::sample::sample;
@@ -31,8 +31,17 @@ pub fn kinds() -> Vec<Config> {
         vlans(),
         watched(),
         guarded(),
+        restless(Flapping::Report),
+        restless(Flapping::Drop),
+        Config { move_limit: restless(Flapping::Hold).move_limit, ..vlans() },
         Config { mode: Mode::Patch, mac_swap_upstream: swap, ..Config::default() },
     ]
+}
+
+/// A bridge whose stations may move twice in a hundred seconds.
+pub fn restless(action: Flapping) -> Config {
+    let move_limit = MoveLimit { moves: 2, interval_s: 100.0, hold_s: 170.0, action };
+    Config { move_limit: Some(move_limit), ..Config::default() }
 }
 
 /// Three domains: one with limits and tags of all sorts, one that floods nothing, one of a single circuit.

@@ -21,5 +21,5 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 9] =
-    ["acl", "ageing", "full", "learning", "mirrors", "patch", "storms", "tipsy", "vlans"];
+const REQUIRED: [&str; 10] =
+    ["acl", "ageing", "full", "learning", "mirrors", "moves", "patch", "storms", "tipsy", "vlans"];

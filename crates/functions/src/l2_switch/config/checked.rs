@@ -24,6 +24,31 @@ pub(super) fn of_switch(config: &Config) -> Result<(), Invalid> {
     of_places(config)
 }
 
+/// Checks how often stations may move.
+///
+/// # Errors
+/// What cannot be.
+pub(super) fn of_moves(config: &Config) -> Result<(), Invalid> {
+    let Some(limit) = config.move_limit else { return Ok(()) };
+    let refuse = |what: String, remedy| Err(function_key("move-limit", what, remedy));
+    if !config.learning || config.mode == Mode::Patch {
+        let what = "nothing is learned that could move".to_owned();
+        return refuse(what, "Remove it, or let the bridge learn");
+    }
+    if !(1..=MOVES_MAX).contains(&limit.moves) {
+        let what = format!("`moves` must be from 1 to {MOVES_MAX}, not {}", limit.moves);
+        return refuse(what, "Remove the key for 5");
+    }
+    for (key, seconds) in [("interval-s", limit.interval_s), ("hold-s", limit.hold_s)] {
+        if !(SPAN_S_MIN..=SPAN_S_MAX).contains(&seconds) {
+            let what =
+                format!("`{key}` must be from {SPAN_S_MIN} to {SPAN_S_MAX} seconds, not {seconds}");
+            return refuse(what, "Remove the key for its default");
+        }
+    }
+    Ok(())
+}
+
 /// Whether the switch has a port.
 fn has(config: &Config, key: &'static str, port: Port) -> Result<(), Invalid> {
     if port.id().0 < config.ports {
@@ -157,6 +182,11 @@ fn of_places(config: &Config) -> Result<(), Invalid> {
     Ok(())
 }
 
+/// Most moves of a station that an interval may allow.
+const MOVES_MAX: u32 = 1_000_000;
+const SPAN_S_MIN: f64 = 0.001;
+/// A year.
+const SPAN_S_MAX: f64 = 31_536_000.0;
 /// Most attachment circuits.
 const ATTACHMENTS_MAX: usize = 4096;
 /// The largest number of an ERSPAN session.

@@ -26,6 +26,40 @@ pub struct Domain {
     pub unknown: Option<Unknown>,
 }
 
+/// How often a learned station may move: who moves more often flaps, as two stations with one address or
+/// a loop make it look (RFC 7432 section 15.1, whose numbers are the defaults).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct MoveLimit {
+    /// Most moves within an interval.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub moves: u32,
+    /// Seconds of an interval, which the first move begins.
+    pub interval_s: f64,
+    /// Seconds for which a station then counts as one that flaps.
+    pub hold_s: f64,
+    /// What becomes of it meanwhile.
+    pub action: Flapping,
+}
+
+impl Default for MoveLimit {
+    fn default() -> MoveLimit {
+        MoveLimit { moves: 5, interval_s: 180.0, hold_s: 300.0, action: Flapping::Hold }
+    }
+}
+
+/// What becomes of a station that moves too often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flapping {
+    /// It is reported, and moves on.
+    Report,
+    /// It stays where it is; its frames from elsewhere go on.
+    Hold,
+    /// It stays where it is; its frames from elsewhere are dropped.
+    Drop,
+}
+
 /// An attachment circuit: frames of a port, told by their VLAN tags, that belong to a domain. What it
 /// takes it takes without those tags, and what leaves by it gets them (IEEE 802.1Q clause 6.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

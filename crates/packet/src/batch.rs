@@ -203,6 +203,11 @@ impl Batch {
         fits
     }
 
+    /// Takes the last frame out, if there is one.
+    pub fn drop_last(&mut self) {
+        self.count = self.count.saturating_sub(1);
+    }
+
     /// Where the buffer of a slot begins.
     #[inline(always)]
     fn buffer(&self, index: usize) -> usize {

@@ -55,6 +55,11 @@ impl Made {
         Some(slot)
     }
 
+    /// Takes back the frame that was made last.
+    pub fn take_back(&mut self) {
+        self.batch.drop_last();
+    }
+
     /// The frames so far, to change them or to put headers in front.
     #[inline]
     pub fn batch_mut(&mut self) -> &mut Batch {
@@ -104,6 +109,11 @@ mod tests {
         assert_eq!(made.batch_mut().push_front(0, 64).expect("headroom").len(), 164);
         assert_eq!(made.again(0, PortId(3)), None, "longer than its room");
         assert_eq!(made.refused(), 3);
+        made.take_back();
+        assert_eq!(made.batch_mut().len(), 1);
+        made.take_back();
+        made.take_back();
+        assert!(made.lend().is_none(), "nothing is left");
     }
 
     fn to(port: u8) -> Verdict {

@@ -11,8 +11,8 @@
 //! |      Reserved         |                  Index                |
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
-//! The payload is an Ethernet frame without frame check sequence. **Not supported:** types I and III,
-//! and GRE for anything else.
+//! The payload is an Ethernet frame without frame check sequence. Type III is in
+//! [`crate::erspan_iii`]. **Not supported:** type I, and GRE for anything else.
 
 use crate::Malformed;
 use crate::bytes::{put_u16, put_u32, u16_at, u32_at};

@@ -25,6 +25,7 @@ pub mod icmp;
 pub mod udp;
 
 pub mod erspan;
+pub mod erspan_iii;
 pub mod gtpu;
 pub mod vxlan;
 

@@ -63,6 +63,8 @@ fn of_switches() -> Vec<(&'static str, Value)> {
         ("storm-control", json!({"storm-control": [{"port": "uplink", "broadcast": 10.0}]})),
         ("mirrors", json!({"mirrors": [mirror]})),
         ("acl", json!({"acl": [{"priority": 1, "action": "permit"}]})),
+        ("egress-acl", json!({"egress-acl": [{"priority": 1, "action": "permit"}]})),
+        ("move-limit", json!({"move-limit": {"moves": 3}})),
         ("when-full", json!({"when-full": "drop"})),
     ]
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 
-use packet::{Batch, PortId, Slots};
+use packet::{Batch, PortId, Reason, Slot, Slots, Verdict};
 use tables::classifier::{Classifier, Condition, Field, NO_MATCH, Refused};
 use wire::bytes::{array_at, put_array, u16_at};
 use wire::{ethernet, ipv4, ipv6, protocol};
@@ -90,18 +90,39 @@ impl Acl {
         self.classifier.bytes() + size_of::<[Key; 256]>() + size_of::<[u32; 256]>()
     }
 
-    /// Drops those of the frames, whole Ethernet headers at least, that a rule denies.
+    /// Drops those of the frames, whole Ethernet headers at least, that a rule denies where they came
+    /// in.
     pub fn judge(&mut self, batch: &mut Batch, frames: &Slots) {
+        self.judge_at(batch, frames, reasons::ACL_DENIED, |batch, slot| batch.port(slot));
+    }
+
+    /// Drops those of the frames that a rule denies where they are to leave.
+    pub fn judge_leaving(&mut self, batch: &mut Batch, frames: &Slots) {
+        let leaves_by = |batch: &Batch, slot| match batch.verdict(slot) {
+            Verdict::Forward(port) => port,
+            _ => batch.port(slot),
+        };
+        self.judge_at(batch, frames, reasons::EGRESS_DENIED, leaves_by);
+    }
+
+    #[inline(always)]
+    fn judge_at(
+        &mut self,
+        batch: &mut Batch,
+        frames: &Slots,
+        reason: Reason,
+        port: impl Fn(&Batch, Slot) -> PortId,
+    ) {
         let frames = frames.as_slice();
         match self.looks_at_ip {
-            true => self.read::<true>(batch, frames),
-            false => self.read::<false>(batch, frames),
+            true => self.read::<true>(batch, frames, port),
+            false => self.read::<false>(batch, frames, port),
         }
         let values = &mut self.values[..frames.len()];
         self.classifier.classify_batch(&self.keys[..frames.len()], values);
         for (&slot, &mut value) in frames.iter().zip(values) {
             if value == DENIED {
-                batch.set_verdict(slot, reasons::drop(reasons::ACL_DENIED));
+                batch.set_verdict(slot, reasons::drop(reason));
             }
         }
     }
@@ -118,9 +139,15 @@ impl Acl {
     }
 
     /// Writes the keys of frames.
-    fn read<const IP: bool>(&mut self, batch: &Batch, frames: &[u8]) {
+    #[inline(always)]
+    fn read<const IP: bool>(
+        &mut self,
+        batch: &Batch,
+        frames: &[Slot],
+        port: impl Fn(&Batch, Slot) -> PortId,
+    ) {
         for (key, &slot) in self.keys.iter_mut().zip(frames) {
-            write_key::<IP>(batch.port(slot), batch.frame(slot), key);
+            write_key::<IP>(port(batch, slot), batch.frame(slot), key);
         }
     }
 

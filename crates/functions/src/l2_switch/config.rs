@@ -92,6 +92,8 @@ pub struct Config {
     pub mirrors: Vec<Mirror>,
     /// Which frames ports take.
     pub acl: Vec<Rule>,
+    /// Which frames leave by ports, as they leave.
+    pub egress_acl: Vec<Rule>,
 }
 
 /// What decides where a frame goes.
@@ -188,6 +190,7 @@ impl Default for Config {
             storm_control: Vec::new(),
             mirrors: Vec::new(),
             acl: Vec::new(),
+            egress_acl: Vec::new(),
         }
     }
 }
@@ -254,6 +257,7 @@ impl Config {
             || !self.storm_control.is_empty()
             || !self.mirrors.is_empty()
             || !self.acl.is_empty()
+            || !self.egress_acl.is_empty()
     }
 
     /// All attachment circuits, in their order: those of the file, or each whole port to domain 0.

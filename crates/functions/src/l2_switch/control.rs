@@ -1,10 +1,11 @@
-//! What can change while a switch runs: its stations, storm control, mirrors and access list.
+//! What can change while a switch runs: its stations, storm control, mirrors and access lists.
 
 use engine::Refusal;
 use machine::clock::Ticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::acl::Acl;
 use super::config::acl::Rule;
 use super::config::features::{Direction, Mirror, Storm};
 use super::config::{Mac, Port, SESSION_MAX, Station, is_possible};
@@ -61,6 +62,13 @@ pub enum Update {
         /// Its priority.
         priority: u32,
     },
+    /// Of the list of what leaves, the rule of this priority is this one from now on.
+    SetEgressRule(Rule),
+    /// In the list of what leaves there is no rule of this priority any more.
+    RemoveEgressRule {
+        /// Its priority.
+        priority: u32,
+    },
 }
 
 /// Applies a change between two batches.
@@ -95,23 +103,29 @@ pub fn apply(
             if !has_ports || mirror.port == mirror.to || !is_session {
                 return Err(Refusal::Invalid);
             }
-            features.mirrors.set(mirror);
+            features.mirrors.set(mirror, now);
             Ok(())
         }
         Update::RemoveMirror { port, direction } => {
             let was_there = features.mirrors.remove(port.id(), direction);
             if was_there { Ok(()) } else { Err(Refusal::NotFound) }
         }
-        Update::SetRule(rule) if !rule.is_possible(features.ports) => Err(Refusal::Invalid),
-        Update::SetRule(rule) => features.acl.set(rule).map_err(|_| Refusal::Full),
-        Update::RemoveRule { priority } => {
-            if features.acl.remove(priority) {
-                Ok(())
-            } else {
-                Err(Refusal::NotFound)
-            }
-        }
+        Update::SetRule(rule) => set_rule(&mut features.acl, features.ports, rule),
+        Update::RemoveRule { priority } => remove_rule(&mut features.acl, priority),
+        Update::SetEgressRule(rule) => set_rule(&mut features.egress, features.ports, rule),
+        Update::RemoveEgressRule { priority } => remove_rule(&mut features.egress, priority),
     }
+}
+
+fn set_rule(list: &mut Acl, ports: u8, rule: Rule) -> Result<(), Refusal> {
+    if !rule.is_possible(ports) {
+        return Err(Refusal::Invalid);
+    }
+    list.set(rule).map_err(|_| Refusal::Full)
+}
+
+fn remove_rule(list: &mut Acl, priority: u32) -> Result<(), Refusal> {
+    if list.remove(priority) { Ok(()) } else { Err(Refusal::NotFound) }
 }
 
 fn is_first_domain(domain: &u16) -> bool {

@@ -3,17 +3,19 @@
 //! A copy is a made frame; where there is no place for it, it is counted and the frame itself goes on. A
 //! copy of a frame that is longer than the room for one is such a case too.
 
+use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Slot};
 use wire::bytes::{put_array, put_u16, u16_at};
-use wire::{MacAddr, erspan, ethernet, ipv4};
+use wire::{MacAddr, erspan, erspan_iii, ethernet, ipv4};
 
-use super::config::features::{Direction, Erspan, Mirror};
+use super::config::features::{Direction, Erspan, ErspanType, Mirror};
 use super::config::{Config, PORT_NAMES};
 
 /// The mirrors of all ports.
-#[derive(Default)]
 pub struct Mirrors {
     sessions: [[Option<Session>; PORT_NAMES.len()]; 2],
+    now: Ticks,
+    ticks_per_unit: f64,
     /// Copies made.
     pub copies: u64,
 }
@@ -23,20 +25,30 @@ struct Session {
     said: Mirror,
     /// Number of the next copy.
     sequence: u32,
+    /// When it was set, which is where its time begins.
+    since: Ticks,
 }
 
 impl Mirrors {
     /// Those of a validated configuration.
-    pub fn new(config: &Config) -> Mirrors {
-        let mut mirrors = Mirrors::default();
-        config.mirrors.iter().for_each(|mirror| mirrors.set(*mirror));
+    pub fn new(config: &Config, clock: Clock, now: Ticks) -> Mirrors {
+        let ticks_per_unit = clock.ticks_per_second() * erspan_iii::UNIT_NS as f64 / 1e9;
+        let sessions = Default::default();
+        let mut mirrors = Mirrors { sessions, now, ticks_per_unit, copies: 0 };
+        config.mirrors.iter().for_each(|mirror| mirrors.set(*mirror, now));
         mirrors
     }
 
-    /// Sets the mirror of a port and direction; its numbers begin anew.
-    pub fn set(&mut self, mirror: Mirror) {
+    /// Sets the mirror of a port and direction; its numbers and its time begin anew.
+    pub fn set(&mut self, mirror: Mirror, now: Ticks) {
         *self.session(mirror.port.id(), mirror.direction) =
-            Some(Session { said: mirror, sequence: 0 });
+            Some(Session { said: mirror, sequence: 0, since: now });
+    }
+
+    /// Notes when the frames of a batch came in, for copies that tell.
+    #[inline(always)]
+    pub fn note_time(&mut self, now: Ticks) {
+        self.now = now;
     }
 
     /// Takes the mirror of a port and direction away; whether there was one.
@@ -67,50 +79,106 @@ impl Mirrors {
         slot: Slot,
         made: &mut Made,
     ) {
+        let time = self.time();
         let Some(session) = self.session(port, direction) else { return };
         let copy = made.copy(batch, slot, session.said.to.id());
-        self.copies += u64::from(session.wrap(copy, made));
+        self.copies += u64::from(session.wrap(copy, time, made));
     }
 
     /// Copies a made frame that a port sends, where a mirror asks for it.
     #[inline]
     pub fn copy_made(&mut self, port: PortId, slot: Slot, made: &mut Made) {
+        let time = self.time();
         let Some(session) = self.session(port, Direction::Transmit) else { return };
         let copy = made.again(slot, session.said.to.id());
-        self.copies += u64::from(session.wrap(copy, made));
+        self.copies += u64::from(session.wrap(copy, time, made));
     }
+
+    #[inline(always)]
+    fn time(&self) -> Time {
+        Time { now: self.now, ticks_per_unit: self.ticks_per_unit }
+    }
+}
+
+/// The present, and how copies tell it.
+#[derive(Clone, Copy)]
+struct Time {
+    now: Ticks,
+    ticks_per_unit: f64,
 }
 
 impl Session {
     /// Wraps a copy if the mirror is a remote one; whether there is a copy.
-    fn wrap(&mut self, copy: Option<Slot>, made: &mut Made) -> bool {
+    fn wrap(&mut self, copy: Option<Slot>, time: Time, made: &mut Made) -> bool {
         let (Some(slot), Some(to)) = (copy, self.said.erspan) else { return copy.is_some() };
         let batch = made.batch_mut();
-        let fields = self.fields(&to, batch.frame(slot));
-        let Some(frame) = batch.push_front(slot, OUTER_LEN) else { return false };
+        let tag = tag_of(batch.frame(slot));
+        let erspan_len = match to.kind {
+            ErspanType::Ii => erspan::HEADER_LEN,
+            ErspanType::Iii => erspan_iii::HEADER_LEN,
+        };
+        let Some(frame) = batch.push_front(slot, OUTER_LEN + erspan_len) else { return false };
+        write_outer(&to, frame);
+        let inner = &mut frame[OUTER_LEN..];
+        match to.kind {
+            ErspanType::Ii => {
+                if let Some(header) = inner.first_chunk_mut() {
+                    self.fields(&to, tag).emit(header);
+                }
+            }
+            ErspanType::Iii => {
+                if let Some(header) = inner.first_chunk_mut() {
+                    self.fields_iii(&to, tag, time).emit(header);
+                }
+            }
+        }
         self.sequence = self.sequence.wrapping_add(1);
-        write_outer(&to, fields, frame);
         true
     }
 
-    fn fields(&self, to: &Erspan, frame: &[u8]) -> erspan::Fields {
-        let is_whole = frame.len() >= ethernet::HEADER_LEN + 2;
-        let kind = if is_whole { u16_at(frame, ethernet::offset::TYPE) } else { 0 };
-        let is_tagged = matches!(kind, ethernet::TYPE_VLAN | ethernet::TYPE_SERVICE_VLAN);
-        let tag = if is_tagged { u16_at(frame, ethernet::HEADER_LEN) } else { 0 };
+    fn fields(&self, to: &Erspan, tag: Option<u16>) -> erspan::Fields {
+        let (vlan, class) = vlan_of(tag);
         erspan::Fields {
             sequence: self.sequence,
-            vlan: tag & 0xfff,
-            class: (tag >> 13) as u8,
-            is_tagged,
+            vlan,
+            class,
+            is_tagged: tag.is_some(),
             session: to.session,
             index: u32::from(self.said.port.id().0) << 1 | self.said.direction as u32,
         }
     }
+
+    fn fields_iii(&self, to: &Erspan, tag: Option<u16>, time: Time) -> erspan_iii::Fields {
+        let (vlan, class) = vlan_of(tag);
+        let units = time.now.saturating_sub(self.since) as f64 / time.ticks_per_unit;
+        erspan_iii::Fields {
+            sequence: self.sequence,
+            vlan,
+            class,
+            session: to.session,
+            // The field holds seven minutes, and then begins anew.
+            timestamp: units.round() as u64 as u32,
+            port: self.said.port.id().0,
+            is_egress: self.said.direction == Direction::Transmit,
+        }
+    }
 }
 
-/// Writes Ethernet, IPv4, GRE and ERSPAN header in front of a copy.
-fn write_outer(to: &Erspan, fields: erspan::Fields, frame: &mut [u8]) {
+/// The outer tag of a frame.
+fn tag_of(frame: &[u8]) -> Option<u16> {
+    let is_whole = frame.len() >= ethernet::HEADER_LEN + 2;
+    let kind = if is_whole { u16_at(frame, ethernet::offset::TYPE) } else { 0 };
+    let is_tagged = matches!(kind, ethernet::TYPE_VLAN | ethernet::TYPE_SERVICE_VLAN);
+    is_tagged.then(|| u16_at(frame, ethernet::HEADER_LEN))
+}
+
+/// The VLAN and the priority of a tag.
+fn vlan_of(tag: Option<u16>) -> (u16, u8) {
+    tag.map_or((0, 0), |tag| (tag & 0xfff, (tag >> 13) as u8))
+}
+
+/// Writes Ethernet and IPv4 header in front of GRE's.
+fn write_outer(to: &Erspan, frame: &mut [u8]) {
     let MacAddr(destination) = to.destination_mac.0;
     let MacAddr(source) = to.source_mac.0;
     put_array(frame, ethernet::offset::DESTINATION, destination);
@@ -118,7 +186,7 @@ fn write_outer(to: &Erspan, fields: erspan::Fields, frame: &mut [u8]) {
     put_u16(frame, ethernet::offset::TYPE, ethernet::TYPE_IPV4);
     let Some(packet) = frame.get_mut(ethernet::HEADER_LEN..) else { return };
     let total_len = packet.len() as u16;
-    let Some((header, rest)) = packet.split_first_chunk_mut() else { return };
+    let Some(header) = packet.first_chunk_mut() else { return };
     ipv4::Fields {
         dscp: 0,
         ecn: 0,
@@ -133,12 +201,9 @@ fn write_outer(to: &Erspan, fields: erspan::Fields, frame: &mut [u8]) {
         destination: to.destination,
     }
     .emit(header);
-    if let Some(header) = rest.first_chunk_mut() {
-        fields.emit(header);
-    }
 }
 
-/// What a remote mirror puts in front of a frame.
-const OUTER_LEN: usize = ethernet::HEADER_LEN + ipv4::HEADER_LEN + erspan::HEADER_LEN;
+/// What a remote mirror puts in front of GRE's header.
+const OUTER_LEN: usize = ethernet::HEADER_LEN + ipv4::HEADER_LEN;
 
 const TTL: u8 = 64;

@@ -36,8 +36,9 @@ pub struct Model {
     /// By domain.
     floods: BTreeMap<u16, Bucket>,
     watches: Vec<Watch>,
-    /// By priority.
+    /// By priority: what may come in, and what may leave.
     rules: BTreeMap<u32, Rule>,
+    egress: BTreeMap<u32, Rule>,
     made: Vec<Expected>,
 }
 
@@ -69,6 +70,7 @@ impl Oracle for Model {
         if self.config.mode == Mode::Patch {
             return self.patch(port, frame);
         }
+        self.now = now;
         self.mirror(port, Direction::Receive, frame);
         let leaving = match self.judge(port, frame, now) {
             Ok(leaving) => leaving,
@@ -77,10 +79,16 @@ impl Oracle for Model {
         let mut leaving = leaving.into_iter();
         let first = leaving.next();
         for (port, frame) in leaving {
+            if acl::denies(self.egress.values(), port, &frame) {
+                continue;
+            }
             self.made.push(Expected::Forward { port: port.id(), frame: frame.clone() });
             self.mirror(port, Direction::Transmit, &frame);
         }
         let Some((port, frame)) = first else { return Expected::Drop("no-member") };
+        if acl::denies(self.egress.values(), port, &frame) {
+            return Expected::Drop("egress-acl-denied");
+        }
         self.mirror(port, Direction::Transmit, &frame);
         Expected::Forward { port: port.id(), frame }
     }
@@ -115,21 +123,21 @@ impl Oracle for Model {
                 let is_possible = has_ports && mirror.port != mirror.to && is_session;
                 if is_possible {
                     self.remove_mirror(mirror.port, mirror.direction);
-                    self.watches.push(Watch { mirror, sequence: 0 });
+                    self.watches.push(Watch { mirror, sequence: 0, since: now });
                 }
                 is_possible
             }
             Update::RemoveMirror { port, direction } => self.remove_mirror(port, direction),
             Update::SetRule(rule) => {
-                let is_new = !self.rules.contains_key(&rule.priority);
-                let is_full = self.rules.len() >= self.config.acl.len() + RULES_SPARE;
-                let is_possible = rule.is_possible(self.config.ports) && !(is_new && is_full);
-                if is_possible {
-                    self.rules.insert(rule.priority, rule);
-                }
-                is_possible
+                let most = self.config.acl.len() + RULES_SPARE;
+                set_rule(&mut self.rules, rule, most, self.config.ports)
             }
             Update::RemoveRule { priority } => self.rules.remove(&priority).is_some(),
+            Update::SetEgressRule(rule) => {
+                let most = self.config.egress_acl.len() + RULES_SPARE;
+                set_rule(&mut self.egress, rule, most, self.config.ports)
+            }
+            Update::RemoveEgressRule { priority } => self.egress.remove(&priority).is_some(),
         }
     }
 
@@ -152,6 +160,7 @@ impl Model {
             floods: BTreeMap::new(),
             watches: Vec::new(),
             rules: config.acl.iter().map(|rule| (rule.priority, *rule)).collect(),
+            egress: config.egress_acl.iter().map(|rule| (rule.priority, *rule)).collect(),
             made: Vec::new(),
         };
         for known in config.known_stations() {
@@ -163,7 +172,7 @@ impl Model {
             }
         }
         config.storm_control.iter().for_each(|storm| model.set_storm(storm));
-        let watch = |mirror: &Mirror| Watch { mirror: *mirror, sequence: 0 };
+        let watch = |mirror: &Mirror| Watch { mirror: *mirror, sequence: 0, since: Duration::ZERO };
         model.watches = config.mirrors.iter().map(watch).collect();
         model
     }
@@ -263,7 +272,7 @@ impl Model {
     fn mirror(&mut self, port: Port, direction: Direction, frame: &[u8]) {
         let watches = self.watches.iter_mut();
         for watch in watches.filter(|watch| is_of(&watch.mirror, port, direction)) {
-            let (port, frame) = (watch.mirror.to.id(), watch.copy(frame));
+            let (port, frame) = (watch.mirror.to.id(), watch.copy(frame, self.now));
             self.made.push(Expected::Forward { port, frame });
         }
     }
@@ -364,6 +373,15 @@ impl Model {
 enum Unlearned {
     Full,
     Flaps(Flapping),
+}
+
+fn set_rule(rules: &mut BTreeMap<u32, Rule>, rule: Rule, most: usize, ports: u8) -> bool {
+    let is_full = !rules.contains_key(&rule.priority) && rules.len() >= most;
+    let is_possible = rule.is_possible(ports) && !is_full;
+    if is_possible {
+        rules.insert(rule.priority, rule);
+    }
+    is_possible
 }
 
 fn is_of(mirror: &Mirror, port: Port, direction: Direction) -> bool {

@@ -40,6 +40,8 @@ enum Stage {
 /// The frames of the current batch whose addresses are in order, and what is known of each, by slot.
 pub(super) struct Way {
     pub frames: Slots,
+    /// Those of them that are to leave.
+    pub leaving: Slots,
     pub destination: [u64; 256],
     pub source: [u64; 256],
     pub destination_place: [Place; 256],
@@ -93,7 +95,7 @@ impl Function for Pipeline {
     }
 
     fn state_bytes(&self) -> usize {
-        self.state.bytes() + self.features.acl.bytes()
+        self.state.bytes() + self.features.acl.bytes() + self.features.egress.bytes()
     }
 
     /// Room for copies, and for the tags that copies of what leaves may have more.
@@ -128,6 +130,7 @@ impl Pipeline {
     pub fn new(config: &Config, clock: Clock, now: Ticks) -> Result<Pipeline, SetupError> {
         let way = Way {
             frames: Slots::new(),
+            leaving: Slots::new(),
             destination: [0; 256],
             source: [0; 256],
             destination_place: [Place::default(); 256],
@@ -135,8 +138,8 @@ impl Pipeline {
             taken: [NOT_TAKEN; 256],
         };
         let state = State::new(config, clock, now)?;
-        let features = Features::new(config, &state, clock)
-            .map_err(|source| SetupError::Memory { what: "the access list", source })?;
+        let features = Features::new(config, &state, clock, now)
+            .map_err(|source| SetupError::Memory { what: "an access list", source })?;
         Ok(Pipeline { state, features, way, tallies: [0; TALLIES.len()] })
     }
 

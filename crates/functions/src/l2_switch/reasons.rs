@@ -35,6 +35,8 @@ reasons! {
     FLOOD_LIMIT = "flood-limit",
     /// The domain has no other circuit.
     NO_MEMBER = "no-member",
+    /// A rule of the list for what leaves denies it.
+    EGRESS_DENIED = "egress-acl-denied",
 }
 
 /// What is counted beside verdicts.
@@ -60,6 +62,8 @@ pub enum Tally {
     Flooded,
     /// Copies for a second member of a domain, and each further one.
     Copied,
+    /// Copies for members of a domain that the list for what leaves denies.
+    CopiesDenied,
     /// Copies for mirrors.
     Mirrored,
     /// Copies for which there was no room.
@@ -78,6 +82,7 @@ pub const TALLIES: &[&str] = &[
     "group",
     "flooded",
     "copied",
+    "copies-denied",
     "mirrored",
     packet::MADE_FULL,
 ];
@@ -121,7 +126,7 @@ mod tests {
         assert_eq!(name(UNHANDLED), "unhandled");
         assert_eq!(name(SAME_PORT), "same-port");
         assert_eq!(name(TABLE_FULL), "table-full");
-        assert_eq!(usize::from(NO_MEMBER.0) + 1, NAMES.len());
+        assert_eq!(usize::from(EGRESS_DENIED.0) + 1, NAMES.len());
         assert_eq!(TALLIES[Tally::MadeFull as usize], packet::MADE_FULL);
         assert_eq!(TALLIES.len(), Tally::MadeFull as usize + 1);
     }

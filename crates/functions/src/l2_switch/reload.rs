@@ -22,16 +22,21 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
             section: "function",
             key,
             what: "cannot be changed while the bridge runs".into(),
-            remedy: "Change the tables' sizes, `stations`, `storm-control`, `mirrors` or `acl` only, or restart it".into(),
+            remedy: "Change the tables' sizes, `stations`, `storm-control`, `mirrors`, `acl` or `egress-acl` only, or restart it".into(),
         });
     }
-    if wanted.acl.len() > running.acl.len() + RULES_SPARE {
-        return Err(Invalid {
-            section: "function",
-            key: "acl",
-            what: format!("{} rules do not fit into the running list", wanted.acl.len()),
-            remedy: "Restart it, or add fewer at a time".into(),
-        });
+    for (key, running, wanted) in [
+        ("acl", &running.acl, &wanted.acl),
+        ("egress-acl", &running.egress_acl, &wanted.egress_acl),
+    ] {
+        if wanted.len() > running.len() + RULES_SPARE {
+            return Err(Invalid {
+                section: "function",
+                key,
+                what: format!("{} rules do not fit into the running list", wanted.len()),
+                remedy: "Restart it, or add fewer at a time".into(),
+            });
+        }
     }
     let after = known(wanted);
     if after.len() > running.static_limit() {
@@ -45,7 +50,8 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
     let mut changes = changes(&known(running), &after);
     changes.extend(of_storms(&running.storm_control, &wanted.storm_control));
     changes.extend(of_mirrors(&running.mirrors, &wanted.mirrors));
-    changes.extend(of_rules(&running.acl, &wanted.acl));
+    changes.extend(of_rules(&IN, &running.acl, &wanted.acl));
+    changes.extend(of_rules(&OUT, &running.egress_acl, &wanted.egress_acl));
     Ok(changes)
 }
 
@@ -72,10 +78,10 @@ pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
             }
         }
         Update::SetRule(Rule { priority, .. }) | Update::RemoveRule { priority } => {
-            match running.acl.iter().find(|rule| rule.priority == priority) {
-                Some(before) => Update::SetRule(*before),
-                None => Update::RemoveRule { priority },
-            }
+            IN.undo(&running.acl, priority)
+        }
+        Update::SetEgressRule(Rule { priority, .. }) | Update::RemoveEgressRule { priority } => {
+            OUT.undo(&running.egress_acl, priority)
         }
     };
     applied.iter().rev().map(undo).collect()
@@ -97,7 +103,9 @@ pub(super) fn memory(config: &Config, pipeline: &Pipeline, now: Ticks) -> Vec<Up
     let mirrors: Vec<Mirror> = features.mirrors.said().collect();
     updates.extend(of_mirrors(&config.mirrors, &mirrors));
     let rules: Vec<Rule> = features.acl.said().collect();
-    updates.extend(of_rules(&config.acl, &rules));
+    updates.extend(of_rules(&IN, &config.acl, &rules));
+    let rules: Vec<Rule> = features.egress.said().collect();
+    updates.extend(of_rules(&OUT, &config.egress_acl, &rules));
     updates
 }
 
@@ -130,14 +138,32 @@ fn no_limits(port: Port) -> Storm {
     Storm { port, broadcast: None, multicast: None, unknown: None, unit, link_gbps: 10.0 }
 }
 
+/// How a list is changed.
+struct List {
+    set: fn(Rule) -> Update,
+    remove: fn(u32) -> Update,
+}
+
+impl List {
+    /// What makes the rule of a priority as it was.
+    fn undo(&self, before: &[Rule], priority: u32) -> Update {
+        let rule = before.iter().find(|rule| rule.priority == priority);
+        rule.map_or((self.remove)(priority), |rule| (self.set)(*rule))
+    }
+}
+
+/// The list of what comes in.
+const IN: List = List { set: Update::SetRule, remove: |priority| Update::RemoveRule { priority } };
+/// That of what leaves.
+const OUT: List =
+    List { set: Update::SetEgressRule, remove: |priority| Update::RemoveEgressRule { priority } };
+
 /// Rules that are gone go first.
-fn of_rules(before: &[Rule], after: &[Rule]) -> Vec<Update> {
+fn of_rules(list: &List, before: &[Rule], after: &[Rule]) -> Vec<Update> {
     let is_left = |gone: &&Rule| after.iter().any(|one| one.priority == gone.priority);
     let gone = before.iter().filter(|one| !is_left(one));
     let set = after.iter().filter(|one| !before.contains(one));
-    gone.map(|one| Update::RemoveRule { priority: one.priority })
-        .chain(set.map(|one| Update::SetRule(*one)))
-        .collect()
+    gone.map(|one| (list.remove)(one.priority)).chain(set.map(|one| (list.set)(*one))).collect()
 }
 
 /// Mirrors that are gone go first.

@@ -24,6 +24,7 @@ use crate::check::Step;
 pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     let (circuits, domain) = (config.circuits(), config.pairs().first().copied().unwrap_or(0));
     let mut sample = Sample { config: config.clone(), circuits, domain, steps: Vec::new() };
+    sample.clocks();
     sample.ordinary(traffic);
     sample.truncated();
     if config.mode == Mode::Patch {
@@ -45,6 +46,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         sample.mirrors();
     }
     sample.rules();
+    sample.egress_rules();
     sample.full();
     sample.depart();
     sample.moves();

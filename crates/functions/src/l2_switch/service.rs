@@ -42,6 +42,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         storm_control,
         mirrors,
         acl,
+        egress_acl,
     } = config;
     let is_dropped = *learning && *when_full == WhenFull::Drop;
     Beyond::of(&[
@@ -50,6 +51,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ("storm-control", "limits on frames to many", !storm_control.is_empty()),
         ("mirrors", "copies of frames", !mirrors.is_empty()),
         ("acl", "access lists", !acl.is_empty()),
+        ("egress-acl", "access lists for what leaves", !egress_acl.is_empty()),
         ("move-limit", "limits on how often a station moves", move_limit.is_some()),
         ("when-full", "dropping frames of stations for which there is no room", is_dropped),
     ])

@@ -1,5 +1,6 @@
-//! A frame's way through a switch with domains, VLANs, limits or mirrors: one frame after the other, in
-//! their order, behind a stage that finds circuits and touches addresses for the whole batch.
+//! A frame's way through a switch with domains, VLANs, limits, mirrors or access lists: one frame after the
+//! other, in their order, behind a stage that finds circuits and touches addresses for the whole batch,
+//! and before the list for what leaves.
 //!
 //! What floods or mirrors a frame makes copies ([`packet::Made`]), which leave behind the batch.
 
@@ -28,6 +29,8 @@ pub struct Features {
     pub mirrors: Mirrors,
     /// Which frames ports take.
     pub acl: Acl,
+    /// Which frames leave by ports.
+    pub egress: Acl,
     /// How many ports there are.
     pub ports: u8,
     /// Frames made; none before the worker told its room.
@@ -40,13 +43,14 @@ impl Features {
     /// Those of a validated configuration.
     ///
     /// # Errors
-    /// When there is no memory for the access list.
-    pub fn new(config: &Config, state: &State, clock: Clock) -> io::Result<Features> {
+    /// When there is no memory for an access list.
+    pub fn new(config: &Config, state: &State, clock: Clock, now: Ticks) -> io::Result<Features> {
         let domains = state.circuits.domains.iter().map(|domain| domain.id);
         Ok(Features {
             acl: Acl::new(&config.acl)?,
+            egress: Acl::new(&config.egress_acl)?,
             storms: Storms::new(config, domains, clock),
-            mirrors: Mirrors::new(config),
+            mirrors: Mirrors::new(config, clock, now),
             ports: config.ports,
             made: None,
             is_switch: config.is_switch(),
@@ -63,8 +67,8 @@ impl Features {
     /// Looks again at what is needed, behind a change.
     pub fn settle(&mut self) {
         let has_storms = self.storms.said().next().is_some();
-        let has_others = !self.mirrors.is_empty() || !self.acl.is_empty();
-        self.are_needed = self.is_switch || has_storms || has_others;
+        let has_lists = !self.acl.is_empty() || !self.egress.is_empty();
+        self.are_needed = self.is_switch || has_storms || has_lists || !self.mirrors.is_empty();
     }
 }
 
@@ -106,9 +110,12 @@ impl Pipeline {
     /// Mirrors, learns and decides, frame by frame.
     pub(super) fn switch(&mut self, batch: &mut Batch, now: Ticks) {
         let Pipeline { state, way, tallies, features } = self;
-        let Features { storms, mirrors, made: Some(made), .. } = features else { return };
+        let Features { storms, mirrors, egress, made: Some(made), .. } = features else { return };
         let mirrored = !mirrors.is_empty();
-        let mut bridge = Bridge { state, way, tallies, storms, mirrors, made, now };
+        mirrors.note_time(now);
+        way.leaving.clear();
+        let list = (!egress.is_empty()).then_some(&*egress);
+        let mut bridge = Bridge { state, way, tallies, storms, mirrors, egress: list, made, now };
         for slot in batch.slots() {
             if mirrored {
                 let place = (batch.port(slot), Direction::Receive);
@@ -119,12 +126,21 @@ impl Pipeline {
             }
             let verdict = bridge.decide(batch, slot);
             batch.set_verdict(slot, verdict);
-            if let Verdict::Forward(port) = verdict
-                && mirrored
-            {
+            let Verdict::Forward(port) = verdict else { continue };
+            if mirrored {
+                // A mirror has what leaves alone, so that the list decides at once.
+                if bridge.egress.is_some_and(|list| list.denies(port, batch.frame(slot))) {
+                    batch.set_verdict(slot, reasons::drop(reasons::EGRESS_DENIED));
+                    continue;
+                }
                 let place = (port, Direction::Transmit);
                 bridge.mirrors.copy(place, batch, slot, bridge.made);
+            } else {
+                bridge.way.leaving.push(slot);
             }
+        }
+        if !mirrored && !egress.is_empty() {
+            egress.judge_leaving(batch, &way.leaving);
         }
         tallies[Tally::Mirrored as usize] = mirrors.copies;
         tallies[Tally::MadeFull as usize] = made.refused();
@@ -135,10 +151,11 @@ impl Pipeline {
 /// Everything that a frame's way needs.
 struct Bridge<'a> {
     state: &'a mut State,
-    way: &'a Way,
+    way: &'a mut Way,
     tallies: &'a mut [u64; TALLIES.len()],
     storms: &'a mut Storms,
     mirrors: &'a mut Mirrors,
+    egress: Option<&'a Acl>,
     made: &'a mut Made,
     now: Ticks,
 }
@@ -147,7 +164,7 @@ impl Bridge<'_> {
     /// Learns from a frame whose addresses are in order, and says where it goes; it is then as it leaves.
     #[inline]
     fn decide(&mut self, batch: &mut Batch, slot: Slot) -> Verdict {
-        let (index, way) = (usize::from(slot), self.way);
+        let (index, way) = (usize::from(slot), &*self.way);
         let taken = way.taken[index];
         if let Some(learning) = self.state.learning {
             let place = way.source_place[index];
@@ -199,7 +216,13 @@ impl Bridge<'_> {
         let priorities = take_tags(batch, slot, taken.tags);
         for circuit in others {
             let Some(copy) = self.made.copy(batch, slot, circuit.port) else { continue };
-            put_tags(self.made.batch_mut(), copy, circuit, priorities);
+            let copies = self.made.batch_mut();
+            put_tags(copies, copy, circuit, priorities);
+            if self.egress.is_some_and(|list| list.denies(circuit.port, copies.frame(copy))) {
+                self.made.take_back();
+                self.tallies[Tally::CopiesDenied as usize] += 1;
+                continue;
+            }
             self.tallies[Tally::Copied as usize] += 1;
             self.mirrors.copy_made(circuit.port, copy, self.made);
         }

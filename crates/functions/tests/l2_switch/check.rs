@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use functions::check::Expected;
 use functions::l2_switch::config::acl::Rule;
 use functions::l2_switch::config::features::{Flapping, MoveLimit};
-use functions::l2_switch::config::{Config, Dir, Traffic};
+use functions::l2_switch::config::{Config, Dir, Port, Traffic};
 use functions::l2_switch::sample::{sample, unreachable};
 use functions::l2_switch::{L2Switch, Update};
 use functions::{NetworkFunction, Shard};
@@ -131,6 +131,8 @@ fn keys_that_contradict_each_other_are_named() {
     assert_eq!(with(&[rule, rule]), "acl");
     assert_eq!(with(&[Rule { source_ports: Some([2, 1]), ..rule }]), "acl");
     assert_eq!(with(&[Rule { vlan: Some(4096), ..rule }]), "acl");
+    let egress_acl = vec![Rule { port: Some(Port::Port3), ..rule }];
+    assert_eq!(refused(Config { egress_acl, ..Config::default() }), "egress-acl");
     let patch = Config { mode: Mode::Patch, ..Config::default() };
     assert_eq!(refused(Config { fluct_table: 1.0, ..patch.clone() }), "fluct-table");
     let swap = kinds().pop().expect("a patch").mac_swap_upstream;

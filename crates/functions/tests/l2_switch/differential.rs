@@ -17,7 +17,7 @@ use testkit::mutate::mutate;
 use testkit::random::Random;
 use wire::MacAddr;
 
-use crate::frames::{kinds, sample_frames};
+use crate::frames::{kinds, sample_frames, vlans_out};
 
 /// Frames for each kind of bridge.
 const CASES: usize = 20_000;
@@ -26,7 +26,7 @@ const SEED: u64 = 0x91f5_0007;
 #[test]
 fn pipeline_and_oracle_agree_on_damaged_frames() {
     println!("seed {SEED:#x}, {CASES} frames for each kind");
-    for (number, config) in kinds().iter().enumerate() {
+    for (number, config) in kinds().iter().chain([&vlans_out()]).enumerate() {
         let mut random = Random::new(SEED + number as u64);
         let corpus = sample_frames(config);
         let mut pair = Pair::<L2Switch>::new(config, Shard::WHOLE);
@@ -123,7 +123,7 @@ fn update(config: &Config, random: &mut Random) -> Update {
         None => 0,
     };
     let direction = *random.one_of(&[Direction::Receive, Direction::Transmit]);
-    match random.below(8) {
+    match random.below(10) {
         0 => Update::SetStation { mac, port, domain },
         1 => Update::RemoveStation { mac, domain },
         2 => Update::Learn { mac, port, domain },
@@ -136,6 +136,8 @@ fn update(config: &Config, random: &mut Random) -> Update {
         5 if config.is_switch() => Update::RemoveMirror { port, direction },
         6 if config.is_switch() => Update::SetRule(rule(config, port, random)),
         7 if config.is_switch() => Update::RemoveRule { priority: random.below(5) as u32 },
+        8 if config.is_switch() => Update::SetEgressRule(rule(config, port, random)),
+        9 if config.is_switch() => Update::RemoveEgressRule { priority: random.below(5) as u32 },
         _ => Update::Learn { mac, port, domain },
     }
 }

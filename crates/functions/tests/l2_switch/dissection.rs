@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use functions::check::Expected;
 use functions::l2_switch::config::Port;
+use functions::l2_switch::config::features::{Erspan, ErspanType};
 use functions::l2_switch::{L2Switch, Update};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
@@ -19,32 +20,60 @@ use crate::frames::{valid, watched};
 
 #[test]
 fn tshark_reads_remote_mirrors() {
+    let Some(text) = dissect("l2-switch-erspan.pcap", ErspanType::Ii, &["gre.proto"]) else {
+        return;
+    };
+    let inside = |number: u32, vlan: &str| {
+        format!("|192.0.2.1|192.0.2.99|{number}|5|{vlan}|02:00:00:00:00:02,{TO}|1|0x88be")
+    };
+    let expected = [inside(0, "0"), inside(1, "77"), inside(2, "0")];
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn tshark_reads_the_time_of_remote_mirrors() {
+    let more = ["erspan.version", "erspan.timestamp", "erspan.hw", "erspan.direction"];
+    let more = [&more[..], &["erspan.gra", "erspan.p", "erspan.ft", "erspan.o", "erspan.sgt"]];
+    let Some(text) = dissect("l2-switch-erspan-iii.pcap", ErspanType::Iii, &more.concat()) else {
+        return;
+    };
+    let inside = |number: u32, vlan: &str, time: u32| {
+        let outer = format!("|192.0.2.1|192.0.2.99|{number}|5|{vlan}|02:00:00:00:00:02,{TO}|1");
+        // Version 2 is type III; port 1, leaving; 100 ns; an Ethernet frame and nothing else.
+        format!("{outer}|2|{time}|1|1|1|1|0|0|0")
+    };
+    // A millisecond and a half before each frame.
+    let expected = [inside(0, "0", 15_000), inside(1, "77", 30_000), inside(2, "0", 45_000)];
+    assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+}
+
+/// What tshark reads of the copies in a file; none without tshark.
+fn dissect(name: &str, kind: ErspanType, more: &[&str]) -> Option<String> {
     if Command::new("tshark").arg("-v").output().is_err() {
         println!("skipped: tshark is not installed");
-        return;
+        return None;
     }
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("l2-switch-erspan.pcap");
-    write(&path, &copies());
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    write(&path, &copies(kind));
     let mut command = Command::new("tshark");
     command.arg("-r").arg(&path).args(["-n", "-T", "fields", "-E", "separator=|"]);
     command.args(["-E", "occurrence=a", "-o", "ip.check_checksum:TRUE"]);
-    for field in FIELDS {
+    for field in FIELDS.iter().chain(more) {
         command.args(["-e", field]);
     }
     let output = command.output().expect("tshark runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    let inside = |number: u32, vlan: &str| {
-        format!("|192.0.2.1|192.0.2.99|{number}|5|{vlan}|02:00:00:00:00:02,{TO}|1")
-    };
-    let expected = [inside(0, "0"), inside(1, "77"), inside(2, "0")];
-    let read: Vec<&str> = text.lines().collect();
-    assert_eq!(read, expected, "{complaint}");
+    print!("{}", String::from_utf8_lossy(&output.stderr));
+    Some(text)
 }
 
 /// What the collector gets of three frames, one with a tag.
-fn copies() -> Vec<Vec<u8>> {
-    let (config, _) = valid(&watched(), &Default::default());
+fn copies(kind: ErspanType) -> Vec<Vec<u8>> {
+    let mut config = watched();
+    for mirror in &mut config.mirrors {
+        mirror.erspan = mirror.erspan.map(|to| Erspan { kind, ..to });
+    }
+    let (config, _) = valid(&config, &Default::default());
     let mut pair = Pair::<L2Switch>::new(&config, Shard::WHOLE);
     let station = serde_saphyr::from_str::<Update>(&format!(
         "{{set-station: {{mac: '{TO}', port: uplink}}}}"
@@ -55,6 +84,7 @@ fn copies() -> Vec<Vec<u8>> {
         let macs = [0x0a, 0, 0, 0, 0, 9, 0x0a, 0, 0, 0, 0, 1];
         // A frame of an experimental type, which tshark takes for data.
         let frame = [&macs[..], tag, &[0x88, 0xb5], &[7; 46]].concat();
+        pair.elapsed += Duration::from_micros(1500);
         pair.frame(Port::Downlink.id(), &frame).expect("they agree");
         let to_collector = pair.made.iter().filter_map(|made| match made {
             Expected::Forward { port, frame } if frame.len() > 90 => Some((*port, frame.clone())),

@@ -4,7 +4,8 @@ use functions::NetworkFunction;
 use functions::check::Step;
 use functions::l2_switch::config::acl::{Action, Rule};
 use functions::l2_switch::config::features::{
-    Attachment, Direction, Domain, Erspan, Flapping, Mirror, MoveLimit, Storm, StormUnit, Tpid,
+    Attachment, Direction, Domain, Erspan, ErspanType, Flapping, Mirror, MoveLimit, Storm,
+    StormUnit, Tpid,
 };
 use functions::l2_switch::config::{Config, Mac, Mode, Port, Station, Traffic, Unknown, WhenFull};
 use functions::l2_switch::sample::sample;
@@ -31,6 +32,8 @@ pub fn kinds() -> Vec<Config> {
         vlans(),
         watched(),
         guarded(),
+        guarded_out(),
+        Config { acl: guarded().acl, egress_acl: guarded().acl, ..Config::default() },
         restless(Flapping::Report),
         restless(Flapping::Drop),
         Config { move_limit: restless(Flapping::Hold).move_limit, ..vlans() },
@@ -117,10 +120,32 @@ pub fn guarded() -> Config {
     Config { acl, ..Config::default() }
 }
 
+/// A bridge with the same rules for what leaves, a few of VLANs, and mirrors that tell the time.
+pub fn guarded_out() -> Config {
+    let mut watched = watched();
+    for mirror in &mut watched.mirrors {
+        mirror.erspan = mirror.erspan.map(|to| Erspan { kind: ErspanType::Iii, ..to });
+    }
+    Config { egress_acl: guarded().acl, ..watched }
+}
+
+/// VLANs of which one may not leave, and a station neither.
+pub fn vlans_out() -> Config {
+    let deny = |priority, vlan| Rule { vlan, ..any(priority) };
+    let station = Some(Mac(MacAddr([0x0a, 0, 0, 0, 1, 3])));
+    let egress_acl = vec![
+        Rule { port: Some(Port::Port3), destination_mac: station, ..any(1) },
+        deny(2, Some(300)),
+        Rule { ether_type: Some(0x0806), ..any(3) },
+    ];
+    Config { egress_acl, ..vlans() }
+}
+
 /// A bridge whose ports are limited and watched.
 pub fn watched() -> Config {
     let mac = |last| Mac(MacAddr([2, 0, 0, 0, 0, last]));
     let erspan = Erspan {
+        kind: ErspanType::Ii,
         session: 5,
         source: [192, 0, 2, 1].into(),
         destination: [192, 0, 2, 99].into(),

@@ -21,5 +21,7 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 10] =
-    ["acl", "ageing", "full", "learning", "mirrors", "moves", "patch", "storms", "tipsy", "vlans"];
+const REQUIRED: [&str; 12] = [
+    "acl", "ageing", "egress", "full", "learning", "mirrors", "moves", "patch", "storms", "timed",
+    "tipsy", "vlans",
+];

@@ -112,13 +112,18 @@ fn switch() -> Option<l2_switch::Config> {
         "mirrors": [
             {"port": "downlink", "direction": "receive", "to": "uplink"},
             {"port": "uplink", "direction": "transmit", "to": "port-3", "erspan": {
-                "session": 1, "source": "192.0.2.1", "destination": "192.0.2.2",
+                "type": "iii", "session": 1, "source": "192.0.2.1", "destination": "192.0.2.2",
                 "source-mac": "02:00:00:00:00:01", "destination-mac": "02:00:00:00:00:02"}},
         ],
         "acl": [
             {"priority": 1, "action": "deny", "source": "3.0.0.0/31", "destination-ports": [7, 9]},
             {"priority": 2, "action": "deny", "vlan": 1, "source": "::/1", "protocol": 17},
         ],
+        "egress-acl": [
+            {"priority": 1, "action": "deny", "port": "uplink", "vlan": 2, "ether-type": 2048},
+            {"priority": 2, "action": "deny", "destination": "3.0.0.0/9", "source-ports": [7, 9999]},
+        ],
+        "move-limit": {"moves": 3, "interval-s": 0.5, "hold-s": 0.3, "action": "drop"},
     }))
     .ok()?;
     L2Switch::validate(&mut config, &mut l2_switch::Traffic::default()).ok()?;

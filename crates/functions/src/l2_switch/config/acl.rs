@@ -1,4 +1,5 @@
-//! Rules of an access list: which frames a port takes, by what stands in their headers.
+//! Rules of access lists: which frames a port takes, and which leave by it, by what stands in their
+//! headers.
 
 use std::net::IpAddr;
 
@@ -18,7 +19,7 @@ pub struct Rule {
     pub priority: u32,
     /// What it decides.
     pub action: Action,
-    /// The port where frames come in.
+    /// The port where frames come in, or leave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<Port>,
     /// The source address.
@@ -57,7 +58,7 @@ pub struct Rule {
 pub enum Action {
     /// The frame goes on.
     Permit,
-    /// It is dropped, and teaches nothing.
+    /// It is dropped; one that comes in teaches nothing.
     Deny,
 }
 
@@ -90,20 +91,22 @@ impl Rule {
     }
 }
 
-/// Checks the rules.
+/// Checks the rules of both lists.
 ///
 /// # Errors
 /// What cannot be used.
-pub(super) fn of_acl(config: &Config) -> Result<(), Invalid> {
-    let refuse = |what: String, remedy| Err(function_key("acl", what, remedy));
-    if config.acl.len() > RULES_MAX {
-        return refuse(
-            format!("{} rules are more than {RULES_MAX}", config.acl.len()),
-            "Use fewer",
-        );
+pub(super) fn of_lists(config: &Config) -> Result<(), Invalid> {
+    of_list(config, "acl", &config.acl)?;
+    of_list(config, "egress-acl", &config.egress_acl)
+}
+
+fn of_list(config: &Config, key: &'static str, rules: &[Rule]) -> Result<(), Invalid> {
+    let refuse = |what: String, remedy| Err(function_key(key, what, remedy));
+    if rules.len() > RULES_MAX {
+        return refuse(format!("{} rules are more than {RULES_MAX}", rules.len()), "Use fewer");
     }
     let mut seen = std::collections::HashSet::new();
-    for rule in &config.acl {
+    for rule in rules {
         let at = rule.priority;
         if !seen.insert(at) {
             return refuse(format!("two rules have the priority {at}"), "Give each its own");

@@ -20,7 +20,7 @@ pub(super) fn of_switch(config: &Config) -> Result<(), Invalid> {
     of_attachments(config)?;
     of_storms(config)?;
     of_mirrors(config)?;
-    super::acl::of_acl(config)?;
+    super::acl::of_lists(config)?;
     of_places(config)
 }
 

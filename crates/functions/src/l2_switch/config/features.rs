@@ -193,10 +193,13 @@ pub enum Direction {
     Transmit,
 }
 
-/// A session of ERSPAN type II (draft-foschiano-erspan section 4.2) over GRE and IPv4.
+/// A session of ERSPAN (draft-foschiano-erspan sections 4.2 and 4.3) over GRE and IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Erspan {
+    /// What is told of each copy.
+    #[serde(rename = "type", default, skip_serializing_if = "is_usual_type")]
+    pub kind: ErspanType,
     /// Number of the session.
     #[schemars(range(max = 1023))]
     pub session: u16,
@@ -208,6 +211,21 @@ pub struct Erspan {
     pub source_mac: Mac,
     /// The Ethernet address of the collector, or of the router to it.
     pub destination_mac: Mac,
+}
+
+/// What ERSPAN tells of a copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErspanType {
+    /// Session, number, VLAN, port and direction.
+    #[default]
+    Ii,
+    /// Those and a time: in units of 100 ns since the mirror was set.
+    Iii,
+}
+
+fn is_usual_type(kind: &ErspanType) -> bool {
+    *kind == ErspanType::Ii
 }
 
 fn link_gbps() -> f64 {

@@ -1,10 +1,13 @@
 //! The slow models of circuits, limits and mirrors.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use wire::MacAddr;
 
-use super::super::config::features::{Attachment, Class, Direction, Erspan, Mirror, Storm};
+use super::super::config::features::{
+    Attachment, Class, Direction, Erspan, ErspanType, Mirror, Storm,
+};
 use super::super::storm::{BURST_MIN, BURST_S, BURST_SHORT, FRAME_WIRE_BYTES, WIRE_OVERHEAD};
 
 /// A frame without the tags of its circuit, and the priorities that those had.
@@ -103,24 +106,27 @@ impl Bucket {
     }
 }
 
-/// A mirror and the number of its next copy.
+/// A mirror, the number of its next copy, and when it was set.
 pub(super) struct Watch {
     pub mirror: Mirror,
     pub sequence: u32,
+    pub since: Duration,
 }
 
 impl Watch {
     /// The copy of a frame.
-    pub(super) fn copy(&mut self, frame: &[u8]) -> Vec<u8> {
+    pub(super) fn copy(&mut self, frame: &[u8], now: Duration) -> Vec<u8> {
         let Some(to) = self.mirror.erspan else { return frame.to_vec() };
         let sequence = self.sequence;
         self.sequence += 1;
-        wrapped(&to, &self.mirror, sequence, frame)
+        // To the nearest 100 ns.
+        let time = ((now - self.since).as_nanos() + 50) / 100;
+        wrapped(&to, &self.mirror, (sequence, time as u32), frame)
     }
 }
 
-/// draft-foschiano-erspan-03 section 4.2, RFC 2784, RFC 2890, RFC 791.
-fn wrapped(to: &Erspan, mirror: &Mirror, sequence: u32, frame: &[u8]) -> Vec<u8> {
+/// draft-foschiano-erspan-03 sections 4.2 and 4.3, RFC 2784, RFC 2890, RFC 791.
+fn wrapped(to: &Erspan, mirror: &Mirror, (sequence, time): (u32, u32), frame: &[u8]) -> Vec<u8> {
     let kind = frame.get(12..14).filter(|_| frame.len() >= 16);
     let tag = match kind {
         Some([0x81, 0x00] | [0x88, 0xa8]) => Some(u16::from_be_bytes([frame[14], frame[15]])),
@@ -129,12 +135,23 @@ fn wrapped(to: &Erspan, mirror: &Mirror, sequence: u32, frame: &[u8]) -> Vec<u8>
     let encapsulation = if tag.is_some() { 3 << 11 } else { 0 };
     let tag = tag.unwrap_or(0);
     let direction = u32::from(mirror.direction == Direction::Transmit);
-    let index = u32::from(mirror.port.id().0) * 2 + direction;
-    let mut inside = vec![0x10, 0x00, 0x88, 0xbe];
-    inside.extend(sequence.to_be_bytes());
-    inside.extend((0x1000 | tag & 0xfff).to_be_bytes());
-    inside.extend(((tag & 0xe000) | encapsulation | to.session).to_be_bytes());
-    inside.extend(index.to_be_bytes());
+    let port = u32::from(mirror.port.id().0);
+    let protocol = if to.kind == ErspanType::Ii { [0x88, 0xbe] } else { [0x22, 0xeb] };
+    let mut inside = [&[0x10, 0x00][..], &protocol, &sequence.to_be_bytes()].concat();
+    match to.kind {
+        ErspanType::Ii => {
+            inside.extend((0x1000 | tag & 0xfff).to_be_bytes());
+            inside.extend(((tag & 0xe000) | encapsulation | to.session).to_be_bytes());
+            inside.extend((port * 2 + direction).to_be_bytes());
+        }
+        ErspanType::Iii => {
+            inside.extend((0x2000 | tag & 0xfff).to_be_bytes());
+            inside.extend(((tag & 0xe000) | to.session).to_be_bytes());
+            inside.extend(time.to_be_bytes());
+            // An Ethernet frame, where it was, in units of 100 ns.
+            inside.extend((0x8000 | port << 4 | direction << 3 | 0b010).to_be_bytes());
+        }
+    }
     inside.extend(frame);
     let [MacAddr(destination), MacAddr(source)] = [to.destination_mac.0, to.source_mac.0];
     let header = ipv4(to.source, to.destination, inside.len());

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use wire::{MacAddr, ethernet};
 
-use super::super::config::features::{Attachment, Direction, Erspan, Mirror, Storm, StormUnit};
+use super::super::config::features::{
+    Attachment, Direction, Erspan, ErspanType, Mirror, Storm, StormUnit,
+};
 use super::super::config::{Mac, Port, Unknown};
 use super::super::control::Update;
 use super::super::storm::{BURST_MIN, BURST_S};
@@ -161,11 +163,21 @@ impl Sample {
         self.forget(50);
     }
 
+    /// The time that a mirror tells begins when it is set: so, with the sample.
+    pub(super) fn clocks(&mut self) {
+        let tells = |mirror: &Mirror| mirror.erspan.is_some_and(|to| to.kind == ErspanType::Iii);
+        let mirrors = self.config.mirrors.clone();
+        for mirror in mirrors.into_iter().filter(tells) {
+            self.update(Update::SetMirror(mirror));
+        }
+    }
+
     /// Mirrors come, change and go; and those are there again that were.
     pub(super) fn mirrors(&mut self) {
         let last = Port::EVERY[usize::from(self.config.ports) - 1];
         let mac = |last| Mac(MacAddr([0x02, 0, 0x5e, 0, 0x53, last]));
         let erspan = Erspan {
+            kind: ErspanType::Ii,
             session: 77,
             source: [192, 0, 2, 1].into(),
             destination: [198, 51, 100, 9].into(),
@@ -174,7 +186,8 @@ impl Sample {
         };
         let (port, to) = (Port::Downlink, last);
         for direction in [Direction::Receive, Direction::Transmit] {
-            for erspan in [None, Some(erspan)] {
+            let timed = Erspan { kind: ErspanType::Iii, ..erspan };
+            for erspan in [None, Some(erspan), Some(timed)] {
                 self.update(Update::SetMirror(Mirror { port, direction, to, erspan }));
                 self.send_from_both("past a mirror", visitor(10));
                 self.send_from_both("for all, past a mirror", MacAddr::BROADCAST);

@@ -22,8 +22,11 @@ pub struct Config {
     pub step: u32,
     /// The longest burst that is tried, as the time that it takes; RFC 9004 asks for 30 s or more.
     pub max_burst: Seconds,
-    /// The silence after a burst, in which the device empties its buffers; RFC 9004 asks for 2 s.
+    /// The silence after a burst has come through, in which the device empties its buffers; RFC 9004
+    /// asks for 2 s. It is as long as the burst where that is longer.
     pub depletion: Seconds,
+    /// A rate of interest below the throughput, for which the buffer is told as a time, too.
+    pub actual_rate: Option<Pps>,
     /// How many whole searches are made; the result is their mean.
     pub repetitions: u32,
     /// How many more times a burst with a little loss is repeated before the loss counts (loss
@@ -42,6 +45,7 @@ impl Default for Config {
             step: 256,
             max_burst: Seconds(30.0),
             depletion: Seconds(2.0),
+            actual_rate: None,
             repetitions: 5,
             repeat_lossy: 2,
             max_search_time: Seconds(600.0),
@@ -61,6 +65,9 @@ impl Config {
         }
         if self.max_burst.0 <= 0.0 || self.max_burst.0 > MAX_BURST_S {
             return wrong("max-burst", "must be more than 0 and up to 1 h");
+        }
+        if self.actual_rate.is_some_and(|rate| rate.0 <= 0.0) {
+            return wrong("actual-rate", "must be more than 0; leave it out for no such figure");
         }
         if !(1..=1000).contains(&self.repetitions) {
             return wrong("repetitions", "must be 1 to 1000");

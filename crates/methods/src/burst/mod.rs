@@ -6,13 +6,14 @@
 //! burst's own length), and corrected by what the device forwards while the burst arrives.
 //!
 //! **Non-goals.** A figure where the throughput reaches the maximum rate: such a device needs no
-//! buffer, RFC 9004 leaves it out, and so does this method, with a limit that says so. Frames of
-//! several sizes in one burst, which RFC 9004 excludes; the traffic of the scenario decides that.
+//! buffer, RFC 9004 leaves that frame size out, and so does this method, in words that say so. Frames
+//! of several sizes in one burst, which RFC 9004 excludes; the traffic of the scenario decides that.
 //!
 //! **How.** One trial at `max-rate` tells whether the tester can send that. The throughput is given or
 //! found. Each search doubles the length until a burst fails and bisects what lies between, as ETSI
 //! GS NFV-TST 009 does; a burst with a little loss may be repeated before the loss counts, and so is
-//! one that the tester sent too slowly, which shows nothing.
+//! one that the tester sent too slowly, which shows nothing. A trial lasts as long as the burst, its
+//! way through the device at the throughput, and the silence in which buffers run empty.
 
 mod config;
 mod report;
@@ -68,8 +69,10 @@ impl Method for Config {
         let throughput = reference::throughput(&mut session, self.of, &self.search, after)?;
         let needs_buffer =
             throughput.pps.is_some_and(|pps| pps < maximum.pps * THROUGHPUT_BELOW_MAX);
-        let searches =
-            if needs_buffer { self.searches(&mut session, maximum)? } else { Searches::default() };
+        let searches = match throughput.pps.filter(|_| needs_buffer) {
+            Some(pps) => self.searches(&mut session, maximum, Pps(pps))?,
+            None => Searches::default(),
+        };
         Ok(self.outcome(session.records, maximum, &throughput, &searches))
     }
 }
@@ -79,7 +82,7 @@ impl Method for Config {
 struct Searches {
     /// The longest burst of each finished search, in frames; 0 where one step failed.
     lengths: Vec<u64>,
-    /// How many of them ended at the ceiling.
+    /// How many of them ended at the ceiling, or so near that it may have been what ended them.
     at_ceiling: usize,
     /// How many bursts counted although the tester sent them too slowly, as often as tried.
     slow: usize,
@@ -94,15 +97,17 @@ impl Config {
         &self,
         session: &mut Session<'_>,
         maximum: Maximum,
+        throughput: Pps,
     ) -> Result<Searches, MeasureError> {
-        let ceiling = (self.max_burst.0 * maximum.pps) as u64;
+        let ceiling = self.ceiling_frames(maximum);
         let mut searches = Searches { first_trial: session.records.len(), ..Searches::default() };
         let mut left = self.max_search_time.duration();
         for done in 0..self.repetitions {
             let mut search = LongestBurst::new(u64::from(self.step), ceiling);
             let more = (self.repetitions - done - 1) as usize;
             while let Some(frames) = search.next() {
-                let burst = Burst { frames, rate: Pps(maximum.pps), searches_after: more };
+                let rate = Pps(maximum.pps);
+                let burst = Burst { frames, rate, throughput, searches_after: more };
                 match self.try_burst(session, &burst, search.expected(), &mut left)? {
                     None => {
                         searches.out_of_time = true;
@@ -116,9 +121,14 @@ impl Config {
                 }
             }
             searches.lengths.push(search.longest().unwrap_or(0));
-            searches.at_ceiling += usize::from(search.at_ceiling());
+            searches.at_ceiling += usize::from(search.is_near_ceiling());
         }
         Ok(searches)
+    }
+
+    /// The longest burst that is tried, in frames.
+    fn ceiling_frames(&self, maximum: Maximum) -> u64 {
+        (self.max_burst.0 * maximum.pps) as u64
     }
 
     /// Whether a burst passes, in one of as many trials as the configuration allows; none when time
@@ -130,7 +140,7 @@ impl Config {
         expected: usize,
         left: &mut Duration,
     ) -> Result<Option<Tried>, MeasureError> {
-        let duration = burst.time().saturating_add(self.depletion.duration());
+        let duration = burst.trial(self.depletion.duration());
         let mut tried = Tried::Failed;
         for repetition in 0..=self.repeat_lossy {
             let Some(rest) = left.checked_sub(duration) else { return Ok(None) };
@@ -168,12 +178,27 @@ enum Tried {
 struct Burst {
     frames: u64,
     rate: Pps,
+    /// Of the device.
+    throughput: Pps,
     searches_after: usize,
 }
 
 impl Burst {
+    /// How long it is sent.
     fn time(&self) -> Duration {
-        Duration::try_from_secs_f64(self.frames as f64 / self.rate.0).unwrap_or(Duration::MAX)
+        self.at(self.rate)
+    }
+
+    fn at(&self, rate: Pps) -> Duration {
+        Duration::try_from_secs_f64(self.frames as f64 / rate.0).unwrap_or(Duration::MAX)
+    }
+
+    /// How long its trial lasts (RFC 9004 section 5.2): the burst, its way through the device at the
+    /// throughput as if nothing had been forwarded before, and a silence in which buffers run empty,
+    /// at least as long as the burst.
+    fn trial(&self, depletion: Duration) -> Duration {
+        let silence = depletion.max(self.time());
+        self.time().saturating_add(self.at(self.throughput)).saturating_add(silence)
     }
 }
 

@@ -20,7 +20,7 @@ impl Config {
         searches: &Searches,
     ) -> Outcome {
         let validity = Validity::from_limits(self.limits(&records, maximum, throughput, searches));
-        let found = Found::of(maximum, throughput, searches);
+        let found = Found::of(self, maximum, throughput, searches);
         let holds = validity.valid && found.is_some() && searches.at_ceiling == 0;
         let interfaces = records.first().map_or(1, |record| record.directions.len());
         Outcome {
@@ -28,15 +28,13 @@ impl Config {
             configuration: self.configuration(),
             answer: match &found {
                 Some(found) => found.words(searches, maximum, interfaces),
-                None => without_figure(maximum, throughput),
+                None => without_figure(maximum, throughput, searches),
             },
             aggregation:
                 "frames and rates on each interface that sends, all at once; loss over all \
                           directions together"
                     .into(),
-            figures: found.as_ref().map_or_else(Vec::new, |found| {
-                found.figures(maximum, throughput, u64::from(self.step))
-            }),
+            figures: found.as_ref().map_or_else(Vec::new, |found| found.figures(self)),
             series: found.as_ref().map(|_| series(searches)).into_iter().collect(),
             baseline: throughput.baseline,
             claims: self.claims(holds, maximum, throughput),
@@ -57,14 +55,15 @@ impl Config {
         if searches.lengths.is_empty() && !searches.out_of_time {
             if let Some(pps) = throughput.pps {
                 limits.push(Limit::of_search(
-                    true,
+                    false,
                     format!(
-                        "the throughput, {}, is as much as {}: there is nothing to buffer",
+                        "the test does not apply (RFC 9004 section 5.1): the throughput, {}, is as \
+                         much as {}, so there is nothing to buffer",
                         Pps(pps),
                         maximum.words()
                     ),
-                    "raise max-rate or give the tester a core of its own: bursts only tell of \
-                     buffers where frames come faster than they are forwarded",
+                    "nothing is wrong; to see a buffer all the same, raise max-rate or give the \
+                     tester a core of its own: frames must come faster than they are forwarded",
                 ));
             }
             return limits;
@@ -94,12 +93,13 @@ impl Config {
             limits.push(Limit::of_search(
                 false,
                 format!(
-                    "{} of {} searches ended at max-burst ({}), so the device may take longer bursts",
+                    "{} of {} searches ended at max-burst ({}) or near it, so the device may take \
+                     longer bursts",
                     searches.at_ceiling,
                     searches.lengths.len(),
                     self.max_burst
                 ),
-                "raise max-burst",
+                "raise max-burst and measure again (RFC 9004 section 5.2)",
             ));
         }
         if searches.lengths.contains(&0) {
@@ -144,42 +144,73 @@ impl Config {
 /// The benchmark and what follows from it.
 struct Found {
     frames: Spread,
-    implied_ns: f64,
-    corrected_ns: f64,
+    maximum_pps: f64,
+    throughput_pps: f64,
+    ceiling_frames: u64,
 }
 
 impl Found {
-    fn of(maximum: Maximum, throughput: &Throughput, searches: &Searches) -> Option<Self> {
+    fn of(
+        config: &Config,
+        maximum: Maximum,
+        throughput: &Throughput,
+        searches: &Searches,
+    ) -> Option<Self> {
         let lengths: Vec<f64> = searches.lengths.iter().map(|frames| *frames as f64).collect();
-        let frames = Spread::of(&lengths)?;
-        let implied_ns = frames.mean / maximum.pps * 1e9;
-        let corrected_ns = implied_ns * (1.0 - throughput.pps? / maximum.pps);
-        Some(Self { frames, implied_ns, corrected_ns })
+        Some(Self {
+            frames: Spread::of(&lengths)?,
+            maximum_pps: maximum.pps,
+            throughput_pps: throughput.pps?,
+            ceiling_frames: config.ceiling_frames(maximum),
+        })
     }
 
-    fn figures(&self, maximum: Maximum, throughput: &Throughput, step: u64) -> Vec<Figure> {
+    /// The mean burst as a time.
+    fn implied_ns(&self) -> f64 {
+        self.frames.mean / self.maximum_pps * 1e9
+    }
+
+    /// The same without what is forwarded while the burst arrives.
+    fn corrected_ns(&self) -> f64 {
+        self.implied_ns() * (1.0 - self.throughput_pps / self.maximum_pps)
+    }
+
+    /// What RFC 9004 section 6 has in its table and beside it.
+    fn figures(&self, config: &Config) -> Vec<Figure> {
         let frames = Figure {
             spread: Some(self.frames),
             ..Figure::single("back_to_back_frames", self.frames.mean, "frames")
         };
-        let reference = throughput.pps.unwrap_or(0.0);
-        vec![
+        let mut figures = vec![
             frames,
-            Figure::single("corrected_buffer_time", self.corrected_ns, "ns"),
-            Figure::single("implied_buffer_time", self.implied_ns, "ns"),
-            Figure::single("maximum_rate", maximum.pps, "pps"),
-            Figure::single("reference_throughput", reference, "pps"),
-            Figure::single("burst_step", step as f64, "frames"),
-        ]
+            Figure::single("back_to_back_min", self.frames.min, "frames"),
+            Figure::single("back_to_back_max", self.frames.max, "frames"),
+            Figure::single("back_to_back_deviation", self.frames.deviation, "frames"),
+            Figure::single("corrected_buffer_time", self.corrected_ns(), "ns"),
+            Figure::single("implied_buffer_time", self.implied_ns(), "ns"),
+        ];
+        figures.extend(config.actual_rate.map(|Pps(pps)| {
+            let time = self.corrected_ns() * self.maximum_pps / pps;
+            Figure::single("actual_buffer_time", time, "ns")
+        }));
+        figures.extend([
+            Figure::single("reference_throughput", self.throughput_pps, "pps"),
+            Figure::single("maximum_rate", self.maximum_pps, "pps"),
+            Figure::single("burst_searches", self.frames.n as f64, "searches"),
+            Figure::single("burst_step", f64::from(config.step), "frames"),
+            Figure::single("burst_ceiling", self.ceiling_frames as f64, "frames"),
+        ]);
+        figures
     }
 
     fn words(&self, searches: &Searches, maximum: Maximum, interfaces: usize) -> String {
         let least = if searches.at_ceiling > 0 { "at least " } else { "" };
         let spread = match self.frames.n {
             1 => String::new(),
-            n => {
-                format!(" (mean of {n} searches, {:.0} to {:.0})", self.frames.min, self.frames.max)
-            }
+            n => format!(
+                " (mean of {n} searches, {:.0} to {:.0}, standard deviation {:.0})",
+                self.frames.min, self.frames.max, self.frames.deviation
+            ),
         };
         format!(
             "It takes bursts of {least}{:.0} frames{spread} without loss, back to back at {}{}: a \
@@ -187,17 +218,23 @@ impl Found {
             self.frames.mean,
             maximum.words(),
             interface_words(interfaces),
-            Nanos(self.implied_ns),
-            Nanos(self.corrected_ns),
+            Nanos(self.implied_ns()),
+            Nanos(self.corrected_ns()),
         )
     }
 }
 
-fn without_figure(maximum: Maximum, throughput: &Throughput) -> String {
+fn without_figure(maximum: Maximum, throughput: &Throughput, searches: &Searches) -> String {
     match throughput.pps {
         None => "No throughput was found, so nothing tells which bursts need a buffer.".to_owned(),
-        Some(pps) => format!(
+        Some(pps) if searches.out_of_time => format!(
             "No search for the longest burst came to an end at {} (throughput {}).",
+            maximum.words(),
+            Pps(pps)
+        ),
+        Some(pps) => format!(
+            "The test does not apply: {}, the most that is sent, goes through (throughput {}), so \
+             that no burst needs a buffer.",
             maximum.words(),
             Pps(pps)
         ),

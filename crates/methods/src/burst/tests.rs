@@ -1,7 +1,7 @@
 //! `burst` on simulated devices: a buffer of `n` frames at capacity `c` takes a burst of
 //! `n / (1 - c / rate)` frames at that rate.
 
-use measure::record::{ClaimLevel, LimitKind};
+use measure::record::{ClaimLevel, LimitKind, LoadRecord};
 use measure::{Seconds, Watch};
 
 use super::*;
@@ -42,6 +42,9 @@ fn a_known_buffer_is_found_within_a_step_in_at_most_17_trials_a_search() {
     assert!((corrected / 3e6 - 1.0).abs() < 0.01, "30,000 frames at 10 Mpps: {corrected}");
     let spread = outcome.figure("back_to_back_frames").and_then(|f| f.spread).expect("repeated");
     assert_eq!((spread.n, spread.deviation), (5, 0.0));
+    assert_eq!(value(&outcome, "burst_searches"), 5.0);
+    assert_eq!(value(&outcome, "burst_step"), 256.0);
+    assert_eq!(value(&outcome, "burst_ceiling"), 300e6, "30 s at 10 Mpps");
     assert_eq!(outcome.series[0].rows.len(), 5);
     crate::figures::assert_known(&outcome.figures);
     assert!(outcome.validity.valid && outcome.validity.limits.is_empty(), "{outcome:?}");
@@ -60,7 +63,8 @@ fn the_throughput_is_found_where_it_is_not_given() {
 fn a_device_as_fast_as_the_maximum_rate_has_no_figure_and_says_why() {
     let config = Config { of: None, ..config() };
     let outcome = run(&config, &mut Simulated::fixed(12e6).buffered(30_000));
-    assert!(outcome.figures.is_empty() && !outcome.validity.valid);
+    assert!(outcome.figures.is_empty() && outcome.validity.valid, "{outcome:?}");
+    assert!(outcome.answer.starts_with("The test does not apply"), "{}", outcome.answer);
     assert!(outcome.validity.limits.iter().any(|l| l.what.contains("nothing to buffer")));
     assert!(outcome.trials.iter().all(|t| t.purpose != "burst"));
     assert!(outcome.claims.iter().all(|c| c.level == ClaimLevel::None));
@@ -72,6 +76,48 @@ fn noise_of_the_capacity_spreads_the_searches_around_the_truth() {
     let spread = outcome.figure("back_to_back_frames").and_then(|f| f.spread).expect("repeated");
     assert!(spread.min < spread.max);
     assert!((spread.mean / TRUTH - 1.0).abs() < 0.03, "{spread:?}");
+    // The table of RFC 9004 section 6.
+    let table = ["frames", "min", "max", "deviation"];
+    let table = table.map(|column| value(&outcome, &format!("back_to_back_{column}")));
+    assert_eq!(table, [spread.mean, spread.min, spread.max, spread.deviation]);
+    assert!(spread.deviation > 0.0 && outcome.answer.contains("standard deviation"));
+}
+
+#[test]
+fn buffer_times_follow_the_formulas_of_rfc_9004() {
+    let config = Config { actual_rate: Some(Pps(2e6)), ..config() };
+    let outcome = run(&config, &mut device());
+    let (frames, rate) = (value(&outcome, "back_to_back_frames"), 10e6);
+    let implied = frames / rate;
+    let corrected = implied - implied * 4e6 / rate;
+    let near = |name: &str, seconds: f64| {
+        let ns = value(&outcome, name);
+        assert!((ns / (seconds * 1e9) - 1.0).abs() < 1e-9, "{name}: {ns} ns, {seconds} s");
+    };
+    near("implied_buffer_time", implied);
+    near("corrected_buffer_time", corrected);
+    near("actual_buffer_time", corrected * rate / 2e6);
+    // 30,000 frames that wait take 15 ms to leave at 2 Mpps.
+    assert!((value(&outcome, "actual_buffer_time") / 15e6 - 1.0).abs() < 0.01);
+    let wrong = Config { actual_rate: Some(Pps(0.0)), ..Config::default() };
+    assert_eq!(wrong.validate().expect_err("no rate").key, "actual-rate");
+}
+
+#[test]
+fn a_trial_waits_for_the_burst_to_come_through_and_then_for_the_silence() {
+    // A buffer without an end, so that bursts grow to the ceiling of 3 s.
+    let config = Config { max_burst: Seconds(3.0), repetitions: 1, ..config() };
+    let outcome = run(&config, &mut Simulated::fixed(4e6).buffered(u64::MAX / 4));
+    let mut longest = Duration::ZERO;
+    for trial in &outcome.trials {
+        let LoadRecord::Burst { frames, .. } = trial.load else { continue };
+        let seconds = |pps: f64| Duration::from_secs_f64(frames as f64 / pps);
+        let least = seconds(10e6) + seconds(4e6) + seconds(10e6).max(Duration::from_secs(2));
+        assert!(Duration::from_nanos(trial.intended_ns) >= least - Duration::from_nanos(10));
+        longest = longest.max(least);
+    }
+    assert!(longest > Duration::from_secs(13), "3 s of 30 million frames: {longest:?}");
+    assert!(outcome.answer.contains("at least"), "{}", outcome.answer);
 }
 
 #[test]

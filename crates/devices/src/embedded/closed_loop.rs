@@ -1,21 +1,23 @@
-//! The closed loop: as fast as the workers go, with source and sink on their own cores.
+//! The closed loop: as fast as the workers go, with source and sink on their own cores. Changes, where
+//! they are asked for, are requested by one more thread, on the tester's core.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use engine::Port;
+use engine::{Function, Port, Worker};
 use functions::NetworkFunction;
-use machine::clock;
-use measure::{Direction, Load, MeasureError, Trial, Watch};
+use machine::clock::{self, Clock};
+use measure::{Direction, Events, Load, MeasureError, Trial, Watch};
 use packet::PortId;
 use traffic::Workload;
 
 use super::generator::{Generator, Made};
 use super::{Embedded, Host, Lane, deadline};
+use crate::tester::changes::{Changes, Control};
 use crate::tester::latency_histogram;
-use crate::tester::thread::{StopOnDrop, Usage, WATCH_INTERVAL, tell};
+use crate::tester::thread::{StopOnDrop, Usage, WATCH_INTERVAL, device_error, tell};
 
 /// Runs all workers for `duration`.
 pub(super) fn run<N: NetworkFunction>(
@@ -27,10 +29,24 @@ pub(super) fn run<N: NetworkFunction>(
     let made = connect(device);
     let mut trial = Trial::new(Load::ClosedLoop, duration, device.host.clock.ticks_per_second());
     let begun = Instant::now();
-    let usages = run_workers(device, duration, || {
+    // Without a rate nothing changes here, whatever the configuration has for the open loop.
+    let rate = device.conditions.updates_per_s.unwrap_or(0.0);
+    device.changed |= rate > 0.0;
+    let changing = device.workload();
+    let host = device.host.clone();
+    let (mut workers, mut controllers) = (Vec::new(), Vec::new());
+    for lane in &mut device.lanes {
+        let Lane { worker, handle, .. } = lane;
+        workers.push(worker);
+        controllers.push(&mut handle.controller);
+    }
+    let changes = Changes::new(&changing, controllers, Some(rate), host.clock).never_shown();
+    let watch = || {
         let sum = |of: fn(&Made) -> u64| made.iter().flatten().map(|m| of(m)).sum::<u64>();
         tell(watch, begun, sum(sent), sum(taken));
-    });
+    };
+    let (usages, events) = run_workers(&host, workers, (changing, changes), duration, watch)?;
+    trial.events = events;
 
     trial.effective = usages.iter().map(|usage| usage.wall).max().unwrap_or_default();
     trial.workers = usages.iter().enumerate().map(|(index, usage)| usage.record(index)).collect();
@@ -83,24 +99,33 @@ fn connect<N: NetworkFunction>(device: &mut Embedded<N>) -> Vec<Vec<Arc<Made>>> 
         .collect()
 }
 
-fn run_workers<N: NetworkFunction>(
-    device: &mut Embedded<N>,
+fn run_workers<F: Function, W: Workload, C: Control<W::Update> + Send>(
+    host: &Host,
+    workers: Vec<&mut Worker<F>>,
+    (workload, changes): (W, Changes<C>),
     duration: Duration,
     mut watch: impl FnMut(),
-) -> Vec<Usage> {
-    let (clock, stop) = (device.host.clock, &*device.host.stop);
-    let cores = cores(&device.host, device.lanes.len());
-    let abort = AtomicBool::new(false);
+) -> Result<(Vec<Usage>, Vec<Events>), MeasureError> {
+    let (clock, stop) = (host.clock, &*host.stop);
+    let cores = cores(host, workers.len());
+    let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let _abort = StopOnDrop(&abort);
+        let is_over = StopOnDrop(&over);
+        let changer = (!changes.is_empty()).then(|| {
+            let (over, core) = (&over, host.tester_core);
+            scope.spawn(move || {
+                core.map(machine::cpu::pin_current_thread);
+                change(workload, changes, &clock, &[over, stop])
+            })
+        });
         let (done, results) = mpsc::channel();
-        for (index, lane) in device.lanes.iter_mut().enumerate() {
-            let (done, abort) = (done.clone(), &abort);
+        for (index, worker) in workers.into_iter().enumerate() {
+            let (done, over) = (done.clone(), &over);
             let core = cores[index % cores.len()];
             scope.spawn(move || {
                 let usage = Usage::of(core, || {
                     let end = deadline(&clock, clock::now(), duration);
-                    run_worker(lane, end, &[stop, abort])
+                    run_worker(worker, end, &[stop, over])
                 });
                 let _ = done.send((index, usage));
             });
@@ -114,9 +139,30 @@ fn run_workers<N: NetworkFunction>(
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
         }
+        drop(is_over);
+        let events = match changer {
+            Some(changer) => changer.join().map_err(|_| device_error("the changes panicked"))?,
+            None => Vec::new(),
+        };
         usages.sort_by_key(|&(index, _)| index);
-        usages.into_iter().map(|(_, usage)| usage).collect()
+        Ok((usages.into_iter().map(|(_, usage)| usage).collect(), events))
     })
+}
+
+/// Requests changes at their pace and takes in what the workers acknowledge, until told to stop.
+fn change<W: Workload, C: Control<W::Update>>(
+    mut workload: W,
+    mut changes: Changes<C>,
+    clock: &Clock,
+    stops: &[&AtomicBool],
+) -> Vec<Events> {
+    changes.start(clock::now(), clock.ticks_per_second());
+    while !stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
+        changes.request(clock::now(), &mut workload);
+        changes.settle(&mut workload);
+        std::hint::spin_loop();
+    }
+    changes.finish()
 }
 
 /// The cores of the workers, and the tester's too where they are short: it does not run here.
@@ -127,10 +173,10 @@ fn cores(host: &Host, workers: usize) -> Vec<usize> {
 }
 
 /// Polls until the end; tells how many packets went through.
-fn run_worker<N: NetworkFunction>(lane: &mut Lane<N>, end: u64, stops: &[&AtomicBool]) -> u64 {
+fn run_worker<F: Function>(worker: &mut Worker<F>, end: u64, stops: &[&AtomicBool]) -> u64 {
     let mut packets = 0;
     loop {
-        let (now, handled) = lane.worker.round();
+        let (now, handled) = worker.round();
         packets += handled as u64;
         if now >= end || stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
             return packets;

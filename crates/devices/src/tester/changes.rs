@@ -74,6 +74,8 @@ pub(crate) struct Changes<C> {
     next_probe: Ticks,
     probe_interval: Ticks,
     silences: Silences,
+    /// Whether frames come back that can show a change.
+    are_shown: bool,
 }
 
 struct Kind {
@@ -124,7 +126,13 @@ impl<C> Changes<C> {
             next_probe: 0,
             probe_interval: clock.ticks(PROBE_INTERVAL),
             silences: Silences::default(),
+            are_shown: true,
         }
+    }
+
+    /// The same where no frame ever comes back to show a change: it is over once acknowledged.
+    pub fn never_shown(self) -> Changes<C> {
+        Changes { are_shown: false, ..self }
     }
 
     /// The first changes are due at `start`.
@@ -201,7 +209,7 @@ impl<C> Changes<C> {
         let open =
             Change { kind, requested_at: now, missing, applied_at: 0, refused, shown: false };
         self.open.insert(change.subject, open);
-        if workload.probe(change.subject).is_some() {
+        if self.are_shown && workload.probe(change.subject).is_some() {
             self.unseen.push_back(change.subject);
         }
     }
@@ -253,7 +261,9 @@ impl<C> Changes<C> {
         let took = change.applied_at.saturating_sub(change.requested_at);
         kind.accepted_ns.saturating_record(self.clock.nanos(took).max(1));
         workload.settled(subject, Some(change.applied_at));
-        if workload.probe(subject).is_none() {
+        if !self.are_shown {
+            self.open.remove(&subject);
+        } else if workload.probe(subject).is_none() {
             let silent = self.silences.longest_since(change.requested_at, machine::clock::now());
             kind.blackout_ns.saturating_record(self.clock.nanos(silent).max(1));
             self.open.remove(&subject);

@@ -11,8 +11,10 @@
 //! extremes beside it. Rates come from the ticks of the stages on the workers' own time; the rate by
 //! the wall clock stands beside them, and the two part when a worker lost its core. Stage figures
 //! are ticks for each packet *of the workload*, so that they add up to the total even where a stage
-//! sees only one direction. Several workers add up.
+//! sees only one direction. Several workers add up. With `update-rate` each repetition has a twin in
+//! which the state changes so often, and the result says what is left of the rate.
 
+mod changes;
 mod config;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,7 @@ use measure::record::{Claim, ClaimLevel, Figure, Limit, LimitKind, Outcome, Vali
 use measure::{Load, MeasureError, Measurer, Pps, StageRole, Trial, validity};
 use serde_json::Value;
 
+use changes::Pair;
 pub use config::Config;
 
 use crate::figures::{over_repetitions as figure, spread_limit};
@@ -48,7 +51,12 @@ impl Method for Config {
     }
 
     fn time_bound(&self) -> Duration {
-        self.warm_up.duration() + self.duration.duration() * self.repetitions
+        let (warm_up, each) = (self.warm_up.duration(), self.duration.duration());
+        match self.update_rate {
+            None => warm_up + each * self.repetitions,
+            // The state is made anew after changes, and warms up again.
+            Some(_) => (warm_up + each * 2) * self.repetitions,
+        }
     }
 
     fn run(
@@ -57,27 +65,31 @@ impl Method for Config {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, MeasureError> {
         let mut session = Session::new(measurer, observer);
-        let each = self.duration.duration();
-        if self.warm_up.0 > 0.0 {
-            let step = Step::new("warm-up", self.repetitions as usize + 1, self.time_bound(), None);
-            session.trial(Load::ClosedLoop, self.warm_up.duration(), step)?;
-        }
-        let warm_ups = session.records.len();
-        let mut trials = Vec::new();
-        for done in 0..self.repetitions {
-            let left = self.repetitions - done;
-            let step = Step::new("repetition", left as usize, each * left, None);
-            trials.push(session.trial(Load::ClosedLoop, each, step)?);
-        }
+        let (trials, pairs) = match self.update_rate {
+            None => (self.trials(&mut session)?, Vec::new()),
+            Some(rate) => {
+                let pairs = session.restoring(|session| self.pairs(session, rate))?;
+                (pairs.iter().map(|pair| pair.unchanged.clone()).collect(), pairs)
+            }
+        };
         let records = session.records;
-        let figures = figures(&trials);
-        let measured: Vec<_> = records[warm_ups..].iter().collect();
+        let mut figures = figures(&trials);
+        let measured: Vec<_> = records.iter().filter(|r| r.purpose != WARM_UP).collect();
         let mut limits = validity::summarise(&measured);
         limits.extend(own_limits(&trials, &figures));
+        let mut answer = answer(&figures, &trials);
+        if let Some(asked) = self.update_rate {
+            // Behind the totals and before the stages.
+            let whole = figures.iter().take_while(|figure| figure.of.is_none()).count();
+            let of_changes = changes::figures(&pairs);
+            answer += &changes::words(&of_changes, asked);
+            figures.splice(whole..whole, of_changes);
+            limits.extend(changes::limits(&pairs, asked));
+        }
         Ok(Outcome {
             method: NAME.into(),
             configuration: self.configuration(),
-            answer: answer(&figures, &trials),
+            answer,
             aggregation: "all directions and workers together".into(),
             figures,
             bounds: None,
@@ -90,6 +102,51 @@ impl Method for Config {
             }],
             ..Outcome::default()
         })
+    }
+}
+
+impl Config {
+    /// The repetitions behind one warm-up.
+    fn trials(&self, session: &mut Session<'_>) -> Result<Vec<Trial>, MeasureError> {
+        self.warm_up(session, self.repetitions)?;
+        let repetitions = (0..self.repetitions).rev();
+        repetitions.map(|left| self.trial(session, "repetition", left + 1)).collect()
+    }
+
+    /// The same in pairs, without changes and with them.
+    fn pairs(&self, session: &mut Session<'_>, rate: f64) -> Result<Vec<Pair>, MeasureError> {
+        // Before anything is measured: a device that cannot change is not to be measured in vain.
+        changes::set(session, rate)?;
+        let pair = |left: u32| {
+            changes::set(session, 0.0)?;
+            self.warm_up(session, left + 1)?;
+            let unchanged = self.trial(session, "repetition", 2 * left + 2)?;
+            changes::set(session, rate)?;
+            let changed = self.trial(session, "changing", 2 * left + 1)?;
+            Ok(Pair { unchanged, changed })
+        };
+        (0..self.repetitions).rev().map(pair).collect()
+    }
+
+    /// One trial, with so many to go, itself included.
+    fn trial(
+        &self,
+        session: &mut Session<'_>,
+        purpose: &'static str,
+        left: u32,
+    ) -> Result<Trial, MeasureError> {
+        let each = self.duration.duration();
+        let step = Step::new(purpose, left as usize, each * left, None);
+        session.trial(Load::ClosedLoop, each, step)
+    }
+
+    /// A trial that does not count.
+    fn warm_up(&self, session: &mut Session<'_>, left: u32) -> Result<(), MeasureError> {
+        if self.warm_up.0 > 0.0 {
+            let step = Step::new(WARM_UP, left as usize + 1, self.time_bound(), None);
+            session.trial(Load::ClosedLoop, self.warm_up.duration(), step)?;
+        }
+        Ok(())
     }
 }
 
@@ -171,3 +228,4 @@ fn answer(figures: &[Figure], trials: &[Trial]) -> String {
 }
 
 const NAME: &str = "capacity";
+const WARM_UP: &str = "warm-up";

@@ -5,7 +5,7 @@ use measure::record::{ClaimLevel, LimitKind, Outcome, TrialRecord};
 use measure::{Measurer, TrialProgress, Watch};
 
 use super::*;
-use crate::simulated::Simulated;
+use crate::simulated::{Changes, Simulated};
 use crate::{Observer, Step, Unobserved};
 
 fn run(device: &mut Simulated) -> Outcome {
@@ -114,4 +114,54 @@ fn an_interrupted_run_has_told_its_finished_trials() {
     assert_eq!(keeper.0[0].trials_expected, 6);
     assert_eq!(keeper.0[3].trials_expected, 3);
     assert_eq!(keeper.0[3].time_expected, Duration::from_secs(3));
+}
+
+#[test]
+fn what_changes_leave_of_the_rate_is_found_in_pairs() {
+    // 20,000 changes of 2 us each take 4 % of the worker's time.
+    let changes = Changes {
+        cost_ns: 2000.0,
+        blackout_ns: 0,
+        buffer_frames: 0.0,
+        accepted_ns: 1000..=3000,
+        visible_ns: 1000..=3000,
+        most_per_s: 1e6,
+    };
+    let mut device = Simulated::fixed(10e6).changing(changes);
+    let config = Config { update_rate: Some(20e3), ..Config::default() };
+    let outcome = config.run(&mut device, &mut Unobserved).expect("a simulated device");
+    assert_eq!(device.trials(), 15, "five times warm-up, without and with changes");
+    assert!(device.simulated() <= config.time_bound());
+    let total = value(&outcome, "total_kept_percent");
+    assert!((total - 96.0).abs() < 0.1, "{total}");
+    let function = value(&outcome, "function_kept_percent");
+    assert!((90.0..=96.1).contains(&function), "{function}");
+    assert!((value(&outcome, "total_pps") / 10e6 - 1.0).abs() < 1e-6, "without changes");
+    assert_eq!(value(&outcome, "achieved_updates"), 20e3);
+    assert!((1000.0..=3100.0).contains(&value(&outcome, "accepted_p50")));
+    assert!(outcome.answer.contains("With 20000 changes a second"), "{}", outcome.answer);
+    assert!(outcome.validity.valid, "{:?}", outcome.validity);
+    assert_eq!(outcome.figures[0].name, "function_pps");
+    crate::figures::assert_known(&outcome.figures);
+}
+
+#[test]
+fn changes_that_are_not_made_are_no_result() {
+    let changes = Changes {
+        cost_ns: 100.0,
+        blackout_ns: 0,
+        buffer_frames: 0.0,
+        accepted_ns: 1000..=3000,
+        visible_ns: 1000..=3000,
+        most_per_s: 1e3,
+    };
+    let config = Config { update_rate: Some(20e3), ..Config::default() };
+    let mut device = Simulated::fixed(10e6).changing(changes);
+    let outcome = config.run(&mut device, &mut Unobserved).expect("a simulated device");
+    assert!(!outcome.validity.valid);
+    assert!(outcome.validity.limits.iter().any(|l| l.what.contains("1000 changes a second")));
+    let never = config.run(&mut Simulated::fixed(10e6), &mut Unobserved).expect("simulated");
+    assert!(!never.validity.valid, "one that never changes shows nothing of changes");
+    let wrong = Config { update_rate: Some(0.0), ..Config::default() };
+    assert_eq!(wrong.validate().expect_err("no rate").key, "update-rate");
 }

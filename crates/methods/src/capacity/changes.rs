@@ -1,0 +1,117 @@
+//! What changes cost a closed loop: each trial with changes has its twin without them just before it,
+//! on the same state and memory.
+//!
+//! A change is applied between two batches, in no stage. So both of a pair are judged by the time that
+//! their worker had on its core: less the stages of the bench it is what function and changes took.
+
+use measure::record::{Figure, Limit, Spread};
+use measure::{Conditions, MeasureError, StageRole, Trial};
+
+use super::{packets, ticks};
+use crate::figures::over_repetitions;
+use crate::method::Session;
+
+/// A trial without changes, and the one with them that followed.
+pub(super) struct Pair {
+    pub unchanged: Trial,
+    pub changed: Trial,
+}
+
+/// Sets how often the device changes.
+pub(super) fn set(session: &mut Session<'_>, updates_per_s: f64) -> Result<(), MeasureError> {
+    let conditions = Conditions { updates_per_s: Some(updates_per_s), ..Conditions::default() };
+    session.conditions(&conditions, "a device that changes at a given rate")
+}
+
+/// What is left of the rates, how often the device really changed, and how soon.
+pub(super) fn figures(pairs: &[Pair]) -> Vec<Figure> {
+    let changed = || pairs.iter().map(|pair| &pair.changed);
+    let rates: Vec<f64> = changed().map(|trial| rate(trial, function_ticks)).collect();
+    let kept = |name: &str, of: fn(&Trial) -> f64| {
+        let values: Vec<f64> = pairs.iter().map(|pair| kept_percent(pair, of)).collect();
+        let spread = Spread::of(&values)?;
+        Some(Figure { spread: Some(spread), ..Figure::single(name, spread.mean, "percent") })
+    };
+    let updates: Vec<f64> = changed().map(updates_per_s).collect();
+    let refused: u64 = changed().flat_map(|t| &t.events).map(|kind| kind.refused).sum();
+    let mut figures: Vec<Figure> = [
+        over_repetitions("function_changed_pps", "pps", &rates),
+        kept("function_kept_percent", function_ticks),
+        kept("total_kept_percent", all_ticks),
+        over_repetitions("achieved_updates", "1/s", &updates),
+        Some(Figure::single("refused_updates", refused as f64, "updates")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    for (name, quantile) in [("accepted_p50", 0.5), ("accepted_p99", 0.99)] {
+        let of = |trial: &Trial| {
+            let kinds = trial.events.iter().map(|kind| &kind.accepted_ns);
+            let slowest = kinds.filter(|h| !h.is_empty()).map(|h| h.value_at_quantile(quantile));
+            slowest.max().map(|ns| ns as f64)
+        };
+        let values: Vec<f64> = changed().filter_map(of).collect();
+        figures.extend(over_repetitions(name, "ns", &values));
+    }
+    figures
+}
+
+/// Why the changes were not those that were asked for.
+pub(super) fn limits(pairs: &[Pair], asked_per_s: f64) -> Vec<Limit> {
+    let values: Vec<f64> = pairs.iter().map(|pair| updates_per_s(&pair.changed)).collect();
+    let Some(spread) = Spread::of(&values) else { return Vec::new() };
+    if spread.median >= asked_per_s * ACHIEVED_MIN {
+        return Vec::new();
+    }
+    vec![Limit::of_search(
+        true,
+        format!("{:.0} changes a second were made of {asked_per_s:.0} asked for", spread.median),
+        "lower update-rate, or look at why changes are refused",
+    )]
+}
+
+/// Behind the answer of the unchanged device.
+pub(super) fn words(figures: &[Figure], asked_per_s: f64) -> String {
+    let Some(kept) = figures.iter().find(|f| f.name == "function_kept_percent") else {
+        return String::new();
+    };
+    let interval =
+        kept.spread.and_then(|s| s.confidence_95).map_or(String::new(), |[low, high]| {
+            format!(" ({low:.1} to {high:.1} % with 95 % confidence)")
+        });
+    format!(
+        " With {asked_per_s:.0} changes a second the function keeps {:.1} %{interval} of its rate.",
+        kept.value
+    )
+}
+
+fn updates_per_s(trial: &Trial) -> f64 {
+    let seconds = trial.effective.as_secs_f64();
+    let acknowledged: u64 = trial.events.iter().map(|kind| kind.acknowledged).sum();
+    if seconds > 0.0 { acknowledged as f64 / seconds } else { 0.0 }
+}
+
+fn kept_percent(pair: &Pair, of: fn(&Trial) -> f64) -> f64 {
+    let [without, with] = [&pair.unchanged, &pair.changed].map(|trial| rate(trial, of));
+    if without > 0.0 { with / without * 100.0 } else { 0.0 }
+}
+
+/// Packets a second if the workers did nothing but what took these ticks.
+fn rate(trial: &Trial, of: fn(&Trial) -> f64) -> f64 {
+    let (ticks, workers) = (of(trial), trial.workers.len().max(1) as f64);
+    if ticks > 0.0 { workers * trial.ticks_per_second * packets(trial) / ticks } else { 0.0 }
+}
+
+/// All that the workers did on their cores.
+fn all_ticks(trial: &Trial) -> f64 {
+    let cpu_ns: u64 = trial.workers.iter().map(|worker| worker.cpu_ns).sum();
+    cpu_ns as f64 * 1e-9 * trial.ticks_per_second
+}
+
+/// The same without source, sink and ports.
+fn function_ticks(trial: &Trial) -> f64 {
+    all_ticks(trial) - ticks(trial, |role| role == StageRole::Bench)
+}
+
+/// With fewer changes than this part of those asked for, the figures are of something else.
+const ACHIEVED_MIN: f64 = 0.95;

@@ -65,8 +65,10 @@ pub(super) fn start(topology: Topology, request: &Start<'_>) -> Result<Device, D
         Topology::FullPath | Topology::Direct => making.full_path()?,
     };
     let Made { ports, guests, daemons, links } = made;
+    let monitors = ports.iter().map(|port| port.monitor.clone()).collect();
     Ok(Device {
         ports,
+        monitors,
         guests,
         daemons,
         options,

@@ -112,6 +112,8 @@ impl Driver for Process {
 /// ports before the processes, and these before what they stand on.
 struct Device {
     ports: Vec<Opened>,
+    /// Of the same ports, which are the tester's by now.
+    monitors: Vec<Arc<dyn Monitor>>,
     guests: Vec<Guest>,
     daemons: Vec<Daemon>,
     options: Options,
@@ -161,6 +163,7 @@ impl Device {
         let Ready { child, output, .. } = ready;
         Ok(Device {
             ports,
+            monitors,
             guests: Vec::new(),
             daemons: vec![Daemon { speaker, client, child, output }],
             options,
@@ -210,19 +213,22 @@ impl Running for Device {
     }
 
     fn restarts(&self) -> Option<&'static str> {
-        match self.options.ports {
-            Ports::AfPacket | Ports::AfXdp => Some("the process, killed and started again"),
-            // Their rings end with either side, and the tester's would have to be made anew.
-            Ports::Memif | Ports::VhostUser | Ports::VirtioUser => None,
-        }
+        // Guests give up their ports when the other side of them goes.
+        self.guests.is_empty().then_some("the process, killed and started again")
     }
 
     fn restart(&mut self) -> Result<(), DriverError> {
         let Some(daemon) = self.daemons.first_mut() else { return Ok(()) };
         daemon.child.stop(Duration::ZERO);
         let socket = self.folder.path().join(SOCKET);
-        let ready = Ready::spawn(&self.program, &self.namespace, self.folder.path(), &self.stop)?;
-        *daemon = Daemon::of(ready, &socket)?;
+        let mut ready =
+            Ready::spawn(&self.program, &self.namespace, self.folder.path(), &self.stop)?;
+        let client = ready.client(&socket)?;
+        // Shared memory ends with either side: the tester's ports have to find the new process.
+        ready.links_up(&self.monitors)?;
+        let speaker = speaker(&socket)?;
+        let Ready { child, output, .. } = ready;
+        *daemon = Daemon { speaker, client, child, output };
         Ok(())
     }
 }

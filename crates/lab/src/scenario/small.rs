@@ -45,6 +45,10 @@ fn keep_few_cells(benchmark: &mut Benchmark) {
     };
     let goes_together = !benchmark.cells.iter().any(alone);
     benchmark.cells.retain(|cell| {
+        // A device may differ in keys of its own beside its name.
+        if cell.parameters.iter().filter(differs).all(|(key, _)| is_device(key)) {
+            return true;
+        }
         let mut different = cell.parameters.iter().filter(differs).map(|(key, _)| key);
         match (different.next(), different.next()) {
             (None, _) => true,
@@ -122,6 +126,7 @@ const SMALL: &[(&str, f64)] = &[
     ("max-rate", 2e4),
     ("rate", 1e4),
     ("of", 5e3),
+    ("update-rate", 1e3),
     ("precision", 0.5),
 ];
 
@@ -172,6 +177,18 @@ mod tests {
             assert!(different.count() <= 1, "{}", cell.id);
         }
         assert_eq!((scenario.plan.repetitions, scenario.thresholds.len()), (1, 0));
+    }
+
+    #[test]
+    fn devices_with_keys_of_their_own_stay() {
+        let scenario = small(
+            "function: {name: l3-router, upstream-l3-table-size: [1, 10]}\n\
+             device: [embedded, {name: process, ports: [memif, vhost-user]}]\n",
+        );
+        let cells = &scenario.benchmarks[0].cells;
+        let ports = cells.iter().filter_map(|cell| cell.parameters.get("device.ports"));
+        assert_eq!(ports.count(), 2, "both kinds of ports");
+        assert_eq!(cells.len(), 1 + 1 + 2, "itself, a table, two more devices");
     }
 
     #[test]

@@ -29,6 +29,12 @@ fn main() -> Result<(), ReportError> {
         let page = html(&record)?;
         report::write_whole(&folder.join(format!("{name}.html")), &page)?;
     }
+    use fixture::published;
+    for record in [published::tables(), published::sizes(), published::floods(), published::added()]
+    {
+        let file = folder.join(format!("{}.html", record.scenario.name));
+        report::write_whole(&file, &html(&record)?)?;
+    }
     let runs = [fixture::full::sizes(), fixture::full::sizes()];
     report::write_whole(&folder.join("runs.html"), &report::comparison_page(&runs))?;
     let failed = html(&fixture::failed_check())?;

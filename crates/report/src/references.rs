@@ -32,9 +32,12 @@ pub struct Reference {
     /// The frames it was measured with, as `traffic.pkt-size` has them; any where there is none.
     #[serde(default)]
     pub size: Option<String>,
-    /// Which of our figures it compares with.
+    /// Which kind of our figures it compares with.
     pub counts: Counts,
-    /// Whether charts over users show it.
+    /// Which figure of that kind, where there are several: `latency_max` …
+    #[serde(default)]
+    pub reading: Option<String>,
+    /// Whether charts show it.
     pub chart: bool,
     /// Its name in a chart's legend.
     #[serde(default)]
@@ -101,6 +104,13 @@ pub fn chosen(function: &str, names: &[String]) -> Vec<Reference> {
         false => !r.id.is_empty() && begins(r),
     };
     all().into_iter().filter(is_wanted).collect()
+}
+
+/// Whether two names of sizes or mixes of frames are of the same: the report's own name for the usual
+/// Internet mix is another one.
+pub fn is_same_mix(one: &str, other: &str) -> bool {
+    let plain = |name: &str| if name == "cisco-vswitch" { "imix" } else { name }.to_owned();
+    plain(one) == plain(other)
 }
 
 /// The references of a function.

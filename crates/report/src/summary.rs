@@ -150,21 +150,22 @@ fn answer_of(record: &RunRecord, method: &str) -> Option<String> {
         outcomes(record).filter(|(_, o)| o.method == method).collect();
     let (first, last) = (found.first()?, found.last()?);
     let names = Names::of(record);
+    // Where one of them lacks the figure of the other, it has none of it.
+    let name = headline(first.1).or_else(|| headline(last.1)).map_or("", |f| f.name.as_str());
     let words = |(cell, outcome): &(&Cell, &Outcome)| {
-        headline(outcome)
-            .map(|f| format!("{} at {}", figure_words(f.value, &f.unit), names.of_cell(cell)))
+        headline(outcome)?;
+        let figure = outcome.figures.iter().find(|f| f.name == name);
+        let value = figure.map_or("none".into(), |f| figure_words(f.value, &f.unit));
+        Some(format!("{value} at {}", names.of_cell(cell)))
     };
     match (found.len(), words(first), words(last)) {
         (1, _, _) | (_, None, _) | (_, _, None) => Some(first.1.answer.clone()),
-        (cells, Some(a), Some(b)) => {
-            let name = headline(first.1).map_or("", |f| f.name.as_str());
-            Some(format!(
-                "{} of the {} ({}): {a}, {b}; {cells} cells.",
-                sentence_start(method),
-                first.0.function,
-                figure_name(name)
-            ))
-        }
+        (cells, Some(a), Some(b)) => Some(format!(
+            "{} of the {} ({}): {a}, {b}; {cells} cells.",
+            sentence_start(method),
+            first.0.function,
+            figure_name(name)
+        )),
     }
 }
 

@@ -159,14 +159,16 @@ fn the_page_can_be_read_without_seeing_it() {
     }
 }
 
+/// The identifiers of a page's charts.
+fn charts(record: &RunRecord) -> Vec<String> {
+    let page = body(&file("html", record));
+    let tree = roxmltree::Document::parse(&page).expect("well-formed");
+    let figures = tree.descendants().filter(|n| n.has_tag_name("figure"));
+    figures.filter_map(|n| n.attribute("id").map(String::from)).collect()
+}
+
 #[test]
 fn every_method_has_its_chart_and_no_chart_is_drawn_without_its_data() {
-    let charts = |record: &RunRecord| -> Vec<String> {
-        let page = body(&file("html", record));
-        let tree = roxmltree::Document::parse(&page).expect("well-formed");
-        let figures = tree.descendants().filter(|n| n.has_tag_name("figure"));
-        figures.filter_map(|n| n.attribute("id").map(String::from)).collect()
-    };
     let expected: &[(&str, &[&str])] = &[
         ("sizes", &["size-throughput-traffic-pkt-size", "boxes-throughput"]),
         (
@@ -196,6 +198,7 @@ fn every_method_has_its_chart_and_no_chart_is_drawn_without_its_data() {
             "methods",
             &[
                 "loss-0000-loss-curve",
+                "forwarded-0000-loss-curve",
                 "latency-by-load-0000-latency-uplink",
                 "latency-by-load-0000-latency-downlink",
                 "churn-surface-0000-churn",
@@ -213,6 +216,68 @@ fn every_method_has_its_chart_and_no_chart_is_drawn_without_its_data() {
         let (_, wanted) = expected.iter().find(|(n, _)| *n == name).expect("listed");
         assert_eq!(charts(&record), *wanted, "{name}");
     }
+}
+
+#[test]
+fn published_figures_stand_on_the_axes_of_ours() {
+    use fixture::published;
+    let expected: [(RunRecord, &[&str], &[&str]); 4] = [
+        (
+            published::tables(),
+            &[
+                "kept-function-upstream-table-size",
+                "kept-function-upstream-l3-table-size",
+                "times-function-upstream-table-size",
+            ],
+            &["VPP, published", "OVS, published", "what is left of the throughput"],
+        ),
+        (
+            published::sizes(),
+            &["size-throughput-traffic-pkt-size"],
+            &["VSR-PE, IPv4, published, per core", "VSR-PE, services, published, per core"],
+        ),
+        (
+            published::floods(),
+            &["floods-0000-denial-of-service"],
+            &["no flood", "icmp echo", "pings answered", "busiest core", "VSR-PE, echo", "72 %"],
+        ),
+        (
+            published::added(),
+            &["added-id-traffic-pkt-size", "times-traffic-pkt-size"],
+            &["FSP 150, published", "added to the greatest, µs"],
+        ),
+    ];
+    for (record, wanted, words) in expected {
+        let name = &record.scenario.name;
+        let found = charts(&record);
+        for id in wanted {
+            assert!(found.contains(&(*id).to_owned()), "{name}: no {id} in {found:?}");
+        }
+        let page = file("html", &record);
+        for word in words {
+            assert!(page.to_lowercase().contains(&word.to_lowercase()), "{name}: no {word}");
+        }
+        roxmltree::Document::parse(&body(&page)).expect("well-formed");
+    }
+    // Without being asked for, no other's figure of another function is shown.
+    let mut record = published::tables();
+    record.scenario.references.clear();
+    record.cells.iter_mut().for_each(|cell| cell.function = "mobile-gateway".into());
+    assert!(!charts(&record).iter().any(|id| id.starts_with("kept")));
+}
+
+#[test]
+fn a_loss_curve_shows_a_little_loss_over_a_broad_range() {
+    let methods = fixture::full::methods();
+    let page = file("html", &methods);
+    let (_, chart) = page.split_once("id=\"loss-0000-loss-curve\"").expect("the chart is there");
+    let chart = chart.split_once("</figure>").expect("it ends").0;
+    for words in ["0 ppm", "4 ppm", "10 ppm", "20 ppm", "100 ppm", "median of the trials"] {
+        assert!(chart.contains(words), "{words}");
+    }
+    assert!(chart.contains("from the best to the worst trial"), "the band is explained");
+    // 40 ppm at most between 4.5 and 4.8 Mpps; above that 1 % and more.
+    assert!(chart.contains("Between 4.5 and 4.8"), "{chart}");
 }
 
 #[test]

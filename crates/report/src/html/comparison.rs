@@ -1,12 +1,12 @@
 //! Our figures and those of others in one table, per core.
 
 use maud::{Markup, html};
-use measure::record::{Cell, RunRecord};
+use measure::record::{Cell, Figure, Outcome, RunRecord};
 
 use super::tables::{marked, numbers, words};
 use crate::names::Names;
 use crate::references::{self, Counts, Kind, Reference};
-use crate::summary::{distinct, grouped, outcomes, value_words};
+use crate::summary::{distinct, figure_name, grouped, outcomes, value_words};
 
 /// The section; none for a function without references.
 pub(super) fn comparison(record: &RunRecord) -> Markup {
@@ -49,6 +49,10 @@ struct Ours {
     user: Option<u64>,
     /// The frames, as `traffic.pkt-size` has them.
     size: Option<String>,
+    /// The figure's name.
+    figure: &'static str,
+    /// The load of a latency, in percent of the throughput, in words.
+    at: Option<String>,
     value: f64,
     unit: &'static str,
     cores: usize,
@@ -65,9 +69,14 @@ impl Ours {
 
     fn row(&self) -> Vec<String> {
         let value = |value: f64| format!("{value:.2} {}", self.unit);
+        let what = match self.counts {
+            Counts::Time | Counts::Part => figure_name(self.figure),
+            counts => counts_words(counts).into(),
+        };
+        let at = self.at.as_ref().map_or(String::new(), |at| format!(" at {at}"));
         vec![
             "this run".into(),
-            format!("{}, {}", self.method, counts_words(self.counts)),
+            format!("{}, {what}{at}", self.method),
             self.user.map_or(String::new(), grouped),
             value(self.value),
             self.cores.to_string(),
@@ -83,13 +92,17 @@ impl Ours {
         let ratio = match (self.user, reference.user) {
             (Some(ours), Some(theirs)) => ours as f64 / theirs,
             // A figure that does not depend on users is of any number of them.
-            (_, None) if reference.size.is_some() => 1.0,
+            (_, None) if reference.size.is_some() || reference.reading.is_some() => 1.0,
             _ => return None,
         };
         let ratio = ratio.max(1.0 / ratio);
-        let same_size = reference.size.as_ref().is_none_or(|size| self.size.as_ref() == Some(size));
-        let alike = reference.counts == self.counts && reference.unit == self.unit && same_size;
-        (alike && ratio <= USERS_RATIO_MAX).then_some(ratio)
+        let is_same = |size: &String| {
+            self.size.as_ref().is_some_and(|own| references::is_same_mix(own, size))
+        };
+        let same_size = reference.size.as_ref().is_none_or(is_same);
+        let same_figure = reference.reading.as_ref().is_none_or(|name| name == self.figure);
+        let alike = reference.counts == self.counts && reference.unit == self.unit;
+        (alike && same_size && same_figure && ratio <= USERS_RATIO_MAX).then_some(ratio)
     }
 }
 
@@ -100,19 +113,39 @@ fn ours(record: &RunRecord) -> Vec<Ours> {
     for (cell, outcome) in outcomes(record).filter(|(_, o)| o.validity.valid) {
         let cores = outcome.trials.last().map_or(1, |t| t.workers.len().max(1));
         for (name, counts, factor, unit) in OURS {
-            found.extend(outcome.figure(name).map(|figure| Ours {
+            let one = |(figure, at): (&Figure, Option<String>)| Ours {
                 method: outcome.method.clone(),
                 counts: *counts,
                 user: user_of(cell),
                 size: cell.configuration.pointer("/traffic/pkt-size").map(value_words),
+                figure: name,
+                at,
                 value: figure.value * factor,
                 unit,
                 cores,
                 cell: names.of_cell(cell),
-            }));
+            };
+            let whole = outcome.figure(name).map(|figure| (figure, None));
+            let of_loads = if whole.is_none() { by_load(outcome, name) } else { Vec::new() };
+            found.extend(whole.into_iter().chain(of_loads).map(one));
         }
     }
     found
+}
+
+/// A time at each load, in the direction where it is longest.
+fn by_load<'a>(outcome: &'a Outcome, name: &str) -> Vec<(&'a Figure, Option<String>)> {
+    let parts = outcome.figures.iter().filter(|f| f.name == name);
+    let at = |f: &'a Figure| Some((f, f.of.as_deref()?.split_once(", ")?.0));
+    let mut worst: Vec<(&Figure, &str)> = Vec::new();
+    for (figure, load) in parts.filter_map(at) {
+        match worst.iter_mut().find(|(_, known)| *known == load) {
+            Some(known) if known.0.value < figure.value => known.0 = figure,
+            Some(_) => {}
+            None => worst.push((figure, load)),
+        }
+    }
+    worst.into_iter().map(|(figure, load)| (figure, Some(load.to_owned()))).collect()
 }
 
 /// Ours over theirs, per core, of the cell whose users are nearest.
@@ -120,7 +153,8 @@ fn ratio_words(reference: &Reference, ours: &[Ours]) -> String {
     let near = ours.iter().filter_map(|ours| Some((ours.distance(reference)?, ours)));
     let nearest = near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, ours)| ours);
     match (nearest, reference.per_core()) {
-        (Some(ours), Some(theirs)) => {
+        // Nothing is a multiple of no loss.
+        (Some(ours), Some(theirs)) if theirs > 0.0 => {
             format!("{:.2} times ({})", ours.per_core() / theirs, ours.cell)
         }
         _ => String::new(),
@@ -181,9 +215,12 @@ const OURS: &[(&str, Counts, f64, &str)] = &[
     ("throughput_aggregate_l1", Counts::Throughput, 1e-9, "Gbit/s"),
     ("achieved_updates", Counts::Changes, 1.0, "1/s"),
     ("latency_mean", Counts::Time, 1e-3, "us"),
+    ("latency_max", Counts::Time, 1e-3, "us"),
     ("reset_time", Counts::Time, 1e-6, "ms"),
     ("background_loss_percent", Counts::Part, 1.0, "%"),
     ("busiest_core_percent", Counts::Part, 1.0, "%"),
+    ("function_kept_percent", Counts::Part, 1.0, "%"),
+    ("throughput_kept_percent", Counts::Part, 1.0, "%"),
 ];
 
 /// Users within this factor of each other are compared.

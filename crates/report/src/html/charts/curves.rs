@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use kuva::plot::band::BandPlot;
 use kuva::plot::line::{LinePlot, LineStyle};
 use kuva::plot::scatter::{MarkerShape, ScatterPlot};
 use kuva::prelude::*;
@@ -38,6 +39,10 @@ pub(super) enum Look {
     Law,
     /// Marks alone.
     Marks,
+    /// A thin line with marks: what others published.
+    Published,
+    /// The area between the ends of the points' bars.
+    Band,
 }
 
 /// How the value of a tick is written.
@@ -58,10 +63,11 @@ pub(super) struct Drawing {
     pub(super) x: Axis,
     pub(super) y: Axis,
     pub(super) width: f64,
+    pub(super) height: f64,
     /// Vertical lines: where, and whether solid.
     pub(super) at_x: Vec<(f64, bool)>,
-    /// Horizontal lines: where, and whether solid.
-    pub(super) at_y: Vec<(f64, bool)>,
+    /// Dashed horizontal lines with their names.
+    pub(super) at_y: Vec<(f64, String)>,
     /// A horizontal band.
     pub(super) band_y: Option<[f64; 2]>,
     /// The same between two places of the horizontal axis.
@@ -149,7 +155,8 @@ impl Axis {
 impl Drawing {
     /// A drawing as wide as the page.
     pub(super) fn new(x: Axis, y: Axis) -> Self {
-        Self { x, y, width: WIDTH, at_x: Vec::new(), at_y: Vec::new(), band_y: None, band_x: None }
+        let (at_x, at_y) = (Vec::new(), Vec::new());
+        Self { x, y, width: WIDTH, height: HEIGHT, at_x, at_y, band_y: None, band_x: None }
     }
 
     /// One of two drawings side by side.
@@ -164,7 +171,7 @@ impl Drawing {
             shown.flat_map(|(index, curve)| plots_of(curve, curve.like.unwrap_or(index))).collect();
         let mut layout = styled(Layout::auto_from_plots(&plots))
             .with_width(self.width)
-            .with_height(HEIGHT)
+            .with_height(self.height)
             .with_x_label(self.x.label.as_str())
             .with_y_label(self.y.label.as_str())
             .with_x_tick_format(TickFormat::Custom(self.x.format.clone()))
@@ -182,9 +189,9 @@ impl Drawing {
             layout =
                 layout.with_reference_line(styled_line(ReferenceLine::vertical(*value), *is_solid));
         }
-        for (value, is_solid) in &self.at_y {
-            layout = layout
-                .with_reference_line(styled_line(ReferenceLine::horizontal(*value), *is_solid));
+        for (value, name) in &self.at_y {
+            let line = ReferenceLine::horizontal(*value).with_label(name.as_str());
+            layout = layout.with_reference_line(styled_line(line, false));
         }
         let region = |region: ShadedRegion| region.with_color(MUTED).with_opacity(0.18);
         if let Some([low, high]) = self.band_y {
@@ -215,14 +222,22 @@ impl Drawing {
 
 /// A curve as plots of the drawing crate, in the colour and dash of a place.
 fn plots_of(curve: &Curve, index: usize) -> Vec<Plot> {
+    if curve.look == Look::Band {
+        return vec![band(curve, index)];
+    }
     let points: Vec<(f64, f64)> = curve.points.iter().map(|p| (p.x, p.y)).collect();
     let mut plots = Vec::new();
     if curve.look != Look::Marks {
+        let (width, style) = match curve.look {
+            Look::Law => (1.8, dash(index)),
+            Look::Published => (1.2, LineStyle::Dotted),
+            _ => (2.4, dash(index)),
+        };
         let mut line = LinePlot::new()
             .with_data(points.clone())
             .with_color(colour(index))
-            .with_stroke_width(if curve.look == Look::Law { 1.8 } else { 2.4 })
-            .with_line_style(dash(index));
+            .with_stroke_width(width)
+            .with_line_style(style);
         if !curve.name.is_empty() {
             line = line.with_legend(curve.name.as_str());
         }
@@ -244,6 +259,20 @@ fn plots_of(curve: &Curve, index: usize) -> Vec<Plot> {
         plots.push(dots.into());
     }
     plots
+}
+
+/// The area between the bars' ends.
+fn band(curve: &Curve, index: usize) -> Plot {
+    let end = |end: usize| {
+        let of = move |p: &Point| p.bar.map_or(p.y, |bar| bar[end]);
+        curve.points.iter().map(of).collect::<Vec<f64>>()
+    };
+    let xs: Vec<f64> = curve.points.iter().map(|p| p.x).collect();
+    let mut band = BandPlot::new(xs, end(0), end(1)).with_color(colour(index)).with_opacity(0.25);
+    if !curve.name.is_empty() {
+        band = band.with_legend(curve.name.as_str());
+    }
+    band.into()
 }
 
 /// The data of curves as a table.

@@ -1,111 +1,197 @@
-//! Loss against load: the whole range beside the small losses, which a linear axis hides.
+//! Loss against load: the small losses of a broad range, which a linear axis hides, with the best and
+//! the worst trial of each load and the usual tolerances; and what was forwarded of what was offered.
 
-use measure::record::{Cell, Outcome, RunRecord, Series};
+use measure::record::{RunRecord, Series};
 
-use super::curves::{Axis, Curve, Drawing, Look};
+use super::curves::{Axis, Curve, Drawing, Look, Point, range};
 use super::series::{Columns, table};
 use super::{CHARTS_MAX, Chart, identifier, trimmed};
 use crate::names::Names;
 use crate::summary::outcomes;
 
-/// One chart for each loss curve.
+/// Two charts for each loss curve: what is lost, and what is forwarded.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let names = Names::of(record);
     outcomes(record)
         .flat_map(|(cell, outcome)| outcome.series.iter().map(move |s| (cell, outcome, s)))
         .filter(|(_, _, series)| series.name == "loss-curve")
-        .filter_map(|(cell, outcome, series)| chart(&names, cell, outcome, series))
-        .take(CHARTS_MAX)
+        .filter_map(|(cell, outcome, series)| {
+            let name = names.of_cell(cell);
+            let id = |kind: &str| identifier(kind, &[&cell.id, &outcome.method]);
+            let seen = Seen::of(series)?;
+            Some([Some(lost(&id("loss"), &name, &seen)), forwarded(&id("forwarded"), &name, &seen)])
+        })
+        .flatten()
+        .flatten()
+        .take(2 * CHARTS_MAX)
         .collect()
 }
 
-fn chart(names: &Names, cell: &Cell, outcome: &Outcome, series: &Series) -> Option<Chart> {
-    let columns = Columns(series);
-    let (x, label, factor) = match columns.place("load_pps") {
-        Some(column) => (column, "load on each interface, Mpps", 1e-6),
-        None => (columns.place("load_percent")?, "load, % of the highest", 1.0),
-    };
-    let loss = columns.pairs(x, columns.place("loss_percent")?);
-    let loss: Vec<(f64, f64)> = loss.into_iter().map(|(x, loss)| (x * factor, loss)).collect();
-    if loss.is_empty() {
-        return None;
-    }
-    let xs: Vec<f64> = loss.iter().map(|p| p.0).collect();
-    let x_axis = || Axis {
-        max: Some(super::curves::range(&xs).1 * 1.04),
-        ..Axis::linear(label).with_zero()
-    };
-    let forwarded = columns.place("forwarded_pps").map(|y| columns.pairs(x, y)).unwrap_or_default();
-    let linear = if forwarded.is_empty() || factor == 1.0 {
-        let lost = Curve::new("lost", Look::Measured, loss.iter().copied());
-        Drawing::new(x_axis(), Axis::linear("frames lost, %").with_zero()).half().of(&[lost])
-    } else {
-        let forwarded = forwarded.into_iter().map(|(x, y)| (x * 1e-6, y * 1e-6));
-        let curves = [
-            Curve::new("forwarded", Look::Measured, forwarded),
-            Curve::new("offered", Look::Law, xs.iter().map(|x| (*x, *x))),
-        ];
-        Drawing::new(x_axis(), Axis::linear("Mpps").with_zero()).half().of(&curves)
-    };
-    let (log, more) = small_losses(&columns, (x, factor), x_axis(), &loss);
-    Some(Chart::panels(
-        &identifier("loss", &[&cell.id, &outcome.method]),
-        &format!("Loss against load ({})", names.of_cell(cell)),
-        &format!(
-            "To the left what was forwarded of what was offered, to the right what was lost, on a \
-             logarithmic axis that keeps small losses apart from none{more}."
-        ),
-        vec![linear, log],
-        table(series),
-    ))
+/// A loss curve as it is drawn.
+struct Seen<'a> {
+    series: &'a Series,
+    label: &'static str,
+    /// Load and loss in percent; the median where there were several trials.
+    loss: Vec<(f64, f64)>,
+    /// The best and the worst trial, where there were several.
+    extremes: Option<[Vec<f64>; 2]>,
+    /// Load and rate in Mpps.
+    forwarded: Vec<(f64, f64)>,
 }
 
-/// The drawing on a logarithmic axis, and what the caption says of it: the median alone, or between
-/// the best and the worst of the trials of each load.
-fn small_losses(
-    columns: &Columns<'_>,
-    (x, factor): (usize, f64),
-    x_axis: Axis,
-    loss: &[(f64, f64)],
-) -> ((Vec<kuva::prelude::Plot>, kuva::prelude::Layout), &'static str) {
-    let y = Axis { min: Some(FLOOR / 2.0), max: Some(200.0), ..Axis::log("frames lost") };
+impl<'a> Seen<'a> {
+    fn of(series: &'a Series) -> Option<Seen<'a>> {
+        let columns = Columns(series);
+        let (x, label, factor) = match columns.place("load_pps") {
+            Some(column) => (column, "load on each interface, Mpps", 1e-6),
+            None => (columns.place("load_percent")?, "load, % of the highest", 1.0),
+        };
+        let scaled = |name: &str, by: f64| {
+            let points = columns.pairs(x, columns.place(name)?);
+            Some(points.into_iter().map(|(x, y)| (x * factor, y * by)).collect::<Vec<_>>())
+        };
+        let loss = scaled("loss_percent", 1.0).filter(|loss| !loss.is_empty())?;
+        let values = |name: &str| {
+            let points = scaled(name, 1.0)?;
+            (points.len() == loss.len()).then(|| points.into_iter().map(|p| p.1).collect())
+        };
+        let extremes = values("loss_percent_best").zip(values("loss_percent_worst"));
+        let rates = scaled("forwarded_pps", 1e-6).filter(|_| factor != 1.0);
+        Some(Seen {
+            series,
+            label,
+            extremes: extremes.map(|(best, worst)| [best, worst]),
+            forwarded: rates.unwrap_or_default(),
+            loss,
+        })
+    }
+
+    fn x_axis(&self) -> Axis {
+        let xs: Vec<f64> = self.loss.iter().map(|p| p.0).collect();
+        Axis { max: Some(range(&xs).1 * 1.04), ..Axis::linear(self.label).with_zero() }
+    }
+
+    /// The loads between which a trial loses something and the median stays small.
+    fn little(&self) -> Option<[f64; 2]> {
+        let worst = |at: usize| self.extremes.as_ref().map_or(self.loss[at].1, |e| e[1][at]);
+        let is_small = |at: &usize| worst(*at) > 0.0 && self.loss[*at].1 <= LITTLE;
+        let all = || 0..self.loss.len();
+        let (first, last) = (all().find(is_small)?, all().rfind(is_small)?);
+        (first < last).then(|| [self.loss[first].0, self.loss[last].0])
+    }
+
+    /// From no loss to what is lost most, and at least so far that every tolerance has room.
+    fn y_axis(&self) -> Axis {
+        let worst = self.extremes.iter().flat_map(|e| e[1].iter().copied());
+        let most = worst.chain(self.loss.iter().map(|p| p.1)).fold(LEAST_TOP, f64::max);
+        let y = Axis { min: Some(FLOOR / 2.0), max: Some(most * 2.0), ..Axis::log("frames lost") };
+        y.in_words(loss_words)
+    }
+}
+
+/// What was lost, on a logarithmic axis that keeps small losses apart from none.
+fn lost(id: &str, name: &str, seen: &Seen<'_>) -> Chart {
+    let floored = |loss: f64| loss.max(FLOOR);
+    let points = seen.loss.iter().map(|(x, loss)| (*x, floored(*loss)));
+    let mut curves = vec![Curve::new(
+        if seen.extremes.is_some() { "median of the trials" } else { "lost" },
+        Look::Measured,
+        points,
+    )];
+    if let Some([best, worst]) = &seen.extremes {
+        let ends = best.iter().zip(worst).map(|(best, worst)| [floored(*best), floored(*worst)]);
+        let point = |((x, loss), bar): (&(f64, f64), [f64; 2])| Point {
+            x: *x,
+            y: floored(*loss),
+            bar: Some(bar),
+        };
+        curves.push(Curve {
+            name: String::new(),
+            points: seen.loss.iter().zip(ends).map(point).collect(),
+            look: Look::Band,
+            like: Some(0),
+        });
+    }
+    let little = seen.little();
+    let y = seen.y_axis();
+    let decades = (y.max.unwrap_or(1.0) / FLOOR).log10();
     let drawing = Drawing {
-        at_y: TOLERANCES.map(|percent| (percent, false)).to_vec(),
-        ..Drawing::new(x_axis, y.in_words(loss_words)).half()
+        height: HEIGHT_AROUND + decades * HEIGHT_OF_DECADE,
+        band_x: little,
+        at_y: TOLERANCES.map(|(percent, name)| (percent, name.to_owned())).to_vec(),
+        ..Drawing::new(seen.x_axis(), y)
     };
-    let shown = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
-        points.iter().map(|(x, loss)| (*x, loss.max(FLOOR))).collect()
+    let (plots, layout) = drawing.of(&curves);
+    let band = match seen.extremes {
+        Some(_) => {
+            " The band around the median reaches from the best to the worst trial of a load."
+        }
+        None => "",
     };
-    let extreme = |name: &str| {
-        let points = columns.pairs(x, columns.place(name)?);
-        Some(points.into_iter().map(|(x, y)| (x * factor, y)).collect::<Vec<_>>())
-    };
-    let extremes = extreme("loss_percent_worst").zip(extreme("loss_percent_best"));
-    let Some((worst, best)) = extremes else {
-        let curves = [Curve::new("lost", Look::Measured, shown(loss))];
-        return (drawing.of(&curves), "; dashed lines are 4 and 100 ppm");
-    };
-    let curves = [
-        Curve::new("median", Look::Measured, shown(loss)),
-        Curve::new("worst trial", Look::Law, shown(&worst)),
-        Curve::new("best trial", Look::Law, shown(&best)),
-    ];
-    (
-        drawing.of(&curves),
-        ", with the worst and the best trial of each load; dashed lines are 4 and 100 ppm",
+    let range = little.map_or(String::new(), |[from, to]| {
+        format!(
+            " Between {} and {} ({}), shaded, it loses a little: some trial loses frames, and the \
+             median is at most 0.1 %.",
+            trimmed((from * 1000.0).round() / 1000.0),
+            trimmed((to * 1000.0).round() / 1000.0),
+            seen.label
+        )
+    });
+    Chart::new(
+        id,
+        &format!("Loss against load ({name})"),
+        &format!(
+            "What was lost at each load, on a logarithmic axis that keeps small losses apart from \
+             none; the dashed lines are usual tolerances.{band}{range}"
+        ),
+        plots,
+        layout,
+        table(seen.series),
     )
+}
+
+/// What was forwarded of what was offered; none where no rates are known.
+fn forwarded(id: &str, name: &str, seen: &Seen<'_>) -> Option<Chart> {
+    if seen.forwarded.is_empty() {
+        return None;
+    }
+    let curves = [
+        Curve::new("forwarded", Look::Measured, seen.forwarded.iter().copied()),
+        Curve::new("offered", Look::Law, seen.loss.iter().map(|p| (p.0, p.0))),
+    ];
+    let (plots, layout) = Drawing::new(seen.x_axis(), Axis::linear("Mpps").with_zero()).of(&curves);
+    Some(Chart::new(
+        id,
+        &format!("Forwarded against offered ({name})"),
+        "What came back of what was offered, on each interface.",
+        plots,
+        layout,
+        table(seen.series),
+    ))
 }
 
 fn loss_words(percent: f64) -> String {
     match percent {
-        p if p <= FLOOR * 1.5 => "none".into(),
+        p if p <= FLOOR * 1.5 => "0 ppm".into(),
         p if p < 0.0999 => format!("{} ppm", trimmed(p * 1e4)),
         p => format!("{} %", trimmed(p)),
     }
 }
 
-/// The tolerances of published reports, in percent: 4 and 100 ppm.
-const TOLERANCES: [f64; 2] = [4e-4, 1e-2];
+/// The tolerances of published reports, in percent; that of none stands where no loss is drawn, and the
+/// axis names it.
+const TOLERANCES: [(f64, &str); 5] =
+    [(FLOOR, "0 ppm"), (4e-4, "4 ppm"), (1e-3, "10 ppm"), (2e-3, "20 ppm"), (1e-2, "100 ppm")];
 
 /// Where no loss is drawn, in percent: a tenth of a frame in a million.
 const FLOOR: f64 = 1e-5;
+
+/// The axis reaches so far at least, in percent.
+const LEAST_TOP: f64 = 0.1;
+
+/// Up to this median, in percent, a loss is a little one.
+const LITTLE: f64 = 0.1;
+
+/// High enough that the names of the tolerances stand apart, and room for the rest.
+const HEIGHT_OF_DECADE: f64 = 72.0;
+const HEIGHT_AROUND: f64 = 120.0;

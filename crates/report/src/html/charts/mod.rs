@@ -4,6 +4,7 @@
 //! that one style sheet gives light, dark and printed colours. The SVG scales with the page, has a
 //! title and a description for those who cannot see it, and refers to nothing outside the page.
 
+mod added;
 mod asked;
 mod boxes;
 mod bursts;
@@ -12,12 +13,15 @@ mod cpu;
 mod curves;
 mod cycles;
 mod events;
+mod floods;
 mod heat;
+mod kept;
 mod latency;
 mod loads;
 mod loss;
 mod percentiles;
 mod policer;
+mod published;
 mod recovery;
 mod scale;
 mod search;
@@ -26,6 +30,7 @@ mod size;
 mod soak;
 mod surface;
 mod sweeps;
+mod times;
 mod workers;
 
 use kuva::prelude::*;
@@ -67,6 +72,10 @@ pub(super) fn of(record: &RunRecord) -> Vec<Chart> {
     let kinds: &[fn(&RunRecord) -> Vec<Chart>] = &[
         size::charts,
         scale::charts,
+        kept::charts,
+        times::charts,
+        added::charts,
+        floods::charts,
         workers::charts,
         surface::charts,
         loss::charts,
@@ -250,8 +259,8 @@ fn adapt(svg: &str, id: &str, title: &str, description: &str) -> String {
     )
 }
 
-/// The drawing with the label of its vertical axis inside it: the crate takes ticks for as wide as
-/// the numbers behind their words, and draws the label beyond the edge.
+/// The drawing with the label of its vertical axis at its left edge: the crate takes ticks for as wide
+/// as the numbers behind their words, and draws the label beyond the edge or over the words.
 fn whole_label(body: &str) -> String {
     let Some((before, turned)) = body.split_once("transform=\"rotate(-90,") else {
         return body.into();
@@ -259,16 +268,10 @@ fn whole_label(body: &str) -> String {
     let (Some(start), Some((x, _))) = (before.rfind("<text x=\""), turned.split_once(',')) else {
         return body.into();
     };
-    match x.parse::<f64>() {
-        Ok(at) if at < LABEL_X_MIN => {
-            let (head, text) = before.split_at(start);
-            let moved = LABEL_X_MIN.to_string();
-            let text = text.replacen(x, &moved, 1);
-            let turned = turned.replacen(x, &moved, 1);
-            format!("{head}{text}transform=\"rotate(-90,{turned}")
-        }
-        _ => body.into(),
-    }
+    let (head, text) = before.split_at(start);
+    let moved = LABEL_X.to_string();
+    let (text, turned) = (text.replacen(x, &moved, 1), turned.replacen(x, &moved, 1));
+    format!("{head}{text}transform=\"rotate(-90,{turned}")
 }
 
 /// Where the base line of the lowest text is.
@@ -293,8 +296,8 @@ fn escape(text: &str) -> String {
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 420.0;
 
-/// Left of this the label of a vertical axis, written upwards, is cut.
-const LABEL_X_MIN: f64 = 16.0;
+/// Where the label of a vertical axis stands, written upwards; further left it would be cut.
+const LABEL_X: f64 = 16.0;
 
 /// Room below the base line of a text.
 const BELOW_TEXT: f64 = 10.0;

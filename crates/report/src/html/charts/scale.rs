@@ -11,7 +11,9 @@ use crate::summary::{distinct, figure_name, headline, outcomes};
 
 /// One chart for each method and number that is swept; sizes and workers have charts of their own.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    let methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
+    // Latency has charts of its own.
+    let mut methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
+    methods.retain(|method| *method != "latency");
     let sweeps: Vec<Sweep<'_>> = sweeps::of(record)
         .into_iter()
         .filter(|s| !is_size(&s.key) && !is_workers(&s.key))
@@ -59,7 +61,10 @@ fn curves(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Option<(Vec<Cu
         for (figure, name) in *figures {
             // Many curves of the first figure leave no room for those of others, which follow it.
             if curves.len() <= CURVES_OF_FIRST_MAX {
-                curves.extend(sweep.curves(method, figure, name, 1e-6));
+                let more = sweep.curves(method, figure, name, 1e-6);
+                // One way, all interfaces together are that one.
+                let known: Vec<_> = curves.iter().map(|c: &Curve| c.points.clone()).collect();
+                curves.extend(more.into_iter().filter(|c| !known.contains(&c.points)));
             }
         }
         return (!curves.is_empty()).then(|| (curves, "Mpps".into()));
@@ -83,7 +88,8 @@ fn marks((function, chosen): (&str, &[String]), method: &str, sweep: &Sweep<'_>)
     let marks: Vec<Reference> = references::chosen(function, chosen)
         .into_iter()
         .filter(|r| {
-            r.chart && r.unit == "Mpps" && r.counts == counts && OVER.contains(&sweep.leaf())
+            let is_over = r.user.is_some() && OVER.contains(&sweep.leaf());
+            r.chart && r.unit == "Mpps" && r.counts == counts && is_over
         })
         .collect();
     let points = |name: &str| {

@@ -190,4 +190,5 @@ const DRAWN: &[&str] = &[
     "churn-loss",
     "policer-precision",
     "soak-trend",
+    "denial-of-service",
 ];

@@ -5,40 +5,61 @@ use measure::record::{Cell, RunRecord};
 
 use super::curves::{Axis, Curve, Drawing, Look, data, range};
 use super::sweeps::{self, RATES, Sweep, bar_words, is_size, outcome_of};
-use super::{Chart, identifier};
+use super::{Chart, identifier, published};
+use crate::references::{Counts, Reference};
 
 /// One chart for each method that was measured with several sizes.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let sweeps = sweeps::of(record);
     let sizes: Vec<_> = sweeps.iter().filter(|s| is_size(&s.key)).collect();
     let of_method = |(method, figures): &(&str, &[(&str, &str)])| {
-        let charts = sizes.iter().filter_map(|sweep| chart(method, figures, sweep));
+        let charts = sizes.iter().filter_map(|sweep| chart(record, (method, figures), sweep));
         charts.collect::<Vec<_>>()
     };
     RATES.iter().flat_map(of_method).collect()
 }
 
-fn chart(method: &str, figures: &[(&str, &str)], sweep: &Sweep<'_>) -> Option<Chart> {
-    // The first figure is the one that a link's line rate limits: on each interface.
-    let is_throughput = method == "throughput";
-    let shown = if is_throughput { &figures[..1] } else { figures };
-    let frames: Vec<Curve> =
+fn chart(
+    record: &RunRecord,
+    (method, figures): (&str, &[(&str, &str)]),
+    sweep: &Sweep<'_>,
+) -> Option<Chart> {
+    let others = others(record, method, sweep);
+    // The first figure of a throughput is the one that a link's line rate limits: on each interface.
+    // What others published is of all interfaces together.
+    let shown = match (method, others.is_empty()) {
+        ("throughput", true) => &figures[..1],
+        ("throughput", false) => &figures[1..],
+        _ => figures,
+    };
+    let mut frames: Vec<Curve> =
         shown.iter().flat_map(|(f, name)| sweep.curves(method, f, name, 1e-6)).collect();
-    let xs: Vec<f64> = frames.iter().flat_map(|c| c.points.iter().map(|p| p.x)).collect();
     if frames.is_empty() {
         return None;
     }
-    let limit = is_throughput.then(|| Limit::of(sweep)).flatten();
-    let bits: Vec<Curve> = frames.iter().map(in_bits).collect();
-    let table = data("frame size, bytes", "Mpps", &frames);
+    let limit = (method == "throughput").then(|| Limit::of(sweep)).flatten();
+    let interfaces = if others.is_empty() { 1.0 } else { interfaces(sweep) };
     let bars = bar_words(&frames);
+    let table_of_ours = data("frame size, bytes", "Mpps", &frames);
+    let more = match others.is_empty() {
+        true => String::new(),
+        false => {
+            " Dotted curves and single marks were published by others, with rates in bits taken \
+                  as on the wire; their sources are listed below."
+                .to_owned()
+        }
+    };
+    frames.extend(others);
+    let xs: Vec<f64> = frames.iter().flat_map(|c| c.points.iter().map(|p| p.x)).collect();
+    let bits: Vec<Curve> = frames.iter().map(in_bits).collect();
     let axis = || Axis {
         min: Some(0.0),
         max: Some(range(&xs).1 * 1.05),
         ..Axis::linear("frame size, bytes")
     };
     let panel = |mut curves: Vec<Curve>, label: &str, theory: fn(&Limit, f64) -> f64| {
-        curves.extend(limit.as_ref().and_then(|limit| limit.curve(&xs, theory)));
+        let law = |limit: &Limit| limit.curve(&xs, |limit, x| theory(limit, x) * interfaces);
+        curves.extend(limit.as_ref().and_then(law));
         Drawing::new(axis(), Axis::linear(label).with_zero()).half().of(&curves)
     };
     let panels =
@@ -50,11 +71,32 @@ fn chart(method: &str, figures: &[(&str, &str)], sweep: &Sweep<'_>) -> Option<Ch
         &format!(
             "Frames a second, and the same in bits on the wire: each frame with its check sequence \
              and the 20 bytes of preamble, start delimiter and gap. A mix of sizes stands at its \
-             mean.{bars}{theory}"
+             mean.{bars}{theory}{more}"
         ),
         panels,
-        table,
+        table_of_ours,
     ))
+}
+
+/// What others published of the same, in Mpps.
+fn others(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Vec<Curve> {
+    let counts = match method {
+        "capacity" => Counts::Function,
+        "throughput" => Counts::Throughput,
+        _ => return Vec::new(),
+    };
+    let all = published::of(record, sweep);
+    let alike: Vec<&Reference> = all.iter().filter(|r| r.counts == counts).collect();
+    published::curves(&alike, |r| published::size_place(r, sweep), published::mpps)
+}
+
+/// On how many interfaces frames were sent at once.
+fn interfaces(sweep: &Sweep<'_>) -> f64 {
+    let count = |cell: &Cell| {
+        let outcome = outcome_of(cell, "throughput")?;
+        Some(outcome.trials.first()?.directions.len().max(1) as f64)
+    };
+    sweep.cells().find_map(count).unwrap_or(1.0)
 }
 
 fn in_bits(curve: &Curve) -> Curve {
@@ -97,7 +139,7 @@ impl Limit {
         self.mpps(size) * wire_bits(size) / 1e3
     }
 
-    fn curve(&self, xs: &[f64], theory: fn(&Self, f64) -> f64) -> Option<Curve> {
+    fn curve(&self, xs: &[f64], theory: impl Fn(&Self, f64) -> f64) -> Option<Curve> {
         let (min, max) = range(xs);
         let steps = (0..=STEPS).map(|step| min + (max - min) * f64::from(step) / f64::from(STEPS));
         let name = match self {
@@ -130,7 +172,7 @@ fn line_rate_bps(cell: &Cell) -> Option<f64> {
 }
 
 /// Bits of a frame on the wire; preamble, start delimiter and gap are 20 bytes (IEEE 802.3).
-fn wire_bits(size: f64) -> f64 {
+pub(super) fn wire_bits(size: f64) -> f64 {
     (size + 20.0) * 8.0
 }
 

@@ -88,11 +88,29 @@ impl Sweep<'_> {
 
     /// The curves of a method's figure, with bars of its confidence or else its spread.
     pub(super) fn curves(&self, method: &str, figure: &str, name: &str, factor: f64) -> Vec<Curve> {
+        self.read(name, |cell| {
+            let found = outcome_of(cell, method)?.figure(figure)?;
+            let bar = bar(found).map(|bar| bar.map(|end| end * factor));
+            Some((found.value * factor, bar))
+        })
+    }
+
+    /// Where the cells stand whose value of the key is wanted.
+    pub(super) fn place_of(&self, wanted: impl Fn(&serde_json::Value) -> bool) -> Option<f64> {
+        let mut cells = self.groups.iter().flat_map(|g| &g.cells);
+        cells.find(|(_, cell)| cell.parameters.get(&self.key).is_some_and(&wanted)).map(|c| c.0)
+    }
+
+    /// Curves of what `value` reads of each cell, with a name behind that of each group.
+    pub(super) fn read(
+        &self,
+        name: &str,
+        value: impl Fn(&Cell) -> Option<(f64, Option<[f64; 2]>)>,
+    ) -> Vec<Curve> {
         let curve = |group: &Group<'_>| {
             let point = |(x, cell): &(f64, &Cell)| {
-                let found = outcome_of(cell, method)?.figure(figure)?;
-                let bar = bar(found).map(|bar| bar.map(|end| end * factor));
-                Some(Point { x: *x, y: found.value * factor, bar })
+                let (y, bar) = value(cell)?;
+                Some(Point { x: *x, y, bar })
             };
             let mut points: Vec<Point> = group.cells.iter().filter_map(point).collect();
             points.sort_by(|a, b| a.x.total_cmp(&b.x));

@@ -1,0 +1,57 @@
+//! What is left of the throughput as a table grows, beside what others published of theirs: curves
+//! relative to the smallest table, which machines of different speed can be compared by.
+
+use measure::record::RunRecord;
+
+use super::curves::{Axis, Curve, Drawing, data};
+use super::sweeps::{self, Sweep, is_size, is_workers};
+use super::{CHARTS_MAX, Chart, identifier, published};
+use crate::references::{Counts, Reference};
+
+/// One chart for each swept number over which others published such a curve.
+pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
+    let sweeps = sweeps::of(record);
+    let wanted = sweeps.iter().filter(|s| !is_size(&s.key) && !is_workers(&s.key));
+    wanted.filter_map(|sweep| chart(record, sweep)).take(CHARTS_MAX).collect()
+}
+
+fn chart(record: &RunRecord, sweep: &Sweep<'_>) -> Option<Chart> {
+    let references = published::of(record, sweep);
+    let counted: Vec<&Reference> = references
+        .iter()
+        .filter(|r| matches!(r.counts, Counts::Throughput | Counts::Part) && r.reading.is_none())
+        .collect();
+    let others =
+        published::curves(&counted, published::user_place, |reference, _| Some(reference.value));
+    let others: Vec<Curve> = others.into_iter().filter_map(relative).collect();
+    let ours = sweep.curves("throughput", "throughput", "", 1.0);
+    let mut curves: Vec<Curve> = ours.into_iter().filter_map(relative).collect();
+    if curves.is_empty() || others.is_empty() {
+        return None;
+    }
+    let xs: Vec<f64> = curves.iter().flat_map(|c| c.points.iter().map(|p| p.x)).collect();
+    curves.extend(others);
+    let label = format!("left of the throughput with the smallest {}, %", sweep.leaf());
+    let table = data(sweep.leaf(), &label, &curves);
+    let x = Axis::spanning(sweep.leaf(), &xs);
+    let (plots, layout) = Drawing::new(x, Axis::linear("left, %").with_zero()).of(&curves);
+    Some(Chart::new(
+        &identifier("kept", &[&sweep.key]),
+        &format!("What is left of the throughput as {} grows", sweep.leaf()),
+        "Each curve in percent of its own first point, so that what a table costs can be compared \
+         between machines. Dotted curves were published by others; their sources are listed below.",
+        plots,
+        layout,
+        table,
+    ))
+}
+
+/// A curve in percent of its first point; none of fewer than two points or from zero.
+fn relative(mut curve: Curve) -> Option<Curve> {
+    let first = curve.points.first().map(|p| p.y).filter(|y| *y > 0.0)?;
+    for point in &mut curve.points {
+        point.y *= 100.0 / first;
+        point.bar = point.bar.map(|bar| bar.map(|end| end * 100.0 / first));
+    }
+    (curve.points.len() > 1).then_some(curve)
+}

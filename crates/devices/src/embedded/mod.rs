@@ -171,16 +171,7 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
     }
 
     fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
-        let workload = self.workload();
-        if conditions.updates_per_s.is_some_and(|rate| rate > 0.0) && workload.events().is_empty() {
-            return Err(MeasureError::Unsupported(NOTHING_CHANGES));
-        }
-        if conditions.subscribers_counted > 0 && workload.policer().is_none() {
-            return Err(MeasureError::Unsupported(NO_POLICER));
-        }
-        if !knows_floods(&workload, conditions) {
-            return Err(MeasureError::Unsupported(NO_FLOODS));
-        }
+        has_what_is_asked(&self.workload(), conditions)?;
         self.conditions = *conditions;
         Ok(())
     }
@@ -208,9 +199,25 @@ fn is_plain(conditions: &Conditions) -> bool {
     conditions.restart_after.is_none() && conditions.floods == [None; 2]
 }
 
-/// Whether the workload has the floods that are asked for.
-pub(crate) fn knows_floods(workload: &impl Workload, conditions: &Conditions) -> bool {
-    conditions.floods.iter().flatten().all(|flood| flood.kind < workload.floods().len())
+/// Whether a workload has the changes, subscribers and floods that conditions ask for, on any device.
+///
+/// # Errors
+/// What it has not.
+pub(crate) fn has_what_is_asked(
+    workload: &impl Workload,
+    conditions: &Conditions,
+) -> Result<(), MeasureError> {
+    if conditions.updates_per_s.is_some_and(|rate| rate > 0.0) && workload.events().is_empty() {
+        return Err(MeasureError::Unsupported(NOTHING_CHANGES));
+    }
+    if conditions.subscribers_counted > 0 && workload.policer().is_none() {
+        return Err(MeasureError::Unsupported(NO_POLICER));
+    }
+    let floods = workload.floods().len();
+    if conditions.floods.iter().flatten().any(|flood| flood.kind >= floods) {
+        return Err(MeasureError::Unsupported(NO_FLOODS));
+    }
+    Ok(())
 }
 
 fn lanes<N: NetworkFunction>(
@@ -261,14 +268,14 @@ fn deadline(clock: &Clock, start: Ticks, duration: Duration) -> Ticks {
 }
 
 /// Why updates at a rate cannot be asked for.
-pub(crate) const NOTHING_CHANGES: &str =
+const NOTHING_CHANGES: &str =
     "nothing of this traffic changes; give a kind of change a rate in `function`";
 
 /// Why there are no frames beside the load.
-pub(crate) const NO_FLOODS: &str = "this function has no address of its own to be flooded";
+const NO_FLOODS: &str = "this function has no address of its own to be flooded";
 
 /// Why a closed loop has neither floods nor restarts.
 const OPEN_LOOP_ONLY: &str = "a closed loop has neither floods nor restarts";
 
 /// Why the bytes of subscribers cannot be counted.
-pub(crate) const NO_POLICER: &str = "this function polices no subscribers";
+const NO_POLICER: &str = "this function polices no subscribers";

@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 use traffic::Workload;
 
 use crate::driver::{self, DeviceFacts, Driver, DriverError, Limitation, Running, Start, Usage};
-use crate::embedded::Host;
+use crate::embedded::{Host, has_what_is_asked};
 use crate::room;
 use crate::tester::Task;
 use crate::tester::changes::{Changes, Control};
@@ -213,20 +213,9 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
     }
 
     fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
-        let workload = self.workload();
-        if conditions.updates_per_s.is_some_and(|rate| rate > 0.0) {
-            if workload.events().is_empty() {
-                return Err(MeasureError::Unsupported(crate::embedded::NOTHING_CHANGES));
-            }
-            if !self.has_control() {
-                return Err(MeasureError::Unsupported(NO_CONTROL));
-            }
-        }
-        if conditions.subscribers_counted > 0 && workload.policer().is_none() {
-            return Err(MeasureError::Unsupported(crate::embedded::NO_POLICER));
-        }
-        if !crate::embedded::knows_floods(&workload, conditions) {
-            return Err(MeasureError::Unsupported(crate::embedded::NO_FLOODS));
+        has_what_is_asked(&self.workload(), conditions)?;
+        if conditions.updates_per_s.is_some_and(|rate| rate > 0.0) && !self.has_control() {
+            return Err(MeasureError::Unsupported(NO_CONTROL));
         }
         let restarts = self.rig.as_ref().is_some_and(|rig| rig.running.restarts().is_some());
         if conditions.restart_after.is_some() && !restarts {

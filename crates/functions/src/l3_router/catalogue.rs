@@ -32,6 +32,9 @@ pub const IPV6_LEN: u8 = 48;
 /// Numbers that next hops can have.
 pub const HOPS: u32 = 4 * PAIRS;
 
+/// The number of the first group among all that routes lead to, beyond those of next hops.
+pub const GROUPS: u32 = 1_000_000;
+
 /// The network of generated route `number` behind a port.
 #[inline(always)]
 pub fn route_ipv4(behind: Port, number: u32) -> Ipv4Addr {
@@ -83,6 +86,11 @@ pub const fn listed_hop_number(number: u32) -> u32 {
 /// The number of next hop `number` of those that come and go among all next hops.
 pub const fn passing_hop_number(number: u32) -> u32 {
     3 * PAIRS + number
+}
+
+/// The number of a group, from 0, among all that routes lead to.
+pub const fn group_number(group: u32) -> u32 {
+    GROUPS.saturating_add(group)
 }
 
 /// Generated next hop `number` behind a port.

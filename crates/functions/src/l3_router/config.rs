@@ -17,15 +17,18 @@ use super::catalogue;
 use super::internet;
 use crate::passing::Passing;
 
+mod groups;
 mod host;
 mod interfaces;
+mod routes;
 mod services;
 
+pub use self::groups::{Group, Member};
 pub use self::host::PuntRates;
-use self::interfaces::is_zero;
 pub use self::interfaces::{
     INTERFACES_MAX, Interface, MTU_MIN, Resolved, ReversePath, VRFS_MAX, Vxlan,
 };
+pub use self::routes::{NextHop, Route};
 pub use self::services::{AclRule, Action, Algorithm, List, PoliceBy, Policer, Ports, Remark};
 pub use crate::sections::{Dir, Mac, Prefixed};
 
@@ -80,6 +83,27 @@ pub struct Config {
     /// Routes beside the generated ones, to next hops of that list. Not in TIPSY.
     #[schemars(length(max = 1_000_000))]
     pub routes: Vec<Route>,
+    /// Groups of next hops of that list, for routes of the list to lead to. Not in TIPSY.
+    #[schemars(length(max = 65_536))]
+    pub next_hop_groups: Vec<Group>,
+    /// Generated next hops of a port that are a group each, for generated routes to lead to; 0 for
+    /// routes that lead to one next hop. Not in TIPSY.
+    #[schemars(range(max = 64))]
+    pub ecmp_members: u32,
+    /// The weights of the members of generated groups, in turn; 1 each where there are none. Not in
+    /// TIPSY.
+    #[schemars(length(max = 64))]
+    pub ecmp_weights: Vec<u16>,
+    /// Most groups at run time; 0 for 64 more than at the start, where there are any. Not in TIPSY.
+    #[schemars(range(max = 65_536))]
+    pub ecmp_capacity: u32,
+    /// Buckets into which the flows of a group fall, a power of two: shares are exact to one of them.
+    /// Not in TIPSY.
+    #[schemars(range(min = 64, max = 65_536))]
+    pub ecmp_buckets: u32,
+    /// What the hash of flows begins with: routers one behind the other need different ones, or the
+    /// second finds all flows in one bucket. Not in TIPSY.
+    pub ecmp_seed: u32,
     /// Routes of IPv4 behind the uplink port like the Internet's, by the lengths of its prefixes and as
     /// crowded; its next hops take them in turn. The Internet of 2025 had 901,899. Not in TIPSY.
     #[schemars(range(max = 2_000_000))]
@@ -174,51 +198,6 @@ pub enum Port {
     Uplink,
 }
 
-/// A neighbour to which packets can be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct NextHop {
-    /// Behind which port it is.
-    pub port: Port,
-    /// By which VLAN of the port; none for frames without a tag.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vlan: Option<u16>,
-    /// Its Ethernet address; none, with `resolve`, for asking it.
-    #[serde(default = "nobody", skip_serializing_if = "is_nobody")]
-    pub mac: Mac,
-    /// What frames to it bear as their source address; none for the port's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<Mac>,
-    /// Its IPv4 address on the link, if packets to it are forwarded too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ip: Option<Ipv4Addr>,
-    /// Its IPv6 address on the link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ipv6: Option<Ipv6Addr>,
-}
-
-/// The Ethernet address of a neighbour who is asked for his.
-fn nobody() -> Mac {
-    Mac(MacAddr::ZERO)
-}
-
-fn is_nobody(mac: &Mac) -> bool {
-    mac.0 == MacAddr::ZERO
-}
-
-/// A route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Route {
-    /// Where it leads, an IPv4 or IPv6 network: `192.0.2.0/24`.
-    pub prefix: Prefixed<IpAddr>,
-    /// Its next hop, by the place in `next-hops`, from 0.
-    pub next_hop: u32,
-    /// The VRF in whose table it stands; 0 is the main one. The next hop may be of another.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub vrf: u16,
-}
-
 /// What the tester sends to a router.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -273,6 +252,12 @@ impl Default for Config {
             uplink_ipv6: v6(1),
             next_hops: Vec::new(),
             routes: Vec::new(),
+            next_hop_groups: Vec::new(),
+            ecmp_members: 0,
+            ecmp_weights: Vec::new(),
+            ecmp_capacity: 0,
+            ecmp_buckets: 256,
+            ecmp_seed: 0,
             internet_routes: 0,
             internet_routes_ipv6: 0,
             route_file: None,
@@ -457,7 +442,7 @@ impl Config {
     pub fn routes_but_the_internets(&self) -> impl Iterator<Item = (Network, u32)> + '_ {
         let generated = Port::ALL.into_iter().flat_map(move |port| {
             (0..self.table_size(port)).flat_map(move |number| {
-                let hop = catalogue::hop_number(port, number % self.group_size(port).max(1));
+                let hop = self.generated_target(port, number);
                 let ipv4 = catalogue::route_ipv4(port, number);
                 let ipv6 = self.ipv6.then(|| catalogue::route_ipv6(port, number));
                 let ipv6 = ipv6.map(|network| (network.into(), catalogue::IPV6_LEN));
@@ -467,9 +452,7 @@ impl Config {
             })
         });
         let listed = self.routes.iter();
-        generated.chain(listed.map(|route| {
-            (Network::of(route.vrf, route.prefix), catalogue::listed_hop_number(route.next_hop))
-        }))
+        generated.chain(listed.map(|route| (Network::of(route.vrf, route.prefix), route.target())))
     }
 
     /// How many next hops come and go, and are given a route from the start.

@@ -1,4 +1,4 @@
-//! What can change while a router runs: routes and next hops, rules and policers.
+//! What can change while a router runs: routes, next hops and their groups, rules and policers.
 
 use std::net::IpAddr;
 
@@ -17,7 +17,7 @@ pub enum Update {
     SetRoute {
         /// Its network.
         prefix: Prefixed<IpAddr>,
-        /// Number of the next hop.
+        /// Number of the next hop, or of a group: 1,000,000 and its place among the groups.
         next_hop: u32,
         /// The VRF in whose table it stands.
         #[serde(default, skip_serializing_if = "is_main")]
@@ -42,6 +42,24 @@ pub enum Update {
     RemoveNextHop {
         /// Its number.
         number: u32,
+    },
+    /// A next hop becomes a member of a group, or has another weight from now on. It may come later,
+    /// and has its share while it is there.
+    SetGroupMember {
+        /// The group's place: those of the configuration's list first, then generated ones.
+        group: u32,
+        /// Number of the next hop.
+        next_hop: u32,
+        /// Its part of the flows, in relation to the others', from 1.
+        #[serde(default = "one")]
+        weight: u16,
+    },
+    /// A next hop is no member of a group any more; only its flows move.
+    RemoveGroupMember {
+        /// The group's place.
+        group: u32,
+        /// Number of the next hop.
+        next_hop: u32,
     },
     /// A rule of an access list appears, or is another from now on.
     SetRule {
@@ -85,12 +103,20 @@ pub fn apply(state: &mut State, update: &Update) -> Result<(), Refusal> {
         Update::RemoveRoute { prefix, vrf } => state.remove_route(Network::of(vrf, prefix)),
         Update::SetNextHop { number, next_hop } => state.set_next_hop(number, next_hop),
         Update::RemoveNextHop { number } => state.remove_next_hop(number),
+        Update::SetGroupMember { group, next_hop, weight } => {
+            state.set_member(group, next_hop, weight)
+        }
+        Update::RemoveGroupMember { group, next_hop } => state.remove_member(group, next_hop),
         // The services' own (see there).
         Update::SetRule { .. }
         | Update::RemoveRule { .. }
         | Update::SetPolicer { .. }
         | Update::RemovePolicer { .. } => Err(Refusal::Invalid),
     }
+}
+
+fn one() -> u16 {
+    1
 }
 
 fn is_main(vrf: &u16) -> bool {

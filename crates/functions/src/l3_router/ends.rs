@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::catalogue;
-use super::config::{Config, Port, Prefixed};
-use super::workload::macs_of;
+use super::config::{Config, Port, Prefixed, Route};
+use super::paths::macs_of;
 
 /// One side of the router.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +73,18 @@ impl Side {
 /// The routes of the list that packets can be sent to, by the port behind which they are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Listed {
-    sides: [Vec<(IpAddr, [u8; 12])>; 2],
+    sides: [Vec<End>; 2],
+}
+
+/// A listed route that packets can be sent to.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    /// A host of it.
+    host: IpAddr,
+    /// How frames to its next hop look.
+    macs: [u8; 12],
+    /// The number of the group to which it leads instead.
+    group: Option<u32>,
 }
 
 impl Listed {
@@ -81,12 +92,13 @@ impl Listed {
         let mut listed = Listed::default();
         // The tester sends and expects frames without tags, so it is in the main VRF alone.
         for route in config.routes.iter().filter(|route| route.vrf == 0) {
-            let hop = &config.next_hops[route.next_hop as usize];
-            if hop.vlan.is_none()
+            if let Some(port) = behind(config, route)
                 && let Some(host) = host_of(config, route.prefix)
             {
-                let macs = macs_of(hop, config.mac(hop.port).0);
-                listed.sides[hop.port as usize].push((host, macs));
+                let hop = route.next_hop.and_then(|hop| config.next_hops.get(hop as usize));
+                let macs = hop.map_or([0; 12], |hop| macs_of(hop, config.mac(hop.port).0));
+                let group = route.group.map(catalogue::group_number);
+                listed.sides[port as usize].push(End { host, macs, group });
             }
         }
         listed
@@ -99,15 +111,38 @@ impl Listed {
     /// A host of route `number`; where there is none, an address without a route.
     #[inline(always)]
     pub fn host(&self, behind: Port, number: u32) -> IpAddr {
-        self.sides[behind as usize]
-            .get(number as usize)
-            .map_or(IpAddr::V4(HOST_IPV4), |(host, _)| *host)
+        self.get(behind, number).map_or(IpAddr::V4(HOST_IPV4), |end| end.host)
     }
 
     #[inline(always)]
     pub fn macs_out(&self, behind: Port, number: u32) -> [u8; 12] {
-        self.sides[behind as usize].get(number as usize).map_or([0; 12], |(_, macs)| *macs)
+        self.get(behind, number).map_or([0; 12], |end| end.macs)
     }
+
+    /// The number of the group to which route `number` leads, if it does.
+    #[inline(always)]
+    pub fn group(&self, behind: Port, number: u32) -> Option<u32> {
+        self.get(behind, number)?.group
+    }
+
+    #[inline(always)]
+    fn get(&self, behind: Port, number: u32) -> Option<&End> {
+        self.sides[behind as usize].get(number as usize)
+    }
+}
+
+/// The port behind which a route leads without a tag, whichever next hop is taken.
+fn behind(config: &Config, route: &Route) -> Option<Port> {
+    let members: Vec<u32> = match route.group {
+        None => route.next_hop.into_iter().collect(),
+        Some(group) => {
+            let group = config.next_hop_groups.get(group as usize)?;
+            group.members.iter().map(|member| member.next_hop).collect()
+        }
+    };
+    let mut hops = members.iter().filter_map(|&hop| config.next_hops.get(hop as usize));
+    let port = hops.clone().next()?.port;
+    hops.all(|hop| hop.port == port && hop.vlan.is_none()).then_some(port)
 }
 
 /// A host whose packets take exactly this route, and that may have packets; none where longer routes
@@ -130,7 +165,7 @@ fn host_of(config: &Config, route: Prefixed<IpAddr>) -> Option<IpAddr> {
         let covers = |network: IpAddr, len: u8| {
             network.is_ipv4() == host.is_ipv4() && catalogue::network(*host, len) == network
         };
-        let longer = |other: &super::config::Route| {
+        let longer = |other: &Route| {
             other.vrf == 0
                 && other.prefix.len > len
                 && covers(other.prefix.address, other.prefix.len)

@@ -34,10 +34,9 @@ pub(super) fn prefixes(config: &Config) -> Vec<(IpAddr, u8)> {
     prefixes
 }
 
-/// The number of the next hop of the prefix at this place.
+/// The number of the next hop or group of the prefix at this place.
 pub(super) fn hop(config: &Config, place: usize) -> u32 {
-    let group = place % config.group_size(Port::Uplink).max(1) as usize;
-    catalogue::hop_number(Port::Uplink, group as u32)
+    config.generated_target(Port::Uplink, place as u32)
 }
 
 /// The prefixes in a text, one a line; empty lines and what follows a `#` are left out.
@@ -115,7 +114,7 @@ impl Flows {
             flows if prefixes > 0 => flows as usize,
             _ => 0,
         };
-        let groups = config.group_size(Port::Uplink).max(1);
+        let groups = config.generated_targets(Port::Uplink);
         let mut flows = Flows::default();
         if traffic.ipv6_share < 1.0 {
             let (draws, count) = (Draws::new(config, &ipv4), count(ipv4.len()));
@@ -157,7 +156,7 @@ impl Flows {
         of(&self.ipv6, number).map_or(0, |flow| whole(flow.destination))
     }
 
-    /// Which of the uplink's generated next hops flow `number` takes.
+    /// Which of the uplink's generated next hops, or of its groups, flow `number` takes.
     #[inline(always)]
     pub fn group(&self, number: u32, ipv6: bool) -> u32 {
         match ipv6 {

@@ -8,8 +8,8 @@
 //! The files stand in the order in which a reader wants them: what is configured ([`config`]), what
 //! routes and next hops that makes ([`catalogue`]), the state of a worker ([`state`]), the packet's
 //! way through ([`pipeline`], with `parse` for the checks), change ([`control`]), what the tester sends
-//! ([`workload`]) and what it must get back ([`oracle`], [`sample`]). Not here: ICMP, fragmentation,
-//! several paths to a destination, tables for several customers, neighbour discovery of its own.
+//! ([`workload`]) and what it must get back ([`oracle`], [`sample`]). Not here: routing protocols,
+//! multicast, address translation.
 
 pub mod config;
 
@@ -28,6 +28,12 @@ pub mod interfaces;
 mod parse;
 
 mod route;
+
+pub mod groups;
+
+mod flow;
+
+mod transport;
 
 mod reverse_path;
 
@@ -48,6 +54,8 @@ pub mod control;
 pub mod workload;
 
 mod ends;
+
+mod paths;
 
 mod internet;
 

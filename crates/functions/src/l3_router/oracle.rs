@@ -17,6 +17,7 @@ use super::state::passing_side;
 use crate::check::{Expected, Oracle};
 
 mod fragments;
+mod groups;
 mod host;
 mod leaving;
 mod neighbours;
@@ -24,6 +25,7 @@ mod services;
 mod tables;
 mod tunnels;
 
+use self::groups::Groups;
 use self::host::{Buckets, Held};
 use self::neighbours::{Neighbours, Said, Wanted};
 use self::services::Services;
@@ -38,6 +40,7 @@ pub struct Model {
     buckets: Buckets,
     neighbours: Neighbours,
     services: Services,
+    groups: Groups,
 }
 
 /// Where a route leads.
@@ -47,7 +50,7 @@ enum To {
     Itself,
     /// To the link of an interface, where nobody has the address.
     Link(usize),
-    /// To a next hop.
+    /// To a next hop, or by a number beyond theirs to a group.
     NextHop(u32),
 }
 
@@ -101,6 +104,7 @@ impl Oracle for Model {
             Update::SetNextHop { number, next_hop } => {
                 let done = self.set_next_hop(number, next_hop);
                 if done {
+                    self.groups.share(number, &self.next_hops);
                     self.neighbours.forget(number);
                 }
                 done
@@ -108,6 +112,7 @@ impl Oracle for Model {
             Update::RemoveNextHop { number } => match self.next_hops.remove(&number) {
                 None => false,
                 Some(old) => {
+                    self.groups.share(number, &self.next_hops);
                     self.neighbours.forget(number);
                     for own in self.addresses(old) {
                         self.routes.remove(&own);
@@ -115,6 +120,16 @@ impl Oracle for Model {
                     true
                 }
             },
+            Update::SetGroupMember { group, next_hop, weight } => {
+                let done = self.groups.set(group, next_hop, weight);
+                self.groups.share(next_hop, &self.next_hops);
+                done
+            }
+            Update::RemoveGroupMember { group, next_hop } => {
+                let done = self.groups.remove(group, next_hop);
+                self.groups.share(next_hop, &self.next_hops);
+                done
+            }
             // The services' own, which they have applied.
             Update::SetRule { .. }
             | Update::RemoveRule { .. }
@@ -139,6 +154,7 @@ impl Model {
             buckets,
             neighbours,
             services: Services::new(config),
+            groups: Groups::new(config),
         };
         for link in config.links() {
             let (address, len) = (catalogue::network(link.address, link.len), link.len);
@@ -148,6 +164,7 @@ impl Model {
         }
         for (number, hop) in config.all_next_hops() {
             model.next_hops.insert(number, hop);
+            model.groups.share(number, &model.next_hops);
             for own in model.addresses(hop) {
                 model.routes.insert(own, To::NextHop(number));
             }
@@ -329,7 +346,7 @@ impl Model {
     /// of the other port as it came or nowhere.
     fn send(&mut self, way: Way, header: &[u8], came: &[u8], now: Duration) -> Judgement {
         let own = self.interfaces[way.at];
-        let route = self.longest(own.vrf, way.to);
+        let route = self.longest(own.vrf, way.to).map(|to| self.groups.of_packet(to, came));
         if !self.passes(way) {
             return Err("reverse-path");
         }
@@ -393,10 +410,13 @@ impl Model {
             (_, None | Some(To::Itself)) => false,
             (ReversePath::Loose, _) => true,
             (ReversePath::Strict, Some(To::Link(link))) => link == way.at,
-            (ReversePath::Strict, Some(To::NextHop(number))) => self
-                .next_hops
-                .get(&number)
-                .is_some_and(|hop| self.interface_of(hop) == Some(way.at)),
+            (ReversePath::Strict, Some(to @ To::NextHop(_))) => {
+                let mut hops = self.groups.any_of(to).into_iter();
+                hops.any(|number| {
+                    let hop = self.next_hops.get(&number);
+                    hop.is_some_and(|hop| self.interface_of(hop) == Some(way.at))
+                })
+            }
         }
     }
 

@@ -14,6 +14,7 @@ use wire::{ethernet, ipv4, ipv6};
 
 use super::config::Config;
 use super::control::{self, Update};
+use super::groups;
 use super::host::Host;
 use super::interfaces::{Unknown, own_of};
 use super::neighbours::{Neighbours, nd};
@@ -50,6 +51,8 @@ struct Features {
     vrfs: bool,
     /// Some interface asks for a route to the source.
     reverse_path: bool,
+    /// Routes lead to groups of next hops.
+    groups: bool,
 }
 
 /// The stages in the packet's order, as [`Function::STAGES`] names them.
@@ -59,6 +62,7 @@ enum Stage {
     ReversePath,
     Admit,
     Route,
+    Spread,
     Dismiss,
     Exit,
     Rewrite,
@@ -85,7 +89,7 @@ pub(super) struct Way {
 impl Function for Pipeline {
     type Update = Update;
     const STAGES: &'static [&'static str] =
-        &["check", "reverse-path", "admit", "route", "dismiss", "exit", "rewrite"];
+        &["check", "reverse-path", "admit", "route", "spread", "dismiss", "exit", "rewrite"];
     const DROPS: Drops = Drops(reasons::NAMES);
     const TALLIES: &'static [&'static str] = TALLIES;
 
@@ -116,6 +120,10 @@ impl Function for Pipeline {
             true => route::route_all(&self.state, &mut self.way),
         }
         stages.lap(Stage::Route as usize, batch.len());
+        if features.groups {
+            groups::spread(&self.state, &mut self.way, batch);
+            stages.lap(Stage::Spread as usize, batch.len());
+        }
         if self.services.dismisses() {
             self.services.dismiss(&self.state, &mut self.way, batch);
             stages.lap(Stage::Dismiss as usize, batch.len());
@@ -184,6 +192,7 @@ impl Pipeline {
             interfaces: !config.is_plain(),
             vrfs: config.vrfs > 0,
             reverse_path: config.interfaces.iter().any(|one| !one.urpf.is_none()),
+            groups: config.groups_max() > 0,
         };
         Ok(Pipeline {
             services: Services::new(config, clock, now)?,

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use super::config::{Config, Network, NextHop};
 use super::control::Update;
+use super::groups::Groups;
 use super::state::State;
 use crate::unit::Invalid;
 
-/// Routes and next hops may come, go and change; everything else is part of what a packet's way is
+/// Routes, next hops and groups may come, go and change; everything else is part of what a packet's way is
 /// made of. What is new comes before what is gone goes, so that no packet is without a route that
 /// both configurations have.
 ///
@@ -19,7 +20,16 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
             section: "function",
             key,
             what: "cannot be changed while the router runs".into(),
-            remedy: "Change the tables' sizes, `next-hops` or `routes` only, or restart it".into(),
+            remedy: "Change the tables' sizes, `next-hops`, `routes` or groups only, or restart it"
+                .into(),
+        });
+    }
+    if wanted.groups() > running.groups_max() {
+        return Err(Invalid {
+            section: "function",
+            key: "ecmp-capacity",
+            what: format!("{} groups do not fit into the running table", wanted.groups()),
+            remedy: "Restart it, or give it a larger `ecmp-capacity` the next time".into(),
         });
     }
     let (before, after) = (Objects::of(running), Objects::of(wanted));
@@ -51,21 +61,29 @@ pub(super) fn memory(config: &Config, state: &State) -> Vec<Update> {
         let network = Network { vrf: 0, address, len: super::catalogue::IPV4_LEN };
         before.routes.insert(network, super::catalogue::passing_hop_number(number));
     }
-    let after =
-        Objects { next_hops: state.neighbours.clone(), routes: state.listed_routes().collect() };
+    let members = state.groups.iter().flat_map(Groups::members);
+    let after = Objects {
+        next_hops: state.neighbours.clone(),
+        members: members.map(|(group, hop, weight)| ((group, hop), weight)).collect(),
+        routes: state.listed_routes().collect(),
+    };
     before.changes_to(&after)
 }
 
 /// Everything that can change.
 struct Objects {
     next_hops: BTreeMap<u32, NextHop>,
+    /// Weights by group and next hop.
+    members: BTreeMap<(u32, u32), u16>,
     routes: BTreeMap<Network, u32>,
 }
 
 impl Objects {
     fn of(config: &Config) -> Objects {
         let routes = config.all_routes().collect();
-        Objects { next_hops: config.all_next_hops().collect(), routes }
+        let members = config.all_members();
+        let members = members.map(|(group, hop, weight)| ((group, hop), weight)).collect();
+        Objects { next_hops: config.all_next_hops().collect(), members, routes }
     }
 
     fn take(&mut self, update: &Update) {
@@ -81,6 +99,12 @@ impl Objects {
             }
             Update::RemoveNextHop { number } => {
                 self.next_hops.remove(&number);
+            }
+            Update::SetGroupMember { group, next_hop, weight } => {
+                self.members.insert((group, next_hop), weight);
+            }
+            Update::RemoveGroupMember { group, next_hop } => {
+                self.members.remove(&(group, next_hop));
             }
             // The services' own have a file there.
             Update::SetRule { .. }
@@ -114,10 +138,30 @@ impl Objects {
                     .clone()
                     .map(|(&number, &next_hop)| Update::SetNextHop { number, next_hop }),
             )
+            .chain(self.members_to(wanted))
             .chain(set.map(sets))
             .chain(gone.map(|one| Update::RemoveRoute { prefix: one.prefix(), vrf: one.vrf }))
             .chain(departing.map(|&number| Update::RemoveNextHop { number }))
             .collect()
+    }
+
+    /// Members that come before those that go, but in groups that have no room for both.
+    fn members_to(&self, wanted: &Objects) -> Vec<Update> {
+        let is_new = |one: &(&(u32, u32), &u16)| self.members.get(one.0) != Some(one.1);
+        let set = wanted.members.iter().filter(is_new).map(|(&(group, next_hop), &weight)| {
+            Update::SetGroupMember { group, next_hop, weight }
+        });
+        let gone = self.members.keys().filter(|one| !wanted.members.contains_key(one));
+        let in_both = |group: u32| {
+            let old = self.members.range((group, 0)..=(group, u32::MAX)).count();
+            let new = wanted.members.range((group, 0)..=(group, u32::MAX));
+            old + new.filter(|(one, _)| !self.members.contains_key(one)).count()
+        };
+        let is_crowded = |group: u32| in_both(group) > Config::MEMBERS_MAX as usize;
+        let (first, last): (Vec<_>, Vec<_>) = gone.partition(|(group, _)| is_crowded(*group));
+        let remove =
+            |&(group, next_hop): &(u32, u32)| Update::RemoveGroupMember { group, next_hop };
+        first.into_iter().map(remove).chain(set).chain(last.into_iter().map(remove)).collect()
     }
 }
 
@@ -135,6 +179,9 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("downlink-ipv6", running.downlink_ipv6 != wanted.downlink_ipv6),
         ("uplink-ipv6", running.uplink_ipv6 != wanted.uplink_ipv6),
         ("route-capacity", running.route_capacity != wanted.route_capacity),
+        ("ecmp-capacity", running.ecmp_capacity != wanted.ecmp_capacity),
+        ("ecmp-buckets", running.ecmp_buckets != wanted.ecmp_buckets),
+        ("ecmp-seed", running.ecmp_seed != wanted.ecmp_seed),
         ("vrfs", running.vrfs != wanted.vrfs),
         ("interfaces", running.interfaces != wanted.interfaces),
         ("icmp-errors-per-s", running.icmp_errors_per_s != wanted.icmp_errors_per_s),
@@ -155,27 +202,31 @@ mod tests {
     use engine::Function;
 
     use super::super::Pipeline;
-    use super::super::config::{Mac, Port, Prefixed, Route};
+    use super::super::config::{Group, Mac, Member, Port, Prefixed, Route};
     use super::*;
     use wire::MacAddr;
 
-    fn config() -> Config {
-        let hop = |last, ip: Option<&str>| NextHop {
+    fn neighbour(last: u8, ip: Option<&str>) -> NextHop {
+        NextHop {
             port: Port::Uplink,
             mac: Mac(MacAddr([0x0a, 0, 0, 0, 0, last])),
             vlan: None,
             source: None,
             ip: ip.map(|ip| ip.parse().expect("an address")),
             ipv6: None,
-        };
+        }
+    }
+
+    fn config() -> Config {
         let route = |text: &str, next_hop| Route {
             prefix: Prefixed::try_from(text.to_owned()).expect("a prefix"),
-            next_hop,
+            next_hop: Some(next_hop),
+            group: None,
             vrf: 0,
         };
         Config {
             ipv6: true,
-            next_hops: vec![hop(1, Some("192.0.2.1")), hop(2, None)],
+            next_hops: vec![neighbour(1, Some("192.0.2.1")), neighbour(2, None)],
             routes: vec![route("198.51.100.0/24", 0), route("2001:db8::/32", 1)],
             ..Config::default()
         }
@@ -204,10 +255,34 @@ mod tests {
         let mut other = Config { upstream_l3_table_size: 20, ..config() };
         other.downstream_l3_table_size = 1;
         other.upstream_group_table_size = 5;
-        other.routes[0].next_hop = 1;
+        other.routes[0].next_hop = Some(1);
         other.routes.pop();
         leads_to(&one, &other);
         leads_to(&other, &one);
+        // Groups come, change and go; a full one is exchanged.
+        let member = |next_hop, weight| Member { next_hop, weight };
+        let group = |members: &[(u32, u16)]| Group {
+            members: members.iter().map(|&(hop, weight)| member(hop, weight)).collect(),
+        };
+        let mut grouped = Config { ecmp_capacity: 9, ecmp_members: 2, ..config() };
+        grouped.next_hop_groups = vec![group(&[(0, 1), (1, 3)])];
+        grouped.routes[0] = Route { next_hop: None, group: Some(0), ..grouped.routes[0] };
+        let mut regrouped = grouped.clone();
+        regrouped.next_hop_groups = vec![group(&[(1, 2)]), group(&[(0, 1)])];
+        regrouped.upstream_group_table_size = 5;
+        leads_to(&grouped, &regrouped);
+        leads_to(&regrouped, &grouped);
+        let many = |first: u32| Config {
+            next_hops: (0..128).map(|last| neighbour(last, None)).collect(),
+            routes: Vec::new(),
+            next_hop_groups: vec![Group {
+                members: (first..first + 64).map(|hop| member(hop, 1)).collect(),
+            }],
+            ..grouped.clone()
+        };
+        leads_to(&many(0), &many(64));
+        let crowded = difference(&one, &grouped).expect_err("there is no room for groups");
+        assert_eq!(crowded.key, "ecmp-capacity");
         // The address passes from one next hop to the other.
         let mut swapped = config();
         swapped.next_hops[1].ip = swapped.next_hops[0].ip.take();

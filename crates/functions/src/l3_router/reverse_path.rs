@@ -1,7 +1,7 @@
 //! Whether a packet's source has a route: unicast reverse-path forwarding (RFC 3704, RFC 8704).
 //!
 //! Strict asks for the best route to the source to lead back by the very interface at which the packet
-//! came in; loose for any route at all, a default route included. An address of the router's own is
+//! came in, and of a route to a group any member to do so; loose for any route at all, a default route included. An address of the router's own is
 //! nobody's source. What fails is dropped in silence, because an error would go to a forged address.
 //!
 //! **Not supported:** feasible paths beyond the best route (RFC 8704 section 3).
@@ -12,6 +12,7 @@ use tables::lpm::{self, Address, Pool, Table};
 use wire::bytes::array_at;
 use wire::{ethernet, ipv4, ipv6};
 
+use super::catalogue::GROUPS;
 use super::config::ReversePath;
 use super::pipeline::Way;
 use super::reasons;
@@ -92,7 +93,13 @@ fn leads_back(state: &State, found: Option<u32>, asked: ReversePath, interface: 
         (_, ReversePath::None) => true,
         (None | Some(LOCAL), _) => false,
         (Some(_), ReversePath::Loose) => true,
-        (Some(hop), ReversePath::Strict) => state.hops[hop as usize].interface == interface,
+        (Some(hop), ReversePath::Strict) => match &state.groups {
+            // Any of several paths of a route will do.
+            Some(groups) if hop >= GROUPS => {
+                groups.present(hop).any(|hop| state.hops[hop as usize].interface == interface)
+            }
+            _ => state.hops[hop as usize].interface == interface,
+        },
     }
 }
 

@@ -19,6 +19,7 @@ use crate::build::{ether_type_of, frame};
 use crate::check::Step;
 
 mod ethernet;
+mod groups;
 mod host;
 mod interfaces;
 mod ipv4;
@@ -40,6 +41,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     ipv6::ipv6(&mut sample);
     updates::routes(&mut sample);
     updates::next_hops(&mut sample);
+    groups::groups(&mut sample);
     if !sample.config.is_plain() {
         interfaces::interfaces(&mut sample);
     }

@@ -1,5 +1,8 @@
 //! The router in words that devices of another making understand.
 
+use std::collections::BTreeMap;
+
+use super::catalogue;
 use super::config::{self, Config, NextHop as Neighbour, PoliceBy, PuntRates, Remark, Resolved};
 use crate::service::{Beyond, Interface, NextHop, ReversePath, Route, Router, Service, Vlan};
 
@@ -10,7 +13,15 @@ pub(super) fn service(config: &Config) -> Service {
     let vlans =
         tagged.map(|one| Vlan { port: one.port.id(), vlan: one.vlan, interface: interface(one) });
     let numbers: Vec<u32> = config.all_next_hops().map(|(number, _)| number).collect();
-    let place = |number: u32| numbers.binary_search(&number).unwrap_or(0) as u32;
+    // Of a group, its first member: these words have none for groups.
+    let mut first = BTreeMap::new();
+    for (group, hop, _) in config.all_members() {
+        first.entry(catalogue::group_number(group)).or_insert(hop);
+    }
+    let place = |number: u32| {
+        let hop = first.get(&number).copied().unwrap_or(number);
+        numbers.binary_search(&hop).unwrap_or(0) as u32
+    };
     let next_hops = config.all_next_hops().map(|(_, hop)| next_hop(&hop));
     let main = config.all_routes().filter(|(network, _)| network.vrf == 0);
     let routes = main.map(|(network, number)| Route {
@@ -82,6 +93,10 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         neighbour_lifetime_s: _,
         pending_capacity: _,
         acl_capacity: _,
+        ecmp_weights: _,
+        ecmp_capacity: _,
+        ecmp_buckets: _,
+        ecmp_seed: _,
         policers_generated: _,
         // Partly in words, or not at all.
         fakedrop,
@@ -98,6 +113,8 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         police_by,
         policers: _,
         remark,
+        next_hop_groups,
+        ecmp_members,
     } = config;
     let is_limited = PuntRates { burst: PuntRates::default().burst, ..*punt_rates };
     Beyond::of(&[
@@ -119,6 +136,8 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ("acl-generated", "an access list of what comes in", *acl_generated > 0),
         ("police-by", "policers", *police_by != PoliceBy::None),
         ("remark", "code points by colour", *remark != Remark::default()),
+        ("next-hop-groups", "several next hops for a route", !next_hop_groups.is_empty()),
+        ("ecmp-members", "several next hops for a route", *ecmp_members > 0),
     ])
 }
 
@@ -145,6 +164,8 @@ mod tests {
         ("acl-generated", r#"{"acl-generated": 3}"#),
         ("police-by", r#"{"police-by": "port"}"#),
         ("remark", r#"{"remark": {"red": 8}}"#),
+        ("next-hop-groups", r#"{"next-hop-groups": [{"members": []}]}"#),
+        ("ecmp-members", r#"{"ecmp-members": 2}"#),
     ];
 
     fn said(text: &str) -> Router {

@@ -18,8 +18,10 @@ use packet::Verdict;
 use tables::lpm::{self, Limits, LpmError, Pool};
 use wire::MacAddr;
 
-use super::catalogue::{self, HOPS};
+use super::catalogue::{self, GROUPS, HOPS};
 use super::config::{Config, Link, Network, NextHop, Port, Vxlan};
+use super::flow;
+use super::groups::Groups;
 use super::interfaces::Interfaces;
 use super::reasons;
 use super::vxlan::Underlay;
@@ -60,6 +62,8 @@ pub struct State {
     pub hops: Vec<Hop>,
     /// The neighbours among the next hops.
     pub neighbours: BTreeMap<u32, NextHop>,
+    /// Groups of next hops, where there is room for any.
+    pub groups: Option<Groups>,
 }
 
 impl State {
@@ -72,6 +76,7 @@ impl State {
         let mut hops = vec![Hop::absent(reasons::NO_NEXT_HOP, NOWHERE); HOPS as usize];
         hops.push(Hop::absent(reasons::LOCAL, NOWHERE));
         hops.push(Hop::absent(reasons::NO_ROUTE, NOWHERE));
+        hops.push(Hop::absent(reasons::NO_NEXT_HOP, NOWHERE));
         hops.extend((0..interfaces.len()).map(|link| Hop::absent(reasons::NO_NEXT_HOP, link)));
         if config.resolve {
             let dynamic = config.neighbour_capacity as usize;
@@ -86,6 +91,7 @@ impl State {
             routes: Routes::new(config)?,
             hops,
             neighbours: BTreeMap::new(),
+            groups: Groups::new(config)?,
         };
         state
             .load(config)
@@ -116,12 +122,12 @@ impl State {
         Ok(())
     }
 
-    /// Makes a route lead to a next hop that is there.
+    /// Makes a route lead to a next hop that is there, or to a group.
     ///
     /// # Errors
     /// When it is impossible; nothing has changed then.
     pub fn set_route(&mut self, network: Network, hop: u32) -> Result<(), Refusal> {
-        if !self.neighbours.contains_key(&hop) {
+        if !self.neighbours.contains_key(&hop) && !self.has_group(hop) {
             return Err(Refusal::NotFound);
         }
         if self.is_connected(network) {
@@ -182,6 +188,9 @@ impl State {
             false => Hop::to(next.mac.0, source, next.port, interface),
         };
         self.neighbours.insert(number, next);
+        if let Some(groups) = self.groups.as_mut().filter(|_| old.is_none()) {
+            groups.arrive(number);
+        }
         Ok(())
     }
 
@@ -195,7 +204,27 @@ impl State {
             self.remove(own);
         }
         self.hops[number as usize] = Hop::absent(reasons::NO_NEXT_HOP, NOWHERE);
+        if let Some(groups) = &mut self.groups {
+            groups.leave(number);
+        }
         Ok(())
+    }
+
+    /// Adds a member to a group, or changes its weight; its next hop may come later.
+    ///
+    /// # Errors
+    /// When it is impossible; nothing has changed then.
+    pub fn set_member(&mut self, group: u32, hop: u32, weight: u16) -> Result<(), Refusal> {
+        let is_there = self.neighbours.contains_key(&hop);
+        self.groups.as_mut().ok_or(Refusal::NotFound)?.set(group, hop, weight, is_there)
+    }
+
+    /// Removes a member of a group.
+    ///
+    /// # Errors
+    /// When there is no such one.
+    pub fn remove_member(&mut self, group: u32, hop: u32) -> Result<(), Refusal> {
+        self.groups.as_mut().ok_or(Refusal::NotFound)?.remove(group, hop)
     }
 
     /// The next hop of exactly this route.
@@ -234,7 +263,7 @@ impl State {
             let main = self.routes.table(0);
             let found = self.routes.ipv4.lookup(main, tunnel.remote.to_bits());
             let own = *self.interfaces.get(number);
-            let hop = found.map(|found| self.hops[found as usize]);
+            let hop = found.map(|found| self.hops[self.first_way(found, tunnel.remote) as usize]);
             let hop = hop.filter(|hop| {
                 // By the port's own interface: neither a tag nor another tunnel.
                 hop.verdict == Verdict::Forward(own.port.id()) && hop.interface == own.port as u16
@@ -258,14 +287,30 @@ impl State {
     /// Bytes held, without the tree of neighbours.
     pub fn bytes(&self) -> usize {
         let routes = self.routes.ipv4.bytes() + self.routes.ipv6.bytes();
-        routes + self.hops.len() * size_of::<Hop>()
+        let groups = self.groups.as_ref().map_or(0, Groups::bytes);
+        routes + groups + self.hops.len() * size_of::<Hop>()
+    }
+
+    /// The next hop by which a tunnel reaches its far end: of a group, one for all its packets.
+    fn first_way(&self, number: u32, remote: Ipv4Addr) -> u32 {
+        match &self.groups {
+            Some(groups) if number >= GROUPS => {
+                let hash = flow::hash_of_addresses(0, remote.to_bits(), groups.seed());
+                groups.pick(number, hash)
+            }
+            _ => number,
+        }
+    }
+
+    fn has_group(&self, number: u32) -> bool {
+        self.groups.as_ref().is_some_and(|groups| groups.has(number))
     }
 
     /// Whether a route leads to a link, the router itself or a neighbour's own address.
     fn is_connected(&self, network: Network) -> bool {
         let Some(hop) = self.get(network) else { return false };
         let is_its = |next: &NextHop| self.addresses(*next).contains(&Some(network));
-        hop >= LOCAL || self.neighbours.get(&hop).is_some_and(is_its)
+        (LOCAL..GROUPS).contains(&hop) || self.neighbours.get(&hop).is_some_and(is_its)
     }
 
     /// A neighbour's own addresses as routes, in the VRF of its interface.
@@ -386,5 +431,8 @@ pub const LOCAL: u32 = HOPS;
 /// The entry of packets without a route, where these are looked at once more.
 pub const UNROUTED: u32 = HOPS + 1;
 
+/// The entry of groups of which no member is there.
+pub const NOBODY: u32 = HOPS + 2;
+
 /// The first of the entries of the addresses on links that nobody has, by interface.
-pub const LINK: u32 = HOPS + 2;
+pub const LINK: u32 = HOPS + 3;

@@ -1,4 +1,4 @@
-//! What a person can look at while the router runs: routes and next hops.
+//! What a person can look at while the router runs: routes, next hops and their groups.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::catalogue::HOPS;
 use super::config::Network;
+use super::groups::Groups;
 use super::neighbours::{Entry, Neighbours};
 use super::pipeline::Pipeline;
 use super::state::State;
@@ -14,7 +15,7 @@ use crate::unit::{TablePage, TableSize};
 
 /// The tables, in the order of [`sizes`].
 pub(super) const NAMES: &[&str] =
-    &["routes", "next-hops", "neighbours", "ingress-rules", "egress-rules", "policers"];
+    &["routes", "next-hops", "groups", "neighbours", "ingress-rules", "egress-rules", "policers"];
 
 pub(super) fn sizes(router: &Pipeline) -> Vec<TableSize> {
     let (state, services) = (router.state(), router.services());
@@ -24,6 +25,7 @@ pub(super) fn sizes(router: &Pipeline) -> Vec<TableSize> {
     vec![
         size(ipv4.len() + ipv6.len(), ipv4.limits().routes + ipv6.limits().routes),
         size(state.neighbours.len(), HOPS as usize),
+        state.groups.as_ref().map(Groups::sizes).map_or(size(0, 0), |(used, all)| size(used, all)),
         match router.neighbours() {
             Some(all) => size(all.entries().count(), all.capacity()),
             None => size(0, 0),
@@ -40,11 +42,25 @@ pub(super) fn page(router: &Pipeline, table: usize, from: u64, limit: usize) -> 
     match table {
         0 => routes(state, from as usize, limit),
         1 => next_hops(state, from, limit),
-        2 => neighbours(router, from as usize, limit),
-        3 => numbered(services.ingress.rules(), "rule", from, limit),
-        4 => numbered(services.egress.rules(), "rule", from, limit),
+        2 => members(state, from as usize, limit),
+        3 => neighbours(router, from as usize, limit),
+        4 => numbered(services.ingress.rules(), "rule", from, limit),
+        5 => numbered(services.egress.rules(), "rule", from, limit),
         _ => numbered(services.police.policers(), "policer", from, limit),
     }
+}
+
+/// Members of groups by their order, with the share of the buckets that they have at present.
+fn members(state: &State, from: usize, limit: usize) -> TablePage {
+    let Some(groups) = &state.groups else { return TablePage { entries: Vec::new(), next: None } };
+    let mut rows = groups.members().skip(from);
+    let row = |(group, hop, weight)| {
+        let buckets = groups.buckets_of(group, hop);
+        json!({"group": group, "next-hop": hop, "weight": weight, "buckets": buckets})
+    };
+    let entries: Vec<_> = rows.by_ref().take(limit).map(row).collect();
+    let next = rows.next().map(|_| (from + entries.len()) as u64);
+    TablePage { entries, next }
 }
 
 /// Neighbours by their order in the cache.

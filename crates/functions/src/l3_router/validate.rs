@@ -11,6 +11,8 @@ use crate::test_packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 use crate::unit::Invalid;
 use wire::MacAddr;
 
+mod groups;
+
 mod interfaces;
 
 mod services;
@@ -39,18 +41,19 @@ pub(super) fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(),
     internet(config)?;
     is_event_rate("fluct-l3-table", config.fluct_l3_table)?;
     is_event_rate("fluct-group-table", config.fluct_group_table)?;
-    groups(config)?;
+    sides(config)?;
     links(config)?;
     interfaces::interfaces(config)?;
     services::services(config)?;
     next_hops(config)?;
+    groups::groups(config)?;
     routes(config)?;
     capacity(config)?;
     of_traffic(config, traffic)
 }
 
 /// Generated routes need a generated next hop.
-fn groups(config: &Config) -> Result<(), Invalid> {
+fn sides(config: &Config) -> Result<(), Invalid> {
     let pairs = [
         ("upstream-group-table-size", Port::Uplink),
         ("downstream-group-table-size", Port::Downlink),
@@ -224,10 +227,7 @@ fn routes(config: &Config) -> Result<(), Invalid> {
         if address.is_ipv6() && !config.ipv6 {
             return refuse(route, "is of IPv6", "Set 'ipv6: true', or remove it");
         }
-        if route.next_hop as usize >= config.next_hops.len() {
-            let what = format!("leads to next hop {}, which there is not", route.next_hop);
-            return refuse(route, &what, "Number the next hops of 'next-hops' from 0");
-        }
+        groups::leads_somewhere(config, route)?;
         if route.vrf > config.vrfs {
             let what = format!("is of VRF {}, which there is not", route.vrf);
             return refuse(route, &what, "Raise 'vrfs', or choose another");

@@ -15,11 +15,12 @@ use traffic::{Delivery, Direction, Draw, Pacing, Random, Sizes, Stamp, Workload}
 use wire::bytes::{array_at, u16_at, u32_at};
 use wire::{MacAddr, ethernet, ipv4, ipv6};
 
-use super::catalogue;
-use super::config::{Config, Dir, NextHop, Port, Prefixed, Traffic};
+use super::catalogue::{self, GROUPS};
+use super::config::{Config, Dir, Port, Prefixed, Traffic};
 use super::control::Update;
 use super::ends::{Listed, Side};
 use super::internet::Flows;
+use super::paths::{Paths, macs_of};
 use super::state::passing_side;
 use crate::floods::{FloodFrames, Neighbour, Target};
 use crate::passing::Passing;
@@ -37,6 +38,8 @@ pub struct Routed {
     sides: [Side; 2],
     listed: Listed,
     internet: Flows,
+    /// Where routes lead to groups.
+    paths: Option<Paths>,
     config: Config,
     kinds: Vec<(Kind, EventKind)>,
     events: Vec<EventKind>,
@@ -107,6 +110,7 @@ impl Routed {
             sides: Port::ALL.map(|port| Side::new(config, port)),
             listed,
             internet,
+            paths: Paths::new(config),
             config: config.clone(),
             kinds: Vec::new(),
             events: Vec::new(),
@@ -185,9 +189,14 @@ impl Routed {
         }
     }
 
-    /// Destination and source of the frame as it must leave.
+    /// Destination and source of the frame as it must leave, and as it left but for them.
     #[inline(always)]
-    fn macs_out(&self, packet: &Packet) -> [u8; 12] {
+    fn macs_out(&self, packet: &Packet, frame: &[u8]) -> [u8; 12] {
+        if let Some(paths) = &self.paths
+            && let Some(group) = self.group_of(packet)
+        {
+            return paths.macs_out(group, frame);
+        }
         let side = &self.sides[packet.to as usize];
         match packet.route {
             RouteId::Table(number) => match number.checked_sub(side.routes) {
@@ -203,6 +212,27 @@ impl Routed {
                 let hop = catalogue::passing_hop(&self.config, packet.to, number);
                 macs_of(&hop, self.config.mac(packet.to).0)
             }
+        }
+    }
+
+    /// The number of the group to which a packet's route leads, if it does.
+    fn group_of(&self, packet: &Packet) -> Option<u32> {
+        let to = packet.to;
+        let generated = |number| {
+            let target = self.config.generated_target(to, number);
+            (target >= GROUPS).then_some(target)
+        };
+        match packet.route {
+            RouteId::Table(number) => match number.checked_sub(self.sides[to as usize].routes) {
+                None => generated(number),
+                Some(listed) if listed >= self.listed.count(to) => {
+                    let flow = listed - self.listed.count(to);
+                    generated(self.internet.group(flow, packet.ipv6))
+                }
+                Some(listed) => self.listed.group(to, listed),
+            },
+            RouteId::Passing(number) => generated(number),
+            RouteId::PassingHop(_) => None,
         }
     }
 
@@ -295,8 +325,8 @@ impl Workload for Routed {
     ) -> Delivery {
         let is_there = port == self.directions[direction].to
             && frame.len() == usize::from(packet.len)
-            && array_at::<12>(frame, 0) == self.macs_out(packet)
-            && is_a_hop_further(self.ends(packet), frame);
+            && is_a_hop_further(self.ends(packet), frame)
+            && array_at::<12>(frame, 0) == self.macs_out(packet, frame);
         if !is_there {
             return Delivery::Misdelivered;
         }
@@ -388,7 +418,7 @@ impl Routed {
         let update = match adds {
             true if groups == 0 => return None,
             true => {
-                let next_hop = catalogue::hop_number(side, passing % groups);
+                let next_hop = self.config.generated_target(side, passing);
                 Update::SetRoute { prefix, next_hop, vrf: 0 }
             }
             false => Update::RemoveRoute { prefix, vrf: 0 },
@@ -428,14 +458,6 @@ fn is_a_hop_further(ends: Ends, frame: &[u8]) -> bool {
                 && address(ipv6::offset::DESTINATION) == destination
         }
     }
-}
-
-/// Destination and source of frames to a next hop.
-pub(super) fn macs_of(hop: &NextHop, own: [u8; 6]) -> [u8; 12] {
-    let mut macs = [0; 12];
-    macs[..6].copy_from_slice(&hop.mac.0.0);
-    macs[6..].copy_from_slice(&hop.source.map_or(own, |mac| mac.0.0));
-    macs
 }
 
 impl Kind {

@@ -66,7 +66,18 @@ fn step(
 /// A change of few routes and next hops, so that many are impossible.
 fn update(config: &Config, random: &mut Random) -> Update {
     let number = hop(random);
-    match random.below(4) {
+    match random.below(5) {
+        4 => {
+            let group = random.below(4) as u32;
+            match random.below(3) {
+                0 => Update::RemoveGroupMember { group, next_hop: number },
+                _ => Update::SetGroupMember {
+                    group,
+                    next_hop: number,
+                    weight: *random.one_of(&[0, 1, 1, 2, 7, 65_535]),
+                },
+            }
+        }
         0 | 1 => Update::SetRoute { prefix: prefix(random), next_hop: number, vrf: vrf(random) },
         2 => match random.below(2) {
             0 => Update::RemoveRoute { prefix: prefix(random), vrf: vrf(random) },
@@ -103,6 +114,7 @@ fn hop(random: &mut Random) -> u32 {
         catalogue::listed_hop_number(number),
         catalogue::passing_hop_number(number),
         catalogue::HOPS - 1 + number,
+        catalogue::group_number(number),
     ])
 }
 

@@ -3,8 +3,8 @@
 use functions::NetworkFunction;
 use functions::check::Step;
 use functions::l3_router::config::{
-    AclRule, Action, Algorithm, Config, Interface, Mac, NextHop, PoliceBy, Policer, Port, Ports,
-    Prefixed, PuntRates, Remark, ReversePath, Route, SourceMac, Traffic, Vxlan,
+    AclRule, Action, Algorithm, Config, Group, Interface, Mac, Member, NextHop, PoliceBy, Policer,
+    Port, Ports, Prefixed, PuntRates, Remark, ReversePath, Route, SourceMac, Traffic, Vxlan,
 };
 use functions::l3_router::sample::sample;
 use functions::l3_router::{L3Router, Routed};
@@ -44,7 +44,37 @@ pub fn kinds() -> Vec<Config> {
         Config { resolve: true, ..listed() },
         tunnelled(),
         internet(),
+        grouped(),
+        Config { ecmp_members: 4, ecmp_seed: 7, resolve: true, ..divided_into_groups() },
+        Config { ecmp_members: 2, ecmp_weights: vec![1, 3], fluct_l3_table: 5.0, ..internet() },
     ]
+}
+
+/// A router whose listed routes lead to groups.
+pub fn grouped() -> Config {
+    let mut config = listed();
+    let group = |members: &[(u32, u16)]| Group {
+        members: members.iter().map(|&(next_hop, weight)| Member { next_hop, weight }).collect(),
+    };
+    config.next_hop_groups = vec![group(&[(0, 2), (2, 1)]), group(&[(1, 1)]), group(&[])];
+    for (route, number) in [(0, 0), (1, 1), (4, 0), (5, 1)] {
+        config.routes[route].next_hop = None;
+        config.routes[route].group = Some(number);
+    }
+    Config { ecmp_buckets: 64, ..config }
+}
+
+/// The same with interfaces, VRFs and sources that are looked for.
+pub fn divided_into_groups() -> Config {
+    let mut config = divided();
+    let members = [0, 2, 5].map(|next_hop| Member { next_hop, weight: 1 });
+    config.next_hop_groups = vec![Group { members: members.to_vec() }];
+    for route in &mut config.routes {
+        if matches!(route.next_hop, Some(0 | 2)) {
+            (route.next_hop, route.group) = (None, Some(0));
+        }
+    }
+    config
 }
 
 /// A router with tunnels in a VRF and in the main one, and neighbours that are asked for.
@@ -192,7 +222,7 @@ pub fn divided() -> Config {
         ("2001:db8::/32", 5, 1),
     ] {
         let prefix = Prefixed::try_from(text.to_owned()).expect("a prefix");
-        config.routes.push(Route { prefix, next_hop, vrf });
+        config.routes.push(Route { prefix, next_hop: Some(next_hop), group: None, vrf });
     }
     config
 }
@@ -209,7 +239,8 @@ pub fn listed() -> Config {
     };
     let route = |text: &str, next_hop| Route {
         prefix: Prefixed::try_from(text.to_owned()).expect("a prefix"),
-        next_hop,
+        next_hop: Some(next_hop),
+        group: None,
         vrf: 0,
     };
     Config {

@@ -21,9 +21,10 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 10] = [
+const REQUIRED: [&str; 11] = [
     "access-lists",
     "changes",
+    "groups",
     "host",
     "interfaces",
     "ipv4",

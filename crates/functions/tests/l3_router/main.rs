@@ -6,6 +6,7 @@ mod check;
 mod differential;
 mod floods;
 mod golden;
+mod groups;
 mod laws;
 mod readme;
 mod workload;

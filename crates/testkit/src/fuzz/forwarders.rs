@@ -161,7 +161,14 @@ fn routers() -> impl Iterator<Item = l3_router::Config> {
         ..simple((true, false))
     };
     let all = [(false, false), (true, false), (true, true)].into_iter().map(simple);
-    all.chain([host])
+    // Flows over next hops of unequal weight.
+    let grouped = Config {
+        upstream_group_table_size: 5,
+        ecmp_members: 3,
+        ecmp_weights: vec![1, 4],
+        ..simple((true, false))
+    };
+    all.chain([host, grouped])
 }
 
 fn chains() -> impl Iterator<Item = chain::Config> {

@@ -214,7 +214,7 @@ impl Seen {
 }
 
 /// RFC 8200 section 4: up to eight extension headers, each whole, and none behind a later fragment.
-fn transport_of_ipv6(packet: &[u8]) -> (u8, Option<usize>) {
+pub(super) fn transport_of_ipv6(packet: &[u8]) -> (u8, Option<usize>) {
     let (mut next, mut at) = (packet[6], 40);
     for _ in 0..8 {
         if ![0, 43, 44, 60].contains(&next) || packet.len() < at + 8 {

@@ -13,7 +13,7 @@ impl Model {
         let is_possible = is_network
             && vrf <= self.config.vrfs
             && (address.is_ipv4() || self.config.ipv6)
-            && self.next_hops.contains_key(&next_hop)
+            && (self.next_hops.contains_key(&next_hop) || self.groups.has(next_hop))
             && !self.is_connected(network)
             && self.has_room(network);
         if is_possible {

@@ -52,7 +52,8 @@ impl Model {
         let Some(tunnel) = tunnel else { return Expected::Forward { port, frame } };
         let inner = [&frame[..12], &frame[16..]].concat();
         let own = self.interfaces[usize::from(port.0)];
-        let macs = match self.longest(0, tunnel.remote.into()) {
+        let route = self.longest(0, tunnel.remote.into());
+        let macs = match route.map(|to| self.groups.of_tunnel(to, tunnel.remote)) {
             Some(To::NextHop(number)) => self.station(number, usize::from(port.0)),
             Some(To::Link(link)) if link == usize::from(port.0) => {
                 self.neighbours.station(&own, tunnel.remote.into()).map(|mac| (mac, own.mac.0.0))

@@ -12,9 +12,10 @@
 use tables::classifier::five_tuple::prefix;
 use tables::classifier::{Condition, Field};
 use wire::bytes::{array_at, u16_at};
-use wire::{ethernet, ipv4, ipv6, protocol};
+use wire::{ethernet, ipv4, ipv6};
 
 use super::super::config::{AclRule, Ports, Prefixed};
+use super::super::transport::{behind, has_ports};
 
 /// Bytes of a key of IPv4.
 pub const V4: usize = 8 + REST;
@@ -98,28 +99,14 @@ pub fn of_ipv6(frame: &[u8], place: (u8, u16)) -> [u8; V6] {
     let next = header[NEXT_HEADER_V6];
     let (protocol, ports) = match has_ports(next) {
         true => (next, four(packet, ipv6::HEADER_LEN)),
-        false => upper_layer(packet, next),
+        false => {
+            let upper = behind(packet, next);
+            (upper.protocol, upper.ports)
+        }
     };
     let class = u16_at(header, 0) >> 4;
     rest(&mut key[32..], ports, protocol, (class as u8) >> 2, place);
     key
-}
-
-/// The transport protocol behind extension headers, and its ports (RFC 8200 section 4).
-#[inline(never)]
-fn upper_layer(packet: &[u8], first: u8) -> (u8, Option<[u8; 4]>) {
-    let (mut next, mut at) = (first, ipv6::HEADER_LEN);
-    for _ in 0..EXTENSIONS_MAX {
-        let Some(header) = packet.get(at..).and_then(|rest| rest.first_chunk::<8>()) else { break };
-        match next {
-            HOP_BY_HOP | ROUTING | DESTINATION => at += 8 * (usize::from(header[1]) + 1),
-            FRAGMENT if u16_at(header, 2) & 0xfff8 != 0 => return (header[0], None),
-            FRAGMENT => at += 8,
-            _ => break,
-        }
-        next = header[0];
-    }
-    (next, if has_ports(next) { four(packet, at) } else { None })
 }
 
 #[inline(always)]
@@ -138,22 +125,9 @@ fn four(packet: &[u8], at: usize) -> Option<[u8; 4]> {
     (packet.len() >= at + 4).then(|| array_at(packet, at))
 }
 
-/// TCP, UDP, DCCP, SCTP and UDP-Lite begin with two ports.
-#[inline(always)]
-fn has_ports(next: u8) -> bool {
-    matches!(next, protocol::TCP | protocol::UDP | 33 | 132 | 136)
-}
-
 /// Bytes behind the addresses.
 const REST: usize = 10;
 const PROTOCOL_V4: usize = 9;
 const FRAGMENT_V4: usize = 6;
 const LATER_FRAGMENT: u16 = 0x1fff;
 const NEXT_HEADER_V6: usize = 6;
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const DESTINATION: u8 = 60;
-
-/// Extension headers that are walked.
-const EXTENSIONS_MAX: usize = 8;

@@ -20,6 +20,7 @@ use crate::passing::Passing;
 mod groups;
 mod host;
 mod interfaces;
+mod reassembly;
 mod routes;
 mod services;
 
@@ -28,6 +29,7 @@ pub use self::host::PuntRates;
 pub use self::interfaces::{
     INTERFACES_MAX, Interface, MTU_MIN, Resolved, ReversePath, VRFS_MAX, Vxlan,
 };
+pub use self::reassembly::EarlyFragments;
 pub use self::routes::{NextHop, Route};
 pub use self::services::{AclRule, Action, Algorithm, List, PoliceBy, Policer, Ports, Remark};
 pub use crate::sections::{Dir, Mac, Prefixed};
@@ -176,6 +178,18 @@ pub struct Config {
     pub policers_generated: u32,
     /// The code points that packets of each colour get. Not in TIPSY.
     pub remark: Remark,
+    /// Whether later fragments meet access lists, policers and the hash of flows with the ports that the
+    /// first one of their datagram showed, and fragments that hide something are dropped. Not in TIPSY.
+    pub virtual_reassembly: bool,
+    /// Most datagrams whose ports are remembered; then the oldest gives way. Not in TIPSY.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub reassembly_capacity: u32,
+    /// For how long they are, in milliseconds. Not in TIPSY.
+    #[schemars(range(min = 1, max = 120_000))]
+    pub reassembly_timeout_ms: u32,
+    /// What becomes of a fragment that comes before the first one: `drop`, or `pass` as one without
+    /// ports. Not in TIPSY.
+    pub early_fragments: EarlyFragments,
 }
 
 /// Whose address forwarded frames bear as their source.
@@ -282,6 +296,10 @@ impl Default for Config {
             policers: Vec::new(),
             policers_generated: 0,
             remark: Remark::default(),
+            virtual_reassembly: false,
+            reassembly_capacity: 4096,
+            reassembly_timeout_ms: 2000,
+            early_fragments: EarlyFragments::default(),
         }
     }
 }

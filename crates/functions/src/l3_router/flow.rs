@@ -1,7 +1,8 @@
 //! The hash of a packet's flow, by which it takes one of several next hops.
 //!
 //! A flow is what has the same addresses, transport protocol and, where the protocol has such, ports; of
-//! a fragment only the addresses are taken, so that all fragments of a datagram go one way. The flow
+//! a fragment only the addresses are taken, so that all fragments of a datagram go one way, unless virtual
+//! reassembly knows the ports of them all. The flow
 //! label of IPv6 is not taken: hosts may change it in the middle of a connection, which would then change
 //! its way, and few give one to what has ports anyway (RFC 6437 section 3 leaves it to the router).
 //!
@@ -19,6 +20,7 @@
 use wire::bytes::array_at;
 use wire::{ethernet, ipv4, ipv6};
 
+use super::reassembly::Known;
 use super::transport::{self, Upper, has_ports};
 
 /// The hash of the flow of an IPv4 packet that the check has let pass, in its frame.
@@ -49,6 +51,19 @@ pub(super) fn hash_ipv6(frame: &[u8], seed: u64) -> u32 {
         _ => rest_of(&transport::behind(packet, next)),
     };
     finish(addresses_ipv6(header), rest, seed)
+}
+
+/// The hash of the flow of a fragment of whose datagram something is known.
+pub(super) fn hash_known(frame: &[u8], known: Known, seed: u64) -> u32 {
+    let Some(packet) = frame.get(ethernet::HEADER_LEN..) else { return 0 };
+    let rest = rest(known.protocol, known.ports.map_or(0, u32::from_be_bytes));
+    let addresses = match packet.first().map(|first| first >> 4) {
+        Some(ipv6::VERSION) => packet.first_chunk().map(addresses_ipv6),
+        _ => packet
+            .first_chunk::<{ ipv4::HEADER_LEN }>()
+            .map(|header| u64::from_be_bytes(array_at(header, ipv4::offset::SOURCE))),
+    };
+    addresses.map_or(0, |addresses| finish(addresses, rest, seed))
 }
 
 /// The hash of a flow between two IPv4 addresses of which no more is known.

@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::Refusal;
-use packet::{Batch, Slots};
+use packet::{Batch, Slot, Slots};
 use tables::groups::{self, Limits};
 
 use super::catalogue::{GROUPS, HOPS};
@@ -183,19 +183,24 @@ impl Groups {
 /// Leads the packets on routes to groups each to the next hop of its flow.
 pub(super) fn spread(state: &State, way: &mut Way, batch: &Batch) {
     let Some(groups) = &state.groups else { return };
-    let Way { ipv4, ipv6, hop, .. } = way;
-    spread_one(groups, ipv4, hop, |slot| flow::hash_ipv4(batch.frame(slot), groups.seed));
-    spread_one(groups, ipv6, hop, |slot| flow::hash_ipv6(batch.frame(slot), groups.seed));
+    let Way { ipv4, ipv6, hop, known, .. } = way;
+    let of_ipv4 = |slot| flow::hash_ipv4(batch.frame(slot), groups.seed);
+    let of_ipv6 = |slot| flow::hash_ipv6(batch.frame(slot), groups.seed);
+    if !known.is_any() {
+        spread_one(groups, ipv4, hop, of_ipv4);
+        spread_one(groups, ipv6, hop, of_ipv6);
+        return;
+    }
+    let of_known = |slot: Slot| {
+        known.get(slot).map(|known| flow::hash_known(batch.frame(slot), known, groups.seed))
+    };
+    spread_one(groups, ipv4, hop, |slot| of_known(slot).unwrap_or_else(|| of_ipv4(slot)));
+    spread_one(groups, ipv6, hop, |slot| of_known(slot).unwrap_or_else(|| of_ipv6(slot)));
 }
 
 /// The same for the packets of one version of IP: first all hashes, then all buckets.
 #[inline(always)]
-fn spread_one(
-    groups: &Groups,
-    slots: &Slots,
-    hop: &mut [u32; 256],
-    hash: impl Fn(packet::Slot) -> u32,
-) {
+fn spread_one(groups: &Groups, slots: &Slots, hop: &mut [u32; 256], hash: impl Fn(Slot) -> u32) {
     let mut hashes = [0; 256];
     for (place, &slot) in hashes.iter_mut().zip(slots.as_slice()) {
         let number = hop[usize::from(slot)];

@@ -35,6 +35,8 @@ mod flow;
 
 mod transport;
 
+mod reassembly;
+
 mod reverse_path;
 
 mod exit;

@@ -21,13 +21,16 @@ mod groups;
 mod host;
 mod leaving;
 mod neighbours;
+mod reassembly;
 mod services;
 mod tables;
 mod tunnels;
 
 use self::groups::Groups;
 use self::host::{Buckets, Held};
+use self::leaving::a_hop_on;
 use self::neighbours::{Neighbours, Said, Wanted};
+use self::reassembly::Reassembly;
 use self::services::Services;
 
 /// The model.
@@ -41,6 +44,7 @@ pub struct Model {
     neighbours: Neighbours,
     services: Services,
     groups: Groups,
+    reassembly: Reassembly,
 }
 
 /// Where a route leads.
@@ -155,6 +159,7 @@ impl Model {
             neighbours,
             services: Services::new(config),
             groups: Groups::new(config),
+            reassembly: Reassembly::new(config),
         };
         for link in config.links() {
             let (address, len) = (catalogue::network(link.address, link.len), link.len);
@@ -346,18 +351,23 @@ impl Model {
     /// of the other port as it came or nowhere.
     fn send(&mut self, way: Way, header: &[u8], came: &[u8], now: Duration) -> Judgement {
         let own = self.interfaces[way.at];
-        let route = self.longest(own.vrf, way.to).map(|to| self.groups.of_packet(to, came));
         if !self.passes(way) {
             return Err("reverse-path");
         }
+        let known = match way.hops_left {
+            0 | 1 => None,
+            _ => self.reassembly.take(own.vrf, (way.from, way.to), came, now)?,
+        };
+        let route = self.longest(own.vrf, way.to);
+        let route = route.map(|to| self.groups.of_packet(to, came, known));
         let came = &match way.hops_left {
             0 | 1 => came.to_vec(),
-            _ => self.services.admit(&own, came, now)?,
+            _ => self.services.admit(&own, (came, known), now)?,
         };
         let sent = &a_hop_on(came);
         if way.hops_left > 1
             && let Some(out) = self.way_out(route)
-            && !self.services.dismisses(&out, came)
+            && !self.services.dismisses(&out, (came, known))
         {
             return Err("acl-egress");
         }
@@ -441,20 +451,6 @@ impl Model {
         let network = |len| Network { vrf, address: catalogue::network(address, len), len };
         (0..=bits(address)).rev().find_map(|len| self.routes.get(&network(len)).copied())
     }
-}
-
-/// A packet with a hop less to go.
-fn a_hop_on(packet: &[u8]) -> Vec<u8> {
-    let mut packet = packet.to_vec();
-    if packet[0] >> 4 == ipv4::VERSION {
-        packet[8] = packet[8].saturating_sub(1);
-        packet[10..12].fill(0);
-        let sum = !internet_sum(&packet[..usize::from(packet[0] & 0x0f) * 4]);
-        packet[10..12].copy_from_slice(&sum.to_be_bytes());
-    } else {
-        packet[7] = packet[7].saturating_sub(1);
-    }
-    packet
 }
 
 /// Out of an interface, with its tag if it has one.

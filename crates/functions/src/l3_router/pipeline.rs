@@ -20,6 +20,7 @@ use super::interfaces::{Unknown, own_of};
 use super::neighbours::{Neighbours, nd};
 use super::parse::{Class, Plain, classify};
 use super::reasons::{self, TALLIES, Tallies, Tally};
+use super::reassembly::{self, KnownOf, Reassembly};
 use super::reverse_path;
 use super::route;
 use super::services::Services;
@@ -35,6 +36,7 @@ pub struct Pipeline {
     pub(super) way: Way,
     pub(super) host: Option<Host>,
     pub(super) neighbours: Option<Neighbours>,
+    reassembly: Option<Reassembly>,
     pub(super) made: Option<Made>,
     /// Where a fragment is put together.
     pub(super) scratch: Vec<u8>,
@@ -60,6 +62,7 @@ struct Features {
 enum Stage {
     Check,
     ReversePath,
+    Reassemble,
     Admit,
     Route,
     Spread,
@@ -84,12 +87,23 @@ pub(super) struct Way {
     pub interface: [u16; 256],
     /// Packets that are looked at one by one.
     pub odd: Slots,
+    /// The ports of fragments.
+    pub known: KnownOf,
 }
 
 impl Function for Pipeline {
     type Update = Update;
-    const STAGES: &'static [&'static str] =
-        &["check", "reverse-path", "admit", "route", "spread", "dismiss", "exit", "rewrite"];
+    const STAGES: &'static [&'static str] = &[
+        "check",
+        "reverse-path",
+        "reassemble",
+        "admit",
+        "route",
+        "spread",
+        "dismiss",
+        "exit",
+        "rewrite",
+    ];
     const DROPS: Drops = Drops(reasons::NAMES);
     const TALLIES: &'static [&'static str] = TALLIES;
 
@@ -103,6 +117,12 @@ impl Function for Pipeline {
         if features.reverse_path {
             reverse_path::reverse_path(&self.state, &mut self.way, batch);
             stages.lap(Stage::ReversePath as usize, batch.len());
+        }
+        if let Some(reassembly) = &mut self.reassembly {
+            let of = (&self.state, features.interfaces);
+            let with = (reassembly, &mut self.tallies);
+            reassembly::reassemble(with, of, &mut self.way, batch, now);
+            stages.lap(Stage::Reassemble as usize, batch.len());
         }
         if self.services.admits() {
             let Pipeline { services, state, way, .. } = self;
@@ -169,7 +189,8 @@ impl Function for Pipeline {
     }
 
     fn state_bytes(&self) -> usize {
-        self.state.bytes() + self.services.bytes()
+        let reassembly = self.reassembly.as_ref().map_or(0, Reassembly::bytes);
+        self.state.bytes() + self.services.bytes() + reassembly
     }
 }
 
@@ -187,6 +208,7 @@ impl Pipeline {
             hop: [0; 256],
             interface: [0; 256],
             odd: Slots::new(),
+            known: KnownOf::new(),
         };
         let features = Features {
             interfaces: !config.is_plain(),
@@ -201,6 +223,7 @@ impl Pipeline {
             way,
             host: Host::new(config, clock),
             neighbours: Neighbours::new(config, clock),
+            reassembly: Reassembly::new(config, clock),
             made: None,
             scratch: Vec::new(),
             makes: config.resolve || config.interfaces.iter().any(|one| one.mtu > 0),
@@ -211,6 +234,11 @@ impl Pipeline {
     /// The neighbours that were asked for, where the router asks.
     pub(super) fn neighbours(&self) -> Option<&Neighbours> {
         self.neighbours.as_ref()
+    }
+
+    /// Datagrams whose ports are remembered at present, and most that can be.
+    pub fn datagrams(&self) -> (usize, usize) {
+        self.reassembly.as_ref().map_or((0, 0), Reassembly::sizes)
     }
 
     /// The state, to look at it.

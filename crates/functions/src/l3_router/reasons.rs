@@ -73,6 +73,17 @@ reasons! {
     POLICED = "policed",
     /// Of a tunnel that is nobody's: another identifier or far end (RFC 7348).
     UNKNOWN_TUNNEL = "unknown-tunnel",
+    /// A fragment that came before the first one of its datagram, or after that was forgotten.
+    FRAGMENT_EARLY = "fragment-early",
+    /// A fragment without bytes, of no whole units of 8 bytes, or beyond 65,535 (RFC 791 section 3.1).
+    FRAGMENT_MALFORMED = "fragment-malformed",
+    /// A first fragment too short for what rules look at, or TCP's flags in a later one (RFC 1858, RFC
+    /// 3128, RFC 7112).
+    FRAGMENT_TINY = "fragment-tiny",
+    /// A fragment over others, seen before or beyond the end, and what follows of such (RFC 5722).
+    FRAGMENT_OVERLAP = "fragment-overlap",
+    /// A fragment of a datagram with more gaps than are kept account of.
+    FRAGMENT_SCATTERED = "fragment-scattered",
 }
 
 /// What is counted beside verdicts.
@@ -100,6 +111,10 @@ pub enum Tally {
     Yellow,
     /// Those that it called red, dropped or not.
     Red,
+    /// Later fragments whose ports were known.
+    FragmentsKnown,
+    /// Datagrams that were forgotten before their time for want of room.
+    ReassemblyEvicted,
 }
 
 /// A count of each.
@@ -118,6 +133,8 @@ pub const TALLIES: &[&str] = &[
     "green",
     "yellow",
     "red",
+    "fragments-known",
+    "reassembly-evicted",
 ];
 
 /// Short for dropping.

@@ -25,6 +25,7 @@ mod interfaces;
 mod ipv4;
 mod ipv6;
 mod neighbours;
+mod reassembly;
 mod services;
 mod tunnels;
 mod updates;
@@ -52,6 +53,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     if sample.config.resolve {
         neighbours::neighbours(&mut sample);
     }
+    reassembly::reassembly(&mut sample);
     services::lists(&mut sample);
     services::policers(&mut sample);
     sample.depart();
@@ -79,6 +81,7 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     reasons.extend(host::unreachable(config));
     reasons.extend(neighbours::unreachable(config));
     reasons.extend(services::unreachable(config));
+    reasons.extend(reassembly::unreachable(config));
     reasons
 }
 

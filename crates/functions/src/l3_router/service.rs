@@ -97,6 +97,9 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ecmp_capacity: _,
         ecmp_buckets: _,
         ecmp_seed: _,
+        reassembly_capacity: _,
+        reassembly_timeout_ms: _,
+        early_fragments: _,
         policers_generated: _,
         // Partly in words, or not at all.
         fakedrop,
@@ -115,6 +118,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         remark,
         next_hop_groups,
         ecmp_members,
+        virtual_reassembly,
     } = config;
     let is_limited = PuntRates { burst: PuntRates::default().burst, ..*punt_rates };
     Beyond::of(&[
@@ -138,6 +142,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ("remark", "code points by colour", *remark != Remark::default()),
         ("next-hop-groups", "several next hops for a route", !next_hop_groups.is_empty()),
         ("ecmp-members", "several next hops for a route", *ecmp_members > 0),
+        ("virtual-reassembly", "ports of later fragments", *virtual_reassembly),
     ])
 }
 
@@ -166,6 +171,7 @@ mod tests {
         ("remark", r#"{"remark": {"red": 8}}"#),
         ("next-hop-groups", r#"{"next-hop-groups": [{"members": []}]}"#),
         ("ecmp-members", r#"{"ecmp-members": 2}"#),
+        ("virtual-reassembly", r#"{"virtual-reassembly": true}"#),
     ];
 
     fn said(text: &str) -> Router {

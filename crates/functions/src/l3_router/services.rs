@@ -76,8 +76,13 @@ impl Services {
                 false => (batch.port(slot).0 & 1, 0),
             };
             let passed = |slot, policer| police.note(slot, policer);
-            let mut passed =
-                Passed { place: at, meets: |_| true, refuse: reasons::ACL_INGRESS, note: passed };
+            let mut passed = Passed {
+                known: &way.known,
+                place: at,
+                meets: |_| true,
+                refuse: reasons::ACL_INGRESS,
+                note: passed,
+            };
             ingress.filter_ipv4(batch, &mut way.ipv4, scratch, &mut passed);
             ingress.filter_ipv6(batch, &mut way.ipv6, scratch, &mut passed);
         }
@@ -102,8 +107,13 @@ impl Services {
             let hop = &state.hops[hop[usize::from(slot)] as usize];
             place(state.interfaces.get(hop.interface))
         };
-        let mut passed =
-            Passed { place: at, meets: leads_out, refuse: reasons::ACL_EGRESS, note: |_, _| {} };
+        let mut passed = Passed {
+            known: &way.known,
+            place: at,
+            meets: leads_out,
+            refuse: reasons::ACL_EGRESS,
+            note: |_, _| {},
+        };
         egress.filter_ipv4(batch, &mut way.ipv4, scratch, &mut passed);
         egress.filter_ipv6(batch, &mut way.ipv6, scratch, &mut passed);
     }

@@ -24,6 +24,8 @@ pub(super) struct Upper {
 pub(super) struct Fragment {
     /// The datagram's, between two stations.
     pub identification: u32,
+    /// What is fragmented: a transport protocol, or an extension header before such.
+    pub next: u8,
     /// Where the part begins, in bytes of what is fragmented.
     pub offset: u16,
     /// Its length in bytes.
@@ -44,6 +46,7 @@ pub(super) fn of_ipv4(packet: &[u8]) -> Option<Upper> {
     let more = place & ipv4::FLAG_MORE_FRAGMENTS != 0;
     let fragment = (more || offset > 0).then(|| Fragment {
         identification: u16_at(header, ipv4::offset::IDENTIFICATION).into(),
+        next: header[ipv4::offset::PROTOCOL],
         offset,
         len,
         more,
@@ -68,6 +71,7 @@ pub(super) fn behind(packet: &[u8], first: u8) -> Upper {
                 let place = u16_at(header, 2);
                 let part = Fragment {
                     identification: u32_at(header, 4),
+                    next: header[0],
                     offset: place & 0xfff8,
                     len: (packet.len() - at) as u16,
                     more: place & 1 != 0,
@@ -100,6 +104,12 @@ fn ports_of(protocol: u8, packet: &[u8], at: usize) -> Option<[u8; 4]> {
 #[inline(always)]
 pub(super) fn has_ports(next: u8) -> bool {
     matches!(next, protocol::TCP | protocol::UDP | 33 | 132 | 136)
+}
+
+/// Whether another header follows this one of IPv6.
+#[inline(always)]
+pub(super) fn is_extension(next: u8) -> bool {
+    matches!(next, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION)
 }
 
 const HOP_BY_HOP: u8 = 0;

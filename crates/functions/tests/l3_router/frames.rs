@@ -3,8 +3,9 @@
 use functions::NetworkFunction;
 use functions::check::Step;
 use functions::l3_router::config::{
-    AclRule, Action, Algorithm, Config, Group, Interface, Mac, Member, NextHop, PoliceBy, Policer,
-    Port, Ports, Prefixed, PuntRates, Remark, ReversePath, Route, SourceMac, Traffic, Vxlan,
+    AclRule, Action, Algorithm, Config, EarlyFragments, Group, Interface, Mac, Member, NextHop,
+    PoliceBy, Policer, Port, Ports, Prefixed, PuntRates, Remark, ReversePath, Route, SourceMac,
+    Traffic, Vxlan,
 };
 use functions::l3_router::sample::sample;
 use functions::l3_router::{L3Router, Routed};
@@ -45,9 +46,25 @@ pub fn kinds() -> Vec<Config> {
         tunnelled(),
         internet(),
         grouped(),
+        reassembling(),
+        Config { early_fragments: EarlyFragments::Pass, resolve: true, ..reassembling() },
+        Config { virtual_reassembly: true, reassembly_capacity: 1, ..Config::default() },
         Config { ecmp_members: 4, ecmp_seed: 7, resolve: true, ..divided_into_groups() },
         Config { ecmp_members: 2, ecmp_weights: vec![1, 3], fluct_l3_table: 5.0, ..internet() },
     ]
+}
+
+/// A router whose rules and groups see the ports of few datagrams in fragments.
+pub fn reassembling() -> Config {
+    let Config { ingress_acl, egress_acl, .. } = serving(PoliceBy::None);
+    Config {
+        ingress_acl,
+        egress_acl,
+        virtual_reassembly: true,
+        reassembly_capacity: 7,
+        reassembly_timeout_ms: 300,
+        ..grouped()
+    }
 }
 
 /// A router whose listed routes lead to groups.

@@ -21,9 +21,10 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 11] = [
+const REQUIRED: [&str; 12] = [
     "access-lists",
     "changes",
+    "fragments",
     "groups",
     "host",
     "interfaces",

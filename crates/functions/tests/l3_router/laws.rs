@@ -42,6 +42,7 @@ fn without_limits(config: &Config) -> Config {
         icmp_errors_per_s,
         icmp_error_burst: 1_000_000,
         punt_rates: PuntRates::default(),
+        reassembly_capacity: 4096,
         ..config.clone()
     }
 }

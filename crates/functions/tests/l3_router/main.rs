@@ -9,4 +9,5 @@ mod golden;
 mod groups;
 mod laws;
 mod readme;
+mod reassembly;
 mod workload;

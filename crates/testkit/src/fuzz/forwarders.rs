@@ -161,11 +161,13 @@ fn routers() -> impl Iterator<Item = l3_router::Config> {
         ..simple((true, false))
     };
     let all = [(false, false), (true, false), (true, true)].into_iter().map(simple);
-    // Flows over next hops of unequal weight.
+    // Flows over next hops of unequal weight, and few datagrams in fragments.
     let grouped = Config {
         upstream_group_table_size: 5,
         ecmp_members: 3,
         ecmp_weights: vec![1, 4],
+        virtual_reassembly: true,
+        reassembly_capacity: 5,
         ..simple((true, false))
     };
     all.chain([host, grouped])

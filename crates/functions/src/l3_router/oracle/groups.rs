@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use super::reassembly::Known;
 use super::services::transport_of_ipv6;
 use super::{Config, NextHop, To, catalogue, word};
 
@@ -84,10 +85,14 @@ impl Groups {
     }
 
     /// The next hop of a packet whose route leads to a group; any other way as it is.
-    pub fn of_packet(&self, to: To, packet: &[u8]) -> To {
+    pub fn of_packet(&self, to: To, packet: &[u8], known: Option<Known>) -> To {
         let is_ipv4 = packet[0] >> 4 == 4;
         let (addresses, rest) = if is_ipv4 { ipv4(packet) } else { ipv6(packet) };
-        self.pick(to, addresses, rest)
+        let of_known = known.map(|(protocol, ports)| {
+            let ports = ports.map_or(0, |(from, to)| u128::from(from) << 16 | u128::from(to));
+            ports * 256 + u128::from(protocol)
+        });
+        self.pick(to, addresses, of_known.unwrap_or(rest))
     }
 
     /// The same for what goes through a tunnel to its far end.

@@ -3,9 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use wire::ipv4;
+
 use super::host::{self, Cause, Held};
 use super::neighbours::Wanted;
-use super::{Judgement, Model, To, Way, fragments, leave};
+use super::{Judgement, Model, To, Way, fragments, internet_sum, leave};
 use crate::check::Expected;
 
 impl Model {
@@ -84,4 +86,18 @@ impl Model {
         let frame = [&hop.mac.0.0, &source.0, &header[12..], sent].concat();
         Ok(Some(leave(&out, frame)))
     }
+}
+
+/// A packet with a hop less to go.
+pub(super) fn a_hop_on(packet: &[u8]) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    if packet[0] >> 4 == ipv4::VERSION {
+        packet[8] = packet[8].saturating_sub(1);
+        packet[10..12].fill(0);
+        let sum = !internet_sum(&packet[..usize::from(packet[0] & 0x0f) * 4]);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    } else {
+        packet[7] = packet[7].saturating_sub(1);
+    }
+    packet
 }

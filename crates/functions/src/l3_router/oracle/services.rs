@@ -11,6 +11,7 @@ use super::super::config::{
     AclRule, Action, Algorithm, Config, List, PoliceBy, Policer, Port, Prefixed, Resolved,
 };
 use super::super::control::Update;
+use super::reassembly::Known;
 use super::{internet_sum, word};
 
 /// Lists and policers.
@@ -64,10 +65,10 @@ impl Services {
     pub fn admit(
         &mut self,
         at: &Resolved,
-        packet: &[u8],
+        (packet, known): (&[u8], Option<Known>),
         now: Duration,
     ) -> Result<Vec<u8>, &'static str> {
-        let seen = Seen::of(packet, at);
+        let seen = Seen::of(packet, known, at);
         let rule = self.first(List::Ingress, &seen);
         if self.denies(List::Ingress, rule) {
             return Err("acl-ingress");
@@ -103,8 +104,8 @@ impl Services {
     }
 
     /// Whether the egress list lets a packet out by an interface.
-    pub fn dismisses(&self, out: &Resolved, packet: &[u8]) -> bool {
-        !self.denies(List::Egress, self.first(List::Egress, &Seen::of(packet, out)))
+    pub fn dismisses(&self, out: &Resolved, (packet, known): (&[u8], Option<Known>)) -> bool {
+        !self.denies(List::Egress, self.first(List::Egress, &Seen::of(packet, known, out)))
     }
 
     fn first(&self, list: List, seen: &Seen) -> Option<AclRule> {
@@ -172,7 +173,7 @@ impl Services {
 }
 
 impl Seen {
-    fn of(packet: &[u8], place: &Resolved) -> Seen {
+    fn of(packet: &[u8], known: Option<Known>, place: &Resolved) -> Seen {
         let is_ipv4 = packet[0] >> 4 == 4;
         let (protocol, behind) = if is_ipv4 {
             let is_later = word(packet, 6) & 0x1fff != 0;
@@ -184,6 +185,7 @@ impl Seen {
         let ports = behind
             .filter(|behind| has_ports && packet.len() >= behind + 4)
             .map(|behind| (word(packet, behind), word(packet, behind + 2)));
+        let (protocol, ports) = known.unwrap_or((protocol, ports));
         let (from, to) = addresses(packet, is_ipv4);
         let class = if is_ipv4 { packet[1] } else { (word(packet, 0) >> 4) as u8 };
         Seen { from, to, protocol, ports, dscp: class >> 2, port: place.port, vlan: place.vlan }

@@ -8,6 +8,7 @@ use tables::classifier::{Classifier, NO_MATCH, Refused};
 
 use super::super::config::{AclRule, Action, Config, List};
 use super::super::reasons;
+use super::super::reassembly::KnownOf;
 use super::key;
 use crate::unit::SetupError;
 
@@ -32,7 +33,9 @@ pub(super) struct Scratch {
 }
 
 /// What a list is to know of packets, and what to do with them.
-pub(super) struct Passed<P, M, N> {
+pub(super) struct Passed<'a, P, M, N> {
+    /// The ports of fragments.
+    pub known: &'a KnownOf,
     /// The port and VLAN of a packet.
     pub place: P,
     /// Whether a packet meets the list at all.
@@ -146,6 +149,7 @@ impl Acl {
         slots: &mut Slots,
         scratch: &mut Scratch,
         passed: &mut Passed<
+            '_,
             impl Fn(&Batch, Slot) -> (u8, u16),
             impl Fn(Slot) -> bool,
             impl FnMut(Slot, u32),
@@ -155,6 +159,7 @@ impl Acl {
         for (key, &slot) in scratch.ipv4.iter_mut().zip(slots.as_slice()) {
             *key = key::of_ipv4(batch.frame(slot), (passed.place)(batch, slot));
         }
+        know(&mut scratch.ipv4, slots, passed.known);
         let values = &mut scratch.values[..slots.len()];
         fast.ipv4.classify_batch(&scratch.ipv4[..slots.len()], values);
         keep(batch, slots, values, passed);
@@ -167,6 +172,7 @@ impl Acl {
         slots: &mut Slots,
         scratch: &mut Scratch,
         passed: &mut Passed<
+            '_,
             impl Fn(&Batch, Slot) -> (u8, u16),
             impl Fn(Slot) -> bool,
             impl FnMut(Slot, u32),
@@ -176,9 +182,23 @@ impl Acl {
         for (key, &slot) in scratch.ipv6.iter_mut().zip(slots.as_slice()) {
             *key = key::of_ipv6(batch.frame(slot), (passed.place)(batch, slot));
         }
+        know(&mut scratch.ipv6, slots, passed.known);
         let values = &mut scratch.values[..slots.len()];
         fast.ipv6.classify_batch(&scratch.ipv6[..slots.len()], values);
         keep(batch, slots, values, passed);
+    }
+}
+
+/// Gives the keys of fragments what is known of their datagrams.
+#[inline(always)]
+fn know<const KEY: usize>(keys: &mut [[u8; KEY]; 256], slots: &Slots, known: &KnownOf) {
+    if !known.is_any() {
+        return;
+    }
+    for (key, &slot) in keys.iter_mut().zip(slots.as_slice()) {
+        if let Some(known) = known.get(slot) {
+            key::know(key, known);
+        }
     }
 }
 
@@ -188,7 +208,7 @@ fn keep<P>(
     batch: &mut Batch,
     slots: &mut Slots,
     values: &[u32],
-    passed: &mut Passed<P, impl Fn(Slot) -> bool, impl FnMut(Slot, u32)>,
+    passed: &mut Passed<'_, P, impl Fn(Slot) -> bool, impl FnMut(Slot, u32)>,
 ) {
     let mut values = values.iter();
     slots.retain(|slot| {

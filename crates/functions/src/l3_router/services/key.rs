@@ -15,6 +15,7 @@ use wire::bytes::{array_at, u16_at};
 use wire::{ethernet, ipv4, ipv6};
 
 use super::super::config::{AclRule, Ports, Prefixed};
+use super::super::reassembly::Known;
 use super::super::transport::{behind, has_ports};
 
 /// Bytes of a key of IPv4.
@@ -107,6 +108,14 @@ pub fn of_ipv6(frame: &[u8], place: (u8, u16)) -> [u8; V6] {
     let class = u16_at(header, 0) >> 4;
     rest(&mut key[32..], ports, protocol, (class as u8) >> 2, place);
     key
+}
+
+/// Gives the key of a fragment what is known of its datagram.
+pub(super) fn know<const KEY: usize>(key: &mut [u8; KEY], known: Known) {
+    let Some(rest) = key.last_chunk_mut::<REST>() else { return };
+    rest[..4].copy_from_slice(&known.ports.unwrap_or_default());
+    rest[4] = known.protocol;
+    rest[6] = known.ports.is_some().into();
 }
 
 #[inline(always)]

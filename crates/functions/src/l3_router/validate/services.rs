@@ -9,6 +9,8 @@ pub(super) fn services(config: &Config) -> Result<(), Invalid> {
     in_range("acl-generated", config.acl_generated, 0..=Config::RULES_MAX)?;
     in_range("acl-capacity", config.acl_capacity, 0..=Config::RULES_MAX)?;
     in_range("policers-generated", config.policers_generated, 0..=1_000_000)?;
+    in_range("reassembly-capacity", config.reassembly_capacity, 1..=1 << 20)?;
+    in_range("reassembly-timeout-ms", config.reassembly_timeout_ms, 1..=120_000)?;
     for (list, key) in [(List::Ingress, "ingress-acl"), (List::Egress, "egress-acl")] {
         rules(config, list, key)?;
     }

@@ -22,6 +22,7 @@ mod exchange;
 mod features;
 mod frontend;
 mod header;
+mod intake;
 mod layout;
 mod memory;
 mod queue;

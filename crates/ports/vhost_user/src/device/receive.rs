@@ -4,34 +4,10 @@ use engine::QueueCounters;
 use packet::{Batch, PortId};
 
 use super::{Ahead, DeviceRing};
-use crate::drops::{BROKEN, Broken, OFFLOAD, TOO_LONG, TOO_MANY_PIECES, TOO_SHORT};
+use crate::drops::{BROKEN, Broken, OFFLOAD, TOO_MANY_PIECES, TOO_SHORT};
 use crate::header::{ETHERNET_BYTES, asks_for_offload};
+use crate::intake::Intake;
 use crate::queue::Source;
-
-/// Where received frames go.
-struct Intake<'a> {
-    batch: &'a mut Batch,
-    id: PortId,
-    counters: &'a QueueCounters,
-    frames: usize,
-    bytes: usize,
-}
-
-impl Intake<'_> {
-    /// Room for a frame, which counts as received.
-    #[inline(always)]
-    fn room(&mut self, len: usize, len_max: usize) -> Option<&mut [u8]> {
-        let room = if len <= len_max { self.batch.append(self.id, len) } else { None };
-        match room {
-            Some(_) => {
-                self.frames += 1;
-                self.bytes += len;
-            }
-            None => self.counters.dropped(TOO_LONG, 1),
-        }
-        room
-    }
-}
 
 impl Source for DeviceRing {
     #[inline]
@@ -47,7 +23,7 @@ impl Source for DeviceRing {
         }
         let old = self.next;
         let limit = limit.min(batch.remaining());
-        let mut into = Intake { batch, id, counters, frames: 0, bytes: 0 };
+        let mut into = Intake::new(batch, id, counters);
         let mut ahead = Ahead::new();
         // What is thrown away counts, too: a flood of it must not keep the worker here.
         let mut rest = limit;
@@ -65,8 +41,7 @@ impl Source for DeviceRing {
                 break;
             }
         }
-        let (frames, bytes) = (into.frames, into.bytes);
-        counters.received(frames, bytes);
+        let frames = into.finish();
         self.publish(old);
         frames
     }

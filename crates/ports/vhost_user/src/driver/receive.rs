@@ -4,8 +4,9 @@ use engine::QueueCounters;
 use packet::{Batch, PortId};
 
 use super::Ring;
-use crate::drops::{BROKEN, Broken, TOO_LONG, TOO_SHORT};
+use crate::drops::{BROKEN, Broken, TOO_SHORT};
 use crate::header::{BUFFERS_AT, ETHERNET_BYTES};
+use crate::intake::Intake;
 use crate::layout::{WRITE, prefetch};
 use crate::queue::{Source, Stops};
 
@@ -134,26 +135,16 @@ impl Source for Receiving {
         }
         let old = self.ring.available;
         let limit = limit.min(batch.remaining());
-        let mut into = Intake { batch, id, counters, frames: 0, bytes: 0 };
+        let mut into = Intake::new(batch, id, counters);
         let returned = self.ring.returned();
         if let Err(why) = returned.and_then(|count| self.take(count, limit, &mut into)) {
             counters.dropped(BROKEN, 1);
             self.ring.broken = Some(why);
         }
-        let (frames, bytes) = (into.frames, into.bytes);
-        counters.received(frames, bytes);
+        let frames = into.finish();
         self.ring.publish(old);
         frames
     }
-}
-
-/// Where received frames go.
-struct Intake<'a> {
-    batch: &'a mut Batch,
-    id: PortId,
-    counters: &'a QueueCounters,
-    frames: usize,
-    bytes: usize,
 }
 
 impl Intake<'_> {
@@ -166,12 +157,9 @@ impl Intake<'_> {
         if len < ETHERNET_BYTES {
             return self.counters.dropped(TOO_SHORT, 1);
         }
-        let room = if len <= len_max { self.batch.append(self.id, len) } else { None };
-        let Some(room) = room else { return self.counters.dropped(TOO_LONG, 1) };
+        let Some(room) = self.room(len, len_max) else { return };
         // SAFETY: the caller's promise; the batch's memory is not shared.
         unsafe { std::ptr::copy_nonoverlapping(frame, room.as_mut_ptr(), len) };
-        self.frames += 1;
-        self.bytes += len;
     }
 }
 

@@ -43,12 +43,7 @@ impl Sum {
     #[inline]
     #[must_use]
     pub fn add_header(self, header: &[u8; 20]) -> Self {
-        let sum = word_at(header, 0)
-            + word_at(header, 4)
-            + word_at(header, 8)
-            + word_at(header, 12)
-            + word_at(header, 16);
-        self.add_u16(u16::from_be(fold(sum)))
+        self.add_u16(u16::from_be(fold(sum_of_header(header))))
     }
 
     /// The sum folded to 16 bits. Over a message that includes a right checksum it is 0xffff.
@@ -79,7 +74,9 @@ pub fn header_checksum(header: &[u8; 20]) -> u16 {
 /// Whether a twenty-byte header that carries its checksum is undamaged.
 #[inline]
 pub fn header_is_valid(header: &[u8; 20]) -> bool {
-    Sum::ZERO.add_header(header).fold() == 0xffff
+    // A sum folds to 0xffff where it is a multiple of that and not zero.
+    let sum = sum_of_header(header);
+    (sum != 0) & sum.is_multiple_of(0xffff)
 }
 
 /// The checksum after a 16-bit word changed from `old` to `new`: HC' = ~(~HC + ~m + m'),
@@ -119,6 +116,16 @@ fn sum_in_machine_order(bytes: &[u8]) -> u64 {
         sum += u64::from(u32::from_ne_bytes(padded));
     }
     sum
+}
+
+/// The same of twenty bytes.
+#[inline(always)]
+fn sum_of_header(header: &[u8; 20]) -> u64 {
+    word_at(header, 0)
+        + word_at(header, 4)
+        + word_at(header, 8)
+        + word_at(header, 12)
+        + word_at(header, 16)
 }
 
 /// Four bytes as the machine reads them.
@@ -204,6 +211,15 @@ mod tests {
         #[test]
         fn header_sum_equals_the_slow_sum(header in any::<[u8; 20]>()) {
             prop_assert_eq!(Sum::ZERO.add_header(&header).fold(), slow_sum(&header));
+        }
+
+        #[test]
+        fn a_header_is_valid_where_it_sums_to_all_ones(mut header in any::<[u8; 20]>(), off in -1i32..2) {
+            bytes::put_u16(&mut header, 10, 0);
+            let sum = i32::from(header_checksum(&header)) + off;
+            bytes::put_u16(&mut header, 10, sum as u16);
+            prop_assert_eq!(header_is_valid(&header), slow_sum(&header) == 0xffff);
+            prop_assert!(!header_is_valid(&[0; 20]) && header_is_valid(&[0xff; 20]));
         }
 
         #[test]

@@ -375,12 +375,12 @@ pub fn decrement_ttl(header: &mut [u8; HEADER_LEN]) -> bool {
     if header[offset::TTL] <= 1 {
         return false;
     }
-    // As one word: a load of two bytes would have to wait for the store of one of them.
-    let old = bytes::u16_at(header, offset::TTL);
-    let new = old - 0x0100;
-    bytes::put_u16(header, offset::TTL, new);
-    let sum = bytes::u16_at(header, offset::CHECKSUM);
-    bytes::put_u16(header, offset::CHECKSUM, checksum::update_u16(sum, old, new));
+    // Time to live, protocol and checksum are one word, read and written as such. Taking 0x0100 from
+    // its upper half adds as much to the checksum, with the carry around its end (RFC 1624).
+    let old = bytes::u32_at(header, offset::TTL);
+    let sum = old as u16;
+    let sum = sum.wrapping_add(0x0100 + u16::from(sum >= 0xfeff));
+    bytes::put_u32(header, offset::TTL, (old - 0x0100_0000) & 0xffff_0000 | u32::from(sum));
     true
 }
 
@@ -571,6 +571,25 @@ mod tests {
         assert_eq!(header, last);
         header[offset::TTL] = 0;
         assert!(!decrement_ttl(&mut header));
+    }
+
+    #[test]
+    fn a_hop_changes_every_checksum_as_rfc_1624_says() {
+        for sum in 0..=u16::MAX {
+            for ttl in [2, 3, 64, 255] {
+                let mut header: [u8; HEADER_LEN] = *PACKET.first_chunk().unwrap();
+                header[offset::TTL] = ttl;
+                bytes::put_u16(&mut header, offset::CHECKSUM, sum);
+                let old = bytes::u16_at(&header, offset::TTL);
+                let mut expected = header;
+                expected[offset::TTL] -= 1;
+                let new = bytes::u16_at(&expected, offset::TTL);
+                let updated = checksum::update_u16(sum, old, new);
+                bytes::put_u16(&mut expected, offset::CHECKSUM, updated);
+                assert!(decrement_ttl(&mut header));
+                assert_eq!(header, expected, "{sum:#x}, {ttl}");
+            }
+        }
     }
 
     #[test]

@@ -227,12 +227,25 @@ impl<const KEY: usize> Classifier<KEY> {
     /// When there are not as many values as keys.
     pub fn classify_batch(&self, keys: &[[u8; KEY]], values: &mut [u32]) {
         assert_eq!(keys.len(), values.len(), "a value for each key");
-        match self.rows.width() {
-            1 => self.batch::<1, 8>(keys, values),
-            2 => self.batch::<2, 8>(keys, values),
-            4 => self.batch::<4, 4>(keys, values),
-            _ => self.batch::<{ rows::WIDTH_MAX }, 2>(keys, values),
+        const MOST: usize = rows::WIDTH_MAX;
+        // Of a block that is not full only the words with rules are read.
+        match (self.rows.width(), self.plan.words) {
+            (1, _) => self.batch::<1, 1, 8>(keys, values),
+            (2, _) => self.batch::<2, 2, 8>(keys, values),
+            (4, ..=2) => self.batch::<4, 2, 8>(keys, values),
+            (4, _) => self.batch::<4, 4, 4>(keys, values),
+            (_, ..=2) => self.batch::<MOST, 2, 8>(keys, values),
+            (_, ..=4) => self.batch::<MOST, 4, 4>(keys, values),
+            _ => self.batch::<MOST, MOST, 2>(keys, values),
         }
+    }
+
+    /// What it says of every key, where no rule looks at any byte of it: of the first rule, or
+    /// [`NO_MATCH`] without one. None where keys matter.
+    #[inline]
+    pub fn answer_to_all(&self) -> Option<u32> {
+        let looks_at_none = self.plan.bytes.is_empty() && self.plan.edges.is_empty();
+        looks_at_none.then(|| self.classify(&[0; KEY]).unwrap_or(NO_MATCH))
     }
 
     /// Rules there are.
@@ -256,7 +269,7 @@ impl<const KEY: usize> Classifier<KEY> {
     }
 
     #[inline(always)]
-    fn batch<const WIDTH: usize, const AT_ONCE: usize>(
+    fn batch<const WIDTH: usize, const READ: usize, const AT_ONCE: usize>(
         &self,
         keys: &[[u8; KEY]],
         values: &mut [u32],
@@ -268,13 +281,13 @@ impl<const KEY: usize> Classifier<KEY> {
             let (several, rest) = keys.as_chunks::<AT_ONCE>();
             let (of_several, of_rest) = values.as_chunks_mut::<AT_ONCE>();
             for (keys, values) in several.iter().zip(of_several) {
-                let firsts = self.rows.firsts::<WIDTH, KEY, AT_ONCE>(&self.plan, keys);
+                let firsts = self.rows.firsts::<WIDTH, READ, KEY, AT_ONCE>(&self.plan, keys);
                 *values = firsts.map(|first| places[first]);
             }
             (keys, values) = (rest, of_rest);
         }
         for (key, value) in keys.iter().zip(values) {
-            *value = places[self.rows.first::<WIDTH, KEY>(&self.plan, key)];
+            *value = places[self.rows.first::<WIDTH, READ, KEY>(&self.plan, key)];
         }
     }
 
@@ -354,6 +367,8 @@ impl<const KEY: usize> Classifier<KEY> {
                 }
             }
         }
-        self.plan.blocks = self.rows.blocks_up_to(self.order.end());
+        let end = self.order.end();
+        self.plan.blocks = self.rows.blocks_up_to(end);
+        self.plan.words = self.rows.words_up_to(end);
     }
 }

@@ -38,6 +38,9 @@ impl<const KEY: usize> Both<KEY> {
     fn compare(&self, keys: &[[u8; KEY]]) {
         let mut values = vec![0; keys.len()];
         self.fast.classify_batch(keys, &mut values);
+        if let Some(answer) = self.fast.answer_to_all() {
+            assert!(values.iter().all(|&value| value == answer), "{answer} for all keys");
+        }
         for (key, &value) in keys.iter().zip(&values) {
             let expected = self.slow.classify(&self.fields, key);
             assert_eq!(Some(value).filter(|&value| value != NO_MATCH), expected, "{key:02x?}");
@@ -55,7 +58,8 @@ fn generated_sets_of_ipv4_and_ipv6_match_as_a_linear_search() {
         println!("{kind:?}, {count} rules, seed {seed:#x}");
         let rules = rules(kind, count, seed);
         let mut v4 = Both::new(&FIELDS_V4, count);
-        let mut v6 = Both::new(&FIELDS_V6, count);
+        // With room for more, so that rules fill a part of the rows.
+        let mut v6 = Both::new(&FIELDS_V6, count + 260);
         for (precedence, rule) in rules.iter().enumerate() {
             v4.insert(precedence as u32, &rule.conditions(), precedence as u32);
             v6.insert(precedence as u32, &widened(rule).conditions(), precedence as u32);
@@ -72,9 +76,11 @@ fn rules_come_and_go_in_any_order() {
     let seed = 0x5eed_0006;
     println!("seed {seed:#x}");
     let mut random = Random(seed);
-    for (kind, count) in [(Kind::Acl, 60), (Kind::Fw, 130), (Kind::Ipc, 700)] {
+    let kinds =
+        [(Kind::Acl, 60, 0), (Kind::Acl, 120, 300), (Kind::Fw, 130, 0), (Kind::Ipc, 700, 0)];
+    for (kind, count, room) in kinds {
         let rules = rules(kind, count, seed);
-        let mut both = Both::new(&FIELDS_V4, count);
+        let mut both = Both::new(&FIELDS_V4, count + room);
         for round in 0..6 * count {
             // More removals than additions in the second half, so that it empties again.
             let precedence = random.below(count);
@@ -94,6 +100,23 @@ fn rules_come_and_go_in_any_order() {
         assert!(both.fast.is_empty());
         both.compare(&[[0; 13], [0xff; 13]]);
     }
+}
+
+#[test]
+fn rules_that_ask_nothing_have_one_answer() {
+    let any = [Condition::Any; 5];
+    let mut both = Both::new(&FIELDS_V4, 100);
+    assert_eq!(both.fast.answer_to_all(), Some(NO_MATCH));
+    both.insert(9, &any, 7);
+    both.insert(8, &[Condition::Masked { value: 0, mask: 0 }; 5], 6);
+    assert_eq!(both.fast.answer_to_all(), Some(6));
+    let protocol = Condition::Masked { value: 17, mask: 0xff };
+    both.insert(3, &[any[0], any[0], any[0], any[0], protocol], 5);
+    assert_eq!(both.fast.answer_to_all(), None);
+    both.compare(&[[0; 13], [17; 13]]);
+    both.remove(3);
+    assert_eq!(both.fast.answer_to_all(), Some(6));
+    both.compare(&[[0; 13], [17; 13]]);
 }
 
 #[test]

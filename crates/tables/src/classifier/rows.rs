@@ -30,6 +30,8 @@ pub(super) struct Plan {
     pub edges: Vec<Edge>,
     /// Blocks in which there are rules.
     pub blocks: usize,
+    /// Words of a row that have rules, where these fill no more than one block.
+    pub words: usize,
 }
 
 /// The table of a byte of the key.
@@ -49,13 +51,14 @@ pub(super) struct Edge {
 impl Plan {
     pub fn with_capacity(bytes: usize, edges: usize) -> Plan {
         let (bytes, edges) = (Vec::with_capacity(bytes), Vec::with_capacity(edges));
-        Plan { bytes, edges, blocks: 0 }
+        Plan { bytes, edges, blocks: 0, words: 0 }
     }
 
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.edges.clear();
         self.blocks = 0;
+        self.words = 0;
     }
 }
 
@@ -86,16 +89,23 @@ impl Rows {
         places.div_ceil(self.width * WORD_BITS)
     }
 
-    /// The first place that matches, or [`Rows::places`]. `WIDTH` is [`Rows::width`].
+    /// Words of the only block's rows that hold the first `places` places; all of them where there are
+    /// more blocks.
+    pub fn words_up_to(&self, places: usize) -> usize {
+        places.div_ceil(WORD_BITS).min(self.width)
+    }
+
+    /// The first place that matches, or [`Rows::places`]. `WIDTH` is [`Rows::width`], of which the
+    /// rules are in the first `READ` words.
     #[inline(always)]
-    pub fn first<const WIDTH: usize, const KEY: usize>(
+    pub fn first<const WIDTH: usize, const READ: usize, const KEY: usize>(
         &self,
         plan: &Plan,
         key: &[u8; KEY],
     ) -> usize {
         let (used, _) = self.used.as_chunks::<WIDTH>();
         for (block, used) in used.iter().enumerate().take(plan.blocks) {
-            let [wrong] = self.wrong::<WIDTH, KEY, 1>(plan, block, std::array::from_ref(key));
+            let [wrong] = self.wrong::<WIDTH, READ, KEY, 1>(plan, block, std::array::from_ref(key));
             if let Some(bit) = first_bit(used, &wrong) {
                 return block * WIDTH * WORD_BITS + bit;
             }
@@ -106,27 +116,27 @@ impl Rows {
     /// As [`Rows::first`] for several keys, where all rules are in the first block: the plan is read
     /// once for all of them, and their rows are fetched at the same time.
     #[inline(always)]
-    pub fn firsts<const WIDTH: usize, const KEY: usize, const KEYS: usize>(
+    pub fn firsts<const WIDTH: usize, const READ: usize, const KEY: usize, const KEYS: usize>(
         &self,
         plan: &Plan,
         keys: &[[u8; KEY]; KEYS],
     ) -> [usize; KEYS] {
         let (used, _) = self.used.as_chunks::<WIDTH>();
-        let wrong = self.wrong::<WIDTH, KEY, KEYS>(plan, 0, keys);
+        let wrong = self.wrong::<WIDTH, READ, KEY, KEYS>(plan, 0, keys);
         wrong.map(|wrong| first_bit(&used[0], &wrong).unwrap_or(self.places()))
     }
 
     /// Which places of a block do not match each of some keys.
     #[inline(always)]
-    fn wrong<const WIDTH: usize, const KEY: usize, const KEYS: usize>(
+    fn wrong<const WIDTH: usize, const READ: usize, const KEY: usize, const KEYS: usize>(
         &self,
         plan: &Plan,
         block: usize,
         keys: &[[u8; KEY]; KEYS],
-    ) -> [[u64; WIDTH]; KEYS] {
+    ) -> [[u64; READ]; KEYS] {
         let (tables, _) = self.words.as_chunks::<WIDTH>().0.as_chunks::<ROWS>();
         let tables = &tables[block * self.tables..][..self.tables];
-        let mut wrong = [[0; WIDTH]; KEYS];
+        let mut wrong = [[0; READ]; KEYS];
         for byte in &plan.bytes {
             let table = &tables[byte.table];
             for (wrong, key) in wrong.iter_mut().zip(keys) {
@@ -215,11 +225,12 @@ fn place_of(tables: usize, width: usize, table: usize, row: usize, word: usize) 
 
 /// The lowest bit that is used and not wrong.
 #[inline(always)]
-fn first_bit<const WIDTH: usize>(used: &[u64; WIDTH], wrong: &[u64; WIDTH]) -> Option<usize> {
+fn first_bit<const READ: usize>(used: &[u64], wrong: &[u64; READ]) -> Option<usize> {
+    let used = used.first_chunk::<READ>()?;
     let mut any = 0;
     let mut first = 0;
     // From the last on, without a branch on what differs from packet to packet.
-    for word in (0..WIDTH).rev() {
+    for word in (0..READ).rev() {
         let right = used[word] & !wrong[word];
         any |= right;
         let bit = word * WORD_BITS + right.trailing_zeros() as usize;

@@ -142,7 +142,7 @@ impl Acl {
         self.fast.as_ref().map_or(0, |fast| fast.ipv4.bytes() + fast.ipv6.bytes())
     }
 
-    /// Drops the packets that the list denies.
+    /// Drops the packets that the list denies. What is permitted without a policer may not be noted.
     pub(super) fn filter_ipv4(
         &self,
         batch: &mut Batch,
@@ -156,6 +156,9 @@ impl Acl {
         >,
     ) {
         let (Some(fast), false) = (&self.fast, slots.is_empty()) else { return };
+        if let Some(answer) = fast.ipv4.answer_to_all() {
+            return keep_alike(batch, slots, answer, passed);
+        }
         for (key, &slot) in scratch.ipv4.iter_mut().zip(slots.as_slice()) {
             *key = key::of_ipv4(batch.frame(slot), (passed.place)(batch, slot));
         }
@@ -179,6 +182,9 @@ impl Acl {
         >,
     ) {
         let (Some(fast), false) = (&self.fast, slots.is_empty()) else { return };
+        if let Some(answer) = fast.ipv6.answer_to_all() {
+            return keep_alike(batch, slots, answer, passed);
+        }
         for (key, &slot) in scratch.ipv6.iter_mut().zip(slots.as_slice()) {
             *key = key::of_ipv6(batch.frame(slot), (passed.place)(batch, slot));
         }
@@ -224,6 +230,19 @@ fn keep<P>(
         }
         permits
     });
+}
+
+/// The same where all packets have one answer, as those of a version have for which no rule asks
+/// anything of them.
+fn keep_alike<P>(
+    batch: &mut Batch,
+    slots: &mut Slots,
+    answer: u32,
+    passed: &mut Passed<P, impl Fn(Slot) -> bool, impl FnMut(Slot, u32)>,
+) {
+    if answer != PERMIT {
+        keep(batch, slots, &[answer; 256][..slots.len()], passed);
+    }
 }
 
 /// What the classifier answers for a rule: whether it permits, and above that one more than its policer.

@@ -2,15 +2,16 @@
 //!
 //! A trie of 8 bits a level. Its first levels (IPv4: 2, IPv6: 3) are nodes of 256 plain entries, which stay
 //! in the caches near the core; below, a node is a cache line that says where runs of equal entries
-//! start, and one word for each run. So the routing table of the whole Internet fits into a few
+//! start, and one word for each run. For the main table a row says at once what the first two octets come
+//! to (`front`). So the routing table of the whole Internet fits into a few
 //! megabytes, and a look-up reads one line for a level above, two for a level below.
 //!
 //! | | |
 //! |---|---|
-//! | memory | 1.1 KiB a table and for each /8 (IPv6: also /16) with longer routes; below, 128 bytes a node, 4 to 12 a route for look-ups and 4.7 for updates |
+//! | memory | 256 KiB for the main table's row; 1.1 KiB a table and for each /8 (IPv6: also /16) with longer routes; below, 128 bytes a node, 4 to 12 a route for look-ups and 4.7 for updates |
 //! | nodes | one for each 8 bits begun on the way to a route, shared by all routes that share those bits |
-//! | cache lines per look-up | IPv4: /16 2, /24 4, /32 6; IPv6: /32 5, /48 9 |
-//! | cost of an update | one node of 256 entries is written anew; one word for each node that the prefix covers |
+//! | cache lines per look-up | IPv4: /16 1, /24 3, /32 5; IPv6: /32 4, /48 8; one more in other tables |
+//! | cost of an update | one node of 256 entries is written anew; one word for each node that the prefix covers, and one of the row for each /16 |
 //!
 //! [`Lpm`] is one table, [`Pool`] several that share memory: a customer's each, for instance.
 //!
@@ -26,6 +27,8 @@
 mod address;
 
 mod blocks;
+
+mod front;
 
 mod iter;
 

@@ -136,8 +136,8 @@ impl Function for Pipeline {
                 let sent = if self.state.fakedrop { without } else { 0 };
                 self.tallies[Tally::Fakedropped as usize] += sent;
             }
-            true if features.vrfs => route::route_by_vrf(&self.state, &mut self.way),
-            true => route::route_all(&self.state, &mut self.way),
+            true if features.vrfs => route::route_by_vrf(&self.state, &mut self.way, batch.len()),
+            true => route::route_all(&self.state, &mut self.way, batch.len()),
         }
         stages.lap(Stage::Route as usize, batch.len());
         if features.groups {

@@ -16,39 +16,43 @@ use super::state::{Hop, State, UNROUTED};
 pub(super) fn route(state: &State, way: &mut Way, batch: &mut Batch) -> u64 {
     let State { routes, hops, fakedrop, .. } = state;
     let Way { ipv4, ipv6, destination, destination_ipv6, hop, .. } = way;
-    let mut found = [0; 256];
-    look_up(ipv4, destination, &mut found, |addresses, found| {
-        routes.ipv4.lookup_batch(Table::MAIN, addresses, found);
-    });
-    let mut without = settle(ipv4, &found, hop, hops, *fakedrop, batch);
+    let all = batch.len();
+    let mut without = 0;
+    if !ipv4.is_empty() {
+        look_up(ipv4, all, destination, hop, |addresses, found| {
+            routes.ipv4.lookup_batch(Table::MAIN, addresses, found);
+        });
+        without += settle(ipv4, hop, hops, *fakedrop, batch);
+    }
     if !ipv6.is_empty() {
-        look_up(ipv6, destination_ipv6, &mut found, |addresses, found| {
+        look_up(ipv6, all, destination_ipv6, hop, |addresses, found| {
             routes.ipv6.lookup_batch(Table::MAIN, addresses, found);
         });
-        without += settle(ipv6, &found, hop, hops, *fakedrop, batch);
+        without += settle(ipv6, hop, hops, *fakedrop, batch);
     }
     without
 }
 
 /// The same, but what has no route stays on its way and leads to the entry of such packets.
-pub(super) fn route_all(state: &State, way: &mut Way) {
+pub(super) fn route_all(state: &State, way: &mut Way, all: usize) {
     let State { routes, hops, .. } = state;
     let Way { ipv4, ipv6, destination, destination_ipv6, hop, .. } = way;
-    let mut found = [0; 256];
-    look_up(ipv4, destination, &mut found, |addresses, found| {
-        routes.ipv4.lookup_batch(Table::MAIN, addresses, found);
-    });
-    note(ipv4, &found, hop, hops);
+    if !ipv4.is_empty() {
+        look_up(ipv4, all, destination, hop, |addresses, found| {
+            routes.ipv4.lookup_batch(Table::MAIN, addresses, found);
+        });
+        note(ipv4, hop, hops);
+    }
     if !ipv6.is_empty() {
-        look_up(ipv6, destination_ipv6, &mut found, |addresses, found| {
+        look_up(ipv6, all, destination_ipv6, hop, |addresses, found| {
             routes.ipv6.lookup_batch(Table::MAIN, addresses, found);
         });
-        note(ipv6, &found, hop, hops);
+        note(ipv6, hop, hops);
     }
 }
 
 /// The same in the table of the VRF of the interface by which each packet came in.
-pub(super) fn route_by_vrf(state: &State, way: &mut Way) {
+pub(super) fn route_by_vrf(state: &State, way: &mut Way, all: usize) {
     let State { routes, hops, interfaces, .. } = state;
     let Way { ipv4, ipv6, destination, destination_ipv6, hop, interface, .. } = way;
     let tables_of = |slots: &Slots| {
@@ -58,68 +62,82 @@ pub(super) fn route_by_vrf(state: &State, way: &mut Way) {
         }
         tables
     };
-    let mut found = [0; 256];
-    let tables = tables_of(ipv4);
-    look_up(ipv4, destination, &mut found, |addresses, found| {
-        routes.ipv4.lookup_batch_in(&tables, addresses, found);
-    });
-    note(ipv4, &found, hop, hops);
+    if !ipv4.is_empty() {
+        let tables = tables_of(ipv4);
+        look_up(ipv4, all, destination, hop, |addresses, found| {
+            routes.ipv4.lookup_batch_in(&tables, addresses, found);
+        });
+        note(ipv4, hop, hops);
+    }
     if !ipv6.is_empty() {
         let tables = tables_of(ipv6);
-        look_up(ipv6, destination_ipv6, &mut found, |addresses, found| {
+        look_up(ipv6, all, destination_ipv6, hop, |addresses, found| {
             routes.ipv6.lookup_batch_in(&tables, addresses, found);
         });
-        note(ipv6, &found, hop, hops);
+        note(ipv6, hop, hops);
     }
 }
 
-/// Puts the addresses of the packets in a row and has them looked up.
+/// Has the addresses of the packets looked up, in a row: where all of a batch are on their way they
+/// stand in one, and so do the answers.
 #[inline(always)]
 fn look_up<A: Address + Default>(
     slots: &Slots,
+    all: usize,
     by_slot: &[A; 256],
-    found: &mut [u32; 256],
+    hop: &mut [u32; 256],
     ask: impl FnOnce(&[A], &mut [u32]),
 ) {
-    let mut addresses = [A::default(); 256];
+    let count = slots.len();
+    if count == all {
+        return ask(&by_slot[..count], &mut hop[..count]);
+    }
+    let (mut addresses, mut found) = ([A::default(); 256], [0; 256]);
     for (address, &slot) in addresses.iter_mut().zip(slots.as_slice()) {
         *address = by_slot[usize::from(slot)];
     }
-    ask(&addresses[..slots.len()], found);
+    ask(&addresses[..count], &mut found[..count]);
+    for (&found, &slot) in found.iter().zip(slots.as_slice()) {
+        hop[usize::from(slot)] = found;
+    }
 }
 
-/// Notes the next hop of each packet of a list; what has none gets its verdict and leaves.
+/// What has no route gets its verdict and leaves; tells how many had none.
 #[inline(always)]
 fn settle(
     slots: &mut Slots,
-    found: &[u32; 256],
-    hop: &mut [u32; 256],
+    hop: &[u32; 256],
     hops: &[Hop],
     fakedrop: bool,
     batch: &mut Batch,
 ) -> u64 {
-    let before = slots.len();
-    let mut at = 0;
-    slots.retain(|slot: Slot| {
-        let next = found[at & 255];
-        at += 1;
-        hop[usize::from(slot)] = next;
+    let mut all_have_one = true;
+    for &slot in slots.as_slice() {
+        let next = hop[usize::from(slot)];
         prefetch_at(hops, next as usize);
-        if next == lpm::NONE {
+        all_have_one &= next != lpm::NONE;
+    }
+    if all_have_one {
+        return 0;
+    }
+    let before = slots.len();
+    slots.retain(|slot: Slot| {
+        let is_there = hop[usize::from(slot)] != lpm::NONE;
+        if !is_there {
             batch.set_verdict(slot, unrouted(fakedrop, batch.port(slot)));
         }
-        next != lpm::NONE
+        is_there
     });
     (before - slots.len()) as u64
 }
 
-/// Notes the next hop of each packet of a list, or that there is none.
+/// Notes where a packet of a list leads that has no route.
 #[inline(always)]
-fn note(slots: &Slots, found: &[u32; 256], hop: &mut [u32; 256], hops: &[Hop]) {
-    for (&slot, &next) in slots.as_slice().iter().zip(found) {
-        let next = if next == lpm::NONE { UNROUTED } else { next };
-        hop[usize::from(slot)] = next;
-        prefetch_at(hops, next as usize);
+fn note(slots: &Slots, hop: &mut [u32; 256], hops: &[Hop]) {
+    for &slot in slots.as_slice() {
+        let next = &mut hop[usize::from(slot)];
+        *next = if *next == lpm::NONE { UNROUTED } else { *next };
+        prefetch_at(hops, *next as usize);
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! | part | bytes |
 //! |---|---|
-//! | routes | 2.2 KiB a VRF; 128 bytes for each 8 bits on the way to some; about 9 a route |
+//! | routes | 256 KiB for each version of IP; 2.2 KiB a VRF; 128 bytes for each 8 bits on the way to some; about 9 a route |
 //! | next hops | 4 MB, of which packets touch 16 bytes each |
 
 use std::collections::BTreeMap;

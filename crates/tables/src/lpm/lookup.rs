@@ -4,6 +4,8 @@
 //! what was asked for, note the answer, ask the processor for what the next level needs. So a
 //! batch waits for memory about once a level, however many addresses it has.
 
+use machine::memory::prefetch_address;
+
 use super::address::Address;
 use super::pool::{CHILD, INHERIT, NO_ROUTE, Pool, entry_at, is_child};
 use super::{NONE, Table};
@@ -12,8 +14,11 @@ impl<A: Address> Pool<A> {
     /// The value of the longest prefix of a table that covers `address`.
     #[inline]
     pub fn lookup(&self, table: Table, address: A) -> Option<u32> {
-        let mut entry = CHILD | u32::from(table.0);
-        for depth in 0..A::DIRECT {
+        let (first, mut entry) = match table {
+            Table::MAIN => (FRONT, self.front.entry(address)),
+            _ => (0, CHILD | u32::from(table.0)),
+        };
+        for depth in first..A::DIRECT {
             if !is_child(entry) {
                 break;
             }
@@ -33,15 +38,21 @@ impl<A: Address> Pool<A> {
     /// Asks the processor to fetch what the first levels need for `address`.
     #[inline]
     pub fn prefetch_root(&self, table: Table, address: A) {
+        if table == Table::MAIN {
+            return self.front.prefetch(address);
+        }
         let entry = self.entries[entry_at(table.0.into(), address.octet(0))];
-        machine::memory::prefetch_at(&self.entries, entry_at(entry & !CHILD, address.octet(1)));
+        self.fetch(1, entry, address);
     }
 
     /// The values of the longest prefixes of one table that cover each address, [`NONE`] where
     /// there is no route. What is behind the shorter of the slices is left as it is.
     pub fn lookup_batch(&self, table: Table, addresses: &[A], found: &mut [u32]) {
         for (addresses, found) in addresses.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-            self.look_up(|_| table, addresses, found);
+            match table {
+                Table::MAIN => self.look_up_in_main(addresses, found),
+                _ => self.look_up(|_| table, addresses, found),
+            }
         }
     }
 
@@ -54,24 +65,42 @@ impl<A: Address> Pool<A> {
         }
     }
 
+    /// A batch from the main table's row on.
+    #[inline(always)]
+    fn look_up_in_main(&self, addresses: &[A], found: &mut [u32]) {
+        self.begin(FRONT, addresses, found, |_, address| self.front.entry(address));
+    }
+
+    /// A batch from the roots on.
     #[inline(always)]
     fn look_up(&self, table: impl Fn(usize) -> Table, addresses: &[A], found: &mut [u32]) {
+        let root = |at, address: A| entry_at(table(at).0.into(), address.octet(0));
+        self.begin(1, addresses, found, |at, address| self.entries[root(at, address)]);
+    }
+
+    /// A batch whose entries before level `depth` are known.
+    #[inline(always)]
+    fn begin(
+        &self,
+        depth: usize,
+        addresses: &[A],
+        found: &mut [u32],
+        entry: impl Fn(usize, A) -> u32,
+    ) {
         let count = addresses.len().min(found.len()).min(BATCH);
         let (addresses, found) = (&addresses[..count], &mut found[..count]);
         let mut open = Open { count: 0, at: [0; BATCH], node: [0; BATCH] };
-        for (at, (address, found)) in addresses.iter().zip(found.iter_mut()).enumerate() {
-            let entry = self.entries[entry_at(table(at).0.into(), address.octet(0))];
+        for (at, (&address, found)) in addresses.iter().zip(found.iter_mut()).enumerate() {
+            let entry = entry(at, address);
             *found = entry;
+            self.fetch(depth, entry, address);
             open.push(at, entry);
         }
-        for depth in 1..A::DIRECT {
-            open.each(|at, node| {
-                let slot = addresses[at].octet(depth);
-                machine::memory::prefetch_at(&self.entries, entry_at(node, slot));
-            });
+        for depth in depth..A::DIRECT {
             open.descend(|at, node| {
                 let entry = self.entries[entry_at(node, addresses[at].octet(depth))];
                 found[at] = entry;
+                self.fetch(depth + 1, entry, addresses[at]);
                 entry
             });
         }
@@ -86,7 +115,6 @@ impl<A: Address> Pool<A> {
     /// One level of compressed nodes.
     #[inline(always)]
     fn level(&self, depth: usize, open: &mut Open, addresses: &[A], found: &mut [u32]) {
-        open.each(|_, node| self.packed.prefetch(node));
         open.descend(|at, node| {
             let node = self.packed.node(node);
             let place = node.place(addresses[at].octet(depth));
@@ -97,8 +125,22 @@ impl<A: Address> Pool<A> {
         open.descend(|at, place| {
             let run = self.runs.word(place);
             found[at] = if run == INHERIT { found[at] } else { run };
+            self.fetch(depth + 1, run, addresses[at]);
             run
         });
+    }
+
+    /// Asks the processor to fetch what level `depth` needs of the child that an entry may have; where
+    /// it has none, something that is there.
+    #[inline(always)]
+    fn fetch(&self, depth: usize, entry: u32, address: A) {
+        let node = if is_child(entry) { entry & !CHILD } else { 0 };
+        if depth < A::DIRECT {
+            let at = entry_at(node, address.octet(depth));
+            prefetch_address(self.entries.as_ptr().wrapping_add(at).cast());
+        } else {
+            prefetch_address(self.packed.address(node));
+        }
     }
 }
 
@@ -118,14 +160,6 @@ impl Open {
         self.count += usize::from(is_child(entry));
     }
 
-    #[inline(always)]
-    fn each(&self, mut visit: impl FnMut(usize, u32)) {
-        let count = self.count.min(BATCH);
-        for (&at, &node) in self.at[..count].iter().zip(&self.node[..count]) {
-            visit(usize::from(at), node);
-        }
-    }
-
     /// Replaces each address's node by the child that `entry` finds; who has none is answered.
     #[inline(always)]
     fn descend(&mut self, mut entry: impl FnMut(usize, u32) -> u32) {
@@ -138,6 +172,9 @@ impl Open {
         }
     }
 }
+
+/// The octets that the main table's row answers.
+const FRONT: usize = 2;
 
 /// Addresses that go down together: as many as a batch of frames has.
 const BATCH: usize = 256;

@@ -13,6 +13,7 @@ use machine::memory::HugeArray;
 
 use super::address::Address;
 use super::blocks::{Blocks, words_for};
+use super::front::Front;
 use super::iter::Routes;
 use super::node::{Node, SLOTS, part};
 use super::store::Store;
@@ -23,6 +24,8 @@ use super::{Limits, LpmError, MAX_VALUE, Table};
 pub struct Pool<A: Address> {
     /// The entries of the direct nodes, 256 each: first the roots of all tables.
     pub(super) entries: HugeArray<u32>,
+    /// What the first direct nodes of the main table come to.
+    pub(super) front: Front,
     /// The headers of the direct nodes.
     pub(super) direct: Store,
     /// The nodes below.
@@ -56,6 +59,7 @@ impl<A: Address> Pool<A> {
         let values = words_for(direct + nodes + 1, 0, routes + 1);
         let mut pool = Pool {
             entries: HugeArray::reserve(direct * SLOTS)?,
+            front: Front::new()?,
             direct: Store::reserve(direct)?,
             packed: Store::reserve(nodes)?,
             runs: Blocks::reserve(runs)?,
@@ -96,6 +100,7 @@ impl<A: Address> Pool<A> {
         if depth == end && self.store(end).marks(node).has(part) {
             let old = std::mem::replace(self.value_mut(end, node, part), value);
             self.refresh(end, node, entries_of(prefix, len));
+            self.follow(table, prefix, len);
             return Ok(Some(old));
         }
         if self.len() >= self.limits.routes {
@@ -115,6 +120,7 @@ impl<A: Address> Pool<A> {
         (header.values, header.routes) = (values, routes + 1);
         self.routes[usize::from(table.0)] += 1;
         self.refresh(end, node, entries_of(prefix, len));
+        self.follow(table, prefix, len);
         Ok(None)
     }
 
@@ -132,6 +138,7 @@ impl<A: Address> Pool<A> {
         self.routes[usize::from(table.0)] -= 1;
         self.refresh(end, node, entries_of(prefix, len));
         self.prune(table, prefix, end);
+        self.follow(table, prefix, len);
         Some(value)
     }
 
@@ -187,7 +194,8 @@ impl<A: Address> Pool<A> {
     /// Bytes touched so far that look-ups read.
     pub fn look_up_bytes(&self) -> usize {
         let direct = self.direct.ever_used() * SLOTS * size_of::<u32>();
-        direct + self.packed.bytes() - self.packed.marks_bytes() + self.runs.bytes()
+        let packed = self.packed.bytes() - self.packed.marks_bytes() + self.runs.bytes();
+        direct + self.front.bytes() + packed
     }
 
     #[inline(always)]
@@ -216,6 +224,13 @@ impl<A: Address> Pool<A> {
         match depth < A::DIRECT {
             true => self.entries[entry_at(node, slot)],
             false => self.runs.word(self.packed.node(node).place(slot)),
+        }
+    }
+
+    /// Tells the row before the main table what changed within a prefix.
+    fn follow(&mut self, table: Table, prefix: A, len: u8) {
+        if table == Table::MAIN {
+            self.front.follow(&self.entries, prefix, len);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use machine::memory::{HugeArray, prefetch_at};
+use machine::memory::HugeArray;
 use zerocopy::FromZeros;
 
 use super::node::{Marks, Node};
@@ -43,10 +43,10 @@ impl Store {
         &mut self.marks[number as usize]
     }
 
-    /// Asks the processor to fetch the header of a node.
+    /// Where the header of a node is, to fetch it ahead.
     #[inline(always)]
-    pub fn prefetch(&self, number: u32) {
-        prefetch_at(&self.nodes, number as usize);
+    pub fn address(&self, number: u32) -> *const u8 {
+        self.nodes.as_ptr().wrapping_add(number as usize).cast()
     }
 
     /// A node that holds nothing; there must be room.

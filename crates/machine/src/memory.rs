@@ -51,16 +51,16 @@ impl<T: Zeroable> HugeArray<T> {
             .filter(|&bytes| bytes <= isize::MAX as usize - 2 * HUGE_PAGE_BYTES)
             .ok_or(io::ErrorKind::OutOfMemory)?;
         if bytes == 0 {
-            return Ok(HugeArray {
-                start: NonNull::dangling(),
-                len,
-                mapped_bytes: 0,
-                owns: PhantomData,
-            });
+            return Ok(HugeArray::unmapped(len));
         }
         let mapped_bytes = bytes.next_multiple_of(HUGE_PAGE_BYTES);
         let start = map_aligned(mapped_bytes)?;
         Ok(HugeArray { start: start.cast(), len, mapped_bytes, owns: PhantomData })
+    }
+
+    /// An array that takes no memory: of no element, or of a type without a size.
+    fn unmapped(len: usize) -> HugeArray<T> {
+        HugeArray { start: NonNull::dangling(), len, mapped_bytes: 0, owns: PhantomData }
     }
 
     /// Bytes of address space this array holds; all of it is resident after [`Self::zeroed`].
@@ -81,6 +81,13 @@ impl<T: Zeroable> HugeArray<T> {
                 )
             };
         }
+    }
+}
+
+impl<T: Zeroable> Default for HugeArray<T> {
+    /// An array without elements, which needs no memory.
+    fn default() -> HugeArray<T> {
+        HugeArray::unmapped(0)
     }
 }
 

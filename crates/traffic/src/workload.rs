@@ -28,6 +28,11 @@ pub trait Workload: Send {
     /// directions of one subscriber have the same.
     fn steering(&self, draw: &Self::Draw) -> u32;
 
+    /// Asks the processor for what [`Self::write`] reads of a table that the caches near the core do
+    /// not hold; to be called some frames ahead.
+    #[inline(always)]
+    fn prefetch(&self, _draw: &Self::Draw) {}
+
     /// Writes the frame, stamp included, into exactly [`Self::frame_len`] bytes, all of them.
     fn write(&self, draw: &Self::Draw, stamp: Stamp, frame: &mut [u8]);
 

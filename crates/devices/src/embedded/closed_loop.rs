@@ -26,7 +26,9 @@ pub(super) fn run<N: NetworkFunction>(
     watch: &mut dyn Watch,
 ) -> Result<Trial, MeasureError> {
     let before = device.counts();
-    let made = connect(device);
+    let workload = device.workload();
+    let directions = workload.directions().to_vec();
+    let made = connect(device, workload);
     let mut trial = Trial::new(Load::ClosedLoop, duration, device.host.clock.ticks_per_second());
     let begun = Instant::now();
     // Without a rate nothing changes here, whatever the configuration has for the open loop.
@@ -50,8 +52,7 @@ pub(super) fn run<N: NetworkFunction>(
 
     trial.effective = usages.iter().map(|usage| usage.wall).max().unwrap_or_default();
     trial.workers = usages.iter().enumerate().map(|(index, usage)| usage.record(index)).collect();
-    let workload = device.workload();
-    for direction in workload.directions() {
+    for direction in directions {
         let at = |port: PortId, of: fn(&Made) -> u64| -> u64 {
             made.iter().map(|ports| of(&ports[usize::from(port.0)])).sum()
         };
@@ -76,20 +77,25 @@ pub(super) fn run<N: NetworkFunction>(
     Ok(trial)
 }
 
-/// Gives each worker a generator for each port, and tells what they count, by worker and port.
-fn connect<N: NetworkFunction>(device: &mut Embedded<N>) -> Vec<Vec<Arc<Made>>> {
+/// Gives each worker a generator for each port, and tells what they count, by worker and port. A large
+/// workload takes a while to make: the first generator that sends gets this one.
+fn connect<N: NetworkFunction>(
+    device: &mut Embedded<N>,
+    workload: N::Workload,
+) -> Vec<Vec<Arc<Made>>> {
     let workers = device.shards();
     let ports = N::ports(&device.config);
-    let directions = device.workload().directions().to_vec();
+    let directions = workload.directions().to_vec();
+    let mut first = Some(workload);
     (0..workers)
         .map(|worker| {
             let made: Vec<Arc<Made>> = ports.iter().map(|_| Arc::default()).collect();
             let ports = made.iter().enumerate().map(|(port, made)| {
                 let enters = |d: &traffic::Direction| usize::from(d.from.0) == port;
-                let direction = directions.iter().position(enters);
-                let workload = device.workload();
-                let generator =
-                    Generator::new(workload, direction, (worker, workers), made.clone());
+                let source = directions.iter().position(enters).map(|direction| {
+                    (first.take().unwrap_or_else(|| device.workload()), direction)
+                });
+                let generator = Generator::new(source, (worker, workers), made.clone());
                 Box::new(generator) as Box<dyn Port>
             });
             let ports = ports.collect();

@@ -16,9 +16,8 @@ use crate::tester::CHECK_SEQUENCE_LEN;
 
 /// A port that makes its frames itself.
 pub(super) struct Generator<W: Workload> {
-    workload: W,
-    /// The direction whose frames enter here; none for a port that only takes.
-    direction: Option<usize>,
+    /// Whose frames enter here, and of which direction; none for a port that only takes.
+    source: Option<(W, usize)>,
     next_number: u64,
     /// This worker, and how many there are: frames of other workers' subscribers are left out.
     worker: u32,
@@ -38,56 +37,56 @@ pub(super) struct Made {
 }
 
 impl<W: Workload> Generator<W> {
-    /// The port that frames of `direction` enter, if there is one, on one of the workers.
+    /// The port that frames of a direction enter, if there is one, on one of the workers.
     pub fn new(
-        workload: W,
-        direction: Option<usize>,
+        source: Option<(W, usize)>,
         (worker, workers): (u32, u32),
         made: Arc<Made>,
     ) -> Generator<W> {
-        Generator { workload, direction, next_number: 0, worker, workers, made }
+        Generator { source, next_number: 0, worker, workers, made }
     }
 
     /// The next frame for this worker: its number and what that decides. None after many frames of
     /// others: with fewer users than workers, some have none at all.
     #[inline(always)]
-    fn next_own(&mut self, direction: usize) -> Option<(u64, W::Draw)> {
-        for _ in 0..=FOREIGN_MAX * (u64::from(self.workers) - 1) {
-            let sequence = self.next_number;
-            self.next_number += 1;
-            let draw = self.workload.draw(direction, sequence);
-            if self.is_own(&draw) {
+    fn next_own(
+        next_number: &mut u64,
+        (workload, direction): (&W, usize),
+        (worker, workers): (u32, u32),
+    ) -> Option<(u64, W::Draw)> {
+        for _ in 0..=FOREIGN_MAX * (u64::from(workers) - 1) {
+            let sequence = *next_number;
+            *next_number += 1;
+            let draw = workload.draw(direction, sequence);
+            if workers == 1 || worker_of(workload.steering(&draw), workers) == worker {
+                workload.prefetch(&draw);
                 return Some((sequence, draw));
             }
         }
         None
-    }
-
-    #[inline(always)]
-    fn is_own(&self, draw: &W::Draw) -> bool {
-        self.workers == 1 || worker_of(self.workload.steering(draw), self.workers) == self.worker
     }
 }
 
 impl<W: Workload> Port for Generator<W> {
     #[inline]
     fn receive(&mut self, batch: &mut Batch, limit: usize, now: Ticks) -> usize {
-        let Some(direction) = self.direction else { return 0 };
-        let port = self.workload.directions()[direction].from;
+        let Some((workload, direction)) = &self.source else { return 0 };
+        let port = workload.directions()[*direction].from;
+        let (from, own) = ((workload, *direction), (self.worker, self.workers));
         let (mut count, mut bytes) = (0, 0);
         // Deciding and writing take turns, so that each loop keeps what it needs in registers.
         let mut draws = [const { None }; TURN];
         'batch: while count < limit {
             let turn = TURN.min(limit - count);
-            draws[..turn].fill_with(|| self.next_own(direction));
+            draws[..turn].fill_with(|| Self::next_own(&mut self.next_number, from, own));
             if draws[0].is_none() {
                 break;
             }
             for (sequence, draw) in draws[..turn].iter().flatten() {
-                let len = self.workload.frame_len(draw);
+                let len = workload.frame_len(draw);
                 let Some(frame) = batch.append(port, len) else { break 'batch };
-                let stamp = Stamp { stream: direction as u16, sequence: *sequence, time: now };
-                self.workload.write(draw, stamp, frame);
+                let stamp = Stamp { stream: *direction as u16, sequence: *sequence, time: now };
+                workload.write(draw, stamp, frame);
                 bytes += len + CHECK_SEQUENCE_LEN;
                 count += 1;
             }

@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use machine::memory::{HugeArray, Zeroable, prefetch_at};
 use tables::lpm::{Limits, Lpm};
 use traffic::Random;
 
@@ -85,18 +86,19 @@ fn taken(config: &Config) -> HashSet<(IpAddr, u8)> {
 }
 
 /// Destinations within the prefixes, each taking exactly the route it was drawn for.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Flows {
-    ipv4: Vec<Flow<u32>>,
+    ipv4: Destinations<u32>,
     /// The upper half of each address; the lower one follows from it.
-    ipv6: Vec<Flow<u64>>,
+    ipv6: Destinations<u64>,
 }
 
-/// Where packets go, and which of the next hops they take.
-#[derive(Clone, Copy, Debug)]
-struct Flow<A> {
-    destination: A,
-    group: u32,
+/// Where packets go, and which of the next hops they take. What a frame is written from stands apart
+/// from what it is compared with, in huge pages: traffic that goes everywhere reads it out of order.
+#[derive(Debug)]
+struct Destinations<A: Zeroable> {
+    addresses: HugeArray<A>,
+    groups: Vec<u32>,
 }
 
 impl Flows {
@@ -119,58 +121,80 @@ impl Flows {
         if traffic.ipv6_share < 1.0 {
             let (draws, count) = (Draws::new(config, &ipv4), count(ipv4.len()));
             let drawn = (0..count).filter_map(|flow| draws.ipv4(&random, flow, count));
-            flows.ipv4 = drawn
-                .map(|(destination, place)| Flow { destination, group: place % groups })
-                .collect();
+            flows.ipv4 = Destinations::new(drawn.collect(), groups);
         }
         if traffic.ipv6_share > 0.0 {
             let (draws, count) = (Draws::new(config, &ipv6), count(ipv6.len()));
             let drawn = (0..count).filter_map(|flow| draws.ipv6(&random, flow, count));
-            flows.ipv6 = drawn
-                .map(|(destination, place)| Flow { destination, group: place % groups })
-                .collect();
+            flows.ipv6 = Destinations::new(drawn.collect(), groups);
         }
         flows
     }
 
     /// How many there are; of two versions of IP, the more.
     pub fn count(&self) -> u32 {
-        self.ipv4.len().max(self.ipv6.len()) as u32
+        self.ipv4.groups.len().max(self.ipv6.groups.len()) as u32
     }
 
     /// Which version of IP flow `number` has, `wanted` if both are there.
     #[inline(always)]
     pub fn is_ipv6(&self, wanted: bool) -> bool {
-        !self.ipv6.is_empty() && (wanted || self.ipv4.is_empty())
+        !self.ipv6.groups.is_empty() && (wanted || self.ipv4.groups.is_empty())
     }
 
     /// Where flow `number` of IPv4 goes.
     #[inline(always)]
     pub fn ipv4(&self, number: u32) -> u32 {
-        of(&self.ipv4, number).map_or(0, |flow| flow.destination)
+        of(&self.ipv4.addresses, number).copied().unwrap_or(0)
     }
 
     /// Where flow `number` of IPv6 goes.
     #[inline(always)]
     pub fn ipv6(&self, number: u32) -> u128 {
-        of(&self.ipv6, number).map_or(0, |flow| whole(flow.destination))
+        of(&self.ipv6.addresses, number).copied().map_or(0, whole)
+    }
+
+    /// Asks the processor to fetch where flow `number` goes.
+    #[inline(always)]
+    pub fn prefetch(&self, number: u32, ipv6: bool) {
+        match ipv6 {
+            true => prefetch_at(&self.ipv6.addresses, number as usize),
+            false => prefetch_at(&self.ipv4.addresses, number as usize),
+        }
     }
 
     /// Which of the uplink's generated next hops, or of its groups, flow `number` takes.
     #[inline(always)]
     pub fn group(&self, number: u32, ipv6: bool) -> u32 {
-        match ipv6 {
-            true => of(&self.ipv6, number).map_or(0, |flow| flow.group),
-            false => of(&self.ipv4, number).map_or(0, |flow| flow.group),
-        }
+        let groups = if ipv6 { &self.ipv6.groups } else { &self.ipv4.groups };
+        of(groups, number).copied().unwrap_or(0)
     }
 }
 
-/// The flow of a number; the version with fewer flows has each more often.
+impl<A: Zeroable> Destinations<A> {
+    /// Of addresses and the places of their prefixes, which take the next hops in turn. None where
+    /// there is no memory for them.
+    fn new(drawn: Vec<(A, u32)>, groups: u32) -> Destinations<A> {
+        let Ok(mut addresses) = HugeArray::zeroed(drawn.len()) else {
+            return Destinations::default();
+        };
+        addresses.iter_mut().zip(&drawn).for_each(|(to, (address, _))| *to = *address);
+        let groups = drawn.into_iter().map(|(_, place)| place % groups).collect();
+        Destinations { addresses, groups }
+    }
+}
+
+impl<A: Zeroable> Default for Destinations<A> {
+    fn default() -> Destinations<A> {
+        Destinations { addresses: HugeArray::default(), groups: Vec::new() }
+    }
+}
+
+/// That of a flow's number; the version with fewer flows has each more often.
 #[inline(always)]
-fn of<A>(flows: &[Flow<A>], number: u32) -> Option<&Flow<A>> {
+fn of<T>(all: &[T], number: u32) -> Option<&T> {
     let number = number as usize;
-    if number < flows.len() { flows.get(number) } else { flows.get(number % flows.len().max(1)) }
+    if number < all.len() { all.get(number) } else { all.get(number % all.len().max(1)) }
 }
 
 /// An address whose lower half is random, too, but decided by the upper one.

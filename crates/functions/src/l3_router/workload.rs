@@ -305,6 +305,16 @@ impl Workload for Routed {
     }
 
     #[inline(always)]
+    fn prefetch(&self, packet: &Packet) {
+        if let RouteId::Table(number) = packet.route
+            && let Some(listed) = number.checked_sub(self.sides[packet.to as usize].routes)
+            && let Some(flow) = listed.checked_sub(self.listed.count(packet.to))
+        {
+            self.internet.prefetch(flow, packet.ipv6);
+        }
+    }
+
+    #[inline(always)]
     fn write(&self, packet: &Packet, stamp: Stamp, frame: &mut [u8]) {
         let macs = self.sides[packet.to.other() as usize].macs_in;
         let ports = match packet.to {

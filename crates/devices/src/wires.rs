@@ -19,7 +19,10 @@ use crate::driver::DriverError;
 
 /// How the tester sends and receives on virtual Ethernet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "`ports` takes `af-packet` or `af-xdp`, or one as `type` with its keys"
+)]
 pub enum TesterPorts {
     /// A kind of port with its defaults.
     Kind(TesterPort),

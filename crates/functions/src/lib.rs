@@ -17,7 +17,7 @@ pub mod mobile_gateway;
 pub mod stages;
 
 mod build;
-mod drop_reasons;
+mod counts;
 mod floods;
 mod passing;
 mod test_packets;

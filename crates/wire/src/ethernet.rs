@@ -26,6 +26,9 @@ pub use crate::mac::MacAddr;
 /// The length of the header in bytes.
 pub const HEADER_LEN: usize = 14;
 
+/// The length of a VLAN tag in bytes (IEEE 802.1Q clause 9.3).
+pub const TAG_LEN: usize = 4;
+
 /// The type of IPv4.
 pub const TYPE_IPV4: u16 = 0x0800;
 /// The type of ARP.

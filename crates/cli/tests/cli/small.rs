@@ -26,10 +26,32 @@ fn measured(path: &Path) -> Value {
     let folder = temporary_folder();
     let file = path.to_str().expect("a plain name");
     let ended = run(folder.path(), &["bench", file, "--small", "--quiet", "--json"]);
-    // Measurements of a moment may be called not valid, and a device may be absent; what failed is
-    // told by its cell.
-    assert!(matches!(ended.code, Some(0 | 1 | 3)), "{file}: {:?}: {}", ended.code, ended.stderr);
-    ended.json()
+    // Code 3: measurements of a moment may be called not valid, and a device may be absent. No other
+    // is good, 1 for no scenario: a check that failed is a fault, whatever the machine.
+    let told = || failures(&ended.json());
+    assert!(
+        matches!(ended.code, Some(0 | 3)),
+        "{file}: {:?}: {}{}",
+        ended.code,
+        ended.stderr,
+        told()
+    );
+    let record = ended.json();
+    let is_absent = |cell: &Value| !cell["unavailable"].is_null();
+    let is_invalid = |outcome: &Value| outcome["validity"]["valid"] == false;
+    let has_invalid =
+        |cell: &Value| cell["outcomes"].as_array().into_iter().flatten().any(is_invalid);
+    let cells = record["cells"].as_array().expect("cells");
+    let has_cause = cells.iter().any(|cell| is_absent(cell) || has_invalid(cell));
+    assert_eq!(ended.code == Some(3), has_cause, "{file}: {:?}: {}", ended.code, ended.stderr);
+    record
+}
+
+/// What the cells say of their failures.
+fn failures(record: &Value) -> String {
+    let cells = record["cells"].as_array().into_iter().flatten();
+    let failed = cells.filter(|cell| !cell["error"].is_null() || cell["check"]["passed"] == false);
+    failed.map(|cell| format!("\n{}: {} {}", cell["id"], cell["error"], cell["check"])).collect()
 }
 
 fn run_all(begins: &str) {
@@ -46,7 +68,11 @@ fn run_one(path: &Path) {
     for cell in cells {
         let id = format!("{name}: {}", cell["id"]);
         if cell["check"].is_null() {
-            println!("skipped: {id}: {}", cell["error"]);
+            // What is built in is never absent, and what is says why and what to do.
+            let absent = &cell["unavailable"];
+            assert!(absent["why"].is_string() && absent["remedy"].is_string(), "{id}: {cell}");
+            assert_ne!(cell["configuration"]["device"]["name"], "embedded", "{id}: {absent}");
+            println!("skipped: {id}: {}", absent["why"]);
             continue;
         }
         assert_eq!(cell["check"]["passed"], true, "{id}: {}", cell["check"]);

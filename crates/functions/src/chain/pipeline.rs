@@ -5,6 +5,7 @@ use std::io;
 use engine::{Drops, Function, Names, Refusal, StageClock, StageTotals};
 use machine::clock::{Clock, Ticks};
 use packet::{BATCH_MAX, Batch, PortId, Reason, Room, Slot, Slots, Verdict};
+use wire::ethernet;
 
 use super::config::Config;
 use super::control::Update;
@@ -74,7 +75,9 @@ impl Function for Pipeline {
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
-        self.made = Some(Batch::new(BATCH_MAX, room)?);
+        // It takes turns with the functions' own, which may leave room for tags.
+        let longest = Room { frame: room.frame + 2 * ethernet::TAG_LEN, ..room };
+        self.made = Some(Batch::new(BATCH_MAX, longest)?);
         self.hops.iter_mut().try_for_each(|hop| hop.function.make_room(room))
     }
 

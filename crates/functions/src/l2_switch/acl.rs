@@ -15,9 +15,9 @@ use std::net::IpAddr;
 use packet::{Batch, PortId, Reason, Slot, Slots, Verdict};
 use tables::classifier::{Classifier, Condition, Field, NO_MATCH, Refused};
 use wire::bytes::{array_at, put_array, u16_at};
+use wire::ethernet::TAG_LEN;
 use wire::{ethernet, ipv4, ipv6, protocol};
 
-use super::circuits::TAG_LEN;
 use super::config::acl::{Action, Rule};
 use super::reasons;
 

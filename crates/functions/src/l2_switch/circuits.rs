@@ -9,7 +9,7 @@ use std::io;
 use packet::PortId;
 use tables::index::Index;
 use wire::bytes::array_at;
-use wire::ethernet::{HEADER_LEN, TYPE_SERVICE_VLAN, TYPE_VLAN};
+use wire::ethernet::{HEADER_LEN, TAG_LEN, TYPE_SERVICE_VLAN, TYPE_VLAN};
 
 use super::config::features::{Attachment, Tpid};
 use super::config::{Config, PORT_NAMES, Port, Unknown};
@@ -238,9 +238,6 @@ fn place(port: usize, is_service: bool, vlan: u16) -> usize {
 fn inner_key(at: usize, inner: u16) -> u64 {
     (at as u64) << VLAN_BITS | u64::from(inner)
 }
-
-/// The length of a VLAN tag in bytes.
-pub const TAG_LEN: usize = 4;
 
 /// Where the type of a frame stands, or its first tag.
 const TYPE: usize = 12;

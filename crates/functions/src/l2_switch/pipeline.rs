@@ -14,10 +14,10 @@ use tables::mac::{Heard, MacTable, Place};
 use wire::bytes::array_at;
 use wire::ethernet;
 
-use super::circuits::{TAG_LEN, Taken};
+use super::circuits::Taken;
 use super::config::{Config, Mode, Port, Unknown, WhenFull};
 use super::control::{self, Update};
-use super::reasons::{self, TALLIES, Tally};
+use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::state::{Learning, State};
 use super::switch::{Features, NOT_TAKEN};
 use crate::unit::SetupError;
@@ -27,7 +27,7 @@ pub struct Pipeline {
     pub(super) state: State,
     pub(super) features: Features,
     pub(super) way: Way,
-    pub(super) tallies: [u64; TALLIES.len()],
+    pub(super) tallies: Tallies,
 }
 
 /// The stages in the frame's order, as [`Function::STAGES`] names them.
@@ -100,7 +100,7 @@ impl Function for Pipeline {
 
     /// Room for copies, and for the tags that copies of what leaves may have more.
     fn make_room(&mut self, room: Room) -> io::Result<()> {
-        let room = Room { frame: room.frame + 2 * TAG_LEN, ..room };
+        let room = Room { frame: room.frame + 2 * ethernet::TAG_LEN, ..room };
         self.features.made = Some(Made::new(room)?);
         Ok(())
     }
@@ -239,11 +239,7 @@ impl Pipeline {
 
 /// Counts what was heard; why the frame is dropped for it.
 #[inline(never)]
-pub(super) fn note(
-    heard: Heard,
-    learning: Learning,
-    tallies: &mut [u64; TALLIES.len()],
-) -> Option<Reason> {
+pub(super) fn note(heard: Heard, learning: Learning, tallies: &mut Tallies) -> Option<Reason> {
     let (tally, reason) = match heard {
         Heard::Again => return None,
         Heard::New => (Tally::Learned, None),
@@ -265,12 +261,7 @@ const LEARNS_NOTHING: Learning = Learning { when_full: WhenFull::Forward, drops_
 
 /// What becomes of a frame for a group, or for a station that nobody knows.
 #[inline(always)]
-fn everywhere(
-    state: &State,
-    destination: u64,
-    port: Port,
-    tallies: &mut [u64; TALLIES.len()],
-) -> Verdict {
+fn everywhere(state: &State, destination: u64, port: Port, tallies: &mut Tallies) -> Verdict {
     let is_group = is_group(destination);
     if !is_group && state.unknown == Unknown::Drop {
         return reasons::drop(reasons::UNKNOWN);

@@ -1,8 +1,8 @@
 //! Why a bridge drops a frame, and what else it counts.
 
-use packet::{Reason, Verdict};
+use packet::Reason;
 
-use crate::drop_reasons::reasons;
+use crate::counts::{reasons, tallies};
 
 reasons! {
     /// No stage decided; stays at zero.
@@ -39,53 +39,34 @@ reasons! {
     EGRESS_DENIED = "egress-acl-denied",
 }
 
-/// What is counted beside verdicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tally {
+tallies! {
     /// Stations learned.
-    Learned,
+    Learned = "learned",
     /// Learned stations that were found behind the other port.
-    Moved,
+    Moved = "moved",
     /// Learned stations that were forgotten because of their age.
-    Aged,
+    Aged = "aged",
     /// Frames whose source there was no room to learn.
-    NotLearned,
+    NotLearned = "not-learned",
     /// Times that a station began to move too often.
-    Flapping,
+    Flapping = "flapping",
     /// Frames whose source is elsewhere and stays there, because it has moved too often.
-    MovesRefused,
+    MovesRefused = "moves-refused",
     /// Moves that there was no room to hold against their stations.
-    MovesUncounted,
+    MovesUncounted = "moves-uncounted",
     /// Frames for groups and for all.
-    Group,
+    Group = "group",
     /// Frames for unknown stations that went out of every other port.
-    Flooded,
+    Flooded = "flooded",
     /// Copies for a second member of a domain, and each further one.
-    Copied,
+    Copied = "copied",
     /// Copies for members of a domain that the list for what leaves denies.
-    CopiesDenied,
+    CopiesDenied = "copies-denied",
     /// Copies for mirrors.
-    Mirrored,
+    Mirrored = "mirrored",
     /// Copies for which there was no room.
-    MadeFull,
+    MadeFull = packet::MADE_FULL,
 }
-
-/// The names of the tallies, in the order of [`Tally`].
-pub const TALLIES: &[&str] = &[
-    "learned",
-    "moved",
-    "aged",
-    "not-learned",
-    "flapping",
-    "moves-refused",
-    "moves-uncounted",
-    "group",
-    "flooded",
-    "copied",
-    "copies-denied",
-    "mirrored",
-    packet::MADE_FULL,
-];
 
 /// Why a frame with these addresses is dropped whatever else it is; both without a domain.
 #[inline(always)]
@@ -105,17 +86,6 @@ pub const GROUP: u64 = 1 << 40;
 /// 01-80-c2-00-00-00 to -0f.
 const RESERVED_FIRST: u64 = 0x0180_c200_0000;
 const RESERVED_MASK: u64 = !0xf;
-
-/// Short for dropping.
-#[inline(always)]
-pub const fn drop(reason: Reason) -> Verdict {
-    Verdict::Drop(reason)
-}
-
-/// The name of a reason.
-pub fn name(reason: Reason) -> &'static str {
-    engine::Drops(NAMES).name(reason)
-}
 
 #[cfg(test)]
 mod tests {

@@ -10,14 +10,15 @@ use machine::clock::{Clock, Ticks};
 use packet::{Batch, MADE_FULL, Made, PortId, Slot, Verdict};
 use tables::mac::{BRIDGE_SHIFT, Heard};
 use wire::bytes::{array_at, put_array, u16_at};
+use wire::ethernet::TAG_LEN;
 
 use super::acl::Acl;
-use super::circuits::{Circuit, NotTaken, TAG_LEN, Taken};
+use super::circuits::{Circuit, NotTaken, Taken};
 use super::config::features::{Class, Direction};
 use super::config::{Config, Port, Unknown};
 use super::mirror::Mirrors;
 use super::pipeline::{Pipeline, Way, is_group, note};
-use super::reasons::{self, TALLIES, Tally};
+use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::state::State;
 use super::storm::Storms;
 
@@ -152,7 +153,7 @@ impl Pipeline {
 struct Bridge<'a> {
     state: &'a mut State,
     way: &'a mut Way,
-    tallies: &'a mut [u64; TALLIES.len()],
+    tallies: &'a mut Tallies,
     storms: &'a mut Storms,
     mirrors: &'a mut Mirrors,
     egress: Option<&'a Acl>,

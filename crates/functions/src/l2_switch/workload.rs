@@ -11,9 +11,9 @@ use traffic::workload::{Change, EventKind};
 use traffic::{Delivery, Direction, Draw, Random, Sizes, Stamp, Workload};
 use wire::MacAddr;
 use wire::bytes::{array_at, put_array};
+use wire::ethernet::TAG_LEN;
 
 use super::catalogue;
-use super::circuits::TAG_LEN;
 use super::config::features::Attachment;
 use super::config::{Config, Dir, Mac, Mode, Port, Traffic};
 use super::control::Update;

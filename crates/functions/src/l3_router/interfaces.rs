@@ -9,7 +9,7 @@
 
 use packet::{Batch, PortId, Slot, Verdict};
 use wire::bytes::{put_u16, u16_at};
-use wire::ethernet;
+use wire::ethernet::{self, TAG_LEN};
 
 use super::config::{Config, Port, Resolved, Vxlan};
 use super::reasons;
@@ -193,9 +193,6 @@ pub fn tag(frame: &mut [u8], vlan: u16) {
     put_u16(frame, ethernet::offset::TYPE, ethernet::TYPE_VLAN);
     put_u16(frame, ethernet::HEADER_LEN, vlan);
 }
-
-/// Length of a tag in bytes.
-pub const TAG_LEN: usize = 4;
 
 /// The VLAN within a tag.
 const VLAN_MASK: u16 = 0x0fff;

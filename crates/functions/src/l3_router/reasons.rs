@@ -1,8 +1,8 @@
 //! Why a router drops a packet, and what else it counts.
 
-use packet::{MADE_FULL, Reason, Verdict};
+use packet::MADE_FULL;
 
-use crate::drop_reasons::reasons;
+use crate::counts::{reasons, tallies};
 
 reasons! {
     /// No stage decided; stays at zero.
@@ -86,66 +86,33 @@ reasons! {
     FRAGMENT_SCATTERED = "fragment-scattered",
 }
 
-/// What is counted beside verdicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tally {
+tallies! {
     /// ARP requests answered.
-    ArpAnswered,
+    ArpAnswered = "arp-answered",
     /// Packets without a route sent out of the other port because of `fakedrop`.
-    Fakedropped,
+    Fakedropped = "fakedropped",
     /// ICMP and ICMPv6 errors sent.
-    IcmpErrors,
+    IcmpErrors = "icmp-errors",
     /// Errors that were not sent because of their limit.
-    IcmpErrorsLimited,
+    IcmpErrorsLimited = "icmp-errors-limited",
     /// Echo requests answered.
-    PingsAnswered,
+    PingsAnswered = "pings-answered",
     /// Neighbour solicitations answered.
-    NdAnswered,
+    NdAnswered = "nd-answered",
     /// Packets that were cut into fragments.
-    Fragmented,
+    Fragmented = "fragmented",
     /// Frames of the router's own for which there was no place.
-    MadeFull,
+    MadeFull = MADE_FULL,
     /// Packets that their policer called green.
-    Green,
+    Green = "green",
     /// Those that it called yellow.
-    Yellow,
+    Yellow = "yellow",
     /// Those that it called red, dropped or not.
-    Red,
+    Red = "red",
     /// Later fragments whose ports were known.
-    FragmentsKnown,
+    FragmentsKnown = "fragments-known",
     /// Datagrams that were forgotten before their time for want of room.
-    ReassemblyEvicted,
-}
-
-/// A count of each.
-pub type Tallies = [u64; TALLIES.len()];
-
-/// The names of the tallies, in the order of [`Tally`].
-pub const TALLIES: &[&str] = &[
-    "arp-answered",
-    "fakedropped",
-    "icmp-errors",
-    "icmp-errors-limited",
-    "pings-answered",
-    "nd-answered",
-    "fragmented",
-    MADE_FULL,
-    "green",
-    "yellow",
-    "red",
-    "fragments-known",
-    "reassembly-evicted",
-];
-
-/// Short for dropping.
-#[inline(always)]
-pub const fn drop(reason: Reason) -> Verdict {
-    Verdict::Drop(reason)
-}
-
-/// The name of a reason.
-pub fn name(reason: Reason) -> &'static str {
-    engine::Drops(NAMES).name(reason)
+    ReassemblyEvicted = "reassembly-evicted",
 }
 
 #[cfg(test)]

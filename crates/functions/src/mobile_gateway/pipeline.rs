@@ -16,7 +16,7 @@ use super::config::{Config, Tunnel};
 use super::control::{self, Update};
 use super::parse::{Addresses, Class, Inner, Question, classify};
 use super::plain::{Plain, PlainFrames};
-use super::reasons::{self, TALLIES, Tally};
+use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::state::{ACCESS, CORE, State};
 use crate::stages::tunnel::Encapsulation;
 use crate::unit::{SetupError, Shard};
@@ -26,7 +26,7 @@ pub struct Pipeline {
     state: State,
     encapsulation: Encapsulation,
     way: Way,
-    tallies: [u64; TALLIES.len()],
+    tallies: Tallies,
 }
 
 /// The stages in the packet's order, as [`Function::STAGES`] names them.
@@ -394,11 +394,11 @@ impl Way {
 /// What becomes of packets that match nothing.
 struct Unmatched<'a> {
     fakedrop: bool,
-    tallies: &'a mut [u64; TALLIES.len()],
+    tallies: &'a mut Tallies,
 }
 
 impl<'a> Unmatched<'a> {
-    fn new(fakedrop: bool, tallies: &'a mut [u64; TALLIES.len()]) -> Unmatched<'a> {
+    fn new(fakedrop: bool, tallies: &'a mut Tallies) -> Unmatched<'a> {
         Unmatched { fakedrop, tallies }
     }
 

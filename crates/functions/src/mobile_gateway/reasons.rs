@@ -1,8 +1,6 @@
 //! Why a mobile gateway drops a packet, and what else it counts.
 
-use packet::{Reason, Verdict};
-
-use crate::drop_reasons::reasons;
+use crate::counts::{reasons, tallies};
 
 reasons! {
     /// No stage decided; stays at zero.
@@ -63,32 +61,15 @@ reasons! {
     TOO_LONG = "too-long",
 }
 
-/// What is counted beside verdicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tally {
+tallies! {
     /// GTP-U echo requests answered.
-    EchoAnswered,
+    EchoAnswered = "gtp-echo-answered",
     /// ARP requests answered.
-    ArpAnswered,
+    ArpAnswered = "arp-answered",
     /// Error indications received.
-    ErrorIndications,
+    ErrorIndications = "gtp-error-indications",
     /// Unmatched frames sent out of the other port because of `fakedrop`.
-    Fakedropped,
-}
-
-/// The names of the tallies, in the order of [`Tally`].
-pub const TALLIES: &[&str] =
-    &["gtp-echo-answered", "arp-answered", "gtp-error-indications", "fakedropped"];
-
-/// Short for dropping.
-#[inline(always)]
-pub const fn drop(reason: Reason) -> Verdict {
-    Verdict::Drop(reason)
-}
-
-/// The name of a reason.
-pub fn name(reason: Reason) -> &'static str {
-    engine::Drops(NAMES).name(reason)
+    Fakedropped = "fakedropped",
 }
 
 #[cfg(test)]

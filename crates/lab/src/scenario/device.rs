@@ -263,3 +263,6 @@ fn core(document: &Document, path: &str, value: &Value) -> Result<usize, Scenari
 
 /// Keys that all devices have.
 pub(crate) const DEVICE_KEYS: [&str; 3] = ["name", "tester-core", "worker-cores"];
+
+#[cfg(test)]
+mod tests;

@@ -94,6 +94,8 @@ fn shorten_keys(keys: &mut Map<String, Value>) {
             }
             // It refuses keys that it does not look at, and its named goals have durations of their own.
             _ if is_mlrsearch && LEFT_TO_MLRSEARCH.contains(&key.as_str()) => {}
+            // Nothing changes where nothing is asked to; other keys that are left out get a bound.
+            Value::Null if key == "update-rate" => {}
             _ if key == "repetitions" => *value = json!(1),
             _ => {
                 let small = SMALL.iter().find(|(known, _)| known == key);
@@ -156,6 +158,12 @@ mod tests {
             let bound = method.time_bound().as_secs();
             assert!(bound <= 120, "{} may take {bound} s", entry.name);
         }
+        let updates = |capacity: &str| {
+            let text = format!("function: {{name: l3-router}}\nmethods: {capacity}\n");
+            small(&text).benchmarks[0].methods[0].method.configuration()["update-rate"].clone()
+        };
+        assert_eq!(updates("capacity"), Value::Null);
+        assert_eq!(updates("{name: capacity, update-rate: 20000}"), json!(1e3));
         let mlr = "{name: throughput, search: mlrsearch, goals: ndr-pdr}";
         small(&format!("function: {{name: l3-router}}\nmethods: {mlr}\n"));
     }

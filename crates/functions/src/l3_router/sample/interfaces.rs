@@ -8,7 +8,7 @@ use wire::{MacAddr, arp, ethernet, protocol};
 use super::super::catalogue;
 use super::super::config::{Mac, NextHop, Port, Prefixed, Resolved};
 use super::super::control::Update;
-use super::super::interfaces::{TAG_LEN, tag};
+use super::super::interfaces::tag;
 use super::{SOURCE_IPV6, Sample, VISITED_HOST_IPV6, VISITOR};
 use crate::build::{datagram, ether_type_of, frame, packet, packet_ipv6, text};
 
@@ -169,7 +169,7 @@ fn to_visitor(sample: &Sample, interface: &Resolved) -> Vec<u8> {
 
 /// A frame with a tag.
 pub(super) fn tagged(whole: Vec<u8>, tci: u16) -> Vec<u8> {
-    let mut frame = [&[0; TAG_LEN][..], &whole].concat();
+    let mut frame = [&[0; ethernet::TAG_LEN][..], &whole].concat();
     tag(&mut frame, 0);
     put_u16(&mut frame, ethernet::HEADER_LEN, tci);
     frame

@@ -22,9 +22,10 @@
 //!
 //! What follows from it:
 //!
-//! - **The time of a look-up does not depend on what the rules say**, only on how many there are and
-//!   on how many bytes of the key any of them looks at: there are no rule sets, and no traffic, on
-//!   which it degenerates, as trees and hashed tuples do.
+//! - **The longest time of a look-up does not depend on what the rules say**, only on how many there
+//!   are and on how many bytes of the key any of them looks at: there are no rule sets, and no
+//!   traffic, on which it degenerates, as trees and hashed tuples do. It is over early when, behind
+//!   the field at which most rules look, the first rule left looks at nothing else.
 //! - **Bytes that no rule looks at cost nothing**, so a wide key is free until it is used.
 //! - **Memory is a product known at the start** ([`Classifier::bytes`]), all of it taken at creation.
 //! - An update writes the bits of one rule. One that comes between others moves those between it and
@@ -168,7 +169,7 @@ impl<const KEY: usize> Classifier<KEY> {
         assert!(at == KEY && KEY < 256, "fields of {at} bytes for a key of {KEY}");
         let rows = Rows::new(tables, rules_max)?;
         let order = Order::new(rules_max, rows.places());
-        let plan = Plan::with_capacity(KEY, tables - KEY);
+        let plan = Plan::with_capacity(KEY, tables - KEY, &rows);
         Ok(Classifier { fields: placed, rows, order, users: vec![0; tables], plan })
     }
 
@@ -227,16 +228,11 @@ impl<const KEY: usize> Classifier<KEY> {
     /// When there are not as many values as keys.
     pub fn classify_batch(&self, keys: &[[u8; KEY]], values: &mut [u32]) {
         assert_eq!(keys.len(), values.len(), "a value for each key");
-        const MOST: usize = rows::WIDTH_MAX;
-        // Of a block that is not full only the words with rules are read.
-        match (self.rows.width(), self.plan.words) {
-            (1, _) => self.batch::<1, 1, 8>(keys, values),
-            (2, _) => self.batch::<2, 2, 8>(keys, values),
-            (4, ..=2) => self.batch::<4, 2, 8>(keys, values),
-            (4, _) => self.batch::<4, 4, 4>(keys, values),
-            (_, ..=2) => self.batch::<MOST, 2, 8>(keys, values),
-            (_, ..=4) => self.batch::<MOST, 4, 4>(keys, values),
-            _ => self.batch::<MOST, MOST, 2>(keys, values),
+        match self.rows.width() {
+            1 => self.batch::<1, 8>(keys, values),
+            2 => self.batch::<2, 8>(keys, values),
+            4 => self.batch::<4, 4>(keys, values),
+            _ => self.batch::<{ rows::WIDTH_MAX }, 2>(keys, values),
         }
     }
 
@@ -269,7 +265,7 @@ impl<const KEY: usize> Classifier<KEY> {
     }
 
     #[inline(always)]
-    fn batch<const WIDTH: usize, const READ: usize, const AT_ONCE: usize>(
+    fn batch<const WIDTH: usize, const AT_ONCE: usize>(
         &self,
         keys: &[[u8; KEY]],
         values: &mut [u32],
@@ -281,13 +277,13 @@ impl<const KEY: usize> Classifier<KEY> {
             let (several, rest) = keys.as_chunks::<AT_ONCE>();
             let (of_several, of_rest) = values.as_chunks_mut::<AT_ONCE>();
             for (keys, values) in several.iter().zip(of_several) {
-                let firsts = self.rows.firsts::<WIDTH, READ, KEY, AT_ONCE>(&self.plan, keys);
+                let firsts = self.rows.firsts::<WIDTH, KEY, AT_ONCE>(&self.plan, keys);
                 *values = firsts.map(|first| places[first]);
             }
             (keys, values) = (rest, of_rest);
         }
         for (key, value) in keys.iter().zip(values) {
-            *value = places[self.rows.first::<WIDTH, READ, KEY>(&self.plan, key)];
+            *value = places[self.rows.first::<WIDTH, KEY>(&self.plan, key)];
         }
     }
 
@@ -367,8 +363,28 @@ impl<const KEY: usize> Classifier<KEY> {
                 }
             }
         }
-        let end = self.order.end();
-        self.plan.blocks = self.rows.blocks_up_to(end);
-        self.plan.words = self.rows.words_up_to(end);
+        self.plan.blocks = self.rows.blocks_up_to(self.order.end());
+        self.pause();
+    }
+
+    /// The field at which most rules look comes first. Few rules are left behind it, most often the
+    /// last one, which permits or denies everything; where much is still to come, it is worth asking.
+    fn pause(&mut self) {
+        let looks = |field: &&Placed| {
+            let tables = field.at..field.at + field.bytes;
+            self.users[tables].iter().max().copied().unwrap_or(0)
+        };
+        // The first of them, where several have as many.
+        let Some(first) = self.fields.iter().rev().max_by_key(looks) else { return };
+        let is_its = |byte: &Byte| (first.at..first.at + first.bytes).contains(&byte.at);
+        self.plan.bytes.sort_by_key(|byte| !is_its(byte));
+        let count = self.plan.bytes.iter().filter(|byte| is_its(byte)).count();
+        // Edges belong to their field, and are looked at last.
+        let behind = self.plan.bytes.len() - count + 2 * self.plan.edges.len();
+        self.plan.pause = if behind >= PAUSE_WORTH { count } else { 0 };
+        self.rows.settle(&mut self.plan);
     }
 }
+
+/// Tables behind a pause from which on it is worth asking whether a look-up is over.
+const PAUSE_WORTH: usize = 4;

@@ -103,6 +103,43 @@ fn rules_come_and_go_in_any_order() {
 }
 
 #[test]
+fn a_look_up_that_is_over_early_says_the_same() {
+    // Hosts at some ports, and behind them all else; then one more that is for every source.
+    let exactly = |value| Condition::Masked { value, mask: u128::MAX };
+    let any = [Condition::Any; 5];
+    let mut both = Both::new(&FIELDS_V4, 1000);
+    let mut random = Random(0x5eed_0007);
+    for count in [3, 60, 120, 240, 480, 700] {
+        for number in 0..count as u128 {
+            let ports = Condition::Range { first: 100, last: 300 + number as u16 };
+            let rule = [exactly(0x0a00_0000 + number), any[0], any[0], ports, exactly(17)];
+            both.insert(number as u32, &rule, number as u32);
+        }
+        both.insert(count as u32, &any, 5000);
+        let keys: Vec<[u8; 13]> = (0..200)
+            .map(|_| {
+                let mut key = [0; 13];
+                key[0] = 10;
+                key[2] = random.below(3) as u8;
+                key[3] = random.below(256) as u8;
+                key[10] = random.below(4) as u8;
+                key[11] = random.below(256) as u8;
+                key[12] = [6, 17][random.below(2)];
+                key
+            })
+            .collect();
+        both.compare(&keys);
+        let before_all = [any[0], any[0], exactly(53), any[0], any[0]];
+        both.insert(count as u32 + 1, &any, 6000);
+        both.remove(count as u32);
+        both.insert(2, &before_all, 7000);
+        both.compare(&keys);
+        both.remove(2);
+        both.compare(&keys);
+    }
+}
+
+#[test]
 fn rules_that_ask_nothing_have_one_answer() {
     let any = [Condition::Any; 5];
     let mut both = Both::new(&FIELDS_V4, 100);

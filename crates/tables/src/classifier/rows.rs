@@ -2,7 +2,8 @@
 //!
 //! A row is cut into blocks of [`WIDTH_MAX`] words, one cache line; the lines of a block lie
 //! together, table by table, so that a look-up ends with the first block in which a rule matches.
-//! Fewer rules than fill a block have narrower rows.
+//! Rules that do not fill a block have narrower rows, which widen when more come: how much memory a
+//! look-up touches depends on the rules that there are, not on those that there is room for.
 
 use std::io;
 
@@ -19,19 +20,26 @@ pub(super) struct Rows {
     words: HugeArray<u64>,
     /// Places that hold a rule; the others match nothing.
     used: Vec<u64>,
+    /// Places whose rule looks at a table, table by table.
+    lookers: Vec<u64>,
     tables: usize,
     width: usize,
+    /// What `width` can grow to.
+    width_max: usize,
 }
 
-/// The tables of a look-up.
+/// The tables of a look-up, and when it is over before it has gone through all of them.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub bytes: Vec<Byte>,
     pub edges: Vec<Edge>,
     /// Blocks in which there are rules.
     pub blocks: usize,
-    /// Words of a row that have rules, where these fill no more than one block.
-    pub words: usize,
+    /// After so many of the bytes a look-up may be over; 0 where that is not worth a look.
+    pub pause: usize,
+    /// The rules that look at nothing behind the pause: when one is the first of those left, it is the
+    /// answer.
+    pub settled: Vec<u64>,
 }
 
 /// The table of a byte of the key.
@@ -49,26 +57,27 @@ pub(super) struct Edge {
 }
 
 impl Plan {
-    pub fn with_capacity(bytes: usize, edges: usize) -> Plan {
+    pub fn with_capacity(bytes: usize, edges: usize, rows: &Rows) -> Plan {
         let (bytes, edges) = (Vec::with_capacity(bytes), Vec::with_capacity(edges));
-        Plan { bytes, edges, blocks: 0, words: 0 }
+        Plan { bytes, edges, blocks: 0, pause: 0, settled: vec![0; rows.used.len()] }
     }
 
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.edges.clear();
         self.blocks = 0;
-        self.words = 0;
+        self.pause = 0;
     }
 }
 
 impl Rows {
     pub fn new(tables: usize, rules_max: usize) -> io::Result<Rows> {
         let words = rules_max.max(1).div_ceil(WORD_BITS);
-        let width = words.next_power_of_two().min(WIDTH_MAX);
-        let words = words.next_multiple_of(width);
-        let bits = HugeArray::zeroed(words * tables * ROWS)?;
-        Ok(Rows { words: bits, used: vec![0; words], tables, width })
+        let width_max = words.next_power_of_two().min(WIDTH_MAX);
+        let words = words.next_multiple_of(width_max);
+        let (used, lookers) = (vec![0; words], vec![0; words * tables]);
+        let words = HugeArray::zeroed(words * tables * ROWS)?;
+        Ok(Rows { words, used, lookers, tables, width: 1, width_max })
     }
 
     /// Places for rules.
@@ -81,7 +90,7 @@ impl Rows {
     }
 
     pub fn bytes(&self) -> usize {
-        self.words.mapped_bytes() + size_of_val(&*self.used)
+        self.words.mapped_bytes() + size_of_val(&*self.used) + size_of_val(&*self.lookers)
     }
 
     /// Blocks that hold the first `places` places.
@@ -89,23 +98,16 @@ impl Rows {
         places.div_ceil(self.width * WORD_BITS)
     }
 
-    /// Words of the only block's rows that hold the first `places` places; all of them where there are
-    /// more blocks.
-    pub fn words_up_to(&self, places: usize) -> usize {
-        places.div_ceil(WORD_BITS).min(self.width)
-    }
-
-    /// The first place that matches, or [`Rows::places`]. `WIDTH` is [`Rows::width`], of which the
-    /// rules are in the first `READ` words.
+    /// The first place that matches, or [`Rows::places`]. `WIDTH` is [`Rows::width`].
     #[inline(always)]
-    pub fn first<const WIDTH: usize, const READ: usize, const KEY: usize>(
+    pub fn first<const WIDTH: usize, const KEY: usize>(
         &self,
         plan: &Plan,
         key: &[u8; KEY],
     ) -> usize {
         let (used, _) = self.used.as_chunks::<WIDTH>();
         for (block, used) in used.iter().enumerate().take(plan.blocks) {
-            let [wrong] = self.wrong::<WIDTH, READ, KEY, 1>(plan, block, std::array::from_ref(key));
+            let [wrong] = self.wrong::<WIDTH, KEY, 1>(plan, block, std::array::from_ref(key));
             if let Some(bit) = first_bit(used, &wrong) {
                 return block * WIDTH * WORD_BITS + bit;
             }
@@ -116,36 +118,33 @@ impl Rows {
     /// As [`Rows::first`] for several keys, where all rules are in the first block: the plan is read
     /// once for all of them, and their rows are fetched at the same time.
     #[inline(always)]
-    pub fn firsts<const WIDTH: usize, const READ: usize, const KEY: usize, const KEYS: usize>(
+    pub fn firsts<const WIDTH: usize, const KEY: usize, const KEYS: usize>(
         &self,
         plan: &Plan,
         keys: &[[u8; KEY]; KEYS],
     ) -> [usize; KEYS] {
         let (used, _) = self.used.as_chunks::<WIDTH>();
-        let wrong = self.wrong::<WIDTH, READ, KEY, KEYS>(plan, 0, keys);
+        let wrong = self.wrong::<WIDTH, KEY, KEYS>(plan, 0, keys);
         wrong.map(|wrong| first_bit(&used[0], &wrong).unwrap_or(self.places()))
     }
 
     /// Which places of a block do not match each of some keys.
     #[inline(always)]
-    fn wrong<const WIDTH: usize, const READ: usize, const KEY: usize, const KEYS: usize>(
+    fn wrong<const WIDTH: usize, const KEY: usize, const KEYS: usize>(
         &self,
         plan: &Plan,
         block: usize,
         keys: &[[u8; KEY]; KEYS],
-    ) -> [[u64; READ]; KEYS] {
+    ) -> [[u64; WIDTH]; KEYS] {
         let (tables, _) = self.words.as_chunks::<WIDTH>().0.as_chunks::<ROWS>();
         let tables = &tables[block * self.tables..][..self.tables];
-        let mut wrong = [[0; READ]; KEYS];
-        for byte in &plan.bytes {
-            let table = &tables[byte.table];
-            for (wrong, key) in wrong.iter_mut().zip(keys) {
-                let row = &table[usize::from(key[byte.at])];
-                for (wrong, row) in wrong.iter_mut().zip(row) {
-                    *wrong |= row;
-                }
-            }
+        let mut wrong = [[0; WIDTH]; KEYS];
+        let (before, behind) = plan.bytes.split_at(plan.pause);
+        add(tables, before, keys, &mut wrong);
+        if plan.pause > 0 && self.are_settled(plan, block, &wrong) {
+            return wrong;
         }
+        add(tables, behind, keys, &mut wrong);
         for edge in &plan.edges {
             let [upper, lower] = [&tables[edge.table], &tables[edge.table + 1]];
             for (wrong, key) in wrong.iter_mut().zip(keys) {
@@ -157,6 +156,44 @@ impl Rows {
             }
         }
         wrong
+    }
+
+    /// Whether each key has its answer at the pause: no rule is left for it, or the first of those left
+    /// looks at nothing that comes.
+    #[inline(always)]
+    fn are_settled<const WIDTH: usize, const KEYS: usize>(
+        &self,
+        plan: &Plan,
+        block: usize,
+        wrong: &[[u64; WIDTH]; KEYS],
+    ) -> bool {
+        let used = &self.used.as_chunks::<WIDTH>().0[block];
+        let settled = &plan.settled.as_chunks::<WIDTH>().0[block];
+        let mut open = 0;
+        for wrong in wrong {
+            let mut is_first = u64::MAX;
+            for word in 0..WIDTH {
+                let left = used[word] & !wrong[word];
+                open |= left & left.wrapping_neg() & !settled[word] & is_first;
+                is_first &= if left == 0 { u64::MAX } else { 0 };
+            }
+        }
+        open == 0
+    }
+
+    /// Which places look at none of the tables from a plan's pause on; into the plan.
+    pub fn settle(&self, plan: &mut Plan) {
+        if plan.pause == 0 {
+            return;
+        }
+        let edges = plan.edges.iter().flat_map(|edge| [edge.table, edge.table + 1]);
+        let behind: Vec<usize> =
+            plan.bytes[plan.pause..].iter().map(|byte| byte.table).chain(edges).collect();
+        let words = self.used.len();
+        for (word, settled) in plan.settled.iter_mut().enumerate() {
+            let looks = behind.iter().map(|table| self.lookers[table * words + word]);
+            *settled = !looks.fold(0, |all, table| all | table);
+        }
     }
 
     /// Sets the bit of a place in those rows of a table whose value does not match; whether there
@@ -171,6 +208,9 @@ impl Rows {
                 is_any = true;
             }
         }
+        if is_any {
+            self.lookers[table * self.used.len() + word] |= bit;
+        }
         is_any
     }
 
@@ -183,6 +223,7 @@ impl Rows {
             any |= self.words[at] & bit;
             self.words[at] &= !bit;
         }
+        self.lookers[table * self.used.len() + word] &= !bit;
         any != 0
     }
 
@@ -199,13 +240,18 @@ impl Rows {
     /// Moves what lies in a gap, whose free place has no bit set, by one; that of the wanted place
     /// is then clear. Tables without users are clear anyhow.
     pub fn open(&mut self, gap: Gap, users: &[u32]) {
+        while gap.free.max(gap.wanted) >= self.width * WORD_BITS && self.width < self.width_max {
+            self.widen();
+        }
         if gap.free == gap.wanted {
             return;
         }
         let mut used = std::mem::take(&mut self.used);
         shift(gap, |word| word, &mut used);
         self.used = used;
+        let words = self.used.len();
         for (table, _) in users.iter().enumerate().filter(|(_, users)| **users > 0) {
+            shift(gap, |word| table * words + word, &mut self.lookers);
             for row in 0..ROWS {
                 let (tables, width) = (self.tables, self.width);
                 shift(gap, |word| place_of(tables, width, table, row, word), &mut self.words);
@@ -213,8 +259,38 @@ impl Rows {
         }
     }
 
+    /// Makes rows twice as wide. They move up, the last one first, so that none is written over before
+    /// it has moved.
+    fn widen(&mut self) {
+        let (old, new) = (self.width, 2 * self.width);
+        for row in (0..self.tables * ROWS).rev() {
+            self.words.copy_within(row * old..(row + 1) * old, row * new);
+            self.words[row * new + old..(row + 1) * new].fill(0);
+        }
+        self.width = new;
+    }
+
     fn word(&self, table: usize, row: usize, word: usize) -> usize {
         place_of(self.tables, self.width, table, row, word)
+    }
+}
+
+/// Adds what does not match by some bytes of the keys.
+#[inline(always)]
+fn add<const WIDTH: usize, const KEY: usize, const KEYS: usize>(
+    tables: &[[[u64; WIDTH]; ROWS]],
+    bytes: &[Byte],
+    keys: &[[u8; KEY]; KEYS],
+    wrong: &mut [[u64; WIDTH]; KEYS],
+) {
+    for byte in bytes {
+        let table = &tables[byte.table];
+        for (wrong, key) in wrong.iter_mut().zip(keys) {
+            let row = &table[usize::from(key[byte.at])];
+            for (wrong, row) in wrong.iter_mut().zip(row) {
+                *wrong |= row;
+            }
+        }
     }
 }
 
@@ -225,12 +301,11 @@ fn place_of(tables: usize, width: usize, table: usize, row: usize, word: usize) 
 
 /// The lowest bit that is used and not wrong.
 #[inline(always)]
-fn first_bit<const READ: usize>(used: &[u64], wrong: &[u64; READ]) -> Option<usize> {
-    let used = used.first_chunk::<READ>()?;
+fn first_bit<const WIDTH: usize>(used: &[u64; WIDTH], wrong: &[u64; WIDTH]) -> Option<usize> {
     let mut any = 0;
     let mut first = 0;
     // From the last on, without a branch on what differs from packet to packet.
-    for word in (0..READ).rev() {
+    for word in (0..WIDTH).rev() {
         let right = used[word] & !wrong[word];
         any |= right;
         let bit = word * WORD_BITS + right.trailing_zeros() as usize;

@@ -5,6 +5,8 @@
 //! the port where it comes in. Every frame's way out is known: the port, both Ethernet addresses, one
 //! hop less to go.
 
+mod events;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use machine::clock::Ticks;
@@ -15,8 +17,9 @@ use traffic::{Delivery, Direction, Draw, Pacing, Random, Sizes, Stamp, Workload}
 use wire::bytes::{array_at, u16_at, u32_at};
 use wire::{MacAddr, ethernet, ipv4, ipv6};
 
+use self::events::{Kind, REMOVAL};
 use super::catalogue::{self, GROUPS};
-use super::config::{Config, Dir, Port, Prefixed, Traffic};
+use super::config::{Config, Dir, Port, Traffic};
 use super::control::Update;
 use super::ends::{Listed, Side};
 use super::internet::Flows;
@@ -72,12 +75,6 @@ pub enum RouteId {
     Passing(u32),
     /// One whose next hop comes and goes.
     PassingHop(u32),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Route,
-    NextHop,
 }
 
 impl Routed {
@@ -417,38 +414,6 @@ fn target(config: &Config) -> Target {
     }
 }
 
-impl Routed {
-    /// Routes that come and go, in turn.
-    fn next_route(&mut self, number: u64) -> Option<Change<Update>> {
-        let (passing, adds) = self.passing_routes.next(number)?;
-        let side = self.passing_route_side(passing);
-        let network = catalogue::passing_route_ipv4(side, passing);
-        let prefix = Prefixed { address: network.into(), len: catalogue::IPV4_LEN };
-        let groups = self.config.group_size(side);
-        let update = match adds {
-            true if groups == 0 => return None,
-            true => {
-                let next_hop = self.config.generated_target(side, passing);
-                Update::SetRoute { prefix, next_hop, vrf: 0 }
-            }
-            false => Update::RemoveRoute { prefix, vrf: 0 },
-        };
-        Some(Change { subject: Kind::Route.subject_of(passing, adds), steering: None, update })
-    }
-
-    /// Next hops that come and go, in turn.
-    fn next_hop(&mut self, number: u64) -> Option<Change<Update>> {
-        let (passing, adds) = self.passing_hops.next(number)?;
-        let number = catalogue::passing_hop_number(passing);
-        let next_hop = catalogue::passing_hop(&self.config, passing_side(passing), passing);
-        let update = match adds {
-            true => Update::SetNextHop { number, next_hop },
-            false => Update::RemoveNextHop { number },
-        };
-        Some(Change { subject: Kind::NextHop.subject_of(passing, adds), steering: None, update })
-    }
-}
-
 /// Whether a frame goes where it should with one hop less to go.
 #[inline(always)]
 fn is_a_hop_further(ends: Ends, frame: &[u8]) -> bool {
@@ -469,36 +434,6 @@ fn is_a_hop_further(ends: Ends, frame: &[u8]) -> bool {
         }
     }
 }
-
-impl Kind {
-    const ALL: [Kind; 2] = [Kind::Route, Kind::NextHop];
-
-    /// TIPSY's name of the event.
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Route => "l3-table-update",
-            Kind::NextHop => "group-table-update",
-        }
-    }
-
-    /// The subject of a change that frames can show.
-    fn subject(self, number: u32) -> u64 {
-        (self as u64 + 1) << 32 | u64::from(number)
-    }
-
-    /// The same for an addition; a removal shows in no frame and has a subject of its own.
-    fn subject_of(self, number: u32, adds: bool) -> u64 {
-        if adds { self.subject(number) } else { REMOVAL | self.subject(number) }
-    }
-
-    fn of(subject: u64) -> (Option<Kind>, u32) {
-        let kind = Kind::ALL.into_iter().find(|&kind| kind as u64 + 1 == subject >> 32);
-        (kind, subject as u32)
-    }
-}
-
-/// Marks the subject of a removal.
-const REMOVAL: u64 = 1 << 63;
 
 /// Keeps the port's Zipf draw apart from the route's.
 const PORT_TWIST: u64 = 1 << 62;

@@ -42,6 +42,8 @@
 
 pub mod five_tuple;
 
+mod glance;
+
 mod order;
 
 mod ranges;
@@ -49,6 +51,8 @@ mod ranges;
 mod rows;
 
 use std::io;
+
+pub use glance::Glance;
 
 use order::Order;
 use rows::{Byte, Edge, Plan, Rows};
@@ -127,6 +131,9 @@ pub struct Classifier<const KEY: usize> {
     /// Rules that look at a table.
     users: Vec<u32>,
     plan: Plan,
+    /// How many of the first bytes of a key may be looked at before it is made, and what they say.
+    at_hand: usize,
+    glance: Option<Box<Glance>>,
 }
 
 /// A field and where it is.
@@ -170,7 +177,26 @@ impl<const KEY: usize> Classifier<KEY> {
         let rows = Rows::new(tables, rules_max)?;
         let order = Order::new(rules_max, rows.places());
         let plan = Plan::with_capacity(KEY, tables - KEY, &rows);
-        Ok(Classifier { fields: placed, rows, order, users: vec![0; tables], plan })
+        let (users, at_hand, glance) = (vec![0; tables], 0, None);
+        Ok(Classifier { fields: placed, rows, order, users, plan, at_hand, glance })
+    }
+
+    /// The same, for a caller that has the first `bytes` bytes of a key at hand before it makes the key:
+    /// [`Classifier::glance`] may spare it that.
+    ///
+    /// # Panics
+    /// When a key has fewer.
+    pub fn with_at_hand(mut self, bytes: usize) -> Classifier<KEY> {
+        assert!(bytes <= KEY, "{bytes} bytes of {KEY}");
+        self.at_hand = bytes;
+        self.plan();
+        self
+    }
+
+    /// What one of the bytes at hand says, where it says anything.
+    #[inline(always)]
+    pub fn glance(&self) -> Option<&Glance> {
+        self.glance.as_deref()
     }
 
     /// Adds a rule, or replaces the one of the same precedence and returns its value. Of all rules
@@ -365,6 +391,8 @@ impl<const KEY: usize> Classifier<KEY> {
         }
         self.plan.blocks = self.rows.blocks_up_to(self.order.end());
         self.pause();
+        let values = self.order.values();
+        self.glance = Glance::best(&self.rows, self.at_hand, values).map(Box::new);
     }
 
     /// The field at which most rules look comes first. Few rules are left behind it, most often the

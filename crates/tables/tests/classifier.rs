@@ -22,6 +22,7 @@ struct Both<const KEY: usize> {
 impl<const KEY: usize> Both<KEY> {
     fn new(fields: &[Field], rules_max: usize) -> Both<KEY> {
         let fast = Classifier::new(fields, rules_max).expect("memory is to be had");
+        let fast = fast.with_at_hand(KEY.min(8));
         Both { fields: fields.to_vec(), fast, slow: Rules::default() }
     }
 
@@ -45,6 +46,10 @@ impl<const KEY: usize> Both<KEY> {
             let expected = self.slow.classify(&self.fields, key);
             assert_eq!(Some(value).filter(|&value| value != NO_MATCH), expected, "{key:02x?}");
             assert_eq!(self.fast.classify(key), expected, "{key:02x?}");
+            let glance = self.fast.glance();
+            if let Some(answer) = glance.and_then(|glance| glance.answer(key[glance.at()])) {
+                assert_eq!(answer, value, "{key:02x?} at a glance");
+            }
         }
     }
 }
@@ -129,6 +134,9 @@ fn a_look_up_that_is_over_early_says_the_same() {
             })
             .collect();
         both.compare(&keys);
+        let glance = both.fast.glance().expect("hosts of one network");
+        assert_eq!((glance.at(), glance.answer(11)), (0, Some(5000)), "no rule is for 11.0.0.0/8");
+        assert_eq!(glance.answer(10), None);
         let before_all = [any[0], any[0], exactly(53), any[0], any[0]];
         both.insert(count as u32 + 1, &any, 6000);
         both.remove(count as u32);

@@ -56,6 +56,21 @@ pub(super) struct Edge {
     pub table: usize,
 }
 
+/// Which places look at any table, and which at more than one.
+pub(super) struct Looks {
+    any: Vec<u64>,
+    several: Vec<u64>,
+}
+
+impl Looks {
+    /// Whether the rule in a place looks at nothing but this table.
+    pub fn are_at_most(&self, rows: &Rows, place: usize, table: usize) -> bool {
+        let word = place / WORD_BITS;
+        let only = !self.several[word] & rows.lookers[table * rows.used.len() + word];
+        (!self.any[word] | only) >> (place % WORD_BITS) & 1 == 1
+    }
+}
+
 impl Plan {
     pub fn with_capacity(bytes: usize, edges: usize, rows: &Rows) -> Plan {
         let (bytes, edges) = (Vec::with_capacity(bytes), Vec::with_capacity(edges));
@@ -179,6 +194,33 @@ impl Rows {
             }
         }
         open == 0
+    }
+
+    /// The first place that matches if only this row of this table is asked.
+    pub fn first_of_row(&self, table: usize, row: usize) -> Option<usize> {
+        let words = self.used.iter().enumerate().take(self.words_wide());
+        let mut left =
+            words.map(|(word, used)| (word, used & !self.words[self.word(table, row, word)]));
+        let (word, left) = left.find(|(_, left)| *left != 0)?;
+        Some(word * WORD_BITS + left.trailing_zeros() as usize)
+    }
+
+    /// What all rules look at.
+    pub fn looks(&self) -> Looks {
+        let words = self.used.len();
+        let mut looks = Looks { any: vec![0; words], several: vec![0; words] };
+        for table in self.lookers.chunks(words) {
+            for ((any, several), looks) in looks.any.iter_mut().zip(&mut looks.several).zip(table) {
+                *several |= *any & looks;
+                *any |= looks;
+            }
+        }
+        looks
+    }
+
+    /// Words of a row that can be in use.
+    fn words_wide(&self) -> usize {
+        if self.width < self.width_max { self.width } else { self.used.len() }
     }
 
     /// Which places look at none of the tables from a plan's pause on; into the plan.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use engine::Refusal;
 use packet::{Batch, Reason, Slot, Slots};
-use tables::classifier::{Classifier, NO_MATCH, Refused};
+use tables::classifier::{Classifier, Glance, NO_MATCH, Refused};
 
 use super::super::config::{AclRule, Action, Config, List};
 use super::super::reasons;
@@ -29,7 +29,13 @@ struct Tables {
 pub(super) struct Scratch {
     ipv4: [[u8; key::V4]; 256],
     ipv6: [[u8; key::V6]; 256],
+    found: [u32; 256],
+    /// By packet, in the order of the slots.
     values: [u32; 256],
+    /// The packets of which a glance did not say enough, and a key is made.
+    open: Slots,
+    /// Which ones they are among all.
+    places: [u8; 256],
 }
 
 /// What a list is to know of packets, and what to do with them.
@@ -48,7 +54,45 @@ pub(super) struct Passed<'a, P, M, N> {
 
 impl Scratch {
     pub fn new() -> Scratch {
-        Scratch { ipv4: [[0; key::V4]; 256], ipv6: [[0; key::V6]; 256], values: [0; 256] }
+        Scratch {
+            ipv4: [[0; key::V4]; 256],
+            ipv6: [[0; key::V6]; 256],
+            found: [0; 256],
+            values: [0; 256],
+            open: Slots::new(),
+            places: [0; 256],
+        }
+    }
+}
+
+impl Scratch {
+    /// Answers what a byte of the frames, at its place there, says, and leaves the others open.
+    #[inline(always)]
+    fn glance(&mut self, batch: &Batch, slots: &Slots, glance: Option<(&Glance, usize)>) {
+        self.open.clear();
+        let Some((glance, at)) = glance else {
+            slots.as_slice().iter().for_each(|&slot| self.open.push(slot));
+            return;
+        };
+        for (place, (&slot, value)) in slots.as_slice().iter().zip(&mut self.values).enumerate() {
+            // The check has seen that the header is whole.
+            let answer = batch.frame(slot).get(at).and_then(|&byte| glance.answer(byte));
+            self.places[self.open.len()] = place as u8;
+            self.open.push_if(answer.is_none(), slot);
+            *value = answer.unwrap_or(NO_MATCH);
+        }
+    }
+
+    /// The answers to all of `count` packets, those found by their keys among them.
+    #[inline(always)]
+    fn answers(&mut self, count: usize) -> &[u32] {
+        if self.open.len() == count {
+            return &self.found[..count];
+        }
+        for (&place, &found) in self.places.iter().zip(&self.found).take(self.open.len()) {
+            self.values[usize::from(place)] = found;
+        }
+        &self.values[..count]
     }
 }
 
@@ -63,9 +107,13 @@ impl Acl {
         let fast = match rules_max {
             0 => None,
             _ => Some(Tables {
-                ipv4: Classifier::new(&key::fields(4), rules_max).map_err(memory)?,
+                ipv4: Classifier::new(&key::fields(4), rules_max)
+                    .map_err(memory)?
+                    .with_at_hand(2 * key::ADDRESS_V4),
                 // A packet of IPv6 meets the list also where its version is not routed.
-                ipv6: Classifier::new(&key::fields(16), rules_max).map_err(memory)?,
+                ipv6: Classifier::new(&key::fields(16), rules_max)
+                    .map_err(memory)?
+                    .with_at_hand(2 * key::ADDRESS_V6),
             }),
         };
         let mut acl = Acl { fast, rules: BTreeMap::new(), rules_max, has_ipv6: config.ipv6 };
@@ -159,13 +207,15 @@ impl Acl {
         if let Some(answer) = fast.ipv4.answer_to_all() {
             return keep_alike(batch, slots, answer, passed);
         }
-        for (key, &slot) in scratch.ipv4.iter_mut().zip(slots.as_slice()) {
+        let at = |byte| key::AT_V4 + byte;
+        scratch.glance(batch, slots, fast.ipv4.glance().map(|glance| (glance, at(glance.at()))));
+        let Scratch { ipv4: keys, found, open, .. } = scratch;
+        for (key, &slot) in keys.iter_mut().zip(open.as_slice()) {
             *key = key::of_ipv4(batch.frame(slot), (passed.place)(batch, slot));
         }
-        know(&mut scratch.ipv4, slots, passed.known);
-        let values = &mut scratch.values[..slots.len()];
-        fast.ipv4.classify_batch(&scratch.ipv4[..slots.len()], values);
-        keep(batch, slots, values, passed);
+        know(keys, open, passed.known);
+        fast.ipv4.classify_batch(&keys[..open.len()], &mut found[..open.len()]);
+        keep(batch, slots, scratch.answers(slots.len()), passed);
     }
 
     /// The same for IPv6.
@@ -185,13 +235,15 @@ impl Acl {
         if let Some(answer) = fast.ipv6.answer_to_all() {
             return keep_alike(batch, slots, answer, passed);
         }
-        for (key, &slot) in scratch.ipv6.iter_mut().zip(slots.as_slice()) {
+        let at = |byte| key::AT_V6 + byte;
+        scratch.glance(batch, slots, fast.ipv6.glance().map(|glance| (glance, at(glance.at()))));
+        let Scratch { ipv6: keys, found, open, .. } = scratch;
+        for (key, &slot) in keys.iter_mut().zip(open.as_slice()) {
             *key = key::of_ipv6(batch.frame(slot), (passed.place)(batch, slot));
         }
-        know(&mut scratch.ipv6, slots, passed.known);
-        let values = &mut scratch.values[..slots.len()];
-        fast.ipv6.classify_batch(&scratch.ipv6[..slots.len()], values);
-        keep(batch, slots, values, passed);
+        know(keys, open, passed.known);
+        fast.ipv6.classify_batch(&keys[..open.len()], &mut found[..open.len()]);
+        keep(batch, slots, scratch.answers(slots.len()), passed);
     }
 }
 
@@ -216,6 +268,10 @@ fn keep<P>(
     values: &[u32],
     passed: &mut Passed<'_, P, impl Fn(Slot) -> bool, impl FnMut(Slot, u32)>,
 ) {
+    // Most batches: all of it is permitted, and nothing is to be noted.
+    if values.iter().fold(0, |other, &value| other | (value ^ PERMIT)) == 0 {
+        return;
+    }
     let mut values = values.iter();
     slots.retain(|slot| {
         let value = values.next().copied().unwrap_or(NO_MATCH);

@@ -18,11 +18,21 @@ use super::super::config::{AclRule, Ports, Prefixed};
 use super::super::reassembly::Known;
 use super::super::transport::{behind, has_ports};
 
+/// Bytes of an address of IPv4; the keys begin with two of them.
+pub const ADDRESS_V4: usize = 4;
+/// Bytes of an address of IPv6.
+pub const ADDRESS_V6: usize = 16;
+
 /// Bytes of a key of IPv4.
-pub const V4: usize = 8 + REST;
+pub const V4: usize = 2 * ADDRESS_V4 + REST;
 
 /// Bytes of a key of IPv6.
-pub const V6: usize = 32 + REST;
+pub const V6: usize = 2 * ADDRESS_V6 + REST;
+
+/// Where the addresses of a key stand in a frame.
+pub const AT_V4: usize = ethernet::HEADER_LEN + ipv4::offset::SOURCE;
+/// The same for IPv6.
+pub const AT_V6: usize = ethernet::HEADER_LEN + ipv6::offset::SOURCE;
 
 /// The fields of both: addresses are first, of 4 or 16 bytes.
 pub fn fields(address_bytes: u8) -> [Field; 9] {

@@ -40,8 +40,10 @@ fn chart(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Option<Chart> {
         0 => String::new(),
         n => format!(" {n} more curves are in the table of results."),
     };
+    let (x, place) = Axis::of_free(sweep.leaf(), &xs);
+    let points = curves.iter_mut().flat_map(|curve| &mut curve.points);
+    points.for_each(|point| point.x = place(point.x));
     curves.extend(marks);
-    let x = Axis::spanning(sweep.leaf(), &xs);
     let y = Axis::linear(&unit).with_zero();
     let (plots, layout) = Drawing::new(x, y).of(&curves);
     Some(Chart::new(

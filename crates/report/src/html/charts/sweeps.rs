@@ -62,7 +62,7 @@ fn groups<'a>(cells: &[&'a Cell], names: &Names, key: &str) -> Vec<Group<'a>> {
 /// The positive number that a cell has for a key; of a frame size in words, the mean of its frames.
 fn number(cell: &Cell, key: &str) -> Option<f64> {
     let value = cell.parameters.get(key)?;
-    value.as_f64().filter(|x| *x > 0.0).or_else(|| {
+    value.as_f64().filter(|x| *x >= 0.0).or_else(|| {
         let trials = || cell.outcomes.iter().flat_map(|o| &o.trials).flat_map(|t| &t.directions);
         let (bytes, frames) =
             trials().fold((0, 0), |(bytes, frames), d| (bytes + d.sent_bytes, frames + d.sent));

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 /// A program, its arguments, and what is added to its environment.
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    program: &'static str,
+    program: String,
     arguments: Vec<String>,
     environment: Vec<(&'static str, String)>,
 }
@@ -28,9 +28,9 @@ pub struct Ended {
 
 impl Invocation {
     /// A program with arguments separated by single spaces.
-    pub fn new(program: &'static str, arguments: &str) -> Invocation {
+    pub fn new(program: impl Into<String>, arguments: &str) -> Invocation {
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
-        Invocation { program, arguments, environment: Vec::new() }
+        Invocation { program: program.into(), arguments, environment: Vec::new() }
     }
 
     /// The same with one more argument, which may hold spaces.
@@ -87,7 +87,7 @@ impl Invocation {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(self.program);
+        let mut command = Command::new(&self.program);
         command.args(&self.arguments).current_dir(workspace());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         // Set by the cargo that runs this program; they would pin the toolchain of the inner one.

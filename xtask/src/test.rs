@@ -82,11 +82,13 @@ fn has_advisories() -> bool {
         .is_some_and(|mut copies| copies.next().is_some())
 }
 
-/// The program as a user runs it: a small scenario, from file to report. It is the development build that
-/// the tests have made: a release build of its own would be a quarter of the time of everything.
+/// The program as a user runs it: a small scenario, from file to report. It is the one beside this,
+/// which the tests have made: one built by itself, with all optimisations or only with the features
+/// that it alone wants, would be a build of its own.
 fn smoke(tally: &mut Tally) -> Result<()> {
     let folder = workspace().join("target/xtask-smoke");
-    let bench = Invocation::new("cargo", "run --locked --quiet -- bench")
+    let program = std::env::current_exe()?.with_file_name("plumbline");
+    let bench = Invocation::new(program.to_string_lossy(), "bench")
         .argument(SMOKE_SCENARIO)
         .argument("--quiet")
         .argument("--output-dir")

@@ -9,6 +9,7 @@ pub mod sections;
 pub mod service;
 pub mod unit;
 
+pub mod cgnat;
 pub mod chain;
 pub mod l2_switch;
 pub mod l3_router;

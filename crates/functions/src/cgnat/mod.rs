@@ -1,0 +1,2 @@
+//! Carrier-grade NAT: subscribers with addresses of their own share the addresses of an operator.
+

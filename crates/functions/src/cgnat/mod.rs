@@ -1,2 +1,5 @@
 //! Carrier-grade NAT: subscribers with addresses of their own share the addresses of an operator.
 
+pub mod config;
+
+pub use self::config::{Config, Traffic};

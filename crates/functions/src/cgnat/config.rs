@@ -1,0 +1,142 @@
+//! The two sections of a scenario that describe a carrier-grade NAT and its traffic.
+//!
+//! Times are seconds. A list in place of a single value is a sweep and is expanded before these types
+//! are read, but for `inside`, `pools` and `static`, which are lists.
+
+use std::net::Ipv4Addr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wire::MacAddr;
+
+mod pools;
+mod timeouts;
+mod traffic;
+mod validate;
+
+pub use self::pools::{PortBlocks, StaticRule};
+pub use self::timeouts::Timeouts;
+pub use self::traffic::Traffic;
+pub use self::validate::validate;
+pub use crate::sections::{Dir, Mac, Prefixed};
+
+/// A carrier-grade NAT: subscribers on the inside, the Internet on the outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Config {
+    /// Workers, each on a core of its own; each owns its subscribers and the outside ports that it
+    /// gives them.
+    #[schemars(range(min = 1, max = 64))]
+    pub core: u32,
+    /// The Ethernet address of the inside port.
+    pub inside_mac: Mac,
+    /// The Ethernet address of the outside port.
+    pub outside_mac: Mac,
+    /// The IPv4 address of the inside port, which answers ARP and sends ICMP errors.
+    pub inside_ip: Ipv4Addr,
+    /// The IPv4 address of the outside port, which answers ARP and sends ICMP errors; ARP for the
+    /// addresses of pools is answered there, too.
+    pub outside_ip: Ipv4Addr,
+    /// To whom packets for subscribers go: the router in front of them.
+    pub inside_next_hop_mac: Mac,
+    /// To whom packets for the Internet go.
+    pub outside_next_hop_mac: Mac,
+    /// Networks of subscribers; packets from elsewhere are dropped.
+    #[schemars(length(max = 1024))]
+    pub inside: Vec<Prefixed<Ipv4Addr>>,
+    /// Networks of addresses that subscribers share, all addresses of each.
+    #[schemars(length(max = 1024))]
+    pub pools: Vec<Prefixed<Ipv4Addr>>,
+    /// The lowest outside port that is given away.
+    #[schemars(range(min = 1, max = 32_768))]
+    pub first_port: u16,
+    /// How ports are given to subscribers.
+    pub port_block: PortBlocks,
+    /// One-to-one rules: addresses that subscribers have for themselves, ports unchanged.
+    #[schemars(length(max = 1024))]
+    #[serde(rename = "static")]
+    pub static_rules: Vec<StaticRule>,
+    /// Most sessions at a time, of all workers together.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub sessions: u32,
+    /// Most mappings at a time; 0 for as many as sessions.
+    #[schemars(range(max = 1_000_000_000))]
+    pub mappings: u32,
+    /// Most subscribers at a time.
+    #[schemars(range(min = 1, max = 100_000_000))]
+    pub subscribers: u32,
+    /// Most sessions of a subscriber at a time (RFC 6888 REQ-4); 0 for no limit.
+    pub sessions_per_subscriber: u32,
+    /// Which packets from outside pass to a mapped port (RFC 4787 section 5).
+    pub filtering: Filtering,
+    /// Whether subscribers reach one another by their outside addresses (RFC 4787 REQ-9).
+    pub hairpinning: bool,
+    /// Whether a TCP segment without SYN opens a session, as after a restart.
+    pub tcp_pick_up: bool,
+    /// For how long a port stays unused after its mapping is gone (RFC 6888 REQ-8), in seconds.
+    pub quarantine_s: f64,
+    /// How long sessions live without packets from inside.
+    pub timeouts: Timeouts,
+    /// The largest TCP maximum segment size that passes (RFC 4459 section 3.2), in bytes; 0 leaves it
+    /// as it is.
+    pub mss_clamp: u16,
+    /// Whether a packet that finds no port or is over a limit is answered with an ICMP error
+    /// (RFC 6888 REQ-11): at most so many a second; 0 for none.
+    #[schemars(range(max = 1_000_000))]
+    pub icmp_errors_per_s: u32,
+    /// From what ports are drawn and keys are hashed; none for a secret of each start, which nobody
+    /// can guess. A number makes runs repeatable.
+    pub secret: Option<u64>,
+}
+
+/// Which packets from outside pass to a mapped port (RFC 4787 section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Filtering {
+    /// From anybody.
+    EndpointIndependent,
+    /// From addresses to which the mapping has sent.
+    AddressDependent,
+    /// From addresses and ports to which it has sent.
+    AddressAndPortDependent,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let prefix = |a, b, len| Prefixed { address: Ipv4Addr::new(a, b, 0, 0), len };
+        let mac = |last| Mac(MacAddr([0x02, 0x6e, 0x61, 0x74, 0, last]));
+        Config {
+            core: 1,
+            inside_mac: mac(1),
+            outside_mac: mac(2),
+            inside_ip: Ipv4Addr::new(100, 127, 255, 254),
+            outside_ip: Ipv4Addr::new(203, 0, 113, 1),
+            inside_next_hop_mac: mac(3),
+            outside_next_hop_mac: mac(4),
+            inside: vec![prefix(10, 0, 8), prefix(100, 64, 10)],
+            pools: vec![prefix(198, 18, 24)],
+            first_port: 1024,
+            port_block: PortBlocks::default(),
+            static_rules: Vec::new(),
+            sessions: 1_000_000,
+            mappings: 0,
+            subscribers: 65_536,
+            sessions_per_subscriber: 0,
+            filtering: Filtering::EndpointIndependent,
+            hairpinning: true,
+            tcp_pick_up: false,
+            quarantine_s: 120.0,
+            timeouts: Timeouts::default(),
+            mss_clamp: 0,
+            icmp_errors_per_s: 1000,
+            secret: None,
+        }
+    }
+}
+
+impl Config {
+    /// Mappings at a time.
+    pub fn mapping_capacity(&self) -> u32 {
+        if self.mappings == 0 { self.sessions } else { self.mappings }
+    }
+}

@@ -1,0 +1,253 @@
+//! Whether the two sections fit together.
+
+use std::net::Ipv4Addr;
+
+use super::{Config, Prefixed, Traffic};
+use crate::unit::Invalid;
+
+/// Checks both sections.
+///
+/// # Errors
+/// The first key that cannot be used.
+pub fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invalid> {
+    validate_sizes(config)?;
+    validate_times(config)?;
+    validate_networks(config)?;
+    validate_traffic(config, traffic)
+}
+
+fn validate_sizes(config: &Config) -> Result<(), Invalid> {
+    let one = "Give at least one, and no more than the range of the key";
+    for (key, value, max) in [
+        ("core", config.core, 64),
+        ("sessions", config.sessions, SESSIONS_MAX),
+        ("subscribers", config.subscribers, 100_000_000),
+    ] {
+        if !(1..=max).contains(&value) {
+            return refuse(key, format!("must be from 1 to {max}, not {value}"), one);
+        }
+    }
+    let size = config.port_block.size;
+    if size != 0 && !(size.is_power_of_two() && (64..=16_384).contains(&size)) {
+        return refuse(
+            "port-block",
+            format!("a block of {size} ports cannot be cut out of an address"),
+            "Give 'size' as a power of two from 64 to 16384, or 0 for no blocks",
+        );
+    }
+    if !(1..=8).contains(&config.port_block.per_subscriber) {
+        return refuse(
+            "port-block",
+            format!("{} blocks a subscriber", config.port_block.per_subscriber),
+            "Give 'per-subscriber' from 1 to 8",
+        );
+    }
+    if !(1..=32_768).contains(&config.first_port) {
+        return refuse(
+            "first-port",
+            format!("must be from 1 to 32768, not {}", config.first_port),
+            "1024 leaves the well-known ports out",
+        );
+    }
+    if config.mss_clamp != 0 && config.mss_clamp < 536 {
+        return refuse(
+            "mss-clamp",
+            format!("{} is less than every host takes", config.mss_clamp),
+            "Give at least 536 bytes (RFC 9293 section 3.7.1), or 0 to change nothing",
+        );
+    }
+    Ok(())
+}
+
+fn validate_times(config: &Config) -> Result<(), Invalid> {
+    let times = &config.timeouts;
+    for (name, value) in [
+        ("udp-s", times.udp_s),
+        ("tcp-established-s", times.tcp_established_s),
+        ("tcp-transitory-s", times.tcp_transitory_s),
+        ("icmp-s", times.icmp_s),
+    ] {
+        if !(0.5..=TIMEOUT_S_MAX).contains(&value) {
+            return refuse(
+                "timeouts",
+                format!("{name} must be from 0.5 to {TIMEOUT_S_MAX} seconds, not {value}"),
+                "The RFCs ask for 120 (UDP), 7440 and 240 (TCP) and 60 (ICMP) at least",
+            );
+        }
+    }
+    if !(0.0..=TIMEOUT_S_MAX).contains(&config.quarantine_s) {
+        return refuse(
+            "quarantine-s",
+            format!("must be from 0 to {TIMEOUT_S_MAX} seconds, not {}", config.quarantine_s),
+            "RFC 6888 REQ-8 asks for 120",
+        );
+    }
+    Ok(())
+}
+
+fn validate_networks(config: &Config) -> Result<(), Invalid> {
+    let mut outside: Vec<(&'static str, Prefixed<Ipv4Addr>)> = Vec::new();
+    outside.extend(config.pools.iter().map(|&pool| ("pools", pool)));
+    outside.extend(config.static_rules.iter().map(|rule| ("static", rule.outside)));
+    if outside.is_empty() {
+        return refuse(
+            "pools",
+            "there is no address to translate to".into(),
+            "Give a network, like 198.18.0.0/24, or 'static' rules",
+        );
+    }
+    for (index, &(key, network)) in outside.iter().enumerate() {
+        let before = outside[..index].iter().find(|(_, other)| overlap(*other, network));
+        if let Some((_, other)) = before {
+            return refuse(
+                key,
+                format!("{} and {} share addresses", text(*other), text(network)),
+                "Give each outside address once",
+            );
+        }
+        if let Some(inside) = config.inside.iter().find(|inside| overlap(**inside, network)) {
+            return refuse(
+                key,
+                format!("{} is inside, in {}", text(network), text(*inside)),
+                "Give outside addresses that no subscriber has",
+            );
+        }
+    }
+    let addresses: u64 = outside.iter().map(|(_, network)| 1 << (32 - network.len)).sum();
+    if addresses > ADDRESSES_MAX {
+        return refuse(
+            "pools",
+            format!("{addresses} outside addresses"),
+            "Give at most 65536 in all",
+        );
+    }
+    for rule in &config.static_rules {
+        if rule.inside.len != rule.outside.len {
+            return refuse(
+                "static",
+                format!("{} and {} differ in size", text(rule.inside), text(rule.outside)),
+                "Give networks of the same length",
+            );
+        }
+    }
+    if config.inside.is_empty() {
+        return refuse(
+            "inside",
+            "no subscriber has an address".into(),
+            "Give the subscribers' networks, like 100.64.0.0/10",
+        );
+    }
+    Ok(())
+}
+
+fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
+    let refuse = |key, what, remedy: &str| {
+        Err(Invalid { section: "traffic", key, what, remedy: remedy.into() })
+    };
+    if traffic.random_seed == 0 {
+        return refuse("random-seed", "must be at least 1, not 0".into(), "Give any other number");
+    }
+    for &(size, _) in traffic.pkt_size.weights() {
+        if !(64..=1900).contains(&size) {
+            return refuse(
+                "pkt-size",
+                format!("must be from 64 to 1900 bytes, not {size}"),
+                "Give a size in this range; it counts the 4 bytes of the frame check sequence",
+            );
+        }
+    }
+    let most = traffic.sessions_most();
+    if most == 0 || most > u64::from(u32::MAX) {
+        return refuse(
+            "client",
+            format!("clients, servers and their ports make {most} sessions"),
+            "Give at least one of each, and at most 4294967295 sessions in all",
+        );
+    }
+    if traffic.sessions > most {
+        return refuse(
+            "sessions",
+            format!("{} sessions of {most} different ones", traffic.sessions),
+            "Give more clients, servers or ports, or fewer sessions",
+        );
+    }
+    if traffic.sessions > u64::from(config.sessions) {
+        return refuse(
+            "sessions",
+            format!("{} sessions where the function holds {}", traffic.sessions, config.sessions),
+            "Raise 'sessions' in the function section, or lower it here",
+        );
+    }
+    let last = |first: Ipv4Addr, count: u32| first.to_bits().checked_add(count - 1);
+    let clients = last(traffic.first_client, traffic.client).is_some_and(|last| {
+        let holds = |net: &Prefixed<Ipv4Addr>| {
+            holds(*net, traffic.first_client.to_bits()) && holds(*net, last)
+        };
+        config.inside.iter().any(holds)
+    });
+    if !clients {
+        return refuse(
+            "first-client",
+            format!("{} clients from {} on", traffic.client, traffic.first_client),
+            "Keep all clients in one network of 'inside'",
+        );
+    }
+    for (key, first, count) in [
+        ("client-ports", traffic.first_client_port, traffic.client_ports),
+        ("server-ports", traffic.first_server_port, traffic.server_ports),
+    ] {
+        if u32::from(first) + count - 1 > u32::from(u16::MAX) {
+            return refuse(
+                key,
+                format!("{count} ports from {first} on"),
+                "Give fewer, or a lower first one: the last port is 65535",
+            );
+        }
+    }
+    if last(traffic.first_server, traffic.server).is_none() {
+        return refuse(
+            "server",
+            format!("{} servers from {} on", traffic.server, traffic.first_server),
+            "Give fewer servers, or a lower first address",
+        );
+    }
+    let shares = [traffic.tcp_share, traffic.icmp_share];
+    if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || shares.iter().sum::<f64>() > 1.0 {
+        return refuse(
+            "tcp-share",
+            format!("TCP {} and ICMP {} of all sessions", shares[0], shares[1]),
+            "Give fractions that are 1 at most together; the rest is UDP",
+        );
+    }
+    Ok(())
+}
+
+/// Whether two networks have an address in common.
+fn overlap(one: Prefixed<Ipv4Addr>, other: Prefixed<Ipv4Addr>) -> bool {
+    let wider = if one.len <= other.len { one } else { other };
+    let other = if one.len <= other.len { other } else { one };
+    holds(wider, other.address.to_bits())
+}
+
+/// Whether a network has an address.
+pub(in super::super) fn holds(network: Prefixed<Ipv4Addr>, address: u32) -> bool {
+    let shift = 32 - u32::from(network.len);
+    u64::from(network.address.to_bits()) >> shift == u64::from(address) >> shift
+}
+
+fn text(network: Prefixed<Ipv4Addr>) -> String {
+    String::from(network)
+}
+
+fn refuse<T>(key: &'static str, what: String, remedy: &str) -> Result<T, Invalid> {
+    Err(Invalid { section: "function", key, what, remedy: remedy.into() })
+}
+
+/// Numbers of sessions have 31 bits.
+const SESSIONS_MAX: u32 = 1_000_000_000;
+
+/// Outside addresses of all pools and rules together: each takes up to 1 MiB where all ports are used.
+const ADDRESSES_MAX: u64 = 65_536;
+
+/// As long as the sweep's clock tells the past from the future.
+const TIMEOUT_S_MAX: f64 = 20_000.0;

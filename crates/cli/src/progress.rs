@@ -137,6 +137,7 @@ impl Observer for Progress {
             Load::PerInterface(rate) => format!("{rate} each way"),
             Load::Burst { frames, rate } => format!("{frames} frames at {rate} each way"),
             Load::Step { first, then, .. } => format!("{first}, then {then} each way"),
+            Load::Sessions(load) => load.to_string(),
         };
         let of = step.index + step.trials_expected;
         self.trial = format!("{} {} of {of}, {load}", step.purpose, step.index + 1);

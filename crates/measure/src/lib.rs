@@ -5,11 +5,13 @@
 //! keeping of a run is in [`record::RunRecord`].
 
 pub mod record;
+mod sessions;
 pub mod statistics;
 mod trial;
 pub mod validity;
 mod words;
 
 pub use ::units::*;
+pub use sessions::*;
 pub use trial::*;
 pub use words::figure_words;

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Pps;
+use crate::{Pps, SessionCounts, SessionLoad, SessionsThere};
 
 /// A method's only contact with the world.
 ///
@@ -54,6 +54,19 @@ pub trait Measurer {
     /// The floods that can be sent beside a load, by name; none where the workload has none.
     fn floods(&self) -> Vec<&'static str> {
         Vec::new()
+    }
+
+    /// The sessions that its traffic can make, for [`Load::Sessions`]; none where it has none.
+    fn sessions(&self) -> Option<SessionsThere> {
+        None
+    }
+
+    /// Has the device hold no session: its own way of forgetting them all, in as long as it takes.
+    ///
+    /// # Errors
+    /// When it cannot, or broke on the way.
+    fn clear_sessions(&mut self) -> Result<(), MeasureError> {
+        Err(MeasureError::Unsupported("its sessions cannot be cleared"))
     }
 }
 
@@ -122,6 +135,9 @@ pub enum Load {
         /// Frames a second from then on.
         then: Pps,
     },
+    /// Sessions of a stateful device, each of a few frames that answer each other (RFC 9693). All of
+    /// them are begun; the duration of the trial is how long the last ones are waited for.
+    Sessions(SessionLoad),
 }
 
 /// What came of a trial.
@@ -131,7 +147,8 @@ pub struct Trial {
     pub load: Load,
     /// How long it was asked to last.
     pub intended: Duration,
-    /// From the first frame sent to the last frame sent.
+    /// From the first frame sent to the last frame sent; of sessions from the first one begun to the
+    /// last one begun.
     pub effective: Duration,
     /// One entry a direction in which frames were offered.
     pub directions: Vec<Direction>,
@@ -164,6 +181,8 @@ pub struct Trial {
     pub floods: Vec<FloodCounts>,
     /// The restart of the device, where one was asked for.
     pub restart: Option<Restart>,
+    /// What became of the sessions, where the load was of such.
+    pub sessions: Option<SessionCounts>,
     /// How many ticks of the stages' clock make a second.
     pub ticks_per_second: f64,
 }
@@ -345,10 +364,10 @@ pub enum MeasureError {
 }
 
 impl Load {
-    /// Frames a second on each interface; the first of a step, none in a closed loop.
+    /// Frames a second on each interface; the first of a step, none in a closed loop and of sessions.
     pub fn rate(self) -> Option<Pps> {
         match self {
-            Self::ClosedLoop => None,
+            Self::ClosedLoop | Self::Sessions(_) => None,
             Self::PerInterface(rate) | Self::Burst { rate, .. } => Some(rate),
             Self::Step { first, .. } => Some(first),
         }
@@ -376,6 +395,7 @@ impl Trial {
             policed: Vec::new(),
             floods: Vec::new(),
             restart: None,
+            sessions: None,
             ticks_per_second,
         }
     }

@@ -5,6 +5,7 @@
 //! they stand beside it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::record::{HostFacts, Limit, LimitKind, TrialRecord};
 use crate::{Load, Trial};
@@ -32,6 +33,7 @@ pub fn trial_limits(trial: &Trial) -> Vec<Limit> {
         foreign_cpu(trial),
         tester_cpu(trial),
         forwarding(trial),
+        wrong_sessions(trial),
     ]
     .into_iter()
     .flatten()
@@ -72,22 +74,40 @@ pub fn host_limits(host: &HostFacts) -> Vec<Limit> {
 
 /// Whether all the loss of a trial fits into the time in which a thread did not run.
 pub fn stalls_explain_loss(trial: &Trial) -> bool {
-    let lost = trial.sent().saturating_sub(trial.received());
+    let (offered, lost) = match &trial.sessions {
+        Some(sessions) => (sessions.attempted, sessions.failed),
+        None => (trial.sent(), trial.sent().saturating_sub(trial.received())),
+    };
     let seconds = trial.effective.as_secs_f64();
     if lost == 0 || seconds <= 0.0 {
         return false;
     }
-    let offered_pps = trial.sent() as f64 / seconds;
+    let offered_per_s = offered as f64 / seconds;
     let stalled_ns: u64 =
         trial.stalls.iter().filter(|s| s.longest_ns > STALL_NS_HARMLESS).map(|s| s.total_ns).sum();
-    lost as f64 <= offered_pps * stalled_ns as f64 * 1e-9
+    lost as f64 <= offered_per_s * stalled_ns as f64 * 1e-9
 }
 
 /// Whether the tester, not the device, kept the trial below its load.
 pub fn tester_fell_short(trial: &Trial) -> bool {
     let intended: u64 = trial.directions.iter().map(|d| d.intended).sum();
-    !matches!(trial.load, Load::ClosedLoop)
-        && (trial.sent() as f64) < intended as f64 * TESTER_SENT_MIN
+    match (trial.load, &trial.sessions) {
+        (Load::ClosedLoop, _) => false,
+        (Load::Sessions(load), Some(_)) => {
+            sessions_share(trial, load.rate).is_some_and(|share| share < TESTER_SENT_MIN)
+        }
+        _ => (trial.sent() as f64) < intended as f64 * TESTER_SENT_MIN,
+    }
+}
+
+/// What share of the rate at which sessions were to be begun they were; none where none was asked for.
+/// A millisecond is forgiven, so that a few sessions need no clockwork.
+fn sessions_share(trial: &Trial, rate: Option<f64>) -> Option<f64> {
+    let seconds = trial.effective.saturating_sub(SESSIONS_LATE).as_secs_f64();
+    // From the first to the last there is one step fewer than sessions.
+    let steps = trial.sessions.as_ref()?.attempted.saturating_sub(1);
+    let due = rate? * seconds;
+    Some(if due > 0.0 { (steps as f64 / due).min(1.0) } else { 1.0 })
 }
 
 /// The limits of several trials as one list: each rule once, with the number of trials it was seen
@@ -181,10 +201,19 @@ fn tester(trial: &Trial) -> Option<Limit> {
     }
     let intended: u64 = trial.directions.iter().map(|d| d.intended).sum();
     let percent = trial.sent() as f64 / intended as f64 * 100.0;
+    let frames =
+        format!("the tester sent {percent:.1} % of the {intended} frames it was asked for");
+    let what = match trial.load {
+        Load::Sessions(load) => format!(
+            "the tester began sessions at {:.1} % of the rate it was asked for",
+            sessions_share(trial, load.rate).unwrap_or(1.0) * 100.0
+        ),
+        _ => frames,
+    };
     Some(Limit {
         kind: LimitKind::Tester,
         invalidates: true,
-        what: format!("the tester sent {percent:.1} % of the {intended} frames it was asked for"),
+        what,
         advice: "lower max-rate to what the tester sends, or give it a core of its own: a load \
                  that was never offered says nothing about the device"
             .into(),
@@ -211,13 +240,16 @@ fn stalls(trial: &Trial) -> Option<Limit> {
         return None;
     }
     let worst = trial.stalls.iter().max_by_key(|s| s.longest_ns)?;
+    let lost = match &trial.sessions {
+        Some(sessions) => format!("{} sessions failed", sessions.failed),
+        None => format!("{} frames were lost", trial.sent().saturating_sub(trial.received())),
+    };
     Some(Limit {
         kind: LimitKind::Stall,
         invalidates: false,
         what: format!(
-            "{} frames were lost, no more than arrived while a thread had no core ({}: gaps {}, \
-             together {}, longest {})",
-            trial.sent().saturating_sub(trial.received()),
+            "{lost}, no more than arrived while a thread had no core ({}: gaps {}, together {}, \
+             longest {})",
             worst.thread,
             worst.count,
             crate::Nanos(worst.total_ns as f64),
@@ -281,6 +313,25 @@ fn forwarding(trial: &Trial) -> Option<Limit> {
     })
 }
 
+fn wrong_sessions(trial: &Trial) -> Option<Limit> {
+    let sessions = trial.sessions.as_ref().filter(|sessions| sessions.wrong > 0)?;
+    Some(Limit {
+        kind: LimitKind::Forwarding,
+        invalidates: true,
+        what: format!(
+            "{} of {} sessions came back as no translation of theirs can",
+            sessions.wrong, sessions.attempted
+        ),
+        advice:
+            "run the functional check with the same seed: two sessions share what tells them apart, \
+             or an address is not of the pool"
+                .into(),
+    })
+}
+
+/// How much later than asked the last session of a trial may be begun.
+const SESSIONS_LATE: Duration = Duration::from_millis(1);
+
 const TESTER_ADVICE: &str = "stop other work on this machine, or give the tester a core that nobody \
                              else uses (tester-core in device), and measure again";
 const QUIET_ADVICE: &str = "stop other work on this machine, or keep it off the measuring cores \
@@ -288,13 +339,11 @@ const QUIET_ADVICE: &str = "stop other work on this machine, or keep it off the 
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use hdrhistogram::Histogram;
 
     use super::*;
     use crate::record::{StallProbe, Tsc};
-    use crate::{Direction, Pps, Stalls, WorkerTime};
+    use crate::{Direction, Pps, SessionAction, SessionCounts, SessionLoad, Stalls, WorkerTime};
 
     fn trial(intended: u64, sent: u64, received: u64) -> Trial {
         let second = Duration::from_secs(1);
@@ -343,6 +392,47 @@ mod tests {
         assert_eq!(kinds(&lossy), [], "1000 frames do not fit into half a millisecond");
         lossy.stalls = vec![Stalls { total_ns: 9_000_000, longest_ns: 50_000, ..stall }];
         assert_eq!(kinds(&lossy), [], "timer ticks are taken up by the ring");
+    }
+
+    /// A trial that was to begin 1000 sessions in a second and took `seconds` for it.
+    fn opening(seconds: f64, failed: u64) -> Trial {
+        let load =
+            SessionLoad { rate: Some(1000.0), ..SessionLoad::all(SessionAction::Open, 1000) };
+        let succeeded = 1000 - failed;
+        Trial {
+            effective: Duration::from_secs_f64(seconds),
+            sessions: Some(SessionCounts {
+                attempted: 1000,
+                succeeded,
+                failed,
+                ..SessionCounts::new(&load)
+            }),
+            ..Trial::new(Load::Sessions(load), Duration::from_secs(1), 2.5e9)
+        }
+    }
+
+    #[test]
+    fn sessions_that_were_begun_too_slowly_invalidate() {
+        assert_eq!(kinds(&opening(0.999, 0)), []);
+        assert_eq!(kinds(&opening(1.1, 0)), [(LimitKind::Tester, true)]);
+        assert!(trial_limits(&opening(2.0, 0))[0].what.contains("at 50.0 % of the rate"));
+        let mut unpaced = opening(100.0, 0);
+        unpaced.load = Load::Sessions(SessionLoad::all(SessionAction::Open, 1000));
+        assert_eq!(kinds(&unpaced), [], "as fast as they succeed is never too slow");
+    }
+
+    #[test]
+    fn failed_sessions_are_explained_by_stalls_and_wrong_ones_invalidate() {
+        let mut lossy = opening(0.999, 5);
+        assert_eq!(kinds(&lossy), []);
+        let stall = Stalls { thread: "worker 0".into(), count: 1, ..Stalls::default() };
+        lossy.stalls = vec![Stalls { total_ns: 6_000_000, longest_ns: 6_000_000, ..stall }];
+        assert_eq!(kinds(&lossy), [(LimitKind::Stall, false)]);
+        assert!(trial_limits(&lossy)[0].what.starts_with("5 sessions failed"));
+        if let Some(sessions) = &mut lossy.sessions {
+            (sessions.failed, sessions.wrong) = (7, 7);
+        }
+        assert_eq!(kinds(&lossy), [(LimitKind::Forwarding, true)]);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use measure::record::{Outcome, TrialRecord};
-use measure::{Conditions, Load, MeasureError, Measurer, Pps, Trial, TrialProgress, Watch};
+use measure::{
+    Conditions, Load, MeasureError, Measurer, Pps, SessionsThere, Trial, TrialProgress, Watch,
+};
 
 use crate::method::Session;
 use crate::{Method, Observer, Step};
@@ -89,6 +91,14 @@ impl Measurer for Holding<'_> {
 
     fn floods(&self) -> Vec<&'static str> {
         self.measurer.floods()
+    }
+
+    fn sessions(&self) -> Option<SessionsThere> {
+        self.measurer.sessions()
+    }
+
+    fn clear_sessions(&mut self) -> Result<(), MeasureError> {
+        self.measurer.clear_sessions()
     }
 
     fn tester_alone(

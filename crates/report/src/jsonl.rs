@@ -7,7 +7,8 @@
 //! What is not known is left out. Histograms stay in `run.json`.
 
 use measure::record::{
-    Cell, DirectionRecord, Figure, LoadRecord, Outcome, RunRecord, Series, Spread, TrialRecord,
+    Cell, DirectionRecord, Figure, LoadRecord, Outcome, RunRecord, Series, SessionsRecord, Spread,
+    TrialRecord,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -154,6 +155,7 @@ fn cell_result(cell: &Cell, flat: Flat) -> Flat {
         .with("seed", cell.seed)
         .with("state_bytes", cell.state_bytes)
         .with("resident_bytes", cell.resident_bytes)
+        .with("sessions_open", cell.sessions_open)
         .with("setup_seconds", cell.setup_seconds)
         .with("check_passed", check.map(|check| check.passed))
         .with("check_frames", check.map(|check| check.frames))
@@ -216,6 +218,7 @@ fn trial(trial: &TrialRecord, flat: Flat) -> Flat {
         LoadRecord::PerInterface { .. } => "per-interface",
         LoadRecord::Burst { .. } => "burst",
         LoadRecord::Step { .. } => "step",
+        LoadRecord::Sessions { .. } => "sessions",
     };
     let limits: Vec<&str> = trial.limits.iter().map(|limit| limit.what.as_str()).collect();
     let mut flat = flat
@@ -234,6 +237,9 @@ fn trial(trial: &TrialRecord, flat: Flat) -> Flat {
         .with("wall_ns", trial.workers.iter().map(|w| w.wall_ns).sum::<u64>())
         .with("stalls_total_ns", trial.stalls.iter().map(|s| s.total_ns).sum::<u64>())
         .with("limits", limits.join("; "));
+    if let Some(counts) = &trial.sessions {
+        flat = sessions(counts, flat);
+    }
     for one in &trial.directions {
         flat = direction(one, flat);
     }
@@ -259,6 +265,22 @@ fn trial(trial: &TrialRecord, flat: Flat) -> Flat {
 }
 
 /// The counts of a direction behind its name: `uplink.lost`.
+fn sessions(counts: &SessionsRecord, flat: Flat) -> Flat {
+    let answered = counts.answered.as_ref();
+    flat.with("sessions_action", counts.action)
+        .with("sessions_asked", counts.asked)
+        .with("sessions_attempted", counts.attempted)
+        .with("sessions_succeeded", counts.succeeded)
+        .with("sessions_failed", counts.failed)
+        .with("sessions_wrong", counts.wrong)
+        .with("sessions_attempted_per_s", counts.attempted_per_s)
+        .with("sessions_succeeded_per_s", counts.succeeded_per_s)
+        .with("sessions_held", counts.held)
+        .with("sessions_answered_p50_ns", answered.map(|times| times.p50_ns))
+        .with("sessions_answered_p99_ns", answered.map(|times| times.p99_ns))
+        .with("sessions_answered_max_ns", answered.map(|times| times.max_ns))
+}
+
 fn direction(direction: &DirectionRecord, flat: Flat) -> Flat {
     let key = |what: &str| format!("{}.{what}", direction.name);
     let flat = flat

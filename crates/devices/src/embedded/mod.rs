@@ -165,6 +165,7 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
                 return Err(MeasureError::Unsupported(OPEN_LOOP_ONLY));
             }
             Load::ClosedLoop => closed_loop::run(self, duration, watch),
+            Load::Sessions(_) => return Err(MeasureError::Unsupported("no traffic of sessions")),
             open_loop => open_loop::run(self, open_loop, duration, watch),
         };
         if self.is_interrupted() { Err(MeasureError::Interrupted) } else { trial }

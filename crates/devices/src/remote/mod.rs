@@ -204,6 +204,9 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
         if matches!(load, Load::ClosedLoop) {
             return Err(MeasureError::Unsupported(NO_CLOSED_LOOP));
         }
+        if matches!(load, Load::Sessions(_)) {
+            return Err(MeasureError::Unsupported("no traffic of sessions"));
+        }
         self.restore()?;
         if self.is_interrupted() {
             return Err(MeasureError::Interrupted);

@@ -33,7 +33,8 @@ impl Schedule {
         };
         let frames = |rate: Pps, time: Duration| (rate.0 * time.as_secs_f64()).round() as u64;
         let (first, until, then) = match load {
-            Load::ClosedLoop => (Pps(0.0), 0, None),
+            // Sessions are begun by the engine of their own.
+            Load::ClosedLoop | Load::Sessions(_) => (Pps(0.0), 0, None),
             Load::PerInterface(rate) => (rate, frames(rate, duration), None),
             Load::Burst { frames, rate } => (rate, frames, None),
             Load::Step { first, after, then } => {

@@ -167,6 +167,7 @@ impl Run<'_> {
             cell.state_bytes = known.state_bytes;
             cell.state_bytes_per_user = known.state_bytes_per_user;
             cell.resident_bytes = known.resident_bytes;
+            cell.sessions_open = known.sessions_open;
             cell.setup_seconds = known.setup_seconds;
             cell.check = known.check;
         }
@@ -321,6 +322,7 @@ impl Run<'_> {
             other => self.failed(other.to_string()),
         })?;
         let facts = device.facts();
+        let sessions = device.measurer().sessions();
         let cell = self.cell(index);
         if let Some(version) = facts.version {
             cell.device_version = version;
@@ -332,6 +334,7 @@ impl Run<'_> {
         cell.state_bytes_per_user = facts.state_bytes_per_user;
         cell.setup_seconds = Some(facts.setup_seconds);
         cell.resident_bytes = facts.resident_bytes;
+        cell.sessions_open = sessions.map(|there| there.open);
         Ok(device)
     }
 

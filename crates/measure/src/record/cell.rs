@@ -36,6 +36,9 @@ pub struct Cell {
     /// Memory of the whole process once the state was built, where the device is this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resident_bytes: Option<u64>,
+    /// Sessions that are open in every trial of frames, where the traffic has such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions_open: Option<u64>,
     /// Time to build the device's state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup_seconds: Option<f64>,

@@ -40,6 +40,7 @@ pub const PATHS: &[KnownPath] = &[
     known("cell.state_bytes", "bytes", "memory of the function's state"),
     known("cell.state_bytes_per_user", "bytes", "the same for each user or session"),
     known("cell.resident_bytes", "bytes", "memory of the whole process with that state"),
+    known("cell.sessions_open", "sessions", "sessions that are open in every trial of frames"),
     known("out.throughput.TX.PacketRate", "Mpps", "frames sent"),
     known("out.throughput.TX.Mbit", "Mbit/s", "bits of the frames sent"),
     known("out.throughput.RX.PacketRate", "Mpps", "frames received"),
@@ -78,6 +79,7 @@ impl Cell {
             ("cell", "state_bytes") => Some(self.state_bytes?.into()),
             ("cell", "state_bytes_per_user") => number(self.state_bytes_per_user?),
             ("cell", "resident_bytes") => Some(self.resident_bytes?.into()),
+            ("cell", "sessions_open") => Some(self.sessions_open?.into()),
             ("out", what) => number(out::value(self, what)?),
             (method, figure) => number(self.figure_at(method, figure)?),
         }

@@ -7,7 +7,10 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Direction, Events, Load, Pps, Stage, StageRole, Stalls, Trial, WorkerTime};
+use crate::{
+    Direction, Events, Load, Pps, SessionAction, SessionCounts, SessionLoad, Stage, StageRole,
+    Stalls, Trial, WorkerTime,
+};
 
 fn trial() -> Trial {
     let mut latency_ns = Histogram::<u64>::new(3).expect("3 digits are allowed");
@@ -59,8 +62,23 @@ fn trial() -> Trial {
     }
 }
 
+/// 1000 sessions opened in half a second, of which one failed.
+fn opening() -> Trial {
+    let load = SessionLoad { rate: Some(2000.0), ..SessionLoad::all(SessionAction::Open, 1000) };
+    let mut counts =
+        SessionCounts { attempted: 1000, held: Some(999), ..SessionCounts::new(&load) };
+    (counts.succeeded, counts.failed) = (999, 1);
+    counts.answered_ns.record_n(5_000, 999).expect("within its bounds");
+    Trial {
+        effective: Duration::from_millis(500),
+        sessions: Some(counts),
+        ..Trial::new(Load::Sessions(load), Duration::from_secs(1), 2.5e9)
+    }
+}
+
 fn record() -> RunRecord {
     let trial = TrialRecord::new(0, "search", &trial(), Vec::new());
+    let opening = TrialRecord::new(1, "search", &opening(), Vec::new());
     let outcome = Outcome {
         method: "throughput".into(),
         configuration: json!({"trial-duration": 1.0}),
@@ -68,7 +86,7 @@ fn record() -> RunRecord {
         aggregation: "per interface".into(),
         figures: vec![Figure::single("throughput", 1e6, "pps")],
         bounds: Some(Bounds { lower_pps: Some(1e6), upper_pps: None, regular: false }),
-        trials: vec![trial],
+        trials: vec![trial, opening],
         validity: Validity::from_limits(vec![Limit {
             kind: LimitKind::Search,
             invalidates: false,
@@ -93,6 +111,7 @@ fn record() -> RunRecord {
         configuration: json!({"user": 1000}),
         seed: 1,
         state_bytes: Some(128_000),
+        sessions_open: Some(1_000),
         check: Some(Check { passed: true, frames: 100, ..Check::default() }),
         outcomes: vec![outcome],
         ..Cell::default()
@@ -122,6 +141,24 @@ fn record() -> RunRecord {
         thresholds: vec![ThresholdVerdict { value: Some(1e6), ..ThresholdVerdict::default() }],
         plots: vec![Plot::default()],
     }
+}
+
+#[test]
+fn a_trial_of_sessions_keeps_its_counts_and_tells_rates() {
+    let record = TrialRecord::new(0, "search", &opening(), Vec::new());
+    assert_eq!(record.load_pps(), None, "its load is no rate of frames");
+    let written = serde_json::to_value(record.load).expect("plain data");
+    let expected = json!({
+        "kind": "sessions", "action": "open", "first": 0, "count": 1000, "sessions_per_s": 2000.0
+    });
+    assert_eq!(written, expected);
+    let sessions = record.sessions.expect("the load was of sessions");
+    assert_eq!((sessions.attempted, sessions.succeeded, sessions.failed), (1000, 999, 1));
+    assert_eq!((sessions.attempted_per_s, sessions.succeeded_per_s), (2000.0, 1998.0));
+    assert_eq!(
+        (sessions.held, sessions.answered.map(|times| times.samples)),
+        (Some(999), Some(999))
+    );
 }
 
 #[test]

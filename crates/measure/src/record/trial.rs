@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Limit;
 use crate::{
-    DeviceCpu, Direction, Events, Load, Policed, Stage, StageRole, Stalls, Trial, WorkerTime,
+    DeviceCpu, Direction, Events, Load, Policed, SessionAction, SessionCounts, Stage, StageRole,
+    Stalls, Trial, WorkerTime,
 };
 
 /// One trial.
@@ -29,7 +30,8 @@ pub struct TrialRecord {
     pub load: LoadRecord,
     /// How long it was asked to last.
     pub intended_ns: u64,
-    /// From the first frame sent to the last frame sent.
+    /// From the first frame sent to the last frame sent; of sessions from the first one begun to the
+    /// last one begun.
     pub effective_ns: u64,
     /// Lost frames over sent frames, all directions together.
     pub loss_fraction: f64,
@@ -65,6 +67,9 @@ pub struct TrialRecord {
     /// What the policers let through, by subscriber, where it was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policed: Vec<Policed>,
+    /// What became of the sessions, where the load was of such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionsRecord>,
     /// How many ticks of the stages' clock make a second.
     pub ticks_per_second: f64,
     /// What limited or disturbed this trial.
@@ -97,6 +102,18 @@ pub enum LoadRecord {
         after_ns: u64,
         /// Frames a second from then on.
         then_pps: f64,
+    },
+    /// Sessions of a stateful device.
+    Sessions {
+        /// What is done with each.
+        action: SessionAction,
+        /// The first one's number.
+        first: u64,
+        /// How many.
+        count: u64,
+        /// How many are begun a second; absent for as fast as they succeed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sessions_per_s: Option<f64>,
     },
 }
 
@@ -163,6 +180,33 @@ pub struct Distribution {
     pub max_ns: u64,
     /// The whole histogram in nanoseconds: HdrHistogram V2 encoding, uncompressed, in base64.
     pub hdr_v2_base64: String,
+}
+
+/// What became of the sessions of a trial; attempted = succeeded + failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionsRecord {
+    /// What was done with each.
+    pub action: SessionAction,
+    /// How many the load asked for.
+    pub asked: u64,
+    /// How many were begun.
+    pub attempted: u64,
+    /// Those of which every frame came back where it belongs.
+    pub succeeded: u64,
+    /// The others.
+    pub failed: u64,
+    /// Of the failed: what came back can be no translation of this session.
+    pub wrong: u64,
+    /// Sessions begun a second of the effective duration.
+    pub attempted_per_s: f64,
+    /// Sessions that succeeded a second of the effective duration.
+    pub succeeded_per_s: f64,
+    /// From the first frame of a session sent to its last one received; absent when none succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<Distribution>,
+    /// Sessions that the device itself says it holds at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<u64>,
 }
 
 /// Cycles of one stage.
@@ -274,6 +318,7 @@ impl TrialRecord {
             device_cpu: trial.device_cpu.clone(),
             resident_bytes: trial.resident_bytes,
             policed: trial.policed.clone(),
+            sessions: trial.sessions.as_ref().map(|counts| SessionsRecord::new(counts, seconds)),
             ticks_per_second: trial.ticks_per_second,
             limits,
         }
@@ -302,7 +347,7 @@ impl TrialRecord {
     /// The load on each interface, if it had a rate.
     pub fn load_pps(&self) -> Option<f64> {
         match self.load {
-            LoadRecord::ClosedLoop => None,
+            LoadRecord::ClosedLoop | LoadRecord::Sessions { .. } => None,
             LoadRecord::PerInterface { pps }
             | LoadRecord::Burst { pps, .. }
             | LoadRecord::Step { pps, .. } => Some(pps),
@@ -331,6 +376,23 @@ impl DirectionRecord {
             forwarded_pps: ratio(d.received as f64, seconds),
             latency: Distribution::of(&d.latency_ns),
             last_lost_ns: d.last_lost_ns,
+        }
+    }
+}
+
+impl SessionsRecord {
+    fn new(counts: &SessionCounts, seconds: f64) -> Self {
+        Self {
+            action: counts.action,
+            asked: counts.asked,
+            attempted: counts.attempted,
+            succeeded: counts.succeeded,
+            failed: counts.failed,
+            wrong: counts.wrong,
+            attempted_per_s: ratio(counts.attempted as f64, seconds),
+            succeeded_per_s: ratio(counts.succeeded as f64, seconds),
+            answered: Distribution::of(&counts.answered_ns),
+            held: counts.held,
         }
     }
 }
@@ -391,6 +453,12 @@ impl From<Load> for LoadRecord {
             Load::Step { first, after, then } => {
                 Self::Step { pps: first.0, after_ns: saturating_ns(after), then_pps: then.0 }
             }
+            Load::Sessions(load) => Self::Sessions {
+                action: load.action,
+                first: load.first,
+                count: load.count,
+                sessions_per_s: load.rate,
+            },
         }
     }
 }

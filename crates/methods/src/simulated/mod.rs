@@ -154,6 +154,7 @@ impl Measurer for Simulated {
             Load::Step { first, after, then } => {
                 self.step(load, (first.0, after, then.0), duration)
             }
+            Load::Sessions(_) => return Err(MeasureError::Unsupported("it holds no sessions")),
         };
         self.capacity.pps = whole_pps;
         self.change(&mut trial);

@@ -27,6 +27,7 @@ use std::io;
 
 use machine::memory::{HugeArray, prefetch_at};
 
+use crate::hash::{MULTIPLIERS, fold};
 use bucket::{Bucket, Bucket32, Bucket64, VACANT};
 
 /// A fixed-capacity exact-match table; see the module's text.
@@ -288,21 +289,11 @@ impl Hash {
     }
 }
 
-/// Both halves of the 128-bit product, so that every bit of `a` reaches high and low bits.
-#[inline(always)]
-fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    (product as u64) ^ ((product >> 64) as u64)
-}
-
 /// How much room a key has. Some bucket always has an empty slot, which is what ends every probe.
 /// Half empty costs 16 instead of 10.7 bytes a u32 key against three quarters full, and takes 2.4
 /// instead of 3.9 ns a look-up in the caches, 4.8 instead of 10.5 ns at 10 million keys: fewer
 /// probes go on to a second bucket, which nobody foresaw and nobody prefetched.
 const SLOTS_PER_KEY: usize = 2;
-
-/// Odd and half full of ones: the fractions of the golden ratio and of the square root of two.
-const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0x6a09_e667_f3bc_c909];
 
 /// Any number would do; a constant makes two runs with the same keys meet the same collisions.
 const DEFAULT_SEED: u64 = 0x243f_6a88_85a3_08d3;

@@ -7,6 +7,7 @@
 //! | table | question | memory |
 //! |---|---|---|
 //! | [`index::Index`] | which number belongs to this key? | 16 bytes a u32 key, 25.6 a u64 key |
+//! | [`tagged::Tagged`] | which number belongs to this hash, the key being in the caller's record? | 9.6 bytes an entry |
 //! | [`mac::MacTable`] | behind what is this station, and since when? | 25.6 bytes a station, 33.6 a learned one |
 //! | [`lpm::Lpm`] | which route is the most specific for this address? | 12 MiB for the Internet's 901,899 IPv4 routes |
 //! | [`groups::Groups`] | which of several next hops does this flow take? | 4 bytes a bucket |
@@ -16,6 +17,7 @@
 
 pub mod classifier;
 pub mod groups;
+pub mod hash;
 pub mod index;
 pub mod internet;
 pub mod lpm;
@@ -23,3 +25,4 @@ pub mod mac;
 pub mod meter;
 pub mod oracle;
 pub mod policer;
+pub mod tagged;

@@ -15,6 +15,26 @@ pub trait Oracle {
     /// the function was set up.
     fn expect(&mut self, port: PortId, frame: &[u8], now: Duration) -> Expected;
 
+    /// The same, asked after the device had the frame, with all that left because of it. Where a
+    /// standard leaves the device a choice (a translator takes any free port), the oracle takes over
+    /// what was chosen, if it was allowed, and tells the bytes that follow from it. Most functions
+    /// choose nothing, and what left is none of their oracles' business.
+    fn expect_of(
+        &mut self,
+        port: PortId,
+        frame: &[u8],
+        now: Duration,
+        _left: &[(PortId, &[u8])],
+    ) -> Expected {
+        self.expect(port, frame, now)
+    }
+
+    /// How many frames will leave because of a frame, those that are made beside it included, for an
+    /// oracle that must see them before it can tell which; none for one that need not.
+    fn foresee(&self, _port: PortId, _frame: &[u8], _now: Duration) -> Option<usize> {
+        None
+    }
+
     /// Applies a change; whether it is possible.
     fn apply(&mut self, update: &Self::Update, now: Duration) -> bool;
 
@@ -60,6 +80,15 @@ pub fn became(left: Vec<(PortId, Vec<u8>)>, counts: &Counts, names: Drops) -> Ve
     let dropped = dropped.flat_map(|(&name, &count)| (0..count).map(move |_| Expected::Drop(name)));
     let punted = (0..counts.punted).map(|_| Expected::Punt);
     in_order(left.chain(dropped).chain(punted).collect())
+}
+
+/// Those of some verdicts that left, for [`Oracle::expect_of`].
+pub fn left(verdicts: &[Expected]) -> Vec<(PortId, &[u8])> {
+    let forwarded = verdicts.iter().filter_map(|verdict| match verdict {
+        Expected::Forward { port, frame } => Some((*port, frame.as_slice())),
+        Expected::Drop(_) | Expected::Punt => None,
+    });
+    forwarded.collect()
 }
 
 /// One step of the functional check.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use functions::check::{Expected, Oracle, Step, in_order};
+use functions::check::{Expected, Oracle, Step, in_order, left};
 use functions::{NetworkFunction, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
@@ -69,8 +69,8 @@ impl<N: NetworkFunction> Pair<N> {
     /// # Errors
     /// How they differ.
     pub fn frame(&mut self, port: PortId, frame: &[u8]) -> Result<Expected, String> {
-        let expected = self.oracle.expect(port, frame, self.elapsed);
         let got = self.device.exchange(port, frame, self.now());
+        let expected = self.oracle.expect_of(port, frame, self.elapsed, &left(&got));
         *self.coverage.entry(name::<N>(&expected)).or_default() += 1;
         self.agree(Some(&expected), &got)
             .map_err(|difference| format!("\n   frame {}{difference}", hex(frame)))?;

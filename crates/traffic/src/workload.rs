@@ -3,6 +3,7 @@
 use machine::clock::Ticks;
 use packet::PortId;
 
+use crate::sessions::{SessionAction, SessionStep, Sessions};
 use crate::{Pacing, Stamp};
 
 /// Frames by number, in one or more directions, and the changes that go with them.
@@ -92,6 +93,60 @@ pub trait Workload: Send {
     /// Whether a frame without a stamp is the device's own answer to a flood.
     fn answers_flood(&self, _kind: usize, _frame: &[u8]) -> bool {
         false
+    }
+
+    /// The sessions that it can open in a device that keeps them; none where there is no such thing.
+    fn sessions(&self) -> Option<Sessions> {
+        None
+    }
+
+    /// How many frames an action on a session takes; 0 where there is nothing to send.
+    fn session_steps(&self, _session: u64, _action: SessionAction) -> u8 {
+        0
+    }
+
+    /// Where the even steps of a session enter, and where the odd ones do.
+    fn session_ports(&self) -> [PortId; 2] {
+        [PortId(0), PortId(1)]
+    }
+
+    /// As [`Self::steering`]: the bits by which all frames of a session find its worker.
+    fn session_steering(&self, _session: u64) -> u32 {
+        0
+    }
+
+    /// As [`Self::prefetch`], for a step of a session.
+    #[inline(always)]
+    fn prefetch_session(&self, _session: u64) {}
+
+    /// Length of a step's frame in bytes, without its check sequence.
+    fn session_frame_len(&self, _session: u64, _action: SessionAction, _step: u8) -> usize {
+        0
+    }
+
+    /// Writes a step's frame into exactly [`Self::session_frame_len`] bytes.
+    fn write_session(
+        &self,
+        _session: u64,
+        _action: SessionAction,
+        _step: u8,
+        _time: Ticks,
+        _frame: &mut [u8],
+    ) {
+    }
+
+    /// What step a frame is that came out at `port`, if it is one; learns from it how later frames
+    /// to the session's client are addressed.
+    fn session_seen(&mut self, _port: PortId, _frame: &[u8]) -> Option<SessionStep> {
+        None
+    }
+
+    /// Another one that shares what this one has learned and will learn; none where nothing is.
+    fn twin(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
     }
 }
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use engine::Counts;
-use functions::check::{Expected, Oracle, Step, became, in_order};
+use functions::check::{Expected, Oracle, Step, became, in_order, left};
 use functions::{NetworkFunction, Shard};
 use machine::clock;
 use measure::MeasureError;
@@ -73,19 +73,20 @@ fn compare<N: NetworkFunction>(
                 (what, None)
             }
             Step::Frame { port, frame, about } => {
-                let expected = oracle.expect(*port, frame, elapsed);
                 if !send(links, *port, frame) {
                     let what = "the port took no frame".to_owned();
                     comparison.mismatch((*about).to_owned(), String::new(), what);
                 }
-                ((*about).to_owned(), Some(expected))
+                ((*about).to_owned(), Some((*port, frame)))
             }
         };
-        let made = oracle.made(elapsed);
-        let expected = in_order(of_frame.iter().chain(&made).cloned().collect());
         let now = start + clock.ticks(elapsed);
         while lane.worker.poll(now) > 0 {}
         let got = what_became::<N>(lane, links, &before);
+        let of_frame =
+            of_frame.map(|(port, frame)| oracle.expect_of(port, frame, elapsed, &left(&got)));
+        let made = oracle.made(elapsed);
+        let expected = in_order(of_frame.iter().chain(&made).cloned().collect());
         if got != expected {
             let [expected, got] = [expected, got].map(|all| describe_all::<N>(&all));
             comparison.mismatch(what, expected, got);

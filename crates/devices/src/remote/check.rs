@@ -9,10 +9,12 @@
 //! the sample, one that goes by the clock. Where they disagree, as over a policer at its border, the
 //! device may be with either. What it cannot do (its limitations, changes without a control, pauses of
 //! minutes) is left out, counted and named.
+//!
+//! An oracle that follows the device's choices is asked when all frames have come that it foresaw.
 
 use std::time::{Duration, Instant};
 
-use functions::check::{Expected, Oracle, Step};
+use functions::check::{Expected, Oracle, Step, left};
 use functions::{NetworkFunction, Shard};
 use machine::clock;
 use measure::MeasureError;
@@ -25,6 +27,7 @@ use super::frames::are_same;
 use super::{Limitation, Remote, Spoken};
 use crate::comparison::{Comparison, describe, describe_all, verdict_name};
 use crate::tester::changes::Control;
+use crate::tester::foreign::is_talk;
 
 /// Runs frames of the workload, then the sample.
 pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check, MeasureError> {
@@ -213,6 +216,9 @@ impl<N: NetworkFunction> Walk<'_, N> {
     }
 
     fn frame(&mut self, port: PortId, frame: &[u8], about: &str) {
+        if let Some(count) = self.foresee(port, frame) {
+            return self.follow(port, frame, count, about);
+        }
         let expected = self.expect(port, frame);
         let made = self.made();
         if self.left_out.takes(&expected.each_ref().map(verdict_name::<N>)) {
@@ -263,6 +269,47 @@ impl<N: NetworkFunction> Walk<'_, N> {
                 self.comparison.frame(&expected[0]);
             }
         }
+    }
+
+    /// How many frames the oracles foresee, each by itself; none where they need not see them.
+    fn foresee(&self, port: PortId, frame: &[u8]) -> Option<[usize; 2]> {
+        let still = self.oracles.still.foresee(port, frame, self.simulated)?;
+        let flowing = self.oracles.flowing.foresee(port, frame, self.begun.elapsed())?;
+        Some([still, flowing])
+    }
+
+    /// Sends a frame, takes what leaves, and only then asks oracles that follow the device's choices.
+    fn follow(&mut self, port: PortId, frame: &[u8], counts: [usize; 2], about: &str) {
+        let sent = self.exchange.send(port, frame);
+        let mut got = Vec::new();
+        let (least, most) = (counts[0].min(counts[1]), counts[0].max(counts[1]));
+        while sent && (got.len() < most || most == 0) {
+            let patience = if got.len() < least { self.patience() } else { SILENCE };
+            // A device's errors in its own name may be among those foreseen; its talk is not.
+            let is_awaited = |(_, frame): (PortId, &[u8])| most > 0 && !is_talk(frame);
+            let Some((port, frame)) = self.exchange.receive(patience, is_awaited) else { break };
+            got.push(Expected::Forward { port, frame });
+        }
+        let left = left(&got);
+        let still = self.oracles.still.expect_of(port, frame, self.simulated, &left);
+        let elapsed = self.begun.elapsed();
+        let flowing = self.oracles.flowing.expect_of(port, frame, elapsed, &left);
+        let made = self.made();
+        let expected = [still, flowing];
+        if self.left_out.takes(&expected.each_ref().map(verdict_name::<N>)) {
+            return;
+        }
+        self.either += u64::from(expected[0] != expected[1] || made[0] != made[1]);
+        let all = |which: usize| [std::slice::from_ref(&expected[which]), &made[which]].concat();
+        let which = (0..2).find(|&which| are_all(&got, &forwarded(&all(which))));
+        let fitting = which.unwrap_or_else(|| {
+            let [expected, got] = [&all(0), &got].map(|all| describe_all::<N>(all));
+            self.comparison.mismatch(about.to_owned(), expected, got);
+            self.give_up(&forwarded(&all(0)));
+            0
+        });
+        self.comparison.frame(&expected[fitting]);
+        made[fitting].iter().for_each(|made| self.comparison.made(made));
     }
 
     /// Waits no longer for what the oracles have leave.
@@ -402,6 +449,18 @@ impl LeftOut {
 fn forwarded(verdicts: &[Expected]) -> Vec<Expected> {
     let is_forwarded = |verdict: &&Expected| matches!(verdict, Expected::Forward { .. });
     verdicts.iter().filter(is_forwarded).cloned().collect()
+}
+
+/// Whether frames that came are those that were to come, in any order because they may have left by
+/// several ports.
+fn are_all(got: &[Expected], wanted: &[Expected]) -> bool {
+    let mut open = wanted.to_vec();
+    for one in got {
+        let Expected::Forward { port, frame } = one else { return false };
+        let Some(index) = open.iter().position(|one| fits(*port, frame, one)) else { return false };
+        open.remove(index);
+    }
+    open.is_empty()
 }
 
 /// Whether a frame that came out is one that the oracles speak of.

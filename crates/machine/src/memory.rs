@@ -11,10 +11,11 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// Plain data of which zero bytes are a value: derive [`FromZeros`](zerocopy::FromZeros) and `Copy`.
-pub trait Zeroable: zerocopy::FromZeros + Copy {}
+/// Plain data of which zero bytes are a value: derive [`FromZeros`](zerocopy::FromZeros). What is to be
+/// dropped does not compile.
+pub trait Zeroable: zerocopy::FromZeros {}
 
-impl<T: zerocopy::FromZeros + Copy> Zeroable for T {}
+impl<T: zerocopy::FromZeros> Zeroable for T {}
 
 /// A fixed-size, zero-initialised array in its own mapping; see the module's text.
 pub struct HugeArray<T: Zeroable> {
@@ -45,7 +46,7 @@ impl<T: Zeroable> HugeArray<T> {
     /// # Errors
     /// What the kernel says when it has no such address space.
     pub fn reserve(len: usize) -> io::Result<HugeArray<T>> {
-        const { assert!(align_of::<T>() <= HUGE_PAGE_BYTES) };
+        const { assert!(align_of::<T>() <= HUGE_PAGE_BYTES && !std::mem::needs_drop::<T>()) };
         let bytes = len
             .checked_mul(size_of::<T>())
             .filter(|&bytes| bytes <= isize::MAX as usize - 2 * HUGE_PAGE_BYTES)

@@ -171,7 +171,7 @@ impl Flows {
     }
 }
 
-impl<A: Zeroable> Destinations<A> {
+impl<A: Zeroable + Copy> Destinations<A> {
     /// Of addresses and the places of their prefixes, which take the next hops in turn. None where
     /// there is no memory for them.
     fn new(drawn: Vec<(A, u32)>, groups: u32) -> Destinations<A> {

@@ -13,7 +13,7 @@ use zerocopy::FromZeros;
 pub const VACANT: u32 = 0;
 
 /// What the index needs of a bucket. The traits of this file cannot be named outside the crate.
-pub trait Bucket<K: Copy + Eq + Default>: Zeroable {
+pub trait Bucket<K: Copy + Eq + Default>: Zeroable + Copy {
     /// Slots of this bucket.
     const SLOTS: usize;
 

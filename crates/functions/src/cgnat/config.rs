@@ -1,7 +1,7 @@
 //! The two sections of a scenario that describe a carrier-grade NAT and its traffic.
 //!
 //! Times are seconds. A list in place of a single value is a sweep and is expanded before these types
-//! are read, but for `inside`, `pools` and `static`, which are lists.
+//! are read, but for `inside`, `pools`, `static` and `deterministic`, which are lists.
 
 use std::net::Ipv4Addr;
 
@@ -9,11 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
+mod deterministic;
 mod pools;
 mod timeouts;
 mod traffic;
 mod validate;
 
+pub use self::deterministic::{Assignment, DeterministicRule, plan as deterministic_plan};
 pub use self::pools::{PortBlocks, StaticRule};
 pub use self::timeouts::Timeouts;
 pub use self::traffic::Traffic;
@@ -56,6 +58,9 @@ pub struct Config {
     #[schemars(length(max = 1024))]
     #[serde(rename = "static")]
     pub static_rules: Vec<StaticRule>,
+    /// Deterministic rules (RFC 7422): outside address and ports follow from the inside address.
+    #[schemars(length(max = 1024))]
+    pub deterministic: Vec<DeterministicRule>,
     /// Most sessions at a time, of all workers together.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub sessions: u32,
@@ -118,6 +123,7 @@ impl Default for Config {
             first_port: 1024,
             port_block: PortBlocks::default(),
             static_rules: Vec::new(),
+            deterministic: Vec::new(),
             sessions: 1_000_000,
             mappings: 0,
             subscribers: 65_536,

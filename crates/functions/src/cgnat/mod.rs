@@ -1,5 +1,6 @@
 //! Carrier-grade NAT: subscribers with addresses of their own share the addresses of an operator.
 
 pub mod config;
+pub mod deterministic;
 
 pub use self::config::{Config, Traffic};

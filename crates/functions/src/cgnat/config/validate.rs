@@ -89,6 +89,8 @@ fn validate_networks(config: &Config) -> Result<(), Invalid> {
     let mut outside: Vec<(&'static str, Prefixed<Ipv4Addr>)> = Vec::new();
     outside.extend(config.pools.iter().map(|&pool| ("pools", pool)));
     outside.extend(config.static_rules.iter().map(|rule| ("static", rule.outside)));
+    super::deterministic_plan(&config.deterministic)?;
+    outside.extend(config.deterministic.iter().map(|rule| ("deterministic", rule.outside)));
     if outside.is_empty() {
         return refuse(
             "pools",

@@ -6,8 +6,8 @@
 use super::Tagged;
 use super::bucket::{AWAY, AWAY_MAX, SLOTS, TAG};
 
-/// Full buckets from which entries are tried. At two thirds a bucket is full in one of ten cases, so
-/// the first two nearly always do; this many fill a table to above 95 %.
+/// Full buckets from which entries are tried. At two thirds the first two nearly always do; this
+/// many fill a table to 99 %.
 pub const TRIED_MAX: usize = 32;
 
 /// A full bucket that an entry of another could move to if this one had room.
@@ -20,6 +20,19 @@ struct Step {
 }
 
 impl Tagged {
+    /// Moves an entry of another home that is in the full bucket `bucket` back to its home; whether there was
+    /// one whose home has room by now. Without this, half as many again are away once as many have come and
+    /// gone as are held: 9.2 instead of 6.2 % at two thirds.
+    #[cold]
+    pub(super) fn send_home(&mut self, bucket: usize) -> bool {
+        let homes = (0..SLOTS).find_map(|slot| {
+            let (mark, _) = self.buckets[bucket].entry(slot)?;
+            let home = (mark & AWAY != 0).then(|| self.other(bucket, mark & TAG))?;
+            self.buckets[home].vacant().map(|_| (slot, home))
+        });
+        homes.inspect(|&(slot, home)| self.shift(bucket, slot, home)).is_some()
+    }
+
     /// Empties a slot of one of the full buckets `starts`, and says of which; none, and nothing
     /// changed, if no slot was found.
     #[cold]

@@ -1,5 +1,5 @@
 //! Frames through a MAC table: batches of 256 random pairs of stations, source heard and destination
-//! found, 2 thousand to a million of them learned; and learning as many anew.
+//! found, 2 thousand to a million of them learned; learning as many anew; and removing one.
 //!
 //! With a limit on moves as without: what does not move does not meet it. Time is per frame.
 
@@ -36,6 +36,15 @@ fn frames(criterion: &mut Criterion) {
         println!("{count} stations, {} bytes: checksum {sum}", table.bytes());
         group.bench_function(BenchmarkId::new("learn", count), |bencher| {
             bencher.iter_custom(|iterations| learn(count, iterations));
+        });
+        // A removal searches the list of learned stations; learning one again hardly counts beside it.
+        group.bench_function(BenchmarkId::new("remove-and-learn", count), |bencher| {
+            bencher.iter(|| {
+                let at = random.below(count);
+                let station = number(at);
+                assert!(table.remove(station));
+                table.hear(table.bucket(station), station, at as u16 & 1)
+            });
         });
     }
     group.finish();

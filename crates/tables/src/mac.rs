@@ -27,8 +27,8 @@
 //! | bridges | up to 2^16 |
 //!
 //! It deliberately knows no frames, no ports and no flooding, reads no clock, and is not shared between
-//! threads. To set or remove a station that was learned searches the list of those: 0.3 ms among a
-//! million.
+//! threads. To set or remove a station that was learned searches the list of those: among a million
+//! the median of random ones took 0.13 ms, and a tenth above 0.23 ms, on a busy machine.
 
 mod moves;
 

@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use wire::{MacAddr, arp, checksum, ethernet, gtpu, ipv4, ipv6, udp, vxlan};
+use wire::{MacAddr, arp, checksum, embedded, ethernet, gtpu, ipv4, ipv6, tcp, udp, vxlan};
 
 use crate::random::Random;
 use examples::examples;
@@ -39,11 +39,13 @@ pub const TARGETS: &[Target] = &[
     Target { name: "mobile_gateway", run: fuzz_mobile_gateway },
     Target { name: "wire_arp", run: fuzz_wire_arp },
     Target { name: "wire_checksum", run: fuzz_wire_checksum },
+    Target { name: "wire_embedded", run: fuzz_wire_embedded },
     Target { name: "wire_ethernet", run: fuzz_wire_ethernet },
     Target { name: "wire_gtpu", run: fuzz_wire_gtpu },
     Target { name: "wire_ipv4", run: fuzz_wire_ipv4 },
     Target { name: "wire_ipv6", run: fuzz_wire_ipv6 },
     Target { name: "wire_mac", run: fuzz_wire_mac },
+    Target { name: "wire_tcp", run: fuzz_wire_tcp },
     Target { name: "wire_udp", run: fuzz_wire_udp },
     Target { name: "wire_vxlan", run: fuzz_wire_vxlan },
 ];
@@ -81,6 +83,22 @@ pub fn fuzz_wire_checksum(data: &[u8]) {
     let [old, new] = [old, new].map(|word| u32::from_be_bytes(*word));
     let updated = checksum::update_u32(checksum::checksum(rest), old, new);
     assert_eq!(updated, checksum::checksum(&changed));
+}
+
+/// IPv4 in IPv6 addresses: what is embedded comes out again, under every prefix that is accepted.
+pub fn fuzz_wire_embedded(data: &[u8]) {
+    let Some((prefix, rest)) = data.split_first_chunk::<16>() else { return };
+    let Some((address, rest)) = rest.split_first_chunk::<4>() else { return };
+    let Some(&len) = rest.first() else { return };
+    let (address, any) = (Ipv4Addr::from(*address), Ipv6Addr::from(*prefix));
+    // Most lengths are none of a prefix; half of the inputs have one that is.
+    let len = if len & 1 == 0 { len } else { [32, 40, 48, 56, 64, 96][usize::from(len >> 1) % 6] };
+    let Ok(prefix) = embedded::Prefix::new(any, len) else { return };
+    let embedded = prefix.embed(address);
+    assert_eq!((prefix.len(), prefix.extract(embedded)), (len, Some(address)));
+    assert!(embedded.octets()[8] == 0 && prefix.contains(prefix.address()));
+    assert_eq!(prefix.extract(any).is_some(), prefix.contains(any));
+    assert!(!prefix.forbids(address) || prefix == embedded::Prefix::WELL_KNOWN);
 }
 
 /// Ethernet: what is accepted is written back the same, and addresses are kept.
@@ -190,6 +208,32 @@ pub fn fuzz_wire_mac(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
     let Ok(mac) = text.parse::<MacAddr>() else { return };
     assert_eq!(mac.to_string(), text.to_lowercase().replace('-', ":"));
+}
+
+/// TCP: what is accepted is written back the same, a size that is set can be read, and a computed
+/// checksum is right and stays so.
+pub fn fuzz_wire_tcp(data: &[u8]) {
+    let Ok(view) = tcp::View::parse(data) else { return };
+    let mut written = [0; tcp::HEADER_LEN];
+    view.fields().emit(&mut written);
+    // The reserved bits are written as zero and need not have been.
+    written[tcp::offset::DATA_OFFSET] |= data[tcp::offset::DATA_OFFSET] & 0x0f;
+    assert_eq!(written, data[..tcp::HEADER_LEN]);
+    assert_eq!(view.header_len() + view.payload().len(), data.len());
+    assert!(view.options().count() <= tcp::HEADER_LEN_MAX - tcp::HEADER_LEN);
+
+    let (ipv4, ipv6) = (Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
+    let mut segment = data.to_vec();
+    segment[tcp::offset::CHECKSUM..][..2].fill(0);
+    let sums = [tcp::checksum_ipv4(ipv4, ipv4, &segment), tcp::checksum_ipv6(ipv6, ipv6, &segment)];
+    let mut changed = tcp::ViewMut::parse(&mut segment).expect("accepted before");
+    changed.set_checksum(sums[0]);
+    assert_eq!(changed.as_view().verify_ipv4(ipv4, ipv4), Ok(()));
+    changed.set_checksum(sums[1]);
+    let is_set = changed.set_maximum_segment_size(1220);
+    let view = changed.as_view();
+    assert_eq!(view.verify_ipv6(ipv6, ipv6), Ok(()));
+    assert_eq!(view.maximum_segment_size(), is_set.then_some(1220));
 }
 
 /// UDP: what is accepted is written back the same, and a computed checksum is right.

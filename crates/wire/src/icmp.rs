@@ -12,7 +12,7 @@
 //!
 //! Both versions share the format and differ in their numbers and in the checksum, which for IPv6
 //! covers a pseudo-header. Making a view does not check it; [`verify_ipv4`] and [`verify_ipv6`] do.
-//! **Not supported:** extensions behind the quoted packet (RFC 4884).
+//! **Not supported:** extensions behind the quoted packet (RFC 4884) are bytes like others.
 
 use std::net::Ipv6Addr;
 
@@ -36,22 +36,50 @@ pub mod offset {
     pub const REST: usize = 4;
 }
 
-/// Types and codes for IPv4.
+/// Types and codes for IPv4 (RFC 792, RFC 1122 section 3.2.2.1, RFC 1812 section 5.2.7).
 pub mod v4 {
     /// Echo reply.
     pub const ECHO_REPLY: u8 = 0;
     /// Destination unreachable.
     pub const UNREACHABLE: u8 = 3;
+    /// Source quench (deprecated by RFC 6633).
+    pub const SOURCE_QUENCH: u8 = 4;
+    /// Redirect.
+    pub const REDIRECT: u8 = 5;
     /// Echo request.
     pub const ECHO_REQUEST: u8 = 8;
     /// Time exceeded.
     pub const TIME_EXCEEDED: u8 = 11;
+    /// Parameter problem.
+    pub const PARAMETER_PROBLEM: u8 = 12;
+
     /// Code of unreachable: no route to the network.
     pub const NO_ROUTE: u8 = 0;
     /// Code of unreachable: nobody answers for the host.
     pub const HOST: u8 = 1;
+    /// Code of unreachable: the host does not know the protocol.
+    pub const PROTOCOL: u8 = 2;
+    /// Code of unreachable: nobody listens at the port.
+    pub const PORT: u8 = 3;
     /// Code of unreachable: the packet is too long and must not be fragmented (RFC 1191).
     pub const TOO_BIG: u8 = 4;
+    /// Code of unreachable: the source route failed.
+    pub const SOURCE_ROUTE_FAILED: u8 = 5;
+    /// Code of unreachable: no service of this type for the host.
+    pub const HOST_TYPE_OF_SERVICE: u8 = 12;
+    /// Code of unreachable: a filter forbids it.
+    pub const PROHIBITED: u8 = 13;
+    /// Code of unreachable: the precedence is too low for the host.
+    pub const PRECEDENCE_VIOLATION: u8 = 14;
+    /// Code of unreachable: the precedence is too low for the network.
+    pub const PRECEDENCE_CUTOFF: u8 = 15;
+
+    /// Code of parameter problem: the pointer tells where.
+    pub const POINTER: u8 = 0;
+    /// Code of parameter problem: an option is missing (RFC 1108).
+    pub const MISSING_OPTION: u8 = 1;
+    /// Code of parameter problem: a length is wrong.
+    pub const BAD_LENGTH: u8 = 2;
 
     /// Whether a type is a question or an answer, and no error (RFC 1122 section 3.2.2, RFC 950).
     pub const fn is_query(kind: u8) -> bool {
@@ -59,7 +87,7 @@ pub mod v4 {
     }
 }
 
-/// Types and codes for IPv6.
+/// Types and codes for IPv6 (RFC 4443).
 pub mod v6 {
     /// Destination unreachable.
     pub const UNREACHABLE: u8 = 1;
@@ -67,6 +95,8 @@ pub mod v6 {
     pub const TOO_BIG: u8 = 2;
     /// Time exceeded.
     pub const TIME_EXCEEDED: u8 = 3;
+    /// Parameter problem.
+    pub const PARAMETER_PROBLEM: u8 = 4;
     /// Echo request.
     pub const ECHO_REQUEST: u8 = 128;
     /// Echo reply.
@@ -79,10 +109,24 @@ pub mod v6 {
     pub const NEIGHBOR_ADVERTISEMENT: u8 = 136;
     /// Redirect, the last type of Neighbor Discovery.
     pub const REDIRECT: u8 = 137;
+
     /// Code of unreachable: no route to the destination.
     pub const NO_ROUTE: u8 = 0;
+    /// Code of unreachable: a filter forbids it.
+    pub const PROHIBITED: u8 = 1;
+    /// Code of unreachable: the source's scope is too small.
+    pub const BEYOND_SCOPE: u8 = 2;
     /// Code of unreachable: nobody answers for the address.
     pub const ADDRESS: u8 = 3;
+    /// Code of unreachable: nobody listens at the port.
+    pub const PORT: u8 = 4;
+
+    /// Code of parameter problem: a header field is wrong.
+    pub const BAD_FIELD: u8 = 0;
+    /// Code of parameter problem: the next header is not known.
+    pub const BAD_NEXT_HEADER: u8 = 1;
+    /// Code of parameter problem: an option is not known.
+    pub const BAD_OPTION: u8 = 2;
 
     /// Whether a type is no error (RFC 4443 section 2.1) and no redirect, about which none may be
     /// sent either (section 2.4).

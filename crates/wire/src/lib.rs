@@ -22,6 +22,7 @@ pub mod ipv4;
 pub mod ipv6;
 
 pub mod icmp;
+pub mod tcp;
 pub mod udp;
 
 pub mod erspan;
@@ -31,6 +32,7 @@ pub mod vxlan;
 
 pub mod bytes;
 pub mod checksum;
+pub mod embedded;
 pub mod mac;
 pub mod malformed;
 pub mod protocol;

@@ -5,7 +5,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, protocol, udp, vxlan};
+use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, protocol, tcp, udp, vxlan};
 
 /// A user's packet in every tunnel, from each of its layers on, and what is no tunnel.
 pub fn examples() -> Vec<Vec<u8>> {
@@ -28,6 +28,9 @@ pub fn examples() -> Vec<Vec<u8>> {
         let frame = ethernet_frame(ethernet::TYPE_IPV4, &ip);
         examples.extend([packet, datagram, ip, frame]);
     }
+    let segment = tcp_segment();
+    let ip = ipv4_packet(protocol::TCP, &segment);
+    examples.extend([segment, ip.clone(), ethernet_frame(ethernet::TYPE_IPV4, &ip)]);
     let arp = ethernet_frame(ethernet::TYPE_ARP, &arp_packet());
     examples.extend([arp, bridged, user_ipv4, user_ipv6]);
     examples.extend(super::gateway::examples());
@@ -89,6 +92,25 @@ fn ipv6_packet(payload: &[u8]) -> Vec<u8> {
     };
     fields.emit(&mut header);
     [&header[..], &options, payload].concat()
+}
+
+/// A SYN with the options that Linux sends.
+fn tcp_segment() -> Vec<u8> {
+    let options = [2, 4, 5, 0xb4, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7];
+    let mut header = [0; tcp::HEADER_LEN];
+    let fields = tcp::Fields {
+        source_port: 4000,
+        destination_port: 443,
+        sequence: 1,
+        acknowledgment: 0,
+        header_len: (tcp::HEADER_LEN + options.len()) as u8,
+        flags: tcp::FLAG_SYN,
+        window: 64240,
+        checksum: 0,
+        urgent: 0,
+    };
+    fields.emit(&mut header);
+    [&header[..], &options].concat()
 }
 
 fn udp_datagram(destination_port: u16, payload: &[u8]) -> Vec<u8> {

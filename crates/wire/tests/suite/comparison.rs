@@ -2,10 +2,10 @@
 
 use etherparse::{
     EtherType, Ethernet2Header, IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, Ipv4Options,
-    Ipv6FlowLabel, Ipv6Header, UdpHeader,
+    Ipv6FlowLabel, Ipv6Header, TcpHeader, UdpHeader,
 };
 use proptest::prelude::*;
-use wire::{ethernet, ipv4, ipv6, udp};
+use wire::{ethernet, ipv4, ipv6, tcp, udp};
 
 use crate::random::*;
 
@@ -52,6 +52,25 @@ fn their_ipv6(fields: &ipv6::Fields) -> Ipv6Header {
     }
 }
 
+/// The header that `etherparse` makes of these values and options, its checksum as zero.
+fn their_tcp(fields: &tcp::Fields, options: &[u8]) -> TcpHeader {
+    let has = |flag| fields.flags & flag != 0;
+    let (source, destination) = (fields.source_port, fields.destination_port);
+    let mut header = TcpHeader::new(source, destination, fields.sequence, fields.window);
+    header.acknowledgment_number = fields.acknowledgment;
+    header.fin = has(tcp::FLAG_FIN);
+    header.syn = has(tcp::FLAG_SYN);
+    header.rst = has(tcp::FLAG_RST);
+    header.psh = has(tcp::FLAG_PSH);
+    header.ack = has(tcp::FLAG_ACK);
+    header.urg = has(tcp::FLAG_URG);
+    header.ece = has(tcp::FLAG_ECE);
+    header.cwr = has(tcp::FLAG_CWR);
+    header.urgent_pointer = fields.urgent;
+    header.set_options_raw(options).unwrap();
+    header
+}
+
 proptest! {
     #[test]
     fn ethernet_is_the_same(fields in ethernet_fields()) {
@@ -95,6 +114,31 @@ proptest! {
         prop_assert_eq!(ours, theirs.to_bytes());
         let packet = [&ours[..], &payload].concat();
         prop_assert_eq!(Ipv6Header::from_slice(&packet), Ok((theirs, &payload[..])));
+    }
+
+    #[test]
+    fn tcp_is_the_same(
+        (ipv4, ipv6) in (ipv4_fields(0), ipv6_fields(0)),
+        fields in tcp_fields(),
+        payload in prop::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let options = vec![tcp::OPTION_NO_OPERATION; usize::from(fields.header_len) - tcp::HEADER_LEN];
+        let mut theirs = their_tcp(&fields, &options);
+        let mut ours = [0; tcp::HEADER_LEN];
+        tcp::Fields { checksum: 0, ..fields }.emit(&mut ours);
+        let segment = [&ours[..], &options, &payload].concat();
+        prop_assert_eq!(&theirs.to_bytes()[..], &segment[..usize::from(fields.header_len)]);
+
+        let their_ipv4 = their_ipv4(&ipv4, Ipv4Options::new());
+        theirs.checksum = theirs.calc_checksum_ipv4(&their_ipv4, &payload).unwrap();
+        prop_assert_eq!(tcp::checksum_ipv4(ipv4.source, ipv4.destination, &segment), theirs.checksum);
+        let sent = [&theirs.to_bytes()[..], &payload].concat();
+        let view = tcp::View::parse(&sent).unwrap();
+        prop_assert_eq!(view.fields(), tcp::Fields { checksum: theirs.checksum, ..fields });
+        prop_assert_eq!(view.verify_ipv4(ipv4.source, ipv4.destination), Ok(()));
+
+        let sum = theirs.calc_checksum_ipv6(&their_ipv6(&ipv6), &payload).unwrap();
+        prop_assert_eq!(tcp::checksum_ipv6(ipv6.source, ipv6.destination, &segment), sum);
     }
 
     #[test]

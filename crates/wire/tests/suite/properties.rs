@@ -1,10 +1,10 @@
 //! Any bytes are survived, and what is emitted is read back.
 
 use proptest::prelude::*;
-use wire::{MacAddr, arp, checksum, ethernet, gtpu, ipv4, ipv6, udp, vxlan};
+use wire::{MacAddr, arp, checksum, ethernet, gtpu, ipv4, ipv6, tcp, udp, vxlan};
 
 use crate::random::*;
-use crate::touch::{touch_all, touch_gtpu, touch_ipv4, touch_ipv6};
+use crate::touch::{touch_all, touch_gtpu, touch_ipv4, touch_ipv6, touch_tcp};
 
 /// Any bytes.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
@@ -38,6 +38,8 @@ proptest! {
         // Short extension headers make long chains.
         bytes[12] &= 3;
         touch_gtpu(&bytes);
+        bytes[tcp::offset::DATA_OFFSET] = header_words << 4;
+        touch_tcp(&bytes);
     }
 
     #[test]
@@ -106,6 +108,18 @@ proptest! {
         fields.emit(&mut header);
         let packet = [&header[..], &payload, &padding].concat();
         let view = ipv6::View::parse(&packet).unwrap();
+        prop_assert_eq!(view.fields(), fields);
+        prop_assert_eq!(view.payload(), payload);
+    }
+
+    #[test]
+    fn tcp_is_read_as_emitted(fields in tcp_fields(), options in noise(), payload in noise()) {
+        let mut header = [0xff; tcp::HEADER_LEN];
+        fields.emit(&mut header);
+        let mut options = options;
+        options.resize(usize::from(fields.header_len) - tcp::HEADER_LEN, 0);
+        let segment = [&header[..], &options, &payload].concat();
+        let view = tcp::View::parse(&segment).unwrap();
         prop_assert_eq!(view.fields(), fields);
         prop_assert_eq!(view.payload(), payload);
     }

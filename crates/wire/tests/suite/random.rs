@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
-use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, udp, vxlan};
+use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, tcp, udp, vxlan};
 
 /// Any address.
 pub fn mac() -> impl Strategy<Value = MacAddr> {
@@ -63,6 +63,21 @@ prop_compose! {
         let payload_len = payload_len as u16;
         ipv6::Fields {
             traffic_class, flow_label, payload_len, next_header, hop_limit, source, destination,
+        }
+    }
+}
+
+prop_compose! {
+    /// Any TCP header, with any checksum.
+    pub fn tcp_fields()(
+        (source_port, destination_port, checksum) in any::<(u16, u16, u16)>(),
+        (sequence, acknowledgment) in any::<(u32, u32)>(),
+        header_words in 5u8..16,
+        (flags, window, urgent) in any::<(u8, u16, u16)>(),
+    ) -> tcp::Fields {
+        tcp::Fields {
+            source_port, destination_port, sequence, acknowledgment, header_len: header_words * 4,
+            flags, window, checksum, urgent,
         }
     }
 }

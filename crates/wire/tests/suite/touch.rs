@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use wire::{arp, ethernet, gtpu, ipv4, ipv6, udp, vxlan};
+use wire::{arp, ethernet, gtpu, ipv4, ipv6, tcp, udp, vxlan};
 
 /// Offers the bytes to every parser, whatever they are.
 pub fn touch_all(bytes: &[u8]) {
@@ -13,6 +13,7 @@ pub fn touch_all(bytes: &[u8]) {
     touch_arp(bytes);
     touch_ipv4(bytes);
     touch_ipv6(bytes);
+    touch_tcp(bytes);
     touch_udp(bytes);
     touch_gtpu(bytes);
     touch_vxlan(bytes);
@@ -45,6 +46,16 @@ pub fn touch_ipv4(bytes: &[u8]) {
 pub fn touch_ipv6(bytes: &[u8]) {
     if let Ok(view) = ipv6::View::parse(bytes) {
         let _ = black_box((view.fields(), view.payload(), view.upper_layer()));
+    }
+}
+
+/// Calls every getter of a TCP view.
+pub fn touch_tcp(bytes: &[u8]) {
+    if let Ok(view) = tcp::View::parse(bytes) {
+        let (ipv4, ipv6) = (Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
+        black_box((view.fields(), view.payload(), view.header_len()));
+        black_box((view.options().count(), view.maximum_segment_size()));
+        let _ = black_box((view.verify_ipv4(ipv4, ipv4), view.verify_ipv6(ipv6, ipv6)));
     }
 }
 

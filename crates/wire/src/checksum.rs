@@ -31,6 +31,15 @@ impl Sum {
         Self(self.0 + (value >> 16) as u64 + (value & 0xffff) as u64)
     }
 
+    /// Adds a 128-bit number, for example an IPv6 address, as its eight parts.
+    #[inline]
+    #[must_use]
+    pub const fn add_u128(self, value: u128) -> Self {
+        let [high, low] = [(value >> 64) as u64, value as u64];
+        let halves = (high >> 32) + (high & 0xffff_ffff) + (low >> 32) + (low & 0xffff_ffff);
+        Self(self.0 + (halves >> 16) + (halves & 0xffff))
+    }
+
     /// Adds bytes as 16-bit words; an odd last byte is padded with zero (RFC 1071 section 1), so
     /// only the last piece of a message may have an odd length.
     #[inline]
@@ -234,9 +243,9 @@ mod tests {
         }
 
         #[test]
-        fn numbers_add_as_their_bytes(a in any::<u16>(), b in any::<u32>()) {
-            let bytes = [&a.to_be_bytes()[..], &b.to_be_bytes()].concat();
-            prop_assert_eq!(Sum::ZERO.add_u16(a).add_u32(b).fold(), slow_sum(&bytes));
+        fn numbers_add_as_their_bytes(a in any::<u16>(), b in any::<u32>(), c in any::<u128>()) {
+            let bytes = [&a.to_be_bytes()[..], &b.to_be_bytes(), &c.to_be_bytes()].concat();
+            prop_assert_eq!(Sum::ZERO.add_u16(a).add_u32(b).add_u128(c).fold(), slow_sum(&bytes));
         }
 
         #[test]

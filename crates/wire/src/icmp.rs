@@ -65,6 +65,8 @@ pub mod v4 {
     pub const TOO_BIG: u8 = 4;
     /// Code of unreachable: the source route failed.
     pub const SOURCE_ROUTE_FAILED: u8 = 5;
+    /// Code of unreachable: the host may not be talked to.
+    pub const HOST_PROHIBITED: u8 = 10;
     /// Code of unreachable: no service of this type for the host.
     pub const HOST_TYPE_OF_SERVICE: u8 = 12;
     /// Code of unreachable: a filter forbids it.

@@ -18,9 +18,11 @@ use examples::examples;
 mod examples;
 mod forwarders;
 mod gateway;
+mod logs;
 
 pub use forwarders::{fuzz_chain, fuzz_l2_switch, fuzz_l3_router};
 pub use gateway::fuzz_mobile_gateway;
+pub use logs::fuzz_cgnat_log;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,7 @@ pub struct Target {
 
 /// Every target, by name.
 pub const TARGETS: &[Target] = &[
+    Target { name: "cgnat_log", run: fuzz_cgnat_log },
     Target { name: "chain", run: fuzz_chain },
     Target { name: "l2_switch", run: fuzz_l2_switch },
     Target { name: "l3_router", run: fuzz_l3_router },

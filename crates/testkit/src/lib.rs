@@ -8,6 +8,8 @@ pub mod check;
 pub mod golden;
 pub mod laws;
 
+pub mod logs;
+
 pub mod layers;
 
 pub mod frames;

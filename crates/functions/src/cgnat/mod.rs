@@ -3,4 +3,6 @@
 pub mod config;
 pub mod deterministic;
 
+pub mod log;
+
 pub use self::config::{Config, Traffic};

@@ -1,0 +1,305 @@
+//! The key `logging`: what is told, in which form, to whom, and how much of it at most.
+
+use std::net::IpAddr;
+
+use packet::PortId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wire::{MacAddr, ethernet};
+
+use super::collector::Collector;
+use crate::sections::{Mac, function_key, in_range};
+use crate::unit::Invalid;
+
+/// Logs of blocks, and of sessions when asked, to a collector. Limits are each worker's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Logging {
+    /// `ipfix` (RFC 7011, RFC 8158) or `syslog` (RFC 5424).
+    pub format: Format,
+    /// The collector's address.
+    pub collector: IpAddr,
+    /// Its UDP port; 0 for 4739 (IPFIX) or 514 (syslog).
+    #[serde(default)]
+    pub port: u16,
+    /// The address that messages come from, of the same version of IP.
+    pub source: IpAddr,
+    /// The UDP port that they come from.
+    #[serde(default = "source_port")]
+    #[schemars(range(min = 1))]
+    pub source_port: u16,
+    /// To whom they go by Ethernet.
+    pub next_hop_mac: Mac,
+    /// Whether sessions are told; blocks and what goes wrong are in any case.
+    #[serde(default)]
+    pub sessions: bool,
+    /// Whether mappings are told (binding information base).
+    #[serde(default)]
+    pub mappings: bool,
+    /// Whether a session's other end is told, too, which RFC 6888 REQ-12 advises against.
+    #[serde(default)]
+    pub destinations: bool,
+    /// Records that wait at most; a power of two, rounded up. Sessions and mappings may take seven
+    /// eighths.
+    #[serde(default = "queue")]
+    #[schemars(range(min = 8, max = 16_777_216))]
+    pub queue: u32,
+    /// Messages a second at most; 0 for no limit.
+    #[serde(default)]
+    #[schemars(range(max = 100_000_000))]
+    pub rate: u32,
+    /// For how long a record waits for others to fill its message, in milliseconds.
+    #[serde(default = "delay_ms")]
+    #[schemars(range(max = 60_000))]
+    pub delay_ms: u32,
+    /// Templates are sent again after so many seconds (RFC 7011 section 8.4).
+    #[serde(default = "template_interval_s")]
+    #[schemars(range(min = 1, max = 86_400))]
+    pub template_interval_s: u32,
+    /// They are also sent again after so many messages; 0 for never.
+    #[serde(default = "template_messages")]
+    pub template_messages: u32,
+    /// Of exhaustion, limits and thresholds a second at most, of each kind (RFC 8158 section 5.2).
+    #[serde(default = "alarms_per_s")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub alarms_per_s: u32,
+    /// The longest packet to the collector in bytes.
+    #[serde(default = "mtu")]
+    #[schemars(range(min = 576, max = 9_000))]
+    pub mtu: u16,
+    /// The observation domain of the first worker; others have the numbers behind it.
+    #[serde(default)]
+    pub domain: u32,
+    /// Who messages of syslog are from; empty for the source's address.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    pub hostname: String,
+    /// The facility of messages of syslog: 16 is `local0`.
+    #[serde(default = "facility")]
+    #[schemars(range(max = 23))]
+    pub facility: u8,
+    /// The private enterprise number that names the parameters of syslog (RFC 5424 section 7.2.2);
+    /// 32473 is for examples (RFC 5612).
+    #[serde(default = "enterprise")]
+    #[schemars(range(min = 1))]
+    pub enterprise: u32,
+}
+
+/// The form of logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// RFC 7011 with the records of RFC 8158.
+    Ipfix,
+    /// RFC 5424 over UDP (RFC 5426).
+    Syslog,
+}
+
+impl Logging {
+    /// Logs of a format to a collector, by the defaults.
+    pub fn to(format: Format, collector: IpAddr, source: IpAddr, next_hop_mac: MacAddr) -> Logging {
+        Logging {
+            format,
+            collector,
+            port: 0,
+            source,
+            source_port: source_port(),
+            next_hop_mac: Mac(next_hop_mac),
+            sessions: false,
+            mappings: false,
+            destinations: false,
+            queue: queue(),
+            rate: 0,
+            delay_ms: delay_ms(),
+            template_interval_s: template_interval_s(),
+            template_messages: template_messages(),
+            alarms_per_s: alarms_per_s(),
+            mtu: mtu(),
+            domain: 0,
+            hostname: String::new(),
+            facility: facility(),
+            enterprise: enterprise(),
+        }
+    }
+
+    /// The way to the collector out of a port with an address of its own.
+    pub fn collector(&self, source_mac: MacAddr, leaves_by: PortId) -> Collector {
+        let port = match (self.port, self.format) {
+            (0, Format::Ipfix) => PORT_IPFIX,
+            (0, Format::Syslog) => PORT_SYSLOG,
+            (port, _) => port,
+        };
+        Collector {
+            next_hop_mac: self.next_hop_mac.0,
+            source_mac,
+            leaves_by,
+            source: self.source,
+            address: self.collector,
+            source_port: self.source_port,
+            port,
+        }
+    }
+
+    /// The longest frame to the collector in bytes, without check sequence.
+    pub(super) fn frame_max(&self) -> usize {
+        ethernet::HEADER_LEN + usize::from(self.mtu)
+    }
+
+    /// Checks the key.
+    ///
+    /// # Errors
+    /// The first key below it that cannot be used.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        self.addresses()?;
+        in_range("logging.source-port", self.source_port.into(), 1..=65_535)?;
+        in_range("logging.queue", self.queue, 8..=1 << 24)?;
+        in_range("logging.rate", self.rate, 0..=100_000_000)?;
+        in_range("logging.delay-ms", self.delay_ms, 0..=60_000)?;
+        in_range("logging.template-interval-s", self.template_interval_s, 1..=86_400)?;
+        in_range("logging.alarms-per-s", self.alarms_per_s, 1..=1_000_000)?;
+        let mtu_min = if self.collector.is_ipv4() { MTU_MIN_IPV4 } else { MTU_MIN_IPV6 };
+        in_range("logging.mtu", self.mtu.into(), mtu_min..=9_000)?;
+        in_range("logging.facility", self.facility.into(), 0..=23)?;
+        in_range("logging.enterprise", self.enterprise, 1..=u32::MAX)?;
+        if self.sessions && self.mappings && !self.destinations {
+            let what = "sessions tell the same without destinations (RFC 8158 section 4.6.1)";
+            let remedy = "Remove 'mappings' or 'sessions', or set 'destinations: true'";
+            return Err(function_key("logging.mappings", what.to_owned(), remedy));
+        }
+        if self.hostname.len() > 64 || !self.hostname.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let what = format!("`{}` is none (RFC 5424 section 6.2.4)", self.hostname);
+            let remedy = "Give at most 64 printable ASCII characters without spaces";
+            return Err(function_key("logging.hostname", what, remedy));
+        }
+        Ok(())
+    }
+
+    /// Messages come from one host and go to one.
+    fn addresses(&self) -> Result<(), Invalid> {
+        let remedy = "Give the address of a host";
+        let is_host = |address: IpAddr| {
+            let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
+            !address.is_unspecified() && !address.is_multicast() && !is_broadcast
+        };
+        for (key, address) in
+            [("logging.collector", self.collector), ("logging.source", self.source)]
+        {
+            if !is_host(address) {
+                return Err(function_key(key, format!("{address} is no host's"), remedy));
+            }
+        }
+        if self.collector.is_ipv4() != self.source.is_ipv4() {
+            let what = format!("{} is not of the collector's version of IP", self.source);
+            let remedy = "Give an address of the same version as 'collector'";
+            return Err(function_key("logging.source", what, remedy));
+        }
+        if self.next_hop_mac.0.is_multicast() || self.next_hop_mac.0 == MacAddr::ZERO {
+            let what = format!("{} is no station's", self.next_hop_mac.0);
+            let remedy = "Give the Ethernet address of the collector or of the router before it";
+            return Err(function_key("logging.next-hop-mac", what, remedy));
+        }
+        Ok(())
+    }
+}
+
+fn source_port() -> u16 {
+    PORT_IPFIX
+}
+
+fn queue() -> u32 {
+    65_536
+}
+
+fn delay_ms() -> u32 {
+    100
+}
+
+/// The default of RFC 6728 section 4.4.2 for templates over UDP.
+fn template_interval_s() -> u32 {
+    600
+}
+
+fn template_messages() -> u32 {
+    10_000
+}
+
+fn alarms_per_s() -> u32 {
+    10
+}
+
+fn mtu() -> u16 {
+    1500
+}
+
+fn facility() -> u8 {
+    16
+}
+
+fn enterprise() -> u32 {
+    32_473
+}
+
+/// The registered port of IPFIX over UDP (RFC 7011 section 10.3.4).
+const PORT_IPFIX: u16 = 4739;
+/// That of syslog (RFC 5426 section 3.3).
+const PORT_SYSLOG: u16 = 514;
+/// The shortest packet that every host takes (RFC 791 section 3.2).
+const MTU_MIN_IPV4: u32 = 576;
+/// The shortest MTU of a link (RFC 8200 section 5).
+const MTU_MIN_IPV6: u32 = 1280;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_that_cannot_be_used_is_named() {
+        let v4 = |last| IpAddr::from([192, 0, 2, last]);
+        let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+        let logging = Logging::to(Format::Ipfix, v4(1), v4(2), mac);
+        assert_eq!(logging.validate(), Ok(()));
+        type Change = fn(&mut Logging);
+        let changes: &[(&str, Change)] = &[
+            ("collector", |one| one.collector = IpAddr::from([0, 0, 0, 0])),
+            ("collector", |one| one.collector = IpAddr::from([224, 0, 0, 1])),
+            ("source", |one| one.source = IpAddr::from([255, 255, 255, 255])),
+            ("source", |one| one.source = "2001:db8::1".parse().expect("an address")),
+            ("next-hop-mac", |one| one.next_hop_mac = Mac(MacAddr::BROADCAST)),
+            ("next-hop-mac", |one| one.next_hop_mac = Mac(MacAddr::ZERO)),
+            ("source-port", |one| one.source_port = 0),
+            ("queue", |one| one.queue = 7),
+            ("rate", |one| one.rate = u32::MAX),
+            ("delay-ms", |one| one.delay_ms = u32::MAX),
+            ("template-interval-s", |one| one.template_interval_s = 0),
+            ("alarms-per-s", |one| one.alarms_per_s = 0),
+            ("mtu", |one| one.mtu = 575),
+            ("facility", |one| one.facility = 24),
+            ("enterprise", |one| one.enterprise = 0),
+            ("mappings", |one| (one.sessions, one.mappings) = (true, true)),
+            ("hostname", |one| one.hostname = "a b".to_owned()),
+        ];
+        for (key, change) in changes {
+            let mut changed = logging.clone();
+            change(&mut changed);
+            let invalid = changed.validate().expect_err(key);
+            assert_eq!(invalid.key, format!("logging.{key}"));
+        }
+        let all = Logging { sessions: true, mappings: true, destinations: true, ..logging };
+        assert_eq!(all.validate(), Ok(()));
+    }
+
+    #[test]
+    fn a_file_needs_say_only_where_logs_go() {
+        let text = "{format: syslog, collector: '2001:db8::1', source: '2001:db8::2', \
+                    next-hop-mac: '02:00:00:00:00:01'}";
+        let logging: Logging = serde_saphyr::from_str(text).expect("it is enough");
+        assert_eq!(logging.validate(), Ok(()));
+        let mac = MacAddr([2, 0, 0, 0, 0, 2]);
+        assert_eq!(logging.collector(mac, PortId(1)).port, 514);
+        let other = text.replace("syslog", "ipfix");
+        let other: Logging = serde_saphyr::from_str(&other).expect("it is enough");
+        assert_eq!(other.collector(mac, PortId(1)).port, 4739);
+        let unknown = text.replace("format", "sorts: 1, format");
+        assert!(serde_saphyr::from_str::<Logging>(&unknown).is_err());
+    }
+}

@@ -1,0 +1,273 @@
+//! The slow, obviously right collector: turns frames back into what was told.
+//!
+//! It knows the standards and not the tables by which messages are written. What an event must tell is
+//! stated once more, in [`facts`], by name. Any deviation from a standard is an error with its cause.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use wire::{ethernet, ipv4, ipv6, protocol, udp};
+
+use super::collector::Collector;
+use super::event::{Event, Family, Kind};
+
+mod elements;
+pub mod lines;
+
+/// What is known of an event: names and texts.
+pub type Facts = BTreeMap<String, String>;
+
+/// What a collector must learn of an event that happened at a time in milliseconds since 1970.
+pub fn facts(event: &Event, unix_ms: u64, destinations: bool) -> Facts {
+    let mut facts = Facts::new();
+    let mut know = |name: &str, text: String| {
+        assert!(facts.insert(name.to_owned(), text).is_none(), "{name} is told twice");
+    };
+    know("event", event.kind.name().to_owned());
+    know("at", unix_ms.to_string());
+    if names_subscriber(event.kind) {
+        let ipv6 = Ipv6Addr::from_bits(event.inside);
+        match event.family() {
+            Family::Nat44 => {
+                let ipv4 = ipv6.to_ipv4_mapped().unwrap_or(Ipv4Addr::UNSPECIFIED);
+                know("inside", ipv4.to_string());
+            }
+            Family::Nat64 => know("inside", ipv6.to_string()),
+            Family::DsLite => {
+                know("b4", ipv6.to_string());
+                know("inside", event.inside_ipv4.to_string());
+            }
+        }
+        know("vrf", event.realm.to_string());
+    }
+    match event.kind {
+        Kind::SessionCreate | Kind::SessionDelete | Kind::MappingCreate | Kind::MappingDelete => {
+            know("outside", event.outside.to_string());
+            know("proto", event.protocol.to_string());
+            know("inport", event.inside_port.to_string());
+            know("outport", event.first_port.to_string());
+            let is_session = matches!(event.kind, Kind::SessionCreate | Kind::SessionDelete);
+            if is_session && destinations {
+                know("to", event.remote.to_string());
+                know("toport", event.remote_port.to_string());
+            }
+        }
+        Kind::BlockAllocate | Kind::BlockRelease => {
+            know("outside", event.outside.to_string());
+            know("first", event.first_port.to_string());
+            know("last", event.last_port.to_string());
+        }
+        Kind::AddressBind | Kind::AddressUnbind => know("outside", event.outside.to_string()),
+        Kind::AddressesExhausted => know("pool", event.pool.to_string()),
+        Kind::PortsExhausted => {
+            know("outside", event.outside.to_string());
+            know("proto", event.protocol.to_string());
+        }
+        Kind::PoolHigh | Kind::PoolLow => {
+            know("pool", event.pool.to_string());
+            know("limit", event.limit.to_string());
+        }
+        Kind::AddressHigh => {
+            know("vrf", event.realm.to_string());
+            know("limit", event.limit.to_string());
+        }
+        Kind::SessionsFull
+        | Kind::MappingsFull
+        | Kind::SubscriberLimit
+        | Kind::SubscribersFull
+        | Kind::FragmentsFull
+        | Kind::PortsHigh
+        | Kind::SubscriberHigh => know("limit", event.limit.to_string()),
+    }
+    facts
+}
+
+/// Whether events of a kind are a subscriber's.
+fn names_subscriber(kind: Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::AddressesExhausted
+            | Kind::PortsExhausted
+            | Kind::SessionsFull
+            | Kind::MappingsFull
+            | Kind::SubscribersFull
+            | Kind::PoolHigh
+            | Kind::PoolLow
+            | Kind::PortsHigh
+            | Kind::AddressHigh
+    )
+}
+
+/// A collector of one exporter's messages.
+pub struct Collected {
+    way: Collector,
+    /// Templates by observation domain and identifier: numbers and lengths of elements.
+    templates: HashMap<(u32, u16), Vec<(u16, u16)>>,
+    /// The sequence number that comes next in each observation domain.
+    sequences: HashMap<u32, u32>,
+    /// Seconds since 1970 of the latest export.
+    exported_s: u32,
+    /// Messages of templates so far.
+    template_messages: u64,
+}
+
+impl Collected {
+    /// A collector that has heard nothing yet.
+    pub fn new(way: Collector) -> Collected {
+        Collected {
+            way,
+            templates: HashMap::new(),
+            sequences: HashMap::new(),
+            exported_s: 0,
+            template_messages: 0,
+        }
+    }
+
+    /// Messages of templates so far.
+    pub fn template_messages(&self) -> u64 {
+        self.template_messages
+    }
+
+    /// What a frame with an IPFIX message tells.
+    ///
+    /// # Errors
+    /// What is wrong with the frame or the message.
+    pub fn read_ipfix(&mut self, frame: &[u8]) -> Result<Vec<Facts>, String> {
+        let message = payload(&self.way, frame)?;
+        if message.len() < 16 || u16_at(message, 0)? != 10 {
+            return Err("no header of IPFIX".to_owned());
+        }
+        if usize::from(u16_at(message, 2)?) != message.len() {
+            return Err(format!("{} bytes, not {}", message.len(), u16_at(message, 2)?));
+        }
+        let (export_s, sequence) = (u32_at(message, 4)?, u32_at(message, 8)?);
+        let domain = u32_at(message, 12)?;
+        if export_s < self.exported_s {
+            return Err(format!("exported at {export_s}, after {}", self.exported_s));
+        }
+        self.exported_s = export_s;
+        let expected = *self.sequences.entry(domain).or_default();
+        if sequence != expected {
+            return Err(format!("sequence number {sequence}, not {expected}"));
+        }
+        let mut told = Vec::new();
+        let mut sets = &message[16..];
+        let mut has_templates = false;
+        while !sets.is_empty() {
+            let (id, len) = (u16_at(sets, 0)?, usize::from(u16_at(sets, 2)?));
+            if len <= 4 || len > sets.len() {
+                return Err(format!("a set of {len} bytes where {} are left", sets.len()));
+            }
+            let (set, rest) = sets.split_at(len);
+            sets = rest;
+            match id {
+                2 => {
+                    self.read_templates(domain, &set[4..])?;
+                    has_templates = true;
+                }
+                256.. => told.append(&mut self.read_records(domain, id, &set[4..])?),
+                _ => return Err(format!("a set of kind {id}")),
+            }
+        }
+        if told.iter().any(|facts| facts["at"].parse::<u64>().unwrap_or(0) / 1000 > export_s.into())
+        {
+            return Err(format!("exported at {export_s}, before it happened: {told:?}"));
+        }
+        self.template_messages += u64::from(has_templates);
+        self.sequences.insert(domain, expected.wrapping_add(told.len() as u32));
+        Ok(told)
+    }
+
+    /// What a frame with a syslog message tells, and the rest of it.
+    ///
+    /// # Errors
+    /// What is wrong with the frame or the message.
+    pub fn read_syslog(&self, frame: &[u8]) -> Result<(Facts, lines::Header), String> {
+        let message = payload(&self.way, frame)?;
+        lines::read(std::str::from_utf8(message).map_err(|error| error.to_string())?)
+    }
+
+    fn read_templates(&mut self, domain: u32, mut set: &[u8]) -> Result<(), String> {
+        while !set.is_empty() {
+            let (id, count) = (u16_at(set, 0)?, usize::from(u16_at(set, 2)?));
+            if id < 256 || count == 0 {
+                return Err(format!("template {id} of {count} elements"));
+            }
+            let mut elements = Vec::new();
+            for at in (4..4 + 4 * count).step_by(4) {
+                elements.push((u16_at(set, at)?, u16_at(set, at + 2)?));
+            }
+            set = &set[4 + 4 * count..];
+            let before = self.templates.insert((domain, id), elements.clone());
+            if before.is_some_and(|before| before != elements) {
+                return Err(format!("template {id} is another one now"));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_records(&self, domain: u32, id: u16, set: &[u8]) -> Result<Vec<Facts>, String> {
+        let elements = self.templates.get(&(domain, id));
+        let elements = elements.ok_or_else(|| format!("nothing is known of template {id}"))?;
+        let len: usize = elements.iter().map(|(_, len)| usize::from(*len)).sum();
+        if !set.len().is_multiple_of(len) {
+            return Err(format!("{} bytes are no whole records of {len}", set.len()));
+        }
+        set.chunks(len).map(|record| elements::read(elements, record)).collect()
+    }
+}
+
+/// What a frame carries, if it is one to the collector.
+fn payload<'a>(way: &Collector, frame: &'a [u8]) -> Result<&'a [u8], String> {
+    let text = |error: wire::Malformed| format!("{error:?}");
+    let link = ethernet::View::parse(frame).map_err(text)?;
+    if (link.source(), link.destination()) != (way.source_mac, way.next_hop_mac) {
+        return Err(format!("from {} to {}", link.source(), link.destination()));
+    }
+    let datagram = match (way.source, way.address) {
+        (IpAddr::V4(source), IpAddr::V4(address)) => {
+            let packet = ipv4::View::parse(link.payload()).map_err(text)?;
+            if usize::from(packet.total_len()) != link.payload().len()
+                || (packet.source(), packet.destination()) != (source, address)
+                || packet.protocol() != protocol::UDP
+                || packet.is_fragment()
+                || !packet.dont_fragment()
+                || link.ether_type() != ethernet::TYPE_IPV4
+            {
+                return Err(format!("{packet:?}"));
+            }
+            let datagram = udp::View::parse(packet.payload()).map_err(text)?;
+            datagram.verify_ipv4(source, address).map_err(text)?;
+            datagram
+        }
+        (IpAddr::V6(source), IpAddr::V6(address)) => {
+            let packet = ipv6::View::parse(link.payload()).map_err(text)?;
+            if ipv6::HEADER_LEN + usize::from(packet.payload_len()) != link.payload().len()
+                || (packet.source(), packet.destination()) != (source, address)
+                || packet.next_header() != protocol::UDP
+                || link.ether_type() != ethernet::TYPE_IPV6
+            {
+                return Err(format!("{packet:?}"));
+            }
+            let datagram = udp::View::parse(packet.payload()).map_err(text)?;
+            datagram.verify_ipv6(source, address).map_err(text)?;
+            datagram
+        }
+        _ => return Err("addresses of two versions".to_owned()),
+    };
+    if datagram.checksum() == udp::CHECKSUM_NONE
+        || (datagram.source_port(), datagram.destination_port()) != (way.source_port, way.port)
+    {
+        return Err(format!("{datagram:?}"));
+    }
+    Ok(datagram.payload())
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Result<u16, String> {
+    let bytes = bytes.get(at..at + 2).ok_or("it ends too early")?;
+    Ok(u16::from(bytes[0]) << 8 | u16::from(bytes[1]))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Result<u32, String> {
+    Ok(u32::from(u16_at(bytes, at)?) << 16 | u32::from(u16_at(bytes, at + 2)?))
+}

@@ -1,0 +1,303 @@
+//! What a record of each kind of event consists of: the templates of RFC 8158 section 4.6.
+//!
+//! The table is the one place where records are described, for IPFIX by information elements and for
+//! syslog by parameters of the same order. Elements that the RFC leaves open are in it where they say
+//! who it was: the VRF of an inside address. Destinations are told only when asked for (RFC 6888
+//! REQ-12). A session from IPv6 tells its destination behind the translation.
+
+use super::event::{Event, Family, Kind};
+
+/// A piece of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Element {
+    /// When it happened.
+    Time,
+    /// What happened.
+    Event,
+    /// Which quota was exceeded.
+    Quota,
+    /// Which threshold was reached.
+    Threshold,
+    /// Who it was, by the family: stands for one or two of the following.
+    Inside,
+    InsideIpv4,
+    InsideIpv6,
+    Outside,
+    Protocol,
+    InsidePort,
+    OutsidePort,
+    /// The other end of a session as the subscriber sees it.
+    Remote,
+    RemotePort,
+    /// The same behind the translation.
+    PostRemote,
+    PostRemotePort,
+    Realm,
+    FirstPort,
+    LastPort,
+    Pool,
+    /// A limit or threshold, by the number of its information element.
+    Limit(u16),
+}
+
+/// What records of some kinds and a family consist of.
+#[derive(Clone, Debug)]
+pub(super) struct Template {
+    /// Its identifier (RFC 7011 section 3.4.1).
+    pub id: u16,
+    /// The pieces.
+    pub elements: Vec<Element>,
+    /// Length of a record in bytes.
+    pub len: usize,
+}
+
+/// The templates under a configuration.
+pub(super) struct Templates {
+    all: Vec<Template>,
+    /// Which one is a kind's and a family's.
+    of: [[u8; FAMILIES]; Kind::COUNT],
+}
+
+impl Templates {
+    /// Those of the kinds that are told; with destinations or without.
+    pub fn new(tells: impl Fn(Kind) -> bool, destinations: bool) -> Templates {
+        let mut templates = Templates { all: Vec::new(), of: [[0; FAMILIES]; Kind::COUNT] };
+        for (row, (kinds, elements)) in (0u16..).zip(SHAPES) {
+            if !kinds.iter().any(|kind| tells(*kind)) {
+                continue;
+            }
+            let by_family = elements.contains(&Element::Inside);
+            let families = if by_family { &Family::ALL[..] } else { &Family::ALL[..1] };
+            for family in families {
+                let elements = expand(elements, *family, destinations);
+                let number = templates.all.len() as u8;
+                let variant = u16::from(destinations) * 4 + *family as u16;
+                templates.all.push(Template {
+                    id: FIRST_ID + row * 8 + variant,
+                    len: elements.iter().map(|element| element.len()).sum(),
+                    elements,
+                });
+                for kind in *kinds {
+                    let places = &mut templates.of[*kind as usize];
+                    match by_family {
+                        true => places[*family as usize] = number,
+                        false => *places = [number; FAMILIES],
+                    }
+                }
+            }
+        }
+        templates
+    }
+
+    /// All, in the order of their identifiers.
+    pub fn all(&self) -> &[Template] {
+        &self.all
+    }
+
+    /// The template of an event of a kind that is told.
+    #[inline]
+    pub fn of(&self, event: &Event) -> &Template {
+        &self.all[usize::from(self.of[event.kind as usize][event.family() as usize])]
+    }
+}
+
+impl Element {
+    /// The number of the information element in IANA's registry.
+    pub const fn number(self) -> u16 {
+        match self {
+            Element::Protocol => 4,
+            Element::InsidePort => 7,
+            // The pseudo-element is never in a template.
+            Element::Inside | Element::InsideIpv4 => 8,
+            Element::RemotePort => 11,
+            Element::Remote => 12,
+            Element::InsideIpv6 => 27,
+            Element::Outside => 225,
+            Element::PostRemote => 226,
+            Element::OutsidePort => 227,
+            Element::PostRemotePort => 228,
+            Element::Event => 230,
+            Element::Realm => 234,
+            Element::Pool => 283,
+            Element::Time => 323,
+            Element::FirstPort => 361,
+            Element::LastPort => 362,
+            Element::Quota => 466,
+            Element::Threshold => 467,
+            Element::Limit(number) => number,
+        }
+    }
+
+    /// Length of its value in bytes.
+    pub const fn len(self) -> usize {
+        match self {
+            Element::Inside => 0,
+            Element::Event | Element::Protocol => 1,
+            Element::InsidePort
+            | Element::OutsidePort
+            | Element::RemotePort
+            | Element::PostRemotePort
+            | Element::FirstPort
+            | Element::LastPort => 2,
+            Element::Time => 8,
+            Element::InsideIpv6 => 16,
+            _ => 4,
+        }
+    }
+}
+
+impl Family {
+    const ALL: [Family; FAMILIES] = [Family::Nat44, Family::Nat64, Family::DsLite];
+}
+
+/// The value of `natEvent` (RFC 8158 table 2). DS-Lite translates IPv4, and counts as such.
+#[inline]
+pub(super) const fn nat_event(kind: Kind, family: Family) -> u8 {
+    let from_ipv6 = matches!(family, Family::Nat64);
+    match kind {
+        Kind::AddressesExhausted => 3,
+        Kind::SessionCreate => 4 + 2 * from_ipv6 as u8,
+        Kind::SessionDelete => 5 + 2 * from_ipv6 as u8,
+        Kind::MappingCreate => 8 + 2 * from_ipv6 as u8,
+        Kind::MappingDelete => 9 + 2 * from_ipv6 as u8,
+        Kind::PortsExhausted => 12,
+        Kind::SessionsFull
+        | Kind::MappingsFull
+        | Kind::SubscriberLimit
+        | Kind::SubscribersFull
+        | Kind::FragmentsFull => 13,
+        Kind::AddressBind => 14,
+        Kind::AddressUnbind => 15,
+        Kind::BlockAllocate => 16,
+        Kind::BlockRelease => 17,
+        Kind::PoolHigh
+        | Kind::PoolLow
+        | Kind::PortsHigh
+        | Kind::SubscriberHigh
+        | Kind::AddressHigh => 18,
+    }
+}
+
+/// The value of `natQuotaExceededEvent` or `natThresholdEvent` (RFC 8158 tables 3 and 4); 0 of others.
+#[inline]
+pub(super) const fn sub_event(kind: Kind) -> u32 {
+    match kind {
+        Kind::SessionsFull | Kind::PoolHigh => 1,
+        Kind::MappingsFull | Kind::PoolLow => 2,
+        Kind::SubscriberLimit | Kind::PortsHigh => 3,
+        Kind::SubscribersFull | Kind::SubscriberHigh => 4,
+        Kind::FragmentsFull | Kind::AddressHigh => 5,
+        _ => 0,
+    }
+}
+
+/// What the pieces of a row are for a family.
+fn expand(elements: &[Element], family: Family, destinations: bool) -> Vec<Element> {
+    let inside: &[Element] = match family {
+        Family::Nat44 => &[Element::InsideIpv4],
+        Family::Nat64 => &[Element::InsideIpv6],
+        Family::DsLite => &[Element::InsideIpv6, Element::InsideIpv4],
+    };
+    let mut expanded = Vec::new();
+    for element in elements {
+        match element {
+            Element::Inside => expanded.extend(inside),
+            Element::Remote | Element::RemotePort if !destinations => {}
+            Element::Remote if family == Family::Nat64 => expanded.push(Element::PostRemote),
+            Element::RemotePort if family == Family::Nat64 => {
+                expanded.push(Element::PostRemotePort);
+            }
+            _ => expanded.push(*element),
+        }
+    }
+    expanded
+}
+
+/// Ways in which a subscriber is attached.
+const FAMILIES: usize = 3;
+/// The lowest identifier of a template for data (RFC 7011 section 3.4.3).
+const FIRST_ID: u16 = 256;
+
+use Element::{Event as What, *};
+
+/// Kinds and of what their records consist; identifiers follow from the order, so new rows come last.
+const SHAPES: &[(&[Kind], &[Element])] = &[
+    // Tables 5 and 6.
+    (
+        &[Kind::SessionCreate, Kind::SessionDelete],
+        &[
+            Time,
+            What,
+            Inside,
+            Outside,
+            Protocol,
+            InsidePort,
+            OutsidePort,
+            Remote,
+            RemotePort,
+            Realm,
+        ],
+    ),
+    // Tables 7 and 8.
+    (
+        &[Kind::MappingCreate, Kind::MappingDelete],
+        &[Time, What, Inside, Outside, Protocol, InsidePort, OutsidePort, Realm],
+    ),
+    // Table 21.
+    (
+        &[Kind::BlockAllocate, Kind::BlockRelease],
+        &[Time, What, Inside, Outside, FirstPort, LastPort, Realm],
+    ),
+    // Table 20.
+    (&[Kind::AddressBind, Kind::AddressUnbind], &[Time, What, Inside, Outside, Realm]),
+    // Tables 9 and 10.
+    (&[Kind::AddressesExhausted], &[Time, What, Pool]),
+    (&[Kind::PortsExhausted], &[Time, What, Outside, Protocol]),
+    // Tables 11 to 15.
+    (&[Kind::SessionsFull], &[Time, What, Quota, Limit(471)]),
+    (&[Kind::MappingsFull], &[Time, What, Quota, Limit(472)]),
+    (&[Kind::SubscriberLimit], &[Time, What, Quota, Limit(473), Inside, Realm]),
+    (&[Kind::SubscribersFull], &[Time, What, Quota, Limit(474)]),
+    (&[Kind::FragmentsFull], &[Time, What, Quota, Limit(475), Inside, Realm]),
+    // Tables 16 to 19. Table 18 has the element of table 17, where the registry has one of its own: a
+    // subscriber's threshold is told by both.
+    (&[Kind::PoolHigh], &[Time, What, Threshold, Pool, Limit(476)]),
+    (&[Kind::PoolLow], &[Time, What, Threshold, Pool, Limit(477)]),
+    (&[Kind::PortsHigh], &[Time, What, Threshold, Limit(478)]),
+    (&[Kind::SubscriberHigh], &[Time, What, Threshold, Limit(478), Limit(480), Inside, Realm]),
+    (&[Kind::AddressHigh], &[Time, What, Threshold, Limit(481), Realm]),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_has_one_row() {
+        for kind in Kind::ALL {
+            let rows = SHAPES.iter().filter(|(kinds, _)| kinds.contains(&kind)).count();
+            assert_eq!(rows, 1, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn identifiers_are_never_shared() {
+        let mut ids = HashSet::new();
+        for destinations in [false, true] {
+            let templates = Templates::new(|_| true, destinations);
+            for template in templates.all() {
+                assert!(ids.insert(template.id), "{template:?}");
+                assert!(template.id >= FIRST_ID && !template.elements.contains(&Element::Inside));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_told_has_no_template() {
+        let templates = Templates::new(|kind| kind == Kind::BlockAllocate, false);
+        assert_eq!(templates.all().len(), FAMILIES);
+        assert_eq!(templates.of(&Event::of(Kind::BlockAllocate, 0)).len, 37);
+    }
+}

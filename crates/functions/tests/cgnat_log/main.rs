@@ -1,0 +1,9 @@
+//! Logs of a carrier-grade NAT: messages beside a slow collector, and read by other programs.
+
+mod messages;
+
+mod golden;
+
+mod dissection;
+
+mod volume;

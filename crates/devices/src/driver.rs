@@ -112,6 +112,11 @@ pub trait Running: Send {
         None
     }
 
+    /// The sessions that it says it holds; none where it keeps none, or does not tell.
+    fn sessions(&mut self) -> Option<u64> {
+        None
+    }
+
     /// What [`Running::restart`] restarts, in words; none where it cannot be while the links stay.
     fn restarts(&self) -> Option<&'static str> {
         None

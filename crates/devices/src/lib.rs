@@ -11,6 +11,7 @@ pub mod process;
 pub mod registry;
 pub mod remote;
 mod room;
+mod sessions;
 mod tester;
 pub mod testpmd;
 pub mod wires;

@@ -33,6 +33,9 @@ pub struct Sessions {
     pub most: u64,
     /// Whether some of them can be ended by what is sent.
     pub closes: bool,
+    /// Whether ordinary traffic opens sessions beyond those, so that a device has others behind a trial
+    /// than before it.
+    pub opens_more: bool,
 }
 
 /// A frame of a session that came out of the device.

@@ -100,8 +100,14 @@ pub trait Workload: Send {
         None
     }
 
+    /// What the number of a session decides, for a number below [`Sessions::most`]; its frames are
+    /// spread over workers by [`Self::steering`].
+    fn session(&self, _number: u64) -> Option<Self::Draw> {
+        None
+    }
+
     /// How many frames an action on a session takes; 0 where there is nothing to send.
-    fn session_steps(&self, _session: u64, _action: SessionAction) -> u8 {
+    fn session_steps(&self, _session: &Self::Draw, _action: SessionAction) -> u8 {
         0
     }
 
@@ -110,34 +116,24 @@ pub trait Workload: Send {
         [PortId(0), PortId(1)]
     }
 
-    /// As [`Self::steering`]: the bits by which all frames of a session find its worker.
-    fn session_steering(&self, _session: u64) -> u32 {
-        0
-    }
-
-    /// As [`Self::prefetch`], for a step of a session.
-    #[inline(always)]
-    fn prefetch_session(&self, _session: u64) {}
-
     /// Length of a step's frame in bytes, without its check sequence.
-    fn session_frame_len(&self, _session: u64, _action: SessionAction, _step: u8) -> usize {
+    fn session_frame_len(&self, _session: &Self::Draw, _action: SessionAction, _step: u8) -> usize {
         0
     }
 
-    /// Writes a step's frame into exactly [`Self::session_frame_len`] bytes.
+    /// Writes the frame of an action's step into exactly [`Self::session_frame_len`] bytes.
     fn write_session(
         &self,
-        _session: u64,
-        _action: SessionAction,
-        _step: u8,
+        _session: &Self::Draw,
+        _what: (SessionAction, u8),
         _time: Ticks,
         _frame: &mut [u8],
     ) {
     }
 
-    /// What step a frame is that came out at `port`, if it is one; learns from it how later frames
-    /// to the session's client are addressed.
-    fn session_seen(&mut self, _port: PortId, _frame: &[u8]) -> Option<SessionStep> {
+    /// What step of which session a frame is that came out at `port`, if it is one; learns from it how
+    /// later frames to the session's client are addressed.
+    fn session_seen(&mut self, _port: PortId, _frame: &[u8]) -> Option<(SessionStep, Self::Draw)> {
         None
     }
 

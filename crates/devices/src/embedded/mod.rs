@@ -24,11 +24,15 @@ use engine::{Counts, Drops, Function, StageTotals, Worker, WorkerHandle};
 use functions::{NetworkFunction, SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use measure::record::Check;
-use measure::{Conditions, Load, MeasureError, Measurer, Pps, Stage, StageRole, Trial, Watch};
+use measure::{
+    Conditions, Load, MeasureError, Measurer, Pps, SessionLoad, SessionsThere, Stage, StageRole,
+    Trial, Watch,
+};
 use packet::BATCH_MAX;
 use traffic::Workload;
 
 use crate::room;
+use crate::sessions::{self, Opened};
 use crate::tester::thread::{device_error, stalls};
 
 /// What the host gives to the device.
@@ -54,6 +58,7 @@ pub struct Embedded<N: NetworkFunction> {
     conditions: Conditions,
     /// Whether changes were applied, so that the state is no longer the configured one.
     changed: bool,
+    sessions: Opened<N::Workload>,
 }
 
 /// One worker and the handle to it.
@@ -74,10 +79,12 @@ impl<N: NetworkFunction> Embedded<N> {
         host: Host,
     ) -> Result<Embedded<N>, SetupError> {
         let start = Instant::now();
-        let lanes = lanes::<N>(&config, &traffic, &host)?;
+        let workload = N::workload(&config, &traffic, host.clock);
+        let lanes = lanes::<N>(&config, &workload, &host)?;
         let setup = start.elapsed();
         let conditions = Conditions::default();
-        Ok(Embedded { config, traffic, host, lanes, setup, conditions, changed: false })
+        let sessions = Opened::new(workload);
+        Ok(Embedded { config, traffic, host, lanes, setup, conditions, changed: false, sessions })
     }
 
     /// Time that setting up took.
@@ -104,9 +111,10 @@ impl<N: NetworkFunction> Embedded<N> {
     fn restore(&mut self) -> Result<(), MeasureError> {
         if self.changed {
             self.lanes.clear();
-            self.lanes =
-                lanes::<N>(&self.config, &self.traffic, &self.host).map_err(device_error)?;
+            let workload = N::workload(&self.config, &self.traffic, self.host.clock);
+            self.lanes = lanes::<N>(&self.config, &workload, &self.host).map_err(device_error)?;
             self.changed = false;
+            self.sessions = Opened::new(workload);
         }
         Ok(())
     }
@@ -116,7 +124,33 @@ impl<N: NetworkFunction> Embedded<N> {
     }
 
     fn workload(&self) -> N::Workload {
-        N::workload(&self.config, &self.traffic, self.host.clock)
+        let twin = self.sessions.twin();
+        twin.unwrap_or_else(|| N::workload(&self.config, &self.traffic, self.host.clock))
+    }
+
+    /// Opens, uses or closes sessions of the traffic.
+    fn run_sessions(
+        &mut self,
+        load: SessionLoad,
+        wait: Duration,
+        watch: &mut dyn Watch,
+    ) -> Result<Trial, MeasureError> {
+        self.sessions.accept(&load)?;
+        let mut trial = open_loop::run_sessions(self, (load, wait), watch)?;
+        if let Some(counts) = &mut trial.sessions {
+            counts.held = self.held();
+            self.sessions.note(&load, counts);
+        }
+        Ok(trial)
+    }
+
+    /// The sessions that the function says it holds.
+    fn held(&mut self) -> Option<u64> {
+        let table = N::TABLES.iter().position(|name| *name == "sessions")?;
+        let used = |lane: &mut Lane<N>| {
+            N::table_sizes(lane.worker.function_mut()).get(table).map(|size| size.used)
+        };
+        self.lanes.iter_mut().map(used).sum()
     }
 
     fn is_interrupted(&self) -> bool {
@@ -160,14 +194,26 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
         if self.is_interrupted() {
             return Err(MeasureError::Interrupted);
         }
+        if let Load::Sessions(load) = load {
+            let trial = self.run_sessions(load, duration, watch);
+            return if self.is_interrupted() { Err(MeasureError::Interrupted) } else { trial };
+        }
+        if let Some(load) = self.sessions.missing() {
+            let trial = self.run_sessions(load, sessions::WAIT, watch)?;
+            if self.is_interrupted() {
+                return Err(MeasureError::Interrupted);
+            }
+            sessions::all_open(&trial)?;
+        }
         let trial = match load {
             Load::ClosedLoop if !is_plain(&self.conditions) => {
                 return Err(MeasureError::Unsupported(OPEN_LOOP_ONLY));
             }
             Load::ClosedLoop => closed_loop::run(self, duration, watch),
-            Load::Sessions(_) => return Err(MeasureError::Unsupported("no traffic of sessions")),
             open_loop => open_loop::run(self, open_loop, duration, watch),
         };
+        self.changed |= self.sessions.are_others_behind_a_trial();
+        self.sessions.restarted(self.conditions.restart_after.is_some());
         if self.is_interrupted() { Err(MeasureError::Interrupted) } else { trial }
     }
 
@@ -192,6 +238,15 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
 
     fn floods(&self) -> Vec<&'static str> {
         self.workload().floods().iter().map(|flood| flood.name).collect()
+    }
+
+    fn sessions(&self) -> Option<SessionsThere> {
+        self.sessions.there()
+    }
+
+    fn clear_sessions(&mut self) -> Result<(), MeasureError> {
+        self.changed = true;
+        self.restore()
     }
 }
 
@@ -223,11 +278,11 @@ pub(crate) fn has_what_is_asked(
 
 fn lanes<N: NetworkFunction>(
     config: &N::Config,
-    traffic: &N::Traffic,
+    workload: &N::Workload,
     host: &Host,
 ) -> Result<Vec<Lane<N>>, SetupError> {
     let count = N::workers(config) as u32;
-    let room = room::room_for(&N::workload(config, traffic, host.clock));
+    let room = room::room_for(workload);
     (0..count)
         .map(|index| {
             let shard = Shard { index, count };

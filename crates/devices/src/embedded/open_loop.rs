@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::{Function, Port, Worker};
 use functions::{NetworkFunction, Shard};
 use machine::clock;
-use measure::{Load, MeasureError, Trial, Watch};
+use measure::{Load, MeasureError, SessionLoad, Trial, Watch};
 use packet::{BATCH_MAX, PortId};
 use port_memory::{Receiver, Sender};
 use traffic::Workload;
@@ -15,9 +15,9 @@ use super::restart::{self, Restarting};
 use super::wire::Wire;
 use super::{Embedded, Host, Lane};
 use crate::room;
-use crate::tester::Task;
-use crate::tester::changes::{Changes, Control, NoControl};
+use crate::tester::changes::{Changes, NoControl};
 use crate::tester::thread::{self, Seat, StopOnDrop, Usage, device_error};
+use crate::tester::{Course, Task};
 
 /// The tester's ends of the links to one worker, by port.
 pub(super) type Links = Vec<(Sender, Receiver)>;
@@ -55,7 +55,28 @@ pub(super) fn run<N: NetworkFunction>(
     let restarting =
         conditions.restart_after.map(|after| Restarting { at: at(after), make: &make });
     let bed = Testbed { lanes, links, restarting };
-    let mut trial = carry_out(&device.host, (workload, changes), bed, task, watch)?;
+    let mut trial = carry_out(&device.host, bed, |seat, links| {
+        thread::carry_out(seat, workload, links, changes, task, watch)
+    })?;
+    device.finish(&mut trial, &before);
+    Ok(trial)
+}
+
+/// Opens, uses or closes sessions, and waits for the last of them for so long.
+pub(super) fn run_sessions<N: NetworkFunction>(
+    device: &mut Embedded<N>,
+    load: (SessionLoad, Duration),
+    watch: &mut dyn Watch,
+) -> Result<Trial, MeasureError> {
+    let before = device.counts();
+    let ports = N::ports(&device.config).len();
+    let links = connect(ports, device.lanes.iter_mut().map(|lane| &mut lane.worker))?;
+    let workload = device.workload();
+    let lanes = device.lanes.iter_mut().map(|lane| (lane.core, &mut lane.worker)).collect();
+    let bed = Testbed { lanes, links, restarting: None };
+    let mut trial = carry_out(&device.host, bed, |seat, links| {
+        thread::carry_out_sessions(seat, workload, links, load, watch)
+    })?;
     device.finish(&mut trial, &before);
     Ok(trial)
 }
@@ -79,7 +100,10 @@ pub(super) fn run_wire<N: NetworkFunction>(
     let workload = device.workload();
     let changes = Changes::new(&workload, NoControl, Some(0.0), device.host.clock);
     let bed = Testbed { lanes, links, restarting: None };
-    carry_out(&device.host, (workload, changes), bed, Task::plain(load, duration, false), watch)
+    let task = Task::plain(load, duration, false);
+    carry_out(&device.host, bed, |seat, links| {
+        thread::carry_out(seat, workload, links, changes, task, watch)
+    })
 }
 
 /// What a trial runs on.
@@ -91,13 +115,11 @@ struct Testbed<'a, F: Function> {
     restarting: Option<Restarting<'a, F>>,
 }
 
-/// Runs the tester and the workers on their cores until the task is done.
-fn carry_out<W: Workload, F: Function, C: Control<W::Update> + Send>(
+/// Runs the tester and the workers on their cores until the tester is done.
+fn carry_out<F: Function>(
     host: &Host,
-    (workload, changes): (W, Changes<C>),
     Testbed { lanes, mut links, restarting }: Testbed<'_, F>,
-    task: Task,
-    watch: &mut dyn Watch,
+    test: impl FnOnce(&Seat<'_>, &mut [Links]) -> Result<(Trial, Course), MeasureError>,
 ) -> Result<Trial, MeasureError> {
     let seat = Seat { core: host.tester_core, clock: host.clock, stop: &host.stop };
     seat.core()?;
@@ -117,7 +139,7 @@ fn carry_out<W: Workload, F: Function, C: Control<W::Update> + Send>(
                 (usage, span)
             }));
         }
-        let trial = thread::carry_out(&seat, workload, &mut links, changes, task, watch);
+        let trial = test(&seat, &mut links);
         drop(stop);
         let (mut usages, mut spans) = (Vec::new(), Vec::new());
         for (index, thread) in threads.into_iter().enumerate() {

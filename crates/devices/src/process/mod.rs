@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use daemon::client::Client;
-use daemon::protocol::Ask;
+use daemon::protocol::{Ask, View};
 use engine::{Link, Monitor, Opened};
 use functions::service::Service;
 use netns::{Child, Namespace};
@@ -210,6 +210,14 @@ impl Running for Device {
             [only] => Some(&mut only.speaker),
             _ => None,
         }
+    }
+
+    fn sessions(&mut self) -> Option<u64> {
+        let held = |one: &mut Daemon| {
+            let tables = one.client.ask(Ask::Show(View::Tables)).ok()?;
+            tables.get("tables")?.get("sessions")?.get("used")?.as_u64()
+        };
+        self.daemons.iter_mut().map(held).sum()
     }
 
     fn restarts(&self) -> Option<&'static str> {

@@ -13,6 +13,7 @@ mod check;
 mod exchange;
 mod frames;
 mod restart;
+mod sessions;
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -21,7 +22,9 @@ use engine::Acknowledgement;
 use functions::NetworkFunction;
 use machine::clock;
 use measure::record::Check;
-use measure::{Conditions, DeviceCpu, Load, MeasureError, Measurer, Pps, Stage, Trial, Watch};
+use measure::{
+    Conditions, DeviceCpu, Load, MeasureError, Measurer, Pps, SessionsThere, Stage, Trial, Watch,
+};
 use packet::PortId;
 use serde_json::{Map, Value};
 use traffic::Workload;
@@ -29,6 +32,7 @@ use traffic::Workload;
 use crate::driver::{self, DeviceFacts, Driver, DriverError, Limitation, Running, Start, Usage};
 use crate::embedded::{Host, has_what_is_asked};
 use crate::room;
+use crate::sessions::Opened;
 use crate::tester::Task;
 use crate::tester::changes::{Changes, Control};
 use crate::tester::link::{Link, PortLink};
@@ -48,6 +52,7 @@ pub struct Remote<N: NetworkFunction> {
     conditions: Conditions,
     /// Whether changes were applied, so that the state is no longer the configured one.
     changed: bool,
+    sessions: Opened<N::Workload>,
 }
 
 /// A device that runs, and the tester's ends of its links. The links go first, as they may stand in
@@ -73,8 +78,10 @@ impl<N: NetworkFunction> Remote<N> {
         let limitations = driver.limitations(&service, &options)?;
         let rig =
             Setup::<N> { driver, config: &config, traffic: &traffic }.start(&options, &host)?;
+        let sessions = Opened::new(N::workload(&config, &traffic, host.clock));
         Ok(Remote {
             driver,
+            sessions,
             config,
             traffic,
             options,
@@ -124,6 +131,8 @@ impl<N: NetworkFunction> Remote<N> {
     pub fn check(&mut self) -> Result<Check, MeasureError> {
         self.restore()?;
         let check = check::check(self);
+        // Those of the sample are none of the traffic's.
+        self.changed |= self.sessions.there().is_some();
         self.healthy()?;
         check
     }
@@ -137,6 +146,8 @@ impl<N: NetworkFunction> Remote<N> {
                 Setup::<N> { driver: self.driver, config: &self.config, traffic: &self.traffic };
             self.rig = Some(setup.start(&self.options, &self.host).map_err(driver_error)?);
             self.changed = false;
+            let workload = N::workload(&self.config, &self.traffic, self.host.clock);
+            self.sessions = Opened::new(workload);
         }
         self.healthy()
     }
@@ -154,7 +165,8 @@ impl<N: NetworkFunction> Remote<N> {
     }
 
     fn workload(&self) -> N::Workload {
-        N::workload(&self.config, &self.traffic, self.host.clock)
+        let twin = self.sessions.twin();
+        twin.unwrap_or_else(|| N::workload(&self.config, &self.traffic, self.host.clock))
     }
 
     fn is_interrupted(&self) -> bool {
@@ -204,14 +216,18 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
         if matches!(load, Load::ClosedLoop) {
             return Err(MeasureError::Unsupported(NO_CLOSED_LOOP));
         }
-        if matches!(load, Load::Sessions(_)) {
-            return Err(MeasureError::Unsupported("no traffic of sessions"));
-        }
         self.restore()?;
         if self.is_interrupted() {
             return Err(MeasureError::Interrupted);
         }
+        if let Load::Sessions(load) = load {
+            let trial = self.run_sessions(load, duration, watch);
+            return if self.is_interrupted() { Err(MeasureError::Interrupted) } else { trial };
+        }
+        self.open_sessions(watch)?;
         let trial = self.open_loop(load, duration, watch);
+        self.changed |= self.sessions.are_others_behind_a_trial();
+        self.sessions.restarted(self.conditions.restart_after.is_some());
         if self.is_interrupted() { Err(MeasureError::Interrupted) } else { trial }
     }
 
@@ -230,6 +246,16 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
 
     fn floods(&self) -> Vec<&'static str> {
         self.workload().floods().iter().map(|flood| flood.name).collect()
+    }
+
+    fn sessions(&self) -> Option<SessionsThere> {
+        self.sessions.there()
+    }
+
+    /// Sets it up anew, which every device can be.
+    fn clear_sessions(&mut self) -> Result<(), MeasureError> {
+        self.changed = true;
+        self.restore()
     }
 
     fn tester_alone(

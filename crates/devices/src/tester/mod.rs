@@ -13,7 +13,9 @@ pub(crate) mod foreign;
 pub(crate) mod link;
 mod policed;
 mod schedule;
+pub(crate) mod sessions;
 pub(crate) mod thread;
+mod window;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -206,7 +208,9 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             let mut draws = [const { None }; BURST as usize];
             let numbers = flow.next_number..flow.next_number + due;
             for (place, sequence) in draws.iter_mut().zip(numbers) {
-                *place = Some((sequence, self.workload.draw(index, sequence)));
+                let draw = self.workload.draw(index, sequence);
+                self.workload.prefetch(&draw);
+                *place = Some((sequence, draw));
             }
             for (sequence, draw) in draws.iter().flatten() {
                 let len = self.workload.frame_len(draw);

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use engine::Gaps;
 use machine::clock::Clock;
-use measure::{MeasureError, Stalls, Trial, TrialProgress, Watch, WorkerTime};
+use measure::{Load, MeasureError, SessionLoad, Stalls, Trial, TrialProgress, Watch, WorkerTime};
 use traffic::Workload;
 
 use super::changes::{Changes, Control};
 use super::link::Link;
+use super::sessions::SessionTester;
 use super::{Course, Findings, Progress, Task, Tester};
 
 /// Where and with what a tester runs.
@@ -47,22 +48,67 @@ pub(crate) fn carry_out<W: Workload, L: Link, C: Control<W::Update> + Send>(
     task: Task,
     watch: &mut dyn Watch,
 ) -> Result<(Trial, Course), MeasureError> {
-    let (core, clock) = (seat.core()?, seat.clock);
+    let clock = seat.clock;
+    let (findings, usage) = beside(seat, watch, |progress, stop| {
+        let mut tester = Tester::new(workload, links, changes, task, clock);
+        tester.run(progress, &[stop]);
+        let handled = tester.sent() + tester.received();
+        (handled, move || tester.finish())
+    })?;
+    let course = findings.course;
+    Ok((trial(findings, &usage, task, &clock), course))
+}
+
+/// Opens, uses or closes sessions, as [`carry_out`] sends frames; `wait` is how long the last of them are
+/// waited for.
+///
+/// # Errors
+/// Without a core for it, or when it ends by a panic.
+pub(crate) fn carry_out_sessions<W: Workload, L: Link>(
+    seat: &Seat<'_>,
+    workload: W,
+    links: &mut [Vec<L>],
+    (load, wait): (SessionLoad, Duration),
+    watch: &mut dyn Watch,
+) -> Result<(Trial, Course), MeasureError> {
+    let clock = seat.clock;
+    let (found, usage) = beside(seat, watch, |progress, stop| {
+        let mut tester = SessionTester::new(workload, links, (load, wait), clock);
+        tester.run(progress, &[stop]);
+        let handled = tester.sent() + tester.received();
+        (handled, move || tester.finish())
+    })?;
+    let mut trial = Trial::new(Load::Sessions(load), wait, clock.ticks_per_second());
+    trial.effective = found.effective;
+    trial.directions = found.directions;
+    trial.sessions = Some(found.counts);
+    trial.foreign = found.foreign;
+    trial.tester = Some(usage.record(0));
+    trial.stalls.push(stalls("tester".to_owned(), found.gaps, &clock));
+    Ok((trial, found.course))
+}
+
+/// Runs a tester's work on its core while this thread tells how it goes. The work tells how many frames
+/// it handled, and gives what is left to do behind it, which is no longer accounted for.
+fn beside<T: Send, F: FnOnce() -> T>(
+    seat: &Seat<'_>,
+    watch: &mut dyn Watch,
+    work: impl FnOnce(&Progress, &AtomicBool) -> (u64, F) + Send,
+) -> Result<(T, Usage), MeasureError> {
+    let core = seat.core()?;
     let progress = Progress::default();
     let begun = Instant::now();
-    let found = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let (done, result) = mpsc::channel();
         let (progress_of, stop) = (&progress, seat.stop);
         let tester = scope.spawn(move || {
-            let mut tester = None;
+            let mut rest = None;
             let usage = Usage::of(core, || {
-                let mut new = Tester::new(workload, links, changes, task, clock);
-                new.run(progress_of, &[stop]);
-                let handled = new.sent() + new.received();
-                tester = Some(new);
+                let (handled, finish) = work(progress_of, stop);
+                rest = Some(finish);
                 handled
             });
-            let _ = done.send(tester.map(|tester| (tester.finish(), usage)));
+            let _ = done.send(rest.map(|finish| (finish(), usage)));
         });
         let found = wait(&result, || {
             let sent = progress.sent.load(Ordering::Relaxed);
@@ -70,10 +116,7 @@ pub(crate) fn carry_out<W: Workload, L: Link, C: Control<W::Update> + Send>(
         });
         tester.join().map_err(|_| device_error("the tester panicked"))?;
         found.flatten().ok_or_else(|| device_error("the tester ended early"))
-    });
-    let (findings, usage) = found?;
-    let course = findings.course;
-    Ok((trial(findings, &usage, task, &clock), course))
+    })
 }
 
 fn trial(findings: Findings, usage: &Usage, task: Task, clock: &Clock) -> Trial {

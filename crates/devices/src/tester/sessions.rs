@@ -1,0 +1,404 @@
+//! The tester of sessions: begins them, drives each from step to step, and tells what became of them
+//! (RFC 9693 section 4).
+//!
+//! One thread does all. A frame that comes back has the next step's frame of its session sent at once.
+//! Sessions are begun at a rate, whatever the device does, and each frame is sent once: one that is lost
+//! is a session that failed. Or they are begun as fast as they succeed, with a window of them under way; then
+//! a session without an answer is begun again, as hosts do, until its deadline, and the tester gives
+//! up on a device that answers nothing any more. What a session has come to is one bit; nothing is allocated
+//! for it on the way. How long an answer took is known for a few seconds behind it, and not told beyond.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use engine::Gaps;
+use machine::clock::{self, Clock, Ticks};
+use measure::{Direction, SessionCounts, SessionLoad};
+use packet::PortId;
+use traffic::workload::worker_of;
+use traffic::{Pacer, Pacing, Random, SessionAction, SessionStep, Workload};
+
+use super::link::{Link, Refused};
+use super::window::Window;
+use super::{
+    BURST, CHECK_SEQUENCE_LEN, Course, LEAD_TIME, Progress, RECEIVE_BURST, foreign,
+    latency_histogram,
+};
+
+/// A tester of sessions in the middle of a trial.
+pub(crate) struct SessionTester<'a, W, L> {
+    workload: W,
+    /// By worker, then by port.
+    links: &'a mut [Vec<L>],
+    action: SessionAction,
+    first: u64,
+    counts: SessionCounts,
+    pace: Pace,
+    window: Window,
+    /// One bit a session: whether it has succeeded.
+    done: Vec<u64>,
+    /// Even steps and odd ones.
+    ways: [Way; 2],
+    clock: Clock,
+    wait: Ticks,
+    start: Ticks,
+    last_begun: Ticks,
+    last_sent: Ticks,
+    last_success: Ticks,
+    last_arrival: Ticks,
+    silence: Ticks,
+    gaps: Gaps,
+    strangers: u64,
+    foreign: u64,
+}
+
+/// When sessions are begun.
+enum Pace {
+    /// Evenly.
+    Rate(Pacer),
+    /// So many at a time.
+    Windowed(u64),
+}
+
+/// Frames one way.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    port: PortId,
+    sent: u64,
+    sent_bytes: u64,
+    received: u64,
+    ring_full: u64,
+    duplicated: u64,
+    misdelivered: u64,
+}
+
+/// What a tester of sessions has found out.
+pub(crate) struct Found {
+    pub counts: SessionCounts,
+    pub directions: Vec<Direction>,
+    pub effective: Duration,
+    /// Frames of others that were passed over.
+    pub foreign: u64,
+    pub course: Course,
+    pub gaps: Gaps,
+}
+
+impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
+    /// A tester that will begin soon from now on.
+    pub fn new(
+        workload: W,
+        links: &'a mut [Vec<L>],
+        (load, wait): (SessionLoad, Duration),
+        clock: Clock,
+    ) -> SessionTester<'a, W, L> {
+        let places = if L::IS_SHARED { WINDOW_SHARED } else { WINDOW };
+        let remembered = load.rate.map_or(places * SPAN, |rate| (rate * REMEMBERED_S) as u64);
+        let window = Window::new(remembered.min(load.count));
+        let words = usize::try_from(load.count.div_ceil(64)).unwrap_or(usize::MAX);
+        let done = vec![0; words];
+        let start = clock::now() + clock.ticks(LEAD_TIME);
+        let pace = match load.rate {
+            Some(rate) => {
+                let (random, ticks_per_s) = (Random::new(0, 0), clock.ticks_per_second());
+                Pace::Rate(Pacer::new(Pacing::Constant, rate, ticks_per_s, start, random))
+            }
+            None => Pace::Windowed(places),
+        };
+        SessionTester {
+            ways: workload.session_ports().map(Way::new),
+            workload,
+            links,
+            action: action_of(load.action),
+            first: load.first,
+            counts: SessionCounts::new(&load),
+            pace,
+            window,
+            done,
+            clock,
+            wait: clock.ticks(wait),
+            start,
+            last_begun: start,
+            last_sent: start,
+            last_success: start,
+            last_arrival: start,
+            silence: 0,
+            gaps: Gaps::default(),
+            strangers: 0,
+            foreign: 0,
+        }
+    }
+
+    /// Begins all sessions, and goes on until each has succeeded or was waited for long enough.
+    pub fn run(&mut self, progress: &Progress, stops: &[&AtomicBool]) {
+        let mut last = clock::now();
+        loop {
+            let now = clock::now();
+            self.gaps.note(now.wrapping_sub(last));
+            last = now;
+            self.begin(now);
+            self.receive(now);
+            if matches!(self.pace, Pace::Windowed(_)) && self.window.is_overdue(now) {
+                self.look_after(now);
+            }
+            progress.sent.store(self.sent(), Ordering::Relaxed);
+            progress.received.store(self.received(), Ordering::Relaxed);
+            if self.is_over(now) || stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
+                return;
+            }
+        }
+    }
+
+    fn is_over(&self, now: Ticks) -> bool {
+        let counts = &self.counts;
+        if counts.attempted < counts.asked {
+            // A device that has no room left answers nothing, however long it is asked.
+            let is_hopeless = self.window.abandoned() >= GIVE_UP
+                && now > self.last_success.saturating_add(self.wait);
+            return is_hopeless;
+        }
+        let settled = counts.succeeded + self.window.abandoned();
+        settled >= counts.asked || now > self.last_sent.saturating_add(self.wait)
+    }
+
+    /// Begins as many sessions as are due, or as there is room for.
+    #[inline]
+    fn begin(&mut self, now: Ticks) {
+        if now < self.start {
+            return;
+        }
+        let left = (self.counts.asked - self.counts.attempted).min(BURST);
+        let due = match &self.pace {
+            Pace::Rate(pacer) => {
+                let due = pacer.due(now, left);
+                let grain = self.clock.ticks(L::GRAIN);
+                let is_early = self.counts.attempted > 0 && now - self.last_begun < grain;
+                if is_early && due < left { 0 } else { due }
+            }
+            Pace::Windowed(places) => {
+                let settled = self.counts.succeeded + self.window.abandoned();
+                let under_way = self.counts.attempted.saturating_sub(settled);
+                left.min(places.saturating_sub(under_way)).min(self.window.room())
+            }
+        };
+        if due == 0 {
+            return;
+        }
+        if let Pace::Rate(pacer) = &mut self.pace {
+            pacer.take(due);
+        }
+        for number in self.counts.attempted..self.counts.attempted + due {
+            self.window.begin(now);
+            self.send_first(number, now);
+        }
+        self.counts.attempted += due;
+        self.last_begun = now;
+        self.publish(0, now);
+    }
+
+    /// Sends the first step of a session, or has it succeed where there is none.
+    #[inline]
+    fn send_first(&mut self, number: u64, now: Ticks) {
+        let Some(draw) = self.workload.session(self.first + number) else { return };
+        match self.workload.session_steps(&draw, self.action) {
+            0 => self.succeed(number, now),
+            _ => self.send(&draw, 0, now),
+        }
+    }
+
+    #[inline(always)]
+    fn send(&mut self, draw: &W::Draw, step: u8, now: Ticks) {
+        let way = &mut self.ways[usize::from(step % 2)];
+        let len = self.workload.session_frame_len(draw, self.action, step);
+        let worker = worker_of(self.workload.steering(draw), self.links.len() as u32) as usize;
+        match self.links[worker][usize::from(way.port.0)].reserve(len) {
+            Some(frame) => {
+                self.workload.write_session(draw, (self.action, step), now, frame);
+            }
+            None => way.ring_full += 1,
+        }
+        way.sent += 1;
+        way.sent_bytes += (len + CHECK_SEQUENCE_LEN) as u64;
+        self.last_sent = now;
+    }
+
+    /// Sends what was reserved one way.
+    #[inline]
+    fn publish(&mut self, way: usize, now: Ticks) {
+        let way = &mut self.ways[way];
+        for ports in self.links.iter_mut() {
+            let Refused { by_device, by_port } = ports[usize::from(way.port.0)].publish(now);
+            way.ring_full += by_device;
+            // What the tester's own port did not take was never sent.
+            way.sent -= by_port;
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, last: Ticks) {
+        for worker in 0..self.links.len() {
+            for way in 0..self.ways.len() {
+                // Even steps come out where odd ones enter.
+                let port = self.ways[1 - way].port;
+                if self.links[worker][usize::from(port.0)].fetch(last) {
+                    self.receive_from(worker, port);
+                    self.publish(1 - way, last);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn receive_from(&mut self, worker: usize, port: PortId) {
+        let now = clock::now();
+        self.silence = self.silence.max(now.saturating_sub(self.last_arrival));
+        self.last_arrival = now;
+        let index = usize::from(port.0);
+        for _ in 0..RECEIVE_BURST {
+            let Some(frame) = self.links[worker][index].next_frame() else { break };
+            match self.workload.session_seen(port, frame) {
+                Some((step, draw)) => self.take(&step, &draw, now),
+                None if L::IS_SHARED && foreign::is_talk(frame) => self.foreign += 1,
+                None => self.strangers += 1,
+            }
+        }
+        self.links[worker][index].release();
+    }
+
+    /// Goes on with a session of which a step has come out.
+    #[inline(always)]
+    fn take(&mut self, seen: &SessionStep, draw: &W::Draw, now: Ticks) {
+        let number = seen.session.wrapping_sub(self.first);
+        if seen.action != self.action || number >= self.counts.attempted {
+            self.foreign += 1;
+            return;
+        }
+        let is_done = self.is_done(number);
+        let is_last = seen.step + 1 >= self.workload.session_steps(draw, self.action);
+        let way = &mut self.ways[usize::from(seen.step % 2)];
+        if !seen.is_right {
+            way.misdelivered += 1;
+            self.counts.wrong += 1;
+            return;
+        }
+        way.received += 1;
+        match (is_last, is_done) {
+            (true, false) => self.succeed(number, now),
+            (true, true) => way.duplicated += 1,
+            (false, _) => self.send(draw, seen.step + 1, now),
+        }
+    }
+
+    #[inline(always)]
+    fn is_done(&self, number: u64) -> bool {
+        self.done[(number / 64) as usize] >> (number % 64) & 1 != 0
+    }
+
+    #[inline(always)]
+    fn succeed(&mut self, number: u64, now: Ticks) {
+        self.done[(number / 64) as usize] |= 1 << (number % 64);
+        self.counts.succeeded += 1;
+        self.last_success = now;
+        if let Some(begun) = self.window.settle(number) {
+            let took = self.clock.nanos(now.saturating_sub(begun));
+            self.counts.answered_ns.saturating_record(took.max(1));
+        }
+    }
+
+    /// Begins sessions again that have no answer yet, and gives those up whose time is over.
+    #[cold]
+    fn look_after(&mut self, now: Ticks) {
+        for _ in 0..AGAIN_BURST {
+            let Some(number) = self.window.next_overdue(now, self.wait) else { break };
+            self.send_first(number, now);
+        }
+        self.publish(0, now);
+    }
+
+    /// Frames sent so far.
+    pub fn sent(&self) -> u64 {
+        self.ways.iter().map(|way| way.sent).sum()
+    }
+
+    /// Frames that came back so far.
+    pub fn received(&self) -> u64 {
+        self.ways.iter().map(|way| way.received).sum()
+    }
+
+    /// What became of the sessions and their frames.
+    pub fn finish(mut self) -> Found {
+        self.counts.failed = self.counts.attempted - self.counts.succeeded;
+        self.counts.wrong = self.counts.wrong.min(self.counts.failed);
+        let named = |port: PortId| {
+            let of_port = |direction: &&traffic::Direction| direction.from == port;
+            let named = self.workload.directions().iter().find(of_port);
+            named.map_or("back", |direction| direction.name)
+        };
+        self.ways[0].misdelivered += self.strangers;
+        let directions = self.ways.iter().map(|way| way.finish(named(way.port))).collect();
+        Found {
+            directions,
+            counts: self.counts,
+            effective: self.clock.duration(self.last_begun - self.start),
+            foreign: self.foreign,
+            course: Course { first_sent: self.start, silence: self.silence },
+            gaps: self.gaps,
+        }
+    }
+}
+
+impl Way {
+    fn new(port: PortId) -> Way {
+        Way {
+            port,
+            sent: 0,
+            sent_bytes: 0,
+            received: 0,
+            ring_full: 0,
+            duplicated: 0,
+            misdelivered: 0,
+        }
+    }
+
+    fn finish(&self, name: &str) -> Direction {
+        let received = self.received.saturating_sub(self.duplicated).min(self.sent);
+        Direction {
+            name: name.to_owned(),
+            intended: self.sent,
+            sent: self.sent,
+            received,
+            lost: self.sent - received,
+            ring_full: self.ring_full,
+            duplicated: self.duplicated,
+            reordered: 0,
+            misdelivered: self.misdelivered,
+            sent_bytes: self.sent_bytes,
+            latency_ns: latency_histogram(),
+            last_lost_ns: None,
+        }
+    }
+}
+
+/// An action by its name in traffic.
+fn action_of(action: measure::SessionAction) -> SessionAction {
+    match action {
+        measure::SessionAction::Open => SessionAction::Open,
+        measure::SessionAction::Close => SessionAction::Close,
+        measure::SessionAction::Use => SessionAction::Use,
+    }
+}
+
+/// Sessions under way at a time over rings in memory: their frames fill a tenth of one.
+const WINDOW: u64 = 4096;
+/// The same over real ports, whose queues have a few hundred places.
+const WINDOW_SHARED: u64 = 256;
+/// Windows of sessions that may have been begun behind the oldest one without an answer.
+const SPAN: u64 = 16;
+/// Seconds for which it is remembered when a session was begun.
+const REMEMBERED_S: f64 = 4.0;
+/// Sessions that were given up before the whole load is, if none has succeeded meanwhile.
+const GIVE_UP: u64 = 128;
+/// Sessions begun again at once.
+const AGAIN_BURST: usize = 64;
+
+#[cfg(test)]
+mod tests;

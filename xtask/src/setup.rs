@@ -52,6 +52,7 @@ const TOOLS: &[Tool] = &[
     Tool { names: &["ip"], package: "iproute2", reason: "sets up namespaces, links and routes" },
     Tool { names: &["setpriv"], package: "util-linux", reason: "ends programs with their owner" },
     Tool { names: &["nft"], package: "nftables", reason: "rules of the Linux device" },
+    Tool { names: &["nfcapd"], package: "nfdump", reason: "collects the logs of the NAT" },
     Tool { names: &["promtool"], package: "prometheus", reason: "checks a daemon's metrics" },
     Tool {
         names: &["chromium", "chromium-browser", "google-chrome"],
@@ -118,8 +119,10 @@ struct Service {
     units: &'static str,
 }
 
-const SERVICES: &[Service] =
-    &[Service { package: "openvswitch-switch", units: "openvswitch-switch.service" }];
+const SERVICES: &[Service] = &[
+    Service { package: "nfdump", units: "nfdump.service" },
+    Service { package: "openvswitch-switch", units: "openvswitch-switch.service" },
+];
 
 /// What to put before a command so that root runs it; None where there is no way.
 fn way_to_root() -> Option<&'static str> {

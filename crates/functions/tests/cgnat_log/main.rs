@@ -5,5 +5,6 @@ mod messages;
 mod golden;
 
 mod dissection;
+mod nfcapd;
 
 mod volume;

@@ -218,6 +218,11 @@ impl DriverError {
         DriverError::new(format!("{device} is not told of `{key}` ({what})"), remedy)
     }
 
+    /// The device translates no addresses here.
+    pub fn no_nat() -> DriverError {
+        DriverError::new("it translates no addresses here", "use embedded or process for cgnat")
+    }
+
     /// The device gives one service, not several one behind the other.
     pub fn no_chain() -> DriverError {
         DriverError::new("it cannot do several functions", "use embedded or process for chains")

@@ -19,6 +19,8 @@ pub enum Service {
     Router(Router),
     /// Packets of users in tunnels (TS 23.501 section 6.2.3, user plane).
     MobileGateway(Gateway),
+    /// Subscribers' addresses and ports become those of the operator (RFC 3022, RFC 6888).
+    Nat(Nat),
     /// Several services in one device, one behind the other.
     Chain(Vec<Service>),
 }
@@ -30,6 +32,7 @@ impl Service {
             Service::Bridge(bridge) => usize::from(bridge.ports),
             Service::Router(router) => router.interfaces.len(),
             Service::MobileGateway(gateway) => gateway.router.interfaces.len(),
+            Service::Nat(nat) => nat.router.interfaces.len(),
             Service::Chain(_) => 2,
         }
     }
@@ -40,6 +43,7 @@ impl Service {
             Service::Bridge(bridge) => bridge.beyond.clone(),
             Service::Router(router) => router.beyond.clone(),
             Service::MobileGateway(gateway) => gateway.router.beyond.clone(),
+            Service::Nat(nat) => nat.router.beyond.clone(),
             Service::Chain(parts) => parts.iter().flat_map(Service::beyond).collect(),
         }
     }
@@ -176,6 +180,25 @@ pub struct Gateway {
     pub rate_bytes_per_s: f64,
     /// How much more at once.
     pub burst_bytes: f64,
+}
+
+/// A translator of addresses and ports.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nat {
+    /// The routes and neighbours around it: subscribers behind port 0, the Internet behind port 1.
+    pub router: Router,
+    /// Networks of subscribers, and the lengths of their prefixes.
+    pub inside: Vec<(Ipv4Addr, u8)>,
+    /// Networks of addresses that they share.
+    pub pools: Vec<(Ipv4Addr, u8)>,
+    /// One-to-one rules: inside network, outside network, length of both prefixes.
+    pub one_to_one: Vec<(Ipv4Addr, Ipv4Addr, u8)>,
+    /// The lowest outside port that is given away.
+    pub first_port: u16,
+    /// Most sessions at a time.
+    pub sessions: u32,
+    /// Seconds without packets after which a session ends: UDP, TCP established, TCP otherwise, ICMP.
+    pub timeouts_s: [f64; 4],
 }
 
 /// What carries packets between gateway and base stations.

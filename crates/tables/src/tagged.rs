@@ -111,6 +111,21 @@ impl Tagged {
         self.buckets[self.home(hash)].away(tag(hash)) > 0
     }
 
+    /// Asks the processor to fetch the other bucket of `hash`.
+    #[inline(always)]
+    pub fn prefetch_elsewhere(&self, hash: u64) {
+        prefetch_at(&self.buckets, self.other(self.home(hash), tag(hash)));
+    }
+
+    /// As [`Tagged::candidate`], of the other bucket: for keys that have none at home but
+    /// [`Tagged::may_be_elsewhere`].
+    #[inline(always)]
+    pub fn candidate_elsewhere(&self, hash: u64) -> Option<u32> {
+        let tag = tag(hash);
+        let found = self.buckets[self.other(self.home(hash), tag)].find(tag | AWAY);
+        (found != VACANT).then_some(!found)
+    }
+
     /// The number under `hash` that `is` says is the right one, of all that the tag points to.
     ///
     /// It looks at the home alone unless [`Tagged::may_be_elsewhere`].

@@ -179,6 +179,7 @@ fn interfaces(service: &Service) -> &[Interface] {
         Service::Bridge(_) | Service::Chain(_) => &[],
         Service::Router(router) => &router.interfaces,
         Service::MobileGateway(gateway) => &gateway.router.interfaces,
+        Service::Nat(nat) => &nat.router.interfaces,
     }
 }
 

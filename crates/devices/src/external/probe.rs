@@ -164,7 +164,7 @@ pub(super) fn probes(service: &Service) -> Vec<Probe> {
             });
             probe.into_iter().collect()
         }
-        Service::Chain(_) => Vec::new(),
+        Service::Nat(_) | Service::Chain(_) => Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv6Addr};
 
 use functions::service::{
-    Beyond, Bridge, Gateway, GatewayTunnel, Interface, ReversePath, Router, Service, Vlan,
+    Beyond, Bridge, Gateway, GatewayTunnel, Interface, Nat, ReversePath, Router, Service, Vlan,
 };
 
 /// The sheet for a service, with at most so many lines of each kind.
@@ -19,6 +19,10 @@ pub(super) fn sheet(service: &Service, lines_max: usize) -> String {
             sheet.say("Anything else is dropped, without ICMP errors if that can be set.");
         }
         Service::MobileGateway(gateway) => sheet.gateway(gateway),
+        Service::Nat(nat) => {
+            sheet.say("The box translates addresses and ports of subscribers behind port 0.");
+            sheet.nat(nat);
+        }
         Service::Chain(services) => {
             sheet.say("The box passes packets from port 0 to port 1 through these in their order:");
             let parts = services.iter().map(|service| self::sheet(service, lines_max));
@@ -34,6 +38,25 @@ struct Sheet {
 }
 
 impl Sheet {
+    fn nat(&mut self, nat: &Nat) {
+        self.router(&nat.router);
+        for (address, len) in &nat.inside {
+            self.say(format_args!("Subscribers have addresses of {address}/{len}."));
+        }
+        for (address, len) in &nat.pools {
+            self.say(format_args!("They share {address}/{len}, ports from {} on.", nat.first_port));
+        }
+        for (inside, outside, len) in &nat.one_to_one {
+            self.say(format_args!("{inside}/{len} becomes {outside}/{len}, one to one."));
+        }
+        let [udp, established, transitory, icmp] = nat.timeouts_s;
+        self.say(format_args!(
+            "Sessions end after {udp} s (UDP), {established} s (TCP, established), {transitory} s \
+             (TCP otherwise) and {icmp} s (ICMP) without packets; room for {}.",
+            nat.sessions
+        ));
+    }
+
     fn say(&mut self, line: impl std::fmt::Display) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "{line}");

@@ -16,6 +16,7 @@ pub(super) fn limitations(
         Service::Bridge(bridge) => bridge::limitations(bridge),
         Service::Router(router) => of_router(router)?,
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
+        Service::Nat(_) => return Err(DriverError::no_nat()),
         Service::Chain(_) => return Err(DriverError::no_chain()),
     };
     found.push(Limitation {

@@ -64,6 +64,7 @@ pub(super) fn plan(
         }
         Service::Bridge(bridge) => bridge::plan(&mut plan, bridge, names),
         Service::MobileGateway(gateway) => gateway::plan(&mut plan, gateway, names, options)?,
+        Service::Nat(_) => return Err(DriverError::no_nat()),
         Service::Chain(_) => return Err(DriverError::no_chain()),
     }
     Ok(plan)

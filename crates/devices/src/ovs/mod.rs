@@ -246,6 +246,7 @@ fn limitations(service: &Service, options: &Options) -> Result<Vec<Limitation>, 
         Service::Bridge(bridge) => bridge::limitations(bridge),
         Service::Router(router) => router::limitations(router)?,
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
+        Service::Nat(_) => return Err(DriverError::no_nat()),
         Service::Chain(_) => return Err(DriverError::no_chain()),
     };
     found.push(Limitation {
@@ -263,7 +264,7 @@ fn frame_bytes_max(
 ) -> Result<usize, DriverError> {
     let len = match service {
         Service::MobileGateway(_) => sent + TUNNEL_BYTES,
-        Service::Bridge(_) | Service::Router(_) | Service::Chain(_) => sent,
+        Service::Bridge(_) | Service::Router(_) | Service::Nat(_) | Service::Chain(_) => sent,
     };
     if options.interfaces() == Interfaces::AfXdp && len > AF_XDP_FRAME_MAX {
         let what = format!("the switch's AF_XDP carries no frames of {len} bytes");

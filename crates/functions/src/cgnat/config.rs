@@ -19,6 +19,7 @@ pub use self::deterministic::{Assignment, DeterministicRule, plan as determinist
 pub use self::pools::{PortBlocks, StaticRule};
 pub use self::timeouts::Timeouts;
 pub use self::traffic::Traffic;
+pub(super) use self::validate::holds;
 pub use self::validate::validate;
 pub use crate::sections::{Dir, Mac, Prefixed};
 
@@ -49,6 +50,9 @@ pub struct Config {
     /// Networks of addresses that subscribers share, all addresses of each.
     #[schemars(length(max = 1024))]
     pub pools: Vec<Prefixed<Ipv4Addr>>,
+    /// Outside addresses that pools can get at run time beside those.
+    #[schemars(range(max = 65_536))]
+    pub spare_addresses: u32,
     /// The lowest outside port that is given away.
     #[schemars(range(min = 1, max = 32_768))]
     pub first_port: u16,
@@ -120,6 +124,7 @@ impl Default for Config {
             outside_next_hop_mac: mac(4),
             inside: vec![prefix(10, 0, 8), prefix(100, 64, 10)],
             pools: vec![prefix(198, 18, 24)],
+            spare_addresses: 256,
             first_port: 1024,
             port_block: PortBlocks::default(),
             static_rules: Vec::new(),
@@ -141,6 +146,18 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Outside addresses of all pools and rules.
+    pub fn address_count(&self) -> u32 {
+        let own = self.static_rules.iter().map(|rule| &rule.outside);
+        let deterministic = self.deterministic.iter().map(|rule| &rule.outside);
+        self.pools
+            .iter()
+            .chain(own)
+            .chain(deterministic)
+            .map(|network| 1u32.checked_shl(32 - u32::from(network.len)).unwrap_or(0))
+            .sum()
+    }
+
     /// Mappings at a time.
     pub fn mapping_capacity(&self) -> u32 {
         if self.mappings == 0 { self.sessions } else { self.mappings }

@@ -89,6 +89,14 @@ fn validate_networks(config: &Config) -> Result<(), Invalid> {
     let mut outside: Vec<(&'static str, Prefixed<Ipv4Addr>)> = Vec::new();
     outside.extend(config.pools.iter().map(|&pool| ("pools", pool)));
     outside.extend(config.static_rules.iter().map(|rule| ("static", rule.outside)));
+    outside.extend(config.deterministic.iter().map(|rule| ("deterministic", rule.outside)));
+    if config.core > 1 && outside.len() > config.pools.len() {
+        return refuse(
+            "core",
+            "the ports of one-to-one and deterministic rules cannot be spread over workers".into(),
+            "Set 'core' to 1, or use 'pools' alone",
+        );
+    }
     super::deterministic_plan(&config.deterministic)?;
     outside.extend(config.deterministic.iter().map(|rule| ("deterministic", rule.outside)));
     if outside.is_empty() {
@@ -116,11 +124,12 @@ fn validate_networks(config: &Config) -> Result<(), Invalid> {
         }
     }
     let addresses: u64 = outside.iter().map(|(_, network)| 1 << (32 - network.len)).sum();
+    let addresses = addresses + u64::from(config.spare_addresses);
     if addresses > ADDRESSES_MAX {
         return refuse(
             "pools",
             format!("{addresses} outside addresses"),
-            "Give at most 65536 in all",
+            "Give at most 65536 in all, those of 'spare-addresses' included",
         );
     }
     for rule in &config.static_rules {
@@ -232,7 +241,7 @@ fn overlap(one: Prefixed<Ipv4Addr>, other: Prefixed<Ipv4Addr>) -> bool {
 }
 
 /// Whether a network has an address.
-pub(in super::super) fn holds(network: Prefixed<Ipv4Addr>, address: u32) -> bool {
+pub fn holds(network: Prefixed<Ipv4Addr>, address: u32) -> bool {
     let shift = 32 - u32::from(network.len);
     u64::from(network.address.to_bits()) >> shift == u64::from(address) >> shift
 }

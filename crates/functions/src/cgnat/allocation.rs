@@ -1,0 +1,425 @@
+//! Which outside address and port a mapping gets.
+//!
+//! A subscriber is paired with one address (RFC 4787 REQ-2): of two that are drawn, the one with more
+//! room. Its ports lie in blocks of its own there (RFC 6888 section 4), or anywhere where there are no
+//! blocks. The port of a mapping is drawn, so that nobody can guess it (RFC 6056), with the parity of the
+//! inside one where it can be (RFC 4787 REQ-4). Of several workers, each gives away only blocks that
+//! [`steering`] leads to it.
+
+use std::io;
+use std::net::Ipv4Addr;
+
+use machine::memory::HugeArray;
+use traffic::Random;
+use traffic::workload::worker_of;
+use zerocopy::FromZeros;
+
+use super::addresses::Addresses;
+use super::config::{Config, Prefixed, deterministic_plan};
+use super::deterministic::{Block as Own, Plan};
+use super::dice::Dice;
+use super::ports::{Class, Ports};
+use super::sessions::Number;
+use super::subscribers::{BLOCKS_MAX, Subscriber};
+use super::times::Moment;
+use crate::unit::Shard;
+
+/// The outside addresses and ports of a worker.
+pub struct Allocation {
+    /// The addresses.
+    pub addresses: Addresses,
+    /// Who has which port.
+    pub ports: Ports,
+    /// Blocks by address and place in it.
+    blocks: HugeArray<Block>,
+    layout: Layout,
+    shard: Shard,
+    plan: Plan,
+    /// By address: blocks of this worker that nobody has; without blocks, mappings that fit.
+    room: Vec<u32>,
+    /// Addresses that new subscribers may get.
+    open: Vec<u32>,
+    dice: Dice,
+}
+
+/// Ports that a subscriber has for itself.
+#[derive(Clone, Copy, FromZeros)]
+#[repr(C)]
+struct Block {
+    /// Its subscriber, plus one; 0 for none.
+    owner: u32,
+    /// Used ports by class.
+    used: [u16; Class::COUNT],
+}
+
+/// How the ports of an address are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    first_port: u32,
+    /// Ports of a block; 0 for none.
+    size: u32,
+    per_subscriber: usize,
+}
+
+/// Why there is no port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// No address has room for a further subscriber.
+    Pool,
+    /// The subscriber has as many blocks as it may have, all used.
+    Blocks,
+    /// The subscriber's address has no room left.
+    Ports,
+}
+
+/// What a change of blocks was, to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockChange {
+    /// The number of its address.
+    pub address: u32,
+    /// Its first port.
+    pub first_port: u16,
+    /// Ports of it.
+    pub size: u16,
+}
+
+impl Layout {
+    /// That of a configuration.
+    pub fn new(config: &Config) -> Layout {
+        let size = u32::from(config.port_block.size);
+        // Whole blocks only: the ports in front of the first multiple of their size stay unused.
+        let first_port = u32::from(config.first_port);
+        Layout {
+            first_port: if size == 0 { first_port } else { first_port.next_multiple_of(size) },
+            size,
+            per_subscriber: usize::from(config.port_block.per_subscriber).min(BLOCKS_MAX),
+        }
+    }
+
+    /// Blocks of an address.
+    pub fn blocks(&self) -> u32 {
+        (PORTS - self.first_port).checked_div(self.size).unwrap_or(0)
+    }
+
+    /// By which bits packets from outside find their worker, as [`traffic::Workload::steering`]:
+    /// consecutive ports go together.
+    pub fn steering(&self, address: u32, port: u16) -> u32 {
+        let unit = if self.size == 0 { SHARED_UNIT } else { self.size };
+        let group = u64::from(address) << 16 | u64::from(u32::from(port) / unit);
+        Random::rehash(group) as u32
+    }
+}
+
+impl Allocation {
+    /// The ports of a configuration that one worker gives away.
+    ///
+    /// # Errors
+    /// When the kernel has no memory for them.
+    pub fn new(config: &Config, shard: Shard) -> io::Result<Allocation> {
+        let addresses = Addresses::new(config);
+        let (layout, capacity) = (Layout::new(config), addresses.capacity());
+        let mut all = Allocation {
+            ports: Ports::new(capacity)?,
+            blocks: HugeArray::zeroed(capacity as usize * layout.blocks() as usize)?,
+            layout,
+            shard,
+            // Rules that do not fit were refused when the configuration was checked.
+            plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
+            room: vec![0; capacity as usize],
+            open: Vec::with_capacity(capacity as usize),
+            dice: Dice::new(config.secret, shard.index),
+            addresses,
+        };
+        all.ports.populate(0..all.addresses.count());
+        let shared: Vec<u32> = all.addresses.shared().collect();
+        shared.into_iter().for_each(|number| all.open(number));
+        Ok(all)
+    }
+
+    /// The layout of ports.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Lets new subscribers have an address.
+    pub fn open(&mut self, number: u32) {
+        if self.open.contains(&number) {
+            return;
+        }
+        let free = match self.layout.size {
+            0 => (PORTS - self.layout.first_port) * Class::COUNT as u32,
+            _ => (0..self.layout.blocks()).filter(|&block| self.is_free(number, block)).count()
+                as u32,
+        };
+        self.room[number as usize] = free;
+        self.open.push(number);
+    }
+
+    /// Lets no new subscriber, and no new block, have an address.
+    pub fn drain(&mut self, number: u32) {
+        self.open.retain(|&open| open != number);
+        self.room[number as usize] = 0;
+    }
+
+    /// An address for a new subscriber.
+    ///
+    /// # Errors
+    /// When none has room.
+    pub fn pair(&mut self) -> Result<u32, Refused> {
+        let count = self.open.len() as u32;
+        if count == 0 {
+            return Err(Refused::Pool);
+        }
+        let drawn = [(); 2].map(|()| self.open[self.dice.below(count) as usize]);
+        let best = drawn.into_iter().max_by_key(|&number| self.room[number as usize]);
+        let any = || self.open.iter().copied().find(|&number| self.room[number as usize] > 0);
+        best.filter(|&number| self.room[number as usize] > 0).or_else(any).ok_or(Refused::Pool)
+    }
+
+    /// A port for a mapping of a subscriber, which is paired with an address, and the block that it got
+    /// for it, if any. The caller gives it to the mapping by [`Ports::give`] at once.
+    ///
+    /// # Errors
+    /// When there is none; nothing has changed then.
+    pub fn take(
+        &mut self,
+        (number, subscriber): (u32, &mut Subscriber),
+        (class, inside_port): (Class, u16),
+        now: Moment,
+    ) -> Result<(u16, Option<BlockChange>), Refused> {
+        if self.layout.size == 0 {
+            return self.take_shared(subscriber.outside, class, inside_port, now);
+        }
+        let address = subscriber.outside;
+        for &block in &subscriber.blocks[..usize::from(subscriber.block_count)] {
+            if let Some(port) = self.take_of_block(address, block, (class, inside_port), now) {
+                return Ok((port, None));
+            }
+        }
+        if usize::from(subscriber.block_count) >= self.layout.per_subscriber {
+            return Err(Refused::Blocks);
+        }
+        // A block whose ports all rest is of no use yet; another one is tried, but not all.
+        for _ in 0..BLOCKS_TRIED {
+            let block = self.draw_block(address).ok_or(Refused::Ports)?;
+            let Some(port) = self.take_of_block(address, block, (class, inside_port), now) else {
+                continue;
+            };
+            self.block_mut(address, block).owner = number + 1;
+            self.room[address as usize] = self.room[address as usize].saturating_sub(1);
+            subscriber.blocks[usize::from(subscriber.block_count)] = block;
+            subscriber.block_count += 1;
+            return Ok((port, Some(self.change(address, block))));
+        }
+        Err(Refused::Ports)
+    }
+
+    /// The ports that a subscriber has by a deterministic rule.
+    pub fn deterministic(&self, realm: u16, inside: u32) -> Option<Own> {
+        self.plan.forward(realm, Ipv4Addr::from_bits(inside))
+    }
+
+    /// A port for a mapping of a subscriber with ports of its own: one of those, or of what the rule has
+    /// for all of its subscribers beyond.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn take_own(
+        &mut self,
+        (address, own): (u32, Own),
+        (class, inside_port): (Class, u16),
+        now: Moment,
+    ) -> Result<u16, Refused> {
+        let shared = self.plan.dynamic(own.outside);
+        for block in [Some(own), shared].into_iter().flatten() {
+            let len = u32::from(block.len);
+            let start = self.dice.below(len);
+            let ports = (0..len.min(SHARED_TRIED))
+                .map(|step| block.nth(((start + step) % len) as u16))
+                .filter(|&port| self.ports.is_free(address, class, port, now));
+            let mut ports = ports.peekable();
+            let any = ports.peek().copied();
+            let parity = |port: &u16| (port ^ inside_port) & 1 == 0;
+            if let Some(port) = ports.take(PARITY_TRIED).find(parity).or(any) {
+                return Ok(port);
+            }
+        }
+        Err(Refused::Blocks)
+    }
+
+    /// Takes back the port of a mapping that is gone, which rests until a time; tells the block that
+    /// nobody uses any more.
+    pub fn put_back(
+        &mut self,
+        subscriber: &mut Subscriber,
+        (address, class, port): (u32, Class, u16),
+        until: Moment,
+    ) -> Option<BlockChange> {
+        self.ports.rest(address, class, port, until);
+        if !self.addresses.is_shared(address) {
+            return None;
+        }
+        if self.layout.size == 0 || u32::from(port) < self.layout.first_port {
+            self.room[address as usize] += u32::from(self.open.contains(&address));
+            return None;
+        }
+        let block = (u32::from(port) - self.layout.first_port) / self.layout.size;
+        if block >= self.layout.blocks() {
+            return None;
+        }
+        let state = self.block_mut(address, block);
+        let used = &mut state.used[class.index()];
+        *used = used.saturating_sub(1);
+        if state.owner == 0 || state.used.iter().any(|&used| used > 0) {
+            return None;
+        }
+        state.owner = 0;
+        let count = usize::from(subscriber.block_count);
+        if let Some(at) = subscriber.blocks[..count].iter().position(|&known| known == block) {
+            subscriber.blocks.copy_within(at + 1..count, at);
+            subscriber.block_count -= 1;
+        }
+        if self.open.contains(&address) {
+            self.room[address as usize] += 1;
+        }
+        Some(self.change(address, block))
+    }
+
+    /// A port of a block that is free.
+    fn take_of_block(
+        &mut self,
+        address: u32,
+        block: u32,
+        (class, inside_port): (Class, u16),
+        now: Moment,
+    ) -> Option<u16> {
+        let Layout { first_port, size, .. } = self.layout;
+        if u32::from(self.block_mut(address, block).used[class.index()]) >= size {
+            return None;
+        }
+        let first = (first_port + block * size) as u16;
+        let start = self.dice.roll() as u16;
+        let mask = (size - 1) as u16;
+        // Ports of the right parity first: the first ones are of the same size and even.
+        let parity = inside_port & 1;
+        let [even, odd] = [parity, parity ^ 1].map(|parity| {
+            move |step: u16| first + ((start.wrapping_add(step * 2) & mask & !1) | parity)
+        });
+        let half = (size / 2) as u16;
+        let free = |port: &u16| self.ports.is_free(address, class, *port, now);
+        let port = (0..half).map(even).find(free).or_else(|| (0..half).map(odd).find(free))?;
+        self.block_mut(address, block).used[class.index()] += 1;
+        Some(port)
+    }
+
+    /// A port anywhere on an address.
+    fn take_shared(
+        &mut self,
+        address: u32,
+        class: Class,
+        inside_port: u16,
+        now: Moment,
+    ) -> Result<(u16, Option<BlockChange>), Refused> {
+        let first = self.layout.first_port;
+        let count = PORTS - first;
+        let start = self.dice.below(count);
+        let parity = u32::from(inside_port & 1);
+        for step in 0..SHARED_TRIED {
+            // Drawn ones first, then one behind the other, so that the last free ones are found, too.
+            let offset = match step < SHARED_DRAWN {
+                true => self.dice.below(count),
+                false => (start + step) % count,
+            };
+            let port = first + offset;
+            let port = if step < SHARED_DRAWN { port & !1 | parity } else { port };
+            if port < first || port >= PORTS {
+                continue;
+            }
+            let port = port as u16;
+            if self.owns(address, port) && self.ports.is_free(address, class, port, now) {
+                self.room[address as usize] = self.room[address as usize].saturating_sub(1);
+                return Ok((port, None));
+            }
+        }
+        Err(Refused::Ports)
+    }
+
+    /// A block of an address that nobody has.
+    fn draw_block(&mut self, address: u32) -> Option<u32> {
+        if self.room[address as usize] == 0 {
+            return None;
+        }
+        let count = self.layout.blocks();
+        let start = self.dice.below(count);
+        (0..count).map(|step| (start + step) % count).find(|&block| self.is_free(address, block))
+    }
+
+    fn is_free(&self, address: u32, block: u32) -> bool {
+        let first = self.layout.first_port + block * self.layout.size;
+        self.block(address, block).owner == 0 && self.owns(address, first as u16)
+    }
+
+    /// Whether packets to a port come to this worker.
+    pub fn owns(&self, number: u32, port: u16) -> bool {
+        if self.shard.count == 1 {
+            return true;
+        }
+        let steering = self.layout.steering(self.addresses.address(number), port);
+        worker_of(steering, self.shard.count) == self.shard.index
+    }
+
+    /// The pools whose addresses new subscribers may get.
+    pub fn open_pools(&self) -> impl Iterator<Item = Prefixed<Ipv4Addr>> {
+        let is_open = |pool: &Prefixed<Ipv4Addr>| {
+            self.addresses.pool(*pool).is_some_and(|(first, _)| self.open.contains(&first))
+        };
+        self.addresses.networks().filter(is_open)
+    }
+
+    /// A block, by its address and its place there.
+    pub fn change(&self, address: u32, block: u32) -> BlockChange {
+        let Layout { first_port, size, .. } = self.layout;
+        BlockChange { address, first_port: (first_port + block * size) as u16, size: size as u16 }
+    }
+
+    fn block(&self, address: u32, block: u32) -> &Block {
+        &self.blocks[(address * self.layout.blocks() + block) as usize]
+    }
+
+    fn block_mut(&mut self, address: u32, block: u32) -> &mut Block {
+        &mut self.blocks[(address * self.layout.blocks() + block) as usize]
+    }
+
+    /// A mapping's port that is given without being drawn: of a one-to-one rule, or a restored one.
+    pub fn give(&mut self, address: u32, class: Class, port: u16, session: Number) {
+        self.ports.give(address, class, port, session);
+    }
+
+    /// Bytes of memory but for the ports' words, of which only the pages in use are there.
+    pub fn bytes(&self) -> usize {
+        self.blocks.len() * size_of::<Block>() + self.room.len() * 8
+    }
+
+    /// 128 secret bits for hashes.
+    pub fn secret(&mut self) -> [u64; 2] {
+        std::array::from_fn(|_| self.dice.roll64())
+    }
+}
+
+/// Ports of an address and protocol.
+const PORTS: u32 = 1 << 16;
+
+/// Ports that go to one worker where there are no blocks.
+const SHARED_UNIT: u32 = 64;
+
+/// Ports that are drawn where there are no blocks, before they are tried one behind the other.
+const SHARED_DRAWN: u32 = 32;
+
+/// Ports that are tried in all, which bounds the work of one packet.
+const SHARED_TRIED: u32 = 4096;
+
+/// Free ports among which one of the right parity is looked for.
+const PARITY_TRIED: usize = 16;
+
+/// Blocks whose ports may all rest, before a subscriber is refused.
+const BLOCKS_TRIED: u32 = 4;

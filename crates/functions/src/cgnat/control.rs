@@ -1,0 +1,77 @@
+//! What can change while a carrier-grade NAT runs: pools, limits, sessions of a subscriber.
+
+use std::net::Ipv4Addr;
+
+use engine::Refusal;
+use machine::clock::Ticks;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::Prefixed;
+use super::flow::{Far, Inside};
+use super::interfaces::Interfaces;
+use super::state::State;
+
+/// A change at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum Update {
+    /// Subscribers may get addresses of a further pool, or of a drained one again.
+    AddPool {
+        /// Its network.
+        pool: Prefixed<Ipv4Addr>,
+    },
+    /// No new subscriber and no new block gets an address of a pool; sessions go on.
+    DrainPool {
+        /// Its network.
+        pool: Prefixed<Ipv4Addr>,
+    },
+    /// Most sessions of a subscriber from now on; 0 for no limit. Sessions that are there stay.
+    SetSessionLimit {
+        /// The limit.
+        sessions: u32,
+    },
+    /// Ends all sessions of a subscriber.
+    ClearSubscriber {
+        /// Its inside address.
+        address: Ipv4Addr,
+    },
+}
+
+/// Applies a change at `now`, between two batches: packets see it wholly or not at all.
+///
+/// # Errors
+/// When the change is impossible; nothing has changed then.
+pub fn apply(
+    state: &mut State,
+    interfaces: &mut Interfaces,
+    update: &Update,
+    now: Ticks,
+) -> Result<(), Refusal> {
+    match *update {
+        Update::AddPool { pool } => {
+            let addresses = &mut state.allocation.addresses;
+            let count = 1u32.checked_shl(32 - u32::from(pool.len)).ok_or(Refusal::Invalid)?;
+            let first = match addresses.pool(pool) {
+                Some((first, _)) => first,
+                None => addresses.add_pool(pool).ok_or(Refusal::Full)?,
+            };
+            (first..first + count).for_each(|number| state.allocation.open(number));
+            interfaces.set_outside(&state.allocation.addresses);
+            Ok(())
+        }
+        Update::DrainPool { pool } => {
+            let (first, count) = state.allocation.addresses.pool(pool).ok_or(Refusal::NotFound)?;
+            (first..first + count).for_each(|number| state.allocation.drain(number));
+            Ok(())
+        }
+        Update::SetSessionLimit { sessions } => {
+            state.session_limit = sessions;
+            Ok(())
+        }
+        Update::ClearSubscriber { address } => {
+            let key = Inside::ipv4(address.to_bits(), 0, 0, Far::default());
+            state.clear(&key, now).map(|_| ())
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! How packets name a session: by what they bear on the inside, and by what they bear on the outside.
+//!
+//! Both names are a few 64-bit words that lie in the same form in the record of the session
+//! ([`super::session`]), so that a packet is compared with it in a handful of instructions.
+
+use tables::hash::Keyed;
+
+/// A session as packets between subscriber and NAT name it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inside {
+    /// The subscriber's address, upper and lower half; IPv4 in the lowest 32 bits of the lower one.
+    pub address: [u64; 2],
+    /// Whom it talks to.
+    pub far: Far,
+    /// The subscriber's port in the upper half, and the realm (VRF) in the lower one.
+    pub near: u32,
+}
+
+/// A session as packets between NAT and Internet name it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outside {
+    /// Whom the subscriber talks to.
+    pub far: Far,
+    /// Outside address and port, 16 bits of port lowest.
+    pub own: u64,
+}
+
+/// The other end of a session: protocol (8 bits), address (32) and port (16), the port lowest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, zerocopy::FromZeros)]
+#[repr(transparent)]
+pub struct Far(u64);
+
+impl Far {
+    /// An end by protocol, address and port.
+    #[inline(always)]
+    pub const fn new(protocol: u8, address: u32, port: u16) -> Far {
+        Far((protocol as u64) << 48 | (address as u64) << 16 | port as u64)
+    }
+
+    /// The number of the IP protocol.
+    #[inline(always)]
+    pub const fn protocol(self) -> u8 {
+        (self.0 >> 48) as u8
+    }
+
+    /// The address.
+    #[inline(always)]
+    pub const fn address(self) -> u32 {
+        (self.0 >> 16) as u32
+    }
+
+    /// The port; 0 for ICMP, whose identifier is the port at the subscriber's end.
+    #[inline(always)]
+    pub const fn port(self) -> u16 {
+        self.0 as u16
+    }
+}
+
+impl Inside {
+    /// A session of an IPv4 subscriber.
+    #[inline(always)]
+    pub const fn ipv4(address: u32, port: u16, realm: u16, far: Far) -> Inside {
+        Inside { address: [0, address as u64], far, near: (port as u32) << 16 | realm as u32 }
+    }
+
+    /// The subscriber's port, or the identifier of its ICMP queries.
+    #[inline(always)]
+    pub const fn port(&self) -> u16 {
+        (self.near >> 16) as u16
+    }
+
+    /// The realm.
+    #[inline(always)]
+    pub const fn realm(&self) -> u16 {
+        self.near as u16
+    }
+
+    /// The hash of the session.
+    #[inline(always)]
+    pub fn hash(&self, keyed: &Keyed) -> u64 {
+        keyed.of4(self.address[0], self.address[1], self.far.0, u64::from(self.near))
+    }
+
+    /// The hash of its mapping: whomever it talks to.
+    #[inline(always)]
+    pub fn mapping_hash(&self, keyed: &Keyed) -> u64 {
+        let near = u64::from(self.near) << 8 | u64::from(self.far.protocol());
+        keyed.of4(self.address[0], self.address[1], near, MAPPING)
+    }
+
+    /// The hash of its subscriber.
+    #[inline(always)]
+    pub fn subscriber_hash(&self, keyed: &Keyed) -> u64 {
+        keyed.of4(self.address[0], self.address[1], u64::from(self.realm()), SUBSCRIBER)
+    }
+}
+
+impl Outside {
+    /// A session by the outside address and port it has.
+    #[inline(always)]
+    pub const fn new(address: u32, port: u16, far: Far) -> Outside {
+        Outside { far, own: (address as u64) << 16 | port as u64 }
+    }
+
+    /// The outside address.
+    #[inline(always)]
+    pub const fn address(&self) -> u32 {
+        (self.own >> 16) as u32
+    }
+
+    /// The outside port.
+    #[inline(always)]
+    pub const fn port(&self) -> u16 {
+        self.own as u16
+    }
+
+    /// The hash of the session.
+    #[inline(always)]
+    pub fn hash(&self, keyed: &Keyed) -> u64 {
+        keyed.of2(self.far.0, self.own)
+    }
+}
+
+/// What tells the hash of a mapping from that of a session: no port and realm have so many bits.
+const MAPPING: u64 = 1 << 40;
+/// The same for a subscriber.
+const SUBSCRIBER: u64 = 1 << 41;

@@ -1,0 +1,83 @@
+//! The two ports: their addresses, and to whom frames go on each side.
+
+use std::net::Ipv4Addr;
+
+use packet::PortId;
+use wire::{MacAddr, arp};
+
+use super::addresses::Addresses;
+use super::config::holds;
+use super::config::{Config, Prefixed};
+
+/// Towards subscribers.
+pub const INSIDE: PortId = PortId(0);
+/// Towards the Internet.
+pub const OUTSIDE: PortId = PortId(1);
+
+/// What is configured of both ports, the inside one first.
+#[derive(Clone, Debug)]
+pub struct Interfaces {
+    /// Ethernet addresses.
+    pub macs: [MacAddr; 2],
+    ips: [Ipv4Addr; 2],
+    /// Destination and source address of a frame that leaves by each port.
+    pub headers: [[u8; 12]; 2],
+    /// Networks of subscribers.
+    networks: Vec<Prefixed<Ipv4Addr>>,
+    /// Outside addresses, for which the outside port answers ARP.
+    outside: Vec<Prefixed<Ipv4Addr>>,
+}
+
+impl Interfaces {
+    /// Those of a configuration.
+    pub fn new(config: &Config) -> Interfaces {
+        let macs = [config.inside_mac.0, config.outside_mac.0];
+        let next = [config.inside_next_hop_mac.0, config.outside_next_hop_mac.0];
+        let header = |index: usize| {
+            let mut header = [0; 12];
+            header[..6].copy_from_slice(&next[index].0);
+            header[6..].copy_from_slice(&macs[index].0);
+            header
+        };
+        let rules = config.static_rules.iter().map(|rule| rule.outside);
+        let rules = rules.chain(config.deterministic.iter().map(|rule| rule.outside));
+        Interfaces {
+            macs,
+            ips: [config.inside_ip, config.outside_ip],
+            headers: [header(0), header(1)],
+            networks: config.inside.clone(),
+            outside: config.pools.iter().copied().chain(rules).collect(),
+        }
+    }
+
+    /// The Ethernet address of a port.
+    pub fn mac(&self, port: PortId) -> MacAddr {
+        self.macs[usize::from(port.0 & 1)]
+    }
+
+    /// The IPv4 address of a port.
+    pub fn ip(&self, port: PortId) -> Ipv4Addr {
+        self.ips[usize::from(port.0 & 1)]
+    }
+
+    /// Whether an address is a subscriber's.
+    pub fn is_subscriber(&self, address: u32) -> bool {
+        self.networks.iter().any(|network| holds(*network, address))
+    }
+
+    /// Whether a port answers an ARP request: for its own address, on the outside for those of pools, too.
+    pub fn answers(&self, payload: &[u8], port: PortId, asked: impl Fn(Ipv4Addr) -> bool) -> bool {
+        if asked(self.ip(port)) {
+            return true;
+        }
+        let Ok(packet) = arp::View::parse(payload) else { return false };
+        let target = packet.target_ip();
+        let is_pool = self.outside.iter().any(|network| holds(*network, target.to_bits()));
+        port == OUTSIDE && is_pool && asked(target)
+    }
+
+    /// The addresses that the outside port answers for, after a pool came or went.
+    pub fn set_outside(&mut self, addresses: &Addresses) {
+        self.outside = addresses.networks().collect();
+    }
+}

@@ -1,0 +1,549 @@
+//! The slow, obviously right NAT: what must become of each frame, by the standards.
+//!
+//! It reads a frame byte by byte in the order of its headers, and the first thing wrong names the drop
+//! reason. Which outside address and port a new mapping gets is the device's choice: the oracle looks at
+//! what left, takes the choice over if it was allowed (of a pool, free, not resting, of the subscriber's
+//! address and blocks), and builds the frame anew, checksums recomputed. It shares with the pipeline the
+//! configuration, the arithmetic of deterministic rules (which has an oracle of its own) and the constants
+//! of the standards; no parser, table or checksum. So it holds for devices
+//! of any making. Deliberately absent: speed.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use packet::PortId;
+
+use super::config::{Config, Filtering, Prefixed, deterministic_plan};
+use super::control::Update;
+use super::deterministic::Plan;
+use super::interfaces::{INSIDE, OUTSIDE};
+use crate::check::{Expected, Oracle};
+use crate::unit::Shard;
+
+mod errors;
+mod packets;
+mod tables;
+
+use packets::{Packet, address, sum, word};
+use tables::{End, Mapping, Own, Session, Tables};
+
+/// The model of a NAT.
+#[derive(Clone)]
+pub struct Model {
+    config: Config,
+    tables: Tables,
+    /// Pools, and whether new subscribers may have their addresses.
+    pools: Vec<(Prefixed<Ipv4Addr>, bool)>,
+    session_limit: usize,
+    plan: Plan,
+}
+
+/// A verdict, or the name of the reason for dropping.
+type Judgement = Result<Expected, &'static str>;
+
+/// What left because of a frame.
+type Left<'a> = &'a [(PortId, &'a [u8])];
+
+impl Oracle for Model {
+    type Update = Update;
+
+    fn expect(&mut self, port: PortId, frame: &[u8], now: Duration) -> Expected {
+        self.expect_of(port, frame, now, &[])
+    }
+
+    fn expect_of(
+        &mut self,
+        port: PortId,
+        frame: &[u8],
+        now: Duration,
+        left: &[(PortId, &[u8])],
+    ) -> Expected {
+        self.tables.pass(&self.config, now);
+        self.judge(port, frame, now, left).unwrap_or_else(Expected::Drop)
+    }
+
+    fn foresee(&self, port: PortId, frame: &[u8], now: Duration) -> Option<usize> {
+        let expected = self.clone().expect(port, frame, now);
+        Some(usize::from(matches!(expected, Expected::Forward { .. })))
+    }
+
+    fn apply(&mut self, update: &Update, now: Duration) -> bool {
+        self.tables.pass(&self.config, now);
+        match *update {
+            Update::AddPool { pool } => self.add_pool(pool),
+            Update::DrainPool { pool } => {
+                let known = self.pools.iter_mut().find(|(known, _)| same(*known, pool));
+                known.map(|(_, open)| *open = false).is_some()
+            }
+            Update::SetSessionLimit { sessions } => {
+                self.session_limit = sessions as usize;
+                true
+            }
+            Update::ClearSubscriber { address } => self.tables.clear(address, &self.config, now),
+        }
+    }
+}
+
+impl Model {
+    /// The NAT as configured.
+    ///
+    /// The ports of a pool are the same for all workers here: which of them a worker may give away is
+    /// its own matter.
+    pub fn new(config: &Config, _: Shard) -> Model {
+        Model {
+            config: config.clone(),
+            tables: Tables::default(),
+            pools: config.pools.iter().map(|pool| (*pool, true)).collect(),
+            session_limit: config.sessions_per_subscriber as usize,
+            plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
+        }
+    }
+
+    /// Ethernet: a frame for this station of a type it knows.
+    fn judge(&mut self, port: PortId, frame: &[u8], now: Duration, left: Left<'_>) -> Judgement {
+        if frame.len() < 14 {
+            return Err("truncated");
+        }
+        let is_arp = word(frame, 12) == 0x0806;
+        let for_all = is_arp && frame[..6] == [0xff; 6];
+        if frame[..6] != self.mac(port) && !for_all {
+            return Err("other-station");
+        }
+        match word(frame, 12) {
+            0x0806 => self.judge_arp(port, frame),
+            0x0800 => self.judge_ipv4(port, &frame[14..], now, left),
+            _ => Err("unknown-ethertype"),
+        }
+    }
+
+    /// RFC 826: who asks for an address of the port is answered.
+    fn judge_arp(&self, port: PortId, frame: &[u8]) -> Judgement {
+        let arp = &frame[14..];
+        let is_question = arp.len() >= 28 && arp[..8] == [0, 1, 8, 0, 6, 4, 0, 1];
+        if !is_question {
+            return Err("arp-ignored");
+        }
+        let target = address(arp, 24);
+        let own = if port == INSIDE { self.config.inside_ip } else { self.config.outside_ip };
+        if target != own && !(port == OUTSIDE && self.is_outside(target)) {
+            return Err("arp-ignored");
+        }
+        let mac = self.mac(port);
+        let mut reply = [&frame[6..12], &mac, &frame[12..14], &arp[..6], &[0, 2]].concat();
+        reply.extend_from_slice(&mac);
+        reply.extend_from_slice(&arp[24..28]);
+        reply.extend_from_slice(&arp[8..18]);
+        Ok(Expected::Forward { port, frame: reply })
+    }
+
+    /// RFC 791 and RFC 1812 section 5.2.2: a sound packet that goes somewhere else.
+    fn judge_ipv4(
+        &mut self,
+        port: PortId,
+        packet: &[u8],
+        now: Duration,
+        left: Left<'_>,
+    ) -> Judgement {
+        if packet.len() < 20 || packet[0] >> 4 != 4 {
+            return Err("ip-malformed");
+        }
+        let (header, total) = (usize::from(packet[0] & 0x0f) * 4, usize::from(word(packet, 2)));
+        if header < 20 || total < header || total > packet.len() {
+            return Err("ip-malformed");
+        }
+        if sum(&packet[..header]) != 0xffff {
+            return Err("ip-checksum");
+        }
+        let own = if port == INSIDE { self.config.inside_ip } else { self.config.outside_ip };
+        if address(packet, 16) == own {
+            return Err("local");
+        }
+        if word(packet, 6) & 0x3fff != 0 {
+            return Err("fragment");
+        }
+        let packet = &packet[..total];
+        let transport = &packet[header..];
+        let (protocol, [from, to]) = (packet[9], [12, 16].map(|at| address(packet, at)));
+        let malformed = Err("transport-malformed");
+        let ports = match protocol {
+            17 if transport.len() < 8 || usize::from(word(transport, 4)) != transport.len() => {
+                return malformed;
+            }
+            6 if transport.len() < 20 => return malformed,
+            6 if !(20..=transport.len()).contains(&(usize::from(transport[12] >> 4) * 4)) => {
+                return malformed;
+            }
+            6 | 17 => [word(transport, 0), word(transport, 2)],
+            1 if transport.len() < 8 || sum(transport) != 0xffff => return malformed,
+            1 => match (transport[0], port == INSIDE) {
+                (8 | 13, true) => [word(transport, 4), 0],
+                (0 | 14, false) => [0, word(transport, 4)],
+                (3 | 11 | 12, _) => return self.judge_error(port, packet, now),
+                _ => return Err("protocol-unsupported"),
+            },
+            _ => return Err("protocol-unsupported"),
+        };
+        let packet = Packet {
+            bytes: packet.to_vec(),
+            protocol,
+            source: (from, ports[0]),
+            destination: (to, ports[1]),
+            transport: header,
+        };
+        if packet.ttl() <= 1 {
+            return Err("ttl-expired");
+        }
+        match port == INSIDE {
+            true => self.leaving(&packet, now, left),
+            false => {
+                let inside = self.arriving(&packet, now, left)?;
+                Ok(self.forward(INSIDE, &inside))
+            }
+        }
+    }
+
+    /// A subscriber's packet: its source becomes that of its mapping (RFC 4787 REQ-1).
+    fn leaving(&mut self, packet: &Packet, now: Duration, left: Left<'_>) -> Judgement {
+        let own: Own = (packet.protocol, packet.source);
+        let known = self.tables.mappings.get(&own);
+        let has_session =
+            known.is_some_and(|mapping| mapping.sessions.contains_key(&packet.destination));
+        let hairpin = self.is_outside(packet.destination.0);
+        if !has_session {
+            self.may_open(packet, hairpin)?;
+            let mapping = known.map(|mapping| mapping.outside);
+            self.check_limits(packet.source.0, mapping.is_none())?;
+            let outside = match mapping {
+                Some(outside) => outside,
+                None => self.choose(own, now, left)?,
+            };
+            let empty = Mapping { outside, sessions: Default::default() };
+            let mapping = self.tables.mappings.entry(own).or_insert(empty);
+            let mut session = Session::default();
+            if packet.protocol == 6 && packet.tcp_flags() & 2 == 0 {
+                session.syn = [true; 2];
+            }
+            mapping.sessions.insert(packet.destination, session);
+        }
+        let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
+        let outside = mapping.outside;
+        let session = mapping.sessions.get_mut(&packet.destination).ok_or("unhandled")?;
+        session.used = now;
+        session.segment(packet.tcp_flags(), 0);
+        let translated = self.clamp(packet.with_ends(outside, packet.destination));
+        if !hairpin {
+            return Ok(self.forward(OUTSIDE, &translated));
+        }
+        // RFC 4787 REQ-9: back in, and the other one sees the outside address of the first.
+        if packet.protocol == 1 {
+            return Err("transport-malformed");
+        }
+        if translated.ttl() <= 1 {
+            return Err("ttl-expired");
+        }
+        let inside = self.arriving(&translated, now, left)?;
+        Ok(self.forward(INSIDE, &inside))
+    }
+
+    /// A packet to an outside address: its destination becomes that of the mapping's subscriber.
+    fn arriving(
+        &mut self,
+        packet: &Packet,
+        now: Duration,
+        left: Left<'_>,
+    ) -> Result<Packet, &'static str> {
+        let outside = packet.destination;
+        if !self.is_outside(outside.0) {
+            return Err("no-address");
+        }
+        let own = match self.tables.owner(packet.protocol, outside) {
+            Some(own) => own,
+            None => self.open_static(packet, now, left)?,
+        };
+        let mapping = self.tables.mappings.get(&own).ok_or("unhandled")?;
+        if !mapping.sessions.contains_key(&packet.source) {
+            let known = mapping.sessions.keys().any(|far| far.0 == packet.source.0);
+            match self.config.filtering {
+                Filtering::EndpointIndependent => {}
+                Filtering::AddressDependent if known => {}
+                _ => return Err("filtered"),
+            }
+            let used = mapping.sessions.values().map(|session| session.used).max();
+            self.check_limits(own.1.0, false)?;
+            let session = Session { used: used.unwrap_or(now), ..Session::default() };
+            let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
+            mapping.sessions.insert(packet.source, session);
+        }
+        let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
+        let session = mapping.sessions.get_mut(&packet.source).ok_or("unhandled")?;
+        session.segment(packet.tcp_flags(), 1);
+        Ok(self.clamp(packet.with_ends(packet.source, own.1)))
+    }
+
+    /// A packet for an address that a subscriber has for itself.
+    fn open_static(
+        &mut self,
+        packet: &Packet,
+        now: Duration,
+        left: Left<'_>,
+    ) -> Result<Own, &'static str> {
+        let outside = packet.destination;
+        let rule = self.config.static_rules.iter().find(|rule| holds(rule.outside, outside.0));
+        let rule = *rule.ok_or("no-mapping")?;
+        if self.config.filtering != Filtering::EndpointIndependent {
+            return Err("filtered");
+        }
+        let offset = outside.0.to_bits() - first(rule.outside);
+        let inside = Ipv4Addr::from_bits(first(rule.inside) + offset);
+        let own = (packet.protocol, (inside, outside.1));
+        self.check_limits(inside, true)?;
+        let outside = self.choose(own, now, left)?;
+        let session = Session { used: now, ..Session::default() };
+        let sessions = [(packet.source, session)].into();
+        self.tables.mappings.insert(own, Mapping { outside, sessions });
+        Ok(own)
+    }
+
+    /// Whether a packet from inside is one that may open a session.
+    fn may_open(&self, packet: &Packet, hairpin: bool) -> Result<(), &'static str> {
+        if !self.config.inside.iter().any(|network| holds(*network, packet.source.0)) {
+            return Err("not-inside");
+        }
+        if matches!(packet.destination.0.octets()[0], 0 | 127 | 224..) {
+            return Err("martian");
+        }
+        let opens = packet.tcp_flags() & 0b110 == 0b010 || self.config.tcp_pick_up;
+        if packet.protocol == 6 && !opens {
+            return Err("tcp-no-session");
+        }
+        if hairpin && !self.config.hairpinning {
+            return Err("hairpin-off");
+        }
+        Ok(())
+    }
+
+    /// RFC 6888 REQ-4, and what the tables hold.
+    fn check_limits(&self, subscriber: Ipv4Addr, maps: bool) -> Result<(), &'static str> {
+        let tables = &self.tables;
+        if self.session_limit > 0 && tables.sessions_of(subscriber) >= self.session_limit {
+            return Err("session-limit");
+        }
+        if maps {
+            let subscribers = tables.subscribers();
+            let is_new = !subscribers.contains(&subscriber);
+            if is_new && subscribers.len() >= self.config.subscribers as usize {
+                return Err("subscribers-full");
+            }
+        }
+        if tables.sessions() >= self.config.sessions as usize {
+            return Err("sessions-full");
+        }
+        if maps && tables.mappings.len() >= self.config.mapping_capacity() as usize {
+            return Err("mappings-full");
+        }
+        Ok(())
+    }
+
+    /// The outside end of a new mapping: the one that the device chose if it may, and else any.
+    fn choose(&self, own: Own, now: Duration, left: Left<'_>) -> Result<End, &'static str> {
+        let rule = self.config.static_rules.iter().find(|rule| holds(rule.inside, own.1.0));
+        if let Some(rule) = rule {
+            let offset = own.1.0.to_bits() - first(rule.inside);
+            return Ok((Ipv4Addr::from_bits(first(rule.outside) + offset), own.1.1));
+        }
+        let chosen = left.iter().find_map(|(_, frame)| source_of(frame, own.0));
+        if let Some(block) = self.plan.forward(0, own.1.0) {
+            let may = |end: &End| {
+                let dynamic = self.plan.dynamic(block.outside);
+                let holds = block.holds(end.1) || dynamic.is_some_and(|all| all.holds(end.1));
+                end.0 == block.outside && holds && self.tables.owner(own.0, *end).is_none()
+            };
+            let all = (1..=u16::MAX).map(|port| (block.outside, port));
+            return chosen.filter(may).or_else(|| all.clone().find(may)).ok_or("block-limit");
+        }
+        if let Some(chosen) = chosen.filter(|end| self.is_allowed(own, *end, now)) {
+            return Ok(chosen);
+        }
+        self.any(own, now)
+    }
+
+    /// Whether a mapping may get this end.
+    fn is_allowed(&self, own: Own, end: End, now: Duration) -> bool {
+        let subscriber = own.1.0;
+        let addresses = self.tables.addresses_of(subscriber);
+        let is_paired = addresses.is_empty() || addresses.contains(&end.0);
+        let is_of_pool = self
+            .pools
+            .iter()
+            .any(|(pool, open)| holds(*pool, end.0) && (*open || addresses.contains(&end.0)));
+        let is_of_range = u32::from(end.1) >= self.first_port() && end.1 != 0;
+        let is_free = self.tables.may_have(own, end, now);
+        is_of_pool && is_paired && is_of_range && is_free && self.fits_blocks(subscriber, end)
+    }
+
+    /// Whether a port lies in a block of the subscriber's, or in one that it may get.
+    fn fits_blocks(&self, subscriber: Ipv4Addr, end: End) -> bool {
+        let size = self.config.port_block.size;
+        if size == 0 {
+            return true;
+        }
+        let block = |end: End| (end.0, end.1 / size);
+        let of = |who: Ipv4Addr| -> BTreeSet<_> {
+            self.tables.ports_of(who).into_iter().map(block).collect()
+        };
+        let own = of(subscriber);
+        if own.contains(&block(end)) {
+            return true;
+        }
+        let others = self.tables.subscribers();
+        let is_taken = others.iter().any(|&who| who != subscriber && of(who).contains(&block(end)));
+        let open = self.pools.iter().any(|(pool, open)| *open && holds(*pool, end.0));
+        !is_taken && open && own.len() < usize::from(self.config.port_block.per_subscriber)
+    }
+
+    /// Any end that a mapping may have.
+    fn any(&self, own: Own, now: Duration) -> Result<End, &'static str> {
+        let size = self.config.port_block.size;
+        let addresses = self.tables.addresses_of(own.1.0);
+        let pools = self.pools.iter().flat_map(|(pool, _)| {
+            let count = 1u64 << (32 - pool.len);
+            (0..count).map(|offset| Ipv4Addr::from_bits(first(*pool) + offset as u32))
+        });
+        let candidates: Vec<Ipv4Addr> = match addresses.is_empty() {
+            true => pools.collect(),
+            false => addresses.iter().copied().collect(),
+        };
+        for address in candidates {
+            let ports = self.first_port()..=u32::from(u16::MAX);
+            let mut ends = ports.map(|port| (address, port as u16));
+            if let Some(end) = ends.find(|end| self.is_allowed(own, *end, now)) {
+                return Ok(end);
+            }
+        }
+        if addresses.is_empty() {
+            return Err("pool-exhausted");
+        }
+        let blocks: BTreeSet<u16> = self
+            .tables
+            .ports_of(own.1.0)
+            .iter()
+            .filter_map(|end| end.1.checked_div(size))
+            .collect();
+        match size != 0 && blocks.len() >= usize::from(self.config.port_block.per_subscriber) {
+            true => Err("block-limit"),
+            false => Err("ports-exhausted"),
+        }
+    }
+
+    /// The first port that is given away: of a whole block.
+    fn first_port(&self) -> u32 {
+        let first = u32::from(self.config.first_port);
+        match u32::from(self.config.port_block.size) {
+            0 => first,
+            size => first.div_ceil(size) * size,
+        }
+    }
+
+    /// RFC 4459 section 3.2: a SYN does not promise more than fits.
+    fn clamp(&self, mut packet: Packet) -> Packet {
+        let limit = self.config.mss_clamp;
+        if limit == 0 || packet.tcp_flags() & 2 == 0 {
+            return packet;
+        }
+        let end = packet.transport + usize::from(packet.bytes[packet.transport + 12] >> 4) * 4;
+        let mut at = packet.transport + 20;
+        while at + 1 < end {
+            match packet.bytes[at] {
+                0 => break,
+                1 => at += 1,
+                2 if packet.bytes[at + 1] == 4 && at + 4 <= end => {
+                    let size = word(&packet.bytes, at + 2);
+                    if size > limit {
+                        packet.change_word(at + 2, limit);
+                    }
+                    break;
+                }
+                _ if packet.bytes[at + 1] < 2 => break,
+                _ => at += usize::from(packet.bytes[at + 1]),
+            }
+        }
+        packet
+    }
+
+    /// The frame of a packet that leaves.
+    fn forward(&self, port: PortId, packet: &Packet) -> Expected {
+        self.frame(port, &packet.bytes)
+    }
+
+    fn frame(&self, port: PortId, packet: &[u8]) -> Expected {
+        let next = match port == INSIDE {
+            true => self.config.inside_next_hop_mac.0,
+            false => self.config.outside_next_hop_mac.0,
+        };
+        let frame = [&next.0[..], &self.mac(port), &[8, 0], packet].concat();
+        Expected::Forward { port, frame }
+    }
+
+    fn mac(&self, port: PortId) -> [u8; 6] {
+        if port == INSIDE { self.config.inside_mac.0.0 } else { self.config.outside_mac.0.0 }
+    }
+
+    fn is_outside(&self, address: Ipv4Addr) -> bool {
+        let pools = self.pools.iter().map(|(pool, _)| *pool);
+        let rules = self.config.static_rules.iter().map(|rule| rule.outside);
+        let deterministic = self.config.deterministic.iter().map(|rule| rule.outside);
+        pools.chain(rules).chain(deterministic).any(|network| holds(network, address))
+    }
+
+    fn add_pool(&mut self, pool: Prefixed<Ipv4Addr>) -> bool {
+        if let Some((_, open)) = self.pools.iter_mut().find(|(known, _)| same(*known, pool)) {
+            *open = true;
+            return true;
+        }
+        let rules = self.config.static_rules.iter().map(|rule| rule.outside);
+        let rules = rules.chain(self.config.deterministic.iter().map(|rule| rule.outside));
+        let mut all = self.pools.iter().map(|(known, _)| *known).chain(rules);
+        if pool.len == 0 || all.any(|known| overlap(known, pool)) {
+            return false;
+        }
+        let added = self.pools[self.config.pools.len()..].iter();
+        let added: u64 = added.map(|(pool, _)| 1u64 << (32 - pool.len)).sum();
+        if added + (1u64 << (32 - pool.len)) > u64::from(self.config.spare_addresses) {
+            return false;
+        }
+        self.pools.push((pool, true));
+        true
+    }
+}
+
+/// The source of a packet of a session in a frame that left by one of the ports.
+fn source_of(frame: &[u8], protocol: u8) -> Option<End> {
+    let packet = frame.get(14..)?;
+    if packet.len() < 28 || packet[9] != protocol {
+        return None;
+    }
+    let transport = usize::from(packet[0] & 0x0f) * 4;
+    let at = if protocol == 1 { transport + 4 } else { transport };
+    let port = packet.get(at..at + 2)?;
+    Some((address(packet, 12), u16::from_be_bytes([port[0], port[1]])))
+}
+
+/// The first address of a network.
+fn first(network: Prefixed<Ipv4Addr>) -> u32 {
+    let host = (1u64 << (32 - network.len)) - 1;
+    network.address.to_bits() & !(host as u32)
+}
+
+/// Whether an address is of a network.
+fn holds(network: Prefixed<Ipv4Addr>, address: Ipv4Addr) -> bool {
+    first(network) == first(Prefixed { address, len: network.len })
+}
+
+fn same(one: Prefixed<Ipv4Addr>, other: Prefixed<Ipv4Addr>) -> bool {
+    one.len == other.len && first(one) == first(other)
+}
+
+fn overlap(one: Prefixed<Ipv4Addr>, other: Prefixed<Ipv4Addr>) -> bool {
+    holds(one, other.address) || holds(other, one.address)
+}

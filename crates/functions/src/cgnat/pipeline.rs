@@ -1,0 +1,570 @@
+//! A packet's way through a carrier-grade NAT, from top to bottom.
+//!
+//! ```text
+//!  check --> find --------> translate --> out
+//!              | no session     ^
+//!              +--> open -------+                     sweep ends what is over
+//! ```
+//! `check` computes by what the session of each packet is looked up and asks for that line of an index;
+//! `find` looks there and asks for the record; `translate` compares the record with the packet and rewrites.
+//! So a batch waits for memory twice. Packets of no session go to `open` together, which does the same for
+//! what it needs. Only they, ICMP errors and packets between subscribers are looked at one by one.
+
+use engine::{Drops, Function, Refusal, StageClock};
+use machine::clock::{Clock, Ticks};
+use packet::{Batch, PortId, Reason, Slot, Slots, Verdict};
+use wire::tcp;
+
+use super::config::Config;
+use super::control::{self, Update};
+use super::flow::{Inside, Outside};
+use super::icmp;
+use super::interfaces::{INSIDE, Interfaces, OUTSIDE};
+use super::parse::{About, Class, Plain, Shape, classify};
+use super::reasons::{self, TALLIES, Tally};
+use super::rewrite;
+use super::session::{self, TcpState};
+use super::sessions::{Elsewhere, NONE, Number};
+use super::state::State;
+use super::times::Moment;
+use crate::stages;
+use crate::unit::{SetupError, Shard};
+
+/// A running NAT on one worker.
+pub struct Pipeline {
+    state: State,
+    interfaces: Interfaces,
+    way: Box<Way>,
+    sweep: Sweep,
+    tcp_pick_up: bool,
+    mss_clamp: u16,
+    hairpinning: bool,
+}
+
+/// The stages in the packet's order, as [`Function::STAGES`] names them.
+#[derive(Clone, Copy)]
+enum Stage {
+    Check,
+    Find,
+    Translate,
+    Open,
+    Sweep,
+}
+
+/// Where the packets of the current batch are, and what is known of each, by slot.
+struct Way {
+    from_inside: Slots,
+    from_outside: Slots,
+    /// Those whose session may be in another line of the index than usual.
+    elsewhere: Slots,
+    /// Packets from inside that have no session yet.
+    new_inside: Slots,
+    /// The same from outside.
+    new_outside: Slots,
+    inside: [Inside; 256],
+    outside: [Outside; 256],
+    shape: [Shape; 256],
+    hash: [u64; 256],
+    number: [Number; 256],
+}
+
+/// The pace of the sweep.
+struct Sweep {
+    /// Entries for each tick, times 2^32.
+    per_tick: u64,
+    last: Ticks,
+    /// Entries that are due, times 2^32.
+    owed: u64,
+    over: [Number; SWEEP_OVER_MAX],
+}
+
+impl Function for Pipeline {
+    type Update = Update;
+    const STAGES: &'static [&'static str] = &["check", "find", "translate", "open", "sweep"];
+    const DROPS: Drops = Drops(reasons::NAMES);
+    const TALLIES: &'static [&'static str] = TALLIES;
+
+    fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>) {
+        let moment = self.state.times.moment(now);
+        self.check(batch, moment);
+        stages.lap(Stage::Check as usize, batch.len());
+        self.find();
+        stages.lap(Stage::Find as usize, batch.len());
+        self.translate(batch, moment);
+        stages.lap(Stage::Translate as usize, batch.len());
+        self.open(batch, moment);
+        stages.lap(Stage::Open as usize, batch.len());
+        self.sweep(now, moment);
+        stages.lap(Stage::Sweep as usize, batch.len());
+    }
+
+    fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {
+        control::apply(&mut self.state, &mut self.interfaces, &update, now)
+    }
+
+    fn tallies(&self) -> &[u64] {
+        &self.state.tallies
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.state.bytes()
+    }
+
+    /// Makes no frame; a round in which none came still sweeps.
+    fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
+        self.sweep(now, self.state.times.moment(now));
+        None
+    }
+}
+
+impl Pipeline {
+    /// The NAT of a configuration without a session.
+    ///
+    /// # Errors
+    /// When its state does not fit into memory.
+    pub fn new(
+        config: &Config,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Pipeline, SetupError> {
+        let state = State::new(config, shard, clock)?;
+        let entries = state.sessions.capacity() as f64;
+        let per_tick = entries / (SWEEP_S * clock.ticks_per_second());
+        let sweep = Sweep {
+            per_tick: (per_tick * (1u64 << 32) as f64) as u64 + 1,
+            last: now,
+            owed: 0,
+            over: [NONE; SWEEP_OVER_MAX],
+        };
+        Ok(Pipeline {
+            state,
+            interfaces: Interfaces::new(config),
+            way: Box::new(Way::new()),
+            sweep,
+            tcp_pick_up: config.tcp_pick_up,
+            mss_clamp: config.mss_clamp,
+            hairpinning: config.hairpinning,
+        })
+    }
+
+    /// What it knows.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// What is each frame, and by what is its session looked up?
+    fn check(&mut self, batch: &mut Batch, now: Moment) {
+        self.way.clear();
+        let plain = Plain::new(&self.interfaces);
+        for slot in batch.slots() {
+            let class = match plain.recognise(batch.frame(slot), batch.port(slot)) {
+                Some(class) => class,
+                None => classify(batch.frame(slot), batch.port(slot), &self.interfaces),
+            };
+            let (way, sessions) = (&mut *self.way, &self.state.sessions);
+            let index = usize::from(slot);
+            match class {
+                Class::FromInside(key, shape) => {
+                    let hash = key.hash(sessions.keyed());
+                    sessions.prefetch_inside(hash);
+                    (way.inside[index], way.shape[index], way.hash[index]) = (key, shape, hash);
+                    way.from_inside.push(slot);
+                }
+                Class::FromOutside(key, shape) => {
+                    let hash = key.hash(sessions.keyed());
+                    sessions.prefetch_outside(hash);
+                    (way.outside[index], way.shape[index], way.hash[index]) = (key, shape, hash);
+                    way.from_outside.push(slot);
+                }
+                other => self.out_of_the_ordinary(batch, slot, other, now),
+            }
+        }
+    }
+
+    /// Which record is it, most likely?
+    fn find(&mut self) {
+        let (way, sessions) = (&mut *self.way, &self.state.sessions);
+        way.elsewhere.clear();
+        for &slot in way.from_inside.as_slice() {
+            let index = usize::from(slot);
+            match sessions.candidate_inside(way.hash[index]) {
+                Ok(number) => way.number[index] = number,
+                Err(Elsewhere) => way.elsewhere.push(slot),
+            }
+        }
+        let inside = way.elsewhere.len();
+        for &slot in way.from_outside.as_slice() {
+            let index = usize::from(slot);
+            match sessions.candidate_outside(way.hash[index]) {
+                Ok(number) => way.number[index] = number,
+                Err(Elsewhere) => way.elsewhere.push(slot),
+            }
+        }
+        for (place, &slot) in way.elsewhere.as_slice().iter().enumerate() {
+            let index = usize::from(slot);
+            way.number[index] = match place < inside {
+                true => sessions.elsewhere_inside(way.hash[index]),
+                false => sessions.elsewhere_outside(way.hash[index]),
+            };
+        }
+    }
+
+    /// Packets of sessions get their addresses and ports; the others have to wait.
+    fn translate(&mut self, batch: &mut Batch, now: Moment) {
+        let Way { from_inside, from_outside, new_inside, new_outside, .. } = &*self.way;
+        let (mut fresh_inside, mut fresh_outside) = (new_inside.clone(), new_outside.clone());
+        let (from_inside, from_outside) = (from_inside.clone(), from_outside.clone());
+        for &slot in from_inside.as_slice() {
+            let number = self.way.number[usize::from(slot)];
+            if !self.leave(batch, slot, number, now) {
+                fresh_inside.push(slot);
+            }
+        }
+        for &slot in from_outside.as_slice() {
+            let number = self.way.number[usize::from(slot)];
+            if !self.arrive(batch, slot, number, now) {
+                fresh_outside.push(slot);
+            }
+        }
+        self.way.new_inside = fresh_inside;
+        self.way.new_outside = fresh_outside;
+    }
+
+    /// Sends a packet of a subscriber out, if `number` is its session.
+    #[inline(always)]
+    fn leave(&mut self, batch: &mut Batch, slot: Slot, number: Number, now: Moment) -> bool {
+        let index = usize::from(slot);
+        let (key, shape) = (&self.way.inside[index], self.way.shape[index]);
+        let times = &self.state.times;
+        let Some(session) = self.state.sessions.inside_at(number, key, (now, times)) else {
+            return false;
+        };
+        session.used = now;
+        let mut is_shorter = false;
+        if shape.tcp_flags & (tcp::FLAG_SYN | tcp::FLAG_FIN | tcp::FLAG_RST) != 0 {
+            let before = session.tcp;
+            session.tcp = before.after(shape.tcp_flags, true);
+            is_shorter = before.is_established() && !session.tcp.is_established();
+        }
+        let flags = session.flags;
+        let known = *session;
+        batch.truncate(slot, usize::from(shape.len));
+        rewrite::to_outside(batch.frame_mut(slot), &known, shape);
+        if is_shorter {
+            self.state.sessions.hasten(number, (now, &self.state.times));
+        }
+        if self.mss_clamp != 0 && shape.tcp_flags & tcp::FLAG_SYN != 0 {
+            self.clamp(batch, slot, shape);
+        }
+        match flags & session::HAIRPIN != 0 {
+            false => self.send(batch, slot, OUTSIDE),
+            true => self.turn_around(batch, slot, now),
+        }
+        true
+    }
+
+    /// Sends a packet from outside to its subscriber, if `number` is its session.
+    #[inline(always)]
+    fn arrive(&mut self, batch: &mut Batch, slot: Slot, number: Number, now: Moment) -> bool {
+        let index = usize::from(slot);
+        let (key, shape) = (&self.way.outside[index], self.way.shape[index]);
+        let times = &self.state.times;
+        let Some(session) = self.state.sessions.outside_at(number, key, (now, times)) else {
+            return false;
+        };
+        let mut is_shorter = false;
+        if shape.tcp_flags & (tcp::FLAG_SYN | tcp::FLAG_FIN | tcp::FLAG_RST) != 0 {
+            let before = session.tcp;
+            session.tcp = before.after(shape.tcp_flags, false);
+            is_shorter = before.is_established() && !session.tcp.is_established();
+        }
+        let known = *session;
+        batch.truncate(slot, usize::from(shape.len));
+        rewrite::to_inside(batch.frame_mut(slot), &known, shape);
+        if is_shorter {
+            self.state.sessions.hasten(number, (now, &self.state.times));
+        }
+        if self.mss_clamp != 0 && shape.tcp_flags & tcp::FLAG_SYN != 0 {
+            self.clamp(batch, slot, shape);
+        }
+        self.send(batch, slot, INSIDE);
+        true
+    }
+
+    /// Gives a frame its Ethernet addresses and its verdict.
+    #[inline(always)]
+    fn send(&self, batch: &mut Batch, slot: Slot, port: PortId) {
+        if let Some(header) = batch.frame_mut(slot).first_chunk_mut::<12>() {
+            *header = self.interfaces.headers[usize::from(port.0)];
+        }
+        batch.set_verdict(slot, Verdict::Forward(port));
+    }
+
+    /// Packets without a session open one, if they may.
+    fn open(&mut self, batch: &mut Batch, now: Moment) {
+        if !self.way.new_inside.is_empty() {
+            self.prepare_to_open();
+            let slots = self.way.new_inside.clone();
+            for &slot in slots.as_slice() {
+                self.open_from_inside(batch, slot, now);
+            }
+        }
+        if !self.way.new_outside.is_empty() {
+            self.state.begin_batch();
+            let slots = self.way.new_outside.clone();
+            for &slot in slots.as_slice() {
+                self.open_from_outside(batch, slot, now);
+            }
+        }
+    }
+
+    /// Asks for what opening reads and writes: mappings, then sessions of them, and records.
+    fn prepare_to_open(&mut self) {
+        let (way, state) = (&mut *self.way, &self.state);
+        let sessions = &state.sessions;
+        sessions.prefetch_room(way.new_inside.len());
+        for &slot in way.new_inside.as_slice() {
+            let key = &way.inside[usize::from(slot)];
+            sessions.prefetch_mapping(key.mapping_hash(sessions.keyed()));
+            state.subscribers.prefetch(key, sessions.keyed());
+        }
+        for &slot in way.new_inside.as_slice() {
+            let index = usize::from(slot);
+            let hash = way.inside[index].mapping_hash(sessions.keyed());
+            way.number[index] = sessions.candidate_mapping(hash);
+        }
+        for &slot in way.new_inside.as_slice() {
+            let index = usize::from(slot);
+            sessions.prefetch_neighbours(way.number[index], &way.inside[index]);
+        }
+    }
+
+    fn open_from_inside(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
+        let index = usize::from(slot);
+        let (key, hash) = (self.way.inside[index], self.way.hash[index]);
+        let opened = match self.may_open(&key, self.way.shape[index]) {
+            Ok(()) => self.state.open_from_inside(&key, hash, now),
+            Err(reason) => match self.state.sessions.find_inside(hash, &key) {
+                // A candidate may have been another's session: this one is there.
+                Some(_) => self.state.open_from_inside(&key, hash, now),
+                None => Err(reason),
+            },
+        };
+        match opened {
+            Ok(number) => {
+                self.pick_up(number, self.way.shape[index]);
+                self.leave(batch, slot, number, now);
+            }
+            Err(reason) => self.refuse(batch, slot, reason),
+        }
+    }
+
+    fn open_from_outside(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
+        let index = usize::from(slot);
+        let (key, hash) = (self.way.outside[index], self.way.hash[index]);
+        match self.state.open_from_outside(&key, hash, now) {
+            Ok(number) => {
+                self.arrive(batch, slot, number, now);
+            }
+            Err(reason) => self.refuse(batch, slot, reason),
+        }
+    }
+
+    /// Whether a packet from inside is one that may open a session.
+    fn may_open(&self, key: &Inside, shape: Shape) -> Result<(), Reason> {
+        if !self.interfaces.is_subscriber(key.address[1] as u32) {
+            return Err(reasons::NOT_INSIDE);
+        }
+        let far = (key.far.address() >> 24) as u8;
+        if matches!(far, 0 | 127 | 224..) {
+            return Err(reasons::MARTIAN);
+        }
+        let is_tcp = key.far.protocol() == wire::protocol::TCP;
+        let is_syn = shape.tcp_flags & (tcp::FLAG_SYN | tcp::FLAG_RST) == tcp::FLAG_SYN;
+        if is_tcp && !is_syn && !self.tcp_pick_up {
+            return Err(reasons::TCP_NO_SESSION);
+        }
+        if !self.hairpinning && self.state.allocation.addresses.number(key.far.address()).is_some()
+        {
+            return Err(reasons::HAIRPIN_OFF);
+        }
+        Ok(())
+    }
+
+    /// A connection whose beginning was not seen is taken for an established one.
+    fn pick_up(&mut self, number: Number, shape: Shape) {
+        let session = &mut self.state.sessions.records[number as usize];
+        let is_tcp = session.far.protocol() == wire::protocol::TCP;
+        if is_tcp && session.tcp == TcpState::default() && shape.tcp_flags & tcp::FLAG_SYN == 0 {
+            session.tcp = TcpState::picked_up();
+        }
+    }
+
+    /// A packet to another subscriber's outside address, which it bears as its own source already
+    /// (RFC 4787 REQ-9): it comes back in.
+    #[inline(never)]
+    fn turn_around(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
+        let shape = self.way.shape[usize::from(slot)];
+        let Some(key) = outside_key(batch.frame(slot), shape) else {
+            return self.refuse(batch, slot, reasons::TRANSPORT_MALFORMED);
+        };
+        if !self.hairpinning {
+            return self.refuse(batch, slot, reasons::HAIRPIN_OFF);
+        }
+        if batch.frame(slot)[TTL] <= 1 {
+            return self.refuse(batch, slot, reasons::TTL_EXPIRED);
+        }
+        let hash = key.hash(self.state.sessions.keyed());
+        self.way.outside[usize::from(slot)] = key;
+        match self.state.open_from_outside(&key, hash, now) {
+            Ok(number) => {
+                self.state.tallies[Tally::Hairpinned as usize] += 1;
+                self.arrive(batch, slot, number, now);
+            }
+            Err(reason) => self.refuse(batch, slot, reason),
+        }
+    }
+
+    /// Lowers the maximum segment size of a SYN.
+    #[inline(never)]
+    fn clamp(&mut self, batch: &mut Batch, slot: Slot, shape: Shape) {
+        let Some(segment) = batch.frame_mut(slot).get_mut(usize::from(shape.transport)..) else {
+            return;
+        };
+        let Ok(mut segment) = tcp::ViewMut::parse(segment) else { return };
+        if segment.as_view().maximum_segment_size().is_some_and(|size| size > self.mss_clamp) {
+            segment.set_maximum_segment_size(self.mss_clamp);
+            self.state.tallies[Tally::MssClamped as usize] += 1;
+        }
+    }
+
+    #[inline(never)]
+    fn out_of_the_ordinary(&mut self, batch: &mut Batch, slot: Slot, class: Class, now: Moment) {
+        match class {
+            Class::Error(about) => self.error(batch, slot, about, now),
+            Class::Arp => {
+                self.state.tallies[Tally::ArpAnswered as usize] += 1;
+                let port = batch.port(slot);
+                batch.truncate(slot, stages::arp::REPLY_LEN);
+                stages::arp::answer(batch.frame_mut(slot), self.interfaces.mac(port));
+                batch.set_verdict(slot, Verdict::Forward(port));
+            }
+            Class::Drop(reason) => batch.set_verdict(slot, reasons::drop(reason)),
+            Class::FromInside(..) | Class::FromOutside(..) => {}
+        }
+    }
+
+    /// An ICMP error about a packet of a session, which it neither uses nor ends (RFC 5508 REQ-6).
+    fn error(&mut self, batch: &mut Batch, slot: Slot, about: About, now: Moment) {
+        let sessions = &self.state.sessions;
+        let (found, shape) = match about {
+            About::Outside(key, shape) => {
+                (sessions.find_outside(key.hash(sessions.keyed()), &key), shape)
+            }
+            About::Inside(key, shape) => {
+                (sessions.find_inside(key.hash(sessions.keyed()), &key), shape)
+            }
+        };
+        let live = found.map(|number| sessions.records[number as usize]);
+        let Some(session) = live.filter(|session| !self.state.times.is_over(session, now)) else {
+            return batch.set_verdict(slot, reasons::drop(reasons::ICMP_NO_SESSION));
+        };
+        if batch.frame(slot)[TTL] <= 1 {
+            return batch.set_verdict(slot, reasons::drop(reasons::TTL_EXPIRED));
+        }
+        batch.truncate(slot, usize::from(shape.len));
+        self.state.tallies[Tally::IcmpErrorsTranslated as usize] += 1;
+        match about {
+            About::Outside(..) => {
+                icmp::error_to_inside(batch.frame_mut(slot), &session, shape);
+                self.send(batch, slot, INSIDE);
+            }
+            About::Inside(..) => {
+                icmp::error_to_outside(batch.frame_mut(slot), &session, shape);
+                self.send(batch, slot, OUTSIDE);
+            }
+        }
+    }
+
+    /// A packet that cannot have a session.
+    #[inline(never)]
+    fn refuse(&mut self, batch: &mut Batch, slot: Slot, reason: Reason) {
+        if (reasons::SESSION_LIMIT.0..=reasons::SUBSCRIBERS_FULL.0).contains(&reason.0) {
+            self.state.tallies[Tally::Refused as usize] += 1;
+        }
+        batch.set_verdict(slot, reasons::drop(reason));
+    }
+
+    /// Ends sessions whose time is up, as many as are due by the pace and as a round may.
+    fn sweep(&mut self, now: Ticks, moment: Moment) {
+        let Sweep { per_tick, last, owed, over } = &mut self.sweep;
+        let passed = now.wrapping_sub(*last).min(SWEEP_TICKS_MAX);
+        *last = now;
+        *owed = owed.saturating_add(passed.saturating_mul(*per_tick)).min(SWEEP_ENTRIES_MAX << 32);
+        let count = (*owed >> 32) as usize;
+        if count == 0 {
+            return;
+        }
+        *owed &= (1 << 32) - 1;
+        let found = self.state.sessions.sweep(count, over, (moment, &self.state.times));
+        for &number in &over[..found] {
+            self.state.expire(number, moment);
+        }
+    }
+}
+
+impl Way {
+    fn new() -> Way {
+        Way {
+            from_inside: Slots::new(),
+            from_outside: Slots::new(),
+            elsewhere: Slots::new(),
+            new_inside: Slots::new(),
+            new_outside: Slots::new(),
+            inside: [Inside::default(); 256],
+            outside: [Outside::default(); 256],
+            shape: [Shape::default(); 256],
+            hash: [0; 256],
+            number: [NONE; 256],
+        }
+    }
+
+    fn clear(&mut self) {
+        self.from_inside.clear();
+        self.from_outside.clear();
+        self.new_inside.clear();
+        self.new_outside.clear();
+    }
+}
+
+/// How the session of a packet that goes to an outside address is named there.
+fn outside_key(frame: &[u8], shape: Shape) -> Option<Outside> {
+    use super::flow::Far;
+    use wire::bytes::{u16_at, u32_at};
+    use wire::{ethernet, ipv4, protocol};
+    let source = u32_at(frame, ethernet::HEADER_LEN + ipv4::offset::SOURCE);
+    let destination = u32_at(frame, ethernet::HEADER_LEN + ipv4::offset::DESTINATION);
+    let transport = usize::from(shape.transport);
+    let protocol = frame[ethernet::HEADER_LEN + ipv4::offset::PROTOCOL];
+    if protocol == protocol::ICMP {
+        return None;
+    }
+    let [from, to] = [u16_at(frame, transport), u16_at(frame, transport + 2)];
+    Some(Outside::new(destination, to, Far::new(protocol, source, from)))
+}
+
+/// Where the time to live stands in a frame.
+const TTL: usize = wire::ethernet::HEADER_LEN + wire::ipv4::offset::TTL;
+
+/// In how many seconds the sweep comes around.
+const SWEEP_S: f64 = 2.0;
+
+/// Entries that a round sweeps over at most.
+const SWEEP_ENTRIES_MAX: u64 = 16_384;
+
+/// Sessions that a round ends at most.
+const SWEEP_OVER_MAX: usize = 256;
+
+/// A longer time between two rounds is not made good for.
+const SWEEP_TICKS_MAX: Ticks = 1 << 32;

@@ -1,0 +1,93 @@
+//! Why a carrier-grade NAT drops a packet, and what else it counts.
+
+use crate::counts::{reasons, tallies};
+
+reasons! {
+    /// No stage decided; stays at zero.
+    UNHANDLED = "unhandled",
+    /// The frame ends within its Ethernet header.
+    TRUNCATED = "truncated",
+    /// Another station's frame: the destination MAC address is not the port's.
+    OTHER_STATION = "other-station",
+    /// Neither IPv4 nor ARP.
+    ETHERTYPE = "unknown-ethertype",
+    /// ARP that is malformed, no request, or for another address.
+    ARP_IGNORED = "arp-ignored",
+    /// IP version, header length or total length are wrong (RFC 1812 section 5.2.2).
+    IP_MALFORMED = "ip-malformed",
+    /// The IPv4 header checksum is wrong.
+    IP_CHECKSUM = "ip-checksum",
+    /// A fragment: none is put together here.
+    FRAGMENT = "fragment",
+    /// The time to live ends here.
+    TTL_EXPIRED = "ttl-expired",
+    /// From inside, but from no subscriber's network.
+    NOT_INSIDE = "not-inside",
+    /// From outside, from or to an address that no host has there.
+    MARTIAN = "martian",
+    /// For the NAT itself.
+    LOCAL = "local",
+    /// The header of UDP, TCP or ICMP is cut or wrong.
+    TRANSPORT_MALFORMED = "transport-malformed",
+    /// A protocol that has no ports: nothing tells its sessions apart.
+    PROTOCOL = "protocol-unsupported",
+    /// A TCP segment from inside that opens nothing and belongs to no session.
+    TCP_NO_SESSION = "tcp-no-session",
+    /// From outside, for an address that is not one of the outside ones.
+    NO_ADDRESS = "no-address",
+    /// From outside, for a port that no mapping has.
+    NO_MAPPING = "no-mapping",
+    /// From outside, for a mapping that does not take packets from there (RFC 4787 section 5).
+    FILTERED = "filtered",
+    /// From outside, for mappings with so many sessions that looking through them would take too long.
+    BUSY = "mapping-busy",
+    /// An ICMP error about a packet of no session.
+    ICMP_NO_SESSION = "icmp-no-session",
+    /// A subscriber sends to another's outside address, and that is switched off.
+    HAIRPIN_OFF = "hairpin-off",
+    /// The subscriber has as many sessions as it may have (RFC 6888 REQ-4).
+    SESSION_LIMIT = "session-limit",
+    /// The subscriber has used up the blocks that it may have.
+    BLOCK_LIMIT = "block-limit",
+    /// The subscriber's outside address has no free port.
+    PORTS_EXHAUSTED = "ports-exhausted",
+    /// No outside address has room for a further subscriber.
+    POOL_EXHAUSTED = "pool-exhausted",
+    /// As many sessions as the function holds.
+    SESSIONS_FULL = "sessions-full",
+    /// As many mappings as the function holds.
+    MAPPINGS_FULL = "mappings-full",
+    /// As many subscribers as the function holds.
+    SUBSCRIBERS_FULL = "subscribers-full",
+}
+
+tallies! {
+    /// Sessions opened by packets from inside.
+    SessionsOpened = "sessions-opened",
+    /// Sessions opened by packets from outside to a mapping.
+    SessionsOpenedInbound = "sessions-opened-inbound",
+    /// Sessions that ended because their time was up.
+    SessionsExpired = "sessions-expired",
+    /// Sessions that control ended.
+    SessionsCleared = "sessions-cleared",
+    /// Mappings made.
+    MappingsOpened = "mappings-opened",
+    /// Mappings that are gone.
+    MappingsClosed = "mappings-closed",
+    /// Blocks given to subscribers.
+    BlocksAllocated = "blocks-allocated",
+    /// Blocks taken back.
+    BlocksReleased = "blocks-released",
+    /// Packets that found no port, no room or a limit (RFC 6888 REQ-4): an alarm where it grows.
+    Refused = "refused",
+    /// Packets between two subscribers.
+    Hairpinned = "hairpinned",
+    /// TCP connections whose maximum segment size was lowered.
+    MssClamped = "mss-clamped",
+    /// ICMP errors translated.
+    IcmpErrorsTranslated = "icmp-errors-translated",
+    /// ICMP errors sent.
+    IcmpErrorsSent = "icmp-errors-sent",
+    /// ARP requests answered.
+    ArpAnswered = "arp-answered",
+}

@@ -1,0 +1,178 @@
+//! One session in one cache line, and what its TCP segments say of it.
+//!
+//! Sessions of one mapping (RFC 4787 section 4.1: the same inside address and port whomever it talks to)
+//! form a ring, so that a mapping needs no record of its own: every session of the ring knows all of it.
+
+use wire::tcp;
+use zerocopy::FromZeros;
+
+use super::flow::{Far, Inside, Outside};
+
+/// A session.
+#[derive(Clone, Copy, Debug, FromZeros)]
+#[repr(C, align(64))]
+pub struct Session {
+    /// The subscriber's address, as in [`Inside`].
+    pub inside: [u64; 2],
+    /// Whom it talks to.
+    pub far: Far,
+    /// The subscriber's port and realm, as in [`Inside`].
+    pub near: u32,
+    /// The outside address.
+    pub outside: u32,
+    /// The outside port.
+    pub outside_port: u16,
+    /// What the outside address adds to a ones'-complement sum in place of the inside one.
+    pub address_delta: u16,
+    /// The same of addresses and ports together.
+    pub transport_delta: u16,
+    /// What TCP segments have said.
+    pub tcp: TcpState,
+    /// See the constants.
+    pub flags: u8,
+    /// When the last packet from inside came.
+    pub used: u32,
+    /// The next session of the mapping.
+    pub next: u32,
+    /// The one before.
+    pub previous: u32,
+    /// The number of the subscriber.
+    pub subscriber: u32,
+    unused: [u32; 2],
+}
+
+/// Of [`Session::flags`]: the other end is a subscriber, reached by its outside address.
+pub const HAIRPIN: u8 = 1;
+/// Of [`Session::flags`]: the index of mappings, and the outside port, name this one of its ring.
+pub const FIRST: u8 = 2;
+
+const _: () = assert!(size_of::<Session>() == 64);
+
+impl Session {
+    /// A session that was just opened.
+    pub fn new(inside: &Inside, outside: (u32, u16), subscriber: u32, used: u32) -> Session {
+        let (address, port) = outside;
+        let address_delta = delta(&[!(inside.address[1] as u32)], &[address]);
+        let ports = [u32::from(!inside.port()), u32::from(port), u32::from(address_delta)];
+        Session {
+            inside: inside.address,
+            far: inside.far,
+            near: inside.near,
+            outside: address,
+            outside_port: port,
+            address_delta,
+            transport_delta: delta(&ports, &[]),
+            used,
+            subscriber,
+            ..Session::new_zeroed()
+        }
+    }
+
+    /// Whether packets from inside name it so.
+    #[inline(always)]
+    pub fn is_inside(&self, key: &Inside) -> bool {
+        (self.inside[0] == key.address[0])
+            & (self.inside[1] == key.address[1])
+            & (self.far == key.far)
+            & (self.near == key.near)
+    }
+
+    /// Whether packets from outside name it so.
+    #[inline(always)]
+    pub fn is_outside(&self, key: &Outside) -> bool {
+        (self.far == key.far) & (self.own() == key.own)
+    }
+
+    /// Whether it belongs to the mapping of a packet from inside.
+    #[inline(always)]
+    pub fn is_of_mapping(&self, key: &Inside) -> bool {
+        (self.inside == key.address)
+            & (self.near == key.near)
+            & (self.far.protocol() == key.far.protocol())
+    }
+
+    /// Its name on the inside.
+    #[inline(always)]
+    pub fn inside_key(&self) -> Inside {
+        Inside { address: self.inside, far: self.far, near: self.near }
+    }
+
+    /// Its name on the outside.
+    #[inline(always)]
+    pub fn outside_key(&self) -> Outside {
+        Outside { far: self.far, own: self.own() }
+    }
+
+    #[inline(always)]
+    fn own(&self) -> u64 {
+        u64::from(self.outside) << 16 | u64::from(self.outside_port)
+    }
+
+    /// The subscriber's port.
+    #[inline(always)]
+    pub fn inside_port(&self) -> u16 {
+        (self.near >> 16) as u16
+    }
+}
+
+/// The ones'-complement sum of words and halves of words, folded to 16 bits.
+fn delta(some: &[u32], others: &[u32]) -> u16 {
+    let words = some.iter().chain(others);
+    let sum = words.fold(wire::checksum::Sum::ZERO, |sum, &word| sum.add_u32(word));
+    sum.fold()
+}
+
+/// What the TCP segments of a session have said so far (RFC 6146 section 3.5.2, RFC 7857 section 2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
+#[repr(transparent)]
+pub struct TcpState(pub u8);
+
+impl TcpState {
+    /// Different states.
+    pub const COUNT: usize = 32;
+
+    const SYN_FROM_INSIDE: u8 = 1;
+    const SYN_FROM_OUTSIDE: u8 = 2;
+    const FIN_FROM_INSIDE: u8 = 4;
+    const FIN_FROM_OUTSIDE: u8 = 8;
+    const RESET: u8 = 16;
+
+    /// The state after a segment with these flags.
+    #[inline(always)]
+    #[must_use]
+    pub fn after(self, flags: u8, from_inside: bool) -> TcpState {
+        let side = u8::from(!from_inside);
+        let syn = u8::from(flags & tcp::FLAG_SYN != 0) << side;
+        let fin = u8::from(flags & tcp::FLAG_FIN != 0) << (2 + side);
+        let reset = u8::from(flags & tcp::FLAG_RST != 0) << 4;
+        // A new SYN from inside begins a new connection on the same ports (RFC 7857 section 2.2).
+        let known = match syn & Self::SYN_FROM_INSIDE != 0 && self.is_closing() {
+            true => 0,
+            false => self.0,
+        };
+        TcpState(known | syn | fin | reset)
+    }
+
+    /// Whether both ends have said SYN, and not both FIN, and nobody RST.
+    pub fn is_established(self) -> bool {
+        let syn = Self::SYN_FROM_INSIDE | Self::SYN_FROM_OUTSIDE;
+        self.0 & syn == syn && !self.is_closing()
+    }
+
+    /// Whether both ends have said FIN, or one RST.
+    #[inline(always)]
+    pub fn is_closing(self) -> bool {
+        let fin = Self::FIN_FROM_INSIDE | Self::FIN_FROM_OUTSIDE;
+        self.0 & fin == fin || self.0 & Self::RESET != 0
+    }
+
+    /// A connection that is picked up in its middle.
+    pub fn picked_up() -> TcpState {
+        TcpState(Self::SYN_FROM_INSIDE | Self::SYN_FROM_OUTSIDE)
+    }
+
+    #[inline(always)]
+    pub(super) fn index(self) -> usize {
+        usize::from(self.0) & (TcpState::COUNT - 1)
+    }
+}

@@ -1,0 +1,360 @@
+//! The state of one worker: subscribers, mappings, sessions, outside ports; how they come and go.
+//!
+//! | part | bytes a session | cache lines a packet |
+//! |---|---|---|
+//! | record | 64 | 1 |
+//! | indexes by inside and by outside | 9.6 each | 1 |
+//! | index by mapping, as many as there can be | 9.6 | 0; 1 to open |
+//! | when to look at it | 2 | 0 |
+//!
+//! Nothing that lives is ever given up for something new: where there is no room, the new one is refused
+//! (RFC 6888 REQ-4).
+
+use engine::Refusal;
+use machine::clock::{Clock, Ticks};
+use packet::Reason;
+
+use super::allocation::{Allocation, Refused};
+use super::config::{Config, Filtering};
+use super::flow::{Inside, Outside};
+use super::ports::Class;
+use super::reasons::{self, Tallies, Tally};
+use super::session::{self, Session};
+use super::sessions::{Full, Number, Sessions};
+use super::subscribers::Subscribers;
+use super::times::{Moment, Times};
+use crate::unit::{SetupError, Shard};
+
+/// Everything a worker knows.
+pub struct State {
+    /// Sessions, and the ways to them.
+    pub sessions: Sessions,
+    /// Who has sessions.
+    pub subscribers: Subscribers,
+    /// Outside addresses and ports.
+    pub allocation: Allocation,
+    /// Timeouts, and the units of time.
+    pub times: Times,
+    /// What was counted.
+    pub tallies: Tallies,
+    /// Most sessions of a subscriber; 0 for no limit.
+    pub session_limit: u32,
+    filtering: Filtering,
+    /// Sessions of mappings that packets from outside may still make us look at.
+    walk_left: u32,
+}
+
+/// What comes of opening a session.
+pub type Opened = Result<Number, Reason>;
+
+impl State {
+    /// The state that a configuration describes, without a session.
+    ///
+    /// # Errors
+    /// When it does not fit into memory.
+    pub fn new(config: &Config, shard: Shard, clock: Clock) -> Result<State, SetupError> {
+        let memory = |what| move |source| SetupError::Memory { what, source };
+        let mut allocation = Allocation::new(config, shard).map_err(memory("outside ports"))?;
+        let secret = allocation.secret();
+        let share = |count: u32| share_of(count, shard.count);
+        let sessions =
+            Sessions::new(share(config.sessions), share(config.mapping_capacity()), secret);
+        let subscribers = Subscribers::new(share(config.subscribers));
+        Ok(State {
+            sessions: sessions.map_err(memory("sessions"))?,
+            subscribers: subscribers.map_err(memory("subscribers"))?,
+            allocation,
+            times: Times::new(config, &clock),
+            tallies: Tallies::default(),
+            session_limit: config.sessions_per_subscriber,
+            filtering: config.filtering,
+            walk_left: WALK_MAX,
+        })
+    }
+
+    /// The session of a packet from inside, opened where there is none.
+    ///
+    /// # Errors
+    /// Why it cannot be opened; nothing has changed then.
+    pub fn open_from_inside(&mut self, key: &Inside, hash: u64, now: Moment) -> Opened {
+        if let Some(number) = self.sessions.find_inside(hash, key) {
+            if !self.times.is_over(&self.sessions.records[number as usize], now) {
+                return Ok(number);
+            }
+            self.expire(number, now);
+        }
+        let mapping_hash = key.mapping_hash(self.sessions.keyed());
+        let mapping = self.sessions.find_mapping(mapping_hash, key);
+        let (outside, subscriber) = match mapping {
+            Some(number) => {
+                let known = &self.sessions.records[number as usize];
+                let found = ((known.outside, known.outside_port), known.subscriber);
+                self.check_limit(found.1)?;
+                found
+            }
+            None => self.map(key, now)?,
+        };
+        let mut session = Session::new(key, outside, subscriber, now);
+        if self.allocation.addresses.number(key.far.address()).is_some() {
+            session.flags |= session::HAIRPIN;
+        }
+        self.enter(session, mapping, now, Tally::SessionsOpened)
+    }
+
+    /// The session of a packet from outside, opened where a mapping takes it.
+    ///
+    /// # Errors
+    /// Why it is not taken.
+    pub fn open_from_outside(&mut self, key: &Outside, hash: u64, now: Moment) -> Opened {
+        if let Some(number) = self.sessions.find_outside(hash, key) {
+            if !self.times.is_over(&self.sessions.records[number as usize], now) {
+                return Ok(number);
+            }
+            self.expire(number, now);
+        }
+        let address = self.allocation.addresses.number(key.address()).ok_or(reasons::NO_ADDRESS)?;
+        let class = Class::of(key.far.protocol());
+        let Some(mapping) = self.allocation.ports.owner(address, class, key.port()) else {
+            return self.open_static(key, now);
+        };
+        let known = self.sessions.records[mapping as usize];
+        // A packet from outside proves nothing: the session lives as long as the mapping did without it.
+        let used = self.last_use(mapping, now)?;
+        self.filter(mapping, key, now)?;
+        self.check_limit(known.subscriber)?;
+        let inside = Inside { far: key.far, ..known.inside_key() };
+        let outside = (known.outside, known.outside_port);
+        let session = Session::new(&inside, outside, known.subscriber, used);
+        self.enter(session, Some(mapping), now, Tally::SessionsOpenedInbound)
+    }
+
+    /// A packet from outside for an address that a subscriber has for itself.
+    fn open_static(&mut self, key: &Outside, now: Moment) -> Opened {
+        let inside = self.allocation.addresses.subscriber(key.address());
+        let inside = inside.ok_or(reasons::NO_MAPPING)?;
+        if self.filtering != Filtering::EndpointIndependent {
+            return Err(reasons::FILTERED);
+        }
+        let inside = Inside::ipv4(inside, key.port(), 0, key.far);
+        let (outside, subscriber) = self.map(&inside, now)?;
+        let session = Session::new(&inside, outside, subscriber, now);
+        self.enter(session, None, now, Tally::SessionsOpenedInbound)
+    }
+
+    /// When the last packet from inside used a mapping; none where all its sessions are over.
+    fn last_use(&mut self, mapping: Number, now: Moment) -> Result<Moment, Reason> {
+        let mut latest: Option<Moment> = None;
+        for session in self.sessions.mapping(mapping) {
+            self.walk_left = self.walk_left.checked_sub(1).ok_or(reasons::BUSY)?;
+            if !self.times.is_over(session, now) {
+                let is_later = |latest| now.wrapping_sub(session.used) < now.wrapping_sub(latest);
+                latest = if latest.is_none_or(is_later) { Some(session.used) } else { latest };
+            }
+        }
+        latest.ok_or(reasons::NO_MAPPING)
+    }
+
+    /// Lets packets of another batch look at sessions of mappings.
+    pub fn begin_batch(&mut self) {
+        self.walk_left = WALK_MAX;
+    }
+
+    /// Whether a mapping takes packets from the other end of `key`.
+    fn filter(&self, mapping: Number, key: &Outside, now: Moment) -> Result<(), Reason> {
+        match self.filtering {
+            Filtering::EndpointIndependent => return Ok(()),
+            Filtering::AddressAndPortDependent => return Err(reasons::FILTERED),
+            Filtering::AddressDependent => {}
+        }
+        let mut sessions = self.sessions.mapping(mapping);
+        let is_known = sessions.any(|session| {
+            session.far.address() == key.far.address() && !self.times.is_over(session, now)
+        });
+        if is_known { Ok(()) } else { Err(reasons::FILTERED) }
+    }
+
+    /// An outside address and port for a new mapping, and the subscriber.
+    fn map(&mut self, key: &Inside, now: Moment) -> Result<((u32, u16), u32), Reason> {
+        let keyed = self.sessions.keyed();
+        let known = self.subscribers.find(key, keyed);
+        let number = match known {
+            Some(number) => {
+                self.check_limit(number)?;
+                number
+            }
+            None => self.subscribers.add(key, keyed).ok_or(reasons::SUBSCRIBERS_FULL)?,
+        };
+        let port = self.take_port(number, key, now);
+        if port.is_err() {
+            self.forget_idle(number);
+        }
+        Ok((port?, number))
+    }
+
+    fn take_port(&mut self, number: u32, key: &Inside, now: Moment) -> Result<(u32, u16), Reason> {
+        let subscriber = &mut self.subscribers.records[number as usize];
+        let class = Class::of(key.far.protocol());
+        let own = self.allocation.addresses.of_subscriber(key.address[1] as u32);
+        if let Some(outside) = own.filter(|_| key.address[0] == 0) {
+            let number = self.allocation.addresses.number(outside).ok_or(reasons::NO_ADDRESS)?;
+            subscriber.outside = number;
+            subscriber.is_paired = true;
+            return Ok((outside, key.port()));
+        }
+        if let Some(own) = self.allocation.deterministic(key.realm(), key.address[1] as u32) {
+            let outside = own.outside.to_bits();
+            let number = self.allocation.addresses.number(outside).ok_or(reasons::NO_ADDRESS)?;
+            subscriber.outside = number;
+            subscriber.is_paired = true;
+            let port = self.allocation.take_own((number, own), (class, key.port()), now);
+            return Ok((outside, port.map_err(reason_of)?));
+        }
+        if !subscriber.is_paired {
+            subscriber.outside = self.allocation.pair().map_err(reason_of)?;
+            subscriber.is_paired = true;
+        }
+        let wanted = (class, key.port());
+        let (port, block) =
+            self.allocation.take((number, subscriber), wanted, now).map_err(reason_of)?;
+        if block.is_some() {
+            self.tallies[Tally::BlocksAllocated as usize] += 1;
+        }
+        Ok((self.allocation.addresses.address(subscriber.outside), port))
+    }
+
+    /// Whether a subscriber may have one more session.
+    fn check_limit(&self, subscriber: u32) -> Result<(), Reason> {
+        let has = self.subscribers.records[subscriber as usize].sessions;
+        match self.session_limit != 0 && has >= self.session_limit {
+            true => Err(reasons::SESSION_LIMIT),
+            false => Ok(()),
+        }
+    }
+
+    /// Puts a session into all tables.
+    fn enter(
+        &mut self,
+        session: Session,
+        mapping: Option<Number>,
+        now: Moment,
+        tally: Tally,
+    ) -> Opened {
+        let class = Class::of(session.far.protocol());
+        match self.sessions.open(session, mapping, (now, &self.times)) {
+            Ok(number) => {
+                let subscriber = &mut self.subscribers.records[session.subscriber as usize];
+                subscriber.sessions += 1;
+                if mapping.is_none() {
+                    subscriber.mappings += 1;
+                    let address = subscriber.outside;
+                    self.allocation.give(address, class, session.outside_port, number);
+                    self.tallies[Tally::MappingsOpened as usize] += 1;
+                }
+                self.tallies[tally as usize] += 1;
+                Ok(number)
+            }
+            Err(full) => {
+                if mapping.is_none() {
+                    // The port was never used, so it need not rest.
+                    self.put_back(&session, now);
+                    self.forget_idle(session.subscriber);
+                }
+                Err(match full {
+                    Full::Sessions => reasons::SESSIONS_FULL,
+                    Full::Mappings => reasons::MAPPINGS_FULL,
+                })
+            }
+        }
+    }
+
+    /// Ends a session whose time is up.
+    pub fn expire(&mut self, number: Number, now: Moment) {
+        self.tallies[Tally::SessionsExpired as usize] += 1;
+        self.close(number, now);
+    }
+
+    /// Ends a session; with the last one its mapping goes, whose port then rests.
+    pub fn close(&mut self, number: Number, now: Moment) {
+        let session = self.sessions.records[number as usize];
+        let other = self.sessions.close(number);
+        let subscriber = &mut self.subscribers.records[session.subscriber as usize];
+        subscriber.sessions -= 1;
+        let address = subscriber.outside;
+        let class = Class::of(session.far.protocol());
+        match other {
+            Some(other) if session.flags & session::FIRST != 0 => {
+                self.allocation.give(address, class, session.outside_port, other);
+            }
+            Some(_) => {}
+            None => {
+                subscriber.mappings -= 1;
+                self.tallies[Tally::MappingsClosed as usize] += 1;
+                // RFC 6888 REQ-8 B: a port that nobody else can have need not rest.
+                let rests = self.allocation.addresses.is_shared(address);
+                let rest = if rests { self.times.quarantine } else { 0 };
+                self.put_back(&session, now.wrapping_add(rest));
+                self.forget_idle(session.subscriber);
+            }
+        }
+    }
+
+    /// Takes back the port of a mapping that is gone or never came to be.
+    fn put_back(&mut self, session: &Session, until: Moment) {
+        let subscriber = &mut self.subscribers.records[session.subscriber as usize];
+        let class = Class::of(session.far.protocol());
+        let port = (subscriber.outside, class, session.outside_port);
+        if self.allocation.put_back(subscriber, port, until).is_some() {
+            self.tallies[Tally::BlocksReleased as usize] += 1;
+        }
+    }
+
+    /// Forgets a subscriber without sessions.
+    fn forget_idle(&mut self, number: u32) {
+        if self.subscribers.records[number as usize].sessions == 0 {
+            self.subscribers.remove(number, self.sessions.keyed());
+        }
+    }
+
+    /// Ends all sessions of a subscriber; tells how many those were.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn clear(&mut self, key: &Inside, now: Ticks) -> Result<u32, Refusal> {
+        let keyed = self.sessions.keyed();
+        let subscriber = self.subscribers.find(key, keyed).ok_or(Refusal::NotFound)?;
+        let of_subscriber = |(number, session): (Number, &Session)| {
+            (session.subscriber == subscriber).then_some(number)
+        };
+        let numbers: Vec<Number> = self.sessions.from(0).filter_map(of_subscriber).collect();
+        let moment = self.times.moment(now);
+        for &number in &numbers {
+            self.tallies[Tally::SessionsCleared as usize] += 1;
+            self.close(number, moment);
+        }
+        Ok(numbers.len() as u32)
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.sessions.bytes() + self.subscribers.bytes() + self.allocation.bytes()
+    }
+}
+
+/// The part of one worker, and a little more where several share: they never share evenly.
+fn share_of(count: u32, workers: u32) -> u32 {
+    match workers {
+        1 => count,
+        _ => (u64::from(count) * 9 / 8 / u64::from(workers) + 64).min(u64::from(count)) as u32,
+    }
+}
+
+fn reason_of(refused: Refused) -> Reason {
+    match refused {
+        Refused::Pool => reasons::POOL_EXHAUSTED,
+        Refused::Blocks => reasons::BLOCK_LIMIT,
+        Refused::Ports => reasons::PORTS_EXHAUSTED,
+    }
+}
+
+/// Sessions of mappings that the packets from outside of one batch may make us look at.
+const WALK_MAX: u32 = 8192;

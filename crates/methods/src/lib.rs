@@ -14,6 +14,7 @@ mod part;
 mod reference;
 mod registry;
 mod search;
+mod sessions;
 
 pub mod burst;
 pub mod capacity;
@@ -25,7 +26,10 @@ pub mod loss_curve;
 pub mod rate_precision;
 pub mod recovery;
 pub mod reset;
+pub mod session_capacity;
+pub mod session_rate;
 pub mod soak;
+pub mod teardown_rate;
 pub mod throughput;
 
 pub mod simulated;

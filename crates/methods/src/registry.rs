@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::{
     ConfigError, Method, burst, capacity, churn, denial_of_service, forwarding_rate, latency,
-    loss_curve, rate_precision, recovery, reset, soak, throughput,
+    loss_curve, rate_precision, recovery, reset, session_capacity, session_rate, soak,
+    teardown_rate, throughput,
 };
 
 /// One line of the registry.
@@ -35,6 +36,9 @@ pub const METHODS: &[Entry] = &[
     rate_precision::ENTRY,
     churn::ENTRY,
     denial_of_service::ENTRY,
+    session_rate::ENTRY,
+    session_capacity::ENTRY,
+    teardown_rate::ENTRY,
     soak::ENTRY,
 ];
 

@@ -2,12 +2,12 @@
 //! and reads back as it was: no figure, bound or point is a number that JSON cannot hold.
 
 use measure::record::{Cell, RunRecord, Status, record_schema};
-use methods::simulated::{Changes, Simulated, Suffered};
+use methods::simulated::{Changes, Sessions, Simulated, Suffered};
 use methods::{METHODS, Unobserved};
 use serde_json::{Value, json};
 
 /// From devices that forward all to one that forwards nothing.
-fn devices() -> [(&'static str, Simulated); 6] {
+fn devices() -> [(&'static str, Simulated); 8] {
     let changes = || Changes {
         cost_ns: 10e3,
         blackout_ns: 50_000,
@@ -21,7 +21,12 @@ fn devices() -> [(&'static str, Simulated); 6] {
     let restarted = Simulated::fixed(1e6)
         .restarting_in(std::time::Duration::from_millis(40))
         .suffering(&[flood]);
+    let sessions =
+        Sessions { most: 30_000, capacity: 20_000, rate_max: 3_000.0, ..Sessions::default() };
+    let closed = Sessions { capacity: 0, ..sessions.clone() };
     [
+        ("holding sessions", Simulated::fixed(1e6).holding(sessions)),
+        ("holding none", Simulated::fixed(1e6).holding(closed)),
         ("fast", policing(20e6).changing(changes()).buffered(1000)),
         ("noisy", policing(1e6).changing(changes()).noisy(0.2)),
         ("stalling", policing(1e6).changing(changes()).stalling(0.3, 5_000_000)),

@@ -99,7 +99,12 @@ fn shorten_keys(keys: &mut Map<String, Value>) {
             _ if key == "repetitions" => *value = json!(1),
             _ => {
                 let small = SMALL.iter().find(|(known, _)| known == key);
-                small.into_iter().for_each(|(_, small)| *value = json!(small));
+                // A count stays one.
+                let small = small.map(|(_, small)| match value.is_u64() {
+                    true => json!(*small as u64),
+                    false => json!(small),
+                });
+                small.into_iter().for_each(|small| *value = small);
             }
         }
     }
@@ -115,6 +120,12 @@ const SMALL: &[(&str, f64)] = &[
     ("initial-trial-duration", 0.1),
     ("duration-sum", 0.3),
     ("hold-duration", 0.1),
+    ("hold", 0.2),
+    ("wait", 0.2),
+    ("warm-up-sessions", 2e3),
+    ("sessions", 2e3),
+    ("start", 1e3),
+    ("beyond", 100.0),
     ("overload-duration", 0.1),
     ("then-duration", 0.1),
     ("before", 0.2),
@@ -122,6 +133,7 @@ const SMALL: &[(&str, f64)] = &[
     ("warm-up", 0.05),
     ("tester-alone", 0.05),
     ("max-search-time", 3.0),
+    ("max-time", 3.0),
     ("max-burst", 0.1),
     ("depletion", 0.05),
     ("min-rate", 1e3),

@@ -6,7 +6,7 @@
 //! time, loss at low loads, stalls, reordering), what of bursts and of an overload that ends
 //! (`burst`: a buffer, and how it comes back), how long frames take (`latency`), what
 //! changes at run time cost (`changes`), what age does (`ageing`), policers (`policers`), floods beside
-//! the load (`floods`), and a restart on the way (`restart`).
+//! the load (`floods`), a restart on the way (`restart`), and sessions that it holds (`sessions`).
 
 mod ageing;
 mod burst;
@@ -16,12 +16,13 @@ mod floods;
 mod latency;
 mod policers;
 mod restart;
+mod sessions;
 
 use std::time::Duration;
 
 use measure::{
-    Conditions, Load, MeasureError, Measurer, Pps, Stage, StageRole, Trial, TrialProgress, Watch,
-    WorkerTime,
+    Conditions, Load, MeasureError, Measurer, Pps, SessionsThere, Stage, StageRole, Trial,
+    TrialProgress, Watch, WorkerTime,
 };
 
 pub use ageing::Ageing;
@@ -29,6 +30,7 @@ use burst::Buffer;
 use capacity::Capacity;
 pub use changes::Changes;
 pub use floods::Suffered;
+pub use sessions::{Sessions, WhenFull};
 
 /// A simulated device with its tester.
 #[derive(Clone, Debug)]
@@ -43,6 +45,7 @@ pub struct Simulated {
     ageing: Option<(Ageing, Duration)>,
     floods: Vec<Suffered>,
     restart: Option<Duration>,
+    sessions: Option<sessions::Table>,
     random: SplitMix,
     trials: usize,
     simulated: Duration,
@@ -62,6 +65,7 @@ impl Simulated {
             ageing: None,
             floods: Vec::new(),
             restart: None,
+            sessions: None,
             random: SplitMix(1),
             trials: 0,
             simulated: Duration::ZERO,
@@ -144,6 +148,9 @@ impl Measurer for Simulated {
             return Err(MeasureError::Interrupted);
         }
         self.trials += 1;
+        if let Load::Sessions(sessions) = load {
+            return self.carry_sessions(sessions, duration, watch);
+        }
         self.simulated += duration;
         let whole_pps = self.capacity.pps;
         self.capacity.pps = self.capacity_left() * self.unchanged_share();
@@ -154,7 +161,7 @@ impl Measurer for Simulated {
             Load::Step { first, after, then } => {
                 self.step(load, (first.0, after, then.0), duration)
             }
-            Load::Sessions(_) => return Err(MeasureError::Unsupported("it holds no sessions")),
+            Load::Sessions(_) => unreachable!("these are carried apart"),
         };
         self.capacity.pps = whole_pps;
         self.change(&mut trial);
@@ -193,6 +200,15 @@ impl Measurer for Simulated {
 
     fn floods(&self) -> Vec<&'static str> {
         self.flood_names()
+    }
+
+    fn sessions(&self) -> Option<SessionsThere> {
+        self.sessions.as_ref().map(sessions::Table::there)
+    }
+
+    fn clear_sessions(&mut self) -> Result<(), MeasureError> {
+        let table = self.sessions.as_mut();
+        table.map(sessions::Table::clear).ok_or(MeasureError::Unsupported("it holds no sessions"))
     }
 }
 

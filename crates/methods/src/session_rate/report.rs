@@ -1,0 +1,242 @@
+//! What the search amounts to: figures, the course of the trials, limits, claims and words.
+
+use measure::record::{
+    Claim, Figure, Limit, LimitKind, Outcome, Series, SessionsRecord, TrialRecord, Validity,
+};
+use measure::{Ratio, Seconds, SessionsThere, figure_words, validity};
+
+use super::{Config, Found, NAME, RATE_CLAUSE, Tried, VALIDATION_CLAUSE};
+use crate::Method;
+use crate::claims::claim;
+use crate::sessions::{answered, answered_words, column, held, rate_words, sessions_words};
+
+impl Config {
+    pub(super) fn outcome(
+        &self,
+        records: Vec<TrialRecord>,
+        there: SessionsThere,
+        found: &Found,
+    ) -> Outcome {
+        let best = Best::of(&records, found);
+        let limits = self.limits(&records, there, found);
+        let validity = Validity::from_limits(limits);
+        let holds = validity.valid && found.bounds.regular && best.is_some();
+        Outcome {
+            method: NAME.into(),
+            configuration: self.configuration(),
+            answer: self.answer(found, best.as_ref()),
+            aggregation: "sessions of all clients together, each counted once; a rate is sessions \
+                          begun a second"
+                .into(),
+            figures: best.as_ref().map_or_else(Vec::new, |best| figures(best, found)),
+            series: vec![series(&records, found)],
+            claims: self.claims(holds, there, found),
+            validity,
+            trials: records,
+            ..Outcome::default()
+        }
+    }
+
+    fn limits(&self, records: &[TrialRecord], there: SessionsThere, found: &Found) -> Vec<Limit> {
+        let mut limits = of_decisive(records, found);
+        if found.bounds.lower_pps.is_none() {
+            let why = found.worst.as_ref().and_then(|tried| tried.failure.clone());
+            let what = match why {
+                Some(why) => format!("even at {} sessions failed: {why}", self.lowest(found)),
+                None => "no rate was tried to its end".into(),
+            };
+            let advice = "lower min-rate, raise wait, or look at the drops by reason";
+            limits.push(Limit::of_search(true, what, advice));
+        } else if found.bounds.upper_pps.is_none() && found.ended.is_none() {
+            limits.push(Limit::of_search(
+                false,
+                format!("{}, the highest rate tried, passed", rate_words(self.max_rate)),
+                "raise max-rate: the device may do more",
+            ));
+        }
+        if let Some(sent) = found.tester_rate() {
+            limits.push(Limit {
+                kind: LimitKind::Baseline,
+                invalidates: false,
+                what: format!(
+                    "the tester began no more than {}: the device may do more",
+                    rate_words(sent)
+                ),
+                advice: "the tester was the limit: give it a core of its own or a faster one"
+                    .into(),
+            });
+        }
+        if let Some(budget) = found.ended {
+            limits.push(Limit::of_search(
+                found.bounds.lower_pps.is_none(),
+                format!("{budget} ended the search before its precision was reached"),
+                format!("raise {budget} or precision, or shorten hold"),
+            ));
+        }
+        limits.extend(self.short_hold(there, found));
+        limits
+    }
+
+    /// Tells where there were too few sessions to hold the rate that was found.
+    fn short_hold(&self, there: SessionsThere, found: &Found) -> Option<Limit> {
+        let held = self.held(there, found)?;
+        (held < self.hold.0 * HELD_MIN).then(|| {
+            Limit::of_search(
+                false,
+                format!(
+                    "the rate was held for {} instead of {}: there are no more sessions to open",
+                    Seconds(held),
+                    self.hold
+                ),
+                "raise max-sessions, or let the traffic make more sessions",
+            )
+        })
+    }
+
+    /// How long the best rate was held, in seconds.
+    fn held(&self, there: SessionsThere, found: &Found) -> Option<f64> {
+        let best = found.best.as_ref()?;
+        Some(self.count(best.rate, there) as f64 / best.rate)
+    }
+
+    fn lowest(&self, found: &Found) -> String {
+        rate_words(found.bounds.upper_pps.unwrap_or(self.min_rate))
+    }
+
+    fn answer(&self, found: &Found, best: Option<&Best<'_>>) -> String {
+        let Some(best) = best else {
+            return match found.bounds.upper_pps {
+                Some(rate) => {
+                    format!(
+                        "No rate of new sessions passed; even at {} some failed.",
+                        rate_words(rate)
+                    )
+                }
+                None => "No rate of new sessions was tried to its end.".into(),
+            };
+        };
+        let least = if found.failed().is_none() { "at least " } else { "" };
+        let verified = match best.tried.verified.used {
+            0 => String::new(),
+            used => format!(", and the {} that were used afterwards work", sessions_words(used)),
+        };
+        format!(
+            "It opens {least}{} sessions a second: none of {} fails{verified}{}.",
+            figure_words(best.rate.round(), "").trim_end(),
+            sessions_words(best.counts.succeeded),
+            answered_words(best.counts)
+        )
+    }
+
+    fn claims(&self, holds: bool, there: SessionsThere, found: &Found) -> Vec<Claim> {
+        let mut rate = vec![
+            "a session takes the frames that open it both ways, not one from the client only"
+                .into(),
+            "what the tester alone can begin was not measured".into(),
+        ];
+        if self.short_hold(there, found).is_some() {
+            rate.push(format!("sessions end before {} do", self.hold));
+        }
+        if found.best.as_ref().is_some_and(|best| best.repeated) {
+            rate.push("the rate passed in a repetition of its trial".into());
+        }
+        let mut proof = Vec::new();
+        if self.verify < Ratio(1.0) {
+            proof.push(format!("{} of the sessions were used, spread evenly", self.verify));
+        }
+        vec![
+            claim(RATE_CLAUSE, holds, &rate),
+            claim(VALIDATION_CLAUSE, holds && self.verify.0 > 0.0, &proof),
+        ]
+    }
+}
+
+/// The trial that stands for the result.
+struct Best<'r> {
+    rate: f64,
+    tried: &'r Tried,
+    counts: &'r SessionsRecord,
+}
+
+impl<'r> Best<'r> {
+    fn of(records: &'r [TrialRecord], found: &'r Found) -> Option<Best<'r>> {
+        let tried = found.best.as_ref()?;
+        let counts = records.get(tried.index)?.sessions.as_ref()?;
+        Some(Best { rate: found.bounds.lower_pps?, tried, counts })
+    }
+}
+
+fn figures(best: &Best<'_>, found: &Found) -> Vec<Figure> {
+    let mut figures = vec![Figure::single("session_rate", best.rate, "1/s")];
+    let failed = |rate| Figure::single("session_rate_failed", rate, "1/s");
+    figures.extend(found.failed().map(failed));
+    figures.push(Figure::single("sessions_opened", best.counts.succeeded as f64, "sessions"));
+    let used = best.tried.verified.used;
+    figures.push(Figure::single("sessions_verified", used as f64, "sessions"));
+    figures.extend(held(best.counts));
+    figures.extend(answered(best.counts));
+    figures
+}
+
+/// The limits of the trials that decided: those of loads that failed are as it must be.
+fn of_decisive(records: &[TrialRecord], found: &Found) -> Vec<Limit> {
+    let Some(best) = found.best.as_ref() else {
+        return validity::summarise(&records.iter().collect::<Vec<_>>());
+    };
+    let is_proof = |record: &&TrialRecord| {
+        record.index >= best.index && record.index - best.index <= PROOFS_MAX
+    };
+    let proofs = records[best.index + 1..]
+        .iter()
+        .take_while(|record| record.purpose == crate::sessions::VALIDATION)
+        .filter(is_proof);
+    let decisive: Vec<&TrialRecord> = records.get(best.index).into_iter().chain(proofs).collect();
+    let mut limits = validity::summarise(&decisive);
+    if best.short.is_some() {
+        // What it did begin counts, and is told as a bound.
+        limits.retain(|limit| limit.kind != LimitKind::Tester);
+    }
+    limits
+}
+
+fn series(records: &[TrialRecord], found: &Found) -> Series {
+    let row = |tried: &Tried| {
+        let counts = records.get(tried.index)?.sessions.as_ref()?;
+        let ns = |of: fn(&measure::record::Distribution) -> u64| {
+            counts.answered.as_ref().map(|times| of(times) as f64)
+        };
+        Some(vec![
+            Some(tried.rate),
+            Some(counts.succeeded_per_s),
+            Some(counts.succeeded as f64),
+            Some((counts.asked - counts.succeeded.min(counts.asked)) as f64),
+            Some(tried.verified.lost as f64),
+            ns(|times| times.p50_ns),
+            ns(|times| times.p99_9_ns),
+            counts.held.map(|held| held as f64),
+        ])
+    };
+    let mut rows: Vec<Vec<Option<f64>>> = found.tried.iter().filter_map(row).collect();
+    rows.sort_by(|a, b| a[0].unwrap_or(0.0).total_cmp(&b[0].unwrap_or(0.0)));
+    Series {
+        name: "session-rates".into(),
+        title: "Sessions opened by the rate at which they were asked for".into(),
+        columns: vec![
+            column("asked_rate", "1/s"),
+            column("opened_rate", "1/s"),
+            column("opened", "sessions"),
+            column("failed", "sessions"),
+            column("lost", "sessions"),
+            column("answer_p50", "ns"),
+            column("answer_p99_9", "ns"),
+            column("held", "sessions"),
+        ],
+        rows,
+    }
+}
+
+/// A rate that was held for less than this share of the time asked for is told so.
+const HELD_MIN: f64 = 0.99;
+
+/// The most trials that one proof takes.
+const PROOFS_MAX: usize = 10;

@@ -10,7 +10,7 @@
 //! name sessions ([`flow`]), a session ([`session`]) and all of them ([`sessions`]), subscribers, outside
 //! addresses and ports ([`subscribers`], [`addresses`], [`ports`], [`allocation`]), the state of a worker
 //! ([`state`]), the packet's way through ([`pipeline`], with [`parse`], [`rewrite`] and `icmp`), change
-//! ([`control`]).
+//! ([`control`]), and what the tester sends ([`workload`]).
 
 pub mod config;
 pub mod deterministic;
@@ -51,9 +51,12 @@ pub mod control;
 
 pub mod oracle;
 
+pub mod workload;
+
 pub mod log;
 
 pub use self::config::{Config, Traffic};
 pub use self::control::Update;
 pub use self::oracle::Model;
 pub use self::pipeline::Pipeline;
+pub use self::workload::{Clients, Packet};

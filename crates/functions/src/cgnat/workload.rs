@@ -1,0 +1,409 @@
+//! What the tester sends through a carrier-grade NAT, and how it recognises what comes out.
+//!
+//! A session is a number; `random-seed` decides which client, server and ports it has, each combination
+//! once. Packets downlink are addressed to the translation that the tester has seen of the session's
+//! packets uplink, whatever device chose it, so no rule need be known beforehand. What comes out is held to
+//! what any NAT may do: addresses and ports of the server and the client, an outside address of the pools
+//! (or of the static rule), one hop less, right checksums. Two sessions that share a translation are
+//! noticed downlink, where one of them reaches the other's client.
+
+use machine::clock::Ticks;
+use packet::PortId;
+use traffic::random::Bits;
+use traffic::workload::{Change, EventKind};
+use traffic::{
+    Delivery, Direction, Random, SessionAction, SessionStep, Sessions, Sizes, Stamp, Workload,
+};
+
+use self::flow::{Flow, Space};
+use self::frames::{ACK, Ends, FIN, NO_SEGMENT, PSH, Protocol, SYN, Seen, Segment};
+use self::learned::{Learned, Translation};
+use self::outside::Outside;
+use super::config::{Config, Dir, Traffic};
+
+mod flow;
+mod frames;
+mod learned;
+mod outside;
+mod permutation;
+
+/// The port to clients.
+const INSIDE: PortId = PortId(0);
+/// The port to servers.
+const OUTSIDE: PortId = PortId(1);
+
+/// Clients that speak with servers.
+#[derive(Clone, Debug)]
+pub struct Clients {
+    directions: Vec<Direction>,
+    random: [Random; 2],
+    space: Space,
+    sizes: Sizes,
+    open: u64,
+    most: u64,
+    closes: bool,
+    new_sessions: bool,
+    macs: Macs,
+    outside: Outside,
+    learned: Learned,
+}
+
+/// Destination and source of frames, as they are sent to the NAT and as they leave it.
+#[derive(Clone, Copy, Debug)]
+struct Macs {
+    /// Sent to the inside and to the outside port.
+    sent: [[u8; 12]; 2],
+    /// The same as they leave the inside and the outside port.
+    left: [[u8; 12]; 2],
+}
+
+/// What a frame's number decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Whose it is.
+    pub session: u64,
+    /// Between whom.
+    pub flow: Flow,
+    /// Whether it goes from client to server.
+    pub uplink: bool,
+    /// Length of the frame without check sequence, in bytes.
+    pub len: u16,
+}
+
+impl Clients {
+    /// The traffic that a validated configuration describes.
+    pub fn new(config: &Config, traffic: &Traffic) -> Clients {
+        let uplink = Direction { name: "uplink", from: INSIDE, to: OUTSIDE };
+        let downlink = Direction { name: "downlink", from: OUTSIDE, to: INSIDE };
+        let directions = match traffic.dir {
+            Dir::Uplink => vec![uplink],
+            Dir::Downlink => vec![downlink],
+            Dir::Bidir => vec![uplink, downlink],
+        };
+        let most = traffic.sessions_most().min(SESSIONS_MAX);
+        let seed = traffic.random_seed;
+        let (inside, outside) = (config.inside_mac.0, config.outside_mac.0);
+        let next_hops = [config.inside_next_hop_mac.0, config.outside_next_hop_mac.0];
+        Clients {
+            directions,
+            random: [Random::new(seed, 0), Random::new(seed, 1)],
+            space: Space::new(traffic),
+            sizes: traffic.pkt_size.clone(),
+            open: traffic.sessions.min(most),
+            most,
+            closes: traffic.tcp_share > 0.0,
+            new_sessions: traffic.new_sessions,
+            macs: Macs {
+                sent: [frames::macs(inside, next_hops[0]), frames::macs(outside, next_hops[1])],
+                left: [frames::macs(next_hops[0], inside), frames::macs(next_hops[1], outside)],
+            },
+            outside: Outside::new(config),
+            learned: Learned::new(most),
+        }
+    }
+
+    /// The session of frame `number` of a direction.
+    #[inline(always)]
+    fn session_of(&self, uplink: bool, number: u64, bits: &mut Bits) -> u64 {
+        if uplink && self.new_sessions {
+            return (self.open + number) % self.most;
+        }
+        let among = if self.open == 0 { self.most } else { self.open };
+        u64::from(bits.below(among as u32))
+    }
+
+    /// Addresses and ports of a packet as it is sent. To a session of which no translation is known, it
+    /// goes to a port that no NAT has mapped.
+    #[inline(always)]
+    fn ends(&self, session: u64, flow: &Flow, uplink: bool) -> Ends {
+        if uplink {
+            return flow.uplink();
+        }
+        let unknown = Translation { address: self.outside.first().to_bits(), port: 0 };
+        flow.downlink(self.learned.get(session).unwrap_or(unknown))
+    }
+
+    /// Whether a frame that left by a port is one of a flow, translated as it may be.
+    #[inline(always)]
+    fn is_right(&self, uplink: bool, flow: &Flow, seen: &Seen) -> bool {
+        let wanted = match uplink {
+            true => flow.uplink(),
+            false => flow.downlink(Translation { address: flow.client, port: flow.client_port }),
+        };
+        let ends = &seen.ends;
+        let translated = match uplink {
+            true => {
+                let is_same = ends.destination == wanted.destination
+                    && ends.destination_port == wanted.destination_port;
+                is_same && self.outside.may_be(flow, ends.source, ends.source_port)
+            }
+            false => *ends == wanted,
+        };
+        translated
+            && seen.is_sound
+            && seen.protocol == flow.protocol
+            && seen.is_request == (uplink || flow.protocol != Protocol::Icmp)
+            && seen.ttl == frames::TTL - 1
+            && seen.macs == self.macs.left[usize::from(uplink)]
+    }
+
+    /// Whether frames of a step bear data and a stamp.
+    fn has_stamp(flow: &Flow, action: SessionAction) -> bool {
+        flow.protocol != Protocol::Tcp || action == SessionAction::Use
+    }
+
+    fn step_seen(
+        &self,
+        frame: &[u8],
+        seen: &Seen,
+    ) -> Option<(u64, SessionAction, u8, Option<u64>)> {
+        if seen.protocol == Protocol::Tcp && !seen.has_data {
+            let (session, action, step) = handshake_of(seen.segment)?;
+            return Some((u64::from(session), action, step, None));
+        }
+        let stamp = Stamp::read(frames::unpadded(frame, seen))?;
+        let (session, action, step) = SessionStep::of(&stamp)?;
+        Some((session, action, step, Some(stamp.time)))
+    }
+}
+
+impl Workload for Clients {
+    type Draw = Packet;
+    type Update = super::control::Update;
+
+    fn directions(&self) -> &[Direction] {
+        &self.directions
+    }
+
+    #[inline(always)]
+    fn draw(&self, direction: usize, number: u64) -> Packet {
+        let uplink = self.directions[direction].from == INSIDE;
+        let mut bits = Bits(self.random[usize::from(!uplink)].at(number));
+        let session = self.session_of(uplink, number, &mut bits);
+        let size = self.sizes.pick(bits.below(256) as u8) - CHECK_SEQUENCE_LEN;
+        let flow = self.space.flow(session);
+        Packet { session, flow, uplink, len: size.max(frames::len_min(flow.protocol) as u16) }
+    }
+
+    #[inline(always)]
+    fn frame_len(&self, packet: &Packet) -> usize {
+        usize::from(packet.len)
+    }
+
+    #[inline(always)]
+    fn steering(&self, packet: &Packet) -> u32 {
+        steering(packet.flow.client)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, packet: &Packet) {
+        if !packet.uplink {
+            self.learned.prefetch(packet.session);
+        }
+    }
+
+    #[inline(always)]
+    fn write(&self, packet: &Packet, stamp: Stamp, frame: &mut [u8]) {
+        let Packet { session, flow, uplink, .. } = packet;
+        let ends = self.ends(*session, flow, *uplink);
+        let segment = data_segment(*session as u32, *uplink);
+        let what = (flow.protocol, &ends, segment);
+        frames::write_data(&self.macs.sent[usize::from(!uplink)], what, *uplink, stamp, frame);
+    }
+
+    #[inline]
+    fn delivery(
+        &mut self,
+        direction: usize,
+        packet: &Packet,
+        _: &Stamp,
+        port: PortId,
+        frame: &[u8],
+    ) -> Delivery {
+        let Some(seen) = frames::read(frame) else { return Delivery::Misdelivered };
+        let is_whole = frame.len() == usize::from(packet.len)
+            && usize::from(seen.total_len) + ETHERNET_LEN == frame.len();
+        let is_right = port == self.directions[direction].to
+            && is_whole
+            && self.is_right(packet.uplink, &packet.flow, &seen);
+        if !is_right {
+            return Delivery::Misdelivered;
+        }
+        // Of sessions that were opened before, the translation is known; to look it up again costs more
+        // than all the rest.
+        if packet.uplink && packet.session >= self.open {
+            self.learned.note(packet.session, translation(&seen));
+        }
+        Delivery::AsExpected
+    }
+
+    fn events(&self) -> &[EventKind] {
+        &[]
+    }
+
+    fn next_update(&mut self, _: usize, _: u64) -> Option<Change<Self::Update>> {
+        None
+    }
+
+    fn kind_of(&self, _: u64) -> Option<usize> {
+        None
+    }
+
+    fn settled(&mut self, _: u64, _: Option<Ticks>) {}
+
+    fn probe(&self, _: u64) -> Option<(usize, Packet)> {
+        None
+    }
+
+    fn sessions(&self) -> Option<Sessions> {
+        let Clients { open, most, closes, new_sessions: opens_more, .. } = *self;
+        Some(Sessions { open, most, closes, opens_more })
+    }
+
+    #[inline(always)]
+    fn session(&self, number: u64) -> Option<Packet> {
+        let flow = (number < self.most).then(|| self.space.flow(number))?;
+        Some(Packet { session: number, flow, uplink: true, len: 0 })
+    }
+
+    #[inline]
+    fn session_steps(&self, packet: &Packet, action: SessionAction) -> u8 {
+        match (packet.flow.protocol, action) {
+            (_, SessionAction::Use) | (Protocol::Udp | Protocol::Icmp, SessionAction::Open) => 2,
+            (Protocol::Tcp, SessionAction::Open | SessionAction::Close) => 3,
+            (Protocol::Udp | Protocol::Icmp, SessionAction::Close) => 0,
+        }
+    }
+
+    fn session_ports(&self) -> [PortId; 2] {
+        [INSIDE, OUTSIDE]
+    }
+
+    #[inline]
+    fn session_frame_len(&self, packet: &Packet, action: SessionAction, _: u8) -> usize {
+        match Self::has_stamp(&packet.flow, action) {
+            true => frames::len_min(packet.flow.protocol),
+            false => ETHERNET_LEN_MIN,
+        }
+    }
+
+    #[inline]
+    fn write_session(
+        &self,
+        packet: &Packet,
+        (action, step): (SessionAction, u8),
+        time: Ticks,
+        frame: &mut [u8],
+    ) {
+        let Packet { session, flow, .. } = *packet;
+        let uplink = step.is_multiple_of(2);
+        let ends = self.ends(session, &flow, uplink);
+        let macs = &self.macs.sent[usize::from(!uplink)];
+        if Self::has_stamp(&flow, action) {
+            let segment = data_segment(session as u32, uplink);
+            let stream = SessionStep::stream(action, step);
+            let stamp = Stamp { stream, sequence: session, time };
+            frames::write_data(macs, (flow.protocol, &ends, segment), uplink, stamp, frame);
+        } else {
+            frames::write_bare(macs, &ends, handshake(session as u32, action, step), frame);
+        }
+    }
+
+    #[inline]
+    fn session_seen(&mut self, port: PortId, frame: &[u8]) -> Option<(SessionStep, Packet)> {
+        let seen = frames::read(frame)?;
+        let (number, action, step, time) = self.step_seen(frame, &seen)?;
+        let packet = self.session(number)?;
+        let uplink = step.is_multiple_of(2);
+        let is_right = port == (if uplink { OUTSIDE } else { INSIDE })
+            && step < self.session_steps(&packet, action)
+            && self.is_right(uplink, &packet.flow, &seen);
+        if is_right && uplink {
+            self.learned.note(number, translation(&seen));
+        }
+        Some((SessionStep { session: number, action, step, time, is_right }, packet))
+    }
+
+    fn twin(&self) -> Option<Clients> {
+        Some(self.clone())
+    }
+}
+
+/// The bits by which the packets of a client find their worker.
+pub fn steering(client: u32) -> u32 {
+    (Random::rehash(u64::from(client)) >> 32) as u32
+}
+
+fn translation(seen: &Seen) -> Translation {
+    Translation { address: seen.ends.source, port: seen.ends.source_port }
+}
+
+/// A segment with data, the first of its sender; it has numbers of no meaning over UDP and ICMP.
+#[inline(always)]
+fn data_segment(session: u32, uplink: bool) -> Segment {
+    handshake_numbers(session, uplink, 1, 1).with(PSH | ACK)
+}
+
+/// The segments by which a connection is made (RFC 9293 section 3.5) and closed (section 3.6).
+fn handshake(session: u32, action: SessionAction, step: u8) -> Segment {
+    match (action, step) {
+        (SessionAction::Open, 0) => Segment { sequence: session, acknowledged: 0, flags: SYN },
+        (SessionAction::Open, 1) => handshake_numbers(session, false, 0, 1).with(SYN | ACK),
+        (SessionAction::Open, 2) => handshake_numbers(session, true, 1, 1).with(ACK),
+        (SessionAction::Close, 0) => handshake_numbers(session, true, 1, 1).with(FIN | ACK),
+        (SessionAction::Close, 1) => handshake_numbers(session, false, 1, 2).with(FIN | ACK),
+        (SessionAction::Close, 2) => handshake_numbers(session, true, 2, 2).with(ACK),
+        _ => NO_SEGMENT,
+    }
+}
+
+/// The reverse of [`handshake`]: the session and the step of a segment without data.
+fn handshake_of(segment: Segment) -> Option<(u32, SessionAction, u8)> {
+    let Segment { sequence, acknowledged, flags } = segment;
+    let candidates = match flags {
+        SYN => [Some((sequence, SessionAction::Open, 0)), None],
+        SYN_ACK => [Some((acknowledged.wrapping_sub(1), SessionAction::Open, 1)), None],
+        FIN_ACK => [
+            Some((sequence.wrapping_sub(1), SessionAction::Close, 0)),
+            Some((acknowledged.wrapping_sub(2), SessionAction::Close, 1)),
+        ],
+        ACK => [
+            Some((sequence.wrapping_sub(1), SessionAction::Open, 2)),
+            Some((sequence.wrapping_sub(2), SessionAction::Close, 2)),
+        ],
+        _ => [None, None],
+    };
+    let is_of = |&(session, action, step): &(u32, SessionAction, u8)| {
+        handshake(session, action, step) == segment
+    };
+    candidates.into_iter().flatten().find(is_of)
+}
+
+/// Numbers of a segment whose sender has sent so many bytes and seen so many of the other. The client
+/// begins with the session's number and the server with its complement, so that a segment tells the
+/// session, its step, and whether both numbers are of one session.
+fn handshake_numbers(session: u32, uplink: bool, sent: u32, seen: u32) -> Segment {
+    let (own, other) = if uplink { (session, !session) } else { (!session, session) };
+    let (sequence, acknowledged) = (own.wrapping_add(sent), other.wrapping_add(seen));
+    Segment { sequence, acknowledged, flags: 0 }
+}
+
+impl Segment {
+    fn with(self, flags: u8) -> Segment {
+        Segment { flags, ..self }
+    }
+}
+
+const SYN_ACK: u8 = SYN | ACK;
+const FIN_ACK: u8 = FIN | ACK;
+
+const CHECK_SEQUENCE_LEN: u16 = 4;
+const ETHERNET_LEN: usize = 14;
+/// The shortest Ethernet frame without check sequence.
+const ETHERNET_LEN_MIN: usize = 60;
+
+/// Sessions that are numbered at most: of each, 8 bytes are learned.
+const SESSIONS_MAX: u64 = 1 << 29;
+
+#[cfg(test)]
+mod tests;

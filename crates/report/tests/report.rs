@@ -221,7 +221,7 @@ fn every_method_has_its_chart_and_no_chart_is_drawn_without_its_data() {
 #[test]
 fn published_figures_stand_on_the_axes_of_ours() {
     use fixture::published;
-    let expected: [(RunRecord, &[&str], &[&str]); 4] = [
+    let expected: [(RunRecord, &[&str], &[&str]); 5] = [
         (
             published::tables(),
             &[
@@ -245,6 +245,16 @@ fn published_figures_stand_on_the_axes_of_ours() {
             published::added(),
             &["added-id-traffic-pkt-size", "times-traffic-pkt-size"],
             &["FSP 150, published", "added to the greatest, µs"],
+        ),
+        (
+            published::sessions(),
+            &["session-rates-0000-session-rate", "session-counts-0000-session-capacity"],
+            &[
+                "NFWare vCGNAT, published, per core",
+                "sessions a second asked for",
+                "memory of the device, MB",
+                "sessions open",
+            ],
         ),
     ];
     for (record, wanted, words) in expected {

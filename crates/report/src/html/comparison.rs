@@ -161,8 +161,11 @@ fn ratio_words(reference: &Reference, ours: &[Ours]) -> String {
     }
 }
 
-/// The users of a cell, from its configuration, wherever the key stands.
+/// The sessions that are open in a cell, or its users from its configuration, wherever the key stands.
 fn user_of(cell: &Cell) -> Option<u64> {
+    if let Some(open) = cell.sessions_open.filter(|open| *open > 0) {
+        return Some(open);
+    }
     let at = [
         cell.configuration.get("user"),
         cell.configuration.pointer("/function/user"),
@@ -214,6 +217,8 @@ const OURS: &[(&str, Counts, f64, &str)] = &[
     ("throughput_aggregate", Counts::Throughput, 1e-6, "Mpps"),
     ("throughput_aggregate_l1", Counts::Throughput, 1e-9, "Gbit/s"),
     ("achieved_updates", Counts::Changes, 1.0, "1/s"),
+    ("session_rate", Counts::Changes, 1.0, "1/s"),
+    ("session_capacity", Counts::State, 1.0, "sessions"),
     ("latency_mean", Counts::Time, 1e-3, "us"),
     ("latency_max", Counts::Time, 1e-3, "us"),
     ("reset_time", Counts::Time, 1e-6, "ms"),

@@ -11,7 +11,8 @@ use crate::limits::{Remark, grouped_in, remarks};
 use crate::names::Names;
 use crate::pivot::{Pivot, pivots};
 use crate::summary::{
-    answers, cell_words, claims, distinct, figure_name, figure_words, outcomes, status_words,
+    answers, cell_words, claims, distinct, figure_name, figure_words, grouped, outcomes,
+    status_words,
 };
 
 /// The answer, how far it may be trusted, and what was asked.
@@ -262,6 +263,7 @@ fn device_words(cell: &Cell) -> String {
 fn cells_table(record: &RunRecord) -> Markup {
     let failed = record.cells.iter().any(|c| c.trouble().is_some());
     let resident = record.cells.iter().any(|c| c.resident_bytes.is_some());
+    let sessions = record.cells.iter().any(|c| c.sessions_open.is_some());
     let bytes = |bytes: Option<u64>| bytes.map_or(String::new(), |b| Bytes(b as f64).to_string());
     let names = Names::of(record);
     let row = |cell: &Cell| {
@@ -272,6 +274,7 @@ fn cells_table(record: &RunRecord) -> Markup {
             cell.state_bytes_per_user.map_or(String::new(), |b| format!("{b:.1} B")),
         ];
         row.extend(resident.then(|| bytes(cell.resident_bytes)));
+        row.extend(sessions.then(|| cell.sessions_open.map_or(String::new(), grouped)));
         row.push(cell.setup_seconds.map_or(String::new(), |s| Seconds(s).to_string()));
         row.push(cell.seed.to_string());
         row.extend(failed.then(|| cell.trouble().unwrap_or_default()));
@@ -280,6 +283,7 @@ fn cells_table(record: &RunRecord) -> Markup {
     let mut columns =
         vec![words("cell"), words("device"), numbers("state"), numbers("state a user")];
     columns.extend(resident.then(|| numbers("process")));
+    columns.extend(sessions.then(|| numbers("sessions open")));
     columns.extend([numbers("set-up"), numbers("seed")]);
     columns.extend(failed.then(|| words("error")));
     let rows: Vec<_> = record.cells.iter().map(row).collect();

@@ -26,6 +26,7 @@ mod recovery;
 mod scale;
 mod search;
 mod series;
+mod sessions;
 mod size;
 mod soak;
 mod surface;
@@ -86,6 +87,7 @@ pub(super) fn of(record: &RunRecord) -> Vec<Chart> {
         recovery::charts,
         policer::charts,
         soak::charts,
+        sessions::charts,
         series::charts,
         cycles::charts,
         cpu::charts,

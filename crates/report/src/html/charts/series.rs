@@ -191,4 +191,6 @@ const DRAWN: &[&str] = &[
     "policer-precision",
     "soak-trend",
     "denial-of-service",
+    "session-rates",
+    "session-counts",
 ];

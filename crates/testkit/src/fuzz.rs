@@ -15,11 +15,13 @@ use wire::{MacAddr, arp, checksum, embedded, ethernet, gtpu, ipv4, ipv6, tcp, ud
 use crate::random::Random;
 use examples::examples;
 
+mod alg;
 mod examples;
 mod forwarders;
 mod gateway;
 mod logs;
 
+pub use alg::{fuzz_cgnat_ftp, fuzz_cgnat_pptp, fuzz_cgnat_shifts, fuzz_cgnat_sip};
 pub use forwarders::{fuzz_chain, fuzz_l2_switch, fuzz_l3_router};
 pub use gateway::fuzz_mobile_gateway;
 pub use logs::fuzz_cgnat_log;
@@ -35,7 +37,11 @@ pub struct Target {
 
 /// Every target, by name.
 pub const TARGETS: &[Target] = &[
+    Target { name: "cgnat_ftp", run: fuzz_cgnat_ftp },
     Target { name: "cgnat_log", run: fuzz_cgnat_log },
+    Target { name: "cgnat_pptp", run: fuzz_cgnat_pptp },
+    Target { name: "cgnat_shifts", run: fuzz_cgnat_shifts },
+    Target { name: "cgnat_sip", run: fuzz_cgnat_sip },
     Target { name: "chain", run: fuzz_chain },
     Target { name: "l2_switch", run: fuzz_l2_switch },
     Target { name: "l3_router", run: fuzz_l3_router },

@@ -1,16 +1,18 @@
 //! Deterministic translation (RFC 7422): who has a port follows from the configuration alone.
 //!
-//! A rule maps the addresses of an inside network to blocks of ports of an outside network, and back.
-//! With I subscribers on O addresses, C = I/O (rounded up) subscribers share an address, and each has
-//! 1/(C + D) of its usable ports (section 2); D times as many at the end of the address are a pool from
-//! which a subscriber takes more, and what it takes must be logged. Nothing need be a power of two.
+//! A rule maps the addresses of an inside network to blocks of ports of an outside network, and
+//! back. With I subscribers on O addresses, C = I/O (rounded up) subscribers share an address, and
+//! each has 1/(C + D) of its usable ports (section 2); D times as many at the end of the address
+//! are a pool from which a subscriber takes more, and what it takes must be logged. Nothing need be
+//! a power of two.
 //!
 //! Both ways are a few divisions after a binary search among the rules, and exact inverses: see
-//! [`Plan::forward`] and [`Plan::reverse`]. Nothing here remembers which ports are in use; the caller
-//! draws one of [`Block::nth`] at random, as section 2 asks for.
+//! [`Plan::forward`] and [`Plan::reverse`]. Nothing here remembers which ports are in use; the
+//! caller draws one of [`Block::nth`] at random, as section 2 asks for.
 //!
-//! Not here: the assignments round robin, interlaced and by a cipher (A = 2 to 4), and inside networks
-//! of IPv6. With `staggered`, a block may have ports of one parity only, and never two in sequence.
+//! Not here: the assignments round robin, interlaced and by a cipher (A = 2 to 4), and inside
+//! networks of IPv6. With `staggered`, a block may have ports of one parity only, and never two in
+//! sequence.
 
 use std::net::Ipv4Addr;
 

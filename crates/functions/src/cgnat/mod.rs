@@ -12,6 +12,7 @@
 //! ([`state`]), the packet's way through ([`pipeline`], with [`parse`], [`rewrite`] and `icmp`), change
 //! ([`control`]), and what the tester sends ([`workload`]).
 
+pub mod alg;
 pub mod config;
 pub mod deterministic;
 

@@ -35,6 +35,7 @@ pub fn examples() -> Vec<Vec<u8>> {
     examples.extend([arp, bridged, user_ipv4, user_ipv6]);
     examples.extend(super::gateway::examples());
     examples.extend(super::forwarders::examples());
+    examples.extend(super::alg::examples());
     examples
 }
 

@@ -165,7 +165,8 @@ fn any_rule() -> impl Strategy<Value = DeterministicRule> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// Every inside address and every port of every outside address: the twin's, and exact inverses.
+    /// Every inside address and every port of every outside address: the twin's, and exact
+    /// inverses.
     #[test]
     fn both_ways_are_the_twins_over_the_whole_range(rule in any_rule()) {
         let Ok(plan) = deterministic_plan(&[rule]) else { return Ok(()) };

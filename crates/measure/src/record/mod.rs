@@ -17,6 +17,7 @@ mod merge;
 mod outcome;
 mod paths;
 mod run;
+mod sessions;
 mod trial;
 
 pub use cell::*;
@@ -27,6 +28,7 @@ pub use merge::{Measured, merge};
 pub use outcome::*;
 pub use paths::{KnownPath, OPERATORS, PATHS};
 pub use run::*;
+pub use sessions::*;
 pub use trial::*;
 
 #[cfg(test)]

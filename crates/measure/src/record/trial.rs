@@ -10,10 +10,10 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Limit;
+use super::{Limit, SessionsRecord};
 use crate::{
-    DeviceCpu, Direction, Events, Load, Policed, SessionAction, SessionCounts, Stage, StageRole,
-    Stalls, Trial, WorkerTime,
+    DeviceCpu, Direction, Events, Load, Policed, SessionAction, Stage, StageRole, Stalls, Trial,
+    WorkerTime,
 };
 
 /// One trial.
@@ -180,33 +180,6 @@ pub struct Distribution {
     pub max_ns: u64,
     /// The whole histogram in nanoseconds: HdrHistogram V2 encoding, uncompressed, in base64.
     pub hdr_v2_base64: String,
-}
-
-/// What became of the sessions of a trial; attempted = succeeded + failed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SessionsRecord {
-    /// What was done with each.
-    pub action: SessionAction,
-    /// How many the load asked for.
-    pub asked: u64,
-    /// How many were begun.
-    pub attempted: u64,
-    /// Those of which every frame came back where it belongs.
-    pub succeeded: u64,
-    /// The others.
-    pub failed: u64,
-    /// Of the failed: what came back can be no translation of this session.
-    pub wrong: u64,
-    /// Sessions begun a second of the effective duration.
-    pub attempted_per_s: f64,
-    /// Sessions that succeeded a second of the effective duration.
-    pub succeeded_per_s: f64,
-    /// From the first frame of a session sent to its last one received; absent when none succeeded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answered: Option<Distribution>,
-    /// Sessions that the device itself says it holds at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<u64>,
 }
 
 /// Cycles of one stage.
@@ -380,23 +353,6 @@ impl DirectionRecord {
     }
 }
 
-impl SessionsRecord {
-    fn new(counts: &SessionCounts, seconds: f64) -> Self {
-        Self {
-            action: counts.action,
-            asked: counts.asked,
-            attempted: counts.attempted,
-            succeeded: counts.succeeded,
-            failed: counts.failed,
-            wrong: counts.wrong,
-            attempted_per_s: ratio(counts.attempted as f64, seconds),
-            succeeded_per_s: ratio(counts.succeeded as f64, seconds),
-            answered: Distribution::of(&counts.answered_ns),
-            held: counts.held,
-        }
-    }
-}
-
 impl StageRecord {
     fn new(stage: &Stage, ns_per_tick: f64) -> Self {
         let ticks_per_packet = ratio(stage.ticks as f64, stage.packets as f64);
@@ -509,7 +465,7 @@ impl From<&WorkerTime> for WorkerRecord {
 }
 
 /// A quotient that is 0 where it has no meaning, so that no NaN reaches JSON.
-fn ratio(numerator: f64, denominator: f64) -> f64 {
+pub(super) fn ratio(numerator: f64, denominator: f64) -> f64 {
     if denominator > 0.0 { numerator / denominator } else { 0.0 }
 }
 

@@ -56,6 +56,9 @@ pub mod workload;
 
 pub mod log;
 
+pub mod eam;
+pub mod translation;
+
 pub use self::config::{Config, Traffic};
 pub use self::control::Update;
 pub use self::oracle::Model;

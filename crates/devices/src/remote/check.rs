@@ -285,8 +285,9 @@ impl<N: NetworkFunction> Walk<'_, N> {
         let (least, most) = (counts[0].min(counts[1]), counts[0].max(counts[1]));
         while sent && (got.len() < most || most == 0) {
             let patience = if got.len() < least { self.patience() } else { SILENCE };
-            // A device's errors in its own name may be among those foreseen; its talk is not.
-            let is_awaited = |(_, frame): (PortId, &[u8])| most > 0 && !is_talk(frame);
+            // A device's errors in its own name may be among those foreseen, its talk if asked.
+            let is_awaited =
+                |(_, got): (PortId, &[u8])| most > 0 && (!is_talk(got) || is_talk(frame));
             let Some((port, frame)) = self.exchange.receive(patience, is_awaited) else { break };
             got.push(Expected::Forward { port, frame });
         }

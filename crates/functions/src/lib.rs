@@ -34,6 +34,7 @@ macro_rules! with_all {
             &$unit::<$crate::mobile_gateway::MobileGateway>::new(),
             &$unit::<$crate::l2_switch::L2Switch>::new(),
             &$unit::<$crate::l3_router::L3Router>::new(),
+            &$unit::<$crate::cgnat::Cgnat>::new(),
             &$unit::<$crate::chain::Chain>::new(),
         ]
     };

@@ -20,8 +20,8 @@ pub struct Sizes {
 enum Written {
     /// All frames alike.
     One(u16),
-    /// A mix by name: `imix`, `cisco-vswitch`, `nokia-pe-ipv4`, `nokia-pe-ipv6`, `adva-vcpe-ipv4` or
-    /// `adva-vcpe-ipv6`.
+    /// A mix by name: `imix`, `cisco-vswitch`, `nokia-pe-ipv4`, `nokia-pe-ipv6`, `adva-vcpe-ipv4`,
+    /// `adva-vcpe-ipv6` or `nfware`.
     Name(String),
     /// Sizes with their weights.
     Weights(BTreeMap<String, u32>),
@@ -153,6 +153,8 @@ const MIXES: &[(&str, &[(u16, u32)])] = &[
     // EANTC and ADVA, FSP 150 ProVMe, table 1.
     ("adva-vcpe-ipv4", &[(64, 3), (100, 26), (256, 6), (570, 5), (1300, 6), (1518, 17)]),
     ("adva-vcpe-ipv6", &[(128, 29), (256, 6), (570, 5), (1300, 6), (1518, 17)]),
+    // EANTC and NFWare, vCGNAT, table 4.
+    ("nfware", &[(82, 1), (118, 11), (391, 3), (588, 2), (1318, 3), (1536, 7)]),
 ];
 
 fn weights_of(name: &str) -> Option<&'static [(u16, u32)]> {

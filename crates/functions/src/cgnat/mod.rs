@@ -50,9 +50,17 @@ mod icmp;
 
 pub mod control;
 
+pub mod workload;
+
+mod reload;
+
+mod service;
+
+mod tables;
+
 pub mod oracle;
 
-pub mod workload;
+pub mod sample;
 
 pub mod log;
 
@@ -64,3 +72,106 @@ pub use self::control::Update;
 pub use self::oracle::Model;
 pub use self::pipeline::Pipeline;
 pub use self::workload::{Clients, Packet};
+
+use machine::clock::{Clock, Ticks};
+
+use crate::check::Step;
+use crate::service::Service;
+use crate::unit::{Invalid, NetworkFunction, SetupError, Shard, TablePage, TableSize};
+
+/// The carrier-grade NAT as a unit.
+pub struct Cgnat;
+
+impl NetworkFunction for Cgnat {
+    const NAME: &'static str = "cgnat";
+    const ALIASES: &'static [&'static str] = &["nat44"];
+    const SUMMARY: &'static str =
+        "carrier-grade NAT: sessions, mappings, port blocks, outside address pools";
+    const PORTS: &'static [&'static str] = &["inside", "outside"];
+
+    const TABLES: &'static [&'static str] = tables::NAMES;
+    const IS_SHARDED: bool = true;
+
+    type Config = Config;
+    type Traffic = Traffic;
+    type Update = Update;
+    type Function = Pipeline;
+    type Workload = Clients;
+    type Oracle = Model;
+
+    fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invalid> {
+        config::validate(config, traffic)
+    }
+
+    fn workers(config: &Config) -> usize {
+        config.core as usize
+    }
+
+    fn population(config: &Config) -> (&'static str, u64) {
+        ("sessions", u64::from(config.sessions))
+    }
+
+    fn seed(traffic: &Traffic) -> u64 {
+        traffic.random_seed
+    }
+
+    fn function(
+        config: &Config,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Pipeline, SetupError> {
+        Pipeline::new(config, shard, clock, now)
+    }
+
+    fn workload(config: &Config, traffic: &Traffic, _: Clock) -> Clients {
+        Clients::new(config, traffic)
+    }
+
+    fn oracle(config: &Config, shard: Shard) -> Model {
+        Model::new(config, shard)
+    }
+
+    fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
+        sample::sample(config, traffic)
+    }
+
+    fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
+        sample::unreachable(config)
+    }
+
+    fn service(config: &Config) -> Service {
+        service::service(config)
+    }
+
+    fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
+        reload::difference(running, wanted)
+    }
+
+    fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+        reload::undoing(running, applied)
+    }
+
+    fn steering(update: &Update) -> Option<u32> {
+        reload::steering(update)
+    }
+
+    fn memory(config: &Config, _: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {
+        reload::memory(config, function)
+    }
+
+    fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
+        tables::sizes(function.state())
+    }
+
+    fn table_page(
+        function: &Pipeline,
+        table: usize,
+        from: u64,
+        limit: usize,
+        now: Ticks,
+    ) -> TablePage {
+        let state = function.state();
+        tables::page(state, table, from, limit, state.times.moment(now))
+    }
+}

@@ -1,0 +1,87 @@
+//! From one state of a running NAT to another, said as changes.
+
+use std::net::Ipv4Addr;
+
+use super::config::{Config, Prefixed};
+use super::control::Update;
+use super::pipeline::Pipeline;
+use super::workload;
+use crate::unit::Invalid;
+
+/// The bits by which a change finds its worker; none where all workers must know of it.
+pub(super) fn steering(update: &Update) -> Option<u32> {
+    match *update {
+        Update::ClearSubscriber { address } => Some(workload::steering(address.to_bits())),
+        Update::AddPool { .. } | Update::DrainPool { .. } | Update::SetSessionLimit { .. } => None,
+    }
+}
+
+/// Pools may come, and go by being drained; limits may change. Everything else is part of what a packet's
+/// way is made of.
+///
+/// # Errors
+/// The first other key that differs.
+pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
+    let same_but = Config {
+        pools: running.pools.clone(),
+        sessions_per_subscriber: running.sessions_per_subscriber,
+        ..wanted.clone()
+    };
+    if same_but != *running {
+        return Err(Invalid {
+            section: "function",
+            key: differing_key(running, &same_but),
+            what: "cannot be changed while the NAT runs".into(),
+            remedy: "Change `pools` or `sessions-per-subscriber` only, or restart it".into(),
+        });
+    }
+    let gone = running.pools.iter().filter(|pool| !wanted.pools.contains(pool));
+    let come = wanted.pools.iter().filter(|pool| !running.pools.contains(pool));
+    let mut updates: Vec<Update> = gone.map(|&pool| Update::DrainPool { pool }).collect();
+    updates.extend(come.map(|&pool| Update::AddPool { pool }));
+    let sessions = wanted.sessions_per_subscriber;
+    if sessions != running.sessions_per_subscriber {
+        updates.push(Update::SetSessionLimit { sessions });
+    }
+    Ok(updates)
+}
+
+/// The changes that undo what was applied out of a difference, the last one first.
+pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+    let undo = |update: &Update| match *update {
+        Update::AddPool { pool } => Update::DrainPool { pool },
+        Update::DrainPool { pool } => Update::AddPool { pool },
+        Update::SetSessionLimit { .. } => {
+            Update::SetSessionLimit { sessions: running.sessions_per_subscriber }
+        }
+        // No difference has one.
+        clear @ Update::ClearSubscriber { .. } => clear,
+    };
+    applied.iter().rev().map(undo).collect()
+}
+
+/// Pools and limits that are not as configured. Sessions are not among them: they are the network's.
+pub(super) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
+    let state = pipeline.state();
+    let open: Vec<Prefixed<Ipv4Addr>> = state.allocation.open_pools().collect();
+    let gone = config.pools.iter().filter(|pool| !open.contains(pool));
+    let come = open.iter().filter(|pool| !config.pools.contains(pool));
+    let mut updates: Vec<Update> = come.map(|&pool| Update::AddPool { pool }).collect();
+    updates.extend(gone.map(|&pool| Update::DrainPool { pool }));
+    if state.session_limit != config.sessions_per_subscriber {
+        updates.push(Update::SetSessionLimit { sessions: state.session_limit });
+    }
+    updates
+}
+
+fn differing_key(running: &Config, wanted: &Config) -> &'static str {
+    let differs = |other: Config| other != *wanted;
+    let base = || wanted.clone();
+    let keys: [(&'static str, Config); 4] = [
+        ("static", Config { static_rules: running.static_rules.clone(), ..base() }),
+        ("sessions", Config { sessions: running.sessions, ..base() }),
+        ("timeouts", Config { timeouts: running.timeouts, ..base() }),
+        ("core", Config { core: running.core, ..base() }),
+    ];
+    keys.into_iter().find(|(_, one)| differs(one.clone())).map_or("inside", |(key, _)| key)
+}

@@ -1,0 +1,120 @@
+//! The NAT in words that devices of another making understand.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::config::{Config, Filtering};
+use super::interfaces::{INSIDE, OUTSIDE};
+use crate::service::{Beyond, Interface, Nat, NextHop, ReversePath, Route, Router, Service};
+
+/// Its ports, its neighbours, the networks on both sides, and the timeouts.
+pub(super) fn service(config: &Config) -> Service {
+    let interface = |mac, ipv4: Ipv4Addr| Interface {
+        mac,
+        // The neighbour stands beside it on a link of its own.
+        ipv4: Some((ipv4, LINK_PREFIX_LEN)),
+        ipv6: None,
+        reverse_path: ReversePath::None,
+    };
+    let hop = |port, mac, own: Ipv4Addr| NextHop {
+        port,
+        vlan: None,
+        mac,
+        source: None,
+        ipv4: Some(neighbour(own)),
+        ipv6: None,
+    };
+    let inside = config.inside.iter();
+    let route = |address: Ipv4Addr, len, next_hop| Route {
+        prefix: IpAddr::V4(network(address, len)),
+        len,
+        next_hop,
+    };
+    let mut routes: Vec<Route> = inside.map(|net| route(net.address, net.len, 0)).collect();
+    routes.push(route(Ipv4Addr::UNSPECIFIED, 0, 1));
+    let times = config.timeouts;
+    Service::Nat(Nat {
+        router: Router {
+            interfaces: vec![
+                interface(config.inside_mac.0, config.inside_ip),
+                interface(config.outside_mac.0, config.outside_ip),
+            ],
+            vlans: Vec::new(),
+            next_hops: vec![
+                hop(INSIDE, config.inside_next_hop_mac.0, config.inside_ip),
+                hop(OUTSIDE, config.outside_next_hop_mac.0, config.outside_ip),
+            ],
+            routes,
+            beyond: beyond(config),
+        },
+        inside: config.inside.iter().map(|net| (net.address, net.len)).collect(),
+        pools: config.pools.iter().map(|net| (net.address, net.len)).collect(),
+        one_to_one: config
+            .static_rules
+            .iter()
+            .map(|rule| (rule.inside.address, rule.outside.address, rule.inside.len))
+            .collect(),
+        first_port: config.first_port,
+        sessions: config.sessions,
+        timeouts_s: [times.udp_s, times.tcp_established_s, times.tcp_transitory_s, times.icmp_s],
+    })
+}
+
+/// The other address of the link.
+fn neighbour(own: Ipv4Addr) -> Ipv4Addr {
+    Ipv4Addr::from_bits(own.to_bits() ^ 1)
+}
+
+fn network(address: Ipv4Addr, len: u8) -> Ipv4Addr {
+    let host = u32::MAX.checked_shr(u32::from(len)).unwrap_or(0);
+    Ipv4Addr::from_bits(address.to_bits() & !host)
+}
+
+/// What a NAT in these words is not. Every key is named, so that a new one has to be thought of.
+fn beyond(config: &Config) -> Vec<Beyond> {
+    let Config {
+        // In words, or no matter to a device with tables of its own.
+        core: _,
+        inside_mac: _,
+        outside_mac: _,
+        inside_ip: _,
+        outside_ip: _,
+        inside_next_hop_mac: _,
+        outside_next_hop_mac: _,
+        inside: _,
+        pools: _,
+        spare_addresses: _,
+        first_port: _,
+        static_rules: _,
+        sessions: _,
+        mappings: _,
+        subscribers: _,
+        timeouts: _,
+        icmp_errors_per_s: _,
+        secret: _,
+        tcp_pick_up: _,
+        // For which there are no words.
+        port_block,
+        deterministic,
+        sessions_per_subscriber,
+        filtering,
+        hairpinning,
+        quarantine_s,
+        mss_clamp,
+    } = config;
+    Beyond::of(&[
+        ("port-block", "blocks of ports for each subscriber", port_block.size != 0),
+        ("deterministic", "ports that follow from the inside address", !deterministic.is_empty()),
+        ("sessions-per-subscriber", "a limit for each subscriber", *sessions_per_subscriber != 0),
+        (
+            "filtering",
+            "mappings that take packets from others than the subscriber spoke to",
+            *filtering != Filtering::AddressAndPortDependent,
+        ),
+        ("hairpinning", "subscribers that reach one another by outside addresses", *hairpinning),
+        ("quarantine-s", "ports that rest", *quarantine_s > 0.0),
+        ("mss-clamp", "a limit of the TCP maximum segment size", *mss_clamp != 0),
+    ])
+}
+
+/// Two addresses on a link.
+const LINK_PREFIX_LEN: u8 = 31;

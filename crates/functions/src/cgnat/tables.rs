@@ -1,0 +1,112 @@
+//! What a person can look at while the NAT runs: sessions, subscribers, pools.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use serde_json::{Value, json};
+
+use super::session::Session;
+use super::state::State;
+use super::times::Moment;
+use crate::unit::{TablePage, TableSize};
+
+/// The tables, in the order of [`sizes`].
+pub(super) const NAMES: &[&str] = &["sessions", "mappings", "subscribers"];
+
+pub(super) fn sizes(state: &State) -> Vec<TableSize> {
+    let size =
+        |used: usize, capacity: usize| TableSize { used: used as u64, capacity: capacity as u64 };
+    vec![
+        size(state.sessions.count() as usize, state.sessions.capacity()),
+        size(state.sessions.mappings(), state.sessions.mapping_capacity()),
+        size(state.subscribers.count(), state.subscribers.records.len()),
+    ]
+}
+
+/// Entries by their number, so that a page is found without walking what lies before it. Mappings are
+/// shown by one of their sessions each.
+pub(super) fn page(state: &State, table: usize, from: u64, limit: usize, now: Moment) -> TablePage {
+    let used = if table == 2 { state.subscribers.used() } else { state.sessions.used() };
+    let first = from.min(u64::from(used)) as u32;
+    let end = first.saturating_add(limit.min(u32::MAX as usize) as u32).min(used);
+    let next = (end < used).then_some(u64::from(end));
+    let entries = match table {
+        0 => (first..end).filter_map(|number| session(state, number, now)).collect(),
+        1 => (first..end).filter_map(|number| mapping(state, number)).collect(),
+        _ => (first..end).filter_map(|number| subscriber(state, number)).collect(),
+    };
+    TablePage { entries, next }
+}
+
+fn session(state: &State, number: u32, now: Moment) -> Option<Value> {
+    let one = live(state, number)?;
+    let (far, left) = (one.far, state.times.left_s(one, now));
+    Some(json!({
+        "protocol": protocol(one),
+        "inside": end(one.inside, one.inside_port()),
+        "outside": format!("{}:{}", Ipv4Addr::from_bits(one.outside), one.outside_port),
+        "remote": format!("{}:{}", Ipv4Addr::from_bits(far.address()), far.port()),
+        "established": one.tcp.is_established(),
+        "ends-in-s": left,
+    }))
+}
+
+fn mapping(state: &State, number: u32) -> Option<Value> {
+    let one = live(state, number)?;
+    // The first of the ring stands for all.
+    let is_first = state.sessions.ring(number).all(|other| other >= number);
+    is_first.then(|| {
+        json!({
+            "protocol": protocol(one),
+            "inside": end(one.inside, one.inside_port()),
+            "outside": format!("{}:{}", Ipv4Addr::from_bits(one.outside), one.outside_port),
+        })
+    })
+}
+
+fn subscriber(state: &State, number: u32) -> Option<Value> {
+    let one = state.subscribers.records.get(number as usize)?;
+    if one.sessions == 0 {
+        return None;
+    }
+    let blocks = one.blocks[..usize::from(one.block_count)].iter();
+    let blocks: Vec<Value> = blocks
+        .map(|&block| {
+            let block = state.allocation.change(one.outside, block);
+            json!(format!("{}+{}", block.first_port, block.size))
+        })
+        .collect();
+    Some(json!({
+        "inside": address(one.address),
+        "outside": Ipv4Addr::from_bits(state.allocation.addresses.address(one.outside)),
+        "sessions": one.sessions,
+        "mappings": one.mappings,
+        "blocks": blocks,
+    }))
+}
+
+fn live(state: &State, number: u32) -> Option<&Session> {
+    let one = state.sessions.records.get(number as usize)?;
+    (one.far.protocol() != 0).then_some(one)
+}
+
+fn protocol(one: &Session) -> Value {
+    match one.far.protocol() {
+        wire::protocol::TCP => json!("tcp"),
+        wire::protocol::UDP => json!("udp"),
+        wire::protocol::ICMP => json!("icmp"),
+        other => json!(other),
+    }
+}
+
+fn end(inside: [u64; 2], port: u16) -> String {
+    format!("{}:{port}", address(inside))
+}
+
+fn address(inside: [u64; 2]) -> String {
+    match inside {
+        [0, low] if low <= u64::from(u32::MAX) => Ipv4Addr::from_bits(low as u32).to_string(),
+        [high, low] => {
+            format!("[{}]", Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)))
+        }
+    }
+}

@@ -103,15 +103,96 @@ pub enum Step<U> {
         /// Why it is in the sample: `uplink with a sequence number` …
         about: &'static str,
     },
+    /// A frame comes in that answers earlier ones, as they left.
+    Answer {
+        /// Where.
+        port: PortId,
+        /// What.
+        answer: Answer,
+        /// Why it is in the sample.
+        about: &'static str,
+    },
     /// The configuration changes.
     Update(U),
     /// Time passes.
     Wait(Duration),
 }
 
+/// A frame that cannot be written beforehand, because parts of it are what a device chose: a translator
+/// gives any free port, and answers are addressed to that one.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The frame; it is sent as it is where the earlier ones did not leave.
+    pub frame: Vec<u8>,
+    /// What is taken from earlier ones.
+    pub parts: Vec<Part>,
+    /// What is done to the frame then: checksums are set.
+    pub finish: fn(&mut [u8]),
+}
+
+/// A part of a frame that left, and its place in an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Because of which frame it left: so many frames and answers before this one.
+    pub back: usize,
+    /// Where the part begins in the frame that left.
+    pub from: usize,
+    /// Its length.
+    pub len: usize,
+    /// Where it begins in the answer.
+    pub to: usize,
+}
+
+/// What has left because of the frames of a sample so far.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    left: Vec<Vec<u8>>,
+}
+
+impl History {
+    /// Notes what became of the next frame or answer of a sample; every one has to be noted.
+    pub fn note(&mut self, verdict: &Expected) {
+        self.left.push(match verdict {
+            Expected::Forward { frame, .. } => frame.clone(),
+            Expected::Drop(_) | Expected::Punt => Vec::new(),
+        });
+    }
+
+    /// The frame of the next answer.
+    pub fn fill(&self, answer: &Answer) -> Vec<u8> {
+        let mut frame = answer.frame.clone();
+        for part in &answer.parts {
+            let number = self.left.len().checked_sub(part.back);
+            let left = number.and_then(|number| self.left.get(number));
+            let bytes = left.and_then(|left| left.get(part.from..part.from + part.len));
+            let place = frame.get_mut(part.to..part.to + part.len);
+            if let (Some(bytes), Some(place)) = (bytes, place) {
+                place.copy_from_slice(bytes);
+            }
+        }
+        (answer.finish)(&mut frame);
+        frame
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_has_what_left_and_is_itself_where_nothing_did() {
+        let mut history = History::default();
+        history.note(&Expected::Forward { port: PortId(1), frame: vec![1, 2, 3, 4] });
+        history.note(&Expected::Drop("late"));
+        let parts = vec![
+            Part { back: 2, from: 1, len: 2, to: 3 },
+            Part { back: 1, from: 0, len: 1, to: 0 },
+            Part { back: 3, from: 0, len: 1, to: 0 },
+            Part { back: 2, from: 3, len: 2, to: 0 },
+        ];
+        let answer = Answer { frame: vec![9; 6], parts, finish: |frame| frame[5] = 7 };
+        assert_eq!(history.fill(&answer), [9, 9, 9, 2, 3, 7]);
+    }
 
     #[test]
     fn what_became_of_frames_does_not_depend_on_the_order_between_ports() {

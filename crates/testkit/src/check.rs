@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use functions::check::{Expected, Oracle, Step, in_order, left};
+use functions::check::{Expected, History, Oracle, Step, in_order, left};
 use functions::{NetworkFunction, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
@@ -45,7 +45,9 @@ impl<N: NetworkFunction> Pair<N> {
     /// # Errors
     /// The first difference.
     pub fn take(&mut self, steps: &[Step<N::Update>]) -> Result<(), String> {
+        let mut history = History::default();
         for (number, step) in steps.iter().enumerate() {
+            let differs = |about, difference| Err(format!("step {number}, {about}: {difference}"));
             match step {
                 Step::Wait(time) => {
                     self.wait(*time)
@@ -54,9 +56,15 @@ impl<N: NetworkFunction> Pair<N> {
                 Step::Update(update) => {
                     self.update(update)?;
                 }
-                Step::Frame { port, frame, about } => {
-                    self.frame(*port, frame)
-                        .map_err(|difference| format!("step {number}, {about}: {difference}"))?;
+                Step::Frame { port, frame, about } => match self.frame(*port, frame) {
+                    Ok(verdict) => history.note(&verdict),
+                    Err(difference) => return differs(about, difference),
+                },
+                Step::Answer { port, answer, about } => {
+                    match self.frame(*port, &history.fill(answer)) {
+                        Ok(verdict) => history.note(&verdict),
+                        Err(difference) => return differs(about, difference),
+                    }
                 }
             }
         }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use engine::Counts;
-use functions::check::{Expected, Oracle, Step, became, in_order, left};
+use functions::check::{Expected, History, Oracle, Step, became, in_order, left};
 use functions::{NetworkFunction, Shard};
 use machine::clock;
 use measure::MeasureError;
@@ -53,13 +53,19 @@ fn compare<N: NetworkFunction>(
 ) {
     let start = clock::now();
     let mut elapsed = Duration::ZERO;
+    let mut history = History::default();
     for step in steps {
         let now = start + clock.ticks(elapsed);
         let before = lane.worker.counts();
-        let (what, of_frame) = match step {
+        let coming = match step {
+            Step::Frame { port, frame, about } => Some((*port, frame.clone(), *about)),
+            Step::Answer { port, answer, about } => Some((*port, history.fill(answer), *about)),
+            Step::Wait(_) | Step::Update(_) => None,
+        };
+        let what = match step {
             Step::Wait(time) => {
                 elapsed += *time;
-                ("after a pause".to_owned(), None)
+                "after a pause".to_owned()
             }
             Step::Update(update) => {
                 let expected = oracle.apply(update, elapsed);
@@ -70,21 +76,22 @@ fn compare<N: NetworkFunction>(
                     let got = got.map_or("not acknowledged", word);
                     comparison.mismatch(what.clone(), word(expected).into(), got.into());
                 }
-                (what, None)
+                what
             }
-            Step::Frame { port, frame, about } => {
-                if !send(links, *port, frame) {
-                    let what = "the port took no frame".to_owned();
-                    comparison.mismatch((*about).to_owned(), String::new(), what);
-                }
-                ((*about).to_owned(), Some((*port, frame)))
-            }
+            Step::Frame { about, .. } | Step::Answer { about, .. } => (*about).to_owned(),
         };
+        if let Some((port, frame, about)) = &coming
+            && !send(links, *port, frame)
+        {
+            let what = "the port took no frame".to_owned();
+            comparison.mismatch((*about).to_owned(), String::new(), what);
+        }
         let now = start + clock.ticks(elapsed);
         while lane.worker.poll(now) > 0 {}
         let got = what_became::<N>(lane, links, &before);
-        let of_frame =
-            of_frame.map(|(port, frame)| oracle.expect_of(port, frame, elapsed, &left(&got)));
+        let of_frame = coming
+            .map(|(port, frame, _)| oracle.expect_of(port, &frame, elapsed, &left(&got)));
+        of_frame.iter().for_each(|expected| history.note(expected));
         let made = oracle.made(elapsed);
         let expected = in_order(of_frame.iter().chain(&made).cloned().collect());
         if got != expected {

@@ -14,7 +14,7 @@
 
 use std::time::{Duration, Instant};
 
-use functions::check::{Expected, Oracle, Step, left};
+use functions::check::{Expected, History, Oracle, Step, left};
 use functions::{NetworkFunction, Shard};
 use machine::clock;
 use measure::MeasureError;
@@ -52,6 +52,7 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check,
         simulated: Duration::ZERO,
         comparison: Comparison::new(drops),
         left_out: LeftOut::new(&limitations),
+        history: History::default(),
         either: 0,
         known_good: vec![None; N::PORTS.len()],
         in_order,
@@ -65,7 +66,11 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check,
                 walk.update(update);
             }
             Step::Update(_) => walk.left_out.changes += 1,
-            Step::Frame { port, frame, about } => walk.frame(*port, frame, about),
+            Step::Frame { port, frame, about } => walk.take(*port, frame, about),
+            Step::Answer { port, answer, about } => {
+                let frame = walk.history.fill(answer);
+                walk.take(*port, &frame, about);
+            }
         }
         if stop.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(MeasureError::Interrupted);
@@ -117,6 +122,7 @@ struct Walk<'a, N: NetworkFunction> {
     simulated: Duration,
     comparison: Comparison<N>,
     left_out: LeftOut,
+    history: History,
     either: u64,
     /// By port: a frame that was forwarded before.
     known_good: Vec<Option<Vec<u8>>>,
@@ -215,10 +221,20 @@ impl<N: NetworkFunction> Walk<'_, N> {
         None
     }
 
+    /// A frame or an answer; what became of it may be answered later.
+    fn take(&mut self, port: PortId, frame: &[u8], about: &str) {
+        let verdict = match self.foresee(port, frame) {
+            Some(counts) => self.follow(port, frame, counts, about),
+            None => {
+                self.frame(port, frame, about);
+                // Nothing is answered where a device chooses nothing.
+                Expected::Punt
+            }
+        };
+        self.history.note(&verdict);
+    }
+
     fn frame(&mut self, port: PortId, frame: &[u8], about: &str) {
-        if let Some(count) = self.foresee(port, frame) {
-            return self.follow(port, frame, count, about);
-        }
         let expected = self.expect(port, frame);
         let made = self.made();
         if self.left_out.takes(&expected.each_ref().map(verdict_name::<N>)) {
@@ -278,8 +294,15 @@ impl<N: NetworkFunction> Walk<'_, N> {
         Some([still, flowing])
     }
 
-    /// Sends a frame, takes what leaves, and only then asks oracles that follow the device's choices.
-    fn follow(&mut self, port: PortId, frame: &[u8], counts: [usize; 2], about: &str) {
+    /// Sends a frame, takes what leaves, and only then asks oracles that follow the device's choices: what
+    /// they say became of it.
+    fn follow(
+        &mut self,
+        port: PortId,
+        frame: &[u8],
+        counts: [usize; 2],
+        about: &str,
+    ) -> Expected {
         let sent = self.exchange.send(port, frame);
         let mut got = Vec::new();
         let (least, most) = (counts[0].min(counts[1]), counts[0].max(counts[1]));
@@ -298,7 +321,7 @@ impl<N: NetworkFunction> Walk<'_, N> {
         let made = self.made();
         let expected = [still, flowing];
         if self.left_out.takes(&expected.each_ref().map(verdict_name::<N>)) {
-            return;
+            return Expected::Punt;
         }
         self.either += u64::from(expected[0] != expected[1] || made[0] != made[1]);
         let all = |which: usize| [std::slice::from_ref(&expected[which]), &made[which]].concat();
@@ -311,6 +334,7 @@ impl<N: NetworkFunction> Walk<'_, N> {
         });
         self.comparison.frame(&expected[fitting]);
         made[fitting].iter().for_each(|made| self.comparison.made(made));
+        expected[fitting].clone()
     }
 
     /// Waits no longer for what the oracles have leave.

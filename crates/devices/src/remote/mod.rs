@@ -342,6 +342,7 @@ impl<N: NetworkFunction> Setup<'_, N> {
         let sample =
             N::sample(self.config, self.traffic).into_iter().filter_map(|step| match step {
                 functions::check::Step::Frame { frame, .. } => Some(frame.len()),
+                functions::check::Step::Answer { answer, .. } => Some(answer.frame.len()),
                 _ => None,
             });
         sample.max().unwrap_or(0).max(drawn).max(FRAME_BYTES_MIN) + HEADERS_ADDED

@@ -264,6 +264,7 @@ impl<N: NetworkFunction> Member for Configured<N> {
     fn sample(&self) -> Vec<Step<Value>> {
         let erased = |step| match step {
             Step::Frame { port, frame, about } => Step::Frame { port, frame, about },
+            Step::Answer { port, answer, about } => Step::Answer { port, answer, about },
             Step::Update(update) => Step::Update(value(&update)),
             Step::Wait(time) => Step::Wait(time),
         };

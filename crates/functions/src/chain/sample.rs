@@ -7,7 +7,7 @@ use super::config::Config;
 use super::control::Update;
 use super::names::{self, OWN_REASONS};
 use super::oracle::Model;
-use crate::check::{Expected, Oracle, Step};
+use crate::check::{Expected, History, Oracle, Step};
 use crate::unit::Shard;
 
 /// The steps, function by function.
@@ -17,6 +17,7 @@ pub(super) fn sample(config: &Config) -> Vec<Step<Update>> {
         let place = index + 1;
         let of_chain = |step| match step {
             Step::Frame { port, frame, about } => Step::Frame { port, frame, about },
+            Step::Answer { port, answer, about } => Step::Answer { port, answer, about },
             Step::Update(change) => Step::Update(Update::At { place, change }),
             Step::Wait(time) => Step::Wait(time),
         };
@@ -49,6 +50,7 @@ pub(super) fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> 
 fn met(config: &Config) -> BTreeSet<&'static str> {
     let mut model = Model::new(config, Shard::WHOLE);
     let (mut now, mut met) = (Duration::ZERO, BTreeSet::new());
+    let mut history = History::default();
     for step in sample(config) {
         let verdict = match step {
             Step::Wait(time) => {
@@ -60,7 +62,11 @@ fn met(config: &Config) -> BTreeSet<&'static str> {
                 None
             }
             Step::Frame { port, frame, .. } => Some(model.expect(port, &frame, now)),
+            Step::Answer { port, answer, .. } => {
+                Some(model.expect(port, &history.fill(&answer), now))
+            }
         };
+        verdict.iter().for_each(|verdict| history.note(verdict));
         for verdict in verdict.into_iter().chain(model.made(now)) {
             if let Expected::Drop(reason) = verdict {
                 met.insert(reason);

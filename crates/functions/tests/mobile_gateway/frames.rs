@@ -49,7 +49,7 @@ pub fn valid(config: &Config, traffic: &Traffic) -> (Config, Traffic) {
 pub fn sample_frames(config: &Config) -> Vec<Vec<u8>> {
     let frames = sample(config, &Traffic::default()).into_iter().filter_map(|step| match step {
         Step::Frame { frame, .. } => Some(frame),
-        Step::Update(_) | Step::Wait(_) => None,
+        Step::Answer { .. } | Step::Update(_) | Step::Wait(_) => None,
     });
     frames.collect()
 }

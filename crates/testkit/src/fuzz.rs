@@ -20,11 +20,13 @@ mod examples;
 mod forwarders;
 mod gateway;
 mod logs;
+mod nat;
 
 pub use alg::{fuzz_cgnat_ftp, fuzz_cgnat_pptp, fuzz_cgnat_shifts, fuzz_cgnat_sip};
 pub use forwarders::{fuzz_chain, fuzz_l2_switch, fuzz_l3_router};
 pub use gateway::fuzz_mobile_gateway;
 pub use logs::fuzz_cgnat_log;
+pub use nat::fuzz_cgnat;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +39,7 @@ pub struct Target {
 
 /// Every target, by name.
 pub const TARGETS: &[Target] = &[
+    Target { name: "cgnat", run: fuzz_cgnat },
     Target { name: "cgnat_ftp", run: fuzz_cgnat_ftp },
     Target { name: "cgnat_log", run: fuzz_cgnat_log },
     Target { name: "cgnat_pptp", run: fuzz_cgnat_pptp },

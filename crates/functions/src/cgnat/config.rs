@@ -163,3 +163,12 @@ impl Config {
         if self.mappings == 0 { self.sessions } else { self.mappings }
     }
 }
+
+/// The part that one of several workers has of something: a little more than its share, because they never
+/// share evenly.
+pub fn share_of(count: u32, workers: u32) -> u32 {
+    match workers {
+        1 => count,
+        _ => (u64::from(count) * 9 / 8 / u64::from(workers) + 64).min(u64::from(count)) as u32,
+    }
+}

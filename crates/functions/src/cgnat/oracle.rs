@@ -14,19 +14,21 @@ use std::time::Duration;
 
 use packet::PortId;
 
-use super::config::{Config, Filtering, Prefixed, deterministic_plan};
+use super::config::{Config, Filtering, Prefixed, deterministic_plan, share_of};
 use super::control::Update;
 use super::deterministic::Plan;
 use super::interfaces::{INSIDE, OUTSIDE};
 use crate::check::{Expected, Oracle};
 use crate::unit::Shard;
 
+mod allowed;
 mod errors;
 mod packets;
 mod tables;
 
+use allowed::Allowed;
 use packets::{Packet, address, sum, word};
-use tables::{End, Mapping, Own, Session, Tables};
+use tables::{End, Own, Session, Tables};
 
 /// The model of a NAT.
 #[derive(Clone)]
@@ -36,6 +38,8 @@ pub struct Model {
     /// Pools, and whether new subscribers may have their addresses.
     pools: Vec<(Prefixed<Ipv4Addr>, bool)>,
     session_limit: usize,
+    /// Most sessions, mappings and subscribers.
+    room: [usize; 3],
     plan: Plan,
 }
 
@@ -90,12 +94,18 @@ impl Model {
     ///
     /// The ports of a pool are the same for all workers here: which of them a worker may give away is
     /// its own matter.
-    pub fn new(config: &Config, _: Shard) -> Model {
+    pub fn new(config: &Config, shard: Shard) -> Model {
+        let share = |count| share_of(count, shard.count) as usize;
         Model {
             config: config.clone(),
             tables: Tables::default(),
             pools: config.pools.iter().map(|pool| (*pool, true)).collect(),
             session_limit: config.sessions_per_subscriber as usize,
+            room: [
+                share(config.sessions),
+                share(config.mapping_capacity()),
+                share(config.subscribers),
+            ],
             plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
         }
     }
@@ -211,15 +221,14 @@ impl Model {
             known.is_some_and(|mapping| mapping.sessions.contains_key(&packet.destination));
         let hairpin = self.is_outside(packet.destination.0);
         if !has_session {
+            let maps = known.is_none();
             self.may_open(packet, hairpin)?;
-            let mapping = known.map(|mapping| mapping.outside);
-            self.check_limits(packet.source.0, mapping.is_none())?;
-            let outside = match mapping {
-                Some(outside) => outside,
-                None => self.choose(own, now, left)?,
-            };
-            let empty = Mapping { outside, sessions: Default::default() };
-            let mapping = self.tables.mappings.entry(own).or_insert(empty);
+            self.check_limits(packet.source.0, maps, left)?;
+            if maps {
+                let outside = self.choose(own, now, left)?;
+                self.tables.begin(own, outside);
+            }
+            let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
             let mut session = Session::default();
             if packet.protocol == 6 && packet.tcp_flags() & 2 == 0 {
                 session.syn = [true; 2];
@@ -229,20 +238,30 @@ impl Model {
         let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
         let outside = mapping.outside;
         let session = mapping.sessions.get_mut(&packet.destination).ok_or("unhandled")?;
-        session.used = now;
-        session.segment(packet.tcp_flags(), 0);
+        session.leaves(packet.tcp_flags(), now);
         let translated = self.clamp(packet.with_ends(outside, packet.destination));
         if !hairpin {
             return Ok(self.forward(OUTSIDE, &translated));
         }
-        // RFC 4787 REQ-9: back in, and the other one sees the outside address of the first.
-        if packet.protocol == 1 {
-            return Err("transport-malformed");
+        let turned = self.turn_around(&translated, now, left);
+        if turned.is_err() && !has_session {
+            self.tables.undo(own, packet.destination, now);
         }
-        if translated.ttl() <= 1 {
+        turned
+    }
+
+    /// RFC 4787 REQ-9: back in, and the other one sees the outside address of the first.
+    fn turn_around(&mut self, packet: &Packet, now: Duration, left: Left<'_>) -> Judgement {
+        if packet.protocol == 1 {
+            return Err("protocol-unsupported");
+        }
+        if !self.config.hairpinning {
+            return Err("hairpin-off");
+        }
+        if packet.ttl() <= 1 {
             return Err("ttl-expired");
         }
-        let inside = self.arriving(&translated, now, left)?;
+        let inside = self.arriving(packet, now, left)?;
         Ok(self.forward(INSIDE, &inside))
     }
 
@@ -269,15 +288,14 @@ impl Model {
                 Filtering::AddressDependent if known => {}
                 _ => return Err("filtered"),
             }
-            let used = mapping.sessions.values().map(|session| session.used).max();
-            self.check_limits(own.1.0, false)?;
-            let session = Session { used: used.unwrap_or(now), ..Session::default() };
+            let session = Session::of_mapping(mapping, (own.0, now), &self.config);
+            self.check_limits(own.1.0, false, left)?;
             let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
             mapping.sessions.insert(packet.source, session);
         }
         let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
         let session = mapping.sessions.get_mut(&packet.source).ok_or("unhandled")?;
-        session.segment(packet.tcp_flags(), 1);
+        session.comes(packet.tcp_flags(), now, &self.config);
         Ok(self.clamp(packet.with_ends(packet.source, own.1)))
     }
 
@@ -297,11 +315,12 @@ impl Model {
         let offset = outside.0.to_bits() - first(rule.outside);
         let inside = Ipv4Addr::from_bits(first(rule.inside) + offset);
         let own = (packet.protocol, (inside, outside.1));
-        self.check_limits(inside, true)?;
+        self.check_limits(inside, true, left)?;
         let outside = self.choose(own, now, left)?;
-        let session = Session { used: now, ..Session::default() };
-        let sessions = [(packet.source, session)].into();
-        self.tables.mappings.insert(own, Mapping { outside, sessions });
+        self.tables.begin(own, outside);
+        let session = Session::new(now);
+        let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
+        mapping.sessions.insert(packet.source, session);
         Ok(own)
     }
 
@@ -323,26 +342,45 @@ impl Model {
         Ok(())
     }
 
-    /// RFC 6888 REQ-4, and what the tables hold.
-    fn check_limits(&self, subscriber: Ipv4Addr, maps: bool) -> Result<(), &'static str> {
+    /// RFC 6888 REQ-4, and what the tables hold. A device may count sessions for a while after they are
+    /// over: where it let nothing through, they count here, too.
+    fn check_limits(
+        &self,
+        subscriber: Ipv4Addr,
+        maps: bool,
+        left: Left<'_>,
+    ) -> Result<(), &'static str> {
         let tables = &self.tables;
-        if self.session_limit > 0 && tables.sessions_of(subscriber) >= self.session_limit {
+        let over = tables.lingering.iter().filter(|_| left.is_empty());
+        let over_of = |who: Ipv4Addr| -> usize {
+            over.clone().filter(|one| one.own.1.0 == who).map(|one| one.sessions).sum()
+        };
+        let sessions_of = tables.sessions_of(subscriber) + over_of(subscriber);
+        if self.session_limit > 0 && sessions_of >= self.session_limit {
             return Err("session-limit");
         }
-        if maps {
-            let subscribers = tables.subscribers();
-            let is_new = !subscribers.contains(&subscriber);
-            if is_new && subscribers.len() >= self.config.subscribers as usize {
-                return Err("subscribers-full");
-            }
-        }
-        if tables.sessions() >= self.config.sessions as usize {
+        let [sessions, mappings, subscribers] = self.room;
+        let all_over: usize = over.clone().map(|one| one.sessions).sum();
+        if tables.sessions() + all_over >= sessions {
             return Err("sessions-full");
         }
-        if maps && tables.mappings.len() >= self.config.mapping_capacity() as usize {
+        if !maps {
+            return Ok(());
+        }
+        let gone: BTreeSet<Own> = over
+            .clone()
+            .map(|one| one.own)
+            .filter(|own| !tables.mappings.contains_key(own))
+            .collect();
+        if tables.mappings.len() + gone.len() >= mappings {
             return Err("mappings-full");
         }
-        Ok(())
+        let mut all = tables.subscribers();
+        all.extend(gone.iter().map(|own| own.1.0));
+        match !all.contains(&subscriber) && all.len() >= subscribers {
+            true => Err("subscribers-full"),
+            false => Ok(()),
+        }
     }
 
     /// The outside end of a new mapping: the one that the device chose if it may, and else any.
@@ -362,78 +400,16 @@ impl Model {
             let all = (1..=u16::MAX).map(|port| (block.outside, port));
             return chosen.filter(may).or_else(|| all.clone().find(may)).ok_or("block-limit");
         }
-        if let Some(chosen) = chosen.filter(|end| self.is_allowed(own, *end, now)) {
+        let may = |sets_aside| Allowed::new(self, own, now, sets_aside);
+        if let Some(chosen) = chosen.filter(|end| may(true).has(*end)) {
             return Ok(chosen);
         }
-        self.any(own, now)
-    }
-
-    /// Whether a mapping may get this end.
-    fn is_allowed(&self, own: Own, end: End, now: Duration) -> bool {
-        let subscriber = own.1.0;
-        let addresses = self.tables.addresses_of(subscriber);
-        let is_paired = addresses.is_empty() || addresses.contains(&end.0);
-        let is_of_pool = self
-            .pools
-            .iter()
-            .any(|(pool, open)| holds(*pool, end.0) && (*open || addresses.contains(&end.0)));
-        let is_of_range = u32::from(end.1) >= self.first_port() && end.1 != 0;
-        let is_free = self.tables.may_have(own, end, now);
-        is_of_pool && is_paired && is_of_range && is_free && self.fits_blocks(subscriber, end)
-    }
-
-    /// Whether a port lies in a block of the subscriber's, or in one that it may get.
-    fn fits_blocks(&self, subscriber: Ipv4Addr, end: End) -> bool {
-        let size = self.config.port_block.size;
-        if size == 0 {
-            return true;
+        if left.is_empty() {
+            // It let nothing through: it may not have noticed yet that something is over.
+            may(true).any(true)?;
+            may(false).any(true)?;
         }
-        let block = |end: End| (end.0, end.1 / size);
-        let of = |who: Ipv4Addr| -> BTreeSet<_> {
-            self.tables.ports_of(who).into_iter().map(block).collect()
-        };
-        let own = of(subscriber);
-        if own.contains(&block(end)) {
-            return true;
-        }
-        let others = self.tables.subscribers();
-        let is_taken = others.iter().any(|&who| who != subscriber && of(who).contains(&block(end)));
-        let open = self.pools.iter().any(|(pool, open)| *open && holds(*pool, end.0));
-        !is_taken && open && own.len() < usize::from(self.config.port_block.per_subscriber)
-    }
-
-    /// Any end that a mapping may have.
-    fn any(&self, own: Own, now: Duration) -> Result<End, &'static str> {
-        let size = self.config.port_block.size;
-        let addresses = self.tables.addresses_of(own.1.0);
-        let pools = self.pools.iter().flat_map(|(pool, _)| {
-            let count = 1u64 << (32 - pool.len);
-            (0..count).map(|offset| Ipv4Addr::from_bits(first(*pool) + offset as u32))
-        });
-        let candidates: Vec<Ipv4Addr> = match addresses.is_empty() {
-            true => pools.collect(),
-            false => addresses.iter().copied().collect(),
-        };
-        for address in candidates {
-            let ports = self.first_port()..=u32::from(u16::MAX);
-            let mut ends = ports.map(|port| (address, port as u16));
-            if let Some(end) = ends.find(|end| self.is_allowed(own, *end, now)) {
-                return Ok(end);
-            }
-        }
-        if addresses.is_empty() {
-            return Err("pool-exhausted");
-        }
-        let blocks: BTreeSet<u16> = self
-            .tables
-            .ports_of(own.1.0)
-            .iter()
-            .filter_map(|end| end.1.checked_div(size))
-            .collect();
-        match size != 0 && blocks.len() >= usize::from(self.config.port_block.per_subscriber) {
-            true => Err("block-limit"),
-            false => Err("ports-exhausted"),
-        }
+        may(false).any(false)
     }
 
     /// The first port that is given away: of a whole block.

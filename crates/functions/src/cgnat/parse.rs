@@ -9,7 +9,7 @@ use wire::bytes::{array_at, u16_at, u32_at};
 use wire::{Malformed, checksum, ethernet, icmp, ipv4, protocol, tcp, udp};
 
 use super::flow::{Far, Inside, Outside};
-use super::interfaces::Interfaces;
+use super::interfaces::{INSIDE, Interfaces, OUTSIDE};
 use super::reasons;
 use crate::stages;
 
@@ -53,6 +53,8 @@ pub enum About {
 pub struct Plain {
     /// The ports' Ethernet addresses.
     stations: [u64; 2],
+    /// The ports' own IPv4 addresses.
+    own: [u32; 2],
 }
 
 impl Plain {
@@ -63,6 +65,7 @@ impl Plain {
                 let [a, b, c, d, e, f] = mac.0;
                 u64::from_be_bytes([0, 0, a, b, c, d, e, f])
             }),
+            own: [INSIDE, OUTSIDE].map(|port| interfaces.ip(port).to_bits()),
         }
     }
 
@@ -84,8 +87,9 @@ impl Plain {
             (len >= ipv4::HEADER_LEN + header_len) & (len <= frame.len() - ethernet::HEADER_LEN);
         let whole = u16_at(ip, ipv4::offset::FLAGS_FRAGMENT) & NOT_WHOLE == 0;
         let lives = ip[ipv4::offset::TTL] > 1;
+        let passes = u32_at(ip, ipv4::offset::DESTINATION) != self.own[usize::from(!to_outside)];
         let sound = (ip[0] == ipv4::VERSION_IHL) & checksum::header_is_valid(ip);
-        if !(is_ours & is_ipv4 & known & fits & whole & lives & sound) {
+        if !(is_ours & is_ipv4 & known & fits & whole & lives & passes & sound) {
             return None;
         }
         let sound = match is_tcp {

@@ -17,13 +17,13 @@ use wire::tcp;
 
 use super::config::Config;
 use super::control::{self, Update};
-use super::flow::{Inside, Outside};
+use super::flow::{Far, Inside, Outside};
 use super::icmp;
 use super::interfaces::{INSIDE, Interfaces, OUTSIDE};
 use super::parse::{About, Class, Plain, Shape, classify};
 use super::reasons::{self, TALLIES, Tally};
 use super::rewrite;
-use super::session::{self, TcpState};
+use super::session::{self, Session, TcpState};
 use super::sessions::{Elsewhere, NONE, Number};
 use super::state::State;
 use super::times::Moment;
@@ -242,7 +242,8 @@ impl Pipeline {
         };
         session.used = now;
         let mut is_shorter = false;
-        if shape.tcp_flags & (tcp::FLAG_SYN | tcp::FLAG_FIN | tcp::FLAG_RST) != 0 {
+        let says = shape.tcp_flags & (tcp::FLAG_SYN | tcp::FLAG_FIN | tcp::FLAG_RST) != 0;
+        if says | session.tcp.is_reset() {
             let before = session.tcp;
             session.tcp = before.after(shape.tcp_flags, true);
             is_shorter = before.is_established() && !session.tcp.is_established();
@@ -278,6 +279,9 @@ impl Pipeline {
             let before = session.tcp;
             session.tcp = before.after(shape.tcp_flags, false);
             is_shorter = before.is_established() && !session.tcp.is_established();
+            if is_shorter {
+                session.used = times.closing(session.used, now);
+            }
         }
         let known = *session;
         batch.truncate(slot, usize::from(shape.len));
@@ -343,18 +347,22 @@ impl Pipeline {
     fn open_from_inside(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
         let index = usize::from(slot);
         let (key, hash) = (self.way.inside[index], self.way.hash[index]);
-        let opened = match self.may_open(&key, self.way.shape[index]) {
-            Ok(()) => self.state.open_from_inside(&key, hash, now),
-            Err(reason) => match self.state.sessions.find_inside(hash, &key) {
-                // A candidate may have been another's session: this one is there.
-                Some(_) => self.state.open_from_inside(&key, hash, now),
-                None => Err(reason),
-            },
-        };
+        // A candidate may have been another's session, and a packet before this one may have opened it.
+        if let Some(number) = self.state.live_inside(&key, hash, now) {
+            self.leave(batch, slot, number, now);
+            return;
+        }
+        let shape = self.way.shape[index];
+        let may_open = self.may_open(&key, shape);
+        let opened = may_open.and_then(|()| self.state.open_from_inside(&key, hash, now));
         match opened {
             Ok(number) => {
-                self.pick_up(number, self.way.shape[index]);
+                self.pick_up(number, shape);
                 self.leave(batch, slot, number, now);
+                if matches!(batch.verdict(slot), Verdict::Drop(_)) {
+                    // Nobody outside has seen it: whoever tries ports of others takes none for that.
+                    self.state.undo(number, now);
+                }
             }
             Err(reason) => self.refuse(batch, slot, reason),
         }
@@ -407,7 +415,7 @@ impl Pipeline {
     fn turn_around(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
         let shape = self.way.shape[usize::from(slot)];
         let Some(key) = outside_key(batch.frame(slot), shape) else {
-            return self.refuse(batch, slot, reasons::TRANSPORT_MALFORMED);
+            return self.refuse(batch, slot, reasons::PROTOCOL);
         };
         if !self.hairpinning {
             return self.refuse(batch, slot, reasons::HAIRPIN_OFF);
@@ -474,17 +482,52 @@ impl Pipeline {
             return batch.set_verdict(slot, reasons::drop(reasons::TTL_EXPIRED));
         }
         batch.truncate(slot, usize::from(shape.len));
-        self.state.tallies[Tally::IcmpErrorsTranslated as usize] += 1;
         match about {
             About::Outside(..) => {
+                self.state.tallies[Tally::IcmpErrorsTranslated as usize] += 1;
                 icmp::error_to_inside(batch.frame_mut(slot), &session, shape);
                 self.send(batch, slot, INSIDE);
             }
+            About::Inside(..) if session.flags & session::HAIRPIN != 0 => {
+                self.error_turned_around(batch, slot, (&session, shape), now);
+            }
             About::Inside(..) => {
+                self.state.tallies[Tally::IcmpErrorsTranslated as usize] += 1;
                 icmp::error_to_outside(batch.frame_mut(slot), &session, shape);
                 self.send(batch, slot, OUTSIDE);
             }
         }
+    }
+
+    /// An ICMP error about a packet that another subscriber has sent to this one's outside address
+    /// (RFC 5508 REQ-7): it comes back in, quoting that packet as its sender knows it.
+    fn error_turned_around(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        (session, shape): (&Session, Shape),
+        now: Moment,
+    ) {
+        if !self.hairpinning {
+            return self.refuse(batch, slot, reasons::HAIRPIN_OFF);
+        }
+        let own = Far::new(session.far.protocol(), session.outside, session.outside_port);
+        let key = Outside::new(session.far.address(), session.far.port(), own);
+        let sessions = &self.state.sessions;
+        let found = sessions.find_outside(key.hash(sessions.keyed()), &key);
+        let other = found.map(|number| sessions.records[number as usize]);
+        let Some(other) = other.filter(|other| !self.state.times.is_over(other, now)) else {
+            return self.refuse(batch, slot, reasons::ICMP_NO_SESSION);
+        };
+        if batch.frame(slot)[TTL] <= 2 {
+            return self.refuse(batch, slot, reasons::TTL_EXPIRED);
+        }
+        for tally in [Tally::IcmpErrorsTranslated, Tally::Hairpinned] {
+            self.state.tallies[tally as usize] += 1;
+        }
+        icmp::error_to_outside(batch.frame_mut(slot), session, shape);
+        icmp::error_to_inside(batch.frame_mut(slot), &other, shape);
+        self.send(batch, slot, INSIDE);
     }
 
     /// A packet that cannot have a session.
@@ -540,7 +583,6 @@ impl Way {
 
 /// How the session of a packet that goes to an outside address is named there.
 fn outside_key(frame: &[u8], shape: Shape) -> Option<Outside> {
-    use super::flow::Far;
     use wire::bytes::{u16_at, u32_at};
     use wire::{ethernet, ipv4, protocol};
     let source = u32_at(frame, ethernet::HEADER_LEN + ipv4::offset::SOURCE);

@@ -31,6 +31,11 @@ impl Class {
     /// UDP, TCP, ICMP, and one for all others.
     pub const COUNT: usize = 4;
 
+    /// Every class.
+    pub fn all() -> impl Iterator<Item = Class> {
+        (0..Class::COUNT as u8).map(Class)
+    }
+
     /// The class of a protocol.
     #[inline(always)]
     pub const fn of(protocol: u8) -> Class {

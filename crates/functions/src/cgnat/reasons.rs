@@ -23,7 +23,7 @@ reasons! {
     TTL_EXPIRED = "ttl-expired",
     /// From inside, but from no subscriber's network.
     NOT_INSIDE = "not-inside",
-    /// From outside, from or to an address that no host has there.
+    /// From inside, to an address that no host outside has.
     MARTIAN = "martian",
     /// For the NAT itself.
     LOCAL = "local",
@@ -66,7 +66,8 @@ tallies! {
     SessionsOpened = "sessions-opened",
     /// Sessions opened by packets from outside to a mapping.
     SessionsOpenedInbound = "sessions-opened-inbound",
-    /// Sessions that ended because their time was up.
+    /// Sessions that ended because their time was up, or because their first packet was dropped on its way
+    /// to another subscriber.
     SessionsExpired = "sessions-expired",
     /// Sessions that control ended.
     SessionsCleared = "sessions-cleared",

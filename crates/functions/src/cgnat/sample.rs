@@ -1,31 +1,247 @@
 //! The functional check's sample: frames that reach every verdict and every drop reason that a
 //! configuration allows, and the changes between them.
+//!
+//! Frames from outside are answers ([`Step::Answer`]): which outside address and port a subscriber has is
+//! the device's choice. Visitors, subscribers from the end of the networks inside, do all that is out of
+//! the ordinary. Between its parts passes the time after which every session is over and every port has
+//! rested; pauses keep half a second at least from any timeout. The size does not depend on numbers that
+//! are configured but for small tables, which are filled.
 
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use packet::PortId;
 use traffic::{Stamp, Workload};
 
-use super::config::{Config, Traffic};
+use super::config::{Config, Prefixed, Traffic, holds};
 use super::control::Update;
+use super::interfaces::{INSIDE, OUTSIDE};
 use super::workload::Clients;
-use crate::check::Step;
+use crate::build::frame;
+use crate::check::{Answer, Part, Step};
+
+mod aging;
+mod build;
+mod limits;
+mod places;
+mod refusals;
+mod sessions;
+
+use limits::Reach;
+use places::Places;
 
 /// The sample for a validated configuration.
 pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
-    let workload = Clients::new(config, traffic);
-    let mut steps = Vec::new();
-    for (index, direction) in workload.directions().iter().enumerate() {
-        for sequence in 0..32 {
-            let draw = workload.draw(index, sequence);
-            let mut frame = vec![0; workload.frame_len(&draw)];
-            let stamp = Stamp { stream: index as u16, sequence, time: 0 };
-            workload.write(&draw, stamp, &mut frame);
-            let about = "a frame of the workload";
-            steps.push(Step::Frame { port: direction.from, frame, about });
-        }
+    let mut sample = Sample::new(config);
+    sample.ordinary(traffic);
+    refusals::ethernet(&mut sample);
+    refusals::ipv4(&mut sample);
+    refusals::transport(&mut sample);
+    for part in [
+        sessions::udp,
+        sessions::tcp,
+        sessions::icmp,
+        sessions::errors,
+        sessions::hairpins,
+        sessions::one_to_one,
+        limits::sessions_of_a_subscriber,
+        limits::pools,
+        limits::blocks,
+        limits::tables,
+        aging::timeouts,
+        aging::closing,
+        aging::quarantine,
+    ] {
+        sample.forget();
+        part(&mut sample);
     }
-    steps
+    sample.forget();
+    sample.steps
 }
 
 /// Drop reasons that the sample cannot reach under a configuration, each with the cause.
-pub fn unreachable(_: &Config) -> Vec<(&'static str, &'static str)> {
-    vec![("unhandled", "every packet gets a verdict")]
+pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
+    let (places, reach) = (Places::new(config), Reach::new(config));
+    let mut reasons = vec![
+        ("unhandled", "every packet gets a verdict"),
+        ("mapping-busy", "it takes more sessions of a mapping than a sample opens"),
+    ];
+    let mut unless = |is_reached: bool, name, cause| {
+        if !is_reached {
+            reasons.push((name, cause));
+        }
+    };
+    unless(places.stranger.is_some(), "not-inside", "every address is inside");
+    unless(!config.tcp_pick_up, "tcp-no-session", "any segment opens a session");
+    unless(!config.pools.is_empty(), "no-mapping", "every outside address is one subscriber's");
+    let filters = config.filtering != super::config::Filtering::EndpointIndependent;
+    unless(filters, "filtered", "mappings take packets from anybody");
+    unless(!config.hairpinning, "hairpin-off", "hairpinning is on");
+    unless(reach.ports_exhausted, "ports-exhausted", "it takes more mappings than a sample opens");
+    unless(reach.block_limit, "block-limit", "it takes more mappings than a sample opens");
+    unless(reach.pool_exhausted, "pool-exhausted", "no pool, or no room for two sessions");
+    unless(reach.sessions_full, "sessions-full", "it takes more sessions than a sample opens");
+    unless(reach.mappings_full, "mappings-full", "it takes more mappings than a sample opens");
+    let cause = "it takes more subscribers than a sample has";
+    unless(reach.subscribers_full, "subscribers-full", cause);
+    reasons
 }
+
+/// The steps so far, and what they are made with.
+struct Sample {
+    config: Config,
+    places: Places,
+    reach: Reach,
+    steps: Vec<Step<Update>>,
+    /// Frames and answers so far.
+    count: usize,
+}
+
+/// The number of a frame of the sample, to be answered later.
+#[derive(Clone, Copy, Debug)]
+struct Sent(usize);
+
+impl Sample {
+    fn new(config: &Config) -> Sample {
+        Sample {
+            config: config.clone(),
+            places: Places::new(config),
+            reach: Reach::new(config),
+            steps: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// What the bench sends; from outside, before anything is known.
+    fn ordinary(&mut self, traffic: &Traffic) {
+        let workload = Clients::new(&self.config, traffic);
+        for (index, direction) in workload.directions().iter().enumerate() {
+            for sequence in 0..ORDINARY_FRAMES {
+                let draw = workload.draw(index, sequence);
+                let mut frame = vec![0; workload.frame_len(&draw)];
+                let stamp = Stamp { stream: index as u16, sequence, time: 0 };
+                workload.write(&draw, stamp, &mut frame);
+                self.frame(direction.from, "a frame of the workload", frame);
+            }
+        }
+    }
+
+    /// Any frame.
+    fn frame(&mut self, port: PortId, about: &'static str, frame: Vec<u8>) -> Sent {
+        self.steps.push(Step::Frame { port, frame, about });
+        self.count += 1;
+        Sent(self.count - 1)
+    }
+
+    /// A packet from subscribers.
+    fn inside(&mut self, about: &'static str, packet: &[u8]) -> Sent {
+        let frame = self.framed(INSIDE, packet);
+        self.frame(INSIDE, about, frame)
+    }
+
+    /// A packet from the Internet.
+    fn outside(&mut self, about: &'static str, packet: &[u8]) -> Sent {
+        let frame = self.framed(OUTSIDE, packet);
+        self.frame(OUTSIDE, about, frame)
+    }
+
+    /// A packet whose destination is the source of one that left before.
+    fn answer_to(
+        &mut self,
+        (port, sent): (PortId, Sent),
+        about: &'static str,
+        packet: &[u8],
+    ) -> Sent {
+        let port_at = if packet[9] == wire::protocol::ICMP { 38 } else { 36 };
+        let from = if packet[9] == wire::protocol::ICMP { 38 } else { 34 };
+        let parts = [(26, 4, 30), (from, 2, port_at)];
+        self.answer(port, about, packet, parts.map(|part| (sent, part)).to_vec())
+    }
+
+    /// A packet with parts of frames that left: from where, how long, where to, in frames.
+    fn answer(
+        &mut self,
+        port: PortId,
+        about: &'static str,
+        packet: &[u8],
+        parts: Vec<(Sent, (usize, usize, usize))>,
+    ) -> Sent {
+        let part = |(sent, (from, len, to)): (Sent, (usize, usize, usize))| Part {
+            back: self.count - sent.0,
+            from,
+            len,
+            to,
+        };
+        let parts = parts.into_iter().map(part).collect();
+        let answer = Answer { frame: self.framed(port, packet), parts, finish: build::finish };
+        self.steps.push(Step::Answer { port, answer, about });
+        self.count += 1;
+        Sent(self.count - 1)
+    }
+
+    fn framed(&self, port: PortId, packet: &[u8]) -> Vec<u8> {
+        let (to, from) = match port == INSIDE {
+            true => (self.config.inside_mac.0, self.config.inside_next_hop_mac.0),
+            false => (self.config.outside_mac.0, self.config.outside_next_hop_mac.0),
+        };
+        frame(to, from, wire::ethernet::TYPE_IPV4, packet)
+    }
+
+    fn update(&mut self, update: Update) {
+        self.steps.push(Step::Update(update));
+    }
+
+    fn wait(&mut self, seconds: f64) {
+        let mut left = seconds;
+        while left > 0.0 {
+            self.steps.push(Step::Wait(Duration::from_secs_f64(left.min(PAUSE_S_MAX))));
+            left -= PAUSE_S_MAX;
+        }
+    }
+
+    /// Lets the sweep come around, until it has met as many sessions as a sample opens.
+    fn settle(&mut self) {
+        let round = Step::Wait(Duration::from_secs_f64(ROUND_S));
+        self.steps.extend(std::iter::repeat_n(round, ROUNDS));
+    }
+
+    /// Every session is over, every port has rested.
+    fn forget(&mut self) {
+        let times = self.config.timeouts;
+        let all = [times.udp_s, times.tcp_established_s, times.tcp_transitory_s, times.icmp_s];
+        self.wait(all.into_iter().fold(0.0, f64::max) + 1.0);
+        self.settle();
+        self.wait(self.config.quarantine_s + 1.0);
+    }
+
+    /// A visitor's address.
+    fn visitor(&self, number: usize) -> Ipv4Addr {
+        self.places.visitors[number % self.places.visitors.len()]
+    }
+
+    /// A host outside.
+    fn server(&self, number: u32) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.places.servers + 1 + number)
+    }
+
+    fn change_pools(&mut self, change: impl Fn(Prefixed<Ipv4Addr>) -> Update) {
+        let pools = self.config.pools.clone();
+        pools.into_iter().for_each(|pool| self.update(change(pool)));
+    }
+}
+
+/// Whether any of some networks has an address.
+fn any_holds<'a>(mut networks: impl Iterator<Item = &'a Prefixed<Ipv4Addr>>, address: u32) -> bool {
+    networks.any(|network| holds(*network, address))
+}
+
+/// Ordinary frames in each direction.
+const ORDINARY_FRAMES: u64 = 32;
+
+/// The longest pause: sweeps must not be too far apart to tell the past from the future.
+const PAUSE_S_MAX: f64 = 5000.0;
+
+/// A round of the sweep, long enough for some of it, and more than devices wait in real time.
+const ROUND_S: f64 = 2.5;
+/// Rounds in which the sweep ends as many sessions as a sample opens.
+const ROUNDS: usize = 20;

@@ -145,12 +145,21 @@ impl TcpState {
         let syn = u8::from(flags & tcp::FLAG_SYN != 0) << side;
         let fin = u8::from(flags & tcp::FLAG_FIN != 0) << (2 + side);
         let reset = u8::from(flags & tcp::FLAG_RST != 0) << 4;
-        // A new SYN from inside begins a new connection on the same ports (RFC 7857 section 2.2).
-        let known = match syn & Self::SYN_FROM_INSIDE != 0 && self.is_closing() {
-            true => 0,
-            false => self.0,
+        // A new SYN from inside begins a new connection on the same ports; any other segment from there
+        // but a further RST says that the last RST was none of the other end's (RFC 6146
+        // section 3.5.2.2, state TRANS).
+        let known = match from_inside && self.is_closing() {
+            true if syn != 0 => 0,
+            true if reset == 0 => self.0 & !Self::RESET,
+            _ => self.0,
         };
         TcpState(known | syn | fin | reset)
+    }
+
+    /// Whether one end has said RST, which the next segment from inside takes back.
+    #[inline(always)]
+    pub fn is_reset(self) -> bool {
+        self.0 & Self::RESET != 0
     }
 
     /// Whether both ends have said SYN, and not both FIN, and nobody RST.
@@ -174,5 +183,67 @@ impl TcpState {
     #[inline(always)]
     pub(super) fn index(self) -> usize {
         usize::from(self.0) & (TcpState::COUNT - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SYN: u8 = tcp::FLAG_SYN;
+    const ACK: u8 = tcp::FLAG_ACK;
+    const FIN: u8 = tcp::FLAG_FIN;
+    const RST: u8 = tcp::FLAG_RST;
+
+    /// The state after segments, those from inside marked by `true`.
+    fn after(segments: &[(u8, bool)]) -> TcpState {
+        let first = TcpState::default();
+        segments.iter().fold(first, |state, &(flags, from_inside)| state.after(flags, from_inside))
+    }
+
+    #[test]
+    fn states_are_those_of_rfc_6146() {
+        let open = [(SYN, true), (SYN | ACK, false), (ACK, true)];
+        let with = |more: &[(u8, bool)]| after(&[&open, more].concat());
+        for (state, is_established, is_closing, what) in [
+            (after(&[]), false, false, "CLOSED"),
+            (after(&open[..1]), false, false, "V6 INIT"),
+            (after(&[(SYN, false)]), false, false, "V4 INIT"),
+            (after(&[(SYN, false), (SYN | ACK, true)]), true, false, "ESTABLISHED, from outside"),
+            (after(&[(SYN, true), (SYN, false)]), true, false, "both open at once"),
+            (with(&[]), true, false, "ESTABLISHED"),
+            (with(&[(FIN | ACK, true)]), true, false, "V6 FIN RCV"),
+            (with(&[(FIN | ACK, false)]), true, false, "V4 FIN RCV"),
+            (with(&[(FIN, true), (FIN, false)]), false, true, "V4 FIN + V6 FIN RCV"),
+            (with(&[(FIN, true), (FIN, false), (ACK, true)]), false, true, "the last ACK"),
+            (with(&[(RST, false)]), false, true, "TRANS"),
+            (with(&[(RST, true)]), false, true, "TRANS, from inside"),
+            (with(&[(RST, false), (ACK, false)]), false, true, "nothing from inside yet"),
+            (with(&[(RST, false), (RST, true)]), false, true, "a further RST"),
+            (with(&[(RST, false), (ACK, true)]), true, false, "back from TRANS"),
+            (with(&[(RST, false), (SYN, true)]), false, false, "a new connection"),
+            (with(&[(FIN, true), (FIN, false), (SYN, true)]), false, false, "the same"),
+            (with(&[(FIN, true), (FIN, false), (SYN, false)]), false, true, "not from outside"),
+            (TcpState::picked_up(), true, false, "picked up"),
+        ] {
+            assert_eq!(
+                (state.is_established(), state.is_closing()),
+                (is_established, is_closing),
+                "{what}"
+            );
+            assert!(state.index() < TcpState::COUNT);
+        }
+    }
+
+    #[test]
+    fn a_delta_is_the_difference_of_sums() {
+        let far = Far::new(wire::protocol::UDP, 0x0b00_0001, 53);
+        let inside = Inside::ipv4(0x0a01_0203, 5000, 0, far);
+        let session = Session::new(&inside, (0xc612_0007, 1025), 0, 0);
+        let sum = |words: &[u32]| delta(words, &[]);
+        let (before, after) = (sum(&[0x0a01_0203, 5000]), sum(&[0xc612_0007, 1025]));
+        assert_eq!(sum(&[u32::from(before), u32::from(session.transport_delta)]), after);
+        let (before, after) = (sum(&[0x0a01_0203]), sum(&[0xc612_0007]));
+        assert_eq!(sum(&[u32::from(before), u32::from(session.address_delta)]), after);
     }
 }

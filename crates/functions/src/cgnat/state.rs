@@ -56,7 +56,7 @@ impl State {
         let memory = |what| move |source| SetupError::Memory { what, source };
         let mut allocation = Allocation::new(config, shard).map_err(memory("outside ports"))?;
         let secret = allocation.secret();
-        let share = |count: u32| share_of(count, shard.count);
+        let share = |count: u32| super::config::share_of(count, shard.count);
         let sessions =
             Sessions::new(share(config.sessions), share(config.mapping_capacity()), secret);
         let subscribers = Subscribers::new(share(config.subscribers));
@@ -83,22 +83,40 @@ impl State {
             }
             self.expire(number, now);
         }
-        let mapping_hash = key.mapping_hash(self.sessions.keyed());
-        let mapping = self.sessions.find_mapping(mapping_hash, key);
+        let mapping = self.live_mapping(key, now);
         let (outside, subscriber) = match mapping {
             Some(number) => {
                 let known = &self.sessions.records[number as usize];
                 let found = ((known.outside, known.outside_port), known.subscriber);
                 self.check_limit(found.1)?;
+                self.check_room(false)?;
                 found
             }
             None => self.map(key, now)?,
         };
-        let mut session = Session::new(key, outside, subscriber, now);
-        if self.allocation.addresses.number(key.far.address()).is_some() {
-            session.flags |= session::HAIRPIN;
-        }
+        let session = Session::new(key, outside, subscriber, now);
         self.enter(session, mapping, now, Tally::SessionsOpened)
+    }
+
+    /// The session of a packet from inside, if its time is not up.
+    pub fn live_inside(&self, key: &Inside, hash: u64, now: Moment) -> Option<Number> {
+        let number = self.sessions.find_inside(hash, key)?;
+        let is_over = self.times.is_over(&self.sessions.records[number as usize], now);
+        (!is_over).then_some(number)
+    }
+
+    /// A session of the mapping of a packet from inside. Those that are over are ended until one is met
+    /// that lives, so that a mapping does not outlive its sessions; after many, the packet waits no longer.
+    fn live_mapping(&mut self, key: &Inside, now: Moment) -> Option<Number> {
+        let hash = key.mapping_hash(self.sessions.keyed());
+        for _ in 0..OVER_MAX {
+            let number = self.sessions.find_mapping(hash, key)?;
+            if !self.times.is_over(&self.sessions.records[number as usize], now) {
+                return Some(number);
+            }
+            self.expire(number, now);
+        }
+        self.sessions.find_mapping(hash, key)
     }
 
     /// The session of a packet from outside, opened where a mapping takes it.
@@ -119,12 +137,21 @@ impl State {
         };
         let known = self.sessions.records[mapping as usize];
         // A packet from outside proves nothing: the session lives as long as the mapping did without it.
-        let used = self.last_use(mapping, now)?;
+        let Some(end) = self.end_of(mapping, now)? else {
+            let over: Vec<Number> = self.sessions.ring(mapping).collect();
+            over.into_iter().for_each(|number| self.expire(number, now));
+            return self.open_static(key, now);
+        };
         self.filter(mapping, key, now)?;
         self.check_limit(known.subscriber)?;
+        self.check_room(false)?;
         let inside = Inside { far: key.far, ..known.inside_key() };
         let outside = (known.outside, known.outside_port);
-        let session = Session::new(&inside, outside, known.subscriber, used);
+        let mut session = Session::new(&inside, outside, known.subscriber, now);
+        let used = end.wrapping_sub(self.times.timeout(&session));
+        if (now.wrapping_sub(used) as i32) > 0 {
+            session.used = used;
+        }
         self.enter(session, Some(mapping), now, Tally::SessionsOpenedInbound)
     }
 
@@ -141,17 +168,18 @@ impl State {
         self.enter(session, None, now, Tally::SessionsOpenedInbound)
     }
 
-    /// When the last packet from inside used a mapping; none where all its sessions are over.
-    fn last_use(&mut self, mapping: Number, now: Moment) -> Result<Moment, Reason> {
-        let mut latest: Option<Moment> = None;
+    /// When the last of a mapping's sessions is over, as it stands; none where all are.
+    ///
+    /// # Errors
+    /// When that is too much to look through.
+    fn end_of(&mut self, mapping: Number, now: Moment) -> Result<Option<Moment>, Reason> {
+        let mut left: Option<u32> = None;
         for session in self.sessions.mapping(mapping) {
             self.walk_left = self.walk_left.checked_sub(1).ok_or(reasons::BUSY)?;
-            if !self.times.is_over(session, now) {
-                let is_later = |latest| now.wrapping_sub(session.used) < now.wrapping_sub(latest);
-                latest = if latest.is_none_or(is_later) { Some(session.used) } else { latest };
-            }
+            let passed = now.wrapping_sub(session.used);
+            left = left.max(self.times.timeout(session).checked_sub(passed));
         }
-        latest.ok_or(reasons::NO_MAPPING)
+        Ok(left.map(|left| now.wrapping_add(left)))
     }
 
     /// Lets packets of another batch look at sessions of mappings.
@@ -177,12 +205,17 @@ impl State {
     fn map(&mut self, key: &Inside, now: Moment) -> Result<((u32, u16), u32), Reason> {
         let keyed = self.sessions.keyed();
         let known = self.subscribers.find(key, keyed);
+        if let Some(number) = known {
+            self.check_limit(number)?;
+        }
+        // Before a block is given, which would have to be taken back and told about.
+        self.check_room(true)?;
         let number = match known {
-            Some(number) => {
-                self.check_limit(number)?;
-                number
+            Some(number) => number,
+            None => {
+                let keyed = self.sessions.keyed();
+                self.subscribers.add(key, keyed).ok_or(reasons::SUBSCRIBERS_FULL)?
             }
-            None => self.subscribers.add(key, keyed).ok_or(reasons::SUBSCRIBERS_FULL)?,
         };
         let port = self.take_port(number, key, now);
         if port.is_err() {
@@ -231,15 +264,29 @@ impl State {
         }
     }
 
+    /// Whether there is room for one more session, and for one more mapping where it makes one.
+    fn check_room(&self, maps: bool) -> Result<(), Reason> {
+        if self.sessions.count() as usize >= self.sessions.capacity() {
+            return Err(reasons::SESSIONS_FULL);
+        }
+        match maps && self.sessions.mappings() >= self.sessions.mapping_capacity() {
+            true => Err(reasons::MAPPINGS_FULL),
+            false => Ok(()),
+        }
+    }
+
     /// Puts a session into all tables.
     fn enter(
         &mut self,
-        session: Session,
+        mut session: Session,
         mapping: Option<Number>,
         now: Moment,
         tally: Tally,
     ) -> Opened {
         let class = Class::of(session.far.protocol());
+        if self.allocation.addresses.number(session.far.address()).is_some() {
+            session.flags |= session::HAIRPIN;
+        }
         match self.sessions.open(session, mapping, (now, &self.times)) {
             Ok(number) => {
                 let subscriber = &mut self.subscribers.records[session.subscriber as usize];
@@ -273,8 +320,19 @@ impl State {
         self.close(number, now);
     }
 
+    /// Takes back a session that was just opened and of which nobody outside has seen a packet, so that its
+    /// port need not rest.
+    pub fn undo(&mut self, number: Number, now: Moment) {
+        self.tallies[Tally::SessionsExpired as usize] += 1;
+        self.close_resting(number, (now, 0));
+    }
+
     /// Ends a session; with the last one its mapping goes, whose port then rests.
     pub fn close(&mut self, number: Number, now: Moment) {
+        self.close_resting(number, (now, self.times.quarantine));
+    }
+
+    fn close_resting(&mut self, number: Number, (now, quarantine): (Moment, u32)) {
         let session = self.sessions.records[number as usize];
         let other = self.sessions.close(number);
         let subscriber = &mut self.subscribers.records[session.subscriber as usize];
@@ -291,7 +349,7 @@ impl State {
                 self.tallies[Tally::MappingsClosed as usize] += 1;
                 // RFC 6888 REQ-8 B: a port that nobody else can have need not rest.
                 let rests = self.allocation.addresses.is_shared(address);
-                let rest = if rests { self.times.quarantine } else { 0 };
+                let rest = if rests { quarantine } else { 0 };
                 self.put_back(&session, now.wrapping_add(rest));
                 self.forget_idle(session.subscriber);
             }
@@ -322,29 +380,35 @@ impl State {
     pub fn clear(&mut self, key: &Inside, now: Ticks) -> Result<u32, Refusal> {
         let keyed = self.sessions.keyed();
         let subscriber = self.subscribers.find(key, keyed).ok_or(Refusal::NotFound)?;
-        let of_subscriber = |(number, session): (Number, &Session)| {
-            (session.subscriber == subscriber).then_some(number)
-        };
-        let numbers: Vec<Number> = self.sessions.from(0).filter_map(of_subscriber).collect();
         let moment = self.times.moment(now);
-        for &number in &numbers {
+        let mut cleared = 0;
+        for number in self.sessions_of(subscriber) {
+            if self.times.is_over(&self.sessions.records[number as usize], moment) {
+                self.expire(number, moment);
+                continue;
+            }
             self.tallies[Tally::SessionsCleared as usize] += 1;
             self.close(number, moment);
+            cleared += 1;
         }
-        Ok(numbers.len() as u32)
+        if cleared > 0 { Ok(cleared) } else { Err(Refusal::NotFound) }
+    }
+
+    /// The sessions of a subscriber: all its mappings have ports of its one outside address, which are far
+    /// fewer than there may be sessions.
+    fn sessions_of(&self, subscriber: u32) -> Vec<Number> {
+        let address = self.subscribers.records[subscriber as usize].outside;
+        let ports = Class::all().flat_map(|class| (0..=u16::MAX).map(move |port| (class, port)));
+        let owners = ports.filter_map(|(class, port)| {
+            let owner = self.allocation.ports.owner(address, class, port)?;
+            (self.sessions.records[owner as usize].subscriber == subscriber).then_some(owner)
+        });
+        owners.flat_map(|owner| self.sessions.ring(owner)).collect()
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.sessions.bytes() + self.subscribers.bytes() + self.allocation.bytes()
-    }
-}
-
-/// The part of one worker, and a little more where several share: they never share evenly.
-fn share_of(count: u32, workers: u32) -> u32 {
-    match workers {
-        1 => count,
-        _ => (u64::from(count) * 9 / 8 / u64::from(workers) + 64).min(u64::from(count)) as u32,
     }
 }
 
@@ -355,6 +419,9 @@ fn reason_of(refused: Refused) -> Reason {
         Refused::Ports => reasons::PORTS_EXHAUSTED,
     }
 }
+
+/// Sessions of a mapping that are over and that one packet may end.
+const OVER_MAX: usize = 32;
 
 /// Sessions of mappings that the packets from outside of one batch may make us look at.
 const WALK_MAX: u32 = 8192;

@@ -69,6 +69,16 @@ impl Times {
         (f64::from(left) / self.units_per_s * 10.0).round() / 10.0
     }
 
+    /// When an established connection counts as used that a segment from outside begins to end, so that it
+    /// has the last time of [`super::config::Timeouts::tcp_transitory_s`] from now on (RFC 7857
+    /// section 2.2), but no longer than it had.
+    pub fn closing(&self, used: Moment, now: Moment) -> Moment {
+        let established = self.tcp[TcpState::picked_up().index()];
+        let transitory = self.tcp[TcpState::default().index()];
+        let kept = used.wrapping_add(established).wrapping_sub(transitory);
+        if (now.wrapping_sub(kept) as i32) < 0 { now } else { kept }
+    }
+
     /// Whether a session has not had a packet from inside for too long.
     #[inline(always)]
     pub fn is_over(&self, session: &Session, now: Moment) -> bool {

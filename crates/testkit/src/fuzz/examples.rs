@@ -36,6 +36,7 @@ pub fn examples() -> Vec<Vec<u8>> {
     examples.extend(super::gateway::examples());
     examples.extend(super::forwarders::examples());
     examples.extend(super::alg::examples());
+    examples.extend(super::nat::examples());
     examples
 }
 

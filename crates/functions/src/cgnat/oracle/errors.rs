@@ -72,7 +72,24 @@ impl Model {
             return Err("icmp-no-session");
         }
         let bytes = rewrite(packet, at, (12, mapping.outside.0), (16, mapping.outside));
-        Ok(self.frame(OUTSIDE, &bytes))
+        if !self.is_outside(far.0) {
+            return Ok(self.frame(OUTSIDE, &bytes));
+        }
+        // RFC 5508 REQ-7: the packet came from another subscriber.
+        if !self.config.hairpinning {
+            return Err("hairpin-off");
+        }
+        let outside = mapping.outside;
+        let sender = self.tables.owner(at.2, far).ok_or("icmp-no-session")?;
+        let known = self.tables.mappings.get(&sender).ok_or("icmp-no-session")?;
+        if !known.sessions.contains_key(&outside) {
+            return Err("icmp-no-session");
+        }
+        if packet[8] <= 2 {
+            return Err("ttl-expired");
+        }
+        let bytes = rewrite(&bytes, at, (16, sender.1.0), (12, sender.1));
+        Ok(self.frame(INSIDE, &bytes))
     }
 }
 

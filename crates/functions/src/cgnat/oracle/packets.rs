@@ -100,7 +100,8 @@ impl Packet {
             return;
         }
         let right = self.transport_checksum();
-        let mut sum = ones((u32::from(right) + damage) as u64);
+        // Of the two zeroes, only the one of all ones is a sum in UDP, and the other one elsewhere.
+        let mut sum = ((u32::from(right) + damage) % 0xffff) as u16;
         if self.protocol == 17 && sum == 0 {
             sum = 0xffff;
         }

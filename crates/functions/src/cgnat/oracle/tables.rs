@@ -23,73 +23,170 @@ pub struct Mapping {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Session {
     /// When the last packet from inside came.
-    pub used: Duration,
+    used: Duration,
     pub syn: [bool; 2],
     pub fin: [bool; 2],
     pub reset: bool,
+    /// Until when it lives after a segment from outside began to end it.
+    ends: Option<Duration>,
 }
 
 /// All mappings, and ports that rest.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     pub mappings: BTreeMap<Own, Mapping>,
+    /// Mappings by their outside ends.
+    owners: BTreeMap<(u8, End), Own>,
     /// Until when a port rests, and whose it was.
     resting: BTreeMap<(u8, End), (Duration, Own)>,
+    /// Sessions that are over and may still take room.
+    pub lingering: Vec<Lingering>,
+    passed: Duration,
+}
+
+/// Sessions of a mapping that are over: until when a device may count them.
+#[derive(Clone, Copy, Debug)]
+pub struct Lingering {
+    until: Duration,
+    pub own: Own,
+    pub outside: End,
+    pub sessions: usize,
 }
 
 impl Session {
+    /// One that begins now.
+    pub fn new(now: Duration) -> Session {
+        Session { used: now, ..Session::default() }
+    }
+
     /// How long it lives without a packet from inside.
     fn timeout(&self, protocol: u8, config: &Config) -> Duration {
         let times = &config.timeouts;
-        let closed = self.reset || self.fin == [true; 2];
         Duration::from_secs_f64(match protocol {
-            6 if self.syn == [true; 2] && !closed => times.tcp_established_s,
+            6 if self.is_established() => times.tcp_established_s,
             6 => times.tcp_transitory_s,
             1 => times.icmp_s,
             _ => times.udp_s,
         })
     }
 
-    /// Notes what a segment says; `side` is 0 from inside and 1 from outside.
-    pub fn segment(&mut self, flags: u8, side: usize) {
-        let [fin, syn, reset] = [flags & 1 != 0, flags & 2 != 0, flags & 4 != 0];
-        if syn && side == 0 && (self.reset || self.fin == [true; 2]) {
-            *self = Session { used: self.used, ..Session::default() };
+    fn is_closing(&self) -> bool {
+        self.reset || self.fin == [true; 2]
+    }
+
+    fn is_established(&self) -> bool {
+        self.syn == [true; 2] && !self.is_closing()
+    }
+
+    fn end(&self, protocol: u8, config: &Config) -> Duration {
+        self.ends.unwrap_or(self.used + self.timeout(protocol, config))
+    }
+
+    /// A session that a packet from outside opens: it proves nothing, so that the mapping lives no longer.
+    pub fn of_mapping(
+        mapping: &Mapping,
+        (protocol, now): (u8, Duration),
+        config: &Config,
+    ) -> Session {
+        let session = Session { used: now, ..Session::default() };
+        let ends = mapping.sessions.values().map(|session| session.end(protocol, config)).max();
+        let own = session.end(protocol, config);
+        Session { ends: Some(ends.map_or(own, |end| end.min(own))), ..session }
+    }
+
+    /// A packet from inside.
+    pub fn leaves(&mut self, flags: u8, now: Duration) {
+        (self.used, self.ends) = (now, None);
+        let [syn, reset] = [flags & 2 != 0, flags & 4 != 0];
+        if syn && self.is_closing() {
+            *self = Session { used: now, ..Session::default() };
+        } else if !reset {
+            // RFC 6146 section 3.5.2.2, TRANS: who goes on has not been reset.
+            self.reset = false;
         }
-        self.syn[side] |= syn;
-        self.fin[side] |= fin;
-        self.reset |= reset;
+        self.say(flags, 0);
+    }
+
+    /// A packet from outside, which refreshes nothing; where it ends a connection, the last time of that
+    /// begins (RFC 7857 section 2.2).
+    pub fn comes(&mut self, flags: u8, now: Duration, config: &Config) {
+        let (was, end) = (self.is_established(), self.end(6, config));
+        self.say(flags, 1);
+        if was && !self.is_established() {
+            let last = Duration::from_secs_f64(config.timeouts.tcp_transitory_s);
+            self.ends = Some(end.min(now + last));
+        }
+    }
+
+    fn say(&mut self, flags: u8, side: usize) {
+        self.fin[side] |= flags & 1 != 0;
+        self.syn[side] |= flags & 2 != 0;
+        self.reset |= flags & 4 != 0;
     }
 }
 
 impl Tables {
     /// Forgets what is over.
     pub fn pass(&mut self, config: &Config, now: Duration) {
+        if now == self.passed {
+            return;
+        }
+        self.passed = now;
+        self.lingering.retain(|one| now <= one.until);
         let quarantine = Duration::from_secs_f64(config.quarantine_s);
         let mut gone = Vec::new();
         for (own, mapping) in &mut self.mappings {
-            let mut last_end = Duration::ZERO;
+            let (mut last_end, mut over_end) = (Duration::ZERO, Duration::ZERO);
+            let before = mapping.sessions.len();
             mapping.sessions.retain(|_, session| {
-                let end = session.used + session.timeout(own.0, config);
+                let end = session.end(own.0, config);
                 last_end = last_end.max(end);
+                over_end = if now <= end { over_end } else { over_end.max(end) };
                 now <= end
             });
+            let sessions = before - mapping.sessions.len();
+            if sessions > 0 {
+                let (until, own, outside) = (over_end + LINGERS, *own, mapping.outside);
+                if now <= until {
+                    self.lingering.push(Lingering { until, own, outside, sessions });
+                }
+            }
             if mapping.sessions.is_empty() {
-                gone.push((*own, mapping.outside, last_end));
+                gone.push((*own, last_end));
             }
         }
-        for (own, outside, end) in gone {
-            self.mappings.remove(&own);
-            self.resting.insert((own.0, outside), (end + quarantine, own));
+        for (own, end) in gone {
+            self.end(own, end + quarantine);
+        }
+    }
+
+    /// Adds a mapping.
+    pub fn begin(&mut self, own: Own, outside: End) {
+        self.mappings.insert(own, Mapping { outside, sessions: BTreeMap::new() });
+        self.owners.insert((own.0, outside), own);
+        self.resting.remove(&(own.0, outside));
+    }
+
+    /// Ends a mapping; its port rests.
+    fn end(&mut self, own: Own, until: Duration) {
+        if let Some(mapping) = self.mappings.remove(&own) {
+            self.owners.remove(&(own.0, mapping.outside));
+            self.resting.insert((own.0, mapping.outside), (until, own));
+        }
+    }
+
+    /// Takes back a session, and a mapping that has no other.
+    pub fn undo(&mut self, own: Own, far: End, now: Duration) {
+        let Some(mapping) = self.mappings.get_mut(&own) else { return };
+        mapping.sessions.remove(&far);
+        if mapping.sessions.is_empty() {
+            self.end(own, now);
         }
     }
 
     /// Who has an outside port.
     pub fn owner(&self, protocol: u8, outside: End) -> Option<Own> {
-        let has = |(own, mapping): (&Own, &Mapping)| {
-            (own.0 == protocol && mapping.outside == outside).then_some(*own)
-        };
-        self.mappings.iter().find_map(has)
+        self.owners.get(&(protocol, outside)).copied()
     }
 
     /// Whether a mapping may get an outside port: nobody has it, and it does not rest, but for the one
@@ -100,22 +197,44 @@ impl Tables {
         !rests && self.owner(own.0, outside).is_none()
     }
 
-    /// The outside addresses that a subscriber has.
-    pub fn addresses_of(&self, subscriber: Ipv4Addr) -> BTreeSet<Ipv4Addr> {
-        let own = self.mappings.iter().filter(|(own, _)| own.1.0 == subscriber);
-        own.map(|(_, mapping)| mapping.outside.0).collect()
+    /// The same if the port has rested for a while longer, as it does where the end of a session is noticed
+    /// late.
+    pub fn may_surely_have(&self, own: Own, outside: End, now: Duration) -> bool {
+        let rests = self.resting.get(&(own.0, outside));
+        let rests = rests.is_some_and(|(until, _)| now < *until + LINGERS);
+        !rests && self.owner(own.0, outside).is_none()
     }
 
-    /// The ports that a subscriber has, of any protocol, with their addresses.
-    pub fn ports_of(&self, subscriber: Ipv4Addr) -> BTreeSet<End> {
-        let own = self.mappings.iter().filter(|(own, _)| own.1.0 == subscriber);
-        own.map(|(_, mapping)| mapping.outside).collect()
+    /// The mappings of a subscriber.
+    fn of(&self, subscriber: Ipv4Addr) -> impl Iterator<Item = &Mapping> {
+        let all = [1, 6, 17].into_iter().flat_map(move |protocol| {
+            self.mappings.range((protocol, (subscriber, 0))..=(protocol, (subscriber, u16::MAX)))
+        });
+        all.map(|(_, mapping)| mapping)
+    }
+
+    /// The outside ends that a subscriber has.
+    pub fn ends_of(&self, subscriber: Ipv4Addr) -> BTreeSet<End> {
+        self.of(subscriber).map(|mapping| mapping.outside).collect()
+    }
+
+    /// Those that it had a little before.
+    pub fn lingering_ends_of(&self, subscriber: Ipv4Addr) -> BTreeSet<End> {
+        let own = self.lingering.iter().filter(|one| one.own.1.0 == subscriber);
+        own.map(|one| one.outside).collect()
+    }
+
+    /// Who else than a subscriber has ports from one to another on an address.
+    pub fn is_taken(&self, subscriber: Ipv4Addr, address: Ipv4Addr, ports: (u16, u16)) -> bool {
+        [1, 6, 17].into_iter().any(|protocol| {
+            let range = (protocol, (address, ports.0))..=(protocol, (address, ports.1));
+            self.owners.range(range).any(|(_, own)| own.1.0 != subscriber)
+        })
     }
 
     /// How many sessions a subscriber has.
     pub fn sessions_of(&self, subscriber: Ipv4Addr) -> usize {
-        let own = self.mappings.iter().filter(|(own, _)| own.1.0 == subscriber);
-        own.map(|(_, mapping)| mapping.sessions.len()).sum()
+        self.of(subscriber).map(|mapping| mapping.sessions.len()).sum()
     }
 
     /// All sessions.
@@ -133,11 +252,12 @@ impl Tables {
         let until = now + Duration::from_secs_f64(config.quarantine_s);
         let own: Vec<Own> =
             self.mappings.keys().copied().filter(|own| own.1.0 == subscriber).collect();
-        for own in &own {
-            if let Some(mapping) = self.mappings.remove(own) {
-                self.resting.insert((own.0, mapping.outside), (until, *own));
-            }
-        }
+        own.iter().for_each(|own| self.end(*own, until));
+        self.lingering.retain(|one| one.own.1.0 != subscriber);
         !own.is_empty()
     }
 }
+
+/// For how long a session that is over may still be counted by a device that looks for such sessions
+/// now and then.
+const LINGERS: Duration = Duration::from_secs(5);

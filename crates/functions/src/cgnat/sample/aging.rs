@@ -1,0 +1,102 @@
+//! Sessions that come to their end, and ports that rest.
+
+use wire::{icmp, tcp};
+
+use super::super::interfaces::OUTSIDE;
+use super::build::{datagram, query, segment};
+use super::{Sample, Sent};
+
+/// Packets from inside keep sessions, packets from outside do not (RFC 4787 REQ-6).
+pub(super) fn timeouts(sample: &mut Sample) {
+    let (visitor, server) = ((sample.visitor(0), 5000), (sample.server(0), 53));
+    let times = sample.config.timeouts;
+    let (syn, ack) = (tcp::FLAG_SYN, tcp::FLAG_ACK);
+    age(sample, times.udp_s, (&datagram(visitor, server), &datagram(server, visitor)));
+    sample.forget();
+    let echo = query(visitor.0, server.0, icmp::v4::ECHO_REQUEST, 77);
+    let reply = query(server.0, visitor.0, icmp::v4::ECHO_REPLY, 0);
+    age(sample, times.icmp_s, (&echo, &reply));
+    sample.forget();
+    let (open, back) = (segment(visitor, server, syn), segment(server, visitor, ack));
+    age(sample, times.tcp_transitory_s, (&open, &back));
+    sample.forget();
+    let sent = connection(sample, visitor, server);
+    let data = segment(visitor, server, ack);
+    age_from(sample, (sent, times.tcp_established_s), (&data, &back));
+}
+
+/// Closed connections have their last time from the segment on that closed them, wherever it came from.
+pub(super) fn closing(sample: &mut Sample) {
+    let (visitor, server) = ((sample.visitor(1), 5000), (sample.server(0), 80));
+    let times = sample.config.timeouts;
+    let back = segment(server, visitor, tcp::FLAG_ACK);
+    for (own, other) in [(tcp::FLAG_FIN, tcp::FLAG_FIN), (tcp::FLAG_ACK, tcp::FLAG_RST)] {
+        let sent = connection(sample, visitor, server);
+        sample.inside("TCP: it ends, or not", &segment(visitor, server, own | tcp::FLAG_ACK));
+        let idle = (times.tcp_transitory_s + 2.5).min(times.tcp_established_s - 1.0);
+        if idle > 1.0 {
+            sample.wait(idle);
+        }
+        let end = segment(server, visitor, other | tcp::FLAG_ACK);
+        sample.answer_to((OUTSIDE, sent), "TCP: the other end ends it", &end);
+        let left = times.tcp_transitory_s.min(times.tcp_established_s - idle.max(0.0));
+        if left > 2.0 {
+            sample.wait(left - 1.0);
+            sample.answer_to((OUTSIDE, sent), "TCP: a late segment", &back);
+        }
+        sample.wait(2.0);
+        sample.answer_to((OUTSIDE, sent), "TCP: too late a segment", &back);
+        sample.forget();
+    }
+    let sent = connection(sample, visitor, server);
+    let reset = segment(server, visitor, tcp::FLAG_RST);
+    sample.answer_to((OUTSIDE, sent), "TCP: RST of somebody else", &reset);
+    sample.inside("TCP: the subscriber goes on", &segment(visitor, server, tcp::FLAG_ACK));
+    if times.tcp_transitory_s + 2.0 < times.tcp_established_s {
+        sample.wait(times.tcp_transitory_s + 1.0);
+    }
+    sample.answer_to((OUTSIDE, sent), "TCP: so does the connection", &back);
+}
+
+/// A port that rests takes nothing, and a mapping does not outlive its sessions.
+pub(super) fn quarantine(sample: &mut Sample) {
+    let (visitor, server) = ((sample.visitor(2), 5000), (sample.server(0), 53));
+    let sent = sample.inside("a mapping", &datagram(visitor, server));
+    sample.wait(sample.config.timeouts.udp_s + 1.0);
+    sample.answer_to((OUTSIDE, sent), "an answer too late", &datagram(server, visitor));
+    for number in 0..4 {
+        let visitor = (visitor.0, 5000 + 2 * number);
+        sample.inside("mappings beside a port that rests", &datagram(visitor, server));
+    }
+}
+
+/// An established connection; the number of its first frame.
+fn connection(sample: &mut Sample, visitor: super::build::End, server: super::build::End) -> Sent {
+    let (syn, ack) = (tcp::FLAG_SYN, tcp::FLAG_ACK);
+    let sent = sample.inside("TCP: SYN", &segment(visitor, server, syn));
+    let second = segment(server, visitor, syn | ack);
+    sample.answer_to((OUTSIDE, sent), "TCP: SYN and ACK", &second);
+    sample.inside("TCP: ACK", &segment(visitor, server, ack));
+    sent
+}
+
+/// A session lives until a little before its time is up, and not a little after.
+fn age(sample: &mut Sample, time_s: f64, (packet, back): (&[u8], &[u8])) {
+    let sent = sample.inside("a session begins", packet);
+    age_from(sample, (sent, time_s), (packet, back));
+}
+
+fn age_from(sample: &mut Sample, (sent, time_s): (Sent, f64), (packet, back): (&[u8], &[u8])) {
+    let almost = time_s - 1.0;
+    if almost > 0.0 {
+        sample.wait(almost);
+        sample.inside("a packet that keeps it", packet);
+        sample.wait(almost);
+        sample.answer_to((OUTSIDE, sent), "an answer in time", back);
+        sample.wait(2.0);
+    } else {
+        sample.wait(time_s + 1.0);
+    }
+    sample.answer_to((OUTSIDE, sent), "an answer too late", back);
+    sample.inside("a packet too late", packet);
+}

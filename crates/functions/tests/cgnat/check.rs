@@ -1,0 +1,77 @@
+//! The functional check itself, over all kinds of configurations.
+
+use std::collections::BTreeSet;
+
+use functions::cgnat::config::{Config, PortBlocks};
+use functions::cgnat::reasons;
+use functions::cgnat::sample::unreachable;
+use functions::cgnat::{Cgnat, Update};
+use functions::{NetworkFunction, Shard};
+use testkit::check::Pair;
+
+use crate::frames::{kinds, net, steps, traffic, valid};
+
+fn matrix() -> Vec<Config> {
+    let mut all = vec![Config::default()];
+    all.extend(kinds());
+    let small = &kinds()[0];
+    all.push(Config { sessions: 40, mappings: 20, ..small.clone() });
+    all.push(Config { sessions: 1, ..small.clone() });
+    all.push(Config { subscribers: 5, ..small.clone() });
+    all.push(Config { pools: vec![net("198.18.0.0/32")], first_port: 32_768, ..small.clone() });
+    all.push(Config {
+        port_block: PortBlocks { size: 16_384, per_subscriber: 8 },
+        ..Config::default()
+    });
+    let rules = kinds()[2].static_rules.clone();
+    all.push(Config { pools: Vec::new(), static_rules: rules, ..small.clone() });
+    all
+}
+
+/// Checks the sample on each of so many workers and yields the drop reasons that were not met.
+fn run(config: &Config, count: u32) -> BTreeSet<&'static str> {
+    let (config, _) = valid(config, &traffic());
+    let steps = steps(&config);
+    let mut uncovered: BTreeSet<&str> = reasons::NAMES.iter().copied().collect();
+    for index in 0..count {
+        let shard = Shard { index, count };
+        let mut pair = Pair::<Cgnat>::new(&config, shard);
+        pair.take(&steps).unwrap_or_else(|what| panic!("worker {index} of {config:?}:\n{what}"));
+        let now = pair.now();
+        let function = pair.device_mut().function_mut();
+        assert_eq!(Cgnat::memory(&config, shard, function, now), Vec::<Update>::new());
+        let state = function.state();
+        assert_eq!(state.sessions.count(), 0, "every session of the sample is over");
+        assert_eq!((state.sessions.mappings(), state.subscribers.count()), (0, 0));
+        uncovered.retain(|name| pair.uncovered().contains(name));
+    }
+    uncovered
+}
+
+#[test]
+fn pipeline_and_oracle_agree_on_the_sample_and_it_reaches_every_drop_reason() {
+    for config in matrix() {
+        let expected: BTreeSet<&str> =
+            unreachable(&config).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(run(&config, 1), expected, "not covered by {config:?}");
+    }
+}
+
+#[test]
+fn each_worker_agrees_on_the_sample() {
+    for config in [Config::default(), kinds()[0].clone(), kinds()[1].clone()] {
+        let config = Config { core: 2, static_rules: Vec::new(), ..config };
+        let expected: BTreeSet<&str> =
+            unreachable(&config).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(run(&config, 2), expected, "not covered by {config:?}");
+    }
+}
+
+#[test]
+fn a_sample_is_of_moderate_size_whatever_the_numbers() {
+    let large = Config { sessions: 100_000_000, subscribers: 1_000_000, ..Config::default() };
+    for config in matrix().iter().chain([&large]) {
+        let count = steps(config).len();
+        assert!((400..16_000).contains(&count), "{count} steps of {config:?}");
+    }
+}

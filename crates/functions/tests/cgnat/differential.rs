@@ -1,0 +1,140 @@
+//! Pipeline and oracle over damaged frames, random changes and pauses: they agree on every byte.
+//!
+//! Everything follows from the printed seed. Pauses are whole seconds and timeouts are not, so that no
+//! packet comes next to the end of a session.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use functions::Shard;
+use functions::cgnat::config::Config;
+use functions::cgnat::{Cgnat, Update};
+use functions::check::Expected;
+use packet::PortId;
+use testkit::check::Pair;
+use testkit::mutate::{mutate, repair};
+use testkit::random::Random;
+
+use crate::frames::{INSIDE, OUTSIDE, kinds, net, sample_frames};
+
+/// Frames for each kind of NAT.
+const CASES: usize = 20_000;
+const SEED: u64 = 0x91f5_000c;
+const FRAME_LEN_MAX: usize = 2014;
+
+#[test]
+fn pipeline_and_oracle_agree_on_damaged_frames() {
+    println!("seed {SEED:#x}, {CASES} frames for each kind");
+    for (number, config) in kinds().iter().enumerate() {
+        let mut walk = Walk::new(config, SEED + number as u64);
+        for case in 0..CASES {
+            walk.step().unwrap_or_else(|what| panic!("kind {number}, case {case}: {what}"));
+        }
+        let of_many = ["inside", "outside", "ip-malformed", "transport-malformed", "no-mapping"];
+        let few =
+            of_many.iter().find(|name| walk.pair.coverage.get(**name).copied().unwrap_or(0) < 20);
+        assert_eq!(few, None, "the frames are too much alike: {:?}", walk.pair.coverage);
+    }
+}
+
+struct Walk {
+    pair: Pair<Cgnat>,
+    random: Random,
+    corpus: Vec<(PortId, Vec<u8>)>,
+    donors: Vec<Vec<u8>>,
+    /// Frames that left, to be answered.
+    left: VecDeque<(PortId, Vec<u8>)>,
+}
+
+impl Walk {
+    fn new(config: &Config, seed: u64) -> Walk {
+        let corpus = sample_frames(config);
+        Walk {
+            pair: Pair::new(config, Shard::WHOLE),
+            random: Random::new(seed),
+            donors: corpus.iter().map(|(_, frame)| frame.clone()).collect(),
+            corpus,
+            left: VecDeque::new(),
+        }
+    }
+
+    /// A change or a pause now and then, and a frame.
+    fn step(&mut self) -> Result<(), String> {
+        match self.random.below(150) {
+            0 => {
+                let update = self.update();
+                self.pair.update(&update)?;
+            }
+            1 | 2 => {
+                for _ in 0..1 + self.random.below(5) {
+                    self.pair.wait(Duration::from_secs(1))?;
+                }
+            }
+            _ => {}
+        }
+        let (port, mut frame) = match self.random.below(3) {
+            0 if !self.left.is_empty() => {
+                let at = self.random.below(self.left.len());
+                answer(&self.left[at])
+            }
+            _ => self.random.one_of(&self.corpus).clone(),
+        };
+        if self.random.below(2) == 0 {
+            mutate(&mut frame, &self.donors, FRAME_LEN_MAX, &mut self.random);
+        }
+        if frame.is_empty() {
+            return Ok(());
+        }
+        let port = if self.random.below(20) == 0 { PortId(1 - port.0) } else { port };
+        if let Expected::Forward { port, frame } = self.pair.frame(port, &frame)? {
+            self.left.push_back((port, frame));
+            if self.left.len() > LEFT_MAX {
+                self.left.pop_front();
+            }
+        }
+        Ok(())
+    }
+
+    fn update(&mut self) -> Update {
+        let pools = [net("198.18.0.0/30"), net("198.18.4.0/31"), net("198.18.8.0/29")];
+        let pool = *self.random.one_of(&pools);
+        match self.random.below(6) {
+            0 | 1 => Update::AddPool { pool },
+            2 => Update::DrainPool { pool },
+            3 => {
+                let sessions = *self.random.one_of(&[0, 0, 0, 3, 30, 100]);
+                Update::SetSessionLimit { sessions }
+            }
+            _ => {
+                let last = 0x0aff_ffff - self.random.below(12) as u32;
+                Update::ClearSubscriber { address: last.into() }
+            }
+        }
+    }
+}
+
+/// The same packet back, where it came from.
+fn answer((port, frame): &(PortId, Vec<u8>)) -> (PortId, Vec<u8>) {
+    let mut back = frame.clone();
+    back[..6].copy_from_slice(&frame[6..12]);
+    back[6..12].copy_from_slice(&frame[..6]);
+    if frame.len() < 42 || frame[12..14] != [8, 0] {
+        return (*port, back);
+    }
+    back[26..30].copy_from_slice(&frame[30..34]);
+    back[30..34].copy_from_slice(&frame[26..30]);
+    match (frame[23], frame[34]) {
+        (1, 8 | 13) => back[34] = if frame[34] == 8 { 0 } else { 14 },
+        (1, _) => {}
+        _ => {
+            back[34..36].copy_from_slice(&frame[36..38]);
+            back[36..38].copy_from_slice(&frame[34..36]);
+        }
+    }
+    repair(&mut back);
+    debug_assert!(*port == INSIDE || *port == OUTSIDE);
+    (*port, back)
+}
+
+/// Frames that are remembered.
+const LEFT_MAX: usize = 200;

@@ -1,0 +1,111 @@
+//! Frames and configurations that several tests use.
+
+use std::net::Ipv4Addr;
+
+use functions::cgnat::config::{
+    Config, Filtering, PortBlocks, Prefixed, StaticRule, Timeouts, Traffic,
+};
+use functions::cgnat::sample::sample;
+use functions::cgnat::{Cgnat, Update};
+use functions::check::Step;
+use functions::{NetworkFunction, Shard};
+use packet::PortId;
+use testkit::check::Pair;
+
+/// Towards subscribers.
+pub const INSIDE: PortId = PortId(0);
+/// Towards the Internet.
+pub const OUTSIDE: PortId = PortId(1);
+
+/// A network from its text.
+pub fn net(text: &str) -> Prefixed<Ipv4Addr> {
+    Prefixed::try_from(text.to_owned()).expect("a prefix")
+}
+
+/// Small NATs of every kind, whose times are no whole numbers of seconds.
+pub fn kinds() -> Vec<Config> {
+    let base = Config {
+        inside: vec![net("10.0.0.0/8")],
+        pools: vec![net("198.18.0.0/30")],
+        spare_addresses: 8,
+        sessions: 3000,
+        subscribers: 1000,
+        secret: Some(7),
+        quarantine_s: 20.5,
+        timeouts: Timeouts {
+            udp_s: 10.5,
+            tcp_established_s: 40.5,
+            tcp_transitory_s: 6.5,
+            icmp_s: 3.5,
+        },
+        port_block: PortBlocks { size: 64, per_subscriber: 4 },
+        ..Config::default()
+    };
+    let own = StaticRule { inside: net("10.9.0.0/30"), outside: net("203.0.113.64/30") };
+    vec![
+        base.clone(),
+        Config {
+            filtering: Filtering::AddressAndPortDependent,
+            port_block: PortBlocks { size: 0, per_subscriber: 1 },
+            hairpinning: false,
+            tcp_pick_up: true,
+            ..base.clone()
+        },
+        Config {
+            filtering: Filtering::AddressDependent,
+            static_rules: vec![own],
+            mss_clamp: 1300,
+            quarantine_s: 0.0,
+            ..base.clone()
+        },
+        Config {
+            static_rules: vec![own],
+            port_block: PortBlocks { size: 128, per_subscriber: 1 },
+            sessions: 700,
+            sessions_per_subscriber: 200,
+            ..base
+        },
+    ]
+}
+
+/// The configuration as the lab would hand it on.
+pub fn valid(config: &Config, traffic: &Traffic) -> (Config, Traffic) {
+    let (mut config, mut traffic) = (config.clone(), traffic.clone());
+    Cgnat::validate(&mut config, &mut traffic).expect("a valid configuration");
+    (config, traffic)
+}
+
+/// Traffic that any of the configurations takes.
+pub fn traffic() -> Traffic {
+    Traffic { sessions: 1, client: 4, server: 4, client_ports: 1, ..Traffic::default() }
+}
+
+/// The steps of the functional check.
+pub fn steps(config: &Config) -> Vec<Step<Update>> {
+    sample(config, &traffic())
+}
+
+/// The frames of the functional check as they come in: answers are filled in by a device of the same
+/// configuration.
+pub fn sample_frames(config: &Config) -> Vec<(PortId, Vec<u8>)> {
+    let mut pair = Pair::<Cgnat>::new(config, Shard::WHOLE);
+    let mut history = functions::check::History::default();
+    let mut frames = Vec::new();
+    for step in steps(config) {
+        let (port, frame) = match step {
+            Step::Frame { port, frame, .. } => (port, frame),
+            Step::Answer { port, answer, .. } => (port, history.fill(&answer)),
+            Step::Wait(time) => {
+                pair.wait(time).expect("they agree");
+                continue;
+            }
+            Step::Update(update) => {
+                pair.update(&update).expect("they agree");
+                continue;
+            }
+        };
+        history.note(&pair.frame(port, &frame).expect("they agree"));
+        frames.push((port, frame));
+    }
+    frames
+}

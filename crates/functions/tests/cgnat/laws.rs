@@ -1,0 +1,241 @@
+//! The laws of every function and of every NAT: what no frame, and no subscriber, can bring about.
+
+use std::collections::{HashMap, HashSet};
+use std::env;
+
+use functions::cgnat::config::{Config, PortBlocks};
+use functions::cgnat::{Cgnat, Pipeline, allocation, sample};
+use functions::{NetworkFunction, Shard};
+use machine::clock::Ticks;
+use packet::PortId;
+use proptest::prelude::*;
+use testkit::check::clock;
+use testkit::device::{Device, Outcome};
+use testkit::frames::hostile;
+use testkit::laws::{Input, hold_whatever_the_batches};
+use testkit::mutate::{mutate, repair};
+use testkit::random::Random;
+use traffic::workload::worker_of;
+
+use crate::frames::{INSIDE, OUTSIDE, kinds, net, sample_frames};
+
+const NOW: Ticks = 1 << 40;
+
+fn nat(config: &Config, shard: Shard) -> Pipeline {
+    Cgnat::function(config, shard, clock(), 1 << 30).expect("a small NAT")
+}
+
+fn device(config: &Config) -> Device<Pipeline> {
+    Device::new(nat(config, Shard::WHOLE), 2)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..Default::default() })]
+    #[test]
+    fn the_nat_obeys_the_laws(
+        kind in 0..kinds().len(),
+        frames in Just(()).prop_flat_map(|()| proptest::collection::vec(hostile(corpus()), 1..300)),
+        port in 0..2u8,
+    ) {
+        let input = Input { port: PortId(port), frames: &frames, now: NOW };
+        // An error about a packet of the same batch comes before that packet's session.
+        let _ = hold_whatever_the_batches(|| nat(&kinds()[kind], Shard::WHOLE), 2, input);
+    }
+}
+
+/// The frames of a sample, made once.
+fn corpus() -> &'static [Vec<u8>] {
+    use std::sync::OnceLock;
+    static CORPUS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    CORPUS.get_or_init(|| {
+        sample_frames(&kinds()[2]).into_iter().map(|(_, frame)| frame).take(600).collect()
+    })
+}
+
+/// A datagram without checksum.
+fn datagram(config: &Config, from: (u32, u16), to: (u32, u16)) -> Vec<u8> {
+    let mut frame = vec![0; 60];
+    frame[..6].copy_from_slice(&config.inside_mac.0.0);
+    frame[6..12].copy_from_slice(&config.inside_next_hop_mac.0.0);
+    frame[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
+    frame[26..30].copy_from_slice(&from.0.to_be_bytes());
+    frame[30..34].copy_from_slice(&to.0.to_be_bytes());
+    frame[34..36].copy_from_slice(&from.1.to_be_bytes());
+    frame[36..38].copy_from_slice(&to.1.to_be_bytes());
+    frame[38..40].copy_from_slice(&[0, 26]);
+    repair(&mut frame);
+    frame
+}
+
+/// The outside end that a datagram left with; the reason where it did not.
+fn translated(device: &mut Device<Pipeline>, frame: &[u8]) -> Result<(u32, u16), &'static str> {
+    match device.pass(INSIDE, frame, NOW) {
+        Outcome::Left(OUTSIDE, frame) => {
+            let address = u32::from_be_bytes([frame[26], frame[27], frame[28], frame[29]]);
+            Ok((address, u16::from_be_bytes([frame[34], frame[35]])))
+        }
+        Outcome::Dropped(reason) => Err(reason),
+        other => panic!("{other:?}"),
+    }
+}
+
+const SUBSCRIBER: u32 = 0x0a00_0001;
+const SERVER: u32 = 0x0b00_0001;
+
+#[test]
+fn no_two_mappings_share_an_outside_end_and_one_has_the_same_for_all() {
+    for config in kinds() {
+        let mut device = device(&config);
+        let mut owners: HashMap<(u32, u16), (u32, u16)> = HashMap::new();
+        let mut addresses: HashMap<u32, u32> = HashMap::new();
+        for number in 0..1200u32 {
+            let own = (SUBSCRIBER + number % 40, 3000 + (number / 60) as u16);
+            let to = (SERVER + number % 7, 53);
+            let Ok(end) = translated(&mut device, &datagram(&config, own, to)) else { continue };
+            assert_eq!(*owners.entry(end).or_insert(own), own, "{end:?} is another's");
+            assert_eq!(*addresses.entry(own.0).or_insert(end.0), end.0, "paired");
+            if config.port_block.size > 0 {
+                assert_eq!(end.1 % 2, own.1 % 2, "parity");
+            }
+        }
+        let own: HashSet<(u32, u16)> = owners.values().copied().collect();
+        assert_eq!(own.len(), owners.len(), "a mapping has one end");
+        assert!(owners.len() > 300, "{}", owners.len());
+    }
+}
+
+#[test]
+fn a_subscriber_that_opens_all_it_can_takes_nothing_from_others() {
+    let config = Config { sessions_per_subscriber: 0, sessions: 20_000, ..kinds()[0].clone() };
+    let mut device = device(&config);
+    let quiet = datagram(&config, (SUBSCRIBER + 1, 4000), (SERVER, 53));
+    let before = translated(&mut device, &quiet);
+    let mut reasons: HashMap<&str, u32> = HashMap::new();
+    for number in 0..5000u32 {
+        let own = (SUBSCRIBER, 1 + (number * 13 % 60_000) as u16);
+        if let Err(reason) = translated(&mut device, &datagram(&config, own, (SERVER, 53))) {
+            *reasons.entry(reason).or_default() += 1;
+        }
+    }
+    let refused = 5000 - 4 * u32::from(config.port_block.size);
+    assert_eq!(reasons, HashMap::from([("block-limit", refused)]));
+    assert_eq!(translated(&mut device, &quiet), before, "a session that was there");
+    for number in 2..100 {
+        let other = datagram(&config, (SUBSCRIBER + number, 4000), (SERVER, 53));
+        assert!(translated(&mut device, &other).is_ok(), "subscriber {number}");
+    }
+}
+
+#[test]
+fn nothing_that_lives_is_given_up_when_there_is_no_room() {
+    let config = Config { sessions: 100, sessions_per_subscriber: 0, ..kinds()[0].clone() };
+    let mut device = device(&config);
+    let frame = |number: u32| datagram(&config, (SUBSCRIBER + number, 4000), (SERVER, 53));
+    let ends: Vec<_> = (0..100).map(|number| translated(&mut device, &frame(number))).collect();
+    for number in 100..1100 {
+        assert_eq!(translated(&mut device, &frame(number)), Err("sessions-full"));
+    }
+    for (number, end) in ends.into_iter().enumerate() {
+        assert!(end.is_ok());
+        assert_eq!(translated(&mut device, &frame(number as u32)), end);
+    }
+    let tallies = device.function_mut().state().tallies;
+    let blocks = functions::cgnat::reasons::Tally::BlocksAllocated as usize;
+    assert_eq!(tallies[blocks], 100, "no block is given for what is refused");
+}
+
+#[test]
+fn malformed_frames_open_nothing() {
+    let count = env::var("PLUMBLINE_MALFORMED_FRAMES").ok().and_then(|text| text.parse().ok());
+    let count: u32 = count.unwrap_or(5000);
+    let config = &kinds()[0];
+    let mut device = device(config);
+    let mut random = Random::new(5);
+    let whole = datagram(config, (SUBSCRIBER, 4000), (SERVER, 53));
+    for number in 0..count {
+        for kind in 0..5 {
+            let mut frame = whole.clone();
+            match kind {
+                0 => frame.truncate(14 + random.below(27)),
+                1 => frame[14 + random.below(20)] ^= 1 << random.below(8),
+                2 => frame[39] ^= 1 << random.below(8),
+                3 => {
+                    frame[20] |= 0x20;
+                    repair(&mut frame);
+                }
+                _ => {
+                    frame = (0..1 + random.below(200)).map(|_| random.byte()).collect();
+                    mutate(&mut frame, &[], 200, &mut random);
+                    frame.push(0);
+                }
+            }
+            let outcome = device.pass(INSIDE, &frame, NOW);
+            assert!(matches!(outcome, Outcome::Dropped(_)), "{number} of kind {kind}: {outcome:?}");
+        }
+    }
+    let state = device.function_mut().state();
+    assert_eq!((state.sessions.count(), state.subscribers.count()), (0, 0));
+}
+
+#[test]
+fn nobody_can_guess_a_port() {
+    let config = Config {
+        pools: vec![net("198.18.0.0/32")],
+        port_block: PortBlocks { size: 0, per_subscriber: 1 },
+        sessions_per_subscriber: 0,
+        sessions: 20_000,
+        ..kinds()[0].clone()
+    };
+    let mut device = device(&config);
+    let ports: Vec<f64> = (0..8000u32)
+        .map(|number| {
+            let own = (SUBSCRIBER + number % 100, 3000 + (number / 100) as u16);
+            let end = translated(&mut device, &datagram(&config, own, (SERVER, 53)));
+            f64::from(end.expect("room for all").1)
+        })
+        .collect();
+    let mut counts = [0.0f64; 64];
+    let width = (65_536.0 - 1024.0) / 64.0;
+    ports.iter().for_each(|port| counts[((port - 1024.0) / width) as usize] += 1.0);
+    let expected = ports.len() as f64 / 64.0;
+    let chi: f64 = counts.iter().map(|count| (count - expected).powi(2) / expected).sum();
+    // 63 degrees of freedom: 1 of 10,000 sources that are even is beyond 112.
+    assert!(chi < 112.0, "chi-square {chi}");
+    let mean = ports.iter().sum::<f64>() / ports.len() as f64;
+    let variance: f64 = ports.iter().map(|port| (port - mean).powi(2)).sum();
+    let together: f64 = ports.windows(2).map(|two| (two[0] - mean) * (two[1] - mean)).sum();
+    let correlation = together / variance;
+    assert!(correlation.abs() < 4.0 / (ports.len() as f64).sqrt(), "correlation {correlation}");
+}
+
+#[test]
+fn both_directions_meet_on_the_worker_that_owns_the_session() {
+    for count in [1, 2, 7] {
+        for size in [0, 64] {
+            let config = Config {
+                core: count,
+                port_block: PortBlocks { size, per_subscriber: 4 },
+                ..kinds()[0].clone()
+            };
+            let layout = allocation::Layout::new(&config);
+            for index in 0..count {
+                let mut device = Device::new(nat(&config, Shard { index, count }), 2);
+                for number in 0..200u32 {
+                    let own = (SUBSCRIBER + number % 20, 3000 + (number / 20) as u16);
+                    let end = translated(&mut device, &datagram(&config, own, (SERVER, 53)));
+                    let (address, port) = end.expect("room for all");
+                    assert_eq!(worker_of(layout.steering(address, port), count), index);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sample_is_told_apart_from_its_excuses() {
+    for config in kinds() {
+        let names: HashSet<&str> =
+            sample::unreachable(&config).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), sample::unreachable(&config).len(), "each once");
+    }
+}

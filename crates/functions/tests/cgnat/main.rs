@@ -1,0 +1,9 @@
+//! The functional truth of the carrier-grade NAT: pipeline and oracle, frame by frame.
+
+mod frames;
+
+mod check;
+mod differential;
+mod laws;
+mod readme;
+mod tables;

@@ -1,0 +1,95 @@
+//! The carrier-grade NAT against its oracle.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use functions::cgnat::config::{Config, Filtering, PortBlocks, Traffic};
+use functions::cgnat::{Cgnat, Clients};
+use functions::{NetworkFunction, Shard};
+use packet::PortId;
+use traffic::{Stamp, Workload};
+use wire::MacAddr;
+
+use crate::check::Pair;
+use crate::mutate::repair;
+
+/// The NAT: every frame becomes exactly what the oracle says, in every kind of configuration, as it is and
+/// with its checksums made right. So much time passes between two inputs that no session is left over.
+pub fn fuzz_cgnat(data: &[u8]) {
+    let port = PortId((data.len() % 2) as u8);
+    let mut frame = data[..data.len().min(FRAME_LEN_MAX)].to_vec();
+    PAIRS.with_borrow_mut(|pairs| {
+        for pair in &mut *pairs {
+            for _ in 0..ROUNDS {
+                if let Err(difference) = pair.wait(ROUND) {
+                    panic!("{difference}");
+                }
+            }
+        }
+        for repaired in [false, true] {
+            if repaired {
+                repair(&mut frame);
+            }
+            for pair in &mut *pairs {
+                if let Err(difference) = pair.frame(port, &frame) {
+                    panic!("{difference}");
+                }
+            }
+        }
+    });
+}
+
+thread_local! {
+    /// Setting up a NAT takes longer than a frame, so that each thread does it once.
+    static PAIRS: RefCell<Vec<Pair<Cgnat>>> =
+        RefCell::new(configs().map(|config| Pair::new(&config, Shard::WHOLE)).collect());
+}
+
+/// Frames of clients and servers, for the smoke run to damage.
+pub(super) fn examples() -> Vec<Vec<u8>> {
+    let mut examples = Vec::new();
+    let traffic = Traffic { tcp_share: 0.3, icmp_share: 0.3, ..Traffic::default() };
+    for config in configs() {
+        let clients: Clients = Cgnat::workload(&config, &traffic, crate::check::clock());
+        for sequence in 0..8 {
+            for stream in 0..2 {
+                let draw = clients.draw(stream, sequence);
+                let mut frame = vec![0; clients.frame_len(&draw)];
+                let stamp = Stamp { stream: stream as u16, sequence, time: 0 };
+                clients.write(&draw, stamp, &mut frame);
+                examples.push(frame);
+            }
+        }
+    }
+    examples
+}
+
+fn configs() -> impl Iterator<Item = Config> {
+    let kinds = [
+        (Filtering::EndpointIndependent, 64, true),
+        (Filtering::AddressDependent, 0, true),
+        (Filtering::AddressAndPortDependent, 64, false),
+    ];
+    kinds.into_iter().map(|(filtering, size, hairpinning)| Config {
+        filtering,
+        hairpinning,
+        port_block: PortBlocks { size, per_subscriber: 2 },
+        tcp_pick_up: !hairpinning,
+        mss_clamp: if hairpinning { 1200 } else { 0 },
+        sessions: 1000,
+        subscribers: 100,
+        spare_addresses: 0,
+        quarantine_s: 0.0,
+        // The station of the other examples.
+        inside_mac: functions::sections::Mac(MacAddr([2, 0, 0, 0, 0, 1])),
+        secret: Some(1),
+        ..Config::default()
+    })
+}
+
+/// Rounds of the sweep in which every session comes to its end.
+const ROUNDS: u32 = 4;
+const ROUND: Duration = Duration::from_secs(5000);
+
+/// The longest frame that a worker has room for.
+const FRAME_LEN_MAX: usize = 2014;

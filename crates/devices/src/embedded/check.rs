@@ -89,8 +89,8 @@ fn compare<N: NetworkFunction>(
         let now = start + clock.ticks(elapsed);
         while lane.worker.poll(now) > 0 {}
         let got = what_became::<N>(lane, links, &before);
-        let of_frame = coming
-            .map(|(port, frame, _)| oracle.expect_of(port, &frame, elapsed, &left(&got)));
+        let of_frame =
+            coming.map(|(port, frame, _)| oracle.expect_of(port, &frame, elapsed, &left(&got)));
         of_frame.iter().for_each(|expected| history.note(expected));
         let made = oracle.made(elapsed);
         let expected = in_order(of_frame.iter().chain(&made).cloned().collect());

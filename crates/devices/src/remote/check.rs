@@ -23,7 +23,7 @@ use packet::PortId;
 use traffic::{Stamp, Workload};
 
 use super::exchange::Exchange;
-use super::frames::are_same;
+use super::frames::{are_all, fits, forwarded, is_of};
 use super::{Limitation, Remote, Spoken};
 use crate::comparison::{Comparison, describe, describe_all, verdict_name};
 use crate::tester::changes::Control;
@@ -296,13 +296,7 @@ impl<N: NetworkFunction> Walk<'_, N> {
 
     /// Sends a frame, takes what leaves, and only then asks oracles that follow the device's choices: what
     /// they say became of it.
-    fn follow(
-        &mut self,
-        port: PortId,
-        frame: &[u8],
-        counts: [usize; 2],
-        about: &str,
-    ) -> Expected {
+    fn follow(&mut self, port: PortId, frame: &[u8], counts: [usize; 2], about: &str) -> Expected {
         let sent = self.exchange.send(port, frame);
         let mut got = Vec::new();
         let (least, most) = (counts[0].min(counts[1]), counts[0].max(counts[1]));
@@ -467,38 +461,6 @@ impl LeftOut {
             }
         }
         all
-    }
-}
-
-/// Those of some verdicts that can be seen from outside.
-fn forwarded(verdicts: &[Expected]) -> Vec<Expected> {
-    let is_forwarded = |verdict: &&Expected| matches!(verdict, Expected::Forward { .. });
-    verdicts.iter().filter(is_forwarded).cloned().collect()
-}
-
-/// Whether frames that came are those that were to come, in any order because they may have left by
-/// several ports.
-fn are_all(got: &[Expected], wanted: &[Expected]) -> bool {
-    let mut open = wanted.to_vec();
-    for one in got {
-        let Expected::Forward { port, frame } = one else { return false };
-        let Some(index) = open.iter().position(|one| fits(*port, frame, one)) else { return false };
-        open.remove(index);
-    }
-    open.is_empty()
-}
-
-/// Whether a frame that came out is one that the oracles speak of.
-fn is_of((port, frame): (PortId, &[u8]), expected: &[Expected; 2]) -> bool {
-    expected.iter().any(|one| fits(port, frame, one))
-}
-
-fn fits(port: PortId, frame: &[u8], expected: &Expected) -> bool {
-    match expected {
-        Expected::Forward { port: wanted, frame: bytes } => {
-            *wanted == port && are_same(frame, bytes)
-        }
-        _ => false,
     }
 }
 

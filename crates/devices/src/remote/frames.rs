@@ -5,6 +5,8 @@
 //! A short packet travels in a longer frame, and what stands behind the packet means nothing (IEEE
 //! 802.3 clause 3.2.8). Kernels cut it off, switches keep it, cards write it anew.
 
+use functions::check::Expected;
+use packet::PortId;
 use wire::checksum::header_is_valid;
 use wire::ethernet::{HEADER_LEN, TYPE_ARP, TYPE_IPV4, TYPE_IPV6};
 use wire::vxlan::VXLAN_PORT;
@@ -79,6 +81,38 @@ fn packet_of(frame: &[u8]) -> &[u8] {
 
 const UDP: usize = HEADER_LEN + ipv4::HEADER_LEN;
 const OUTER_LEN: usize = UDP + udp::HEADER_LEN;
+
+/// Those of some verdicts that can be seen from outside.
+pub(super) fn forwarded(verdicts: &[Expected]) -> Vec<Expected> {
+    let is_forwarded = |verdict: &&Expected| matches!(verdict, Expected::Forward { .. });
+    verdicts.iter().filter(is_forwarded).cloned().collect()
+}
+
+/// Whether frames that came are those that were to come, in any order because they may have left by
+/// several ports.
+pub(super) fn are_all(got: &[Expected], wanted: &[Expected]) -> bool {
+    let mut open = wanted.to_vec();
+    for one in got {
+        let Expected::Forward { port, frame } = one else { return false };
+        let Some(index) = open.iter().position(|one| fits(*port, frame, one)) else { return false };
+        open.remove(index);
+    }
+    open.is_empty()
+}
+
+/// Whether a frame that came out is one that the oracles speak of.
+pub(super) fn is_of((port, frame): (PortId, &[u8]), expected: &[Expected; 2]) -> bool {
+    expected.iter().any(|one| fits(port, frame, one))
+}
+
+pub(super) fn fits(port: PortId, frame: &[u8], expected: &Expected) -> bool {
+    match expected {
+        Expected::Forward { port: wanted, frame: bytes } => {
+            *wanted == port && are_same(frame, bytes)
+        }
+        _ => false,
+    }
+}
 
 #[cfg(test)]
 mod tests {

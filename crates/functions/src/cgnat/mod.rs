@@ -36,6 +36,10 @@ pub mod allocation;
 
 pub mod state;
 
+mod sweep;
+
+mod way;
+
 pub mod reasons;
 
 pub mod interfaces;

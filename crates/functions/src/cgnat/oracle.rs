@@ -239,7 +239,8 @@ impl Model {
         let outside = mapping.outside;
         let session = mapping.sessions.get_mut(&packet.destination).ok_or("unhandled")?;
         session.leaves(packet.tcp_flags(), now);
-        let translated = self.clamp(packet.with_ends(outside, packet.destination));
+        let translated =
+            packet.with_ends(outside, packet.destination).clamped(self.config.mss_clamp);
         if !hairpin {
             return Ok(self.forward(OUTSIDE, &translated));
         }
@@ -296,7 +297,7 @@ impl Model {
         let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
         let session = mapping.sessions.get_mut(&packet.source).ok_or("unhandled")?;
         session.comes(packet.tcp_flags(), now, &self.config);
-        Ok(self.clamp(packet.with_ends(packet.source, own.1)))
+        Ok(packet.with_ends(packet.source, own.1).clamped(self.config.mss_clamp))
     }
 
     /// A packet for an address that a subscriber has for itself.
@@ -419,32 +420,6 @@ impl Model {
             0 => first,
             size => first.div_ceil(size) * size,
         }
-    }
-
-    /// RFC 4459 section 3.2: a SYN does not promise more than fits.
-    fn clamp(&self, mut packet: Packet) -> Packet {
-        let limit = self.config.mss_clamp;
-        if limit == 0 || packet.tcp_flags() & 2 == 0 {
-            return packet;
-        }
-        let end = packet.transport + usize::from(packet.bytes[packet.transport + 12] >> 4) * 4;
-        let mut at = packet.transport + 20;
-        while at + 1 < end {
-            match packet.bytes[at] {
-                0 => break,
-                1 => at += 1,
-                2 if packet.bytes[at + 1] == 4 && at + 4 <= end => {
-                    let size = word(&packet.bytes, at + 2);
-                    if size > limit {
-                        packet.change_word(at + 2, limit);
-                    }
-                    break;
-                }
-                _ if packet.bytes[at + 1] < 2 => break,
-                _ => at += usize::from(packet.bytes[at + 1]),
-            }
-        }
-        packet
     }
 
     /// The frame of a packet that leaves.

@@ -300,6 +300,15 @@ fn quoted(packet: &[u8], to_outside: bool, shape: Shape) -> Result<About, Reason
     })
 }
 
+/// The session of a packet between two subscribers by its outside ends, as it comes back in; none of ICMP.
+pub fn turned_around(frame: &[u8], shape: Shape) -> Option<Outside> {
+    let ip: &[u8; ipv4::HEADER_LEN] = frame.get(ethernet::HEADER_LEN..)?.first_chunk()?;
+    let protocol = ip[ipv4::offset::PROTOCOL];
+    let ports: &[u8; 4] = frame.get(usize::from(shape.transport)..)?.first_chunk()?;
+    let ends = Ends::read(ip, u32_at(ports, 0));
+    (protocol != protocol::ICMP).then(|| ends.outside(protocol))
+}
+
 /// "More fragments" or an offset.
 const NOT_WHOLE: u16 = ipv4::FLAG_MORE_FRAGMENTS | ipv4::FRAGMENT_OFFSET_MASK;
 

@@ -12,23 +12,26 @@
 
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, PortId, Reason, Slot, Slots, Verdict};
+use packet::{Batch, PortId, Reason, Slot, Verdict};
 use wire::tcp;
 
 use super::config::Config;
 use super::control::{self, Update};
-use super::flow::{Far, Inside, Outside};
-use super::icmp;
+use super::flow::Inside;
 use super::interfaces::{INSIDE, Interfaces, OUTSIDE};
-use super::parse::{About, Class, Plain, Shape, classify};
+use super::parse::{Class, Plain, Shape, classify, turned_around};
 use super::reasons::{self, TALLIES, Tally};
 use super::rewrite;
-use super::session::{self, Session, TcpState};
-use super::sessions::{Elsewhere, NONE, Number};
+use super::session::{self, TcpState};
+use super::sessions::{Elsewhere, Number};
 use super::state::State;
+use super::sweep::Sweep;
 use super::times::Moment;
+use super::way::Way;
 use crate::stages;
 use crate::unit::{SetupError, Shard};
+
+mod errors;
 
 /// A running NAT on one worker.
 pub struct Pipeline {
@@ -51,33 +54,6 @@ enum Stage {
     Sweep,
 }
 
-/// Where the packets of the current batch are, and what is known of each, by slot.
-struct Way {
-    from_inside: Slots,
-    from_outside: Slots,
-    /// Those whose session may be in another line of the index than usual.
-    elsewhere: Slots,
-    /// Packets from inside that have no session yet.
-    new_inside: Slots,
-    /// The same from outside.
-    new_outside: Slots,
-    inside: [Inside; 256],
-    outside: [Outside; 256],
-    shape: [Shape; 256],
-    hash: [u64; 256],
-    number: [Number; 256],
-}
-
-/// The pace of the sweep.
-struct Sweep {
-    /// Entries for each tick, times 2^32.
-    per_tick: u64,
-    last: Ticks,
-    /// Entries that are due, times 2^32.
-    owed: u64,
-    over: [Number; SWEEP_OVER_MAX],
-}
-
 impl Function for Pipeline {
     type Update = Update;
     const STAGES: &'static [&'static str] = &["check", "find", "translate", "open", "sweep"];
@@ -94,7 +70,7 @@ impl Function for Pipeline {
         stages.lap(Stage::Translate as usize, batch.len());
         self.open(batch, moment);
         stages.lap(Stage::Open as usize, batch.len());
-        self.sweep(now, moment);
+        self.sweep.round(&mut self.state, now);
         stages.lap(Stage::Sweep as usize, batch.len());
     }
 
@@ -112,7 +88,7 @@ impl Function for Pipeline {
 
     /// Makes no frame; a round in which none came still sweeps.
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
-        self.sweep(now, self.state.times.moment(now));
+        self.sweep.round(&mut self.state, now);
         None
     }
 }
@@ -129,22 +105,14 @@ impl Pipeline {
         now: Ticks,
     ) -> Result<Pipeline, SetupError> {
         let state = State::new(config, shard, clock)?;
-        let entries = state.sessions.capacity() as f64;
-        let per_tick = entries / (SWEEP_S * clock.ticks_per_second());
-        let sweep = Sweep {
-            per_tick: (per_tick * (1u64 << 32) as f64) as u64 + 1,
-            last: now,
-            owed: 0,
-            over: [NONE; SWEEP_OVER_MAX],
-        };
         Ok(Pipeline {
-            state,
             interfaces: Interfaces::new(config),
             way: Box::new(Way::new()),
-            sweep,
+            sweep: Sweep::new(&state, &clock, now),
             tcp_pick_up: config.tcp_pick_up,
             mss_clamp: config.mss_clamp,
             hairpinning: config.hairpinning,
+            state,
         })
     }
 
@@ -414,7 +382,7 @@ impl Pipeline {
     #[inline(never)]
     fn turn_around(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
         let shape = self.way.shape[usize::from(slot)];
-        let Some(key) = outside_key(batch.frame(slot), shape) else {
+        let Some(key) = turned_around(batch.frame(slot), shape) else {
             return self.refuse(batch, slot, reasons::PROTOCOL);
         };
         if !self.hairpinning {
@@ -463,73 +431,6 @@ impl Pipeline {
         }
     }
 
-    /// An ICMP error about a packet of a session, which it neither uses nor ends (RFC 5508 REQ-6).
-    fn error(&mut self, batch: &mut Batch, slot: Slot, about: About, now: Moment) {
-        let sessions = &self.state.sessions;
-        let (found, shape) = match about {
-            About::Outside(key, shape) => {
-                (sessions.find_outside(key.hash(sessions.keyed()), &key), shape)
-            }
-            About::Inside(key, shape) => {
-                (sessions.find_inside(key.hash(sessions.keyed()), &key), shape)
-            }
-        };
-        let live = found.map(|number| sessions.records[number as usize]);
-        let Some(session) = live.filter(|session| !self.state.times.is_over(session, now)) else {
-            return batch.set_verdict(slot, reasons::drop(reasons::ICMP_NO_SESSION));
-        };
-        if batch.frame(slot)[TTL] <= 1 {
-            return batch.set_verdict(slot, reasons::drop(reasons::TTL_EXPIRED));
-        }
-        batch.truncate(slot, usize::from(shape.len));
-        match about {
-            About::Outside(..) => {
-                self.state.tallies[Tally::IcmpErrorsTranslated as usize] += 1;
-                icmp::error_to_inside(batch.frame_mut(slot), &session, shape);
-                self.send(batch, slot, INSIDE);
-            }
-            About::Inside(..) if session.flags & session::HAIRPIN != 0 => {
-                self.error_turned_around(batch, slot, (&session, shape), now);
-            }
-            About::Inside(..) => {
-                self.state.tallies[Tally::IcmpErrorsTranslated as usize] += 1;
-                icmp::error_to_outside(batch.frame_mut(slot), &session, shape);
-                self.send(batch, slot, OUTSIDE);
-            }
-        }
-    }
-
-    /// An ICMP error about a packet that another subscriber has sent to this one's outside address
-    /// (RFC 5508 REQ-7): it comes back in, quoting that packet as its sender knows it.
-    fn error_turned_around(
-        &mut self,
-        batch: &mut Batch,
-        slot: Slot,
-        (session, shape): (&Session, Shape),
-        now: Moment,
-    ) {
-        if !self.hairpinning {
-            return self.refuse(batch, slot, reasons::HAIRPIN_OFF);
-        }
-        let own = Far::new(session.far.protocol(), session.outside, session.outside_port);
-        let key = Outside::new(session.far.address(), session.far.port(), own);
-        let sessions = &self.state.sessions;
-        let found = sessions.find_outside(key.hash(sessions.keyed()), &key);
-        let other = found.map(|number| sessions.records[number as usize]);
-        let Some(other) = other.filter(|other| !self.state.times.is_over(other, now)) else {
-            return self.refuse(batch, slot, reasons::ICMP_NO_SESSION);
-        };
-        if batch.frame(slot)[TTL] <= 2 {
-            return self.refuse(batch, slot, reasons::TTL_EXPIRED);
-        }
-        for tally in [Tally::IcmpErrorsTranslated, Tally::Hairpinned] {
-            self.state.tallies[tally as usize] += 1;
-        }
-        icmp::error_to_outside(batch.frame_mut(slot), session, shape);
-        icmp::error_to_inside(batch.frame_mut(slot), &other, shape);
-        self.send(batch, slot, INSIDE);
-    }
-
     /// A packet that cannot have a session.
     #[inline(never)]
     fn refuse(&mut self, batch: &mut Batch, slot: Slot, reason: Reason) {
@@ -538,75 +439,7 @@ impl Pipeline {
         }
         batch.set_verdict(slot, reasons::drop(reason));
     }
-
-    /// Ends sessions whose time is up, as many as are due by the pace and as a round may.
-    fn sweep(&mut self, now: Ticks, moment: Moment) {
-        let Sweep { per_tick, last, owed, over } = &mut self.sweep;
-        let passed = now.wrapping_sub(*last).min(SWEEP_TICKS_MAX);
-        *last = now;
-        *owed = owed.saturating_add(passed.saturating_mul(*per_tick)).min(SWEEP_ENTRIES_MAX << 32);
-        let count = (*owed >> 32) as usize;
-        if count == 0 {
-            return;
-        }
-        *owed &= (1 << 32) - 1;
-        let found = self.state.sessions.sweep(count, over, (moment, &self.state.times));
-        for &number in &over[..found] {
-            self.state.expire(number, moment);
-        }
-    }
-}
-
-impl Way {
-    fn new() -> Way {
-        Way {
-            from_inside: Slots::new(),
-            from_outside: Slots::new(),
-            elsewhere: Slots::new(),
-            new_inside: Slots::new(),
-            new_outside: Slots::new(),
-            inside: [Inside::default(); 256],
-            outside: [Outside::default(); 256],
-            shape: [Shape::default(); 256],
-            hash: [0; 256],
-            number: [NONE; 256],
-        }
-    }
-
-    fn clear(&mut self) {
-        self.from_inside.clear();
-        self.from_outside.clear();
-        self.new_inside.clear();
-        self.new_outside.clear();
-    }
-}
-
-/// How the session of a packet that goes to an outside address is named there.
-fn outside_key(frame: &[u8], shape: Shape) -> Option<Outside> {
-    use wire::bytes::{u16_at, u32_at};
-    use wire::{ethernet, ipv4, protocol};
-    let source = u32_at(frame, ethernet::HEADER_LEN + ipv4::offset::SOURCE);
-    let destination = u32_at(frame, ethernet::HEADER_LEN + ipv4::offset::DESTINATION);
-    let transport = usize::from(shape.transport);
-    let protocol = frame[ethernet::HEADER_LEN + ipv4::offset::PROTOCOL];
-    if protocol == protocol::ICMP {
-        return None;
-    }
-    let [from, to] = [u16_at(frame, transport), u16_at(frame, transport + 2)];
-    Some(Outside::new(destination, to, Far::new(protocol, source, from)))
 }
 
 /// Where the time to live stands in a frame.
 const TTL: usize = wire::ethernet::HEADER_LEN + wire::ipv4::offset::TTL;
-
-/// In how many seconds the sweep comes around.
-const SWEEP_S: f64 = 2.0;
-
-/// Entries that a round sweeps over at most.
-const SWEEP_ENTRIES_MAX: u64 = 16_384;
-
-/// Sessions that a round ends at most.
-const SWEEP_OVER_MAX: usize = 256;
-
-/// A longer time between two rounds is not made good for.
-const SWEEP_TICKS_MAX: Ticks = 1 << 32;

@@ -84,6 +84,30 @@ impl Packet {
         bytes
     }
 
+    /// RFC 4459 section 3.2: a SYN does not promise more than fits.
+    pub fn clamped(mut self, limit: u16) -> Packet {
+        if limit == 0 || self.tcp_flags() & 2 == 0 {
+            return self;
+        }
+        let end = self.transport + usize::from(self.bytes[self.transport + 12] >> 4) * 4;
+        let mut at = self.transport + 20;
+        while at + 1 < end {
+            match self.bytes[at] {
+                0 => break,
+                1 => at += 1,
+                2 if self.bytes[at + 1] == 4 && at + 4 <= end => {
+                    if word(&self.bytes, at + 2) > limit {
+                        self.change_word(at + 2, limit);
+                    }
+                    break;
+                }
+                _ if self.bytes[at + 1] < 2 => break,
+                _ => at += usize::from(self.bytes[at + 1]),
+            }
+        }
+        self
+    }
+
     /// Changes a word of a TCP header, its checksum with it.
     pub fn change_word(&mut self, at: usize, value: u16) {
         let damage = self.damage();

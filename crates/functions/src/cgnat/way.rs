@@ -1,0 +1,57 @@
+//! Where the packets of a batch are on their way through a NAT.
+
+use packet::Slots;
+
+use super::flow::{Inside, Outside};
+use super::parse::Shape;
+use super::sessions::{NONE, Number};
+
+/// Where the packets of the current batch are, and what is known of each, by slot.
+pub struct Way {
+    /// From subscribers.
+    pub from_inside: Slots,
+    /// From the Internet.
+    pub from_outside: Slots,
+    /// Those whose session may be in another line of the index than usual.
+    pub elsewhere: Slots,
+    /// Packets from inside that have no session yet.
+    pub new_inside: Slots,
+    /// The same from outside.
+    pub new_outside: Slots,
+    /// What a packet from inside names its session by.
+    pub inside: [Inside; 256],
+    /// The same of one from outside.
+    pub outside: [Outside; 256],
+    /// Where things are in it.
+    pub shape: [Shape; 256],
+    /// The hash of its session's name.
+    pub hash: [u64; 256],
+    /// The number that its session likely has.
+    pub number: [Number; 256],
+}
+
+impl Way {
+    /// No packets.
+    pub fn new() -> Way {
+        Way {
+            from_inside: Slots::new(),
+            from_outside: Slots::new(),
+            elsewhere: Slots::new(),
+            new_inside: Slots::new(),
+            new_outside: Slots::new(),
+            inside: [Inside::default(); 256],
+            outside: [Outside::default(); 256],
+            shape: [Shape::default(); 256],
+            hash: [0; 256],
+            number: [NONE; 256],
+        }
+    }
+
+    /// Forgets all packets.
+    pub fn clear(&mut self) {
+        self.from_inside.clear();
+        self.from_outside.clear();
+        self.new_inside.clear();
+        self.new_outside.clear();
+    }
+}

@@ -35,10 +35,10 @@ pub struct Config {
     pub inside_mac: Mac,
     /// The Ethernet address of the outside port.
     pub outside_mac: Mac,
-    /// The IPv4 address of the inside port, which answers ARP and sends ICMP errors.
+    /// The IPv4 address of the inside port, which answers ARP.
     pub inside_ip: Ipv4Addr,
-    /// The IPv4 address of the outside port, which answers ARP and sends ICMP errors; ARP for the
-    /// addresses of pools is answered there, too.
+    /// The IPv4 address of the outside port, which answers ARP; ARP for the addresses of pools is answered
+    /// there, too.
     pub outside_ip: Ipv4Addr,
     /// To whom packets for subscribers go: the router in front of them.
     pub inside_next_hop_mac: Mac,
@@ -89,10 +89,6 @@ pub struct Config {
     /// The largest TCP maximum segment size that passes (RFC 4459 section 3.2), in bytes; 0 leaves it
     /// as it is.
     pub mss_clamp: u16,
-    /// Whether a packet that finds no port or is over a limit is answered with an ICMP error
-    /// (RFC 6888 REQ-11): at most so many a second; 0 for none.
-    #[schemars(range(max = 1_000_000))]
-    pub icmp_errors_per_s: u32,
     /// From what ports are drawn and keys are hashed; none for a secret of each start, which nobody
     /// can guess. A number makes runs repeatable.
     pub secret: Option<u64>,
@@ -139,7 +135,6 @@ impl Default for Config {
             quarantine_s: 120.0,
             timeouts: Timeouts::default(),
             mss_clamp: 0,
-            icmp_errors_per_s: 1000,
             secret: None,
         }
     }

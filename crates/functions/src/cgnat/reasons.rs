@@ -87,8 +87,6 @@ tallies! {
     MssClamped = "mss-clamped",
     /// ICMP errors translated.
     IcmpErrorsTranslated = "icmp-errors-translated",
-    /// ICMP errors sent.
-    IcmpErrorsSent = "icmp-errors-sent",
     /// ARP requests answered.
     ArpAnswered = "arp-answered",
 }

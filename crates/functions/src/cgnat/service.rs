@@ -89,7 +89,6 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         mappings: _,
         subscribers: _,
         timeouts: _,
-        icmp_errors_per_s: _,
         secret: _,
         tcp_pick_up: _,
         // For which there are no words.

@@ -102,6 +102,12 @@ fn the_virtual_cpe() {
 }
 
 #[test]
+fn the_carrier_grade_nat() {
+    run_all("nfware-");
+    run_all("cgnat-");
+}
+
+#[test]
 fn rfc_2544() {
     run_all("rfc2544-");
 }

@@ -386,6 +386,9 @@ impl Sessions {
                 self.by_outside.prefetch(session.outside_key().hash(&self.keyed));
                 prefetch_at(&self.records, session.next as usize);
                 prefetch_at(&self.records, session.previous as usize);
+                if session.flags & FIRST != 0 {
+                    self.by_mapping.prefetch(key.mapping_hash(&self.keyed));
+                }
                 over[kept] = number;
                 kept += 1;
             } else {

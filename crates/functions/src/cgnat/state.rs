@@ -105,18 +105,21 @@ impl State {
         (!is_over).then_some(number)
     }
 
-    /// A session of the mapping of a packet from inside. Those that are over are ended until one is met
-    /// that lives, so that a mapping does not outlive its sessions; after many, the packet waits no longer.
+    /// The first session of the mapping of a packet from inside. Where neither it lives nor the last one,
+    /// those that are over are ended until one is met that lives, so that a mapping does not outlive its
+    /// sessions; after many, the packet waits no longer.
     fn live_mapping(&mut self, key: &Inside, now: Moment) -> Option<Number> {
         let hash = key.mapping_hash(self.sessions.keyed());
+        let mut first = self.sessions.find_mapping(hash, key)?;
         for _ in 0..OVER_MAX {
-            let number = self.sessions.find_mapping(hash, key)?;
-            if !self.times.is_over(&self.sessions.records[number as usize], now) {
-                return Some(number);
+            let session = &self.sessions.records[first as usize];
+            let last = &self.sessions.records[session.previous as usize];
+            if !self.times.is_over(session, now) || !self.times.is_over(last, now) {
+                break;
             }
-            self.expire(number, now);
+            first = self.expire(first, now)?;
         }
-        self.sessions.find_mapping(hash, key)
+        Some(first)
     }
 
     /// The session of a packet from outside, opened where a mapping takes it.
@@ -138,8 +141,10 @@ impl State {
         let known = self.sessions.records[mapping as usize];
         // A packet from outside proves nothing: the session lives as long as the mapping did without it.
         let Some(end) = self.end_of(mapping, now)? else {
-            let over: Vec<Number> = self.sessions.ring(mapping).collect();
-            over.into_iter().for_each(|number| self.expire(number, now));
+            let mut over = Some(mapping);
+            while let Some(number) = over {
+                over = self.expire(number, now);
+            }
             return self.open_static(key, now);
         };
         self.filter(mapping, key, now)?;
@@ -314,10 +319,10 @@ impl State {
         }
     }
 
-    /// Ends a session whose time is up.
-    pub fn expire(&mut self, number: Number, now: Moment) {
+    /// Ends a session whose time is up; tells another one of its mapping.
+    pub fn expire(&mut self, number: Number, now: Moment) -> Option<Number> {
         self.tallies[Tally::SessionsExpired as usize] += 1;
-        self.close(number, now);
+        self.close(number, now)
     }
 
     /// Takes back a session that was just opened and of which nobody outside has seen a packet, so that its
@@ -327,12 +332,17 @@ impl State {
         self.close_resting(number, (now, 0));
     }
 
-    /// Ends a session; with the last one its mapping goes, whose port then rests.
-    pub fn close(&mut self, number: Number, now: Moment) {
-        self.close_resting(number, (now, self.times.quarantine));
+    /// Ends a session; with the last one its mapping goes, whose port then rests. Tells another session of
+    /// the mapping.
+    pub fn close(&mut self, number: Number, now: Moment) -> Option<Number> {
+        self.close_resting(number, (now, self.times.quarantine))
     }
 
-    fn close_resting(&mut self, number: Number, (now, quarantine): (Moment, u32)) {
+    fn close_resting(
+        &mut self,
+        number: Number,
+        (now, quarantine): (Moment, u32),
+    ) -> Option<Number> {
         let session = self.sessions.records[number as usize];
         let other = self.sessions.close(number);
         let subscriber = &mut self.subscribers.records[session.subscriber as usize];
@@ -354,6 +364,7 @@ impl State {
                 self.forget_idle(session.subscriber);
             }
         }
+        other
     }
 
     /// Takes back the port of a mapping that is gone or never came to be.

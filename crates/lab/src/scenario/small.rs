@@ -2,6 +2,7 @@
 //! hours, and in tests. What it measures says that it works, not how fast it is.
 //!
 //! Methods get short trials at low rates and one repetition, and nothing is searched that can be given.
+//! Functions with sessions hold few.
 //! Of a sweep the first cell stays, and beside it the next few values of each key on their own; of
 //! devices all stay. Thresholds are left out.
 
@@ -21,6 +22,7 @@ impl Scenario {
     pub fn made_small(mut self) -> Result<Scenario, ConfigError> {
         for benchmark in &mut self.benchmarks {
             keep_few_cells(benchmark);
+            keep_little_state(benchmark);
             for choice in &mut benchmark.methods {
                 shorten(choice)?;
             }
@@ -69,6 +71,16 @@ fn keep_few_cells(benchmark: &mut Benchmark) {
     });
 }
 
+/// Sessions fill memory and must be opened first: a small scenario has few.
+fn keep_little_state(benchmark: &mut Benchmark) {
+    let sections = benchmark.cells.iter_mut().flat_map(|cell| &mut cell.sections);
+    for sessions in sections.filter_map(|section| section.get_mut("sessions")) {
+        if sessions.as_u64().is_some_and(|count| count > SMALL_SESSIONS) {
+            *sessions = json!(SMALL_SESSIONS);
+        }
+    }
+}
+
 /// The method with short trials at low rates.
 fn shorten(choice: &mut MethodChoice) -> Result<(), ConfigError> {
     let name = choice.method.name();
@@ -109,6 +121,9 @@ fn shorten_keys(keys: &mut Map<String, Value>) {
         }
     }
 }
+
+/// Sessions that a function holds and its traffic opens at most.
+const SMALL_SESSIONS: u64 = 20_000;
 
 /// What keys become, in their own units: seconds, frames a second, parts of one.
 const SMALL: &[(&str, f64)] = &[

@@ -71,7 +71,7 @@ impl Sessions {
         Ok(Sessions {
             records: HugeArray::zeroed(sessions)?,
             due: HugeArray::zeroed(sessions)?,
-            free: HugeArray::reserve(sessions)?,
+            free: HugeArray::zeroed(sessions)?,
             free_len: 0,
             fresh: 0,
             by_inside: Tagged::with_capacity(sessions)?,
@@ -106,8 +106,7 @@ impl Sessions {
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        self.records.len() * (size_of::<Session>() + size_of::<u16>())
-            + self.fresh as usize * size_of::<u32>()
+        self.records.len() * (size_of::<Session>() + size_of::<u16>() + size_of::<u32>())
             + self.by_inside.bytes()
             + self.by_outside.bytes()
             + self.by_mapping.bytes()

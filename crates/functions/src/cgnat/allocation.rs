@@ -4,7 +4,7 @@
 //! room. Its ports lie in blocks of its own there (RFC 6888 section 4), or anywhere where there are no
 //! blocks. The port of a mapping is drawn, so that nobody can guess it (RFC 6056), with the parity of the
 //! inside one where it can be (RFC 4787 REQ-4). Of several workers, each gives away only blocks that
-//! [`steering`] leads to it.
+//! [`Layout::steering`] leads to it.
 
 use std::io;
 use std::net::Ipv4Addr;

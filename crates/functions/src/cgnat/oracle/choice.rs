@@ -1,0 +1,108 @@
+//! What a new mapping may get, and whether there is room for it.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use super::allowed::Allowed;
+use super::packets::address;
+use super::tables::{End, Own};
+use super::{Left, Model, first, holds};
+
+impl Model {
+    /// RFC 6888 REQ-4, and what the tables hold. A device may count sessions for a while after they are
+    /// over: where it let nothing through, they count here, too.
+    pub(super) fn check_limits(
+        &self,
+        subscriber: Ipv4Addr,
+        maps: bool,
+        left: Left<'_>,
+    ) -> Result<(), &'static str> {
+        let tables = &self.tables;
+        let over = tables.lingering.iter().filter(|_| left.is_empty());
+        let over_of = |who: Ipv4Addr| -> usize {
+            over.clone().filter(|one| one.own.1.0 == who).map(|one| one.sessions).sum()
+        };
+        let sessions_of = tables.sessions_of(subscriber) + over_of(subscriber);
+        if self.session_limit > 0 && sessions_of >= self.session_limit {
+            return Err("session-limit");
+        }
+        let [sessions, mappings, subscribers] = self.room;
+        let all_over: usize = over.clone().map(|one| one.sessions).sum();
+        if tables.sessions() + all_over >= sessions {
+            return Err("sessions-full");
+        }
+        if !maps {
+            return Ok(());
+        }
+        let gone: BTreeSet<Own> = over
+            .clone()
+            .map(|one| one.own)
+            .filter(|own| !tables.mappings.contains_key(own))
+            .collect();
+        if tables.mappings.len() + gone.len() >= mappings {
+            return Err("mappings-full");
+        }
+        let mut all = tables.subscribers();
+        all.extend(gone.iter().map(|own| own.1.0));
+        match !all.contains(&subscriber) && all.len() >= subscribers {
+            true => Err("subscribers-full"),
+            false => Ok(()),
+        }
+    }
+
+    /// The outside end of a new mapping: the one that the device chose if it may, and else any.
+    pub(super) fn choose(
+        &self,
+        own: Own,
+        now: Duration,
+        left: Left<'_>,
+    ) -> Result<End, &'static str> {
+        let rule = self.config.static_rules.iter().find(|rule| holds(rule.inside, own.1.0));
+        if let Some(rule) = rule {
+            let offset = own.1.0.to_bits() - first(rule.inside);
+            return Ok((Ipv4Addr::from_bits(first(rule.outside) + offset), own.1.1));
+        }
+        let chosen = left.iter().find_map(|(_, frame)| source_of(frame, own.0));
+        if let Some(block) = self.plan.forward(0, own.1.0) {
+            let may = |end: &End| {
+                let dynamic = self.plan.dynamic(block.outside);
+                let holds = block.holds(end.1) || dynamic.is_some_and(|all| all.holds(end.1));
+                end.0 == block.outside && holds && self.tables.owner(own.0, *end).is_none()
+            };
+            let all = (1..=u16::MAX).map(|port| (block.outside, port));
+            return chosen.filter(may).or_else(|| all.clone().find(may)).ok_or("block-limit");
+        }
+        let may = |sets_aside| Allowed::new(self, own, now, sets_aside);
+        if let Some(chosen) = chosen.filter(|end| may(true).has(*end)) {
+            return Ok(chosen);
+        }
+        if left.is_empty() {
+            // It let nothing through: it may not have noticed yet that something is over.
+            may(true).any(true)?;
+            may(false).any(true)?;
+        }
+        may(false).any(false)
+    }
+
+    /// The first port that is given away: of a whole block.
+    pub(super) fn first_port(&self) -> u32 {
+        let first = u32::from(self.config.first_port);
+        match u32::from(self.config.port_block.size) {
+            0 => first,
+            size => first.div_ceil(size) * size,
+        }
+    }
+}
+
+/// The source of a packet of a session in a frame that left by one of the ports.
+fn source_of(frame: &[u8], protocol: u8) -> Option<End> {
+    let packet = frame.get(14..)?;
+    if packet.len() < 28 || packet[9] != protocol {
+        return None;
+    }
+    let transport = usize::from(packet[0] & 0x0f) * 4;
+    let at = if protocol == 1 { transport + 4 } else { transport };
+    let port = packet.get(at..at + 2)?;
+    Some((address(packet, 12), u16::from_be_bytes([port[0], port[1]])))
+}

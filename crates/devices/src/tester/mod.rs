@@ -284,7 +284,7 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
                 if self.floods.is_active() && self.floods.take(&self.workload, frame) {
                     continue;
                 }
-                match L::IS_SHARED && foreign::is_talk(frame) {
+                match foreign::is_error(frame) || L::IS_SHARED && foreign::is_talk(frame) {
                     true => self.foreign += 1,
                     false => self.strangers += 1,
                 }

@@ -257,6 +257,8 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
             let Some(frame) = self.links[worker][index].next_frame() else { break };
             match self.workload.session_seen(port, frame) {
                 Some((step, draw)) => self.take(&step, &draw, now),
+                // A device may say that it takes no more sessions.
+                None if foreign::is_error(frame) => self.foreign += 1,
                 None if L::IS_SHARED && foreign::is_talk(frame) => self.foreign += 1,
                 None => self.strangers += 1,
             }

@@ -89,6 +89,13 @@ pub struct Config {
     /// The largest TCP maximum segment size that passes (RFC 4459 section 3.2), in bytes; 0 leaves it
     /// as it is.
     pub mss_clamp: u16,
+    /// ICMP errors of its own a second at most, by each worker: about packets whose time to live ends here,
+    /// and those of subscribers that get no session (RFC 5508 REQ-8, RFC 6888 REQ-11); 0 for none.
+    #[schemars(range(max = 1_000_000))]
+    pub icmp_errors_per_s: u32,
+    /// How many of them more at once after a pause.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub icmp_error_burst: u32,
     /// From what ports are drawn and keys are hashed; none for a secret of each start, which nobody
     /// can guess. A number makes runs repeatable.
     pub secret: Option<u64>,
@@ -135,6 +142,8 @@ impl Default for Config {
             quarantine_s: 120.0,
             timeouts: Timeouts::default(),
             mss_clamp: 0,
+            icmp_errors_per_s: 1000,
+            icmp_error_burst: 50,
             secret: None,
         }
     }

@@ -23,6 +23,7 @@ use crate::unit::Shard;
 mod allowed;
 mod choice;
 mod errors;
+mod host;
 mod packets;
 mod tables;
 
@@ -40,6 +41,8 @@ pub struct Model {
     /// Most sessions, mappings and subscribers.
     room: [usize; 3],
     plan: Plan,
+    /// For errors of its own.
+    errors: host::Bucket,
 }
 
 /// A verdict, or the name of the reason for dropping.
@@ -63,7 +66,11 @@ impl Oracle for Model {
         left: &[(PortId, &[u8])],
     ) -> Expected {
         self.tables.pass(&self.config, now);
-        self.judge(port, frame, now, left).unwrap_or_else(Expected::Drop)
+        // What it says in its own name is no choice, and lets nothing through.
+        let passed = left.iter().copied().filter(|(port, left)| !self.is_own(*port, left));
+        let passed: Vec<(PortId, &[u8])> = passed.collect();
+        let judged = self.judge(port, frame, now, &passed);
+        judged.unwrap_or_else(|reason| self.tell(port, frame, reason, now))
     }
 
     fn foresee(&self, port: PortId, frame: &[u8], now: Duration) -> Option<usize> {
@@ -106,6 +113,7 @@ impl Model {
                 share(config.subscribers),
             ],
             plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
+            errors: host::Bucket::new(config),
         }
     }
 
@@ -121,7 +129,10 @@ impl Model {
         }
         match word(frame, 12) {
             0x0806 => self.judge_arp(port, frame),
-            0x0800 => self.judge_ipv4(port, &frame[14..], now, left),
+            0x0800 => match self.judge_ipv4(port, &frame[14..], now, left) {
+                Err("local") => self.judge_local(port, frame),
+                judged => judged,
+            },
             _ => Err("unknown-ethertype"),
         }
     }
@@ -134,8 +145,7 @@ impl Model {
             return Err("arp-ignored");
         }
         let target = address(arp, 24);
-        let own = if port == INSIDE { self.config.inside_ip } else { self.config.outside_ip };
-        if target != own && !(port == OUTSIDE && self.is_outside(target)) {
+        if target != self.own(port) && !(port == OUTSIDE && self.is_outside(target)) {
             return Err("arp-ignored");
         }
         let mac = self.mac(port);
@@ -164,8 +174,7 @@ impl Model {
         if sum(&packet[..header]) != 0xffff {
             return Err("ip-checksum");
         }
-        let own = if port == INSIDE { self.config.inside_ip } else { self.config.outside_ip };
-        if address(packet, 16) == own {
+        if address(packet, 16) == self.own(port) {
             return Err("local");
         }
         if word(packet, 6) & 0x3fff != 0 {
@@ -326,7 +335,7 @@ impl Model {
 
     /// Whether a packet from inside is one that may open a session.
     fn may_open(&self, packet: &Packet, hairpin: bool) -> Result<(), &'static str> {
-        if !self.config.inside.iter().any(|network| holds(*network, packet.source.0)) {
+        if !self.is_inside(packet.source.0) {
             return Err("not-inside");
         }
         if matches!(packet.destination.0.octets()[0], 0 | 127 | 224..) {
@@ -358,6 +367,10 @@ impl Model {
 
     fn mac(&self, port: PortId) -> [u8; 6] {
         if port == INSIDE { self.config.inside_mac.0.0 } else { self.config.outside_mac.0.0 }
+    }
+
+    fn is_inside(&self, address: Ipv4Addr) -> bool {
+        self.config.inside.iter().any(|network| holds(*network, address))
     }
 
     fn is_outside(&self, address: Ipv4Addr) -> bool {

@@ -24,6 +24,8 @@ pub enum Class {
     Error(About),
     /// A question for an Ethernet address of this port.
     Arp,
+    /// A packet for the NAT itself.
+    Local,
     /// Nothing to do with it.
     Drop(Reason),
 }
@@ -198,7 +200,7 @@ fn classify_ipv4(packet: &[u8], port: PortId, own: &Interfaces) -> Result<Class,
     })?;
     let to_outside = port.0 == 0;
     if own.ip(port) == view.destination() {
-        return Err(reasons::LOCAL);
+        return Ok(Class::Local);
     }
     let Some(ip) = packet.first_chunk::<{ ipv4::HEADER_LEN }>() else {
         return Err(reasons::IP_MALFORMED);
@@ -298,15 +300,6 @@ fn quoted(packet: &[u8], to_outside: bool, shape: Shape) -> Result<About, Reason
         false => About::Outside(ends.reversed().outside(protocol), shape),
         true => About::Inside(ends.reversed().inside(protocol), shape),
     })
-}
-
-/// The session of a packet between two subscribers by its outside ends, as it comes back in; none of ICMP.
-pub fn turned_around(frame: &[u8], shape: Shape) -> Option<Outside> {
-    let ip: &[u8; ipv4::HEADER_LEN] = frame.get(ethernet::HEADER_LEN..)?.first_chunk()?;
-    let protocol = ip[ipv4::offset::PROTOCOL];
-    let ports: &[u8; 4] = frame.get(usize::from(shape.transport)..)?.first_chunk()?;
-    let ends = Ends::read(ip, u32_at(ports, 0));
-    (protocol != protocol::ICMP).then(|| ends.outside(protocol))
 }
 
 /// "More fragments" or an offset.

@@ -13,15 +13,16 @@
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, PortId, Reason, Slot, Verdict};
-use wire::tcp;
+use wire::{protocol, tcp};
 
 use super::config::Config;
 use super::control::{self, Update};
+use super::flow::{Far, Outside};
 use super::interfaces::{INSIDE, Interfaces, OUTSIDE};
-use super::parse::{Class, Plain, Shape, classify, turned_around};
+use super::parse::{Class, Plain, Shape, classify};
 use super::reasons::{self, TALLIES, Tally};
 use super::rewrite;
-use super::session;
+use super::session::{self, Session};
 use super::sessions::{Elsewhere, Number};
 use super::state::State;
 use super::sweep::Sweep;
@@ -31,7 +32,10 @@ use crate::stages;
 use crate::unit::{SetupError, Shard};
 
 mod errors;
+mod host;
 mod open;
+
+use host::Host;
 
 /// A running NAT on one worker.
 pub struct Pipeline {
@@ -42,6 +46,7 @@ pub struct Pipeline {
     tcp_pick_up: bool,
     mss_clamp: u16,
     hairpinning: bool,
+    host: Host,
 }
 
 /// The stages in the packet's order, as [`Function::STAGES`] names them.
@@ -69,6 +74,9 @@ impl Function for Pipeline {
         self.translate(batch, moment);
         stages.lap(Stage::Translate as usize, batch.len());
         self.open(batch, moment);
+        if !self.way.untold.is_empty() {
+            self.tell(batch, now);
+        }
         stages.lap(Stage::Open as usize, batch.len());
         self.sweep.round(&mut self.state, now);
         stages.lap(Stage::Sweep as usize, batch.len());
@@ -112,6 +120,7 @@ impl Pipeline {
             tcp_pick_up: config.tcp_pick_up,
             mss_clamp: config.mss_clamp,
             hairpinning: config.hairpinning,
+            host: Host::new(config, &clock),
             state,
         })
     }
@@ -216,8 +225,11 @@ impl Pipeline {
             session.tcp = before.after(shape.tcp_flags, true);
             is_shorter = before.is_established() && !session.tcp.is_established();
         }
-        let flags = session.flags;
         let known = *session;
+        if known.flags & session::HAIRPIN != 0 {
+            self.turn_around(batch, slot, (number, &known, is_shorter), now);
+            return true;
+        }
         batch.truncate(slot, usize::from(shape.len));
         rewrite::to_outside(batch.frame_mut(slot), &known, shape);
         if is_shorter {
@@ -226,10 +238,7 @@ impl Pipeline {
         if self.mss_clamp != 0 && shape.tcp_flags & tcp::FLAG_SYN != 0 {
             self.clamp(batch, slot, shape);
         }
-        match flags & session::HAIRPIN != 0 {
-            false => self.send(batch, slot, OUTSIDE),
-            true => self.turn_around(batch, slot, now),
-        }
+        self.send(batch, slot, OUTSIDE);
         true
     }
 
@@ -273,28 +282,46 @@ impl Pipeline {
         batch.set_verdict(slot, Verdict::Forward(port));
     }
 
-    /// A packet to another subscriber's outside address, which it bears as its own source already
-    /// (RFC 4787 REQ-9): it comes back in.
+    /// A packet of a session to another subscriber's outside address (RFC 4787 REQ-9): it comes back in
+    /// from its own outside address and port, if the other one's mapping takes it.
     #[inline(never)]
-    fn turn_around(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
-        let shape = self.way.shape[usize::from(slot)];
-        let Some(key) = turned_around(batch.frame(slot), shape) else {
+    fn turn_around(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        (number, session, is_shorter): (Number, &Session, bool),
+        now: Moment,
+    ) {
+        if is_shorter {
+            self.state.sessions.hasten(number, (now, &self.state.times));
+        }
+        let index = usize::from(slot);
+        let (far, shape) = (session.far, self.way.shape[index]);
+        if far.protocol() == protocol::ICMP {
             return self.refuse(batch, slot, reasons::PROTOCOL);
-        };
+        }
         if !self.hairpinning {
-            return self.refuse(batch, slot, reasons::HAIRPIN_OFF);
+            return self.refuse_and_tell(batch, slot, reasons::HAIRPIN_OFF);
         }
-        if batch.frame(slot)[TTL] <= 1 {
-            return self.refuse(batch, slot, reasons::TTL_EXPIRED);
+        // It makes two hops.
+        if batch.frame(slot)[TTL] <= 2 {
+            return self.refuse_and_tell(batch, slot, reasons::TTL_EXPIRED);
         }
+        let own = Far::new(far.protocol(), session.outside, session.outside_port);
+        let key = Outside::new(far.address(), far.port(), own);
         let hash = key.hash(self.state.sessions.keyed());
-        self.way.outside[usize::from(slot)] = key;
         match self.state.open_from_outside(&key, hash, now) {
-            Ok(number) => {
+            Ok(other) => {
                 self.state.tallies[Tally::Hairpinned as usize] += 1;
-                self.arrive(batch, slot, number, now);
+                self.way.outside[index] = key;
+                batch.truncate(slot, usize::from(shape.len));
+                rewrite::to_outside(batch.frame_mut(slot), session, shape);
+                if self.mss_clamp != 0 && shape.tcp_flags & tcp::FLAG_SYN != 0 {
+                    self.clamp(batch, slot, shape);
+                }
+                self.arrive(batch, slot, other, now);
             }
-            Err(reason) => self.refuse(batch, slot, reason),
+            Err(reason) => self.refuse_and_tell(batch, slot, reason),
         }
     }
 
@@ -322,7 +349,8 @@ impl Pipeline {
                 stages::arp::answer(batch.frame_mut(slot), self.interfaces.mac(port));
                 batch.set_verdict(slot, Verdict::Forward(port));
             }
-            Class::Drop(reason) => batch.set_verdict(slot, reasons::drop(reason)),
+            Class::Local => self.receive(batch, slot),
+            Class::Drop(reason) => self.refuse_and_tell(batch, slot, reason),
             Class::FromInside(..) | Class::FromOutside(..) => {}
         }
     }
@@ -330,7 +358,7 @@ impl Pipeline {
     /// A packet that cannot have a session.
     #[inline(never)]
     fn refuse(&mut self, batch: &mut Batch, slot: Slot, reason: Reason) {
-        if (reasons::SESSION_LIMIT.0..=reasons::SUBSCRIBERS_FULL.0).contains(&reason.0) {
+        if host::is_want(reason) {
             self.state.tallies[Tally::Refused as usize] += 1;
         }
         batch.set_verdict(slot, reasons::drop(reason));

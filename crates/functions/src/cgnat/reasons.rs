@@ -25,7 +25,7 @@ reasons! {
     NOT_INSIDE = "not-inside",
     /// From inside, to an address that no host outside has.
     MARTIAN = "martian",
-    /// For the NAT itself.
+    /// For the NAT itself, and no echo request.
     LOCAL = "local",
     /// The header of UDP, TCP or ICMP is cut or wrong.
     TRANSPORT_MALFORMED = "transport-malformed",
@@ -87,6 +87,12 @@ tallies! {
     MssClamped = "mss-clamped",
     /// ICMP errors translated.
     IcmpErrorsTranslated = "icmp-errors-translated",
+    /// ICMP errors of its own.
+    IcmpErrorsSent = "icmp-errors-sent",
+    /// ICMP errors of its own that were not sent because there were too many (RFC 1812 section 4.3.2.8).
+    IcmpErrorsLimited = "icmp-errors-limited",
+    /// Echo requests for the NAT itself answered.
+    PingsAnswered = "pings-answered",
     /// ARP requests answered.
     ArpAnswered = "arp-answered",
 }

@@ -22,6 +22,7 @@ use crate::check::{Answer, Part, Step};
 
 mod aging;
 mod build;
+mod host;
 mod limits;
 mod places;
 mod refusals;
@@ -44,6 +45,9 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         sessions::errors,
         sessions::hairpins,
         sessions::one_to_one,
+        host::pings,
+        host::errors,
+        host::more_errors_than_may_leave,
         limits::sessions_of_a_subscriber,
         limits::pools,
         limits::blocks,
@@ -137,6 +141,13 @@ impl Sample {
     fn inside(&mut self, about: &'static str, packet: &[u8]) -> Sent {
         let frame = self.framed(INSIDE, packet);
         self.frame(INSIDE, about, frame)
+    }
+
+    /// A packet of a group of stations, about which nobody is told.
+    fn unanswerable(&mut self, port: PortId, packet: &[u8]) {
+        let mut frame = self.framed(port, packet);
+        frame[6] |= 1;
+        self.frame(port, "the same of a group of stations", frame);
     }
 
     /// A packet from the Internet.

@@ -91,6 +91,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         timeouts: _,
         secret: _,
         tcp_pick_up: _,
+        icmp_error_burst: _,
         // For which there are no words.
         port_block,
         deterministic,
@@ -99,6 +100,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         hairpinning,
         quarantine_s,
         mss_clamp,
+        icmp_errors_per_s,
     } = config;
     Beyond::of(&[
         ("port-block", "blocks of ports for each subscriber", port_block.size != 0),
@@ -111,6 +113,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ),
         ("hairpinning", "subscribers that reach one another by outside addresses", *hairpinning),
         ("quarantine-s", "ports that rest", *quarantine_s > 0.0),
+        ("icmp-errors-per-s", "ICMP errors at a rate", *icmp_errors_per_s > 0),
         ("mss-clamp", "a limit of the TCP maximum segment size", *mss_clamp != 0),
     ])
 }

@@ -18,6 +18,8 @@ pub struct Way {
     pub new_inside: Slots,
     /// The same from outside.
     pub new_outside: Slots,
+    /// Packets that were dropped as they came in.
+    pub untold: Slots,
     /// What a packet from inside names its session by.
     pub inside: [Inside; 256],
     /// The same of one from outside.
@@ -39,6 +41,7 @@ impl Way {
             elsewhere: Slots::new(),
             new_inside: Slots::new(),
             new_outside: Slots::new(),
+            untold: Slots::new(),
             inside: [Inside::default(); 256],
             outside: [Outside::default(); 256],
             shape: [Shape::default(); 256],
@@ -53,5 +56,6 @@ impl Way {
         self.from_outside.clear();
         self.new_inside.clear();
         self.new_outside.clear();
+        self.untold.clear();
     }
 }

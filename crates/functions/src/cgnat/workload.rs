@@ -220,7 +220,9 @@ impl Workload for Clients {
         port: PortId,
         frame: &[u8],
     ) -> Delivery {
-        let Some(seen) = frames::read(frame) else { return Delivery::Misdelivered };
+        let Some(seen) = frames::read(frame) else {
+            return if is_error(frame) { Delivery::Beside } else { Delivery::Misdelivered };
+        };
         let is_whole = frame.len() == usize::from(packet.len)
             && usize::from(seen.total_len) + ETHERNET_LEN == frame.len();
         let is_right = port == self.directions[direction].to
@@ -332,6 +334,14 @@ impl Workload for Clients {
 /// The bits by which the packets of a client find their worker.
 pub fn steering(client: u32) -> u32 {
     (Random::rehash(u64::from(client)) >> 32) as u32
+}
+
+/// Whether a frame is an ICMP error, by which a NAT says that a packet found no room: it is lost, and what
+/// comes back is not it.
+#[cold]
+fn is_error(frame: &[u8]) -> bool {
+    let is_icmp = frame.get(12..15) == Some(&[8, 0, 0x45]) && frame.get(23) == Some(&1);
+    is_icmp && matches!(frame.get(ETHERNET_LEN + 20), Some(3 | 11))
 }
 
 fn translation(seen: &Seen) -> Translation {

@@ -17,8 +17,8 @@ use wire::{ethernet, icmp, ipv4, ipv6, protocol};
 use super::config::{Config, PuntRates};
 use super::interfaces::Interfaces;
 use super::reasons::{self, Tallies, Tally};
+use crate::stages::icmpv4::{self, Answer};
 
-mod icmpv4;
 mod icmpv6;
 
 /// What is configured, and how much of it is left at present.
@@ -135,7 +135,7 @@ impl Host {
         }
         let is_written = match (is_ipv6, own.ip, own.ipv6) {
             (false, Some(ip), _) => {
-                icmpv4::write_error(batch, slot, own.mac.0, ip.address, trouble)
+                icmpv4::write_error(batch, slot, own.mac.0, ip.address, trouble.message())
             }
             (true, _, Some(ip)) => icmpv6::write_error(batch, slot, own.mac.0, ip.address, trouble),
             _ => false,
@@ -189,15 +189,17 @@ impl Host {
     }
 }
 
-/// What became of a message to the router itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    /// It was an echo request, and is now its answer.
-    Answered,
-    /// It is none that is answered here.
-    NoQuestion,
-    /// Its checksum is wrong, or it is cut.
-    Malformed,
+impl Trouble {
+    /// What an error of ICMP says of it.
+    fn message(self) -> icmp::Fields {
+        let (kind, code, rest) = match self {
+            Trouble::TimeExceeded => (icmp::v4::TIME_EXCEEDED, 0, 0),
+            Trouble::NoRoute => (icmp::v4::UNREACHABLE, icmp::v4::NO_ROUTE, 0),
+            Trouble::NoNeighbour => (icmp::v4::UNREACHABLE, icmp::v4::HOST, 0),
+            Trouble::TooBig(mtu) => (icmp::v4::UNREACHABLE, icmp::v4::TOO_BIG, u32::from(mtu)),
+        };
+        icmp::Fields { kind, code, rest }
+    }
 }
 
 impl Protocol {
@@ -274,9 +276,3 @@ fn packet_len(frame: &[u8]) -> usize {
     };
     len.unwrap_or(packet.len())
 }
-
-/// What time to live and hop limit a packet of the router's own has at the start.
-const TTL: u8 = 64;
-
-/// The code point of errors and answers to control: CS6 (RFC 1812 section 4.3.2.5, RFC 4594).
-const CONTROL_DSCP: u8 = 48;

@@ -1,4 +1,5 @@
 //! Stages that more than one function is made of.
 
 pub mod arp;
+pub mod icmpv4;
 pub mod tunnel;

@@ -39,6 +39,7 @@ pub fn kinds() -> Vec<Config> {
             icmp_s: 3.5,
         },
         port_block: PortBlocks { size: 64, per_subscriber: 4 },
+        icmp_errors_per_s: 0,
         ..Config::default()
     };
     let own = StaticRule { inside: net("10.9.0.0/30"), outside: net("203.0.113.64/30") };
@@ -55,6 +56,8 @@ pub fn kinds() -> Vec<Config> {
             filtering: Filtering::AddressDependent,
             static_rules: vec![own],
             mss_clamp: 1300,
+            icmp_errors_per_s: 3,
+            icmp_error_burst: 4,
             quarantine_s: 0.0,
             ..base.clone()
         },
@@ -63,6 +66,7 @@ pub fn kinds() -> Vec<Config> {
             port_block: PortBlocks { size: 128, per_subscriber: 1 },
             sessions: 700,
             sessions_per_subscriber: 200,
+            icmp_errors_per_s: 1000,
             ..base
         },
     ]

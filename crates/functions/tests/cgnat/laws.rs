@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::env;
 
 use functions::cgnat::config::{Config, PortBlocks};
+use functions::cgnat::reasons::Tally;
 use functions::cgnat::{Cgnat, Pipeline, allocation, sample};
 use functions::{NetworkFunction, Shard};
 use machine::clock::Ticks;
@@ -85,6 +86,7 @@ const SERVER: u32 = 0x0b00_0001;
 #[test]
 fn no_two_mappings_share_an_outside_end_and_one_has_the_same_for_all() {
     for config in kinds() {
+        let config = Config { icmp_errors_per_s: 0, ..config };
         let mut device = device(&config);
         let mut owners: HashMap<(u32, u16), (u32, u16)> = HashMap::new();
         let mut addresses: HashMap<u32, u32> = HashMap::new();
@@ -140,8 +142,43 @@ fn nothing_that_lives_is_given_up_when_there_is_no_room() {
         assert_eq!(translated(&mut device, &frame(number as u32)), end);
     }
     let tallies = device.function_mut().state().tallies;
-    let blocks = functions::cgnat::reasons::Tally::BlocksAllocated as usize;
+    let blocks = Tally::BlocksAllocated as usize;
     assert_eq!(tallies[blocks], 100, "no block is given for what is refused");
+}
+
+/// RFC 6888 REQ-11: Host Unreachable, with the packet as it was sent.
+#[test]
+fn whoever_gets_no_session_is_told_so_often_and_no_more() {
+    let config = Config {
+        sessions_per_subscriber: 1,
+        icmp_errors_per_s: 100,
+        icmp_error_burst: 5,
+        ..kinds()[0].clone()
+    };
+    let mut device = device(&config);
+    let frame = |port| datagram(&config, (SUBSCRIBER, port), (SERVER, 53));
+    assert!(translated(&mut device, &frame(4000)).is_ok());
+    let mut pass = |now| device.pass(INSIDE, &frame(4001), now);
+    for _ in 0..5 {
+        let Outcome::Left(INSIDE, error) = pass(NOW) else { panic!("nobody is told") };
+        assert_eq!(error[..6], config.inside_next_hop_mac.0.0);
+        let [source, destination] = [26, 30].map(|at| &error[at..at + 4]);
+        assert_eq!(source, config.inside_ip.octets());
+        assert_eq!(destination, SUBSCRIBER.to_be_bytes());
+        assert_eq!(error[34..36], [3, 1], "Destination Unreachable, Host Unreachable");
+        assert_eq!(error[42..], frame(4001)[14..], "quoted whole");
+    }
+    for _ in 0..100 {
+        assert_eq!(pass(NOW), Outcome::Dropped("session-limit"));
+    }
+    let second = clock().ticks_per_second() as Ticks;
+    let later = (0..100).filter(|_| matches!(pass(NOW + second), Outcome::Left(INSIDE, _)));
+    assert_eq!(later.count(), 5, "the burst");
+    let tallies = device.function_mut().state().tallies;
+    let [sent, limited, refused] =
+        [Tally::IcmpErrorsSent, Tally::IcmpErrorsLimited, Tally::Refused]
+            .map(|tally| tallies[tally as usize]);
+    assert_eq!((sent, limited, refused), (10, 195, 205));
 }
 
 #[test]

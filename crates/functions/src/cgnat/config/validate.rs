@@ -27,6 +27,15 @@ fn validate_sizes(config: &Config) -> Result<(), Invalid> {
             return refuse(key, format!("must be from 1 to {max}, not {value}"), one);
         }
     }
+    for (key, value, min) in [
+        ("icmp-errors-per-s", config.icmp_errors_per_s, 0),
+        ("icmp-error-burst", config.icmp_error_burst, 1),
+    ] {
+        if !(min..=1_000_000).contains(&value) {
+            let what = format!("must be from {min} to 1000000, not {value}");
+            return refuse(key, what, "1000 a second and 50 at once do for most");
+        }
+    }
     let size = config.port_block.size;
     if size != 0 && !(size.is_power_of_two() && (64..=16_384).contains(&size)) {
         return refuse(

@@ -71,7 +71,7 @@ impl Pipeline {
                     self.state.undo(number, now);
                 }
             }
-            Err(reason) => self.refuse(batch, slot, reason),
+            Err(reason) => self.refuse_and_tell(batch, slot, reason),
         }
     }
 

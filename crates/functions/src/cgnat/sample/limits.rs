@@ -2,7 +2,7 @@
 
 use super::super::config::{Config, share_of};
 use super::super::control::Update;
-use super::super::interfaces::OUTSIDE;
+use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::Sample;
 use super::build::datagram;
 use super::places::Places;
@@ -74,6 +74,7 @@ pub(super) fn sessions_of_a_subscriber(sample: &mut Sample) {
     sample.inside("a further packet of it", &datagram(visitor, server));
     let other = (sample.server(1), 53);
     sample.inside("a second session of the mapping", &datagram(visitor, other));
+    sample.unanswerable(INSIDE, &datagram(visitor, other));
     sample.inside("a second mapping", &datagram((visitor.0, 5002), server));
     sample.answer_to((OUTSIDE, sent), "one that another opens", &datagram(other, visitor));
     let sessions = sample.config.sessions_per_subscriber;
@@ -89,7 +90,9 @@ pub(super) fn sessions_of_a_subscriber(sample: &mut Sample) {
 pub(super) fn pools(sample: &mut Sample) {
     let server = (sample.server(0), 53);
     if let Some(address) = sample.places.poolless {
-        sample.inside("a subscriber without rule, and no pool", &datagram((address, 5000), server));
+        let packet = datagram((address, 5000), server);
+        sample.inside("a subscriber without rule, and no pool", &packet);
+        sample.unanswerable(INSIDE, &packet);
     }
     let (old, new) = ((sample.visitor(7), 5000), (sample.visitor(8), 5000));
     let sent = sample.inside("before the pools are drained", &datagram(old, server));
@@ -97,6 +100,7 @@ pub(super) fn pools(sample: &mut Sample) {
     sample.inside("a session goes on", &datagram(old, server));
     sample.answer_to((OUTSIDE, sent), "and is answered", &datagram(server, old));
     sample.inside("a new subscriber", &datagram(new, server));
+    sample.unanswerable(INSIDE, &datagram(new, server));
     sample.change_pools(|pool| Update::AddPool { pool });
     sample.inside("a new subscriber, the pools being back", &datagram(new, server));
     let pool = super::Prefixed { address: sample.server(4000), len: 32 };
@@ -127,10 +131,12 @@ pub(super) fn tables(sample: &mut Sample) {
     without_limit(sample, |sample| {
         if sample.reach.sessions_full {
             let visitor = (sample.visitor(0), 5000);
-            for number in 0..sample.reach.sessions + 2 {
+            let last = sample.reach.sessions + 1;
+            for number in 0..=last {
                 let server = (sample.server(number), 53);
                 sample.inside("sessions until there is no room", &datagram(visitor, server));
             }
+            sample.unanswerable(INSIDE, &datagram(visitor, (sample.server(last), 53)));
             sample.inside("one that is there", &datagram(visitor, server));
             sample.forget();
         }
@@ -154,6 +160,8 @@ pub(super) fn tables(sample: &mut Sample) {
                 let visitor = (sample.visitor(number), 5000);
                 sample.inside("subscribers until there is no room", &datagram(visitor, server));
             }
+            let last = sample.visitor(sample.places.visitors.len() - 1);
+            sample.unanswerable(INSIDE, &datagram((last, 5000), server));
         }
     });
 }
@@ -161,10 +169,13 @@ pub(super) fn tables(sample: &mut Sample) {
 /// Mappings of one visitor.
 fn mappings(sample: &mut Sample, visitor: usize, count: u32) {
     let server = (sample.server(0), 53);
+    let packet = |sample: &Sample, number: u32| {
+        datagram((sample.visitor(visitor), 2000 + number as u16), server)
+    };
     for number in 0..count {
-        let visitor = (sample.visitor(visitor), 2000 + number as u16);
-        sample.inside("one more mapping", &datagram(visitor, server));
+        sample.inside("one more mapping", &packet(sample, number));
     }
+    sample.unanswerable(INSIDE, &packet(sample, count.saturating_sub(1)));
 }
 
 fn without_limit(sample: &mut Sample, fill: impl FnOnce(&mut Sample)) {

@@ -151,8 +151,8 @@ pub(super) fn hairpins(sample: &mut Sample) {
     crate::build::set(8, 2)(&mut last);
     to(sample, at_other, "a packet whose hops end between peers", &last);
     let unknown = datagram((one.0, 8004), (sample.places.pool, 1));
-    let sent = sample.inside("to a port of a pool that nobody has", &unknown);
-    let _ = sent;
+    sample.inside("to a port of a pool that nobody has", &unknown);
+    sample.unanswerable(INSIDE, &unknown);
     sample.inside("from the same port to a server", &datagram((one.0, 8004), server));
     let ping = query(one.0, sample.places.pool, icmp::v4::ECHO_REQUEST, 99);
     sample.inside("a ping to an address of a pool", &ping);

@@ -6,8 +6,8 @@ use packet::{Batch, Slot};
 use wire::bytes::{array_at, put_u16};
 use wire::{MacAddr, ethernet, icmp, ipv6, protocol};
 
-use super::icmpv4::turn;
-use super::{Answer, CONTROL_DSCP, TTL, Trouble, packet_len};
+use super::{Trouble, packet_len};
+use crate::stages::icmpv4::{Answer, CONTROL_DSCP, TTL, turn};
 
 /// Whether the sender of a packet may be told about it: not of an error or redirect, not where that
 /// cannot be seen (a fragment but the first, broken extension headers), and not where the frame came

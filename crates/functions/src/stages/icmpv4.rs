@@ -1,4 +1,5 @@
-//! Errors and echo replies of ICMP (RFC 792, RFC 1812 sections 4.3.2 and 4.3.3).
+//! Errors and echo replies of ICMP, made of the packets that they are about (RFC 792, RFC 1812
+//! sections 4.3.2 and 4.3.3). How many may be sent is their users' business.
 
 use std::net::Ipv4Addr;
 
@@ -6,12 +7,21 @@ use packet::{Batch, Slot};
 use wire::bytes::{array_at, put_array, put_u16};
 use wire::{MacAddr, checksum, ethernet, icmp, ipv4, protocol};
 
-use super::{Answer, CONTROL_DSCP, TTL, Trouble, packet_len};
+/// What became of a message to a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It was an echo request, and is now its answer.
+    Answered,
+    /// It is none that is answered here.
+    NoQuestion,
+    /// Its checksum is wrong, or it is cut.
+    Malformed,
+}
 
 /// Whether the sender of a packet may be told about it: not of an error, not of a fragment but the
 /// first, and not where the frame came from a group (RFC 1812 section 4.3.2.7). What goes to a group
 /// or comes from nobody never gets here.
-pub(super) fn may_be_told(frame: &[u8]) -> bool {
+pub fn may_be_told(frame: &[u8]) -> bool {
     let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
     let Ok(view) = ipv4::View::parse_without_checksum(packet) else { return false };
     let kind = view.payload().first().copied();
@@ -20,27 +30,23 @@ pub(super) fn may_be_told(frame: &[u8]) -> bool {
         && (view.protocol() != protocol::ICMP || kind.is_some_and(icmp::v4::is_query))
 }
 
-/// Makes a frame with a packet one with an error about it to its sender; false, and the frame is as it
-/// was, where there is no room.
-pub(super) fn write_error(
+/// Makes a frame with a packet one with an error about it to its sender, by `mac` and `own`, to the
+/// station that it came from; false, and the frame is as it was, where there is no room.
+pub fn write_error(
     batch: &mut Batch,
     slot: Slot,
     mac: MacAddr,
     own: Ipv4Addr,
-    trouble: Trouble,
+    message: icmp::Fields,
 ) -> bool {
-    let quoted = packet_len(batch.frame(slot)).min(QUOTED_MAX);
+    let packet = batch.frame(slot).get(ethernet::HEADER_LEN..).unwrap_or_default();
+    let view = ipv4::View::parse_without_checksum(packet);
+    let quoted = view.map_or(packet.len(), |view| view.total_len().into()).min(QUOTED_MAX);
     let Some(frame) = batch.push_front(slot, HEADERS_LEN) else { return false };
     const OLD: usize = HEADERS_LEN + ethernet::offset::SOURCE;
     const OLD_IP: usize = HEADERS_LEN + ethernet::HEADER_LEN;
     let sender = MacAddr(array_at(frame, OLD));
     let destination: Ipv4Addr = array_at::<4>(frame, OLD_IP + ipv4::offset::SOURCE).into();
-    let (kind, code, rest) = match trouble {
-        Trouble::TimeExceeded => (icmp::v4::TIME_EXCEEDED, 0, 0),
-        Trouble::NoRoute => (icmp::v4::UNREACHABLE, icmp::v4::NO_ROUTE, 0),
-        Trouble::NoNeighbour => (icmp::v4::UNREACHABLE, icmp::v4::HOST, 0),
-        Trouble::TooBig(mtu) => (icmp::v4::UNREACHABLE, icmp::v4::TOO_BIG, u32::from(mtu)),
-    };
     let ip = ipv4::Fields {
         dscp: CONTROL_DSCP,
         ecn: 0,
@@ -62,7 +68,6 @@ pub(super) fn write_error(
     let Some(frame) = frame.get_mut(..len) else { return false };
     frame.first_chunk_mut().into_iter().for_each(|header| ethernet.emit(header));
     frame[IP..].first_chunk_mut().into_iter().for_each(|header| ip.emit(header));
-    let message = icmp::Fields { kind, code, rest };
     frame[ICMP..].first_chunk_mut().into_iter().for_each(|header| message.emit(header));
     let sum = checksum::checksum(&frame[ICMP..]);
     put_u16(frame, ICMP + icmp::offset::CHECKSUM, sum);
@@ -72,7 +77,7 @@ pub(super) fn write_error(
 
 /// Makes an echo request its reply: addresses change places, everything else stays (RFC 1122 section
 /// 3.2.2.6). One with options is none that is answered here.
-pub(super) fn answer(frame: &mut [u8], mac: MacAddr) -> Answer {
+pub fn answer(frame: &mut [u8], mac: MacAddr) -> Answer {
     const IP: usize = ethernet::HEADER_LEN;
     const ICMP: usize = IP + ipv4::HEADER_LEN;
     let Ok(view) = ipv4::View::parse(frame.get(IP..).unwrap_or_default()) else {
@@ -101,10 +106,16 @@ pub(super) fn answer(frame: &mut [u8], mac: MacAddr) -> Answer {
 }
 
 /// Sends a frame back to the station that it came from.
-pub(super) fn turn(frame: &mut [u8], mac: MacAddr) {
+pub fn turn(frame: &mut [u8], mac: MacAddr) {
     frame.copy_within(ethernet::offset::SOURCE..ethernet::offset::TYPE, 0);
     put_array(frame, ethernet::offset::SOURCE, mac.0);
 }
+
+/// What time to live a packet of one's own has at the start.
+pub const TTL: u8 = 64;
+
+/// The code point of errors and answers to control: CS6 (RFC 1812 section 4.3.2.5, RFC 4594).
+pub const CONTROL_DSCP: u8 = 48;
 
 /// New headers: IPv4 and ICMP; the Ethernet header takes the place that these give free.
 const HEADERS_LEN: usize = ipv4::HEADER_LEN + icmp::HEADER_LEN;

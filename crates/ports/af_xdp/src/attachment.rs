@@ -6,6 +6,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::bpf;
 use crate::config::Mode;
@@ -88,7 +90,21 @@ impl Drop for Attachment {
     }
 }
 
+/// Puts a program where no other is. One that is on its way out is waited for: it goes when the last copy of
+/// its descriptor does, and a process that is just being started has one for a moment.
 fn hold(program: &OwnedFd, index: u32, flags: u32) -> Result<Hold, Refused> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match try_hold(program, index, flags) {
+            Err(refused) if refused.code() == libc::EBUSY && Instant::now() < deadline => {
+                thread::park_timeout(POLL);
+            }
+            held => return held,
+        }
+    }
+}
+
+fn try_hold(program: &OwnedFd, index: u32, flags: u32) -> Result<Hold, Refused> {
     let refused = |error: io::Error| Step::Attach.refused(error);
     match bpf::link(program, index, flags) {
         Ok(link) => Ok(Hold::Link { _link: link }),
@@ -107,3 +123,7 @@ fn may_do_behind_driver(refused: &Refused) -> bool {
     let codes = [libc::EOPNOTSUPP, libc::EINVAL, libc::ERANGE, libc::ENOSPC, libc::E2BIG];
     refused.step == Step::Attach && codes.contains(&refused.code())
 }
+
+/// How long another program's end is waited for.
+const PATIENCE: Duration = Duration::from_millis(500);
+const POLL: Duration = Duration::from_millis(2);

@@ -156,8 +156,10 @@ impl Tagged {
             return Err(full);
         }
         let (home, tag) = (self.home(hash), tag(hash));
-        let at = self.choose(home, tag).ok_or(full)?;
-        let slot = self.buckets[at].vacant().ok_or(full)?;
+        let (at, slot) = match self.buckets[home].vacant() {
+            Some(slot) => (home, slot),
+            None => self.choose(home, tag).ok_or(full)?,
+        };
         if at == home {
             self.buckets[at].set(slot, tag, number);
         } else {
@@ -168,23 +170,21 @@ impl Tagged {
         Ok(())
     }
 
-    /// The bucket that has room for a new entry: its home, its other bucket, or that of both in which
-    /// room could be made.
-    fn choose(&mut self, home: usize, tag: u16) -> Option<usize> {
-        if self.buckets[home].vacant().is_some() {
-            return Some(home);
-        }
-        if self.send_home(home) {
-            return Some(home);
-        }
-        if self.buckets[home].away(tag) == AWAY_MAX {
-            return self.make_room(&[home]);
-        }
+    /// The bucket and the slot for an entry whose home is full: its home after all, its other bucket, or
+    /// that of both in which room could be made.
+    #[cold]
+    fn choose(&mut self, home: usize, tag: u16) -> Option<(usize, usize)> {
         let other = self.other(home, tag);
-        if self.buckets[other].vacant().is_some() {
-            return Some(other);
-        }
-        self.make_room(&[home, other])
+        let bucket = if self.send_home(home) {
+            home
+        } else if self.buckets[home].away(tag) == AWAY_MAX {
+            self.make_room(&[home])?
+        } else if self.buckets[other].vacant().is_some() {
+            other
+        } else {
+            self.make_room(&[home, other])?
+        };
+        Some((bucket, self.buckets[bucket].vacant()?))
     }
 
     /// Removes an entry; whether it was held.

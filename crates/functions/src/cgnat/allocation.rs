@@ -9,7 +9,7 @@
 use std::io;
 use std::net::Ipv4Addr;
 
-use machine::memory::HugeArray;
+use machine::memory::{HugeArray, prefetch_at};
 use traffic::Random;
 use traffic::workload::worker_of;
 use zerocopy::FromZeros;
@@ -58,6 +58,8 @@ pub struct Layout {
     first_port: u32,
     /// Ports of a block; 0 for none.
     size: u32,
+    /// Blocks of an address.
+    blocks: u32,
     per_subscriber: usize,
 }
 
@@ -89,16 +91,26 @@ impl Layout {
         let size = u32::from(config.port_block.size);
         // Whole blocks only: the ports in front of the first multiple of their size stay unused.
         let first_port = u32::from(config.first_port);
+        let first_port = if size == 0 { first_port } else { first_port.next_multiple_of(size) };
         Layout {
-            first_port: if size == 0 { first_port } else { first_port.next_multiple_of(size) },
+            first_port,
             size,
+            blocks: (PORTS - first_port).checked_div(size).unwrap_or(0),
             per_subscriber: usize::from(config.port_block.per_subscriber).min(BLOCKS_MAX),
         }
     }
 
     /// Blocks of an address.
     pub fn blocks(&self) -> u32 {
-        (PORTS - self.first_port).checked_div(self.size).unwrap_or(0)
+        self.blocks
+    }
+
+    /// A port of a block: of those with a parity, the one that a number leads to. The first port of a
+    /// block is even, and their count a power of two.
+    #[inline(always)]
+    fn port(&self, block: u32, number: u16, parity: u16) -> u16 {
+        let first = (self.first_port + block * self.size) as u16;
+        first + ((number & (self.size - 1) as u16 & !1) | parity)
     }
 
     /// By which bits packets from outside find their worker, as [`traffic::Workload::steering`]:
@@ -214,6 +226,31 @@ impl Allocation {
         Err(Refused::Ports)
     }
 
+    /// Asks for the state of a subscriber's blocks, which [`Self::take`] reads.
+    #[inline]
+    pub fn prefetch_blocks(&self, subscriber: &Subscriber) {
+        for &block in &subscriber.blocks[..usize::from(subscriber.block_count)] {
+            prefetch_at(&self.blocks, self.block_place(subscriber.outside, block));
+        }
+    }
+
+    /// The outside address and port that a mapping of a subscriber likely gets after `ahead` others; the
+    /// word of the port is asked for.
+    #[inline]
+    pub fn foresee(
+        &self,
+        subscriber: &Subscriber,
+        (class, inside_port): (Class, u16),
+        ahead: usize,
+    ) -> Option<(u32, u16)> {
+        let address = subscriber.outside;
+        let mut blocks = subscriber.blocks[..usize::from(subscriber.block_count)].iter();
+        let block = *blocks.find(|&&block| self.has_room(address, block, class))?;
+        let port = self.layout.port(block, self.dice.peek(ahead)? as u16, inside_port & 1);
+        self.ports.prefetch(address, class, port);
+        Some((self.addresses.address(address), port))
+    }
+
     /// The ports that a subscriber has by a deterministic rule.
     pub fn deterministic(&self, realm: u16, inside: u32) -> Option<Own> {
         self.plan.forward(realm, Ipv4Addr::from_bits(inside))
@@ -293,19 +330,16 @@ impl Allocation {
         (class, inside_port): (Class, u16),
         now: Moment,
     ) -> Option<u16> {
-        let Layout { first_port, size, .. } = self.layout;
-        if u32::from(self.block_mut(address, block).used[class.index()]) >= size {
+        if !self.has_room(address, block, class) {
             return None;
         }
-        let first = (first_port + block * size) as u16;
-        let start = self.dice.roll() as u16;
-        let mask = (size - 1) as u16;
-        // Ports of the right parity first: the first ones are of the same size and even.
+        let (layout, start) = (self.layout, self.dice.roll() as u16);
+        // Ports of the right parity first: as many are even as odd.
         let parity = inside_port & 1;
         let [even, odd] = [parity, parity ^ 1].map(|parity| {
-            move |step: u16| first + ((start.wrapping_add(step * 2) & mask & !1) | parity)
+            move |step: u16| layout.port(block, start.wrapping_add(step * 2), parity)
         });
-        let half = (size / 2) as u16;
+        let half = (layout.size / 2) as u16;
         let free = |port: &u16| self.ports.is_free(address, class, *port, now);
         let port = (0..half).map(even).find(free).or_else(|| (0..half).map(odd).find(free))?;
         self.block_mut(address, block).used[class.index()] += 1;
@@ -383,11 +417,24 @@ impl Allocation {
     }
 
     fn block(&self, address: u32, block: u32) -> &Block {
-        &self.blocks[(address * self.layout.blocks() + block) as usize]
+        &self.blocks[self.block_place(address, block)]
     }
 
     fn block_mut(&mut self, address: u32, block: u32) -> &mut Block {
-        &mut self.blocks[(address * self.layout.blocks() + block) as usize]
+        let place = self.block_place(address, block);
+        &mut self.blocks[place]
+    }
+
+    #[inline(always)]
+    fn block_place(&self, address: u32, block: u32) -> usize {
+        (address * self.layout.blocks() + block) as usize
+    }
+
+    /// Whether a block may have a port of a class that nobody has.
+    #[inline(always)]
+    fn has_room(&self, address: u32, block: u32, class: Class) -> bool {
+        let used = self.blocks[self.block_place(address, block)].used[class.index()];
+        u32::from(used) < self.layout.size
     }
 
     /// A mapping's port that is given without being drawn: of a one-to-one rule, or a restored one.
@@ -423,3 +470,6 @@ const PARITY_TRIED: usize = 16;
 
 /// Blocks whose ports may all rest, before a subscriber is refused.
 const BLOCKS_TRIED: u32 = 4;
+
+#[cfg(test)]
+mod tests;

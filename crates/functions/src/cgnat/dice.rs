@@ -30,9 +30,16 @@ impl Dice {
         if self.used + 4 > BYTES {
             self.refill();
         }
-        let four = &self.bytes[self.used..self.used + 4];
+        let rolled = self.peek(0).unwrap_or(0);
         self.used += 4;
-        four.iter().fold(0, |word, &byte| word << 8 | u32::from(byte))
+        rolled
+    }
+
+    /// The bits that the roll after `ahead` others will give, if they are drawn already.
+    #[inline]
+    pub fn peek(&self, ahead: usize) -> Option<u32> {
+        let four = self.bytes.get(self.used + 4 * ahead..)?.first_chunk()?;
+        Some(u32::from_be_bytes(*four))
     }
 
     /// A number below `limit`, all alike but for one part in 2^32.

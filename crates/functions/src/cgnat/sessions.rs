@@ -175,10 +175,10 @@ impl Sessions {
         self.ask_for(self.by_mapping.candidate(hash))
     }
 
-    /// Asks for what a further session of the mapping of `number`, which a candidate is, has to change.
+    /// Asks for what a further session of the mapping of `mapping`, which is a candidate's record, has to
+    /// change.
     #[inline]
-    pub fn prefetch_neighbours(&self, number: Number, key: &Inside) {
-        let Some(mapping) = self.records.get(number as usize) else { return };
+    pub fn prefetch_neighbours(&self, mapping: &Session, key: &Inside) {
         prefetch_at(&self.records, mapping.previous as usize);
         let outside = Outside { far: key.far, ..mapping.outside_key() };
         self.by_outside.prefetch(outside.hash(&self.keyed));

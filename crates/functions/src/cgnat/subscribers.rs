@@ -2,7 +2,7 @@
 
 use std::io;
 
-use machine::memory::HugeArray;
+use machine::memory::{HugeArray, prefetch_at};
 use tables::hash::Keyed;
 use tables::tagged::Tagged;
 use zerocopy::FromZeros;
@@ -66,6 +66,14 @@ impl Subscribers {
             let one = &self.records[number as usize];
             one.address == key.address && one.realm == key.realm()
         })
+    }
+
+    /// The number that the sender of a packet likely has; its record is asked for.
+    #[inline]
+    pub fn candidate(&self, key: &Inside, keyed: &Keyed) -> Option<u32> {
+        let number = self.by_address.candidate(key.subscriber_hash(keyed))?;
+        prefetch_at(&self.records, number as usize);
+        Some(number)
     }
 
     /// Asks for what [`Self::find`] reads first.

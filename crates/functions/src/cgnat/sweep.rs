@@ -38,6 +38,7 @@ impl Sweep {
         self.owed &= (1 << 32) - 1;
         let moment = state.times.moment(now);
         let found = state.sessions.sweep(count, &mut self.over, (moment, &state.times));
+        state.prepare_to_close(&self.over[..found]);
         for &number in &self.over[..found] {
             state.expire(number, moment);
         }

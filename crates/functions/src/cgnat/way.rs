@@ -28,6 +28,8 @@ pub struct Way {
     pub shape: [Shape; 256],
     /// The hash of its session's name.
     pub hash: [u64; 256],
+    /// The number that its subscriber likely has, where a mapping is to be made.
+    pub subscriber: [u32; 256],
     /// The number that its session likely has.
     pub number: [Number; 256],
 }
@@ -46,6 +48,7 @@ impl Way {
             outside: [Outside::default(); 256],
             shape: [Shape::default(); 256],
             hash: [0; 256],
+            subscriber: [NONE; 256],
             number: [NONE; 256],
         }
     }

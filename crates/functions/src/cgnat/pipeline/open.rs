@@ -1,13 +1,15 @@
 //! Packets without a session: those that may open one, and those that are refused.
 
+use machine::memory::prefetch_at;
 use packet::{Batch, Reason, Slot, Verdict};
 use wire::tcp;
 
-use super::super::flow::Inside;
+use super::super::flow::{Inside, Outside};
 use super::super::parse::Shape;
+use super::super::ports::Class;
 use super::super::reasons;
 use super::super::session::TcpState;
-use super::super::sessions::Number;
+use super::super::sessions::{NONE, Number};
 use super::super::times::Moment;
 use super::Pipeline;
 
@@ -30,24 +32,56 @@ impl Pipeline {
         }
     }
 
-    /// Asks for what opening reads and writes: mappings, then sessions of them, and records.
+    /// Asks for what opening reads and writes: mappings and subscribers, then the records that they lead to,
+    /// then what those lead to.
     fn prepare_to_open(&mut self) {
         let (way, state) = (&mut *self.way, &self.state);
-        let sessions = &state.sessions;
+        let (sessions, subscribers) = (&state.sessions, &state.subscribers);
+        let keyed = sessions.keyed();
         sessions.prefetch_room(way.new_inside.len());
         for &slot in way.new_inside.as_slice() {
             let key = &way.inside[usize::from(slot)];
-            sessions.prefetch_mapping(key.mapping_hash(sessions.keyed()));
-            state.subscribers.prefetch(key, sessions.keyed());
+            sessions.prefetch_mapping(key.mapping_hash(keyed));
+            subscribers.prefetch(key, keyed);
         }
         for &slot in way.new_inside.as_slice() {
             let index = usize::from(slot);
-            let hash = way.inside[index].mapping_hash(sessions.keyed());
-            way.number[index] = sessions.candidate_mapping(hash);
+            let key = &way.inside[index];
+            let number = sessions.candidate_mapping(key.mapping_hash(keyed));
+            way.number[index] = number;
+            if number == NONE {
+                way.subscriber[index] = subscribers.candidate(key, keyed).unwrap_or(NONE);
+            }
         }
+        let mut maps = false;
         for &slot in way.new_inside.as_slice() {
             let index = usize::from(slot);
-            sessions.prefetch_neighbours(way.number[index], &way.inside[index]);
+            if let Some(mapping) = sessions.records.get(way.number[index] as usize) {
+                sessions.prefetch_neighbours(mapping, &way.inside[index]);
+                prefetch_at(&subscribers.records, mapping.subscriber as usize);
+            } else if let Some(one) = subscribers.records.get(way.subscriber[index] as usize) {
+                state.allocation.prefetch_blocks(one);
+                maps = true;
+            }
+        }
+        if maps {
+            self.prepare_to_map();
+        }
+    }
+
+    /// Asks for what making mappings writes: the ports that they likely get, and their sessions' lines.
+    fn prepare_to_map(&self) {
+        let (way, state) = (&self.way, &self.state);
+        let new = way.new_inside.as_slice().iter().map(|&slot| usize::from(slot));
+        for (ahead, index) in new.filter(|&index| way.number[index] == NONE).enumerate() {
+            let number = way.subscriber[index] as usize;
+            let Some(subscriber) = state.subscribers.records.get(number) else { continue };
+            let key = &way.inside[index];
+            let wanted = (Class::of(key.far.protocol()), key.port());
+            if let Some((address, port)) = state.allocation.foresee(subscriber, wanted, ahead) {
+                let outside = Outside::new(address, port, key.far);
+                state.sessions.prefetch_outside(outside.hash(state.sessions.keyed()));
+            }
         }
     }
 

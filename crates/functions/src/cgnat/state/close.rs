@@ -2,6 +2,7 @@
 
 use engine::Refusal;
 use machine::clock::Ticks;
+use machine::memory::prefetch_at;
 
 use super::super::flow::Inside;
 use super::super::ports::Class;
@@ -12,6 +13,19 @@ use super::super::times::Moment;
 use super::State;
 
 impl State {
+    /// Asks for what ending some sessions changes beside their records: subscribers, then ports.
+    pub fn prepare_to_close(&self, numbers: &[Number]) {
+        let sessions = numbers.iter().map(|&number| &self.sessions.records[number as usize]);
+        for session in sessions.clone() {
+            prefetch_at(&self.subscribers.records, session.subscriber as usize);
+        }
+        for session in sessions.filter(|session| session.flags & session::FIRST != 0) {
+            let subscriber = &self.subscribers.records[session.subscriber as usize];
+            let class = Class::of(session.far.protocol());
+            self.allocation.ports.prefetch(subscriber.outside, class, session.outside_port);
+        }
+    }
+
     /// Ends a session whose time is up; tells another one of its mapping.
     pub fn expire(&mut self, number: Number, now: Moment) -> Option<Number> {
         self.tallies[Tally::SessionsExpired as usize] += 1;

@@ -248,13 +248,20 @@ impl State {
             let port = self.allocation.take_own((number, own), (class, key.port()), now);
             return Ok((outside, port.map_err(reason_of)?));
         }
-        if !subscriber.is_paired {
-            subscriber.outside = self.allocation.pair().map_err(reason_of)?;
-            subscriber.is_paired = true;
-        }
         let wanted = (class, key.port());
-        let (port, block) =
-            self.allocation.take((number, subscriber), wanted, now).map_err(reason_of)?;
+        // All ports of an address that was drawn may rest.
+        let mut pairings = if subscriber.is_paired { 0 } else { PAIRINGS_MAX };
+        let (port, block) = loop {
+            if pairings > 0 {
+                subscriber.outside = self.allocation.pair().map_err(reason_of)?;
+                subscriber.is_paired = true;
+            }
+            pairings = pairings.saturating_sub(1);
+            match self.allocation.take((number, subscriber), wanted, now) {
+                Err(Refused::Ports) if pairings > 0 => {}
+                taken => break taken.map_err(reason_of)?,
+            }
+        };
         if block.is_some() {
             self.tallies[Tally::BlocksAllocated as usize] += 1;
         }
@@ -336,6 +343,9 @@ fn reason_of(refused: Refused) -> Reason {
 
 /// Sessions of a mapping that are over and that one packet may end.
 const OVER_MAX: usize = 32;
+
+/// Addresses that are drawn for a new subscriber.
+const PAIRINGS_MAX: u32 = 4;
 
 /// Sessions of mappings that the packets from outside of one batch may make us look at.
 const WALK_MAX: u32 = 8192;

@@ -85,3 +85,59 @@ impl Times {
         now.wrapping_sub(session.used) > self.timeout(session)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cgnat::config::Timeouts;
+    use crate::cgnat::flow::{Far, Inside};
+
+    /// The times of a clock of so many ticks a second.
+    fn times(ticks_per_second: f64) -> (Times, impl Fn(f64) -> Moment) {
+        let timeouts =
+            Timeouts { udp_s: 10.0, tcp_established_s: 100.0, tcp_transitory_s: 4.0, icmp_s: 2.0 };
+        let config = Config { timeouts, quarantine_s: 20.0, ..Config::default() };
+        let times = Times::new(&config, &Clock::with_rate(ticks_per_second));
+        let own = times.clone();
+        (times, move |seconds| own.moment((seconds * ticks_per_second) as Ticks))
+    }
+
+    fn session(protocol: u8, tcp: TcpState, used: Moment) -> Session {
+        let inside = Inside::ipv4(0x0a00_0001, 4000, 0, Far::new(protocol, 0x0b00_0001, 80));
+        Session { tcp, ..Session::new(&inside, (0xc612_0001, 1024), 0, used) }
+    }
+
+    #[test]
+    fn a_session_lives_as_long_as_its_protocol_and_state_say_and_a_quarter_second_more_at_most() {
+        for ticks_per_second in [1e9, 2_449_998_123.0, 19_200_000.0] {
+            let (times, at) = times(ticks_per_second);
+            let picked_up = TcpState::picked_up();
+            for (protocol, tcp, lives_s) in [
+                (protocol::UDP, TcpState::default(), 10.0),
+                (protocol::ICMP, TcpState::default(), 2.0),
+                (protocol::TCP, TcpState::default(), 4.0),
+                (protocol::TCP, picked_up, 100.0),
+                (protocol::TCP, picked_up.after(wire::tcp::FLAG_RST, false), 4.0),
+            ] {
+                for begun_s in [1.0, 1.03, 77.77] {
+                    let session = session(protocol, tcp, at(begun_s));
+                    assert!(!times.is_over(&session, at(begun_s + lives_s)), "{protocol}");
+                    assert!(times.is_over(&session, at(begun_s + lives_s + 0.26)), "{protocol}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_connection_that_closes_lives_no_longer_than_it_had() {
+        let (times, at) = times(1e9);
+        let closing = |used_s: f64, now_s: f64| {
+            let state = TcpState::picked_up().after(wire::tcp::FLAG_RST, false);
+            session(protocol::TCP, state, times.closing(at(used_s), at(now_s)))
+        };
+        let fresh = closing(10.0, 20.0);
+        assert!(!times.is_over(&fresh, at(24.0)) && times.is_over(&fresh, at(24.3)));
+        let old = closing(10.0, 109.0);
+        assert!(!times.is_over(&old, at(110.0)) && times.is_over(&old, at(110.5)));
+    }
+}

@@ -22,6 +22,7 @@ use crate::check::{Answer, Part, Step};
 
 mod aging;
 mod build;
+mod deterministic;
 mod host;
 mod limits;
 mod places;
@@ -48,6 +49,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         host::pings,
         host::errors,
         host::more_errors_than_may_leave,
+        deterministic::deterministic,
         limits::sessions_of_a_subscriber,
         limits::pools,
         limits::blocks,

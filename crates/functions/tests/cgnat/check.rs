@@ -23,6 +23,14 @@ fn matrix() -> Vec<Config> {
         port_block: PortBlocks { size: 16_384, per_subscriber: 8 },
         ..Config::default()
     });
+    for assignment in ["sequential", "staggered", "filled"] {
+        let rule = format!(
+            "{{inside: 10.9.0.0/28, outside: 203.0.113.128/31, skip-boundary: true, \
+             ports-per-subscriber: 40, dynamic-factor: 2, assignment: {assignment}}}"
+        );
+        let rule = serde_saphyr::from_str(&rule).expect("a rule");
+        all.push(Config { deterministic: vec![rule], ..small.clone() });
+    }
     let rules = kinds()[2].static_rules.clone();
     all.push(Config { pools: Vec::new(), static_rules: rules, ..small.clone() });
     all

@@ -107,7 +107,6 @@ fn validate_networks(config: &Config) -> Result<(), Invalid> {
         );
     }
     super::deterministic_plan(&config.deterministic)?;
-    outside.extend(config.deterministic.iter().map(|rule| ("deterministic", rule.outside)));
     if outside.is_empty() {
         return refuse(
             "pools",
@@ -239,6 +238,14 @@ fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
             "Give fractions that are 1 at most together; the rest is UDP",
         );
     }
+    let identifiers = u64::from(traffic.client_ports) * u64::from(traffic.server_ports);
+    if traffic.icmp_share > 0.0 && identifiers > 1 << 16 {
+        return refuse(
+            "icmp-share",
+            format!("{identifiers} sessions of a client and a server, by 16 bits of identifier"),
+            "Give fewer 'client-ports' or 'server-ports', or no ICMP",
+        );
+    }
     Ok(())
 }
 
@@ -271,3 +278,6 @@ const ADDRESSES_MAX: u64 = 65_536;
 
 /// As long as the sweep's clock tells the past from the future.
 const TIMEOUT_S_MAX: f64 = 20_000.0;
+
+#[cfg(test)]
+mod tests;

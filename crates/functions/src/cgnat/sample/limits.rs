@@ -5,6 +5,7 @@ use super::super::control::Update;
 use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::Sample;
 use super::build::datagram;
+use super::deterministic::exhaustible;
 use super::places::Places;
 
 /// What a sample can exhaust.
@@ -46,11 +47,12 @@ impl Reach {
             sessions,
             mappings,
             ports_exhausted: has_pools && size != 0 && most > 1 && size <= FILL_MAX && room > size,
-            block_limit: has_pools
-                && size != 0
-                && of_one <= FILL_MAX
-                && room > of_one
-                && sure(blocks) >= most,
+            block_limit: exhaustible(config).is_some()
+                || has_pools
+                    && size != 0
+                    && of_one <= FILL_MAX
+                    && room > of_one
+                    && sure(blocks) >= most,
             pool_exhausted: has_pools && room > 1 || places.poolless.is_some(),
             sessions_full: sessions <= FILL_MAX,
             mappings_full: has_pools
@@ -178,7 +180,7 @@ fn mappings(sample: &mut Sample, visitor: usize, count: u32) {
     sample.unanswerable(INSIDE, &packet(sample, count.saturating_sub(1)));
 }
 
-fn without_limit(sample: &mut Sample, fill: impl FnOnce(&mut Sample)) {
+pub(super) fn without_limit(sample: &mut Sample, fill: impl FnOnce(&mut Sample)) {
     sample.update(Update::SetSessionLimit { sessions: 0 });
     fill(sample);
     let sessions = sample.config.sessions_per_subscriber;
@@ -186,4 +188,4 @@ fn without_limit(sample: &mut Sample, fill: impl FnOnce(&mut Sample)) {
 }
 
 /// Sessions that a sample opens at most to fill something.
-const FILL_MAX: u32 = 2048;
+pub(super) const FILL_MAX: u32 = 2048;

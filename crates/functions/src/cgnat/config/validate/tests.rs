@@ -1,0 +1,76 @@
+use super::*;
+
+/// What is refused in a function section, by its key; nothing where it is accepted.
+fn refused(text: &str) -> Option<&'static str> {
+    let mut config: Config = serde_saphyr::from_str(text).expect("a section");
+    let mut traffic = Traffic { sessions: 1, ..Traffic::default() };
+    validate(&mut config, &mut traffic).err().map(|invalid| invalid.key)
+}
+
+/// The same of a traffic section.
+fn refused_traffic(text: &str) -> Option<&'static str> {
+    let mut traffic: Traffic = serde_saphyr::from_str(text).expect("a section");
+    validate(&mut Config::default(), &mut traffic).err().map(|invalid| invalid.key)
+}
+
+#[test]
+fn networks_inside_and_outside_do_not_collide() {
+    for (key, text) in [
+        ("pools", "{inside: [10.0.0.0/8], pools: [10.9.0.0/24]}"),
+        ("pools", "{inside: [198.18.0.0/24], pools: [198.18.0.0/16]}"),
+        ("pools", "{pools: [198.18.0.0/24, 198.18.0.128/25]}"),
+        ("static", "{static: [{inside: 10.0.0.0/30, outside: 198.18.0.4/30}]}"),
+        ("static", "{static: [{inside: 10.0.0.0/30, outside: 203.0.113.64/29}]}"),
+        ("deterministic", "{deterministic: [{inside: 10.0.0.0/24, outside: 198.18.0.0/30}]}"),
+        ("pools", "{pools: []}"),
+        ("inside", "{inside: []}"),
+    ] {
+        assert_eq!(refused(text), Some(key), "{text}");
+    }
+}
+
+#[test]
+fn pools_are_of_any_size_and_rules_stand_beside_them() {
+    for text in [
+        "{pools: [198.18.0.0/32]}",
+        "{pools: [198.18.0.0/29, 203.0.113.7/32, 198.18.64.0/20]}",
+        "{deterministic: [{inside: 10.0.0.0/24, outside: 203.0.113.128/30}]}",
+        "{pools: [], deterministic: [{inside: 10.0.0.0/24, outside: 203.0.113.128/30}]}",
+        "{static: [{inside: 10.0.0.0/30, outside: 203.0.113.64/30}]}",
+    ] {
+        assert_eq!(refused(text), None, "{text}");
+    }
+}
+
+#[test]
+fn numbers_out_of_their_range_are_refused_by_their_key() {
+    for (key, text) in [
+        ("port-block", "{port-block: {size: 100}}"),
+        ("port-block", "{port-block: {per-subscriber: 9}}"),
+        ("first-port", "{first-port: 0}"),
+        ("mss-clamp", "{mss-clamp: 100}"),
+        ("timeouts", "{timeouts: {udp-s: 0.1}}"),
+        ("quarantine-s", "{quarantine-s: -1}"),
+        ("sessions", "{sessions: 0}"),
+        ("pools", "{pools: [198.18.0.0/15]}"),
+        ("core", "{core: 2, static: [{inside: 10.0.0.0/30, outside: 203.0.113.64/30}]}"),
+    ] {
+        assert_eq!(refused(text), Some(key), "{text}");
+    }
+}
+
+#[test]
+fn traffic_has_as_many_sessions_as_it_says() {
+    assert_eq!(refused_traffic("{sessions: 10, client: 10}"), None);
+    for (key, text) in [
+        ("sessions", "{sessions: 3, client: 2, client-ports: 1, server: 1, server-ports: 1}"),
+        ("client-ports", "{client-ports: 10, first-client-port: 65530}"),
+        ("first-client", "{client: 4, first-client: 10.255.255.253}"),
+        ("tcp-share", "{tcp-share: 0.7, icmp-share: 0.4}"),
+        ("icmp-share", "{icmp-share: 0.1, client-ports: 1000, server-ports: 100}"),
+        ("pkt-size", "{pkt-size: 63}"),
+        ("random-seed", "{random-seed: 0}"),
+    ] {
+        assert_eq!(refused_traffic(text), Some(key), "{text}");
+    }
+}

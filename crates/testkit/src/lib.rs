@@ -18,5 +18,6 @@ pub mod random;
 
 pub mod digest;
 pub mod readme;
+pub mod tshark;
 
 pub mod fuzz;

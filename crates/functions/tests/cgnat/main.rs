@@ -4,6 +4,8 @@ mod frames;
 
 mod check;
 mod differential;
+mod dissection;
+mod golden;
 mod laws;
 mod readme;
 mod tables;

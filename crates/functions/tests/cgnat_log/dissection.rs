@@ -1,15 +1,11 @@
 //! Messages read by tshark: it finds the fields by name, and nothing malformed.
 
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::PathBuf;
-use std::process::Command;
-use std::time::Duration;
+use std::path::Path;
 
 use functions::cgnat::log::{Event, Format, Kind, Logging};
 use pcap_file::DataLink;
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use testkit::logs::{Trial, event, over_ipv4};
+use testkit::tshark;
 
 #[test]
 fn tshark_reads_every_template_and_record() {
@@ -17,8 +13,7 @@ fn tshark_reads_every_template_and_record() {
         Logging { sessions: true, mappings: true, destinations: true, ..over_ipv4(Format::Ipfix) };
     let frames = frames(&config, &Kind::ALL.map(|kind| event(kind, kind as u64 * 3)));
     let fields = ["_ws.malformed", "_ws.expert.message", "cflow.version", "cflow.nat_event"];
-    let Some(text) = dissect("cgnat-ipfix.pcap", &frames, &fields) else { return };
-    let lines: Vec<&str> = text.lines().collect();
+    let Some(lines) = dissect("cgnat-ipfix.pcap", &frames, &fields) else { return };
     assert_eq!(lines[0], "||10|", "templates");
     let events = "4,5,8,9,16,17,14,15,3,12,13,13,13,13,13,18,18,18,18,18";
     assert_eq!(lines[1..], [format!("||10|{events}")], "records");
@@ -58,8 +53,8 @@ fn tshark_names_what_a_record_tells() {
         "cflow.port_range_end",
     ];
     let frames = frames(&config, &[session, block]);
-    let Some(text) = dissect("cgnat-session.pcap", &frames, &fields) else { return };
-    let last = text.lines().last().unwrap_or_default();
+    let Some(lines) = dissect("cgnat-session.pcap", &frames, &fields) else { return };
+    let last = lines.last().expect("a message");
     let mut fields: Vec<&str> = last.split('|').collect();
     let time = fields.remove(4);
     assert!(time.contains("2026"), "{time}");
@@ -101,10 +96,10 @@ fn tshark_reads_syslog() {
         "syslog.procid",
         "syslog.msgid",
     ];
-    let Some(text) = dissect("cgnat-syslog.pcap", &frames, &fields) else { return };
+    let Some(lines) = dissect("cgnat-syslog.pcap", &frames, &fields) else { return };
     let expected = [(6, "session-create"), (6, "block-allocate"), (3, "ports-exhausted")];
-    assert_eq!(text.lines().count(), expected.len());
-    for (line, (level, id)) in text.lines().zip(expected) {
+    assert_eq!(lines.len(), expected.len());
+    for (line, (level, id)) in lines.iter().zip(expected) {
         let fields: Vec<&str> = line.split('|').collect();
         let (time, rest) = (fields[5], [&fields[..5], &fields[6..9]].concat());
         let level = level.to_string();
@@ -128,30 +123,10 @@ fn frames(config: &Logging, events: &[Event]) -> Vec<Vec<u8>> {
     trial.frames()
 }
 
-/// What tshark reads of frames; none without tshark.
-fn dissect(name: &str, frames: &[Vec<u8>], fields: &[&str]) -> Option<String> {
-    if Command::new("tshark").arg("-v").output().is_err() {
-        println!("skipped: tshark is not installed");
-        return None;
-    }
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let header = PcapHeader { datalink: DataLink::ETHERNET, ..PcapHeader::default() };
-    let file = BufWriter::new(File::create(&path).expect("the folder for tests can be written"));
-    let mut writer = PcapWriter::with_header(file, header).expect("a header is written");
-    for frame in frames {
-        let packet = PcapPacket::new(Duration::ZERO, frame.len() as u32, frame);
-        writer.write_packet(&packet).expect("a packet is written");
-    }
-    drop(writer);
-    let mut command = Command::new("tshark");
-    command.arg("-r").arg(&path).args(["-n", "-T", "fields", "-E", "separator=|"]);
-    command.args(["-E", "occurrence=a", "-o", "udp.check_checksum:TRUE"]);
-    command.args(["-d", "udp.port==4739,cflow"]);
-    for field in fields {
-        command.args(["-e", field]);
-    }
-    let output = command.output().expect("tshark runs");
-    print!("{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "tshark knows these fields");
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+/// What tshark reads of frames, a line each; none without tshark.
+fn dissect(name: &str, frames: &[Vec<u8>], fields: &[&str]) -> Option<Vec<String>> {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let as_ipfix = ["-d", "udp.port==4739,cflow"];
+    let read = tshark::dissect(&file, (DataLink::ETHERNET, frames), &as_ipfix, fields)?;
+    Some(read.iter().map(tshark::Dissected::line).collect())
 }

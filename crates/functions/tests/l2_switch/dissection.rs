@@ -1,9 +1,6 @@
 //! Remote mirrors read by tshark: it finds session, number, VLAN and the frame inside.
 
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
 
 use functions::check::Expected;
@@ -13,8 +10,8 @@ use functions::l2_switch::{L2Switch, Update};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
 use pcap_file::DataLink;
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use testkit::check::Pair;
+use testkit::tshark;
 
 use crate::frames::{valid, watched};
 
@@ -27,7 +24,7 @@ fn tshark_reads_remote_mirrors() {
         format!("|192.0.2.1|192.0.2.99|{number}|5|{vlan}|02:00:00:00:00:02,{TO}|1|0x88be")
     };
     let expected = [inside(0, "0"), inside(1, "77"), inside(2, "0")];
-    assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(text, expected);
 }
 
 #[test]
@@ -44,27 +41,16 @@ fn tshark_reads_the_time_of_remote_mirrors() {
     };
     // A millisecond and a half before each frame.
     let expected = [inside(0, "0", 15_000), inside(1, "77", 30_000), inside(2, "0", 45_000)];
-    assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(text, expected);
 }
 
-/// What tshark reads of the copies in a file; none without tshark.
-fn dissect(name: &str, kind: ErspanType, more: &[&str]) -> Option<String> {
-    if Command::new("tshark").arg("-v").output().is_err() {
-        println!("skipped: tshark is not installed");
-        return None;
-    }
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    write(&path, &copies(kind));
-    let mut command = Command::new("tshark");
-    command.arg("-r").arg(&path).args(["-n", "-T", "fields", "-E", "separator=|"]);
-    command.args(["-E", "occurrence=a", "-o", "ip.check_checksum:TRUE"]);
-    for field in FIELDS.iter().chain(more) {
-        command.args(["-e", field]);
-    }
-    let output = command.output().expect("tshark runs");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    print!("{}", String::from_utf8_lossy(&output.stderr));
-    Some(text)
+/// What tshark reads of the copies in a file, a line each; none without tshark.
+fn dissect(name: &str, kind: ErspanType, more: &[&str]) -> Option<Vec<String>> {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let fields = [&FIELDS[..], more].concat();
+    let copies = copies(kind);
+    let read = tshark::dissect(&file, (DataLink::ETHERNET, &copies), &[], &fields)?;
+    Some(read.iter().map(tshark::Dissected::line).collect())
 }
 
 /// What the collector gets of three frames, one with a tag.
@@ -96,16 +82,6 @@ fn copies(kind: ErspanType) -> Vec<Vec<u8>> {
         }
     }
     copies
-}
-
-fn write(path: &PathBuf, frames: &[Vec<u8>]) {
-    let header = PcapHeader { datalink: DataLink::ETHERNET, ..PcapHeader::default() };
-    let file = BufWriter::new(File::create(path).expect("the folder for tests can be written"));
-    let mut writer = PcapWriter::with_header(file, header).expect("a header is written");
-    for frame in frames {
-        let packet = PcapPacket::new(Duration::ZERO, frame.len() as u32, frame);
-        writer.write_packet(&packet).expect("a packet is written");
-    }
 }
 
 const TO: &str = "0a:00:00:00:00:09";

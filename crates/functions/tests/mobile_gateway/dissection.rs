@@ -2,11 +2,7 @@
 //! and the addresses and identifiers that were meant.
 
 use std::collections::{BTreeSet, HashMap};
-use std::env;
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
 
 use functions::check::Step;
@@ -16,9 +12,9 @@ use functions::mobile_gateway::{MobileGateway, catalogue};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
 use pcap_file::DataLink;
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use testkit::check::clock;
 use testkit::device::{Device, Outcome};
+use testkit::tshark::{CHECKSUM_BAD, Dissected};
 use traffic::{Sizes, Workload};
 use units::BytesPerSec;
 
@@ -43,24 +39,18 @@ const KINDS: [Kind; 6] = [
 
 #[test]
 fn tshark_has_no_complaint() {
-    if is_skipped() {
-        return;
-    }
     for kind in KINDS {
         let (sent, left) = frames(&kind);
-        let file = folder().join(format!("{}.pcap", kind.name));
-        write_pcap(&file, &sent);
-        check(&kind, "sent", &dissect(&file), sent.len(), kind.direction == 0);
-        write_pcap(&file, &left);
-        check(&kind, "forwarded", &dissect(&file), left.len(), kind.direction == 1);
+        let file = format!("{}.pcap", kind.name);
+        let Some(dissected) = dissect(&file, &sent) else { return };
+        check(&kind, "sent", &dissected, kind.direction == 0);
+        let Some(dissected) = dissect(&file, &left) else { return };
+        check(&kind, "forwarded", &dissected, kind.direction == 1);
     }
 }
 
 #[test]
 fn tshark_understands_the_answers() {
-    if is_skipped() {
-        return;
-    }
     let config = Config::default();
     let function = MobileGateway::function(&config, Shard::WHOLE, clock(), 0).expect("memory");
     let mut device = Device::new(function, MobileGateway::PORTS.len());
@@ -74,10 +64,8 @@ fn tshark_understands_the_answers() {
             }
         }
     }
-    let file = folder().join("answers.pcap");
-    write_pcap(&file, &answers);
-    let dissected = dissect(&file);
-    assert!(answers.len() > QUESTIONS.len() && dissected.len() == answers.len());
+    let Some(dissected) = dissect("answers.pcap", &answers) else { return };
+    assert!(answers.len() > QUESTIONS.len());
     dissected.iter().for_each(|frame| check_complaints(frame, "an answer"));
 }
 
@@ -88,14 +76,6 @@ const QUESTIONS: [&str; 4] = [
     "GTP: echo request",
     "GTP: echo request from another port",
 ];
-
-fn is_skipped() -> bool {
-    let is_skipped = env::var_os("PLUMBLINE_SKIP_PEERS").is_some_and(|value| value == "1");
-    if is_skipped {
-        println!("skipped: PLUMBLINE_SKIP_PEERS=1");
-    }
-    is_skipped
-}
 
 /// Frames of the workload, and what the gateway makes of them.
 fn frames(kind: &Kind) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
@@ -132,11 +112,6 @@ fn frames(kind: &Kind) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     (sent, left)
 }
 
-/// What tshark says of a frame, a list for each field: outer headers come first.
-struct Dissected {
-    fields: Vec<Vec<String>>,
-}
-
 /// The fields asked for.
 const FIELDS: [&str; 11] = [
     "_ws.malformed",
@@ -152,15 +127,12 @@ const FIELDS: [&str; 11] = [
     "_ws.expert.message",
 ];
 
-impl Dissected {
-    fn field(&self, name: &str) -> &[String] {
-        let index = FIELDS.iter().position(|field| *field == name).expect("a field asked for");
-        &self.fields[index]
-    }
+fn dissect(name: &str, frames: &[Vec<u8>]) -> Option<Vec<Dissected>> {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    testkit::tshark::dissect(&file, (DataLink::ETHERNET, frames), &[], &FIELDS)
 }
 
-fn check(kind: &Kind, what: &str, dissected: &[Dissected], count: usize, is_tunnelled: bool) {
-    assert_eq!(dissected.len(), count, "{} {what}: frames dissected", kind.name);
+fn check(kind: &Kind, what: &str, dissected: &[Dissected], is_tunnelled: bool) {
     let users: HashMap<String, u32> = (0..USERS).map(|user| (address(kind, user), user)).collect();
     let field = match (kind.ipv6, kind.direction) {
         (false, 0) => "ip.src",
@@ -215,50 +187,9 @@ fn address(kind: &Kind, user: u32) -> String {
     }
 }
 
-/// Runs tshark with the checks on that it leaves out by itself.
-fn dissect(file: &Path) -> Vec<Dissected> {
-    let mut command = Command::new("tshark");
-    command.arg("-r").arg(file).args(["-n", "-T", "fields", "-E", "occurrence=a"]);
-    command.args(["-E", "separator=|", "-E", "aggregator=;"]);
-    command.args(["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]);
-    for field in FIELDS {
-        command.args(["-e", field]);
-    }
-    let output = command.output().unwrap_or_else(|error| {
-        panic!(
-            "tshark cannot be run ({error}): install it by `cargo xtask setup`, or skip this test by \
-             PLUMBLINE_SKIP_PEERS=1"
-        )
-    });
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "tshark failed: {complaint}");
-    let list =
-        |text: &str| text.split(';').filter(|one| !one.is_empty()).map(str::to_owned).collect();
-    let text = String::from_utf8(output.stdout).expect("tshark writes text");
-    text.lines().map(|line| Dissected { fields: line.split('|').map(list).collect() }).collect()
-}
-
-fn write_pcap(file: &Path, frames: &[Vec<u8>]) {
-    let header = PcapHeader { datalink: DataLink::ETHERNET, ..PcapHeader::default() };
-    let to = BufWriter::new(File::create(file).expect("the folder for tests can be written"));
-    let mut writer = PcapWriter::with_header(to, header).expect("a header is written");
-    for (number, frame) in frames.iter().enumerate() {
-        let time = Duration::from_micros(number as u64);
-        let packet = PcapPacket::new(time, frame.len() as u32, frame);
-        writer.write_packet(&packet).expect("a packet is written");
-    }
-}
-
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-}
-
 const USERS: u32 = 1000;
 const BASE_STATIONS: u32 = 50;
 const FRAMES: u64 = 2000;
 
 /// PI_WARN in epan/proto.h; below it are notes, chats and comments.
 const SEVERITY_WARNING: u32 = 0x0060_0000;
-
-/// PROTO_CHECKSUM_E_BAD in epan/proto.h.
-const CHECKSUM_BAD: &str = "0";

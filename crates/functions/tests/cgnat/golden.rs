@@ -1,0 +1,37 @@
+//! The golden cases of the NAT; a change is written as in a scenario, in braces. Ports follow from a secret
+//! in each case's configuration.
+
+use std::path::Path;
+
+use functions::NetworkFunction;
+use functions::cgnat::Cgnat;
+use functions::cgnat::config::{Config, Traffic};
+use testkit::golden::{Reader, hold};
+
+#[test]
+fn golden_cases_are_as_expected() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cgnat/golden");
+    let update = |text: &str| serde_saphyr::from_str(text).map_err(|error| error.to_string());
+    hold::<Cgnat>(&folder, &REQUIRED, &Reader { config, update });
+}
+
+fn config(text: &str) -> Config {
+    let mut config: Config = serde_saphyr::from_str(text).expect("a section");
+    let mut traffic = Traffic { sessions: 1, ..Traffic::default() };
+    Cgnat::validate(&mut config, &mut traffic).expect("a valid configuration");
+    config
+}
+
+/// Cases that must be there.
+const REQUIRED: [&str; 10] = [
+    "blocks",
+    "changes",
+    "deterministic",
+    "filtering",
+    "hairpin",
+    "icmp",
+    "rules",
+    "tcp",
+    "timers",
+    "udp",
+];

@@ -21,12 +21,14 @@ mod forwarders;
 mod gateway;
 mod logs;
 mod nat;
+mod translation;
 
 pub use alg::{fuzz_cgnat_ftp, fuzz_cgnat_pptp, fuzz_cgnat_shifts, fuzz_cgnat_sip};
 pub use forwarders::{fuzz_chain, fuzz_l2_switch, fuzz_l3_router};
 pub use gateway::fuzz_mobile_gateway;
 pub use logs::fuzz_cgnat_log;
 pub use nat::fuzz_cgnat;
+pub use translation::fuzz_translation;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +51,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "l2_switch", run: fuzz_l2_switch },
     Target { name: "l3_router", run: fuzz_l3_router },
     Target { name: "mobile_gateway", run: fuzz_mobile_gateway },
+    Target { name: "translation", run: fuzz_translation },
     Target { name: "wire_arp", run: fuzz_wire_arp },
     Target { name: "wire_checksum", run: fuzz_wire_checksum },
     Target { name: "wire_embedded", run: fuzz_wire_embedded },

@@ -37,6 +37,7 @@ pub fn examples() -> Vec<Vec<u8>> {
     examples.extend(super::forwarders::examples());
     examples.extend(super::alg::examples());
     examples.extend(super::nat::examples());
+    examples.extend(super::translation::examples());
     examples
 }
 

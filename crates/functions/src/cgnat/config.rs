@@ -3,23 +3,26 @@
 //! Times are seconds. A list in place of a single value is a sweep and is expanded before these types
 //! are read, but for `inside`, `pools`, `static` and `deterministic`, which are lists.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
 mod deterministic;
+mod nat64;
 mod pools;
 mod timeouts;
 mod traffic;
 mod validate;
 
 pub use self::deterministic::{Assignment, DeterministicRule, plan as deterministic_plan};
+pub use self::nat64::Nat64;
 pub use self::pools::{PortBlocks, StaticRule};
 pub use self::timeouts::Timeouts;
 pub use self::traffic::Traffic;
 pub(super) use self::validate::holds;
+use self::validate::refuse;
 pub use self::validate::validate;
 pub use crate::sections::{Dir, Mac, Prefixed};
 
@@ -40,6 +43,8 @@ pub struct Config {
     /// The IPv4 address of the outside port, which answers ARP; ARP for the addresses of pools is answered
     /// there, too.
     pub outside_ip: Ipv4Addr,
+    /// The IPv6 address of the inside port, which answers Neighbor Discovery where there is `nat64`.
+    pub inside_ipv6: Ipv6Addr,
     /// To whom packets for subscribers go: the router in front of them.
     pub inside_next_hop_mac: Mac,
     /// To whom packets for the Internet go.
@@ -65,6 +70,9 @@ pub struct Config {
     /// Deterministic rules (RFC 7422): outside address and ports follow from the inside address.
     #[schemars(length(max = 1024))]
     pub deterministic: Vec<DeterministicRule>,
+    /// Stateful NAT64 (RFC 6146): networks of IPv6 subscribers, and the prefix under which they reach IPv4
+    /// hosts; none for no IPv6.
+    pub nat64: Option<Nat64>,
     /// Most sessions at a time, of all workers together.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub sessions: u32,
@@ -123,6 +131,7 @@ impl Default for Config {
             outside_mac: mac(2),
             inside_ip: Ipv4Addr::new(100, 127, 255, 254),
             outside_ip: Ipv4Addr::new(203, 0, 113, 1),
+            inside_ipv6: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1),
             inside_next_hop_mac: mac(3),
             outside_next_hop_mac: mac(4),
             inside: vec![prefix(10, 0, 8), prefix(100, 64, 10)],
@@ -132,6 +141,7 @@ impl Default for Config {
             port_block: PortBlocks::default(),
             static_rules: Vec::new(),
             deterministic: Vec::new(),
+            nat64: None,
             sessions: 1_000_000,
             mappings: 0,
             subscribers: 65_536,

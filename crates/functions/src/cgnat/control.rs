@@ -1,6 +1,6 @@
 //! What can change while a carrier-grade NAT runs: pools, limits, sessions of a subscriber.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use engine::Refusal;
 use machine::clock::Ticks;
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::config::Prefixed;
 use super::flow::{Far, Inside};
 use super::interfaces::Interfaces;
+use super::nat64::halves;
 use super::state::State;
 
 /// A change at run time.
@@ -34,7 +35,7 @@ pub enum Update {
     /// Ends all sessions of a subscriber.
     ClearSubscriber {
         /// Its inside address.
-        address: Ipv4Addr,
+        address: IpAddr,
     },
 }
 
@@ -70,7 +71,11 @@ pub fn apply(
             Ok(())
         }
         Update::ClearSubscriber { address } => {
-            let key = Inside::ipv4(address.to_bits(), 0, 0, Far::default());
+            let key = match address {
+                IpAddr::V4(address) => Inside::ipv4(address.to_bits(), 0, 0, Far::default()),
+                IpAddr::V6(address) if halves(address)[0] == 0 => return Err(Refusal::NotFound),
+                IpAddr::V6(address) => Inside { address: halves(address), ..Inside::default() },
+            };
             state.clear(&key, now).map(|_| ())
         }
     }

@@ -8,6 +8,8 @@ use wire::{MacAddr, arp};
 use super::addresses::Addresses;
 use super::config::holds;
 use super::config::{Config, Prefixed};
+use super::flow::Inside;
+use super::nat64::Nat64;
 
 /// Towards subscribers.
 pub const INSIDE: PortId = PortId(0);
@@ -22,6 +24,8 @@ pub struct Interfaces {
     ips: [Ipv4Addr; 2],
     /// Destination and source address of a frame that leaves by each port.
     pub headers: [[u8; 12]; 2],
+    /// What is configured of IPv6 subscribers; none where there are none.
+    pub nat64: Option<Nat64>,
     /// Networks of subscribers.
     networks: Vec<Prefixed<Ipv4Addr>>,
     /// Outside addresses, for which the outside port answers ARP.
@@ -45,6 +49,7 @@ impl Interfaces {
             macs,
             ips: [config.inside_ip, config.outside_ip],
             headers: [header(0), header(1)],
+            nat64: Nat64::new(config),
             networks: config.inside.clone(),
             outside: config.pools.iter().copied().chain(rules).collect(),
         }
@@ -60,9 +65,14 @@ impl Interfaces {
         self.ips[usize::from(port.0 & 1)]
     }
 
-    /// Whether an address is a subscriber's.
-    pub fn is_subscriber(&self, address: u32) -> bool {
-        self.networks.iter().any(|network| holds(*network, address))
+    /// Whether the address of a packet from inside is a subscriber's.
+    pub fn is_subscriber(&self, key: &Inside) -> bool {
+        match (key.address, &self.nat64) {
+            ([0, address], _) => {
+                self.networks.iter().any(|network| holds(*network, address as u32))
+            }
+            (address, nat64) => nat64.as_ref().is_some_and(|it| it.is_subscriber(address)),
+        }
     }
 
     /// Whether a port answers an ARP request: for its own address, on the outside for those of pools, too.

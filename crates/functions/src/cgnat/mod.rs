@@ -9,7 +9,7 @@
 //! The files stand in the order in which a reader wants them: what is configured ([`config`]), how packets
 //! name sessions ([`flow`]), a session ([`session`]) and all of them ([`sessions`]), subscribers, outside
 //! addresses and ports ([`subscribers`], [`addresses`], [`ports`], [`allocation`]), the state of a worker
-//! ([`state`]), the packet's way through ([`pipeline`], with [`parse`], [`rewrite`] and `icmp`), change
+//! ([`state`]), the packet's way through ([`pipeline`], with [`parse`], `nat64`, [`rewrite`] and `icmp`), change
 //! ([`control`]), and what the tester sends ([`workload`]).
 
 pub mod alg;
@@ -47,6 +47,8 @@ pub mod interfaces;
 pub mod pipeline;
 
 pub mod parse;
+
+mod nat64;
 
 pub mod rewrite;
 

@@ -8,7 +8,7 @@
 //! of the standards; no parser, table or checksum. So it holds for devices
 //! of any making. Deliberately absent: speed.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use packet::PortId;
@@ -24,11 +24,12 @@ mod allowed;
 mod choice;
 mod errors;
 mod host;
+mod nat64;
 mod packets;
 mod tables;
 
 use packets::{Packet, address, sum, word};
-use tables::{Own, Session, Tables};
+use tables::{End, Own, Session, Tables};
 
 /// The model of a NAT.
 #[derive(Clone)]
@@ -47,6 +48,13 @@ pub struct Model {
 
 /// A verdict, or the name of the reason for dropping.
 type Judgement = Result<Expected, &'static str>;
+
+/// A subscriber's packet has a session.
+struct Begun {
+    own: Own,
+    outside: End,
+    is_new: bool,
+}
 
 /// What left because of a frame.
 type Left<'a> = &'a [(PortId, &'a [u8])];
@@ -121,6 +129,9 @@ impl Model {
     fn judge(&mut self, port: PortId, frame: &[u8], now: Duration, left: Left<'_>) -> Judgement {
         if frame.len() < 14 {
             return Err("truncated");
+        }
+        if word(frame, 12) == 0x86dd && port == INSIDE && self.config.nat64.is_some() {
+            return self.judge_ipv6(frame, now, left);
         }
         let is_arp = word(frame, 12) == 0x0806;
         let for_all = is_arp && frame[..6] == [0xff; 6];
@@ -214,47 +225,65 @@ impl Model {
         }
         match port == INSIDE {
             true => self.leaving(&packet, now, left),
-            false => {
-                let inside = self.arriving(&packet, now, left)?;
-                Ok(self.forward(INSIDE, &inside))
-            }
+            false => self.arriving(&packet, now, left),
         }
     }
 
     /// A subscriber's packet: its source becomes that of its mapping (RFC 4787 REQ-1).
     fn leaving(&mut self, packet: &Packet, now: Duration, left: Left<'_>) -> Judgement {
-        let own: Own = (packet.protocol, packet.source);
+        let own = (packet.protocol, (packet.source.0.into(), packet.source.1));
+        let begun = self.begin(own, packet.destination, packet.tcp_flags(), now, left)?;
+        let translated = packet.with_ends(begun.outside, packet.destination);
+        self.onward(&begun, &translated.clamped(self.config.mss_clamp), now, left)
+    }
+
+    /// The session of a subscriber's packet to `far`.
+    fn begin(
+        &mut self,
+        own: Own,
+        far: End,
+        tcp_flags: u8,
+        now: Duration,
+        left: Left<'_>,
+    ) -> Result<Begun, &'static str> {
         let known = self.tables.mappings.get(&own);
-        let has_session =
-            known.is_some_and(|mapping| mapping.sessions.contains_key(&packet.destination));
-        let hairpin = self.is_outside(packet.destination.0);
+        let has_session = known.is_some_and(|mapping| mapping.sessions.contains_key(&far));
         if !has_session {
             let maps = known.is_none();
-            self.may_open(packet, hairpin)?;
-            self.check_limits(packet.source.0, maps, left)?;
+            self.may_open(own, far, tcp_flags)?;
+            self.check_limits(own.1.0, maps, left)?;
             if maps {
                 let outside = self.choose(own, now, left)?;
                 self.tables.begin(own, outside);
             }
             let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
             let mut session = Session::default();
-            if packet.protocol == 6 && packet.tcp_flags() & 2 == 0 {
+            if own.0 == 6 && tcp_flags & 2 == 0 {
                 session.syn = [true; 2];
             }
-            mapping.sessions.insert(packet.destination, session);
+            mapping.sessions.insert(far, session);
         }
         let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
         let outside = mapping.outside;
-        let session = mapping.sessions.get_mut(&packet.destination).ok_or("unhandled")?;
-        session.leaves(packet.tcp_flags(), now);
-        let translated =
-            packet.with_ends(outside, packet.destination).clamped(self.config.mss_clamp);
-        if !hairpin {
-            return Ok(self.forward(OUTSIDE, &translated));
+        let session = mapping.sessions.get_mut(&far).ok_or("unhandled")?;
+        session.leaves(tcp_flags, now);
+        Ok(Begun { own, outside, is_new: !has_session })
+    }
+
+    /// A packet that has its outside ends leaves, or turns around.
+    fn onward(
+        &mut self,
+        begun: &Begun,
+        packet: &Packet,
+        now: Duration,
+        left: Left<'_>,
+    ) -> Judgement {
+        if !self.is_outside(packet.destination.0) {
+            return Ok(self.forward(OUTSIDE, packet));
         }
-        let turned = self.turn_around(&translated, now, left);
-        if turned.is_err() && !has_session {
-            self.tables.undo(own, packet.destination, now);
+        let turned = self.turn_around(packet, now, left);
+        if turned.is_err() && begun.is_new {
+            self.tables.undo(begun.own, packet.destination, now);
         }
         turned
     }
@@ -270,17 +299,11 @@ impl Model {
         if packet.ttl() <= 1 {
             return Err("ttl-expired");
         }
-        let inside = self.arriving(packet, now, left)?;
-        Ok(self.forward(INSIDE, &inside))
+        self.arriving(packet, now, left)
     }
 
     /// A packet to an outside address: its destination becomes that of the mapping's subscriber.
-    fn arriving(
-        &mut self,
-        packet: &Packet,
-        now: Duration,
-        left: Left<'_>,
-    ) -> Result<Packet, &'static str> {
+    fn arriving(&mut self, packet: &Packet, now: Duration, left: Left<'_>) -> Judgement {
         let outside = packet.destination;
         if !self.is_outside(outside.0) {
             return Err("no-address");
@@ -298,6 +321,7 @@ impl Model {
                 _ => return Err("filtered"),
             }
             let session = Session::of_mapping(mapping, (own.0, now), &self.config);
+            self.check_far(own, packet.source.0)?;
             self.check_limits(own.1.0, false, left)?;
             let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
             mapping.sessions.insert(packet.source, session);
@@ -305,7 +329,13 @@ impl Model {
         let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
         let session = mapping.sessions.get_mut(&packet.source).ok_or("unhandled")?;
         session.comes(packet.tcp_flags(), now, &self.config);
-        Ok(packet.with_ends(packet.source, own.1).clamped(self.config.mss_clamp))
+        match own.1.0 {
+            IpAddr::V4(inside) => {
+                let packet = packet.with_ends(packet.source, (inside, own.1.1));
+                Ok(self.forward(INSIDE, &packet.clamped(self.config.mss_clamp)))
+            }
+            IpAddr::V6(inside) => self.arriving_ipv6(packet, (inside, own.1.1)),
+        }
     }
 
     /// A packet for an address that a subscriber has for itself.
@@ -323,8 +353,8 @@ impl Model {
         }
         let offset = outside.0.to_bits() - first(rule.outside);
         let inside = Ipv4Addr::from_bits(first(rule.inside) + offset);
-        let own = (packet.protocol, (inside, outside.1));
-        self.check_limits(inside, true, left)?;
+        let own = (packet.protocol, (inside.into(), outside.1));
+        self.check_limits(own.1.0, true, left)?;
         let outside = self.choose(own, now, left)?;
         self.tables.begin(own, outside);
         let session = Session::new(now);
@@ -334,18 +364,21 @@ impl Model {
     }
 
     /// Whether a packet from inside is one that may open a session.
-    fn may_open(&self, packet: &Packet, hairpin: bool) -> Result<(), &'static str> {
-        if !self.is_inside(packet.source.0) {
+    fn may_open(&self, own: Own, far: End, tcp_flags: u8) -> Result<(), &'static str> {
+        let is_subscriber = match own.1.0 {
+            IpAddr::V4(inside) => self.is_inside(inside),
+            IpAddr::V6(inside) => self.is_subscriber(inside),
+        };
+        if !is_subscriber {
             return Err("not-inside");
         }
-        if matches!(packet.destination.0.octets()[0], 0 | 127 | 224..) {
+        if matches!(far.0.octets()[0], 0 | 127 | 224..) {
             return Err("martian");
         }
-        let opens = packet.tcp_flags() & 0b110 == 0b010 || self.config.tcp_pick_up;
-        if packet.protocol == 6 && !opens {
+        if own.0 == 6 && tcp_flags & 0b110 != 0b010 && !self.config.tcp_pick_up {
             return Err("tcp-no-session");
         }
-        if hairpin && !self.config.hairpinning {
+        if self.is_outside(far.0) && !self.config.hairpinning {
             return Err("hairpin-off");
         }
         Ok(())
@@ -361,7 +394,8 @@ impl Model {
             true => self.config.inside_next_hop_mac.0,
             false => self.config.outside_next_hop_mac.0,
         };
-        let frame = [&next.0[..], &self.mac(port), &[8, 0], packet].concat();
+        let kind = if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [8, 0] };
+        let frame = [&next.0[..], &self.mac(port), &kind, packet].concat();
         Expected::Forward { port, frame }
     }
 

@@ -4,6 +4,8 @@
 //! Plain are whole IPv4 packets of UDP and TCP without options. The two parts agree: a frame that the
 //! first one takes gets the same answer from the other (a test compares them).
 
+use std::net::Ipv6Addr;
+
 use packet::{PortId, Reason};
 use wire::bytes::{array_at, u16_at, u32_at};
 use wire::{Malformed, checksum, ethernet, icmp, ipv4, protocol, tcp, udp};
@@ -26,6 +28,8 @@ pub enum Class {
     Arp,
     /// A packet for the NAT itself.
     Local,
+    /// The same of IPv6, by whom asked.
+    Solicitation(Ipv6Addr),
     /// Nothing to do with it.
     Drop(Reason),
 }
@@ -176,6 +180,12 @@ pub fn classify(frame: &[u8], port: PortId, interfaces: &Interfaces) -> Class {
     }
     let ether_type = u16_at(frame, ethernet::offset::TYPE);
     let payload = &frame[ethernet::HEADER_LEN..];
+    if ether_type == ethernet::TYPE_IPV6
+        && port == INSIDE
+        && let Some(nat64) = &interfaces.nat64
+    {
+        return nat64.classify(frame).unwrap_or_else(Class::Drop);
+    }
     let is_for_all = frame.starts_with(&[0xff; 6]) && ether_type == ethernet::TYPE_ARP;
     if !frame.starts_with(&interfaces.mac(port).0) && !is_for_all {
         return Class::Drop(reasons::OTHER_STATION);

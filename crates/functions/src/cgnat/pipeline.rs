@@ -13,7 +13,7 @@
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, PortId, Reason, Slot, Verdict};
-use wire::{protocol, tcp};
+use wire::{ethernet, ipv6, protocol, tcp};
 
 use super::config::Config;
 use super::control::{self, Update};
@@ -33,6 +33,7 @@ use crate::unit::{SetupError, Shard};
 
 mod errors;
 mod host;
+mod nat64;
 mod open;
 
 use host::Host;
@@ -47,6 +48,8 @@ pub struct Pipeline {
     mss_clamp: u16,
     hairpinning: bool,
     host: Host,
+    /// Counts packets that become IPv4, because they bear no identification.
+    identification: u16,
 }
 
 /// The stages in the packet's order, as [`Function::STAGES`] names them.
@@ -121,6 +124,7 @@ impl Pipeline {
             mss_clamp: config.mss_clamp,
             hairpinning: config.hairpinning,
             host: Host::new(config, &clock),
+            identification: 0,
             state,
         })
     }
@@ -226,8 +230,8 @@ impl Pipeline {
             is_shorter = before.is_established() && !session.tcp.is_established();
         }
         let known = *session;
-        if known.flags & session::HAIRPIN != 0 {
-            self.turn_around(batch, slot, (number, &known, is_shorter), now);
+        if known.flags & (session::HAIRPIN | session::IPV6) != 0 {
+            self.leave_otherwise(batch, slot, (number, &known, is_shorter), now);
             return true;
         }
         batch.truncate(slot, usize::from(shape.len));
@@ -236,7 +240,7 @@ impl Pipeline {
             self.state.sessions.hasten(number, (now, &self.state.times));
         }
         if self.mss_clamp != 0 && shape.tcp_flags & tcp::FLAG_SYN != 0 {
-            self.clamp(batch, slot, shape);
+            self.clamp(batch, slot, shape, self.mss_clamp);
         }
         self.send(batch, slot, OUTSIDE);
         true
@@ -261,13 +265,17 @@ impl Pipeline {
             }
         }
         let known = *session;
-        batch.truncate(slot, usize::from(shape.len));
-        rewrite::to_inside(batch.frame_mut(slot), &known, shape);
         if is_shorter {
             self.state.sessions.hasten(number, (now, &self.state.times));
         }
+        if known.flags & session::IPV6 != 0 {
+            self.arrive_ipv6(batch, slot, &known);
+            return true;
+        }
+        batch.truncate(slot, usize::from(shape.len));
+        rewrite::to_inside(batch.frame_mut(slot), &known, shape);
         if self.mss_clamp != 0 && shape.tcp_flags & tcp::FLAG_SYN != 0 {
-            self.clamp(batch, slot, shape);
+            self.clamp(batch, slot, shape, self.mss_clamp);
         }
         self.send(batch, slot, INSIDE);
         true
@@ -296,7 +304,7 @@ impl Pipeline {
             self.state.sessions.hasten(number, (now, &self.state.times));
         }
         let index = usize::from(slot);
-        let (far, shape) = (session.far, self.way.shape[index]);
+        let far = session.far;
         if far.protocol() == protocol::ICMP {
             return self.refuse(batch, slot, reasons::PROTOCOL);
         }
@@ -304,7 +312,7 @@ impl Pipeline {
             return self.refuse_and_tell(batch, slot, reasons::HAIRPIN_OFF);
         }
         // It makes two hops.
-        if batch.frame(slot)[TTL] <= 2 {
+        if hops_left(batch.frame(slot)) <= 2 {
             return self.refuse_and_tell(batch, slot, reasons::TTL_EXPIRED);
         }
         let own = Far::new(far.protocol(), session.outside, session.outside_port);
@@ -314,12 +322,10 @@ impl Pipeline {
             Ok(other) => {
                 self.state.tallies[Tally::Hairpinned as usize] += 1;
                 self.way.outside[index] = key;
-                batch.truncate(slot, usize::from(shape.len));
-                rewrite::to_outside(batch.frame_mut(slot), session, shape);
-                if self.mss_clamp != 0 && shape.tcp_flags & tcp::FLAG_SYN != 0 {
-                    self.clamp(batch, slot, shape);
+                match self.get_outside_ends(batch, slot, session) {
+                    Ok(()) => drop(self.arrive(batch, slot, other, now)),
+                    Err(reason) => self.refuse(batch, slot, reason),
                 }
-                self.arrive(batch, slot, other, now);
             }
             Err(reason) => self.refuse_and_tell(batch, slot, reason),
         }
@@ -327,13 +333,13 @@ impl Pipeline {
 
     /// Lowers the maximum segment size of a SYN.
     #[inline(never)]
-    fn clamp(&mut self, batch: &mut Batch, slot: Slot, shape: Shape) {
+    fn clamp(&mut self, batch: &mut Batch, slot: Slot, shape: Shape, most: u16) {
         let Some(segment) = batch.frame_mut(slot).get_mut(usize::from(shape.transport)..) else {
             return;
         };
         let Ok(mut segment) = tcp::ViewMut::parse(segment) else { return };
-        if segment.as_view().maximum_segment_size().is_some_and(|size| size > self.mss_clamp) {
-            segment.set_maximum_segment_size(self.mss_clamp);
+        if segment.as_view().maximum_segment_size().is_some_and(|size| size > most) {
+            segment.set_maximum_segment_size(most);
             self.state.tallies[Tally::MssClamped as usize] += 1;
         }
     }
@@ -350,6 +356,7 @@ impl Pipeline {
                 batch.set_verdict(slot, Verdict::Forward(port));
             }
             Class::Local => self.receive(batch, slot),
+            Class::Solicitation(source) => self.answer_solicitation(batch, slot, source),
             Class::Drop(reason) => self.refuse_and_tell(batch, slot, reason),
             Class::FromInside(..) | Class::FromOutside(..) => {}
         }
@@ -365,5 +372,13 @@ impl Pipeline {
     }
 }
 
+/// The time to live or the hop limit of a packet.
+fn hops_left(frame: &[u8]) -> u8 {
+    match frame[ethernet::HEADER_LEN] >> 4 {
+        ipv6::VERSION => frame[ethernet::HEADER_LEN + ipv6::offset::HOP_LIMIT],
+        _ => frame[TTL],
+    }
+}
+
 /// Where the time to live stands in a frame.
-const TTL: usize = wire::ethernet::HEADER_LEN + wire::ipv4::offset::TTL;
+const TTL: usize = ethernet::HEADER_LEN + wire::ipv4::offset::TTL;

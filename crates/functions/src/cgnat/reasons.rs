@@ -9,7 +9,7 @@ reasons! {
     TRUNCATED = "truncated",
     /// Another station's frame: the destination MAC address is not the port's.
     OTHER_STATION = "other-station",
-    /// Neither IPv4 nor ARP.
+    /// Neither IPv4 nor ARP, nor IPv6 where subscribers have it.
     ETHERTYPE = "unknown-ethertype",
     /// ARP that is malformed, no request, or for another address.
     ARP_IGNORED = "arp-ignored",
@@ -21,6 +21,10 @@ reasons! {
     FRAGMENT = "fragment",
     /// The time to live ends here.
     TTL_EXPIRED = "ttl-expired",
+    /// Neighbor Discovery that is malformed, no solicitation, or for another address.
+    ND_IGNORED = "nd-ignored",
+    /// IPv6, to an address in which no IPv4 address is embedded (RFC 6146 section 3.5).
+    NOT_EMBEDDED = "not-embedded",
     /// From inside, but from no subscriber's network.
     NOT_INSIDE = "not-inside",
     /// From inside, to an address that no host outside has.
@@ -31,6 +35,11 @@ reasons! {
     TRANSPORT_MALFORMED = "transport-malformed",
     /// A protocol that has no ports: nothing tells its sessions apart.
     PROTOCOL = "protocol-unsupported",
+    /// What the other family of addresses has no words for: ways that the sender chose, some ICMP errors
+    /// (RFC 7915).
+    UNTRANSLATABLE = "untranslatable",
+    /// Longer in the other family of addresses than the next link takes.
+    TOO_BIG = "too-big",
     /// A TCP segment from inside that opens nothing and belongs to no session.
     TCP_NO_SESSION = "tcp-no-session",
     /// From outside, for an address that is not one of the outside ones.
@@ -95,4 +104,6 @@ tallies! {
     PingsAnswered = "pings-answered",
     /// ARP requests answered.
     ArpAnswered = "arp-answered",
+    /// Neighbour solicitations answered.
+    NdAnswered = "nd-answered",
 }

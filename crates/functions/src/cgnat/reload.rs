@@ -1,6 +1,6 @@
 //! From one state of a running NAT to another, said as changes.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::config::{Config, Prefixed};
 use super::control::Update;
@@ -11,7 +11,10 @@ use crate::unit::Invalid;
 /// The bits by which a change finds its worker; none where all workers must know of it.
 pub(super) fn steering(update: &Update) -> Option<u32> {
     match *update {
-        Update::ClearSubscriber { address } => Some(workload::steering(address.to_bits())),
+        Update::ClearSubscriber { address } => Some(workload::steering(match address {
+            IpAddr::V4(address) => address.to_bits(),
+            IpAddr::V6(address) => address.to_bits() as u32,
+        })),
         Update::AddPool { .. } | Update::DrainPool { .. } | Update::SetSessionLimit { .. } => None,
     }
 }
@@ -77,10 +80,11 @@ pub(super) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
 fn differing_key(running: &Config, wanted: &Config) -> &'static str {
     let differs = |other: Config| other != *wanted;
     let base = || wanted.clone();
-    let keys: [(&'static str, Config); 4] = [
+    let keys: [(&'static str, Config); 5] = [
         ("static", Config { static_rules: running.static_rules.clone(), ..base() }),
         ("sessions", Config { sessions: running.sessions, ..base() }),
         ("timeouts", Config { timeouts: running.timeouts, ..base() }),
+        ("nat64", Config { nat64: running.nat64.clone(), ..base() }),
         ("core", Config { core: running.core, ..base() }),
     ];
     keys.into_iter().find(|(_, one)| differs(one.clone())).map_or("inside", |(key, _)| key)

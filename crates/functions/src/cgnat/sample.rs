@@ -24,7 +24,9 @@ mod aging;
 mod build;
 mod deterministic;
 mod host;
+mod ipv6;
 mod limits;
+mod nat64;
 mod places;
 mod refusals;
 mod sessions;
@@ -57,6 +59,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         aging::timeouts,
         aging::closing,
         aging::quarantine,
+        nat64::all,
     ] {
         sample.forget();
         part(&mut sample);
@@ -83,6 +86,9 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     let filters = config.filtering != super::config::Filtering::EndpointIndependent;
     unless(filters, "filtered", "mappings take packets from anybody");
     unless(!config.hairpinning, "hairpin-off", "hairpinning is on");
+    for (name, is_reached) in nat64::reached(config) {
+        unless(is_reached, name, "no IPv6 subscribers, or links that take long packets");
+    }
     unless(reach.ports_exhausted, "ports-exhausted", "it takes more mappings than a sample opens");
     unless(reach.block_limit, "block-limit", "it takes more mappings than a sample opens");
     unless(reach.pool_exhausted, "pool-exhausted", "no pool, or no room for two sessions");

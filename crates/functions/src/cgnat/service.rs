@@ -78,6 +78,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         outside_mac: _,
         inside_ip: _,
         outside_ip: _,
+        inside_ipv6: _,
         inside_next_hop_mac: _,
         outside_next_hop_mac: _,
         inside: _,
@@ -95,6 +96,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         // For which there are no words.
         port_block,
         deterministic,
+        nat64,
         sessions_per_subscriber,
         filtering,
         hairpinning,
@@ -105,6 +107,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
     Beyond::of(&[
         ("port-block", "blocks of ports for each subscriber", port_block.size != 0),
         ("deterministic", "ports that follow from the inside address", !deterministic.is_empty()),
+        ("nat64", "IPv6 subscribers", nat64.is_some()),
         ("sessions-per-subscriber", "a limit for each subscriber", *sessions_per_subscriber != 0),
         (
             "filtering",

@@ -45,6 +45,8 @@ pub struct Session {
 pub const HAIRPIN: u8 = 1;
 /// Of [`Session::flags`]: the index of mappings, and the outside port, name this one of its ring.
 pub const FIRST: u8 = 2;
+/// Of [`Session::flags`]: the subscriber has an IPv6 address.
+pub const IPV6: u8 = 8;
 
 const _: () = assert!(size_of::<Session>() == 64);
 
@@ -62,6 +64,7 @@ impl Session {
             outside_port: port,
             address_delta,
             transport_delta: delta(&ports, &[]),
+            flags: if inside.address[0] == 0 { 0 } else { IPV6 },
             used,
             subscriber,
             ..Session::new_zeroed()

@@ -10,12 +10,16 @@
 //! Nothing that lives is ever given up for something new: where there is no room, the new one is refused
 //! (RFC 6888 REQ-4).
 
+use std::net::Ipv4Addr;
+
 use machine::clock::Clock;
 use packet::Reason;
+use wire::embedded::Prefix;
 
 use super::allocation::{Allocation, Refused};
 use super::config::{Config, Filtering};
 use super::flow::{Inside, Outside};
+use super::nat64::Nat64;
 use super::ports::Class;
 use super::reasons::{self, Tallies, Tally};
 use super::session::{self, Session};
@@ -41,6 +45,8 @@ pub struct State {
     /// Most sessions of a subscriber; 0 for no limit.
     pub session_limit: u32,
     filtering: Filtering,
+    /// By what IPv6 subscribers know IPv4 hosts.
+    prefix: Option<Prefix>,
     /// Sessions of mappings that packets from outside may still make us look at.
     walk_left: u32,
 }
@@ -69,6 +75,7 @@ impl State {
             tallies: Tallies::default(),
             session_limit: config.sessions_per_subscriber,
             filtering: config.filtering,
+            prefix: Nat64::new(config).map(|nat64| nat64.prefix),
             walk_left: WALK_MAX,
         })
     }
@@ -149,6 +156,7 @@ impl State {
             return self.open_static(key, now);
         };
         self.filter(mapping, key, now)?;
+        self.check_far(&known, key)?;
         self.check_limit(known.subscriber)?;
         self.check_room(false)?;
         let inside = Inside { far: key.far, ..known.inside_key() };
@@ -207,6 +215,16 @@ impl State {
         if is_known { Ok(()) } else { Err(reasons::FILTERED) }
     }
 
+    /// Whether the other end of `key` has an address for an IPv6 subscriber (RFC 6052 section 3.1).
+    fn check_far(&self, known: &Session, key: &Outside) -> Result<(), Reason> {
+        let far = Ipv4Addr::from_bits(key.far.address());
+        let is_ipv6 = known.flags & session::IPV6 != 0;
+        match is_ipv6 && self.prefix.is_some_and(|prefix| prefix.forbids(far)) {
+            true => Err(reasons::MARTIAN),
+            false => Ok(()),
+        }
+    }
+
     /// An outside address and port for a new mapping, and the subscriber.
     fn map(&mut self, key: &Inside, now: Moment) -> Result<((u32, u16), u32), Reason> {
         let keyed = self.sessions.keyed();
@@ -233,14 +251,16 @@ impl State {
     fn take_port(&mut self, number: u32, key: &Inside, now: Moment) -> Result<(u32, u16), Reason> {
         let subscriber = &mut self.subscribers.records[number as usize];
         let class = Class::of(key.far.protocol());
-        let own = self.allocation.addresses.of_subscriber(key.address[1] as u32);
-        if let Some(outside) = own.filter(|_| key.address[0] == 0) {
+        let inside = (key.address[0] == 0).then_some(key.address[1] as u32);
+        let own = inside.and_then(|inside| self.allocation.addresses.of_subscriber(inside));
+        if let Some(outside) = own {
             let number = self.allocation.addresses.number(outside).ok_or(reasons::NO_ADDRESS)?;
             subscriber.outside = number;
             subscriber.is_paired = true;
             return Ok((outside, key.port()));
         }
-        if let Some(own) = self.allocation.deterministic(key.realm(), key.address[1] as u32) {
+        let own = inside.and_then(|it| self.allocation.deterministic(key.realm(), it));
+        if let Some(own) = own {
             let outside = own.outside.to_bits();
             let number = self.allocation.addresses.number(outside).ok_or(reasons::NO_ADDRESS)?;
             subscriber.outside = number;

@@ -15,19 +15,21 @@ use super::control::Update;
 use super::fragment;
 use super::host::{Around, Protocol, Trouble};
 use super::neighbours::Wanted;
-use super::neighbours::nd::{self, Message};
 use super::parse::{Class, classify};
 use super::pipeline::{Pipeline, rewrite_one};
 use super::reasons::{self, Tally};
 use super::reverse_path;
 use super::state::{LINK, State};
+use crate::stages::nd::{self, Message};
 
 impl Pipeline {
     /// What a frame is that is not plain, for a router that is a host too or looks for sources.
     #[inline(never)]
     pub(super) fn check_oddly(&mut self, batch: &mut Batch, slot: Slot, at: u16, now: Ticks) {
+        let own = self.state.interfaces.get(at);
+        let ends = (own.mac.0, own.ipv6.map(|ip| ip.address));
         if self.neighbours.is_some()
-            && let Some(message) = nd::read(batch.frame(slot), self.state.interfaces.get(at))
+            && let Some(message) = nd::read(batch.frame(slot), ends)
         {
             let verdict = self.discover(batch, (slot, at), message, now);
             return batch.set_verdict(slot, verdict);

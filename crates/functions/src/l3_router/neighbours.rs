@@ -27,8 +27,7 @@ use super::interfaces::Interfaces;
 use super::pipeline::rewrite_one;
 use super::reasons::{self, Tallies};
 use super::state::{Hop, State};
-
-pub(super) mod nd;
+use crate::stages::nd;
 
 /// The cache, and the packets that wait for it.
 pub(super) struct Neighbours {

@@ -17,7 +17,7 @@ use super::control::{self, Update};
 use super::groups;
 use super::host::Host;
 use super::interfaces::{Unknown, own_of};
-use super::neighbours::{Neighbours, nd};
+use super::neighbours::Neighbours;
 use super::parse::{Class, Plain, classify};
 use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::reassembly::{self, KnownOf, Reassembly};
@@ -25,7 +25,7 @@ use super::reverse_path;
 use super::route;
 use super::services::Services;
 use super::state::{Hop, State};
-use crate::stages::arp;
+use crate::stages::{arp, nd};
 use crate::unit::SetupError;
 
 /// A running router on one worker.

@@ -2,4 +2,5 @@
 
 pub mod arp;
 pub mod icmpv4;
+pub mod nd;
 pub mod tunnel;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use functions::cgnat::config::{Config, PortBlocks};
+use functions::cgnat::config::{Config, Filtering, Nat64, PortBlocks};
 use functions::cgnat::reasons;
 use functions::cgnat::sample::unreachable;
 use functions::cgnat::{Cgnat, Update};
@@ -32,6 +32,12 @@ fn matrix() -> Vec<Config> {
         all.push(Config { deterministic: vec![rule], ..small.clone() });
     }
     let rules = kinds()[2].static_rules.clone();
+    all.push(Config {
+        nat64: Some(Nat64::default()),
+        filtering: Filtering::AddressDependent,
+        static_rules: rules.clone(),
+        ..small.clone()
+    });
     all.push(Config { pools: Vec::new(), static_rules: rules, ..small.clone() });
     all
 }

@@ -4,6 +4,7 @@
 //! packet comes next to the end of a session.
 
 use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use functions::Shard;
@@ -40,6 +41,7 @@ fn pipeline_and_oracle_agree_on_damaged_frames() {
 struct Walk {
     pair: Pair<Cgnat>,
     random: Random,
+    has_ipv6: bool,
     corpus: Vec<(PortId, Vec<u8>)>,
     donors: Vec<Vec<u8>>,
     /// Frames that left, to be answered.
@@ -52,6 +54,7 @@ impl Walk {
         Walk {
             pair: Pair::new(config, Shard::WHOLE),
             random: Random::new(seed),
+            has_ipv6: config.nat64.is_some(),
             donors: corpus.iter().map(|(_, frame)| frame.clone()).collect(),
             corpus,
             left: VecDeque::new(),
@@ -107,7 +110,14 @@ impl Walk {
             }
             _ => {
                 let last = 0x0aff_ffff - self.random.below(12) as u32;
-                Update::ClearSubscriber { address: last.into() }
+                let address = match self.has_ipv6 && self.random.below(2) > 0 {
+                    false => IpAddr::from(last.to_be_bytes()),
+                    true => {
+                        let [high, low] = [0x2001_0db8_ffff_ffff, u64::MAX - u64::from(last & 15)];
+                        Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)).into()
+                    }
+                };
+                Update::ClearSubscriber { address }
             }
         }
     }
@@ -118,6 +128,15 @@ fn answer((port, frame): &(PortId, Vec<u8>)) -> (PortId, Vec<u8>) {
     let mut back = frame.clone();
     back[..6].copy_from_slice(&frame[6..12]);
     back[6..12].copy_from_slice(&frame[..6]);
+    if frame.len() >= 62 && frame[12..14] == [0x86, 0xdd] {
+        back[22..38].copy_from_slice(&frame[38..54]);
+        back[38..54].copy_from_slice(&frame[22..38]);
+        if frame[20] != 58 {
+            back[54..56].copy_from_slice(&frame[56..58]);
+            back[56..58].copy_from_slice(&frame[54..56]);
+        }
+        return (*port, back);
+    }
     if frame.len() < 42 || frame[12..14] != [8, 0] {
         return (*port, back);
     }

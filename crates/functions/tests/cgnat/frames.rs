@@ -1,9 +1,9 @@
 //! Frames and configurations that several tests use.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use functions::cgnat::config::{
-    Config, Filtering, PortBlocks, Prefixed, StaticRule, Timeouts, Traffic,
+    Config, Filtering, Nat64, PortBlocks, Prefixed, StaticRule, Timeouts, Traffic,
 };
 use functions::cgnat::sample::sample;
 use functions::cgnat::{Cgnat, Update};
@@ -19,6 +19,11 @@ pub const OUTSIDE: PortId = PortId(1);
 
 /// A network from its text.
 pub fn net(text: &str) -> Prefixed<Ipv4Addr> {
+    Prefixed::try_from(text.to_owned()).expect("a prefix")
+}
+
+/// The same of IPv6.
+pub fn net6(text: &str) -> Prefixed<Ipv6Addr> {
     Prefixed::try_from(text.to_owned()).expect("a prefix")
 }
 
@@ -67,9 +72,21 @@ pub fn kinds() -> Vec<Config> {
             sessions: 700,
             sessions_per_subscriber: 200,
             icmp_errors_per_s: 1000,
-            ..base
+            ..base.clone()
         },
+        nat64(&base),
     ]
+}
+
+/// One with IPv6 subscribers, whose own prefix stands for IPv4 hosts and has them around octet u.
+fn nat64(base: &Config) -> Config {
+    let nat64 = Nat64 {
+        prefix: net6("2001:db8:6400::/56"),
+        inside: vec![net6("3fff::/20"), net6("2001:db8::/32")],
+        ipv4_mtu: 1400,
+        ipv6_mtu: 1500,
+    };
+    Config { nat64: Some(nat64), mss_clamp: 1300, ..base.clone() }
 }
 
 /// The configuration as the lab would hand it on.

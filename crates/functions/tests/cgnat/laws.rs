@@ -215,6 +215,48 @@ fn malformed_frames_open_nothing() {
 }
 
 #[test]
+fn malformed_ipv6_frames_open_nothing() {
+    let count = env::var("PLUMBLINE_MALFORMED_FRAMES").ok().and_then(|text| text.parse().ok());
+    let count: u32 = count.unwrap_or(5000);
+    let config = &kinds()[4];
+    let mut device = device(config);
+    let mut random = Random::new(6);
+    let mut whole = vec![0; 14 + 40 + 8];
+    whole[..6].copy_from_slice(&config.inside_mac.0.0);
+    whole[12..22].copy_from_slice(&[0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 17, 64]);
+    whole[22..30].copy_from_slice(&[0x20, 1, 0xd, 0xb8, 0xff, 0, 0, 1]);
+    // 11.55.0.1 around octet u.
+    whole[38..50].copy_from_slice(&[0x20, 1, 0xd, 0xb8, 0x64, 0, 0, 11, 0, 55, 0, 1]);
+    whole[54..62].copy_from_slice(&[0x10, 0, 0, 53, 0, 8, 1, 1]);
+    for number in 0..count {
+        for kind in 0..6 {
+            let mut frame = whole.clone();
+            match kind {
+                0 => frame.truncate(14 + random.below(48)),
+                1 => frame[14] ^= 0x10 << random.below(4),
+                2 => frame[19] ^= 1 << random.below(8),
+                3 => frame[20] ^= 1 << random.below(8),
+                4 => frame[59] ^= 1 << random.below(8),
+                _ => {
+                    // Too short for a segment behind an extension header.
+                    frame.truncate(54);
+                    frame[20] = *random.one_of(&[0, 43, 44, 60, 58]);
+                    let len = random.below(28);
+                    frame.extend((0..len).map(|_| random.byte()));
+                    frame[19] = len as u8;
+                }
+            }
+            let outcome = device.pass(INSIDE, &frame, NOW);
+            assert!(matches!(outcome, Outcome::Dropped(_)), "{number} of kind {kind}: {outcome:?}");
+        }
+    }
+    let state = device.function_mut().state();
+    assert_eq!((state.sessions.count(), state.subscribers.count()), (0, 0));
+    let outcome = device.pass(INSIDE, &whole, NOW);
+    assert!(matches!(outcome, Outcome::Left(OUTSIDE, _)), "{outcome:?}");
+}
+
+#[test]
 fn nobody_can_guess_a_port() {
     let config = Config {
         pools: vec![net("198.18.0.0/32")],

@@ -13,6 +13,7 @@ pub fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invali
     validate_sizes(config)?;
     validate_times(config)?;
     validate_networks(config)?;
+    super::nat64::validate(config)?;
     validate_traffic(config, traffic)
 }
 
@@ -266,7 +267,7 @@ fn text(network: Prefixed<Ipv4Addr>) -> String {
     String::from(network)
 }
 
-fn refuse<T>(key: &'static str, what: String, remedy: &str) -> Result<T, Invalid> {
+pub(super) fn refuse<T>(key: &'static str, what: String, remedy: &str) -> Result<T, Invalid> {
     Err(Invalid { section: "function", key, what, remedy: remedy.into() })
 }
 

@@ -1,7 +1,7 @@
 //! What a new mapping may get, and whether there is room for it.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use super::allowed::Allowed;
@@ -14,13 +14,13 @@ impl Model {
     /// over: where it let nothing through, they count here, too.
     pub(super) fn check_limits(
         &self,
-        subscriber: Ipv4Addr,
+        subscriber: IpAddr,
         maps: bool,
         left: Left<'_>,
     ) -> Result<(), &'static str> {
         let tables = &self.tables;
         let over = tables.lingering.iter().filter(|_| left.is_empty());
-        let over_of = |who: Ipv4Addr| -> usize {
+        let over_of = |who: IpAddr| -> usize {
             over.clone().filter(|one| one.own.1.0 == who).map(|one| one.sessions).sum()
         };
         let sessions_of = tables.sessions_of(subscriber) + over_of(subscriber);
@@ -58,13 +58,23 @@ impl Model {
         now: Duration,
         left: Left<'_>,
     ) -> Result<End, &'static str> {
-        let rule = self.config.static_rules.iter().find(|rule| holds(rule.inside, own.1.0));
-        if let Some(rule) = rule {
-            let offset = own.1.0.to_bits() - first(rule.inside);
+        let inside = match own.1.0 {
+            IpAddr::V4(address) => Some(address),
+            IpAddr::V6(_) => None,
+        };
+        let mut rules = self.config.static_rules.iter();
+        let ruled = inside.and_then(|inside| {
+            let rule = rules.find(|rule| holds(rule.inside, inside))?;
+            Some((rule, inside))
+        });
+        if let Some((rule, inside)) = ruled {
+            let offset = inside.to_bits() - first(rule.inside);
             return Ok((Ipv4Addr::from_bits(first(rule.outside) + offset), own.1.1));
         }
-        let chosen = left.iter().find_map(|(_, frame)| source_of(frame, own.0));
-        if let Some(block) = self.plan.forward(0, own.1.0) {
+        let chosen = left.iter().find_map(|(_, frame)| {
+            self.source_ipv6(frame, own.0).or_else(|| source_of(frame, own.0))
+        });
+        if let Some(block) = inside.and_then(|inside| self.plan.forward(0, inside)) {
             let may = |end: &End| {
                 let dynamic = self.plan.dynamic(block.outside);
                 let holds = block.holds(end.1) || dynamic.is_some_and(|all| all.holds(end.1));

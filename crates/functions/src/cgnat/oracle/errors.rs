@@ -1,12 +1,12 @@
 //! ICMP errors about packets of sessions (RFC 5508 section 4).
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use packet::PortId;
 
 use super::packets::{Packet, address, mend_ip, sum, word};
-use super::tables::End;
+use super::tables::{End, Own};
 use super::{INSIDE, Judgement, Model, OUTSIDE};
 
 impl Model {
@@ -44,59 +44,77 @@ impl Model {
         }
     }
 
-    fn error_to_inside(
-        &self,
-        packet: &[u8],
-        at: (usize, usize, u8),
-        outside: End,
-        far: End,
-    ) -> Judgement {
+    fn error_to_inside(&self, packet: &[u8], at: Place, outside: End, far: End) -> Judgement {
         let own = self.tables.owner(at.2, outside).ok_or("icmp-no-session")?;
         let mapping = self.tables.mappings.get(&own).ok_or("icmp-no-session")?;
         if !mapping.sessions.contains_key(&far) {
             return Err("icmp-no-session");
         }
-        let bytes = rewrite(packet, at, (16, own.1.0), (12, own.1));
-        Ok(self.frame(INSIDE, &bytes))
+        self.error_in(packet, at, own, far)
     }
 
-    fn error_to_outside(
-        &self,
-        packet: &[u8],
-        at: (usize, usize, u8),
-        far: End,
-        inside: End,
-    ) -> Judgement {
-        let mapping = self.tables.mappings.get(&(at.2, inside)).ok_or("icmp-no-session")?;
+    /// An error about a packet to `far` as the subscriber gets it.
+    fn error_in(&self, packet: &[u8], at: Place, own: Own, far: End) -> Judgement {
+        match own.1.0 {
+            IpAddr::V4(inside) => {
+                let bytes = rewrite(packet, at, (16, inside), (12, (inside, own.1.1)));
+                Ok(self.frame(INSIDE, &bytes))
+            }
+            IpAddr::V6(inside) => self.error_in_ipv6(packet, (inside, own.1.1), far),
+        }
+    }
+
+    fn error_to_outside(&self, packet: &[u8], at: Place, far: End, inside: End) -> Judgement {
+        let (outside, sender) = self.subject((at.2, (inside.0.into(), inside.1)), far)?;
+        let bytes = rewrite(packet, at, (12, outside.0), (16, outside));
+        self.error_onward(&bytes, at, (outside, sender))
+    }
+
+    /// The outside end of a mapping that got a packet from `far`, and who sent it if that was another
+    /// subscriber.
+    pub(super) fn subject(&self, own: Own, far: End) -> Result<(End, Option<Own>), &'static str> {
+        let mapping = self.tables.mappings.get(&own).ok_or("icmp-no-session")?;
         if !mapping.sessions.contains_key(&far) {
             return Err("icmp-no-session");
         }
-        let bytes = rewrite(packet, at, (12, mapping.outside.0), (16, mapping.outside));
         if !self.is_outside(far.0) {
-            return Ok(self.frame(OUTSIDE, &bytes));
+            return Ok((mapping.outside, None));
         }
         // RFC 5508 REQ-7: the packet came from another subscriber.
         if !self.config.hairpinning {
             return Err("hairpin-off");
         }
-        let outside = mapping.outside;
-        let sender = self.tables.owner(at.2, far).ok_or("icmp-no-session")?;
+        let sender = self.tables.owner(own.0, far).ok_or("icmp-no-session")?;
         let known = self.tables.mappings.get(&sender).ok_or("icmp-no-session")?;
-        if !known.sessions.contains_key(&outside) {
-            return Err("icmp-no-session");
+        match known.sessions.contains_key(&mapping.outside) {
+            true => Ok((mapping.outside, Some(sender))),
+            false => Err("icmp-no-session"),
         }
-        if packet[8] <= 2 {
-            return Err("ttl-expired");
+    }
+
+    /// An error as the outside sees it leaves, or goes to the other subscriber.
+    pub(super) fn error_onward(
+        &self,
+        packet: &[u8],
+        at: Place,
+        (outside, sender): (End, Option<Own>),
+    ) -> Judgement {
+        let Some(sender) = sender else { return Ok(self.frame(OUTSIDE, packet)) };
+        match packet[8] <= 1 {
+            true => Err("ttl-expired"),
+            false => self.error_in(packet, at, sender, outside),
         }
-        let bytes = rewrite(&bytes, at, (16, sender.1.0), (12, sender.1));
-        Ok(self.frame(INSIDE, &bytes))
     }
 }
+
+/// Where an error's message begins, how long the header of the packet is that it quotes, and that one's
+/// protocol.
+pub(super) type Place = (usize, usize, u8);
 
 /// The error with another address outside, and another end in the packet that it quotes.
 fn rewrite(
     packet: &[u8],
-    (message, header, protocol): (usize, usize, u8),
+    (message, header, protocol): Place,
     outer: (usize, Ipv4Addr),
     quoted_end: (usize, End),
 ) -> Vec<u8> {

@@ -56,6 +56,9 @@ impl Model {
             | "sessions-full" | "mappings-full" | "subscribers-full" => (3, 1),
             _ => return dropped,
         };
+        if word(frame, 12) != 0x0800 {
+            return dropped;
+        }
         let packet = &frame[14..];
         let [header, len] = [usize::from(packet[0] % 16) * 4, usize::from(word(packet, 2))];
         let hosts = [12, 16].iter().all(|&at| is_host(address(packet, at)));

@@ -1,7 +1,7 @@
 //! Mappings and sessions in the standard library's maps, times in full.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use super::super::config::Config;
@@ -9,7 +9,7 @@ use super::super::config::Config;
 /// An address and a port.
 pub type End = (Ipv4Addr, u16);
 /// What a mapping belongs to: protocol and the subscriber's end.
-pub type Own = (u8, End);
+pub type Own = (u8, (IpAddr, u16));
 
 /// What is known of one mapping.
 #[derive(Clone, Debug)]
@@ -206,7 +206,7 @@ impl Tables {
     }
 
     /// The mappings of a subscriber.
-    fn of(&self, subscriber: Ipv4Addr) -> impl Iterator<Item = &Mapping> {
+    fn of(&self, subscriber: IpAddr) -> impl Iterator<Item = &Mapping> {
         let all = [1, 6, 17].into_iter().flat_map(move |protocol| {
             self.mappings.range((protocol, (subscriber, 0))..=(protocol, (subscriber, u16::MAX)))
         });
@@ -214,18 +214,18 @@ impl Tables {
     }
 
     /// The outside ends that a subscriber has.
-    pub fn ends_of(&self, subscriber: Ipv4Addr) -> BTreeSet<End> {
+    pub fn ends_of(&self, subscriber: IpAddr) -> BTreeSet<End> {
         self.of(subscriber).map(|mapping| mapping.outside).collect()
     }
 
     /// Those that it had a little before.
-    pub fn lingering_ends_of(&self, subscriber: Ipv4Addr) -> BTreeSet<End> {
+    pub fn lingering_ends_of(&self, subscriber: IpAddr) -> BTreeSet<End> {
         let own = self.lingering.iter().filter(|one| one.own.1.0 == subscriber);
         own.map(|one| one.outside).collect()
     }
 
     /// Who else than a subscriber has ports from one to another on an address.
-    pub fn is_taken(&self, subscriber: Ipv4Addr, address: Ipv4Addr, ports: (u16, u16)) -> bool {
+    pub fn is_taken(&self, subscriber: IpAddr, address: Ipv4Addr, ports: (u16, u16)) -> bool {
         [1, 6, 17].into_iter().any(|protocol| {
             let range = (protocol, (address, ports.0))..=(protocol, (address, ports.1));
             self.owners.range(range).any(|(_, own)| own.1.0 != subscriber)
@@ -233,7 +233,7 @@ impl Tables {
     }
 
     /// How many sessions a subscriber has.
-    pub fn sessions_of(&self, subscriber: Ipv4Addr) -> usize {
+    pub fn sessions_of(&self, subscriber: IpAddr) -> usize {
         self.of(subscriber).map(|mapping| mapping.sessions.len()).sum()
     }
 
@@ -243,12 +243,12 @@ impl Tables {
     }
 
     /// All subscribers.
-    pub fn subscribers(&self) -> BTreeSet<Ipv4Addr> {
+    pub fn subscribers(&self) -> BTreeSet<IpAddr> {
         self.mappings.keys().map(|own| own.1.0).collect()
     }
 
     /// Ends all sessions of a subscriber; whether there were any.
-    pub fn clear(&mut self, subscriber: Ipv4Addr, config: &Config, now: Duration) -> bool {
+    pub fn clear(&mut self, subscriber: IpAddr, config: &Config, now: Duration) -> bool {
         let until = now + Duration::from_secs_f64(config.quarantine_s);
         let own: Vec<Own> =
             self.mappings.keys().copied().filter(|own| own.1.0 == subscriber).collect();

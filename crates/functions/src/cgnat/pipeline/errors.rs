@@ -1,6 +1,7 @@
 //! ICMP errors on their way through a NAT (RFC 5508 section 4).
 
-use packet::{Batch, Slot};
+use packet::{Batch, Reason, Slot};
+use wire::{ethernet, ipv4};
 
 use super::super::flow::{Far, Outside};
 use super::super::icmp;
@@ -27,55 +28,74 @@ impl Pipeline {
         let Some(session) = live.filter(|session| !self.state.times.is_over(session, now)) else {
             return batch.set_verdict(slot, reasons::drop(reasons::ICMP_NO_SESSION));
         };
-        if batch.frame(slot)[TTL] <= 1 {
-            return batch.set_verdict(slot, reasons::drop(reasons::TTL_EXPIRED));
-        }
         batch.truncate(slot, usize::from(shape.len));
-        match about {
-            About::Outside(..) => {
-                self.state.tallies[Tally::IcmpErrorsTranslated as usize] += 1;
-                icmp::error_to_inside(batch.frame_mut(slot), &session, shape);
-                self.send(batch, slot, INSIDE);
-            }
-            About::Inside(..) if session.flags & session::HAIRPIN != 0 => {
-                self.error_turned_around(batch, slot, (&session, shape), now);
-            }
-            About::Inside(..) => {
-                self.state.tallies[Tally::IcmpErrorsTranslated as usize] += 1;
-                icmp::error_to_outside(batch.frame_mut(slot), &session, shape);
-                self.send(batch, slot, OUTSIDE);
-            }
+        let done = match about {
+            About::Outside(..) => self.error_in(batch, slot, (&session, shape)),
+            About::Inside(..) => self.error_out(batch, slot, (&session, shape), now),
+        };
+        match done {
+            Ok(()) => self.state.tallies[Tally::IcmpErrorsTranslated as usize] += 1,
+            Err(reason) => batch.set_verdict(slot, reasons::drop(reason)),
         }
     }
 
-    /// An ICMP error about a packet that another subscriber has sent to this one's outside address
-    /// (RFC 5508 REQ-7): it comes back in, quoting that packet as its sender knows it.
-    fn error_turned_around(
+    /// An error from outside to the subscriber of a session.
+    fn error_in(
         &mut self,
         batch: &mut Batch,
         slot: Slot,
         (session, shape): (&Session, Shape),
+    ) -> Result<(), Reason> {
+        match session.flags & session::IPV6 != 0 {
+            true => self.error_become_ipv6(batch, slot, session)?,
+            false => icmp::error_to_inside(batch.frame_mut(slot), session, shape),
+        }
+        self.send(batch, slot, INSIDE);
+        Ok(())
+    }
+
+    /// An error from the subscriber of a session, or from a router on the way to it.
+    fn error_out(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        (session, mut shape): (&Session, Shape),
         now: Moment,
-    ) {
+    ) -> Result<(), Reason> {
+        let is_between = session.flags & session::HAIRPIN != 0;
+        let other = if is_between { Some(self.sender_of(session, now)?) } else { None };
+        match session.flags & session::IPV6 != 0 {
+            true => {
+                self.error_become_ipv4(batch, slot, session)?;
+                let transport = (ethernet::HEADER_LEN + ipv4::HEADER_LEN) as u16;
+                shape = Shape { transport, len: batch.frame_len(slot) as u16, ..shape };
+            }
+            false => icmp::error_to_outside(batch.frame_mut(slot), session, shape),
+        }
+        let Some(other) = other else {
+            self.send(batch, slot, OUTSIDE);
+            return Ok(());
+        };
+        if batch.frame(slot)[TTL] <= 1 {
+            return Err(reasons::TTL_EXPIRED);
+        }
+        self.error_in(batch, slot, (&other, shape))?;
+        self.state.tallies[Tally::Hairpinned as usize] += 1;
+        Ok(())
+    }
+
+    /// The session of the subscriber that has sent to this one's outside address (RFC 5508 REQ-7): an error
+    /// about its packet comes back in, quoting that packet as its sender knows it.
+    fn sender_of(&self, session: &Session, now: Moment) -> Result<Session, Reason> {
         if !self.hairpinning {
-            return self.refuse(batch, slot, reasons::HAIRPIN_OFF);
+            return Err(reasons::HAIRPIN_OFF);
         }
         let own = Far::new(session.far.protocol(), session.outside, session.outside_port);
         let key = Outside::new(session.far.address(), session.far.port(), own);
         let sessions = &self.state.sessions;
         let found = sessions.find_outside(key.hash(sessions.keyed()), &key);
         let other = found.map(|number| sessions.records[number as usize]);
-        let Some(other) = other.filter(|other| !self.state.times.is_over(other, now)) else {
-            return self.refuse(batch, slot, reasons::ICMP_NO_SESSION);
-        };
-        if batch.frame(slot)[TTL] <= 2 {
-            return self.refuse(batch, slot, reasons::TTL_EXPIRED);
-        }
-        for tally in [Tally::IcmpErrorsTranslated, Tally::Hairpinned] {
-            self.state.tallies[tally as usize] += 1;
-        }
-        icmp::error_to_outside(batch.frame_mut(slot), session, shape);
-        icmp::error_to_inside(batch.frame_mut(slot), &other, shape);
-        self.send(batch, slot, INSIDE);
+        let is_live = |other: &Session| !self.state.times.is_over(other, now);
+        other.filter(is_live).ok_or(reasons::ICMP_NO_SESSION)
     }
 }

@@ -1,13 +1,13 @@
 //! The NAT as a host: pings to it, and ICMP errors of its own (RFC 5508 REQ-8 and REQ-10, RFC 6888 REQ-11).
 //!
 //! A frame becomes the answer or the error and goes back by the port and to the station that it came from.
-//! Who is told nothing: senders of errors, of fragments but the first, to or from groups, and from outside
+//! Who is told nothing: IPv6 subscribers, senders of errors, of fragments but the first, to or from groups, and from outside
 //! all whose packets find no session. How many errors leave is limited.
 
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Reason, Slot, Verdict};
 use tables::meter::Meter;
-use wire::bytes::u32_at;
+use wire::bytes::{u16_at, u32_at};
 use wire::{ethernet, icmp, ipv4, protocol};
 
 use super::super::config::Config;
@@ -46,6 +46,9 @@ impl Host {
         let port = batch.port(slot);
         let own = interfaces.ip(port);
         let frame = batch.frame(slot);
+        if u16_at(frame, ethernet::offset::TYPE) != ethernet::TYPE_IPV4 {
+            return;
+        }
         let is_between_hosts = [ipv4::offset::SOURCE, ipv4::offset::DESTINATION]
             .into_iter()
             .all(|field| is_host(u32_at(frame, ethernet::HEADER_LEN + field)));

@@ -122,7 +122,7 @@ impl Pipeline {
 
     /// Whether a packet from inside is one that may open a session.
     fn may_open(&self, key: &Inside, shape: Shape) -> Result<(), Reason> {
-        if !self.interfaces.is_subscriber(key.address[1] as u32) {
+        if !self.interfaces.is_subscriber(key) {
             return Err(reasons::NOT_INSIDE);
         }
         let far = (key.far.address() >> 24) as u8;

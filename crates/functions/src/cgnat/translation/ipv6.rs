@@ -12,7 +12,7 @@ use super::{Ends, LEN_MAX_FRAGMENTABLE, Refusal, Rules};
 
 /// A packet, or what an ICMP error quotes of it.
 #[derive(Clone, Copy)]
-pub(super) struct Packet<'a> {
+pub(in crate::cgnat) struct Packet<'a> {
     header: &'a [u8; ipv6::HEADER_LEN],
     /// The length of the header with its extension headers, in bytes.
     pub header_len: usize,

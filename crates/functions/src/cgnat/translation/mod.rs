@@ -89,6 +89,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use packet::{Batch, Slot};
 
+pub(super) use ipv6::Packet as Ipv6Packet;
 pub use quote::{Quote, quoted_by_ipv4, quoted_by_ipv6};
 pub use refusal::Refusal;
 

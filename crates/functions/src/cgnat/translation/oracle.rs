@@ -16,7 +16,8 @@ use wire::{icmp, ipv4, ipv6, protocol, udp};
 
 use super::{Ends, Port, Quote, Refusal, Rules};
 use checksums::{moved, pseudo_ipv4, pseudo_ipv6};
-use packets::{Taken, take_ipv4, take_ipv6};
+use packets::take_ipv4;
+pub(in crate::cgnat) use packets::{Taken, take_ipv6};
 
 /// What [`to_ipv6`](super::to_ipv6) makes of an IPv4 packet, which begins with its IP header.
 ///

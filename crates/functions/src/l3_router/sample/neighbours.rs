@@ -8,11 +8,11 @@ use wire::{MacAddr, arp, ethernet, icmp, ipv6, protocol};
 
 use super::super::config::{Config, Mac, NextHop, Port, Resolved};
 use super::super::control::Update;
-use super::super::neighbours::nd;
 use super::interfaces::tagged;
 use super::{SOURCE_IPV6, Sample, VISITED_HOST_IPV6, VISITOR};
 use crate::build::{datagram, frame, packet, packet_ipv6, text};
 use crate::check::Step;
+use crate::stages::nd;
 
 /// Everything that asking and being asked can lead to.
 pub(super) fn neighbours(sample: &mut Sample) {

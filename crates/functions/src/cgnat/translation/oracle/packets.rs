@@ -9,7 +9,7 @@ use super::super::Refusal;
 
 /// What there is to know of a packet.
 #[derive(Clone)]
-pub(super) struct Taken<A> {
+pub(in crate::cgnat) struct Taken<A> {
     pub source: A,
     pub destination: A,
     pub class: u8,
@@ -61,7 +61,10 @@ pub(super) fn take_quoted_ipv4(bytes: &[u8]) -> Option<Taken<Ipv4Addr>> {
 }
 
 /// An IPv6 packet, all of it or what is quoted.
-pub(super) fn take_ipv6(bytes: &[u8], is_whole: bool) -> Result<Taken<Ipv6Addr>, Refusal> {
+pub(in crate::cgnat) fn take_ipv6(
+    bytes: &[u8],
+    is_whole: bool,
+) -> Result<Taken<Ipv6Addr>, Refusal> {
     let len = bytes.get(4..6).map(|len| usize::from(u16::from_be_bytes([len[0], len[1]])));
     let end = HEADER_LEN + len.ok_or(Refusal::Malformed)?;
     let mut packet = bytes.to_vec();

@@ -10,11 +10,9 @@ use wire::bytes::{array_at, put_array, put_u16, u16_at};
 use wire::icmp::{self, v6};
 use wire::{MacAddr, ethernet, ipv6, protocol};
 
-use crate::l3_router::config::Resolved;
-
 /// What a frame says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::l3_router) enum Message {
+pub enum Message {
     /// Who has this address? The asking one, unspecified where he looks for duplicates, and his
     /// Ethernet address if he says it.
     Solicitation {
@@ -36,7 +34,7 @@ pub(in crate::l3_router) enum Message {
 
 /// Whether a frame looks like one of Neighbor Discovery. None is ever forwarded.
 #[inline(always)]
-pub(in crate::l3_router) fn is_one(frame: &[u8]) -> bool {
+pub fn is_one(frame: &[u8]) -> bool {
     const KIND: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN;
     frame.first_chunk::<{ KIND + 1 }>().is_some_and(|head| {
         matches!(head[KIND], v6::NEIGHBOR_SOLICITATION | v6::NEIGHBOR_ADVERTISEMENT)
@@ -45,11 +43,12 @@ pub(in crate::l3_router) fn is_one(frame: &[u8]) -> bool {
     })
 }
 
-/// Whether a frame is one of Neighbor Discovery for a station or its groups; none of all others.
+/// Whether a frame is one of Neighbor Discovery for a station of this Ethernet address and IPv6 address,
+/// or its groups; none of all others.
 ///
 /// # Errors
 /// When it is one that breaks the rules of sections 7.1.1 and 7.1.2, or is for others.
-pub(in crate::l3_router) fn read(frame: &[u8], own: &Resolved) -> Option<Result<Message, ()>> {
+pub fn read(frame: &[u8], own: (MacAddr, Option<Ipv6Addr>)) -> Option<Result<Message, ()>> {
     let packet = frame.get(ethernet::HEADER_LEN..)?;
     if u16_at(frame, ethernet::offset::TYPE) != ethernet::TYPE_IPV6 {
         return None;
@@ -64,11 +63,15 @@ pub(in crate::l3_router) fn read(frame: &[u8], own: &Resolved) -> Option<Result<
     Some(understand(frame, &view, own).ok_or(()))
 }
 
-fn understand(frame: &[u8], view: &ipv6::View<'_>, own: &Resolved) -> Option<Message> {
-    let address = own.ipv6?.address;
+fn understand(
+    frame: &[u8],
+    view: &ipv6::View<'_>,
+    (mac, address): (MacAddr, Option<Ipv6Addr>),
+) -> Option<Message> {
+    let address = address?;
     let message = view.payload();
     let to = MacAddr(array_at(frame, 0));
-    let is_mine = to == own.mac.0 || to == mac_of(group_of(address)) || to == mac_of(ALL_NODES);
+    let is_mine = to == mac || to == mac_of(group_of(address)) || to == mac_of(ALL_NODES);
     let is_sound = view.hop_limit() == HOP_LIMIT
         && message.len() >= MESSAGE_LEN
         && message[icmp::offset::CODE] == 0
@@ -117,12 +120,7 @@ fn option(message: &[u8], kind: u8) -> Option<Option<MacAddr>> {
 }
 
 /// Asks the group of `target` who has it.
-pub(super) fn solicit(
-    frame: &mut [u8; FRAME_LEN],
-    mac: MacAddr,
-    source: Ipv6Addr,
-    target: Ipv6Addr,
-) {
+pub fn solicit(frame: &mut [u8; FRAME_LEN], mac: MacAddr, source: Ipv6Addr, target: Ipv6Addr) {
     let group = group_of(target);
     let ends = Ends { macs: [mac_of(group), mac], source, destination: group };
     write(frame, ends, (v6::NEIGHBOR_SOLICITATION, 0), target, (SOURCE_ADDRESS, mac));
@@ -130,11 +128,7 @@ pub(super) fn solicit(
 
 /// Answers a solicitation for an interface's own address: to whom asked, or to all where he has no
 /// address yet (section 7.2.4).
-pub(in crate::l3_router) fn advertise(
-    asking: (Ipv6Addr, MacAddr),
-    mac: MacAddr,
-    own: Ipv6Addr,
-) -> [u8; FRAME_LEN] {
+pub fn advertise(asking: (Ipv6Addr, MacAddr), mac: MacAddr, own: Ipv6Addr) -> [u8; FRAME_LEN] {
     let (source, station) = asking;
     let mut frame = [0; FRAME_LEN];
     let (destination, to, flags) = match source.is_unspecified() {
@@ -185,20 +179,19 @@ fn write(
 }
 
 /// The group of all who have an address that ends like this one (RFC 4291 section 2.7.1).
-pub(in crate::l3_router) fn group_of(address: Ipv6Addr) -> Ipv6Addr {
+pub fn group_of(address: Ipv6Addr) -> Ipv6Addr {
     let last = address.to_bits() & 0x00ff_ffff;
     Ipv6Addr::from_bits(SOLICITED_NODE.to_bits() | last)
 }
 
 /// The Ethernet address of a group (RFC 2464 section 7).
-pub(in crate::l3_router) fn mac_of(group: Ipv6Addr) -> MacAddr {
+pub fn mac_of(group: Ipv6Addr) -> MacAddr {
     let [.., a, b, c, d] = group.octets();
     MacAddr([0x33, 0x33, a, b, c, d])
 }
 
 /// Length of a frame with a message and its option.
-pub(in crate::l3_router) const FRAME_LEN: usize =
-    ethernet::HEADER_LEN + ipv6::HEADER_LEN + MESSAGE_LEN + OPTION_LEN;
+pub const FRAME_LEN: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN + MESSAGE_LEN + OPTION_LEN;
 
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 const SOLICITED_NODE: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00, 0);

@@ -1,0 +1,70 @@
+//! Keys of stateful NAT64 (RFC 6146).
+
+use std::net::Ipv6Addr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wire::embedded::Prefix;
+
+use super::{Config, refuse};
+use crate::sections::Prefixed;
+use crate::unit::Invalid;
+
+/// Stateful NAT64: IPv6 subscribers reach IPv4 hosts, whose addresses they write into the end of IPv6 ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Nat64 {
+    /// Under which prefix IPv4 addresses are IPv6 addresses (RFC 6052), of 32, 40, 48, 56, 64 or 96 bits.
+    /// The well-known one, `64:ff9b::/96`, takes global IPv4 addresses only.
+    pub prefix: Prefixed<Ipv6Addr>,
+    /// Networks of IPv6 subscribers; packets from elsewhere are dropped.
+    #[schemars(length(max = 1024))]
+    pub inside: Vec<Prefixed<Ipv6Addr>>,
+    /// The longest packet that subscribers' links take, in bytes; a longer one is dropped.
+    #[schemars(range(min = 1280))]
+    pub ipv6_mtu: u16,
+    /// The same of the links outside.
+    #[schemars(range(min = 576))]
+    pub ipv4_mtu: u16,
+}
+
+impl Default for Nat64 {
+    fn default() -> Nat64 {
+        let prefix = |first, second, len| Prefixed {
+            address: Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0),
+            len,
+        };
+        Nat64 {
+            prefix: prefix(0x64, 0xff9b, 96),
+            inside: vec![prefix(0x2001, 0xdb8, 32)],
+            ipv6_mtu: 1500,
+            ipv4_mtu: 1500,
+        }
+    }
+}
+
+/// Checks the key.
+///
+/// # Errors
+/// What of it cannot be.
+pub(super) fn validate(config: &Config) -> Result<(), Invalid> {
+    let Some(nat64) = &config.nat64 else { return Ok(()) };
+    if let Err(bad) = Prefix::new(nat64.prefix.address, nat64.prefix.len) {
+        let remedy = "Give a 'prefix' of 96 bits, like 64:ff9b::/96";
+        return refuse("nat64", format!("{}: {bad}", String::from(nat64.prefix)), remedy);
+    }
+    if nat64.inside.is_empty() {
+        let remedy = "Give 'inside', like 2001:db8::/32";
+        return refuse("nat64", "no subscriber has an IPv6 address".into(), remedy);
+    }
+    if nat64.ipv6_mtu < 1280 || nat64.ipv4_mtu < 576 {
+        let what = format!("packets of {} and {} bytes", nat64.ipv6_mtu, nat64.ipv4_mtu);
+        let remedy = "Give at least 1280 as 'ipv6-mtu' and 576 as 'ipv4-mtu'";
+        return refuse("nat64", what, remedy);
+    }
+    if config.core > 1 {
+        let what = "IPv6 subscribers cannot be spread over workers".into();
+        return refuse("core", what, "Set 'core' to 1, or leave 'nat64' out");
+    }
+    Ok(())
+}

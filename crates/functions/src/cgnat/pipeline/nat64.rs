@@ -1,0 +1,167 @@
+//! Packets of IPv6 subscribers on their way in and out, and those that turn around.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use packet::{Batch, Reason, Slot, Verdict};
+use wire::bytes::{array_at, u32_at};
+use wire::{MacAddr, ethernet, ipv4, ipv6, tcp};
+
+use super::super::interfaces::{INSIDE, OUTSIDE};
+use super::super::nat64::{Nat64, reason_of};
+use super::super::parse::Shape;
+use super::super::reasons::{self, Tally};
+use super::super::rewrite;
+use super::super::session::{self, Session};
+use super::super::sessions::Number;
+use super::super::times::Moment;
+use super::super::translation::{self, Ends};
+use super::Pipeline;
+use crate::stages::nd;
+
+impl Pipeline {
+    /// Sends a packet out that is IPv6, or for another subscriber.
+    #[inline(never)]
+    pub(super) fn leave_otherwise(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        (number, session, is_shorter): (Number, &Session, bool),
+        now: Moment,
+    ) {
+        if session.flags & session::HAIRPIN != 0 {
+            return self.turn_around(batch, slot, (number, session, is_shorter), now);
+        }
+        if is_shorter {
+            self.state.sessions.hasten(number, (now, &self.state.times));
+        }
+        match self.get_outside_ends(batch, slot, session) {
+            Ok(()) => self.send(batch, slot, OUTSIDE),
+            Err(reason) => self.refuse(batch, slot, reason),
+        }
+    }
+
+    /// Makes a packet from inside one that comes from the session's outside address and port.
+    ///
+    /// # Errors
+    /// Why it is dropped.
+    pub(super) fn get_outside_ends(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        session: &Session,
+    ) -> Result<(), Reason> {
+        let mut shape = self.way.shape[usize::from(slot)];
+        if session.flags & session::IPV6 == 0 {
+            batch.truncate(slot, usize::from(shape.len));
+            rewrite::to_outside(batch.frame_mut(slot), session, shape);
+        } else {
+            self.become_ipv4(batch, slot, &Nat64::to_outside(session), session)?;
+            shape = Shape {
+                transport: (ethernet::HEADER_LEN + ipv4::HEADER_LEN) as u16,
+                len: batch.frame_len(slot) as u16,
+                ..shape
+            };
+            self.way.shape[usize::from(slot)] = shape;
+        }
+        self.clamp_of(batch, slot, shape, session);
+        Ok(())
+    }
+
+    /// Sends a packet in to an IPv6 subscriber.
+    #[inline(never)]
+    pub(super) fn arrive_ipv6(&mut self, batch: &mut Batch, slot: Slot, session: &Session) {
+        let shape = self.way.shape[usize::from(slot)];
+        let Some(nat64) = &self.interfaces.nat64 else { return };
+        let len = ipv6::HEADER_LEN + usize::from(shape.len - shape.transport);
+        if len > usize::from(nat64.rules.ipv6_mtu) {
+            return self.refuse(batch, slot, reasons::TOO_BIG);
+        }
+        let ends = nat64.to_inside(session);
+        if let Err(refusal) = translation::to_ipv6(batch, slot, &ends, &nat64.rules, |_| None) {
+            return self.refuse(batch, slot, reason_of(refusal));
+        }
+        let transport = (ethernet::HEADER_LEN + ipv6::HEADER_LEN) as u16;
+        self.clamp_of(batch, slot, Shape { transport, ..shape }, session);
+        self.send(batch, slot, INSIDE);
+    }
+
+    /// Lowers the maximum segment size of a SYN, if that is asked for. An IPv6 header is 20 bytes longer, so
+    /// that segments between the families have that much less.
+    fn clamp_of(&mut self, batch: &mut Batch, slot: Slot, shape: Shape, session: &Session) {
+        const GROWTH: u16 = (ipv6::HEADER_LEN - ipv4::HEADER_LEN) as u16;
+        if self.mss_clamp == 0 || shape.tcp_flags & tcp::FLAG_SYN == 0 {
+            return;
+        }
+        let less = if session.flags & session::IPV6 == 0 { 0 } else { GROWTH };
+        self.clamp(batch, slot, shape, self.mss_clamp - less);
+    }
+
+    /// Makes a packet of a session, or an error that quotes one, IPv4.
+    fn become_ipv4(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        ends: &Ends<Ipv4Addr>,
+        session: &Session,
+    ) -> Result<(), Reason> {
+        let Some(nat64) = &self.interfaces.nat64 else { return Err(reasons::UNTRANSLATABLE) };
+        self.identification = self.identification.wrapping_add(1);
+        let quoted = |_: &_| Some(Nat64::quoted_to_outside(session));
+        let (number, rules) = (self.identification, &nat64.rules);
+        translation::to_ipv4(batch, slot, ends, number, rules, quoted).map_err(reason_of)
+    }
+
+    /// Makes an ICMP error that came from an IPv6 subscriber, about a packet of its session, IPv4: as if it
+    /// came from the session's outside address, like errors of other subscribers.
+    ///
+    /// # Errors
+    /// Why it is dropped.
+    pub(super) fn error_become_ipv4(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        session: &Session,
+    ) -> Result<(), Reason> {
+        const DESTINATION: usize = ethernet::HEADER_LEN + ipv6::offset::DESTINATION;
+        let Some(nat64) = &self.interfaces.nat64 else { return Err(reasons::UNTRANSLATABLE) };
+        let destination = Ipv6Addr::from(array_at::<16>(batch.frame(slot), DESTINATION));
+        let destination = nat64.prefix.extract(destination).ok_or(reasons::NOT_EMBEDDED)?;
+        let ends = Ends { destination, ..Nat64::to_outside(session) };
+        self.become_ipv4(batch, slot, &ends, session)
+    }
+
+    /// Makes an ICMP error about a packet of an IPv6 subscriber's session IPv6.
+    ///
+    /// # Errors
+    /// Why it is dropped.
+    pub(super) fn error_become_ipv6(
+        &self,
+        batch: &mut Batch,
+        slot: Slot,
+        session: &Session,
+    ) -> Result<(), Reason> {
+        const SOURCE: usize = ethernet::HEADER_LEN + ipv4::offset::SOURCE;
+        let Some(nat64) = &self.interfaces.nat64 else { return Err(reasons::UNTRANSLATABLE) };
+        let source = Ipv4Addr::from_bits(u32_at(batch.frame(slot), SOURCE));
+        if nat64.prefix.forbids(source) {
+            return Err(reasons::MARTIAN);
+        }
+        let ends = Ends { source: nat64.prefix.embed(source), ..nat64.to_inside(session) };
+        let quoted = |_: &_| Some(nat64.quoted_to_inside(session));
+        translation::to_ipv6(batch, slot, &ends, &nat64.rules, quoted).map_err(reason_of)
+    }
+
+    /// Tells who asks for the Ethernet address of the inside port (RFC 4861 section 7.2.4).
+    #[inline(never)]
+    pub(super) fn answer_solicitation(&mut self, batch: &mut Batch, slot: Slot, source: Ipv6Addr) {
+        let Some(nat64) = &self.interfaces.nat64 else { return };
+        let station = MacAddr(array_at(batch.frame(slot), ethernet::offset::SOURCE));
+        let answer = nd::advertise((source, station), nat64.own.0, nat64.own.1);
+        if !batch.set_frame_len(slot, answer.len()) {
+            return batch.set_verdict(slot, reasons::drop(reasons::ND_IGNORED));
+        }
+        batch.frame_mut(slot).copy_from_slice(&answer);
+        self.state.tallies[Tally::NdAnswered as usize] += 1;
+        batch.set_verdict(slot, Verdict::Forward(INSIDE));
+    }
+}

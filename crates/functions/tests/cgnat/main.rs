@@ -7,5 +7,6 @@ mod differential;
 mod dissection;
 mod golden;
 mod laws;
+mod nat64;
 mod readme;
 mod tables;

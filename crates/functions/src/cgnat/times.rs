@@ -104,7 +104,9 @@ mod tests {
 
     fn session(protocol: u8, tcp: TcpState, used: Moment) -> Session {
         let inside = Inside::ipv4(0x0a00_0001, 4000, 0, Far::new(protocol, 0x0b00_0001, 80));
-        Session { tcp, ..Session::new(&inside, (0xc612_0001, 1024), 0, used) }
+        let mut session = Session::new(&inside, (0xc612_0001, 1024), 0, used);
+        session.tcp = tcp;
+        session
     }
 
     #[test]

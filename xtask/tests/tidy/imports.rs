@@ -100,7 +100,18 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (
         "plumbline",
-        &["daemon", "devices", "lab", "machine", "measure", "methods", "ports", "report", "serve"],
+        &[
+            "daemon",
+            "devices",
+            "functions",
+            "lab",
+            "machine",
+            "measure",
+            "methods",
+            "ports",
+            "report",
+            "serve",
+        ],
     ),
     // for development
     ("testkit", &["engine", "functions", "machine", "packet", "traffic", "units", "wire"]),

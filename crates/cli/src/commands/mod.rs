@@ -5,6 +5,7 @@ mod capture;
 mod check;
 mod doctor;
 mod list;
+mod nat;
 mod report;
 mod run;
 mod runs;
@@ -21,7 +22,9 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use lab::run::{Host, Naming};
-use lab::scenario::Scenario;
+use lab::scenario::keys::nearest;
+use lab::scenario::sweep::Combination;
+use lab::scenario::{Benchmark, Scenario};
 use machine::clock::Clock;
 use measure::record::Tool;
 
@@ -38,6 +41,7 @@ pub enum Command {
     Runs(runs::Args),
     Serve(serve::Args),
     Trace(trace::Args),
+    Nat(nat::Args),
     Run(run::Args),
     Show(show::Args),
     Set(set::Args),
@@ -60,6 +64,7 @@ impl Command {
             Command::Runs(args) => runs::run(&args),
             Command::Serve(args) => serve::run(&args),
             Command::Trace(args) => trace::run(&args),
+            Command::Nat(args) => nat::run(&args),
             Command::Run(args) => run::run(&args),
             Command::Show(args) => show::run(&args),
             Command::Set(args) => set::run(&args),
@@ -78,6 +83,34 @@ fn scenario(path: &Path) -> Result<Scenario, Problem> {
         tell(&format!("note: {note}\n"));
     }
     Ok(scenario)
+}
+
+/// A benchmark and one of its cells: the one of this name, or the first, of which the user is told that it is
+/// the one that is `done` (traced, say).
+fn choose<'a>(
+    scenario: &'a Scenario,
+    id: Option<&str>,
+    done: &str,
+) -> Result<(&'a Benchmark, &'a Combination), Problem> {
+    let first = (&scenario.benchmarks[0], &scenario.benchmarks[0].cells[0]);
+    let Some(id) = id else {
+        let count = scenario.cells().count();
+        if count > 1 {
+            tell(&format!(
+                "note: of {count} cells the first is {done}, {}; --cell ID chooses\n",
+                first.1.id
+            ));
+        }
+        return Ok(first);
+    };
+    scenario.cells().find(|(_, cell)| cell.id == id).ok_or_else(|| {
+        let ids = scenario.cells().map(|(_, cell)| cell.id.as_str());
+        let remedy = match nearest(id, ids) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("the first cell is `{}`", first.1.id),
+        };
+        Problem::of_usage(format!("the scenario has no cell `{id}`"), remedy)
+    })
 }
 
 /// This program on this machine.

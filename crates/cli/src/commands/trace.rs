@@ -9,14 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab::scenario::keys::nearest;
-use lab::scenario::sweep::Combination;
-use lab::scenario::{Benchmark, Scenario};
 use lab::unit::{Configured, TraceError, TraceFrame};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, PcapError, TsResolution};
 
-use super::scenario;
+use super::{choose, scenario};
 use crate::exit::Exit;
 use crate::output::{print_json, tell};
 use crate::problem::Problem;
@@ -60,7 +57,7 @@ Examples:
 /// A bad scenario or cell, a file that exists or cannot be written.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     let scenario = scenario(&args.scenario)?;
-    let (benchmark, cell) = choose(&scenario, args.cell.as_deref())?;
+    let (benchmark, cell) = choose(&scenario, args.cell.as_deref(), "traced")?;
     let configured = benchmark.configure(cell)?;
     let configured = configured.as_ref();
     let stop = on_ctrl_c();
@@ -93,31 +90,6 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
 struct Written {
     frames: u64,
     bytes: u64,
-}
-
-/// A benchmark and one of its cells.
-type Chosen<'a> = (&'a Benchmark, &'a Combination);
-
-fn choose<'a>(scenario: &'a Scenario, id: Option<&str>) -> Result<Chosen<'a>, Problem> {
-    let first = (&scenario.benchmarks[0], &scenario.benchmarks[0].cells[0]);
-    let Some(id) = id else {
-        let count = scenario.cells().count();
-        if count > 1 {
-            tell(&format!(
-                "note: of {count} cells the first is traced, {}; --cell ID chooses\n",
-                first.1.id
-            ));
-        }
-        return Ok(first);
-    };
-    scenario.cells().find(|(_, cell)| cell.id == id).ok_or_else(|| {
-        let ids = scenario.cells().map(|(_, cell)| cell.id.as_str());
-        let remedy = match nearest(id, ids) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("the first cell is `{}`", first.1.id),
-        };
-        Problem::of_usage(format!("the scenario has no cell `{id}`"), remedy)
-    })
 }
 
 fn to_standard_output(

@@ -7,13 +7,27 @@ use serde_json::json;
 fn the_help_of_every_command_is_as_reviewed() {
     let folder = temporary_folder();
     for command in [
-        "", "bench", "check", "report", "runs", "serve", "trace", "run", "show", "set", "capture",
-        "schema", "doctor", "list",
+        "",
+        "bench",
+        "check",
+        "report",
+        "runs",
+        "serve",
+        "trace",
+        "nat",
+        "nat forward",
+        "nat reverse",
+        "run",
+        "show",
+        "set",
+        "capture",
+        "schema",
+        "doctor",
+        "list",
     ] {
-        let arguments: Vec<&str> =
-            [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
+        let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let ended = run(folder.path(), &arguments).expect(0);
-        let name = if command.is_empty() { "plumbline" } else { command };
+        let name = if command.is_empty() { "plumbline" } else { command }.replace(' ', "-");
         assert_as_in(&data(&format!("help/{name}.txt")), &ended.stdout);
         let longest = ended.stdout.lines().map(|line| line.chars().count()).max();
         assert!(longest <= Some(100), "{name}: a line of {longest:?} characters");

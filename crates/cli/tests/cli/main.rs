@@ -9,6 +9,7 @@ mod devices;
 mod environment;
 mod help;
 mod interrupted;
+mod nat;
 mod report;
 mod runs;
 mod serve;

@@ -1,0 +1,267 @@
+//! The rules of a file, and who has what by them.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use daemon::{Configuration, Parts, RunError};
+use functions::NetworkFunction;
+use functions::cgnat::Cgnat;
+use functions::cgnat::config::{Config, DeterministicRule, StaticRule, deterministic_plan};
+use functions::cgnat::deterministic::{Block, Owner as PlanOwner, Plan};
+use functions::chain::Chain;
+use functions::sections::Prefixed;
+use serde_json::Value;
+
+use super::Source;
+use super::answer::{Answer, Owner, Ports, Rule};
+use crate::commands::{choose, scenario};
+use crate::problem::Problem;
+
+/// What a NAT's configuration says of addresses.
+pub struct Rules {
+    config: Config,
+    plan: Plan,
+    file: String,
+}
+
+impl Rules {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// One that cannot be used, has no NAT, or has no rules by which ports could be told.
+    pub fn read(source: &Source) -> Result<Rules, Problem> {
+        let (name, section) = section(source)?;
+        let config = nat(&name, section).map_err(|problem| at(problem, &source.file))?;
+        Rules::new(config, &source.file)
+    }
+
+    fn new(config: Config, file: &Path) -> Result<Rules, Problem> {
+        if config.deterministic.is_empty() && config.static_rules.is_empty() {
+            let what = "the NAT has no rules by which ports are told: its pools give them as they \
+                        are needed";
+            let remedy = "add `deterministic` rules (RFC 7422) to the function section, or look into \
+                          the log of the NAT";
+            return Err(at(Problem::of_usage(what, remedy), file));
+        }
+        let plan = deterministic_plan(&config.deterministic)
+            .map_err(|invalid| at(Problem::of_usage(invalid.what, invalid.remedy), file))?;
+        Ok(Rules { config, plan, file: file.display().to_string() })
+    }
+
+    /// The outside address and the ports of a subscriber.
+    ///
+    /// # Errors
+    /// When no rule has it.
+    pub fn forward(&self, realm: u16, inside: Ipv4Addr) -> Result<Answer, Problem> {
+        if realm == 0
+            && let Some((rule, outside)) =
+                self.one_to_one(inside, |rule| (rule.inside, rule.outside))
+        {
+            return Ok(one_to_one(inside, outside, rule));
+        }
+        let rule = self.rule(|rule| rule.realm == realm && holds(rule.inside, inside));
+        let (Some(block), Some(rule)) = (self.plan.forward(realm, inside), rule) else {
+            let rules = self.config.deterministic.iter();
+            let mut known: Vec<_> =
+                rules.filter(|rule| rule.realm == realm).map(|rule| rule.inside).collect();
+            if realm == 0 {
+                known.extend(self.config.static_rules.iter().map(|rule| rule.inside));
+            }
+            let what = format!("no rule has the subscriber {inside} of realm {realm}");
+            return Err(self.not_told(&what, "subscribers", known));
+        };
+        Ok(Answer {
+            shared_ports: self.plan.dynamic(block.outside).map(ports),
+            ..subscriber(realm, inside, block, rule)
+        })
+    }
+
+    /// The subscriber that has a port.
+    ///
+    /// # Errors
+    /// When no rule has the outside address.
+    pub fn reverse(&self, outside: Ipv4Addr, port: u16) -> Result<Answer, Problem> {
+        if let Some((rule, inside)) = self.one_to_one(outside, |rule| (rule.outside, rule.inside)) {
+            return Ok(Answer { port: Some(port), ..one_to_one(inside, outside, rule) });
+        }
+        let rule = self.rule(|rule| holds(rule.outside, outside));
+        let (Some(owner), Some(rule)) = (self.plan.reverse(outside, port), rule) else {
+            let rules = self.config.deterministic.iter().map(|rule| rule.outside);
+            let known = rules.chain(self.config.static_rules.iter().map(|rule| rule.outside));
+            let pool = self.config.pools.iter().find(|pool| holds(**pool, outside));
+            let what = match pool {
+                Some(&pool) => format!(
+                    "{outside} is of the pool {}, which gives ports as they are needed: only the log \
+                     of the NAT tells whose one was",
+                    text(pool)
+                ),
+                None => format!("no rule has the outside address {outside}"),
+            };
+            return Err(self.not_told(&what, "outside addresses", known.collect()));
+        };
+        let nobody = Answer {
+            owner: Owner::Nobody,
+            realm: None,
+            inside: None,
+            outside,
+            port: Some(port),
+            ports: None,
+            shared_ports: None,
+            rule: rule.clone(),
+        };
+        Ok(match owner {
+            PlanOwner::Nobody => nobody,
+            PlanOwner::Dynamic => Answer { owner: Owner::Shared, ..nobody },
+            PlanOwner::Subscriber { realm, inside } => {
+                let block = self.plan.forward(realm, inside).filter(|block| block.holds(port));
+                // The two ways are inverses, which `functions` tests.
+                let block = block.ok_or_else(|| {
+                    Problem::of_usage("the rules contradict one another", "report it with the file")
+                })?;
+                Answer { port: Some(port), ..subscriber(realm, inside, block, rule) }
+            }
+        })
+    }
+
+    /// The deterministic rule of which something holds.
+    fn rule(&self, is: impl Fn(&DeterministicRule) -> bool) -> Option<Rule> {
+        let number = self.config.deterministic.iter().position(is)?;
+        let rule = &self.config.deterministic[number];
+        Some(Rule {
+            key: "deterministic",
+            number: number + 1,
+            inside: text(rule.inside),
+            outside: text(rule.outside),
+        })
+    }
+
+    /// What an address becomes by a one-to-one rule, on the way that `ends` gives.
+    fn one_to_one(
+        &self,
+        address: Ipv4Addr,
+        ends: impl Fn(&StaticRule) -> (Prefixed<Ipv4Addr>, Prefixed<Ipv4Addr>),
+    ) -> Option<(Rule, Ipv4Addr)> {
+        let rules = &self.config.static_rules;
+        let number = rules.iter().position(|rule| holds(ends(rule).0, address))?;
+        let (_, to) = ends(&rules[number]);
+        let host = u32::MAX.checked_shr(to.len.into()).unwrap_or(0);
+        let other = Ipv4Addr::from_bits(to.address.to_bits() & !host | address.to_bits() & host);
+        let rule = Rule {
+            key: "static",
+            number: number + 1,
+            inside: text(rules[number].inside),
+            outside: text(rules[number].outside),
+        };
+        Some((rule, other))
+    }
+
+    /// That the rules do not tell it, and of which networks they do.
+    fn not_told(&self, what: &str, of: &str, known: Vec<Prefixed<Ipv4Addr>>) -> Problem {
+        let more = known.len().saturating_sub(NAMED_MAX);
+        let named: Vec<String> = known.into_iter().take(NAMED_MAX).map(text).collect();
+        let mut remedy = match named.len() {
+            0 => "name the realm of a rule (--realm)".to_owned(),
+            _ => format!("the rules have these {of}: {}", named.join(", ")),
+        };
+        if more > 0 {
+            remedy += &format!(" and {more} more");
+        }
+        Problem::of_usage(what, remedy).at("file", &self.file)
+    }
+}
+
+/// The section of the function in a file, and its name.
+fn section(source: &Source) -> Result<(String, Value), Problem> {
+    if source.run {
+        let configuration = Configuration::read(&source.file, Parts::ALL)
+            .map_err(|error| Problem::from(RunError::from(error)))?;
+        let function = &configuration.function;
+        return Ok((function.kind.name().to_owned(), function.configured.effective()));
+    }
+    let scenario = scenario(&source.file)?;
+    let (benchmark, cell) = choose(&scenario, source.cell.as_deref(), "looked at")?;
+    let mut effective = benchmark.configure(cell)?.effective();
+    Ok((benchmark.unit.name().to_owned(), effective["function"].take()))
+}
+
+/// The NAT of a function's section: itself, or the one of a chain.
+fn nat(name: &str, mut section: Value) -> Result<Config, Problem> {
+    if name == Chain::NAME
+        && let Some(parts) = section["chain"].as_array_mut()
+    {
+        let mut nats: Vec<Value> = parts.drain(..).filter(|part| is_nat(&part["name"])).collect();
+        if nats.len() > 1 {
+            let what = format!("the chain has {} NATs", nats.len());
+            return Err(Problem::of_usage(what, "give the one to look into a file of its own"));
+        }
+        section = nats.pop().unwrap_or_default();
+    } else if name != Cgnat::NAME {
+        section = Value::Null;
+    }
+    let Value::Object(mut keys) = section else {
+        let what = format!("the function `{name}` translates no addresses");
+        return Err(Problem::of_usage(what, "name a file whose function is `cgnat`"));
+    };
+    keys.remove("name");
+    serde_json::from_value(Value::Object(keys)).map_err(|error| {
+        Problem::of_usage(format!("the NAT cannot be read: {error}"), "see `plumbline schema`")
+    })
+}
+
+fn is_nat(name: &Value) -> bool {
+    name.as_str().is_some_and(|name| name == Cgnat::NAME || Cgnat::ALIASES.contains(&name))
+}
+
+fn subscriber(realm: u16, inside: Ipv4Addr, block: Block, rule: Rule) -> Answer {
+    Answer {
+        owner: Owner::Subscriber,
+        realm: Some(realm),
+        inside: Some(inside),
+        outside: block.outside,
+        port: None,
+        ports: Some(ports(block)),
+        shared_ports: None,
+        rule,
+    }
+}
+
+/// A subscriber that has an address for itself.
+fn one_to_one(inside: Ipv4Addr, outside: Ipv4Addr, rule: Rule) -> Answer {
+    let all = Ports { first: 0, last: u16::MAX, step: 1, count: 1 << 16 };
+    Answer {
+        owner: Owner::Subscriber,
+        realm: Some(0),
+        inside: Some(inside),
+        outside,
+        port: None,
+        ports: Some(all),
+        shared_ports: None,
+        rule,
+    }
+}
+
+fn ports(block: Block) -> Ports {
+    Ports {
+        first: block.first_port,
+        last: block.last_port(),
+        step: block.step,
+        count: block.len.into(),
+    }
+}
+
+fn holds(network: Prefixed<Ipv4Addr>, address: Ipv4Addr) -> bool {
+    let shift = 32 - u32::from(network.len);
+    let part = |address: Ipv4Addr| u64::from(address.to_bits()) >> shift;
+    part(network.address) == part(address)
+}
+
+fn text(network: Prefixed<Ipv4Addr>) -> String {
+    String::from(network)
+}
+
+fn at(problem: Problem, file: &Path) -> Problem {
+    problem.at("file", file.display())
+}
+
+/// Networks that an error names.
+const NAMED_MAX: usize = 8;

@@ -150,8 +150,8 @@ pub(crate) fn column(name: &str, unit: &str) -> Column {
 /// The purpose of a trial that proves sessions to be there.
 pub(crate) const VALIDATION: &str = "validation";
 
-/// In how many pieces a sample of sessions is taken.
-const PIECES: u64 = 10;
+/// In how many pieces a sample of sessions is taken: each is a trial, of which a search has enough without.
+pub(crate) const PIECES: u64 = 4;
 
 #[cfg(test)]
 mod tests {
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_sample_is_spread_evenly_and_never_counts_twice() {
         assert_eq!(sample(1000, Ratio(1.0)), [(0, 1000)]);
-        let tenth: Vec<(u64, u64)> = (0..10).map(|piece| (piece * 100, 10)).collect();
+        let tenth: Vec<(u64, u64)> = (0..PIECES).map(|piece| (piece * 250, 25)).collect();
         assert_eq!(sample(1000, Ratio(0.1)), tenth);
         assert_eq!(sample(3, Ratio(0.01)), [(0, 1), (1, 1), (2, 1)], "at least one of each piece");
         for (sessions, share) in [(105, 0.99), (99_600_000, 0.001), (u64::MAX / 2, 0.5), (1, 0.5)] {

@@ -85,6 +85,24 @@ fn steps_add_to_what_is_open_until_one_fails() {
 }
 
 #[test]
+fn the_search_ends_after_few_trials_at_any_precision_worth_asking_for() {
+    for (precision, steps_most) in [(0.01, 10), (0.001, 10), (0.1, 10)] {
+        let config = Config { precision: Ratio(precision), ..config() };
+        let outcome = run(&config, &mut device(sessions()));
+        // Seven doublings and what they had not opened, then the room itself and a hair more.
+        let steps = outcome.series[0].rows.len();
+        assert!(steps <= steps_most, "{precision}: {steps} steps");
+        assert!(outcome.trials.len() <= steps * 5 + 4, "{} trials", outcome.trials.len());
+    }
+    // Without that hint it halves: no more often than the precision asks for.
+    let evicting = Sessions { when_full: WhenFull::Evicts, ..sessions() };
+    let outcome = run(&Config { verify: Ratio(1.0), ..config() }, &mut device(evicting));
+    let steps = outcome.series[0].rows.len();
+    assert!(steps <= 7 + 8, "{steps} steps");
+    assert!(outcome.trials.len() <= steps * 2 + 4, "{} trials", outcome.trials.len());
+}
+
+#[test]
 fn a_device_that_loses_others_when_it_is_full_is_told() {
     let bad = Sessions { when_full: WhenFull::LosesOthers, ..sessions() };
     let outcome = run(&config(), &mut device(bad));

@@ -6,9 +6,11 @@
 //! time; a rate passes when every session opens and the sample of them that is used then works.
 //!
 //! **Non-goals.** How many sessions there can be (`session-capacity`); sessions that end meanwhile; a
-//! rate that is right on average. What the tester alone does is not measured: a wire answers no session.
+//! rate that is right on average. What the tester alone does is measured in frames, not in sessions: a wire
+//! answers none.
 //!
-//! **How.** A warm-up opens sessions as fast as they succeed, which tells where to begin. Bisection of
+//! **How.** A warm-up opens sessions as fast as they succeed, which tells where to begin. The tester alone
+//! sends frames through a wire, which tells what it can do at most. Bisection of
 //! rates until the bounds are close, each trial on an empty device. A trial with a few failures may be
 //! repeated, and one whose failures a stall explains is.
 
@@ -21,13 +23,13 @@ use std::time::Duration;
 
 use measure::record::{Bounds, Outcome};
 use measure::{
-    MeasureError, Measurer, SessionAction, SessionCounts, SessionLoad, SessionsThere, validity,
+    MeasureError, Measurer, Pps, SessionAction, SessionCounts, SessionLoad, SessionsThere, validity,
 };
 use serde_json::Value;
 
 pub use config::Config;
 
-use crate::method::{STALL_REPETITION, Session, to_value};
+use crate::method::{STALL_REPETITION, Session, TESTER_ALONE, to_value};
 use crate::search::Bisection;
 use crate::sessions::{Verified, sessions_words, there, time_spent};
 use crate::{Entry, Method, Observer, Step};
@@ -51,7 +53,10 @@ impl Method for Config {
     }
 
     fn time_bound(&self) -> Duration {
-        self.max_search_time.duration().saturating_add(self.trial_time())
+        self.max_search_time
+            .duration()
+            .saturating_add(self.trial_time())
+            .saturating_add(TESTER_ALONE)
     }
 
     fn run(
@@ -62,12 +67,13 @@ impl Method for Config {
         let there = there(measurer)?;
         let mut session = Session::new(measurer, observer);
         let guess = self.warm_up(&mut session, there)?;
+        let baseline = session.tester_alone(Pps(self.max_rate), TESTER_ALONE)?;
         let mut search = Search::new(self, there, guess);
         search.run(&mut session)?;
         // The next method finds the device as it was.
         session.clear()?;
         let found = search.found();
-        Ok(self.outcome(session.records, there, &found))
+        Ok(self.outcome(session.records, there, &found, baseline))
     }
 }
 

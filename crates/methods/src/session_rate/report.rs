@@ -1,14 +1,16 @@
 //! What the search amounts to: figures, the course of the trials, limits, claims and words.
 
 use measure::record::{
-    Claim, Figure, Limit, LimitKind, Outcome, Series, SessionsRecord, TrialRecord, Validity,
+    Baseline, Claim, Figure, Limit, LimitKind, Outcome, Series, SessionsRecord, TrialRecord,
+    Validity,
 };
 use measure::{Ratio, Seconds, SessionsThere, figure_words, validity};
 
 use super::{Config, Found, NAME, RATE_CLAUSE, Tried, VALIDATION_CLAUSE};
 use crate::Method;
+use crate::baseline::NEAR_CEILING;
 use crate::claims::claim;
-use crate::sessions::{answered, answered_words, column, held, rate_words, sessions_words};
+use crate::sessions::{PIECES, answered, answered_words, column, held, rate_words, sessions_words};
 
 impl Config {
     pub(super) fn outcome(
@@ -16,9 +18,13 @@ impl Config {
         records: Vec<TrialRecord>,
         there: SessionsThere,
         found: &Found,
+        baseline: Option<Baseline>,
     ) -> Outcome {
         let best = Best::of(&records, found);
-        let limits = self.limits(&records, there, found);
+        let mut limits = self.limits(&records, there, found);
+        if found.tester_rate().is_none() {
+            limits.extend(of_tester(baseline, best.as_ref()));
+        }
         let validity = Validity::from_limits(limits);
         let holds = validity.valid && found.bounds.regular && best.is_some();
         Outcome {
@@ -32,6 +38,7 @@ impl Config {
             series: vec![series(&records, found)],
             claims: self.claims(holds, there, found),
             validity,
+            baseline,
             trials: records,
             ..Outcome::default()
         }
@@ -132,7 +139,7 @@ impl Config {
         let mut rate = vec![
             "a session takes the frames that open it both ways, not one from the client only"
                 .into(),
-            "what the tester alone can begin was not measured".into(),
+            "of the tester alone the frames through a wire were measured, not the sessions".into(),
         ];
         if self.short_hold(there, found).is_some() {
             rate.push(format!("sessions end before {} do", self.hold));
@@ -199,6 +206,22 @@ fn of_decisive(records: &[TrialRecord], found: &Found) -> Vec<Limit> {
     limits
 }
 
+/// Where the sessions are nearly as many as the frames that the tester alone sends: one takes at least a
+/// frame each way.
+fn of_tester(baseline: Option<Baseline>, best: Option<&Best<'_>>) -> Option<Limit> {
+    let (ceiling, rate) = (baseline?.tester_pps, best?.rate);
+    (rate >= ceiling * NEAR_CEILING).then(|| Limit {
+        kind: LimitKind::Baseline,
+        invalidates: false,
+        what: format!(
+            "{} is {:.0} % of the frames that the tester alone sends each way: the device may do more",
+            rate_words(rate),
+            rate / ceiling * 100.0
+        ),
+        advice: "the tester was the limit: give it a core of its own or a faster one".into(),
+    })
+}
+
 fn series(records: &[TrialRecord], found: &Found) -> Series {
     let row = |tried: &Tried| {
         let counts = records.get(tried.index)?.sessions.as_ref()?;
@@ -239,4 +262,4 @@ fn series(records: &[TrialRecord], found: &Found) -> Series {
 const HELD_MIN: f64 = 0.99;
 
 /// The most trials that one proof takes.
-const PROOFS_MAX: usize = 10;
+const PROOFS_MAX: usize = PIECES as usize;

@@ -102,6 +102,20 @@ fn a_tester_that_is_slower_than_the_device_sets_a_lower_bound() {
 }
 
 #[test]
+fn a_rate_near_the_frames_that_the_tester_alone_sends_is_remarked() {
+    let near = run(&config(), &mut device(sessions()).tester_limited(TRUTH * 1.02));
+    assert_eq!(near.baseline.map(|baseline| baseline.tester_pps), Some(TRUTH * 1.02));
+    let limits = |outcome: &Outcome| -> Vec<String> {
+        let all = outcome.validity.limits.iter();
+        all.filter(|l| l.kind == LimitKind::Baseline).map(|l| l.what.clone()).collect()
+    };
+    assert!(limits(&near)[0].contains("of the frames that the tester alone sends"), "{near:?}");
+    let far = run(&config(), &mut device(sessions()).tester_limited(TRUTH * 2.0));
+    assert_eq!(limits(&far), Vec::<String>::new());
+    assert!(far.baseline.is_some());
+}
+
+#[test]
 fn sessions_that_open_and_are_not_there_fail_a_rate() {
     let forgetful = Sessions { forgets_one_in: 7, ..sessions() };
     let all = Config { verify: Ratio(1.0), ..config() };

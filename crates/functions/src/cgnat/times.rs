@@ -30,8 +30,7 @@ impl Times {
     pub fn new(config: &Config, clock: &Clock) -> Times {
         let shift = (clock.ticks_per_second() / 8.0).log2().floor().max(0.0) as u32;
         let units_per_s = clock.ticks_per_second() / (1u64 << shift) as f64;
-        // One more, because the unit in which a packet was seen had begun before.
-        let units = |seconds: f64| (seconds * units_per_s).ceil() as u32 + 1;
+        let units = |seconds: f64| (seconds * units_per_s).ceil() as u32;
         let timeouts = &config.timeouts;
         let of_state = |state: usize| match TcpState(state as u8).is_established() {
             true => units(timeouts.tcp_established_s),
@@ -43,7 +42,8 @@ impl Times {
             tcp: std::array::from_fn(of_state),
             udp: units(timeouts.udp_s),
             icmp: units(timeouts.icmp_s),
-            quarantine: if config.quarantine_s > 0.0 { units(config.quarantine_s) } else { 0 },
+            // One more, because the unit in which it begins has begun before, and its last one is free.
+            quarantine: if config.quarantine_s > 0.0 { units(config.quarantine_s) + 1 } else { 0 },
         }
     }
 
@@ -79,7 +79,8 @@ impl Times {
         if (now.wrapping_sub(kept) as i32) < 0 { now } else { kept }
     }
 
-    /// Whether a session has not had a packet from inside for too long.
+    /// Whether a session has not had a packet from inside for too long: for more units than its time has,
+    /// because the unit in which that packet came had begun before.
     #[inline(always)]
     pub fn is_over(&self, session: &Session, now: Moment) -> bool {
         now.wrapping_sub(session.used) > self.timeout(session)

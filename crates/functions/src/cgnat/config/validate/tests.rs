@@ -67,7 +67,10 @@ fn traffic_has_as_many_sessions_as_it_says() {
         ("client-ports", "{client-ports: 10, first-client-port: 65530}"),
         ("first-client", "{client: 4, first-client: 10.255.255.253}"),
         ("tcp-share", "{tcp-share: 0.7, icmp-share: 0.4}"),
-        ("icmp-share", "{icmp-share: 0.1, client-ports: 1000, server-ports: 100}"),
+        (
+            "icmp-share",
+            "{icmp-share: 0.1, client: 10, server: 1, client-ports: 1000, server-ports: 100}",
+        ),
         ("pkt-size", "{pkt-size: 63}"),
         ("random-seed", "{random-seed: 0}"),
     ] {

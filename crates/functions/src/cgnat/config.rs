@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
 mod deterministic;
+mod fragments;
 mod nat64;
 mod pools;
 mod timeouts;
@@ -17,6 +18,7 @@ mod traffic;
 mod validate;
 
 pub use self::deterministic::{Assignment, DeterministicRule, plan as deterministic_plan};
+pub use self::fragments::Fragments;
 pub use self::nat64::Nat64;
 pub use self::pools::{PortBlocks, StaticRule};
 pub use self::timeouts::Timeouts;
@@ -104,6 +106,8 @@ pub struct Config {
     /// How many of them more at once after a pause.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub icmp_error_burst: u32,
+    /// How fragments are followed; none is without it.
+    pub fragments: Fragments,
     /// From what ports are drawn and keys are hashed; none for a secret of each start, which nobody
     /// can guess. A number makes runs repeatable.
     pub secret: Option<u64>,
@@ -154,6 +158,7 @@ impl Default for Config {
             mss_clamp: 0,
             icmp_errors_per_s: 1000,
             icmp_error_burst: 50,
+            fragments: Fragments::default(),
             secret: None,
         }
     }

@@ -9,7 +9,8 @@
 //! The files stand in the order in which a reader wants them: what is configured ([`config`]), how packets
 //! name sessions ([`flow`]), a session ([`session`]) and all of them ([`sessions`]), subscribers, outside
 //! addresses and ports ([`subscribers`], [`addresses`], [`ports`], [`allocation`]), the state of a worker
-//! ([`state`]), the packet's way through ([`pipeline`], with [`parse`], `nat64`, [`rewrite`] and `icmp`), change
+//! ([`state`]), the packet's way through ([`pipeline`], with [`parse`], `nat64`, [`rewrite`], `icmp` and
+//! `fragments`), change
 //! ([`control`]), and what the tester sends ([`workload`]).
 
 pub mod alg;
@@ -53,6 +54,8 @@ mod nat64;
 pub mod rewrite;
 
 mod icmp;
+
+mod fragments;
 
 pub mod control;
 

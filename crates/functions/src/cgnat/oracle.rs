@@ -23,6 +23,7 @@ use crate::unit::Shard;
 mod allowed;
 mod choice;
 mod errors;
+mod fragments;
 mod host;
 mod nat64;
 mod packets;
@@ -44,6 +45,7 @@ pub struct Model {
     plan: Plan,
     /// For errors of its own.
     errors: host::Bucket,
+    datagrams: fragments::Datagrams,
 }
 
 /// A verdict, or the name of the reason for dropping.
@@ -74,6 +76,7 @@ impl Oracle for Model {
         left: &[(PortId, &[u8])],
     ) -> Expected {
         self.tables.pass(&self.config, now);
+        self.datagrams.pass(now);
         // What it says in its own name is no choice, and lets nothing through.
         let passed = left.iter().copied().filter(|(port, left)| !self.is_own(*port, left));
         let passed: Vec<(PortId, &[u8])> = passed.collect();
@@ -82,8 +85,14 @@ impl Oracle for Model {
     }
 
     fn foresee(&self, port: PortId, frame: &[u8], now: Duration) -> Option<usize> {
-        let expected = self.clone().expect(port, frame, now);
-        Some(usize::from(matches!(expected, Expected::Forward { .. })))
+        let mut model = self.clone();
+        let expected = model.expect(port, frame, now);
+        let all = model.datagrams.made.iter().chain([&expected]);
+        Some(all.filter(|one| matches!(one, Expected::Forward { .. })).count())
+    }
+
+    fn made(&mut self, _: Duration) -> Vec<Expected> {
+        std::mem::take(&mut self.datagrams.made)
     }
 
     fn apply(&mut self, update: &Update, now: Duration) -> bool {
@@ -122,6 +131,7 @@ impl Model {
             ],
             plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
             errors: host::Bucket::new(config),
+            datagrams: fragments::Datagrams::default(),
         }
     }
 
@@ -188,10 +198,10 @@ impl Model {
         if address(packet, 16) == self.own(port) {
             return Err("local");
         }
-        if word(packet, 6) & 0x3fff != 0 {
-            return Err("fragment");
-        }
         let packet = &packet[..total];
+        if word(packet, 6) & 0x3fff != 0 {
+            return self.judge_fragment(port, packet, now, left);
+        }
         let transport = &packet[header..];
         let (protocol, [from, to]) = (packet[9], [12, 16].map(|at| address(packet, at)));
         let malformed = Err("transport-malformed");
@@ -334,6 +344,8 @@ impl Model {
                 let packet = packet.with_ends(packet.source, (inside, own.1.1));
                 Ok(self.forward(INSIDE, &packet.clamped(self.config.mss_clamp)))
             }
+            // Only to subscribers with IPv4 addresses are fragments followed.
+            IpAddr::V6(_) if word(&packet.bytes, 6) & 0x3fff != 0 => Err("fragment"),
             IpAddr::V6(inside) => self.arriving_ipv6(packet, (inside, own.1.1)),
         }
     }

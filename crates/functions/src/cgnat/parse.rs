@@ -30,6 +30,8 @@ pub enum Class {
     Local,
     /// The same of IPv6, by whom asked.
     Solicitation(Ipv6Addr),
+    /// A part of a datagram.
+    Fragment,
     /// Nothing to do with it.
     Drop(Reason),
 }
@@ -216,7 +218,7 @@ fn classify_ipv4(packet: &[u8], port: PortId, own: &Interfaces) -> Result<Class,
         return Err(reasons::IP_MALFORMED);
     };
     if u16_at(ip, ipv4::offset::FLAGS_FRAGMENT) & NOT_WHOLE != 0 {
-        return Err(reasons::FRAGMENT);
+        return Ok(Class::Fragment);
     }
     let header_len = usize::from(ip[0] & 0x0f) * 4;
     let end = usize::from(view.total_len());
@@ -313,7 +315,7 @@ fn quoted(packet: &[u8], to_outside: bool, shape: Shape) -> Result<About, Reason
 }
 
 /// "More fragments" or an offset.
-const NOT_WHOLE: u16 = ipv4::FLAG_MORE_FRAGMENTS | ipv4::FRAGMENT_OFFSET_MASK;
+pub const NOT_WHOLE: u16 = ipv4::FLAG_MORE_FRAGMENTS | ipv4::FRAGMENT_OFFSET_MASK;
 
 /// Where the transport header of a plain frame begins.
 const TRANSPORT: usize = ethernet::HEADER_LEN + ipv4::HEADER_LEN;
@@ -325,8 +327,8 @@ const PLAIN_LEN_MIN: usize = TRANSPORT + udp::HEADER_LEN;
 pub const QUOTED_LEN: usize = 8;
 
 /// ICMP: a question for the time (RFC 792).
-const TIMESTAMP: u8 = 13;
+pub const TIMESTAMP: u8 = 13;
 /// Its answer.
-const TIMESTAMP_REPLY: u8 = 14;
+pub const TIMESTAMP_REPLY: u8 = 14;
 /// ICMP: parameter problem (RFC 792).
 const PARAMETER_PROBLEM: u8 = 12;

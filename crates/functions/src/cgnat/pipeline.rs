@@ -10,9 +10,11 @@
 //! So a batch waits for memory twice. Packets of no session go to `open` together, which does the same for
 //! what it needs. Only they, ICMP errors and packets between subscribers are looked at one by one.
 
+use std::io;
+
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, PortId, Reason, Slot, Verdict};
+use packet::{Batch, PortId, Reason, Room, Slot, Verdict};
 use wire::{ethernet, ipv6, protocol, tcp};
 
 use super::config::Config;
@@ -32,10 +34,12 @@ use crate::stages;
 use crate::unit::{SetupError, Shard};
 
 mod errors;
+mod fragments;
 mod host;
 mod nat64;
 mod open;
 
+use fragments::Followed;
 use host::Host;
 
 /// A running NAT on one worker.
@@ -50,6 +54,8 @@ pub struct Pipeline {
     host: Host,
     /// Counts packets that become IPv4, because they bear no identification.
     identification: u16,
+    /// None where fragments are dropped.
+    followed: Option<Followed>,
 }
 
 /// The stages in the packet's order, as [`Function::STAGES`] names them.
@@ -77,6 +83,9 @@ impl Function for Pipeline {
         self.translate(batch, moment);
         stages.lap(Stage::Translate as usize, batch.len());
         self.open(batch, moment);
+        if !self.way.fragments.is_empty() {
+            self.fragments(batch, (now, moment));
+        }
         if !self.way.untold.is_empty() {
             self.tell(batch, now);
         }
@@ -94,13 +103,17 @@ impl Function for Pipeline {
     }
 
     fn state_bytes(&self) -> usize {
-        self.state.bytes()
+        self.state.bytes() + self.followed.as_ref().map_or(0, Followed::bytes)
     }
 
-    /// Makes no frame; a round in which none came still sweeps.
+    fn make_room(&mut self, room: Room) -> io::Result<()> {
+        self.followed.as_mut().map_or(Ok(()), |followed| followed.make_room(room))
+    }
+
+    /// Fragments that had waited; a round in which no frame came still sweeps.
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
         self.sweep.round(&mut self.state, now);
-        None
+        self.fragments_made(now)
     }
 }
 
@@ -115,7 +128,12 @@ impl Pipeline {
         clock: Clock,
         now: Ticks,
     ) -> Result<Pipeline, SetupError> {
-        let state = State::new(config, shard, clock)?;
+        let mut state = State::new(config, shard, clock)?;
+        let follows = config.fragments.datagrams > 0;
+        let followed = follows.then(|| {
+            let [secret, _] = state.allocation.secret();
+            Followed::new(config, shard, &clock, secret)
+        });
         Ok(Pipeline {
             interfaces: Interfaces::new(config),
             way: Box::new(Way::new()),
@@ -125,6 +143,7 @@ impl Pipeline {
             hairpinning: config.hairpinning,
             host: Host::new(config, &clock),
             identification: 0,
+            followed,
             state,
         })
     }
@@ -132,6 +151,11 @@ impl Pipeline {
     /// What it knows.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// Datagrams of which fragments are followed, and fragments that wait, by the port where they came in.
+    pub fn fragment_sizes(&self, port: PortId) -> (usize, usize) {
+        self.followed.as_ref().map_or((0, 0), |followed| followed.sizes(port))
     }
 
     /// What is each frame, and by what is its session looked up?
@@ -355,6 +379,8 @@ impl Pipeline {
                 stages::arp::answer(batch.frame_mut(slot), self.interfaces.mac(port));
                 batch.set_verdict(slot, Verdict::Forward(port));
             }
+            Class::Fragment if self.followed.is_some() => self.way.fragments.push(slot),
+            Class::Fragment => self.refuse(batch, slot, reasons::FRAGMENT),
             Class::Local => self.receive(batch, slot),
             Class::Solicitation(source) => self.answer_solicitation(batch, slot, source),
             Class::Drop(reason) => self.refuse_and_tell(batch, slot, reason),

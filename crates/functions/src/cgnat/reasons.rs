@@ -17,8 +17,22 @@ reasons! {
     IP_MALFORMED = "ip-malformed",
     /// The IPv4 header checksum is wrong.
     IP_CHECKSUM = "ip-checksum",
-    /// A fragment: none is put together here.
+    /// A fragment, where none is followed: without the key, and those of IPv6 subscribers.
     FRAGMENT = "fragment",
+    /// A fragment without data, one in the middle that does not end at 8 bytes, or one beyond 65,535 bytes.
+    FRAGMENT_MALFORMED = "fragment-malformed",
+    /// A first fragment without its whole transport header, or a second one within it (RFC 1858, RFC 3128).
+    FRAGMENT_TINY = "fragment-tiny",
+    /// A fragment of a datagram whose fragments lie over one another.
+    FRAGMENT_OVERLAP = "fragment-overlap",
+    /// A fragment with more gaps before it than are kept account of.
+    FRAGMENT_SCATTERED = "fragment-scattered",
+    /// Kept until the first fragment of its datagram comes; when it leaves after all, it counts as made.
+    FRAGMENT_WAITS = "awaiting-first-fragment",
+    /// A fragment of a sender with as many datagrams or waiting fragments as it may have.
+    FRAGMENT_LIMIT = "fragment-limit",
+    /// A fragment where as many datagrams are followed, or as many fragments wait, as there is room for.
+    FRAGMENTS_FULL = "fragments-full",
     /// The time to live ends here.
     TTL_EXPIRED = "ttl-expired",
     /// Neighbor Discovery that is malformed, no solicitation, or for another address.
@@ -96,6 +110,12 @@ tallies! {
     MssClamped = "mss-clamped",
     /// ICMP errors translated.
     IcmpErrorsTranslated = "icmp-errors-translated",
+    /// Fragments translated as the first one of their datagram was.
+    FragmentsFollowed = "fragments-followed",
+    /// Fragments that waited for a first one in vain.
+    FragmentsGivenUp = "fragments-given-up",
+    /// Waiting fragments that were lost because too many were released at once.
+    MadeFull = packet::MADE_FULL,
     /// ICMP errors of its own.
     IcmpErrorsSent = "icmp-errors-sent",
     /// ICMP errors of its own that were not sent because there were too many (RFC 1812 section 4.3.2.8).

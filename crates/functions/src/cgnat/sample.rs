@@ -23,6 +23,7 @@ use crate::check::{Answer, Part, Step};
 mod aging;
 mod build;
 mod deterministic;
+mod fragments;
 mod host;
 mod ipv6;
 mod limits;
@@ -48,6 +49,11 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         sessions::errors,
         sessions::hairpins,
         sessions::one_to_one,
+        fragments::orders,
+        fragments::hairpins,
+        fragments::refusals,
+        fragments::overlaps,
+        fragments::limits,
         host::pings,
         host::errors,
         host::more_errors_than_may_leave,
@@ -96,6 +102,21 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     unless(reach.mappings_full, "mappings-full", "it takes more mappings than a sample opens");
     let cause = "it takes more subscribers than a sample has";
     unless(reach.subscribers_full, "subscribers-full", cause);
+    let fragments = fragments::Reach::new(config, &places);
+    let follows = config.fragments.datagrams > 0;
+    unless(!follows || config.nat64.is_some(), "fragment", "fragments are followed");
+    for name in [
+        "fragment-malformed",
+        "fragment-tiny",
+        "fragment-overlap",
+        "fragment-scattered",
+        "awaiting-first-fragment",
+    ] {
+        unless(follows, name, "fragments are dropped");
+    }
+    let cause = "fragments are dropped, or it takes more than a sample has";
+    unless(fragments.limit, "fragment-limit", cause);
+    unless(fragments.full, "fragments-full", cause);
     reasons
 }
 

@@ -103,6 +103,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         quarantine_s,
         mss_clamp,
         icmp_errors_per_s,
+        fragments,
     } = config;
     Beyond::of(&[
         ("port-block", "blocks of ports for each subscriber", port_block.size != 0),
@@ -117,6 +118,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ("hairpinning", "subscribers that reach one another by outside addresses", *hairpinning),
         ("quarantine-s", "ports that rest", *quarantine_s > 0.0),
         ("icmp-errors-per-s", "ICMP errors at a rate", *icmp_errors_per_s > 0),
+        ("fragments", "fragments that are followed", fragments.datagrams > 0),
         ("mss-clamp", "a limit of the TCP maximum segment size", *mss_clamp != 0),
     ])
 }

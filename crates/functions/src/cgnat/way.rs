@@ -18,6 +18,8 @@ pub struct Way {
     pub new_inside: Slots,
     /// The same from outside.
     pub new_outside: Slots,
+    /// Fragments that may be followed.
+    pub fragments: Slots,
     /// Packets that were dropped as they came in.
     pub untold: Slots,
     /// What a packet from inside names its session by.
@@ -43,6 +45,7 @@ impl Way {
             elsewhere: Slots::new(),
             new_inside: Slots::new(),
             new_outside: Slots::new(),
+            fragments: Slots::new(),
             untold: Slots::new(),
             inside: [Inside::default(); 256],
             outside: [Outside::default(); 256],
@@ -59,6 +62,7 @@ impl Way {
         self.from_outside.clear();
         self.new_inside.clear();
         self.new_outside.clear();
+        self.fragments.clear();
         self.untold.clear();
     }
 }

@@ -28,6 +28,7 @@ use super::pipeline::Way;
 use super::reasons::{self, Tallies, Tally};
 use super::state::State;
 use super::transport::{self, Fragment, Upper, has_ports, is_extension};
+use crate::stages::parts::{Parts, Place};
 
 /// The datagrams of which the first fragment was seen.
 pub(super) struct Reassembly {
@@ -65,30 +66,6 @@ pub(super) struct Known {
 pub(super) struct KnownOf {
     any: bool,
     of: [Option<Known>; 256],
-}
-
-/// The bytes of a datagram that were seen.
-#[derive(Clone, Copy, Default)]
-struct Parts {
-    /// From the first byte to behind the last one, in their order and apart from one another.
-    spans: [(u32, u32); PARTS_MAX],
-    count: usize,
-    /// Where the datagram ends, once the last fragment was seen.
-    end: Option<u32>,
-}
-
-/// What a fragment is beside those before it.
-enum Place {
-    /// New, and the datagram is not whole yet.
-    Fits,
-    /// The last one that was missing.
-    Completes,
-    /// Seen before.
-    Repeats,
-    /// Over others, or beyond the end.
-    Contradicts,
-    /// With more gaps than are kept account of.
-    Scattered,
 }
 
 impl Reassembly {
@@ -146,7 +123,7 @@ impl Reassembly {
         if entry.is_broken {
             return Err(reasons::FRAGMENT_OVERLAP);
         }
-        match entry.parts.place(part) {
+        match entry.parts.place(part.offset, part.len, part.more) {
             Place::Fits => {}
             Place::Repeats => return Err(reasons::FRAGMENT_OVERLAP),
             Place::Scattered => return Err(reasons::FRAGMENT_SCATTERED),
@@ -184,7 +161,7 @@ impl Reassembly {
         self.forget(place);
         let known = Known { protocol: upper.protocol, ports: upper.ports };
         let mut parts = Parts::default();
-        parts.place(part);
+        parts.place(part.offset, part.len, part.more);
         let at = now.saturating_add(self.timeout);
         self.entries[place] = Some(Entry { key, known, parts, is_broken: false, at });
         self.by_key.insert(key, place);
@@ -194,54 +171,6 @@ impl Reassembly {
     fn forget(&mut self, place: usize) {
         if let Some(old) = self.entries[place].take() {
             self.by_key.remove(&old.key);
-        }
-    }
-}
-
-impl Parts {
-    fn place(&mut self, part: &Fragment) -> Place {
-        let (start, end) = (u32::from(part.offset), u32::from(part.offset) + u32::from(part.len));
-        let Parts { spans, count, end: last } = self;
-        let seen = &spans[..*count];
-        if seen.iter().any(|&(from, to)| from <= start && end <= to) {
-            return Place::Repeats;
-        }
-        let is_over = seen.iter().any(|&(from, to)| from < end && start < to);
-        let reaches = seen.last().map_or(0, |&(_, to)| to);
-        let contradicts_end = match (*last, part.more) {
-            (Some(last), true) => end > last,
-            (Some(_), false) => true,
-            (None, true) => false,
-            (None, false) => reaches > end,
-        };
-        if is_over || contradicts_end {
-            return Place::Contradicts;
-        }
-        // It lies in the gap before `at`, and may touch its neighbours.
-        let at = seen.iter().take_while(|&&(from, _)| from < start).count();
-        let joins_before = at > 0 && spans[at - 1].1 == start;
-        let joins_behind = at < *count && spans[at].0 == end;
-        match (joins_before, joins_behind) {
-            (true, true) => {
-                spans[at - 1].1 = spans[at].1;
-                spans.copy_within(at + 1..*count, at);
-                *count -= 1;
-            }
-            (true, false) => spans[at - 1].1 = end,
-            (false, true) => spans[at].0 = start,
-            (false, false) if *count == PARTS_MAX => return Place::Scattered,
-            (false, false) => {
-                spans.copy_within(at..*count, at + 1);
-                spans[at] = (start, end);
-                *count += 1;
-            }
-        }
-        if !part.more {
-            *last = Some(end);
-        }
-        match *last == Some(spans[0].1) && spans[0].0 == 0 && *count == 1 {
-            true => Place::Completes,
-            false => Place::Fits,
         }
     }
 }
@@ -365,9 +294,6 @@ fn is_sound(upper: &Upper, part: &Fragment) -> Result<(), Reason> {
     };
     if is_tiny { Err(reasons::FRAGMENT_TINY) } else { Ok(()) }
 }
-
-/// Parts of a datagram with gaps between them that are kept account of.
-const PARTS_MAX: usize = 8;
 
 /// Bytes of TCP that the first fragment has at least: to behind its flags.
 const TCP_LEN_MIN: u16 = 16;

@@ -3,4 +3,5 @@
 pub mod arp;
 pub mod icmpv4;
 pub mod nd;
+pub mod parts;
 pub mod tunnel;

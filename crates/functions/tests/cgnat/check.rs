@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use functions::cgnat::config::{Config, Filtering, Nat64, PortBlocks};
+use functions::cgnat::config::{Config, Filtering, Fragments, Nat64, PortBlocks};
 use functions::cgnat::reasons;
 use functions::cgnat::sample::unreachable;
 use functions::cgnat::{Cgnat, Update};
@@ -31,6 +31,8 @@ fn matrix() -> Vec<Config> {
         let rule = serde_saphyr::from_str(&rule).expect("a rule");
         all.push(Config { deterministic: vec![rule], ..small.clone() });
     }
+    let fragments = Fragments { datagrams: 5000, ..Fragments::default() };
+    all.push(Config { fragments, ..Config::default() });
     let rules = kinds()[2].static_rules.clone();
     all.push(Config {
         nat64: Some(Nat64::default()),

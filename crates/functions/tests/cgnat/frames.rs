@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use functions::cgnat::config::{
-    Config, Filtering, Nat64, PortBlocks, Prefixed, StaticRule, Timeouts, Traffic,
+    Config, Filtering, Fragments, Nat64, PortBlocks, Prefixed, StaticRule, Timeouts, Traffic,
 };
 use functions::cgnat::sample::sample;
 use functions::cgnat::{Cgnat, Update};
@@ -63,6 +63,13 @@ pub fn kinds() -> Vec<Config> {
             mss_clamp: 1300,
             icmp_errors_per_s: 3,
             icmp_error_burst: 4,
+            fragments: Fragments {
+                datagrams: 64,
+                datagrams_per_sender: 16,
+                waiting: 32,
+                waiting_per_sender: 8,
+                timeout_s: 2.25,
+            },
             quarantine_s: 0.0,
             ..base.clone()
         },
@@ -72,6 +79,13 @@ pub fn kinds() -> Vec<Config> {
             sessions: 700,
             sessions_per_subscriber: 200,
             icmp_errors_per_s: 1000,
+            fragments: Fragments {
+                datagrams: 6,
+                datagrams_per_sender: 10,
+                waiting: 100,
+                waiting_per_sender: 5,
+                timeout_s: 2.25,
+            },
             ..base.clone()
         },
         nat64(&base),

@@ -23,11 +23,12 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 10] = [
+const REQUIRED: [&str; 11] = [
     "blocks",
     "changes",
     "deterministic",
     "filtering",
+    "fragments",
     "hairpin",
     "icmp",
     "rules",

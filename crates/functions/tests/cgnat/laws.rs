@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::env;
 
-use functions::cgnat::config::{Config, PortBlocks};
+use engine::Function;
+use functions::cgnat::config::{Config, Fragments, PortBlocks};
 use functions::cgnat::reasons::Tally;
 use functions::cgnat::{Cgnat, Pipeline, allocation, sample};
 use functions::{NetworkFunction, Shard};
@@ -179,6 +180,55 @@ fn whoever_gets_no_session_is_told_so_often_and_no_more() {
         [Tally::IcmpErrorsSent, Tally::IcmpErrorsLimited, Tally::Refused]
             .map(|tally| tallies[tally as usize]);
     assert_eq!((sent, limited, refused), (10, 195, 205));
+}
+
+/// RFC 4787 REQ-14: pieces of datagrams that are never whole, of one subscriber, and then those of others.
+#[test]
+fn a_flood_of_fragments_takes_no_room_of_others_and_no_memory() {
+    let fragments = Fragments {
+        datagrams: 400,
+        datagrams_per_sender: 20,
+        waiting: 200,
+        waiting_per_sender: 10,
+        timeout_s: 2.0,
+    };
+    let config = Config { fragments, sessions_per_subscriber: 0, ..kinds()[0].clone() };
+    let mut device = device(&config);
+    let bytes = device.function_mut().state_bytes();
+    let piece = |subscriber: u32, identification: u16, place: u16| {
+        let mut frame = datagram(&config, (SUBSCRIBER + subscriber, 4000), (SERVER, 53));
+        frame[18..20].copy_from_slice(&identification.to_be_bytes());
+        frame[20..22].copy_from_slice(&place.to_be_bytes());
+        frame[16..18].copy_from_slice(&44u16.to_be_bytes());
+        repair(&mut frame);
+        frame
+    };
+    let mut reasons: HashMap<&str, u32> = HashMap::new();
+    for number in 0..20_000u16 {
+        let place = if number % 2 == 0 { 0x2000 } else { 0x2003 };
+        if let Outcome::Dropped(reason) = device.pass(INSIDE, &piece(0, number, place), NOW) {
+            *reasons.entry(reason).or_default() += 1;
+        }
+    }
+    let expected = HashMap::from([("awaiting-first-fragment", 10), ("fragment-limit", 19_980)]);
+    assert_eq!(reasons, expected);
+    assert_eq!(device.function_mut().fragment_sizes(INSIDE), (20, 10));
+    for subscriber in 1..20 {
+        for identification in 0..10 {
+            let [first, last] = [0x2000, 3].map(|place| piece(subscriber, identification, place));
+            assert_eq!(
+                device.pass(INSIDE, &last, NOW),
+                Outcome::Dropped("awaiting-first-fragment"),
+            );
+            let left = device.exchange(INSIDE, &first, NOW);
+            assert_eq!(left.len(), 2, "the first and the one that waited: {left:?}");
+        }
+    }
+    assert_eq!(device.function_mut().fragment_sizes(INSIDE), (20, 10), "whole ones are forgotten");
+    let later = NOW + 3 * clock().ticks_per_second() as Ticks;
+    device.rest(later);
+    assert_eq!(device.function_mut().fragment_sizes(INSIDE), (0, 0), "as are old ones");
+    assert_eq!(device.function_mut().state_bytes(), bytes);
 }
 
 #[test]

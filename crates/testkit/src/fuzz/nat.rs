@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use functions::cgnat::config::{Config, Filtering, PortBlocks, Traffic};
+use functions::cgnat::config::{Config, Filtering, Fragments, PortBlocks, Traffic};
 use functions::cgnat::{Cgnat, Clients};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
@@ -80,6 +80,7 @@ fn configs() -> impl Iterator<Item = Config> {
         subscribers: 100,
         spare_addresses: 0,
         quarantine_s: 0.0,
+        fragments: Fragments { datagrams: size.into(), ..Fragments::default() },
         // The station of the other examples.
         inside_mac: functions::sections::Mac(MacAddr([2, 0, 0, 0, 0, 1])),
         secret: Some(1),

@@ -12,6 +12,7 @@ use crate::unit::Invalid;
 pub fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invalid> {
     validate_sizes(config)?;
     validate_times(config)?;
+    super::fragments::validate(config)?;
     validate_networks(config)?;
     super::nat64::validate(config)?;
     validate_traffic(config, traffic)

@@ -108,7 +108,8 @@ impl Model {
 /// The source of a packet of a session in a frame that left by one of the ports.
 fn source_of(frame: &[u8], protocol: u8) -> Option<End> {
     let packet = frame.get(14..)?;
-    if packet.len() < 28 || packet[9] != protocol {
+    let is_later_fragment = packet.len() >= 28 && packet[6] & 0x1f | packet[7] != 0;
+    if packet.len() < 28 || packet[9] != protocol || is_later_fragment {
         return None;
     }
     let transport = usize::from(packet[0] & 0x0f) * 4;

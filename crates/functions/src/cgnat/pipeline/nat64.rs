@@ -3,12 +3,12 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use packet::{Batch, Reason, Slot, Verdict};
-use wire::bytes::{array_at, u32_at};
+use wire::bytes::{array_at, u16_at, u32_at};
 use wire::{MacAddr, ethernet, ipv4, ipv6, tcp};
 
 use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::super::nat64::{Nat64, reason_of};
-use super::super::parse::Shape;
+use super::super::parse::{NOT_WHOLE, Shape};
 use super::super::reasons::{self, Tally};
 use super::super::rewrite;
 use super::super::session::{self, Session};
@@ -72,6 +72,10 @@ impl Pipeline {
     pub(super) fn arrive_ipv6(&mut self, batch: &mut Batch, slot: Slot, session: &Session) {
         let shape = self.way.shape[usize::from(slot)];
         let Some(nat64) = &self.interfaces.nat64 else { return };
+        let place = u16_at(batch.frame(slot), ethernet::HEADER_LEN + ipv4::offset::FLAGS_FRAGMENT);
+        if place & NOT_WHOLE != 0 {
+            return self.refuse(batch, slot, reasons::FRAGMENT);
+        }
         let len = ipv6::HEADER_LEN + usize::from(shape.len - shape.transport);
         if len > usize::from(nat64.rules.ipv6_mtu) {
             return self.refuse(batch, slot, reasons::TOO_BIG);

@@ -85,7 +85,7 @@ impl Pipeline {
         }
     }
 
-    fn open_from_inside(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
+    pub(super) fn open_from_inside(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
         let index = usize::from(slot);
         let (key, hash) = (self.way.inside[index], self.way.hash[index]);
         // A candidate may have been another's session, and a packet before this one may have opened it.
@@ -109,7 +109,7 @@ impl Pipeline {
         }
     }
 
-    fn open_from_outside(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
+    pub(super) fn open_from_outside(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
         let index = usize::from(slot);
         let (key, hash) = (self.way.outside[index], self.way.hash[index]);
         match self.state.open_from_outside(&key, hash, now) {

@@ -13,7 +13,13 @@ pub(super) type End = (Ipv4Addr, u16);
 
 /// A datagram with checksum.
 pub(super) fn datagram(from: End, to: End) -> Vec<u8> {
-    with_checksums(crate::build::datagram((from.1, to.1), &text(40)), (from.0, to.0, protocol::UDP))
+    datagram_of(from, to, 40)
+}
+
+/// The same with so many bytes of data.
+pub(super) fn datagram_of(from: End, to: End, len: usize) -> Vec<u8> {
+    let datagram = crate::build::datagram((from.1, to.1), &text(len));
+    with_checksums(datagram, (from.0, to.0, protocol::UDP))
 }
 
 /// The same without.
@@ -63,11 +69,14 @@ fn with_checksums(transport: Vec<u8>, (from, to, protocol): (Ipv4Addr, Ipv4Addr,
     packet
 }
 
-/// Sets the checksums of an answer; a datagram without one stays so.
+/// Sets the checksums of an answer; a datagram without one stays so, and so does a later fragment.
 pub(super) fn finish(frame: &mut [u8]) {
     if let Some(packet) = frame.get_mut(ethernet::HEADER_LEN..) {
         mend(packet);
-        make_right(packet, false);
+        let place = u16_at(packet, ipv4::offset::FLAGS_FRAGMENT);
+        if place & ipv4::FRAGMENT_OFFSET_MASK == 0 {
+            make_right(packet, false);
+        }
     }
 }
 

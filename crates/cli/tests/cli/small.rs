@@ -105,6 +105,7 @@ fn the_virtual_cpe() {
 fn the_carrier_grade_nat() {
     run_all("nfware-");
     run_all("cgnat-");
+    run_all("nat64");
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub use self::fragments::Fragments;
 pub use self::nat64::Nat64;
 pub use self::pools::{PortBlocks, StaticRule};
 pub use self::timeouts::Timeouts;
-pub use self::traffic::Traffic;
+pub use self::traffic::{Family, Traffic};
 pub(super) use self::validate::holds;
 use self::validate::refuse;
 pub use self::validate::validate;

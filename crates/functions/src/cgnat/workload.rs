@@ -17,12 +17,14 @@ use traffic::{
 
 use self::flow::{Flow, Space};
 use self::frames::{ACK, Ends, FIN, NO_SEGMENT, PSH, Protocol, SYN, Seen, Segment};
+use self::ipv6::{FORM_LEN, Form, GROWTH, Ipv6};
 use self::learned::{Learned, Translation};
 use self::outside::Outside;
-use super::config::{Config, Dir, Traffic};
+use super::config::{Config, Dir, Family, Traffic};
 
 mod flow;
 mod frames;
+mod ipv6;
 mod learned;
 mod outside;
 mod permutation;
@@ -44,6 +46,9 @@ pub struct Clients {
     closes: bool,
     new_sessions: bool,
     macs: Macs,
+    /// Of IPv6 clients, and by how many bytes less frames are outside.
+    ipv6: Option<Ipv6>,
+    less: u16,
     outside: Outside,
     learned: Learned,
 }
@@ -66,7 +71,7 @@ pub struct Packet {
     pub flow: Flow,
     /// Whether it goes from client to server.
     pub uplink: bool,
-    /// Length of the frame without check sequence, in bytes.
+    /// Length of the frame without check sequence, in bytes; inside, where that is not the same.
     pub len: u16,
 }
 
@@ -83,6 +88,10 @@ impl Clients {
         let most = traffic.sessions_most().min(SESSIONS_MAX);
         let seed = traffic.random_seed;
         let (inside, outside) = (config.inside_mac.0, config.outside_mac.0);
+        let ipv6 = match traffic.family {
+            Family::Ipv4 => None,
+            Family::Ipv6 => Ipv6::new(config),
+        };
         let next_hops = [config.inside_next_hop_mac.0, config.outside_next_hop_mac.0];
         Clients {
             directions,
@@ -97,6 +106,8 @@ impl Clients {
                 sent: [frames::macs(inside, next_hops[0]), frames::macs(outside, next_hops[1])],
                 left: [frames::macs(next_hops[0], inside), frames::macs(next_hops[1], outside)],
             },
+            less: if ipv6.is_some() { GROWTH as u16 } else { 0 },
+            ipv6,
             outside: Outside::new(config),
             learned: Learned::new(most),
         }
@@ -147,6 +158,20 @@ impl Clients {
             && seen.macs == self.macs.left[usize::from(uplink)]
     }
 
+    /// The part of a frame to be sent in which it is written in IPv4 form.
+    #[inline(always)]
+    fn ipv4_form<'a>(&self, uplink: bool, frame: &'a mut [u8]) -> &'a mut [u8] {
+        if uplink { &mut frame[usize::from(self.less)..] } else { frame }
+    }
+
+    /// Makes a frame of a client what is sent.
+    #[inline(always)]
+    fn finish(&self, uplink: bool, frame: &mut [u8]) {
+        if let Some(ipv6) = self.ipv6.as_ref().filter(|_| uplink) {
+            ipv6.widen(frame);
+        }
+    }
+
     /// Whether frames of a step bear data and a stamp.
     fn has_stamp(flow: &Flow, action: SessionAction) -> bool {
         flow.protocol != Protocol::Tcp || action == SessionAction::Use
@@ -182,12 +207,13 @@ impl Workload for Clients {
         let session = self.session_of(uplink, number, &mut bits);
         let size = self.sizes.pick(bits.below(256) as u8) - CHECK_SEQUENCE_LEN;
         let flow = self.space.flow(session);
-        Packet { session, flow, uplink, len: size.max(frames::len_min(flow.protocol) as u16) }
+        let least = frames::len_min(flow.protocol) as u16 + self.less;
+        Packet { session, flow, uplink, len: size.max(least) }
     }
 
     #[inline(always)]
     fn frame_len(&self, packet: &Packet) -> usize {
-        usize::from(packet.len)
+        usize::from(packet.len - if packet.uplink { 0 } else { self.less })
     }
 
     #[inline(always)]
@@ -208,7 +234,9 @@ impl Workload for Clients {
         let ends = self.ends(*session, flow, *uplink);
         let segment = data_segment(*session as u32, *uplink);
         let what = (flow.protocol, &ends, segment);
-        frames::write_data(&self.macs.sent[usize::from(!uplink)], what, *uplink, stamp, frame);
+        let macs = &self.macs.sent[usize::from(!uplink)];
+        frames::write_data(macs, what, *uplink, stamp, self.ipv4_form(*uplink, frame));
+        self.finish(*uplink, frame);
     }
 
     #[inline]
@@ -220,10 +248,21 @@ impl Workload for Clients {
         port: PortId,
         frame: &[u8],
     ) -> Delivery {
+        let mut form: Form;
+        let frame = match &self.ipv6 {
+            Some(ipv6) if !packet.uplink => {
+                form = [0; FORM_LEN];
+                match ipv6.narrow(frame, &mut form) {
+                    Some(frame) => frame,
+                    None => return Delivery::Misdelivered,
+                }
+            }
+            _ => frame,
+        };
         let Some(seen) = frames::read(frame) else {
             return if is_error(frame) { Delivery::Beside } else { Delivery::Misdelivered };
         };
-        let is_whole = frame.len() == usize::from(packet.len)
+        let is_whole = frame.len() == usize::from(packet.len - self.less)
             && usize::from(seen.total_len) + ETHERNET_LEN == frame.len();
         let is_right = port == self.directions[direction].to
             && is_whole
@@ -282,10 +321,11 @@ impl Workload for Clients {
     }
 
     #[inline]
-    fn session_frame_len(&self, packet: &Packet, action: SessionAction, _: u8) -> usize {
+    fn session_frame_len(&self, packet: &Packet, action: SessionAction, step: u8) -> usize {
+        let more = if step.is_multiple_of(2) { usize::from(self.less) } else { 0 };
         match Self::has_stamp(&packet.flow, action) {
-            true => frames::len_min(packet.flow.protocol),
-            false => ETHERNET_LEN_MIN,
+            true => frames::len_min(packet.flow.protocol) + more,
+            false => ETHERNET_LEN_MIN + more,
         }
     }
 
@@ -301,18 +341,28 @@ impl Workload for Clients {
         let uplink = step.is_multiple_of(2);
         let ends = self.ends(session, &flow, uplink);
         let macs = &self.macs.sent[usize::from(!uplink)];
+        let form = self.ipv4_form(uplink, frame);
         if Self::has_stamp(&flow, action) {
             let segment = data_segment(session as u32, uplink);
             let stream = SessionStep::stream(action, step);
             let stamp = Stamp { stream, sequence: session, time };
-            frames::write_data(macs, (flow.protocol, &ends, segment), uplink, stamp, frame);
+            frames::write_data(macs, (flow.protocol, &ends, segment), uplink, stamp, form);
         } else {
-            frames::write_bare(macs, &ends, handshake(session as u32, action, step), frame);
+            frames::write_bare(macs, &ends, handshake(session as u32, action, step), form);
         }
+        self.finish(uplink, frame);
     }
 
     #[inline]
     fn session_seen(&mut self, port: PortId, frame: &[u8]) -> Option<(SessionStep, Packet)> {
+        let mut form: Form;
+        let frame = match &self.ipv6 {
+            Some(ipv6) if port == INSIDE => {
+                form = [0; FORM_LEN];
+                ipv6.narrow(frame, &mut form)?
+            }
+            _ => frame,
+        };
         let seen = frames::read(frame)?;
         let (number, action, step, time) = self.step_seen(frame, &seen)?;
         let packet = self.session(number)?;

@@ -2,11 +2,13 @@
 //! and model.
 
 use functions::cgnat::Cgnat;
-use functions::cgnat::config::{Config, Nat64};
+use functions::cgnat::config::{Config, Family, Nat64, Traffic};
+use functions::check::Expected;
 use functions::{NetworkFunction, Shard};
 use machine::clock::Ticks;
-use testkit::check::clock;
+use testkit::check::{Pair, clock};
 use testkit::device::{Device, Outcome};
+use traffic::{Delivery, SessionAction, Stamp, Workload};
 
 use crate::frames::{INSIDE, OUTSIDE, net6, traffic};
 
@@ -84,6 +86,55 @@ fn a_datagram_goes_out_as_ipv4_and_its_answer_comes_back_as_ipv6() {
 }
 
 #[test]
+fn sessions_of_ipv6_clients_open_and_go_both_ways() {
+    let nat64 = Nat64 { prefix: net6("2001:db8:64::/96"), ..Nat64::default() };
+    let mut config = Config { nat64: Some(nat64), sessions: 1000, ..config() };
+    let mut traffic = Traffic {
+        family: Family::Ipv6,
+        tcp_share: 0.4,
+        icmp_share: 0.3,
+        sessions: 200,
+        client: 50,
+        pkt_size: serde_json::from_value("imix".into()).expect("sizes"),
+        ..Traffic::default()
+    };
+    Cgnat::validate(&mut config, &mut traffic).expect("they fit");
+    let mut pair = Pair::<Cgnat>::new(&config, Shard::WHOLE);
+    let mut clients = Cgnat::workload(&config, &traffic, clock());
+    let ports = clients.session_ports();
+    for action in [SessionAction::Open, SessionAction::Use] {
+        for number in 0..200 {
+            let packet = clients.session(number).expect("a session");
+            for step in 0..clients.session_steps(&packet, action) {
+                let mut frame = vec![0xee; clients.session_frame_len(&packet, action, step)];
+                clients.write_session(&packet, (action, step), 7, &mut frame);
+                let from = ports[usize::from(step % 2)];
+                let left = pair.frame(from, &frame).unwrap_or_else(|what| panic!("{what}"));
+                let Expected::Forward { port, frame } = left else { panic!("{left:?}") };
+                let (seen, _) = clients.session_seen(port, &frame).expect("a step");
+                assert_eq!((seen.session, seen.step, seen.is_right), (number, step, true));
+            }
+        }
+    }
+    for number in 0..400 {
+        for direction in 0..2 {
+            let packet = clients.draw(direction, number);
+            let stamp = Stamp { stream: direction as u16, sequence: number, time: 5 };
+            let mut frame = vec![0; clients.frame_len(&packet)];
+            clients.write(&packet, stamp, &mut frame);
+            let from = clients.directions()[direction].from;
+            let left = pair.frame(from, &frame).unwrap_or_else(|what| panic!("{what}"));
+            let Expected::Forward { port, mut frame } = left else { panic!("{left:?}") };
+            let mut ask = |frame: &[u8]| clients.delivery(direction, &packet, &stamp, port, frame);
+            assert_eq!(ask(&frame), Delivery::AsExpected, "{packet:?}");
+            let last = frame.len() - 1;
+            frame[last] ^= 1;
+            assert_eq!(ask(&frame), Delivery::Misdelivered, "damaged");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let refused = |config: Config| {
         Cgnat::validate(&mut config.clone(), &mut traffic()).expect_err("it is refused").key
@@ -101,4 +152,16 @@ fn what_cannot_be_is_refused() {
         assert_eq!(refused(with(nat64.clone())), "nat64", "{nat64:?}");
     }
     assert_eq!(refused(Config { core: 2, ..config() }), "core");
+    let global = std::net::Ipv4Addr::new(11, 55, 0, 1);
+    let ipv6 = Traffic { family: Family::Ipv6, first_server: global, ..traffic() };
+    let check = |config: &Config, traffic: &Traffic| {
+        Cgnat::validate(&mut config.clone(), &mut traffic.clone()).map_err(|invalid| invalid.key)
+    };
+    assert_eq!(check(&config(), &ipv6), Ok(()));
+    assert_eq!(check(&Config { nat64: None, ..config() }, &ipv6), Err("family"));
+    let private = Traffic { first_server: Traffic::default().first_server, ..ipv6.clone() };
+    assert_eq!(check(&config(), &private), Err("family"));
+    let long = Nat64 { ipv6_mtu: 1280, ..base() };
+    let sizes = serde_json::from_value(1518.into()).expect("a size");
+    assert_eq!(check(&with(long), &Traffic { pkt_size: sizes, ..ipv6 }), Err("family"));
 }

@@ -1,12 +1,12 @@
 //! Keys of stateful NAT64 (RFC 6146).
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::embedded::Prefix;
 
-use super::{Config, refuse};
+use super::{Config, Traffic, refuse};
 use crate::sections::Prefixed;
 use crate::unit::Invalid;
 
@@ -65,6 +65,41 @@ pub(super) fn validate(config: &Config) -> Result<(), Invalid> {
     if config.core > 1 {
         let what = "IPv6 subscribers cannot be spread over workers".into();
         return refuse("core", what, "Set 'core' to 1, or leave 'nat64' out");
+    }
+    Ok(())
+}
+
+/// Whether IPv6 clients can be made.
+///
+/// # Errors
+/// What of it cannot be.
+pub(super) fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
+    let refuse = |what: &str, remedy: &str| {
+        let (what, remedy) = (what.into(), remedy.into());
+        Err(Invalid { section: "traffic", key: "family", what, remedy })
+    };
+    let Some(nat64) = &config.nat64 else {
+        return refuse(
+            "the NAT has no IPv6 subscribers",
+            "Give it 'nat64', or set 'family' to ipv4",
+        );
+    };
+    let has_room = nat64.inside.first().is_some_and(|network| network.len <= 96);
+    if !has_room || config.pools.is_empty() || !config.static_rules.is_empty() {
+        let remedy =
+            "Give a first network of 'nat64' with at most 96 bits, and 'pools' without 'static'";
+        return refuse("IPv6 clients find no addresses inside or outside", remedy);
+    }
+    let first = traffic.first_server.to_bits();
+    let servers = [first, first.saturating_add(traffic.server - 1)].map(Ipv4Addr::from_bits);
+    let prefix = Prefix::new(nat64.prefix.address, nat64.prefix.len);
+    if prefix.is_ok_and(|prefix| servers.iter().any(|&server| prefix.forbids(server))) {
+        let remedy = "Give another 'prefix', or a 'first-server' that is global";
+        return refuse("the well-known prefix takes global servers only", remedy);
+    }
+    let most = nat64.ipv6_mtu.min(nat64.ipv4_mtu.saturating_add(20)).saturating_add(18);
+    if traffic.pkt_size.weights().iter().any(|&(size, _)| size > most) {
+        return refuse("frames are longer than links take", "Raise 'ipv6-mtu' and 'ipv4-mtu'");
     }
     Ok(())
 }

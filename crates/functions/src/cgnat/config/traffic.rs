@@ -18,7 +18,11 @@ use crate::sections::Dir;
 pub struct Traffic {
     /// Which way packets go: uplink is from clients, downlink to them.
     pub dir: Dir,
-    /// Length of a frame, check sequence included: a number, `imix`, or a map of sizes to weights.
+    /// The family of the clients' addresses. IPv6 clients need `nat64`: their addresses are those of its first
+    /// `inside` network that end with the IPv4 ones which the other keys give them.
+    pub family: Family,
+    /// Length of a frame, check sequence included: a number, `imix`, or a map of sizes to weights. Frames of
+    /// IPv6 clients have it inside, and 20 bytes less outside.
     pub pkt_size: Sizes,
     /// Everything random follows from this number.
     #[schemars(range(min = 1))]
@@ -54,10 +58,21 @@ pub struct Traffic {
     pub new_sessions: bool,
 }
 
+/// A family of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
 impl Default for Traffic {
     fn default() -> Traffic {
         Traffic {
             dir: Dir::Bidir,
+            family: Family::Ipv4,
             pkt_size: Sizes::fixed(64),
             random_seed: 1,
             sessions: 1000,

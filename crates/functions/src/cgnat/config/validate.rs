@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::{Config, Prefixed, Traffic};
+use super::{Config, Family, Prefixed, Traffic};
 use crate::unit::Invalid;
 
 /// Checks both sections.
@@ -199,12 +199,15 @@ fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
             "Raise 'sessions' in the function section, or lower it here",
         );
     }
+    if traffic.family == Family::Ipv6 {
+        super::nat64::validate_traffic(config, traffic)?;
+    }
     let last = |first: Ipv4Addr, count: u32| first.to_bits().checked_add(count - 1);
     let clients = last(traffic.first_client, traffic.client).is_some_and(|last| {
         let holds = |net: &Prefixed<Ipv4Addr>| {
             holds(*net, traffic.first_client.to_bits()) && holds(*net, last)
         };
-        config.inside.iter().any(holds)
+        traffic.family == Family::Ipv6 || config.inside.iter().any(holds)
     });
     if !clients {
         return refuse(

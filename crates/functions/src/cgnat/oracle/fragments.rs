@@ -187,7 +187,7 @@ impl Model {
             len: transport.len(),
             more: word(packet, 6) & 0x2000 != 0,
         };
-        let is_cut = part.more && part.len % 8 > 0;
+        let is_cut = part.more && !part.len.is_multiple_of(8);
         if part.len == 0 || is_cut || part.start + part.len > 65_535 {
             return Err("fragment-malformed");
         }

@@ -24,6 +24,10 @@ use super::subscribers::{BLOCKS_MAX, Subscriber};
 use super::times::Moment;
 use crate::unit::Shard;
 
+mod fitting;
+
+pub use self::fitting::Wanted;
+
 /// The outside addresses and ports of a worker.
 pub struct Allocation {
     /// The addresses.
@@ -217,11 +221,7 @@ impl Allocation {
             let Some(port) = self.take_of_block(address, block, (class, inside_port), now) else {
                 continue;
             };
-            self.block_mut(address, block).owner = number + 1;
-            self.room[address as usize] = self.room[address as usize].saturating_sub(1);
-            subscriber.blocks[usize::from(subscriber.block_count)] = block;
-            subscriber.block_count += 1;
-            return Ok((port, Some(self.change(address, block))));
+            return Ok((port, Some(self.give_block((number, subscriber), block))));
         }
         Err(Refused::Ports)
     }

@@ -26,6 +26,7 @@ pub use self::traffic::{Family, Traffic};
 pub(super) use self::validate::holds;
 use self::validate::refuse;
 pub use self::validate::validate;
+pub use super::alg::Alg;
 pub use crate::sections::{Dir, Mac, Prefixed};
 
 /// A carrier-grade NAT: subscribers on the inside, the Internet on the outside.
@@ -108,6 +109,9 @@ pub struct Config {
     pub icmp_error_burst: u32,
     /// How fragments are followed; none is without it.
     pub fragments: Fragments,
+    /// Gateways of applications, which replace addresses in payloads (RFC 4787 REQ-10): all off unless
+    /// they are switched on.
+    pub alg: Alg,
     /// From what ports are drawn and keys are hashed; none for a secret of each start, which nobody
     /// can guess. A number makes runs repeatable.
     pub secret: Option<u64>,
@@ -159,6 +163,7 @@ impl Default for Config {
             icmp_errors_per_s: 1000,
             icmp_error_burst: 50,
             fragments: Fragments::default(),
+            alg: Alg::default(),
             secret: None,
         }
     }

@@ -37,6 +37,27 @@ impl Far {
         Far((protocol as u64) << 48 | (address as u64) << 16 | port as u64)
     }
 
+    /// An end from which packets are expected; anybody's where there is no address. No packet has such
+    /// an end.
+    pub const fn expected(protocol: u8, address: Option<u32>) -> Far {
+        let anybody = if address.is_none() { ANYBODY } else { 0 };
+        let address = match address {
+            Some(address) => address,
+            None => 0,
+        };
+        Far(Far::new(protocol, address, 0).0 | EXPECTED | anybody)
+    }
+
+    /// Whether packets are expected from it.
+    pub const fn is_expected(self) -> bool {
+        self.0 & EXPECTED != 0
+    }
+
+    /// Whether it stands for all that an address sends, or anybody.
+    pub const fn expects(self, address: u32) -> bool {
+        self.is_expected() && (self.0 & ANYBODY != 0 || self.address() == address)
+    }
+
     /// The number of the IP protocol.
     #[inline(always)]
     pub const fn protocol(self) -> u8 {
@@ -120,6 +141,11 @@ impl Outside {
         keyed.of2(self.far.0, self.own)
     }
 }
+
+/// Of an end from which packets are expected.
+const EXPECTED: u64 = 1 << 56;
+/// The same, whoever sends them.
+const ANYBODY: u64 = 1 << 57;
 
 /// What tells the hash of a mapping from that of a session: no port and realm have so many bits.
 const MAPPING: u64 = 1 << 40;

@@ -35,6 +35,8 @@ mod dice;
 
 pub mod allocation;
 
+pub mod gateways;
+
 pub mod state;
 
 mod sweep;

@@ -24,6 +24,7 @@ mod allowed;
 mod choice;
 mod errors;
 mod fragments;
+mod gateway;
 mod host;
 mod nat64;
 mod packets;
@@ -42,6 +43,8 @@ pub struct Model {
     session_limit: usize,
     /// Most sessions, mappings and subscribers.
     room: [usize; 3],
+    /// Most connections whose sequence numbers are kept.
+    connections: usize,
     plan: Plan,
     /// For errors of its own.
     errors: host::Bucket,
@@ -129,6 +132,7 @@ impl Model {
                 share(config.mapping_capacity()),
                 share(config.subscribers),
             ],
+            connections: share(config.alg.connections),
             plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
             errors: host::Bucket::new(config),
             datagrams: fragments::Datagrams::default(),
@@ -289,7 +293,9 @@ impl Model {
         left: Left<'_>,
     ) -> Judgement {
         if !self.is_outside(packet.destination.0) {
-            return Ok(self.forward(OUTSIDE, packet));
+            let way = (begun.own, packet.destination, true);
+            let packet = self.by_gateway(packet.clone(), way, now, left);
+            return Ok(self.forward(OUTSIDE, &packet));
         }
         let turned = self.turn_around(packet, now, left);
         if turned.is_err() && begun.is_new {
@@ -325,9 +331,12 @@ impl Model {
         let mapping = self.tables.mappings.get(&own).ok_or("unhandled")?;
         if !mapping.sessions.contains_key(&packet.source) {
             let known = mapping.sessions.keys().any(|far| far.0 == packet.source.0);
+            let whose = [None, Some(packet.source.0)];
+            let expected = whose.iter().any(|who| mapping.expected.contains_key(who));
             match self.config.filtering {
                 Filtering::EndpointIndependent => {}
                 Filtering::AddressDependent if known => {}
+                _ if expected => {}
                 _ => return Err("filtered"),
             }
             let session = Session::of_mapping(mapping, (own.0, now), &self.config);
@@ -341,8 +350,11 @@ impl Model {
         session.comes(packet.tcp_flags(), now, &self.config);
         match own.1.0 {
             IpAddr::V4(inside) => {
-                let packet = packet.with_ends(packet.source, (inside, own.1.1));
-                Ok(self.forward(INSIDE, &packet.clamped(self.config.mss_clamp)))
+                let far = packet.source;
+                let packet = packet.with_ends(far, (inside, own.1.1));
+                let packet = packet.clamped(self.config.mss_clamp);
+                let packet = self.by_gateway(packet, (own, far, false), now, left);
+                Ok(self.forward(INSIDE, &packet))
             }
             // Only to subscribers with IPv4 addresses are fragments followed.
             IpAddr::V6(_) if word(&packet.bytes, 6) & 0x3fff != 0 => Err("fragment"),

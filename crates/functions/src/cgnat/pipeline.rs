@@ -17,6 +17,7 @@ use machine::clock::{Clock, Ticks};
 use packet::{Batch, PortId, Reason, Room, Slot, Verdict};
 use wire::{ethernet, ipv6, protocol, tcp};
 
+use super::alg::Side;
 use super::config::Config;
 use super::control::{self, Update};
 use super::flow::{Far, Outside};
@@ -24,7 +25,7 @@ use super::interfaces::{INSIDE, Interfaces, OUTSIDE};
 use super::parse::{Class, Plain, Shape, classify};
 use super::reasons::{self, TALLIES, Tally};
 use super::rewrite;
-use super::session::{self, Session};
+use super::session::{self, GATEWAY, Session};
 use super::sessions::{Elsewhere, Number};
 use super::state::State;
 use super::sweep::Sweep;
@@ -35,6 +36,7 @@ use crate::unit::{SetupError, Shard};
 
 mod errors;
 mod fragments;
+mod gateway;
 mod host;
 mod nat64;
 mod open;
@@ -56,6 +58,8 @@ pub struct Pipeline {
     identification: u16,
     /// None where fragments are dropped.
     followed: Option<Followed>,
+    /// Where gateways write payloads.
+    scratch: Box<[u8]>,
 }
 
 /// The stages in the packet's order, as [`Function::STAGES`] names them.
@@ -144,6 +148,7 @@ impl Pipeline {
             host: Host::new(config, &clock),
             identification: 0,
             followed,
+            scratch: gateway::scratch(&state),
             state,
         })
     }
@@ -254,7 +259,7 @@ impl Pipeline {
             is_shorter = before.is_established() && !session.tcp.is_established();
         }
         let known = *session;
-        if known.flags & (session::HAIRPIN | session::IPV6) != 0 {
+        if known.flags & (session::HAIRPIN | session::IPV6 | GATEWAY) != 0 {
             self.leave_otherwise(batch, slot, (number, &known, is_shorter), now);
             return true;
         }
@@ -300,6 +305,9 @@ impl Pipeline {
         rewrite::to_inside(batch.frame_mut(slot), &known, shape);
         if self.mss_clamp != 0 && shape.tcp_flags & tcp::FLAG_SYN != 0 {
             self.clamp(batch, slot, shape, self.mss_clamp);
+        }
+        if known.flags & GATEWAY != 0 {
+            self.by_gateway(batch, slot, (number, Side::Outside), now);
         }
         self.send(batch, slot, INSIDE);
         true

@@ -1,5 +1,6 @@
 //! Why a carrier-grade NAT drops a packet, and what else it counts.
 
+use super::alg::Reason as Alg;
 use crate::counts::{reasons, tallies};
 
 reasons! {
@@ -126,4 +127,30 @@ tallies! {
     ArpAnswered = "arp-answered",
     /// Neighbour solicitations answered.
     NdAnswered = "nd-answered",
+    /// Payloads in which a gateway replaced something.
+    AlgRewritten = "alg-rewritten",
+    /// Sessions made for packets that a gateway expects; they end as others do.
+    AlgExpected = "alg-expected",
+    /// Packets of a session with a gateway that it does not read, because their checksum is wrong or
+    /// they are fragments.
+    AlgDamaged = "alg-damaged",
+    /// Segments with a payload that pass as they are, because the sequence numbers of as many connections
+    /// as there can be are kept already.
+    AlgConnectionsFull = "alg-connections-full",
+    /// Payloads with something that begins like what a gateway is for, and breaks its grammar.
+    AlgMalformed = Alg::NAMES[0],
+    /// The same with something that goes on in another segment.
+    AlgSplit = Alg::NAMES[1],
+    /// The same with what is no message of the application.
+    AlgNoMessage = Alg::NAMES[2],
+    /// The same that tell more addresses than a gateway replaces.
+    AlgTooMany = Alg::NAMES[3],
+    /// The same that tell an inside address that is not the sender's (RFC 2577 section 3).
+    AlgForeignAddress = Alg::NAMES[4],
+    /// The same that ask for a port below 1024 (RFC 2577 section 3).
+    AlgPrivilegedPort = Alg::NAMES[5],
+    /// The same for which there is no mapping.
+    AlgNoMapping = Alg::NAMES[6],
+    /// The same that do not fit in a packet of 1500 bytes any more.
+    AlgNoRoom = Alg::NAMES[7],
 }

@@ -24,6 +24,7 @@ mod aging;
 mod build;
 mod deterministic;
 mod fragments;
+mod gateways;
 mod host;
 mod ipv6;
 mod limits;
@@ -58,6 +59,8 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         host::errors,
         host::more_errors_than_may_leave,
         deterministic::deterministic,
+        gateways::ftp,
+        gateways::sip,
         limits::sessions_of_a_subscriber,
         limits::pools,
         limits::blocks,

@@ -104,6 +104,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         mss_clamp,
         icmp_errors_per_s,
         fragments,
+        alg,
     } = config;
     Beyond::of(&[
         ("port-block", "blocks of ports for each subscriber", port_block.size != 0),
@@ -120,6 +121,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ("icmp-errors-per-s", "ICMP errors at a rate", *icmp_errors_per_s > 0),
         ("fragments", "fragments that are followed", fragments.datagrams > 0),
         ("mss-clamp", "a limit of the TCP maximum segment size", *mss_clamp != 0),
+        ("alg", "gateways of applications", !alg.is_off()),
     ])
 }
 

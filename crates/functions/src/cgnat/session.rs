@@ -38,7 +38,9 @@ pub struct Session {
     pub previous: u32,
     /// The number of the subscriber.
     pub subscriber: u32,
-    unused: [u32; 2],
+    /// Of a TCP session with a gateway: where its sequence numbers are kept, plus one; 0 for nowhere.
+    pub shifts: u32,
+    unused: u32,
 }
 
 /// Of [`Session::flags`]: the other end is a subscriber, reached by its outside address.
@@ -47,6 +49,8 @@ pub const HAIRPIN: u8 = 1;
 pub const FIRST: u8 = 2;
 /// Of [`Session::flags`]: the subscriber has an IPv6 address.
 pub const IPV6: u8 = 8;
+/// Of [`Session::flags`]: a gateway reads what it says.
+pub const GATEWAY: u8 = 4;
 
 const _: () = assert!(size_of::<Session>() == 64);
 

@@ -16,9 +16,10 @@ use machine::clock::Clock;
 use packet::Reason;
 use wire::embedded::Prefix;
 
-use super::allocation::{Allocation, Refused};
+use super::allocation::{Allocation, Refused, Wanted};
 use super::config::{Config, Filtering};
 use super::flow::{Inside, Outside};
+use super::gateways::Gateways;
 use super::nat64::Nat64;
 use super::ports::Class;
 use super::reasons::{self, Tallies, Tally};
@@ -29,6 +30,9 @@ use super::times::{Moment, Times};
 use crate::unit::{SetupError, Shard};
 
 mod close;
+mod expected;
+
+pub use self::expected::Asking;
 
 /// Everything a worker knows.
 pub struct State {
@@ -44,6 +48,8 @@ pub struct State {
     pub tallies: Tallies,
     /// Most sessions of a subscriber; 0 for no limit.
     pub session_limit: u32,
+    /// Gateways of applications, and sequence numbers behind them.
+    pub gateways: Gateways,
     filtering: Filtering,
     /// By what IPv6 subscribers know IPv4 hosts.
     prefix: Option<Prefix>,
@@ -74,6 +80,7 @@ impl State {
             times: Times::new(config, &clock),
             tallies: Tallies::default(),
             session_limit: config.sessions_per_subscriber,
+            gateways: Gateways::new(config, shard.count),
             filtering: config.filtering,
             prefix: Nat64::new(config).map(|nat64| nat64.prefix),
             walk_left: WALK_MAX,
@@ -203,14 +210,17 @@ impl State {
 
     /// Whether a mapping takes packets from the other end of `key`.
     fn filter(&self, mapping: Number, key: &Outside, now: Moment) -> Result<(), Reason> {
-        match self.filtering {
+        let by_address = match self.filtering {
             Filtering::EndpointIndependent => return Ok(()),
-            Filtering::AddressAndPortDependent => return Err(reasons::FILTERED),
-            Filtering::AddressDependent => {}
-        }
+            Filtering::AddressAndPortDependent => false,
+            Filtering::AddressDependent => true,
+        };
+        let address = key.far.address();
         let mut sessions = self.sessions.mapping(mapping);
         let is_known = sessions.any(|session| {
-            session.far.address() == key.far.address() && !self.times.is_over(session, now)
+            let far = session.far;
+            let takes = by_address && !far.is_expected() && far.address() == address;
+            (takes || far.expects(address)) && !self.times.is_over(session, now)
         });
         if is_known { Ok(()) } else { Err(reasons::FILTERED) }
     }
@@ -227,6 +237,16 @@ impl State {
 
     /// An outside address and port for a new mapping, and the subscriber.
     fn map(&mut self, key: &Inside, now: Moment) -> Result<((u32, u16), u32), Reason> {
+        self.map_wanted(key, Wanted::Any, now)
+    }
+
+    /// The same for a port that is what is wanted.
+    fn map_wanted(
+        &mut self,
+        key: &Inside,
+        wanted: Wanted,
+        now: Moment,
+    ) -> Result<((u32, u16), u32), Reason> {
         let keyed = self.sessions.keyed();
         let known = self.subscribers.find(key, keyed);
         if let Some(number) = known {
@@ -241,19 +261,27 @@ impl State {
                 self.subscribers.add(key, keyed).ok_or(reasons::SUBSCRIBERS_FULL)?
             }
         };
-        let port = self.take_port(number, key, now);
+        let port = self.take_port(number, (key, wanted), now);
         if port.is_err() {
             self.forget_idle(number);
         }
         Ok((port?, number))
     }
 
-    fn take_port(&mut self, number: u32, key: &Inside, now: Moment) -> Result<(u32, u16), Reason> {
+    fn take_port(
+        &mut self,
+        number: u32,
+        (key, wanted): (&Inside, Wanted),
+        now: Moment,
+    ) -> Result<(u32, u16), Reason> {
         let subscriber = &mut self.subscribers.records[number as usize];
         let class = Class::of(key.far.protocol());
         let inside = (key.address[0] == 0).then_some(key.address[1] as u32);
         let own = inside.and_then(|inside| self.allocation.addresses.of_subscriber(inside));
         if let Some(outside) = own {
+            if !wanted.fits(key.port(), key.port()) {
+                return Err(reasons::PORTS_EXHAUSTED);
+            }
             let number = self.allocation.addresses.number(outside).ok_or(reasons::NO_ADDRESS)?;
             subscriber.outside = number;
             subscriber.is_paired = true;
@@ -265,10 +293,11 @@ impl State {
             let number = self.allocation.addresses.number(outside).ok_or(reasons::NO_ADDRESS)?;
             subscriber.outside = number;
             subscriber.is_paired = true;
-            let port = self.allocation.take_own((number, own), (class, key.port()), now);
+            let ask = (class, key.port(), wanted);
+            let port = self.allocation.take_own_wanted((number, own), ask, now);
             return Ok((outside, port.map_err(reason_of)?));
         }
-        let wanted = (class, key.port());
+        let ask = (class, key.port(), wanted);
         // All ports of an address that was drawn may rest.
         let mut pairings = if subscriber.is_paired { 0 } else { PAIRINGS_MAX };
         let (port, block) = loop {
@@ -277,7 +306,7 @@ impl State {
                 subscriber.is_paired = true;
             }
             pairings = pairings.saturating_sub(1);
-            match self.allocation.take((number, subscriber), wanted, now) {
+            match self.allocation.take_wanted((number, subscriber), ask, now) {
                 Err(Refused::Ports) if pairings > 0 => {}
                 taken => break taken.map_err(reason_of)?,
             }
@@ -319,6 +348,8 @@ impl State {
         let class = Class::of(session.far.protocol());
         if self.allocation.addresses.number(session.far.address()).is_some() {
             session.flags |= session::HAIRPIN;
+        } else if !self.gateways.is_off() && self.gateways.of(&session).is_some() {
+            session.flags |= session::GATEWAY;
         }
         match self.sessions.open(session, mapping, (now, &self.times)) {
             Ok(number) => {
@@ -349,7 +380,10 @@ impl State {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.sessions.bytes() + self.subscribers.bytes() + self.allocation.bytes()
+        self.sessions.bytes()
+            + self.subscribers.bytes()
+            + self.allocation.bytes()
+            + self.gateways.bytes()
     }
 }
 

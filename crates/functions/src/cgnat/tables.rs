@@ -45,6 +45,7 @@ fn session(state: &State, number: u32, now: Moment) -> Option<Value> {
         "inside": end(one.inside, one.inside_port()),
         "outside": format!("{}:{}", Ipv4Addr::from_bits(one.outside), one.outside_port),
         "remote": format!("{}:{}", Ipv4Addr::from_bits(far.address()), far.port()),
+        "expected": far.is_expected(),
         "established": one.tcp.is_established(),
         "ends-in-s": left,
     }))

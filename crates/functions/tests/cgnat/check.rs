@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use functions::cgnat::config::{Config, Filtering, Fragments, Nat64, PortBlocks};
-use functions::cgnat::reasons;
+use functions::cgnat::config::{Alg, Config, Filtering, Fragments, Nat64, PortBlocks};
+use functions::cgnat::reasons::{self, TALLIES};
 use functions::cgnat::sample::unreachable;
 use functions::cgnat::{Cgnat, Update};
 use functions::{NetworkFunction, Shard};
 use testkit::check::Pair;
 
-use crate::frames::{kinds, net, steps, traffic, valid};
+use crate::frames::{GATEWAYS, kinds, net, steps, traffic, valid};
 
 fn matrix() -> Vec<Config> {
     let mut all = vec![Config::default()];
@@ -41,7 +41,20 @@ fn matrix() -> Vec<Config> {
         ..small.clone()
     });
     all.push(Config { pools: Vec::new(), static_rules: rules, ..small.clone() });
+    all.extend(with_gateways());
     all
+}
+
+/// Gateways of applications, with blocks and without, with room for one connection, and on addresses that
+/// subscribers have for themselves.
+fn with_gateways() -> Vec<Config> {
+    let [small, open] = [&kinds()[0], &kinds()[1]];
+    let rules = kinds()[2].static_rules.clone();
+    vec![
+        Config { alg: GATEWAYS, ..small.clone() },
+        Config { alg: Alg { connections: 1, ..GATEWAYS }, tcp_pick_up: false, ..open.clone() },
+        Config { alg: GATEWAYS, pools: Vec::new(), static_rules: rules, ..small.clone() },
+    ]
 }
 
 /// Checks the sample on each of so many workers and yields the drop reasons that were not met.
@@ -71,6 +84,22 @@ fn pipeline_and_oracle_agree_on_the_sample_and_it_reaches_every_drop_reason() {
             unreachable(&config).into_iter().map(|(name, _)| name).collect();
         assert_eq!(run(&config, 1), expected, "not covered by {config:?}");
     }
+}
+
+#[test]
+fn the_sample_reaches_everything_that_gateways_count() {
+    let mut counted = [0; TALLIES.len()];
+    for config in with_gateways() {
+        let (config, _) = valid(&config, &traffic());
+        let mut pair = Pair::<Cgnat>::new(&config, Shard::WHOLE);
+        pair.take(&steps(&config)).unwrap_or_else(|what| panic!("{config:?}:\n{what}"));
+        let state = pair.device_mut().function_mut().state();
+        assert_eq!(state.gateways.connections(), 0, "no sequence numbers are left");
+        counted.iter_mut().zip(state.tallies).for_each(|(sum, count)| *sum += count);
+    }
+    let missing =
+        TALLIES.iter().zip(counted).filter(|(name, count)| name.starts_with("alg-") && *count == 0);
+    assert_eq!(missing.map(|(name, _)| *name).collect::<Vec<_>>(), [""; 0]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use functions::cgnat::config::{
-    Config, Filtering, Fragments, Nat64, PortBlocks, Prefixed, StaticRule, Timeouts, Traffic,
+    Alg, Config, Filtering, Fragments, Nat64, PortBlocks, Prefixed, StaticRule, Timeouts, Traffic,
 };
 use functions::cgnat::sample::sample;
 use functions::cgnat::{Cgnat, Update};
@@ -89,6 +89,12 @@ pub fn kinds() -> Vec<Config> {
             ..base.clone()
         },
         nat64(&base),
+        Config {
+            alg: GATEWAYS,
+            filtering: Filtering::AddressDependent,
+            static_rules: vec![own],
+            ..base
+        },
     ]
 }
 
@@ -102,6 +108,9 @@ fn nat64(base: &Config) -> Config {
     };
     Config { nat64: Some(nat64), mss_clamp: 1300, ..base.clone() }
 }
+
+/// All gateways of applications.
+pub const GATEWAYS: Alg = Alg { ftp: true, sip: true, pptp: false, connections: 64 };
 
 /// The configuration as the lab would hand it on.
 pub fn valid(config: &Config, traffic: &Traffic) -> (Config, Traffic) {

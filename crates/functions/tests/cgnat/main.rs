@@ -5,6 +5,7 @@ mod frames;
 mod check;
 mod differential;
 mod dissection;
+mod gateways;
 mod golden;
 mod laws;
 mod nat64;

@@ -139,6 +139,7 @@ impl Mappings for Plus {
         protocol: Protocol,
         inside: SocketAddrV4,
         _ports: Ports,
+        _remote: Option<Ipv4Addr>,
     ) -> Option<SocketAddrV4> {
         let outside = SocketAddrV4::new(OUTSIDE, inside.port().checked_add(2)?);
         self.known.insert((protocol, outside), inside);
@@ -149,6 +150,10 @@ impl Mappings for Plus {
         let any = SocketAddrV4::new(INSIDE, outside.port().checked_sub(2)?);
         Some(self.known.get(&(protocol, outside)).copied().unwrap_or(any))
     }
+
+    fn begin(&mut self, _message: usize) {}
+
+    fn undo(&mut self, _from: usize) {}
 }
 
 /// Messages of each application for the smoke run to damage.

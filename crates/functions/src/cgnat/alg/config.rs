@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Gateway, Protocol};
 
 /// Gateways of applications, which replace addresses in payloads; all off (RFC 4787 REQ-10).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Alg {
     /// FTP: sessions with TCP port 21 (RFC 959, RFC 2428).
@@ -15,12 +15,22 @@ pub struct Alg {
     pub sip: bool,
     /// PPTP: sessions with TCP port 1723 (RFC 2637), and their GRE.
     pub pptp: bool,
+    /// Most TCP connections with a gateway at a time whose sequence numbers are kept right; further ones
+    /// pass as they are.
+    #[schemars(range(min = 1, max = 16_777_216))]
+    pub connections: u32,
+}
+
+impl Default for Alg {
+    fn default() -> Alg {
+        Alg { ftp: false, sip: false, pptp: false, connections: 65_536 }
+    }
 }
 
 impl Alg {
     /// Whether there is none, so that nothing need be looked at.
     pub fn is_off(&self) -> bool {
-        *self == Alg::default()
+        !(self.ftp || self.sip || self.pptp)
     }
 
     /// The gateway for a session with a well-known port at either end.

@@ -189,7 +189,7 @@ impl Write for Bytes {
 }
 
 /// Replacements in one payload.
-const EDITS_MAX: usize = 48;
+pub const EDITS_MAX: usize = 48;
 
 /// `255,255,255,255,255,255` is the longest.
 const TEXT_LEN_MAX: usize = 24;

@@ -15,7 +15,7 @@
 //! ```text
 //! let Some(gateway) = config.alg.gateway(protocol, remote.port()) else { /* as any other packet */ };
 //! let translation = Translation { from: Side::Inside, protocol, inside, outside, remote };
-//! let done = alg::rewrite(gateway, payload, &translation, &mut pools, &mut scratch);
+//! let done = alg::rewrite(gateway, payload, &translation, &mut mappings, &mut scratch);
 //! if let Some(reason) = done.reason { counters.alg_passed[reason as usize] += 1; }
 //! match protocol {
 //!     Protocol::Tcp => {
@@ -27,11 +27,12 @@
 //!         let new = if passing.is_edited { &scratch } else { payload };
 //!         tcp.replace_payload(&new[..passing.len]);
 //!         if !passing.is_whole { tcp.clear_fin(); } // the sender sends the rest again
+//!         // and `mappings.undo(passing.taken)` if not all that is new passes
 //!     }
 //!     _ if !done.edited.is_empty() => udp.replace_payload(&scratch[..done.len]),
 //!     _ => {}
 //! }
-//! for expected in done.expectations.iter() { sessions.expect(expected); }
+//! for expected in done.expectations.iter() { calls.expect(expected); } // the others map as they are asked
 //! ```
 //!
 //! Then addresses, ports, lengths and checksums as for any packet. A payload that grows beyond the
@@ -57,7 +58,7 @@ mod text;
 mod tests;
 
 pub use self::config::Alg;
-pub use self::edit::Edited;
+pub use self::edit::{EDITS_MAX, Edited};
 pub use self::list::List;
 pub use self::shift::{Passing, Shifts};
 
@@ -80,12 +81,11 @@ pub fn rewrite(
     let Work { mut edits, expectations, reason, .. } = work;
     match edits.write(payload, out) {
         Ok((len, edited)) => Rewritten { len, edited, expectations, reason },
-        Err(reason) => Rewritten {
-            len: payload.len(),
-            edited: List::new(),
-            expectations: List::new(),
-            reason: Some(reason),
-        },
+        Err(reason) => {
+            mappings.undo(0);
+            let (edited, expectations) = (List::new(), List::new());
+            Rewritten { len: payload.len(), edited, expectations, reason: Some(reason) }
+        }
     }
 }
 
@@ -149,17 +149,25 @@ pub enum Ports {
 
 /// The mappings of the NAT, as a gateway uses them.
 pub trait Mappings {
-    /// The outside address and port of an inside one, which is made a mapping if it has none; none
-    /// where no port is left or a limit is met. Asked again, it answers the same.
+    /// The outside address and port of an inside one, which is made a mapping if it has none, and
+    /// which takes packets of `remote` from now on, of anybody where there is none; none where no
+    /// port is left or a limit is met. Asked again, it answers the same.
     fn map(
         &mut self,
         protocol: Protocol,
         inside: SocketAddrV4,
         ports: Ports,
+        remote: Option<Ipv4Addr>,
     ) -> Option<SocketAddrV4>;
 
     /// Whose an outside address and port is, if it has a mapping.
     fn look_up(&mut self, protocol: Protocol, outside: SocketAddrV4) -> Option<SocketAddrV4>;
+
+    /// What is mapped from now on is for the message that begins at a place of the payload.
+    fn begin(&mut self, message: usize);
+
+    /// Takes back what was made new for this message and those behind it: nobody will read of it.
+    fn undo(&mut self, message: usize);
 }
 
 /// A session that will follow, and which filtering must let in.
@@ -252,11 +260,13 @@ impl<'a, M: Mappings> Work<'a, M> {
     /// Does a message or line that begins at a place: all of it, or nothing.
     fn unit(&mut self, start: usize, scan: impl FnOnce(&mut Self) -> Result<(), Reason>) {
         let before = (self.edits.begin(start), self.expectations.len());
+        self.mappings.begin(start);
         let scanned =
             if self.edits.units() < UNITS_MAX { scan(self) } else { Err(Reason::TooMany) };
         if let Err(reason) = scanned {
             self.edits.undo(before.0);
             self.expectations.truncate(before.1);
+            self.mappings.undo(start);
             self.fail(reason);
         }
     }
@@ -268,12 +278,19 @@ impl<'a, M: Mappings> Work<'a, M> {
 
     /// A mapping of a port of the subscriber, on the address that its session has: others would not
     /// believe another one.
-    fn map(&mut self, protocol: Protocol, port: u16, ports: Ports) -> Result<SocketAddrV4, Reason> {
+    fn map(
+        &mut self,
+        protocol: Protocol,
+        port: u16,
+        ports: Ports,
+        remote: Option<Ipv4Addr>,
+    ) -> Result<SocketAddrV4, Reason> {
         if protocol != Protocol::Gre && port < PORT_MIN {
             return Err(Reason::PrivilegedPort);
         }
         let inside = SocketAddrV4::new(*self.translation.inside.ip(), port);
-        let outside = self.mappings.map(protocol, inside, ports).ok_or(Reason::NoMapping)?;
+        let outside = self.mappings.map(protocol, inside, ports, remote);
+        let outside = outside.ok_or(Reason::NoMapping)?;
         let is_paired = outside.ip() == self.translation.outside.ip();
         is_paired.then_some(outside).ok_or(Reason::NoMapping)
     }
@@ -286,7 +303,7 @@ impl<'a, M: Mappings> Work<'a, M> {
         ports: Ports,
         remote: Option<Ipv4Addr>,
     ) -> Result<SocketAddrV4, Reason> {
-        let outside = self.map(protocol, port, ports)?;
+        let outside = self.map(protocol, port, ports, remote)?;
         self.expect(Expectation {
             protocol,
             inside: SocketAddrV4::new(*self.translation.inside.ip(), port),

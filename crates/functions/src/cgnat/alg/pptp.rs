@@ -53,9 +53,10 @@ fn scan_message<M: Mappings>(
     let call = read(message, place).ok_or(Reason::Malformed)?;
     let is_refused = matches!(kind, OUTGOING_CALL_REPLY | INCOMING_CALL_REPLY)
         && message.get(offset::RESULT).is_none_or(|&result| result != RESULT_CONNECTED);
+    let remote = Some(*work.translation.remote.ip());
     let (inside, outside) = match from {
         Side::Inside => {
-            let outside = work.map(Protocol::Gre, call, Ports::Any)?;
+            let outside = work.map(Protocol::Gre, call, Ports::Any, remote)?;
             let text = Text::Octets(outside.port().to_be_bytes());
             work.edits.replace(at + place..at + place + 2, text)?;
             (SocketAddrV4::new(*work.translation.inside.ip(), call), outside)
@@ -76,7 +77,7 @@ fn scan_message<M: Mappings>(
         inside,
         outside,
         ports: 1,
-        remote: Some(*work.translation.remote.ip()),
+        remote,
         remote_port: Some(remote_call),
     })
 }

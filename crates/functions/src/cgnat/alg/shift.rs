@@ -34,6 +34,8 @@ pub struct Passing {
     pub is_edited: bool,
     /// How many bytes of it, from the first on.
     pub len: usize,
+    /// How many bytes of the old payload the new one stands for, as far as it passes.
+    pub taken: usize,
     /// Whether that is all. If not, a FIN must not go with it; the sender will send the rest again.
     pub is_whole: bool,
 }
@@ -155,7 +157,7 @@ impl Stream {
         }
         self.advance(seq.wrapping_add(raw));
         let seq = self.new_place(seq);
-        Passing { seq, is_edited: false, len: raw as usize, is_whole: raw == len }
+        Passing { seq, is_edited: false, len: raw as usize, taken: 0, is_whole: raw == len }
     }
 
     fn pass_edited(
@@ -176,8 +178,8 @@ impl Stream {
             }
         }
         self.advance(seq.wrapping_add(limit));
-        let is_whole = limit == len;
-        Passing { seq: self.new_place(seq), is_edited, len: new_len as usize, is_whole }
+        let (is_whole, taken) = (limit == len, limit as usize);
+        Passing { seq: self.new_place(seq), is_edited, len: new_len as usize, taken, is_whole }
     }
 
     /// Up to where the new payload is what must pass: every message in it that is replaced was so
@@ -216,7 +218,7 @@ impl Stream {
     /// 9293 section 3.10.7.4).
     fn probe(&self, place: u32) -> Passing {
         let seq = self.new_place(place).wrapping_sub(1);
-        Passing { seq, is_edited: false, len: 0, is_whole: false }
+        Passing { seq, is_edited: false, len: 0, taken: 0, is_whole: false }
     }
 
     /// A place in the numbers of the receiver; within a replaced text, where that begins.

@@ -60,6 +60,19 @@ fn validate_sizes(config: &Config) -> Result<(), Invalid> {
             "1024 leaves the well-known ports out",
         );
     }
+    if !(1..=CONNECTIONS_MAX).contains(&config.alg.connections) {
+        return refuse(
+            "alg",
+            format!(
+                "connections must be from 1 to {CONNECTIONS_MAX}, not {}",
+                config.alg.connections
+            ),
+            "Give how many control connections there are at a time, like 65536",
+        );
+    }
+    if config.alg.pptp {
+        return refuse("alg", "pptp needs GRE, which is not translated".into(), "Leave 'pptp' out");
+    }
     if config.mss_clamp != 0 && config.mss_clamp < 536 {
         return refuse(
             "mss-clamp",
@@ -280,6 +293,9 @@ const SESSIONS_MAX: u32 = 1_000_000_000;
 
 /// Outside addresses of all pools and rules together: each takes up to 1 MiB where all ports are used.
 const ADDRESSES_MAX: u64 = 65_536;
+
+/// Connections with a gateway: 160 bytes each.
+const CONNECTIONS_MAX: u32 = 16_777_216;
 
 /// As long as the sweep's clock tells the past from the future.
 const TIMEOUT_S_MAX: f64 = 20_000.0;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use super::gateway::script::Wish;
 use super::tables::{End, Own};
 use super::{Model, first, holds};
 
@@ -11,6 +12,8 @@ use super::{Model, first, holds};
 pub(super) struct Allowed<'a> {
     model: &'a Model,
     own: Own,
+    /// What its port must be beside free.
+    wish: Wish,
     now: Duration,
     /// The outside addresses of its subscriber, of which there is one (RFC 4787 REQ-2, paired).
     addresses: BTreeSet<Ipv4Addr>,
@@ -23,7 +26,12 @@ pub(super) struct Allowed<'a> {
 
 impl<'a> Allowed<'a> {
     /// For a device that still sets aside what the subscriber had a little before, or not.
-    pub fn new(model: &'a Model, own: Own, now: Duration, sets_aside: bool) -> Allowed<'a> {
+    pub fn new(
+        model: &'a Model,
+        (own, wish): (Own, Wish),
+        now: Duration,
+        sets_aside: bool,
+    ) -> Allowed<'a> {
         let ends = model.tables.ends_of(own.1.0);
         let former = match sets_aside {
             true => model.tables.lingering_ends_of(own.1.0),
@@ -37,6 +45,7 @@ impl<'a> Allowed<'a> {
         Allowed {
             model,
             own,
+            wish,
             now,
             addresses: addresses(&ends),
             blocks: blocks(&ends),
@@ -104,6 +113,15 @@ impl<'a> Allowed<'a> {
     }
 
     fn is_free(&self, end: End, strict: bool) -> bool {
+        let size = self.model.config.port_block.size;
+        let same_block = |next: u16| next.checked_div(size) == end.1.checked_div(size);
+        let next = end.1.checked_add(1).filter(|next| same_block(*next));
+        let is_paired = self.wish != Wish::Pair
+            || next.is_some_and(|next| self.nobody_has((end.0, next), strict));
+        self.wish.fits(self.own.1.1, end.1) && self.nobody_has(end, strict) && is_paired
+    }
+
+    fn nobody_has(&self, end: End, strict: bool) -> bool {
         let is_given_away = u32::from(end.1) >= self.model.first_port() && end.1 != 0;
         let tables = &self.model.tables;
         is_given_away

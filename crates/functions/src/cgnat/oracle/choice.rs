@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use super::allowed::Allowed;
+use super::gateway::script::Wish;
 use super::packets::address;
 use super::tables::{End, Own};
 use super::{Left, Model, first, holds};
@@ -58,6 +59,20 @@ impl Model {
         now: Duration,
         left: Left<'_>,
     ) -> Result<End, &'static str> {
+        let chosen = left.iter().find_map(|(_, frame)| {
+            self.source_ipv6(frame, own.0).or_else(|| source_of(frame, own.0))
+        });
+        self.choose_wished(own, now, (Wish::Any, chosen), left)
+    }
+
+    /// The same for an end that is as wished, and of which it is known what the device chose.
+    pub(super) fn choose_wished(
+        &self,
+        own: Own,
+        now: Duration,
+        (wish, chosen): (Wish, Option<End>),
+        left: Left<'_>,
+    ) -> Result<End, &'static str> {
         let inside = match own.1.0 {
             IpAddr::V4(address) => Some(address),
             IpAddr::V6(_) => None,
@@ -69,21 +84,22 @@ impl Model {
         });
         if let Some((rule, inside)) = ruled {
             let offset = inside.to_bits() - first(rule.inside);
-            return Ok((Ipv4Addr::from_bits(first(rule.outside) + offset), own.1.1));
+            let fits = wish.fits(own.1.1, own.1.1).then_some(own.1.1);
+            let port = fits.ok_or("ports-exhausted")?;
+            return Ok((Ipv4Addr::from_bits(first(rule.outside) + offset), port));
         }
-        let chosen = left.iter().find_map(|(_, frame)| {
-            self.source_ipv6(frame, own.0).or_else(|| source_of(frame, own.0))
-        });
         if let Some(block) = inside.and_then(|inside| self.plan.forward(0, inside)) {
             let may = |end: &End| {
                 let dynamic = self.plan.dynamic(block.outside);
-                let holds = block.holds(end.1) || dynamic.is_some_and(|all| all.holds(end.1));
-                end.0 == block.outside && holds && self.tables.owner(own.0, *end).is_none()
+                let holds = |port| block.holds(port) || dynamic.is_some_and(|all| all.holds(port));
+                let free = |port| holds(port) && self.tables.owner(own.0, (end.0, port)).is_none();
+                let next = wish != Wish::Pair || end.1.checked_add(1).is_some_and(free);
+                end.0 == block.outside && free(end.1) && next && wish.fits(own.1.1, end.1)
             };
             let all = (1..=u16::MAX).map(|port| (block.outside, port));
             return chosen.filter(may).or_else(|| all.clone().find(may)).ok_or("block-limit");
         }
-        let may = |sets_aside| Allowed::new(self, own, now, sets_aside);
+        let may = |sets_aside| Allowed::new(self, (own, wish), now, sets_aside);
         if let Some(chosen) = chosen.filter(|end| may(true).has(*end)) {
             return Ok(chosen);
         }

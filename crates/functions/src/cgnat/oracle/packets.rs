@@ -48,6 +48,22 @@ impl Packet {
         packet
     }
 
+    /// The same packet with another transport header and payload of its kind, lengths and checksums made
+    /// right.
+    pub fn with_message(&self, message: Vec<u8>) -> Packet {
+        let mut bytes = self.bytes[..self.transport].to_vec();
+        bytes.extend(message);
+        let len = bytes.len() as u16;
+        bytes[2..4].copy_from_slice(&len.to_be_bytes());
+        if self.protocol == 17 {
+            let len = len - self.transport as u16;
+            bytes[self.transport + 4..self.transport + 6].copy_from_slice(&len.to_be_bytes());
+        }
+        let mut packet = Packet { bytes, ..self.clone() };
+        packet.finish(0);
+        packet
+    }
+
     /// The same as another packet quotes it: with another address at `field`, and that one's port. It may be
     /// cut, so that its checksums are changed by what became different.
     pub fn with_quoted_end(&self, field: usize, (address, port): (Ipv4Addr, u16)) -> Vec<u8> {
@@ -133,7 +149,7 @@ impl Packet {
     }
 
     /// By how much the transport's checksum is wrong, of 65535.
-    fn damage(&self) -> u32 {
+    pub fn damage(&self) -> u32 {
         let Some(field) = self.checksum_field() else { return 0 };
         let is = u32::from(word(&self.bytes, field));
         let right = u32::from(self.transport_checksum());

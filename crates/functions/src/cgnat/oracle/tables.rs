@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use super::super::alg::Shifts;
 use super::super::config::Config;
 
 /// An address and a port.
@@ -17,6 +18,20 @@ pub struct Mapping {
     pub outside: End,
     /// By the other end.
     pub sessions: BTreeMap<End, Session>,
+    /// For packets that a gateway expects: by whose; none for anybody's.
+    pub expected: BTreeMap<Option<Ipv4Addr>, Session>,
+}
+
+impl Mapping {
+    /// All that keep it.
+    fn all(&self) -> impl Iterator<Item = &Session> {
+        self.sessions.values().chain(self.expected.values())
+    }
+
+    /// How many those are.
+    fn count(&self) -> usize {
+        self.sessions.len() + self.expected.len()
+    }
 }
 
 /// One session.
@@ -29,6 +44,8 @@ pub struct Session {
     pub reset: bool,
     /// Until when it lives after a segment from outside began to end it.
     ends: Option<Duration>,
+    /// Sequence numbers, where a gateway reads what it says.
+    pub shifts: Option<Shifts>,
 }
 
 /// All mappings, and ports that rest.
@@ -74,7 +91,7 @@ impl Session {
         self.reset || self.fin == [true; 2]
     }
 
-    fn is_established(&self) -> bool {
+    pub fn is_established(&self) -> bool {
         self.syn == [true; 2] && !self.is_closing()
     }
 
@@ -89,7 +106,7 @@ impl Session {
         config: &Config,
     ) -> Session {
         let session = Session { used: now, ..Session::default() };
-        let ends = mapping.sessions.values().map(|session| session.end(protocol, config)).max();
+        let ends = mapping.all().map(|session| session.end(protocol, config)).max();
         let own = session.end(protocol, config);
         Session { ends: Some(ends.map_or(own, |end| end.min(own))), ..session }
     }
@@ -137,21 +154,23 @@ impl Tables {
         let mut gone = Vec::new();
         for (own, mapping) in &mut self.mappings {
             let (mut last_end, mut over_end) = (Duration::ZERO, Duration::ZERO);
-            let before = mapping.sessions.len();
-            mapping.sessions.retain(|_, session| {
+            let before = mapping.count();
+            let mut lives = |session: &Session| {
                 let end = session.end(own.0, config);
                 last_end = last_end.max(end);
                 over_end = if now <= end { over_end } else { over_end.max(end) };
                 now <= end
-            });
-            let sessions = before - mapping.sessions.len();
+            };
+            mapping.sessions.retain(|_, session| lives(session));
+            mapping.expected.retain(|_, session| lives(session));
+            let sessions = before - mapping.count();
             if sessions > 0 {
                 let (until, own, outside) = (over_end + LINGERS, *own, mapping.outside);
                 if now <= until {
                     self.lingering.push(Lingering { until, own, outside, sessions });
                 }
             }
-            if mapping.sessions.is_empty() {
+            if mapping.count() == 0 {
                 gone.push((*own, last_end));
             }
         }
@@ -162,7 +181,8 @@ impl Tables {
 
     /// Adds a mapping.
     pub fn begin(&mut self, own: Own, outside: End) {
-        self.mappings.insert(own, Mapping { outside, sessions: BTreeMap::new() });
+        let (sessions, expected) = (BTreeMap::new(), BTreeMap::new());
+        self.mappings.insert(own, Mapping { outside, sessions, expected });
         self.owners.insert((own.0, outside), own);
         self.resting.remove(&(own.0, outside));
     }
@@ -179,9 +199,44 @@ impl Tables {
     pub fn undo(&mut self, own: Own, far: End, now: Duration) {
         let Some(mapping) = self.mappings.get_mut(&own) else { return };
         mapping.sessions.remove(&far);
-        if mapping.sessions.is_empty() {
+        if mapping.count() == 0 {
             self.end(own, now);
         }
+    }
+
+    /// Lets a mapping take packets of somebody, or of anybody.
+    pub fn expect(&mut self, own: Own, remote: Option<Ipv4Addr>, session: Session) {
+        if let Some(mapping) = self.mappings.get_mut(&own) {
+            mapping.expected.insert(remote, session);
+        }
+    }
+
+    /// Takes that back, and a mapping that has nothing else.
+    pub fn undo_expected(&mut self, own: Own, remote: Option<Ipv4Addr>, now: Duration) {
+        let Some(mapping) = self.mappings.get_mut(&own) else { return };
+        mapping.expected.remove(&remote);
+        if mapping.count() == 0 {
+            self.end(own, now);
+        }
+    }
+
+    /// The sequence numbers of a session, if they are kept.
+    pub fn shifts_of(&self, own: Own, far: End) -> Option<Shifts> {
+        self.mappings.get(&own)?.sessions.get(&far)?.shifts
+    }
+
+    /// Keeps them.
+    pub fn set_shifts(&mut self, own: Own, far: End, shifts: Shifts) {
+        let mapping = self.mappings.get_mut(&own);
+        if let Some(session) = mapping.and_then(|mapping| mapping.sessions.get_mut(&far)) {
+            session.shifts = Some(shifts);
+        }
+    }
+
+    /// Sessions whose sequence numbers are kept.
+    pub fn connections(&self) -> usize {
+        let all = self.mappings.values().flat_map(|mapping| mapping.sessions.values());
+        all.filter(|session| session.shifts.is_some()).count()
     }
 
     /// Who has an outside port.
@@ -234,12 +289,12 @@ impl Tables {
 
     /// How many sessions a subscriber has.
     pub fn sessions_of(&self, subscriber: IpAddr) -> usize {
-        self.of(subscriber).map(|mapping| mapping.sessions.len()).sum()
+        self.of(subscriber).map(Mapping::count).sum()
     }
 
     /// All sessions.
     pub fn sessions(&self) -> usize {
-        self.mappings.values().map(|mapping| mapping.sessions.len()).sum()
+        self.mappings.values().map(Mapping::count).sum()
     }
 
     /// All subscribers.

@@ -6,6 +6,7 @@ use packet::{Batch, Reason, Slot, Verdict};
 use wire::bytes::{array_at, u16_at, u32_at};
 use wire::{MacAddr, ethernet, ipv4, ipv6, tcp};
 
+use super::super::alg::Side;
 use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::super::nat64::{Nat64, reason_of};
 use super::super::parse::{NOT_WHOLE, Shape};
@@ -35,7 +36,12 @@ impl Pipeline {
             self.state.sessions.hasten(number, (now, &self.state.times));
         }
         match self.get_outside_ends(batch, slot, session) {
-            Ok(()) => self.send(batch, slot, OUTSIDE),
+            Ok(()) => {
+                if session.flags & session::GATEWAY != 0 {
+                    self.by_gateway(batch, slot, (number, Side::Inside), now);
+                }
+                self.send(batch, slot, OUTSIDE);
+            }
             Err(reason) => self.refuse(batch, slot, reason),
         }
     }

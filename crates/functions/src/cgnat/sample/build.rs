@@ -22,6 +22,11 @@ pub(super) fn datagram_of(from: End, to: End, len: usize) -> Vec<u8> {
     with_checksums(datagram, (from.0, to.0, protocol::UDP))
 }
 
+/// A datagram with checksum that says something.
+pub(super) fn datagram_with(from: End, to: End, payload: &[u8]) -> Vec<u8> {
+    with_checksums(crate::build::datagram((from.1, to.1), payload), (from.0, to.0, protocol::UDP))
+}
+
 /// The same without.
 pub(super) fn datagram_without_checksum(from: End, to: End) -> Vec<u8> {
     packet(from.0, to.0, protocol::UDP, &crate::build::datagram((from.1, to.1), &text(23)))

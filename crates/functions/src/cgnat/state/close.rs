@@ -50,7 +50,10 @@ impl State {
         number: Number,
         (now, quarantine): (Moment, u32),
     ) -> Option<Number> {
-        let session = self.sessions.records[number as usize];
+        let mut session = self.sessions.records[number as usize];
+        if session.shifts != 0 {
+            self.gateways.forget(&mut session.shifts);
+        }
         let other = self.sessions.close(number);
         let subscriber = &mut self.subscribers.records[session.subscriber as usize];
         subscriber.sessions -= 1;

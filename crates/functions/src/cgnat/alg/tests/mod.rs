@@ -26,6 +26,7 @@ impl Mappings for Model {
         protocol: Protocol,
         inside: SocketAddrV4,
         ports: Ports,
+        _: Option<Ipv4Addr>,
     ) -> Option<SocketAddrV4> {
         let port = Some(inside.port()).filter(|port| Some(*port) != self.full)?;
         let outside = SocketAddrV4::new(OUTSIDE, self.of(port));
@@ -38,6 +39,10 @@ impl Mappings for Model {
             self.asked.iter().find(|(key, (_, known))| key.0 == protocol && *known == outside);
         found.map(|((_, port), _)| SocketAddrV4::new(INSIDE, *port))
     }
+
+    fn begin(&mut self, _: usize) {}
+
+    fn undo(&mut self, _: usize) {}
 }
 
 impl Model {
@@ -80,7 +85,7 @@ fn run(
 
 #[test]
 fn what_is_off_has_no_gateway() {
-    let on = Alg { ftp: true, sip: true, pptp: true };
+    let on = Alg { ftp: true, sip: true, pptp: true, ..Alg::default() };
     assert!(Alg::default().is_off() && !on.is_off());
     for (protocol, port, gateway) in [
         (Protocol::Tcp, 21, Some(Gateway::Ftp)),

@@ -276,11 +276,11 @@ fn directions_do_not_mix_and_nothing_changes_before_a_replacement() {
     let mut shifts = Shifts::default();
     assert_eq!(shifts.ack(Side::Inside, 77), 77);
     let passing = shifts.segment(Side::Outside, 5, 10, &List::new());
-    assert_eq!(passing, Passing { seq: 5, is_edited: false, len: 10, is_whole: true });
+    assert_eq!(passing, Passing { seq: 5, is_edited: false, len: 10, taken: 10, is_whole: true });
     let mut unit = List::new();
     unit.push(Edited { at: 2, old_len: 4, new_len: 9 }).expect("there is room");
     let passing = shifts.segment(Side::Inside, 100, 8, &unit);
-    assert_eq!(passing, Passing { seq: 100, is_edited: true, len: 13, is_whole: true });
+    assert_eq!(passing, Passing { seq: 100, is_edited: true, len: 13, taken: 8, is_whole: true });
     assert_eq!(shifts.segment(Side::Inside, 108, 0, &List::new()).seq, 113);
     assert_eq!(shifts.segment(Side::Outside, 15, 0, &List::new()).seq, 15);
     assert_eq!((shifts.ack(Side::Inside, 15), shifts.ack(Side::Outside, 113)), (15, 108));

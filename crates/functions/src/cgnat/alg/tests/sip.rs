@@ -62,7 +62,7 @@ fn a_call_from_inside_leaves_with_outside_addresses() {
 fn an_answer_from_outside_reaches_the_client_as_it_asked() {
     let mut model = Model { add: 100, ..Model::default() };
     let other = SocketAddrV4::new(INSIDE, 5080);
-    let mapped = model.map(Protocol::Udp, other, Ports::Any).expect("a mapping");
+    let mapped = model.map(Protocol::Udp, other, Ports::Any, None).expect("a mapping");
     assert_eq!(mapped.port(), 5280);
     let answer = "SIP/2.0 200 OK\r\n\
          Via: SIP/2.0/UDP 198.51.100.77:6060;branch=z9;received=198.51.100.77;rport=6060,\r\n \

@@ -23,7 +23,7 @@ impl Config {
         let best = Best::of(&records, found);
         let mut limits = self.limits(&records, there, found);
         if found.tester_rate().is_none() {
-            limits.extend(of_tester(baseline, best.as_ref()));
+            limits.extend(of_tester(baseline, self.max_rate, best.as_ref()));
         }
         let validity = Validity::from_limits(limits);
         let holds = validity.valid && found.bounds.regular && best.is_some();
@@ -207,10 +207,11 @@ fn of_decisive(records: &[TrialRecord], found: &Found) -> Vec<Limit> {
 }
 
 /// Where the sessions are nearly as many as the frames that the tester alone sends: one takes at least a
-/// frame each way.
-fn of_tester(baseline: Option<Baseline>, best: Option<&Best<'_>>) -> Option<Limit> {
+/// frame each way. A tester that sent all it was `asked` for has shown no ceiling.
+fn of_tester(baseline: Option<Baseline>, asked: f64, best: Option<&Best<'_>>) -> Option<Limit> {
     let (ceiling, rate) = (baseline?.tester_pps, best?.rate);
-    (rate >= ceiling * NEAR_CEILING).then(|| Limit {
+    let has_ceiling = ceiling < asked * validity::TESTER_SENT_MIN;
+    (has_ceiling && rate >= ceiling * NEAR_CEILING).then(|| Limit {
         kind: LimitKind::Baseline,
         invalidates: false,
         what: format!(

@@ -113,6 +113,8 @@ fn a_rate_near_the_frames_that_the_tester_alone_sends_is_remarked() {
     let far = run(&config(), &mut device(sessions()).tester_limited(TRUTH * 2.0));
     assert_eq!(limits(&far), Vec::<String>::new());
     assert!(far.baseline.is_some());
+    let fast = run(&config(), &mut device(Sessions { rate_max: f64::INFINITY, ..sessions() }));
+    assert_eq!(limits(&fast), Vec::<String>::new(), "it sent all it was asked for");
 }
 
 #[test]

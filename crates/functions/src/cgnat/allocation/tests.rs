@@ -1,3 +1,5 @@
+//! What an allocation gives and takes back.
+
 use std::collections::BTreeSet;
 
 use wire::protocol;

@@ -1,3 +1,5 @@
+//! What is refused, and by which key.
+
 use super::*;
 
 /// What is refused in a function section, by its key; nothing where it is accepted.

@@ -44,6 +44,52 @@ pub trait Oracle {
     fn made(&mut self, _now: Duration) -> Vec<Expected> {
         Vec::new()
     }
+
+    /// Whether a frame that left is a report: by which the function tells, when it sees fit, of what
+    /// happened. Reports are taken out of what left, and held to what happened by [`Oracle::report`].
+    fn is_report(&self, _port: PortId, _frame: &[u8]) -> bool {
+        false
+    }
+
+    /// Takes a report, in the order in which they left.
+    ///
+    /// # Errors
+    /// What it tells and did not happen, or what is wrong with it.
+    fn report(&mut self, _frame: &[u8], _now: Duration) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// What should have been reported by now and was not; each is told once.
+    fn unreported(&mut self, _now: Duration) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What is wrong with reports, or missing. It is to be asked in every round, when the oracle knows of its
+/// frames.
+pub fn hear<O: Oracle>(oracle: &mut O, reports: &[Vec<u8>], now: Duration) -> Vec<String> {
+    let wrong = reports.iter().filter_map(|frame| oracle.report(frame, now).err());
+    let mut wrong: Vec<String> = wrong.collect();
+    wrong.append(&mut oracle.unreported(now));
+    wrong
+}
+
+/// What became of some frames, and apart from it the reports that left meanwhile.
+pub fn without_reports<O: Oracle>(
+    oracle: &O,
+    verdicts: Vec<Expected>,
+) -> (Vec<Expected>, Vec<Vec<u8>>) {
+    let mut reports = Vec::new();
+    let mut others = Vec::with_capacity(verdicts.len());
+    for verdict in verdicts {
+        match verdict {
+            Expected::Forward { port, frame } if oracle.is_report(port, &frame) => {
+                reports.push(frame);
+            }
+            other => others.push(other),
+        }
+    }
+    (others, reports)
 }
 
 /// What must become of a frame.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use functions::check::{Expected, History, Oracle, Step, in_order, left};
+use functions::check::{Expected, History, Oracle, Step, hear, in_order, left, without_reports};
 use functions::{NetworkFunction, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
@@ -21,6 +21,8 @@ pub struct Pair<N: NetworkFunction> {
     pub elapsed: Duration,
     /// What became of the frames that were made beside the last one, or by the last change or wait.
     pub made: Vec<Expected>,
+    /// Reports so far.
+    pub reports: u64,
 }
 
 impl<N: NetworkFunction> Pair<N> {
@@ -37,6 +39,7 @@ impl<N: NetworkFunction> Pair<N> {
             coverage: BTreeMap::new(),
             elapsed: Duration::ZERO,
             made: Vec::new(),
+            reports: 0,
         }
     }
 
@@ -78,10 +81,12 @@ impl<N: NetworkFunction> Pair<N> {
     /// How they differ.
     pub fn frame(&mut self, port: PortId, frame: &[u8]) -> Result<Expected, String> {
         let got = self.device.exchange(port, frame, self.now());
+        let (got, reports) = without_reports(&self.oracle, got);
         let expected = self.oracle.expect_of(port, frame, self.elapsed, &left(&got));
         *self.coverage.entry(name::<N>(&expected)).or_default() += 1;
         self.agree(Some(&expected), &got)
             .map_err(|difference| format!("\n   frame {}{difference}", hex(frame)))?;
+        self.hear(reports)?;
         Ok(expected)
     }
 
@@ -91,8 +96,22 @@ impl<N: NetworkFunction> Pair<N> {
     /// How the frames differ that they made meanwhile.
     pub fn wait(&mut self, time: Duration) -> Result<(), String> {
         self.elapsed += time;
+        self.rest()
+    }
+
+    /// Lets the device make what it makes without a frame.
+    fn rest(&mut self) -> Result<(), String> {
         let got = self.device.rest(self.now());
-        self.agree(None, &got)
+        let (got, reports) = without_reports(&self.oracle, got);
+        self.agree(None, &got)?;
+        self.hear(reports)
+    }
+
+    /// Holds reports to what happened.
+    fn hear(&mut self, reports: Vec<Vec<u8>>) -> Result<(), String> {
+        self.reports += reports.len() as u64;
+        let wrong = hear(&mut self.oracle, &reports, self.elapsed);
+        if wrong.is_empty() { Ok(()) } else { Err(format!("reports: {}", wrong.join("; "))) }
     }
 
     /// Whether a frame and those made beside it became what they are to.
@@ -121,8 +140,7 @@ impl<N: NetworkFunction> Pair<N> {
         if got != expected {
             return Err(format!("{update:?}: expected {}, got {}", word(expected), word(got)));
         }
-        let made = self.device.rest(self.now());
-        self.agree(None, &made).map_err(|difference| format!("{update:?}: {difference}"))?;
+        self.rest().map_err(|difference| format!("{update:?}: {difference}"))?;
         Ok(got)
     }
 
@@ -135,6 +153,11 @@ impl<N: NetworkFunction> Pair<N> {
     /// The function's side.
     pub fn device_mut(&mut self) -> &mut Device<N::Function> {
         &mut self.device
+    }
+
+    /// The oracle's side.
+    pub fn oracle(&self) -> &N::Oracle {
+        &self.oracle
     }
 
     /// The present in ticks.

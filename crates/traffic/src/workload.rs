@@ -95,6 +95,12 @@ pub trait Workload: Send {
         false
     }
 
+    /// Whether a frame without a stamp is one by which the device reports what happened in it: the
+    /// tester passes it over.
+    fn is_report(&self, _port: PortId, _frame: &[u8]) -> bool {
+        false
+    }
+
     /// The sessions that it can open in a device that keeps them; none where there is no such thing.
     fn sessions(&self) -> Option<Sessions> {
         None

@@ -7,7 +7,9 @@
 use std::time::Duration;
 
 use engine::Counts;
-use functions::check::{Expected, History, Oracle, Step, became, in_order, left};
+use functions::check::{
+    Expected, History, Oracle, Step, became, hear, in_order, left, without_reports,
+};
 use functions::{NetworkFunction, Shard};
 use machine::clock;
 use measure::MeasureError;
@@ -89,6 +91,7 @@ fn compare<N: NetworkFunction>(
         let now = start + clock.ticks(elapsed);
         while lane.worker.poll(now) > 0 {}
         let got = what_became::<N>(lane, links, &before);
+        let (got, reports) = without_reports(&oracle, got);
         let of_frame =
             coming.map(|(port, frame, _)| oracle.expect_of(port, &frame, elapsed, &left(&got)));
         of_frame.iter().for_each(|expected| history.note(expected));
@@ -96,7 +99,10 @@ fn compare<N: NetworkFunction>(
         let expected = in_order(of_frame.iter().chain(&made).cloned().collect());
         if got != expected {
             let [expected, got] = [expected, got].map(|all| describe_all::<N>(&all));
-            comparison.mismatch(what, expected, got);
+            comparison.mismatch(what.clone(), expected, got);
+        }
+        for wrong in hear(&mut oracle, &reports, elapsed) {
+            comparison.mismatch(what.clone(), "a true report".to_owned(), wrong);
         }
         made.iter().for_each(|made| comparison.made(made));
         of_frame.iter().for_each(|expected| comparison.frame(expected));

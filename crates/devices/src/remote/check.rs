@@ -29,6 +29,8 @@ use crate::comparison::{Comparison, describe, describe_all, verdict_name};
 use crate::tester::changes::Control;
 use crate::tester::foreign::is_talk;
 
+mod reports;
+
 /// Runs frames of the workload, then the sample.
 pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check, MeasureError> {
     let mut steps = workload_steps(device);
@@ -40,12 +42,14 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check,
     let in_order = N::workers(&device.config) == 1;
     let limitations = device.limitations.clone();
     let drops = N::names(&device.config).drops;
+    let workload = device.workload();
+    let is_report = |port: PortId, frame: &[u8]| workload.is_report(port, frame);
     let rig = device.rig()?;
     super::drain(&mut rig.links);
     let control = rig.running.control();
     let has_control = control.is_some();
     let mut walk = Walk::<N> {
-        exchange: Exchange::new(&mut rig.links[0], &stop),
+        exchange: Exchange::new(&mut rig.links[0], &stop, &is_report),
         control: Spoken { control },
         oracles,
         begun: Instant::now(),
@@ -72,11 +76,13 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check,
                 walk.take(*port, &frame, about);
             }
         }
+        walk.hear();
         if stop.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(MeasureError::Interrupted);
         }
     }
     walk.expect_silence("the last frame", LAST_SILENCE);
+    walk.hear();
     let check = walk.finish(&unreachable);
     device.changed |= changed;
     Ok(check)

@@ -18,12 +18,23 @@ pub(super) struct Exchange<'a> {
     own_frames: u64,
     /// What was given up, and may yet come while something else is waited for.
     overdue: VecDeque<(PortId, Vec<u8>)>,
+    /// Tells reports of the device, which are kept for whoever takes them.
+    is_report: IsReport<'a>,
+    reports: Vec<Vec<u8>>,
 }
+
+/// Whether a frame is a report of the device.
+pub(super) type IsReport<'a> = &'a dyn Fn(PortId, &[u8]) -> bool;
 
 impl<'a> Exchange<'a> {
     /// An exchange over these links, by port, that ends its waiting when the user asks to stop.
-    pub fn new(links: &'a mut [PortLink], stop: &'a AtomicBool) -> Exchange<'a> {
-        Exchange { links, stop, own_frames: 0, overdue: VecDeque::new() }
+    pub fn new(
+        links: &'a mut [PortLink],
+        stop: &'a AtomicBool,
+        is_report: IsReport<'a>,
+    ) -> Exchange<'a> {
+        let (overdue, reports) = (VecDeque::new(), Vec::new());
+        Exchange { links, stop, own_frames: 0, overdue, is_report, reports }
     }
 
     /// Sends a frame into a port of the device; whether it was taken.
@@ -47,6 +58,10 @@ impl<'a> Exchange<'a> {
                 let port = PortId(index as u8);
                 while link.fetch(clock::now()) {
                     let Some(frame) = link.next_frame() else { break };
+                    if (self.is_report)(port, frame) {
+                        self.reports.push(frame.to_vec());
+                        continue;
+                    }
                     if is_awaited((port, frame)) {
                         return Some((port, frame.to_vec()));
                     }
@@ -76,6 +91,11 @@ impl<'a> Exchange<'a> {
             self.overdue.pop_front();
         }
         self.overdue.push_back((port, frame));
+    }
+
+    /// The reports that came since this was last asked.
+    pub fn take_reports(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.reports)
     }
 
     /// Frames in the device's own name so far.

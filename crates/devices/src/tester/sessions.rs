@@ -259,6 +259,7 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
                 Some((step, draw)) => self.take(&step, &draw, now),
                 // A device may say that it takes no more sessions.
                 None if foreign::is_error(frame) => self.foreign += 1,
+                None if self.workload.is_report(port, frame) => self.foreign += 1,
                 None if L::IS_SHARED && foreign::is_talk(frame) => self.foreign += 1,
                 None => self.strangers += 1,
             }

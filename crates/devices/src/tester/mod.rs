@@ -284,8 +284,8 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
                 if self.floods.is_active() && self.floods.take(&self.workload, frame) {
                     continue;
                 }
-                let is_own = foreign::is_error(frame)
-                    || self.workload.is_report(PortId(port as u8), frame);
+                let is_own =
+                    foreign::is_error(frame) || self.workload.is_report(PortId(port as u8), frame);
                 match is_own || L::IS_SHARED && foreign::is_talk(frame) {
                     true => self.foreign += 1,
                     false => self.strangers += 1,

@@ -117,6 +117,11 @@ impl Layout {
         first + ((number & (self.size - 1) as u16 & !1) | parity)
     }
 
+    /// Ports of a protocol that a subscriber can have at most; 0 where there are no blocks.
+    pub fn ports_per_subscriber(&self) -> u32 {
+        self.size * self.per_subscriber as u32
+    }
+
     /// By which bits packets from outside find their worker, as [`traffic::Workload::steering`]:
     /// consecutive ports go together.
     pub fn steering(&self, address: u32, port: u16) -> u32 {

@@ -27,6 +27,7 @@ pub(super) use self::validate::holds;
 use self::validate::refuse;
 pub use self::validate::validate;
 pub use super::alg::Alg;
+use super::log::Logging;
 pub use crate::sections::{Dir, Mac, Prefixed};
 
 /// A carrier-grade NAT: subscribers on the inside, the Internet on the outside.
@@ -112,6 +113,9 @@ pub struct Config {
     /// Gateways of applications, which replace addresses in payloads (RFC 4787 REQ-10): all off unless
     /// they are switched on.
     pub alg: Alg,
+    /// Logs of blocks, of sessions when asked, and of what is exhausted (RFC 8158, RFC 6888 section 4),
+    /// to a collector; none for no logs.
+    pub logging: Option<Logging>,
     /// From what ports are drawn and keys are hashed; none for a secret of each start, which nobody
     /// can guess. A number makes runs repeatable.
     pub secret: Option<u64>,
@@ -164,6 +168,7 @@ impl Default for Config {
             icmp_error_burst: 50,
             fragments: Fragments::default(),
             alg: Alg::default(),
+            logging: None,
             secret: None,
         }
     }

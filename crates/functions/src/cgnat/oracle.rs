@@ -28,9 +28,11 @@ mod gateway;
 mod host;
 mod nat64;
 mod packets;
+mod reports;
 mod tables;
 
 use packets::{Packet, address, sum, word};
+use reports::Reports;
 use tables::{End, Own, Session, Tables};
 
 /// The model of a NAT.
@@ -49,6 +51,10 @@ pub struct Model {
     /// For errors of its own.
     errors: host::Bucket,
     datagrams: fragments::Datagrams,
+    /// Whom the last limit concerned.
+    concerned: IpAddr,
+    /// What logs have to tell; none where logs are off.
+    reports: Option<Reports>,
 }
 
 /// A verdict, or the name of the reason for dropping.
@@ -84,6 +90,7 @@ impl Oracle for Model {
         let passed = left.iter().copied().filter(|(port, left)| !self.is_own(*port, left));
         let passed: Vec<(PortId, &[u8])> = passed.collect();
         let judged = self.judge(port, frame, now, &passed);
+        self.take_note(judged.as_ref().err().copied(), now);
         judged.unwrap_or_else(|reason| self.tell(port, frame, reason, now))
     }
 
@@ -100,7 +107,8 @@ impl Oracle for Model {
 
     fn apply(&mut self, update: &Update, now: Duration) -> bool {
         self.tables.pass(&self.config, now);
-        match *update {
+        self.take_note(None, now);
+        let is_possible = match *update {
             Update::AddPool { pool } => self.add_pool(pool),
             Update::DrainPool { pool } => {
                 let known = self.pools.iter_mut().find(|(known, _)| same(*known, pool));
@@ -111,7 +119,25 @@ impl Oracle for Model {
                 true
             }
             Update::ClearSubscriber { address } => self.tables.clear(address, &self.config, now),
-        }
+        };
+        self.take_note(None, now);
+        is_possible
+    }
+
+    fn is_report(&self, port: PortId, frame: &[u8]) -> bool {
+        self.reports.as_ref().is_some_and(|reports| reports.is_one(port, frame))
+    }
+
+    fn report(&mut self, frame: &[u8], now: Duration) -> Result<(), String> {
+        self.tables.pass(&self.config, now);
+        self.take_note(None, now);
+        self.reports.as_mut().map_or(Ok(()), |reports| reports.read(frame, now))
+    }
+
+    fn unreported(&mut self, now: Duration) -> Vec<String> {
+        self.tables.pass(&self.config, now);
+        self.take_note(None, now);
+        self.reports.as_mut().map_or(Vec::new(), |reports| reports.overdue(now))
     }
 }
 
@@ -136,6 +162,8 @@ impl Model {
             plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
             errors: host::Bucket::new(config),
             datagrams: fragments::Datagrams::default(),
+            concerned: Ipv4Addr::UNSPECIFIED.into(),
+            reports: Reports::new(config, shard),
         }
     }
 
@@ -265,17 +293,17 @@ impl Model {
         if !has_session {
             let maps = known.is_none();
             self.may_open(own, far, tcp_flags)?;
+            self.concerned = own.1.0;
             self.check_limits(own.1.0, maps, left)?;
             if maps {
                 let outside = self.choose(own, now, left)?;
                 self.tables.begin(own, outside);
             }
-            let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
             let mut session = Session::default();
             if own.0 == 6 && tcp_flags & 2 == 0 {
                 session.syn = [true; 2];
             }
-            mapping.sessions.insert(far, session);
+            self.tables.join(own, far, session);
         }
         let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
         let outside = mapping.outside;
@@ -341,9 +369,9 @@ impl Model {
             }
             let session = Session::of_mapping(mapping, (own.0, now), &self.config);
             self.check_far(own, packet.source.0)?;
+            self.concerned = own.1.0;
             self.check_limits(own.1.0, false, left)?;
-            let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
-            mapping.sessions.insert(packet.source, session);
+            self.tables.join(own, packet.source, session);
         }
         let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
         let session = mapping.sessions.get_mut(&packet.source).ok_or("unhandled")?;
@@ -378,12 +406,11 @@ impl Model {
         let offset = outside.0.to_bits() - first(rule.outside);
         let inside = Ipv4Addr::from_bits(first(rule.inside) + offset);
         let own = (packet.protocol, (inside.into(), outside.1));
+        self.concerned = own.1.0;
         self.check_limits(own.1.0, true, left)?;
         let outside = self.choose(own, now, left)?;
         self.tables.begin(own, outside);
-        let session = Session::new(now);
-        let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
-        mapping.sessions.insert(packet.source, session);
+        self.tables.join(own, packet.source, Session::new(now));
         Ok(own)
     }
 

@@ -14,7 +14,7 @@ use std::io;
 
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, PortId, Reason, Room, Slot, Verdict};
+use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
 use wire::{ethernet, ipv6, protocol, tcp};
 
 use super::alg::Side;
@@ -22,6 +22,7 @@ use super::config::Config;
 use super::control::{self, Update};
 use super::flow::{Far, Outside};
 use super::interfaces::{INSIDE, Interfaces, OUTSIDE};
+use super::log::Journal;
 use super::parse::{Class, Plain, Shape, classify};
 use super::reasons::{self, TALLIES, Tally};
 use super::rewrite;
@@ -60,6 +61,8 @@ pub struct Pipeline {
     followed: Option<Followed>,
     /// Where gateways write payloads.
     scratch: Box<[u8]>,
+    /// Messages of the log; none where logs are off, or fragments leave beside them.
+    made: Option<Made>,
 }
 
 /// The stages in the packet's order, as [`Function::STAGES`] names them.
@@ -80,6 +83,7 @@ impl Function for Pipeline {
 
     fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>) {
         let moment = self.state.times.moment(now);
+        self.state.tell_at(now);
         self.check(batch, moment);
         stages.lap(Stage::Check as usize, batch.len());
         self.find();
@@ -99,6 +103,7 @@ impl Function for Pipeline {
     }
 
     fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {
+        self.state.tell_at(now);
         control::apply(&mut self.state, &mut self.interfaces, &update, now)
     }
 
@@ -111,13 +116,24 @@ impl Function for Pipeline {
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
-        self.followed.as_mut().map_or(Ok(()), |followed| followed.make_room(room))
+        match &mut self.followed {
+            Some(followed) => followed.make_room(room)?,
+            None if self.state.journal.is_some() => self.made = Some(Made::new(room)?),
+            None => {}
+        }
+        Ok(())
     }
 
-    /// Fragments that had waited; a round in which no frame came still sweeps.
+    /// Fragments that had waited, and messages of the log; a round in which no frame came still sweeps.
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
+        self.state.tell_at(now);
         self.sweep.round(&mut self.state, now);
-        self.fragments_made(now)
+        if self.followed.is_some() {
+            return self.fragments_made(now);
+        }
+        let made = self.made.as_mut()?;
+        self.state.tell(now, made);
+        made.lend()
     }
 }
 
@@ -132,7 +148,9 @@ impl Pipeline {
         clock: Clock,
         now: Ticks,
     ) -> Result<Pipeline, SetupError> {
+        let journal = Journal::new(config, shard, clock, now);
         let mut state = State::new(config, shard, clock)?;
+        state.journal = journal;
         let follows = config.fragments.datagrams > 0;
         let followed = follows.then(|| {
             let [secret, _] = state.allocation.secret();
@@ -149,6 +167,7 @@ impl Pipeline {
             identification: 0,
             followed,
             scratch: gateway::scratch(&state),
+            made: None,
             state,
         })
     }

@@ -153,4 +153,20 @@ tallies! {
     AlgNoMapping = Alg::NAMES[6],
     /// The same that do not fit in a packet of 1500 bytes any more.
     AlgNoRoom = Alg::NAMES[7],
+    /// Events that left in a message of the log.
+    LogRecords = "log-records",
+    /// Messages of the log with events.
+    LogMessages = "log-messages",
+    /// Messages of the log with templates.
+    LogTemplates = "log-templates",
+    /// Events of sessions that found the log's queue full.
+    LogLostSessions = "log-lost-sessions",
+    /// Events of mappings that did.
+    LogLostMappings = "log-lost-mappings",
+    /// Events of blocks and paired addresses that did.
+    LogLostBlocks = "log-lost-blocks",
+    /// Alarms that did.
+    LogLostAlarms = "log-lost-alarms",
+    /// Alarms beyond their rate, which are not told on purpose.
+    LogLimitedAlarms = "log-limited-alarms",
 }

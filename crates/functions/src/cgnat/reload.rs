@@ -80,7 +80,7 @@ pub(super) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
 fn differing_key(running: &Config, wanted: &Config) -> &'static str {
     let differs = |other: Config| other != *wanted;
     let base = || wanted.clone();
-    let keys: [(&'static str, Config); 8] = [
+    let keys: [(&'static str, Config); 9] = [
         ("static", Config { static_rules: running.static_rules.clone(), ..base() }),
         ("sessions", Config { sessions: running.sessions, ..base() }),
         ("timeouts", Config { timeouts: running.timeouts, ..base() }),
@@ -89,6 +89,7 @@ fn differing_key(running: &Config, wanted: &Config) -> &'static str {
         ("icmp-errors-per-s", Config { icmp_errors_per_s: running.icmp_errors_per_s, ..base() }),
         ("icmp-error-burst", Config { icmp_error_burst: running.icmp_error_burst, ..base() }),
         ("core", Config { core: running.core, ..base() }),
+        ("logging", Config { logging: running.logging.clone(), ..base() }),
     ];
     keys.into_iter().find(|(_, one)| differs(one.clone())).map_or("inside", |(key, _)| key)
 }

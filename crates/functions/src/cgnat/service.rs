@@ -105,6 +105,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         icmp_errors_per_s,
         fragments,
         alg,
+        logging,
     } = config;
     Beyond::of(&[
         ("port-block", "blocks of ports for each subscriber", port_block.size != 0),
@@ -122,6 +123,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ("fragments", "fragments that are followed", fragments.datagrams > 0),
         ("mss-clamp", "a limit of the TCP maximum segment size", *mss_clamp != 0),
         ("alg", "gateways of applications", !alg.is_off()),
+        ("logging", "logs of blocks and sessions", logging.is_some()),
     ])
 }
 

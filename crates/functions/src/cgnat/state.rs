@@ -16,13 +16,14 @@ use machine::clock::Clock;
 use packet::Reason;
 use wire::embedded::Prefix;
 
-use super::allocation::{Allocation, Refused, Wanted};
+use super::allocation::{Allocation, BlockChange, Refused, Wanted};
 use super::config::{Config, Filtering};
 use super::flow::{Inside, Outside};
 use super::gateways::Gateways;
+use super::log::Journal;
 use super::nat64::Nat64;
 use super::ports::Class;
-use super::reasons::{self, Tallies, Tally};
+use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::session::{self, Session};
 use super::sessions::{Full, Number, Sessions};
 use super::subscribers::Subscribers;
@@ -31,6 +32,7 @@ use crate::unit::{SetupError, Shard};
 
 mod close;
 mod expected;
+mod tell;
 
 pub use self::expected::Asking;
 
@@ -50,6 +52,8 @@ pub struct State {
     pub session_limit: u32,
     /// Gateways of applications, and sequence numbers behind them.
     pub gateways: Gateways,
+    /// What tells of all that comes and goes; none where logs are off.
+    pub journal: Option<Box<Journal>>,
     filtering: Filtering,
     /// By what IPv6 subscribers know IPv4 hosts.
     prefix: Option<Prefix>,
@@ -60,8 +64,11 @@ pub struct State {
 /// What comes of opening a session.
 pub type Opened = Result<Number, Reason>;
 
+/// An outside address and port, and the block that was given with it, if any.
+type Taken = Result<((u32, u16), Option<BlockChange>), Reason>;
+
 impl State {
-    /// The state that a configuration describes, without a session.
+    /// The state that a configuration describes, without a session; nothing is told of it yet.
     ///
     /// # Errors
     /// When it does not fit into memory.
@@ -78,9 +85,10 @@ impl State {
             subscribers: subscribers.map_err(memory("subscribers"))?,
             allocation,
             times: Times::new(config, &clock),
-            tallies: Tallies::default(),
+            tallies: [0; TALLIES.len()],
             session_limit: config.sessions_per_subscriber,
             gateways: Gateways::new(config, shard.count),
+            journal: None,
             filtering: config.filtering,
             prefix: Nat64::new(config).map(|nat64| nat64.prefix),
             walk_left: WALK_MAX,
@@ -258,22 +266,27 @@ impl State {
             Some(number) => number,
             None => {
                 let keyed = self.sessions.keyed();
-                self.subscribers.add(key, keyed).ok_or(reasons::SUBSCRIBERS_FULL)?
+                let added = self.subscribers.add(key, keyed);
+                added.ok_or_else(|| self.tell_full(reasons::SUBSCRIBERS_FULL))?
             }
         };
-        let port = self.take_port(number, (key, wanted), now);
-        if port.is_err() {
-            self.forget_idle(number);
+        let was_paired = self.subscribers.records[number as usize].is_paired;
+        match self.take_port(number, (key, wanted), now) {
+            Ok((outside, block)) => {
+                self.tell_given(number, outside.0, (!was_paired, block));
+                Ok((outside, number))
+            }
+            Err(reason) => {
+                self.tell_refused(number, key, reason);
+                self.subscribers.records[number as usize].is_paired = was_paired;
+                self.forget_idle(number);
+                Err(reason)
+            }
         }
-        Ok((port?, number))
     }
 
-    fn take_port(
-        &mut self,
-        number: u32,
-        (key, wanted): (&Inside, Wanted),
-        now: Moment,
-    ) -> Result<(u32, u16), Reason> {
+    /// An outside address and port for a subscriber, and the block that it got for it, if any.
+    fn take_port(&mut self, number: u32, (key, wanted): (&Inside, Wanted), now: Moment) -> Taken {
         let subscriber = &mut self.subscribers.records[number as usize];
         let class = Class::of(key.far.protocol());
         let inside = (key.address[0] == 0).then_some(key.address[1] as u32);
@@ -285,7 +298,7 @@ impl State {
             let number = self.allocation.addresses.number(outside).ok_or(reasons::NO_ADDRESS)?;
             subscriber.outside = number;
             subscriber.is_paired = true;
-            return Ok((outside, key.port()));
+            return Ok(((outside, key.port()), None));
         }
         let own = inside.and_then(|it| self.allocation.deterministic(key.realm(), it));
         if let Some(own) = own {
@@ -295,7 +308,7 @@ impl State {
             subscriber.is_paired = true;
             let ask = (class, key.port(), wanted);
             let port = self.allocation.take_own_wanted((number, own), ask, now);
-            return Ok((outside, port.map_err(reason_of)?));
+            return Ok(((outside, port.map_err(reason_of)?), None));
         }
         let ask = (class, key.port(), wanted);
         // All ports of an address that was drawn may rest.
@@ -314,25 +327,25 @@ impl State {
         if block.is_some() {
             self.tallies[Tally::BlocksAllocated as usize] += 1;
         }
-        Ok((self.allocation.addresses.address(subscriber.outside), port))
+        Ok(((self.allocation.addresses.address(subscriber.outside), port), block))
     }
 
     /// Whether a subscriber may have one more session.
-    fn check_limit(&self, subscriber: u32) -> Result<(), Reason> {
+    fn check_limit(&mut self, subscriber: u32) -> Result<(), Reason> {
         let has = self.subscribers.records[subscriber as usize].sessions;
         match self.session_limit != 0 && has >= self.session_limit {
-            true => Err(reasons::SESSION_LIMIT),
+            true => Err(self.tell_limit(subscriber, self.session_limit, reasons::SESSION_LIMIT)),
             false => Ok(()),
         }
     }
 
     /// Whether there is room for one more session, and for one more mapping where it makes one.
-    fn check_room(&self, maps: bool) -> Result<(), Reason> {
+    fn check_room(&mut self, maps: bool) -> Result<(), Reason> {
         if self.sessions.count() as usize >= self.sessions.capacity() {
-            return Err(reasons::SESSIONS_FULL);
+            return Err(self.tell_full(reasons::SESSIONS_FULL));
         }
         match maps && self.sessions.mappings() >= self.sessions.mapping_capacity() {
-            true => Err(reasons::MAPPINGS_FULL),
+            true => Err(self.tell_full(reasons::MAPPINGS_FULL)),
             false => Ok(()),
         }
     }
@@ -362,6 +375,7 @@ impl State {
                     self.tallies[Tally::MappingsOpened as usize] += 1;
                 }
                 self.tallies[tally as usize] += 1;
+                self.tell_opened(&session, mapping.is_none());
                 Ok(number)
             }
             Err(full) => {
@@ -370,20 +384,22 @@ impl State {
                     self.put_back(&session, now);
                     self.forget_idle(session.subscriber);
                 }
-                Err(match full {
+                Err(self.tell_full(match full {
                     Full::Sessions => reasons::SESSIONS_FULL,
                     Full::Mappings => reasons::MAPPINGS_FULL,
-                })
+                }))
             }
         }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
+        let journal = self.journal.as_ref().map_or(0, |journal| journal.bytes());
         self.sessions.bytes()
             + self.subscribers.bytes()
             + self.allocation.bytes()
             + self.gateways.bytes()
+            + journal
     }
 }
 

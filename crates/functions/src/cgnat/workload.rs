@@ -21,6 +21,7 @@ use self::ipv6::{FORM_LEN, Form, GROWTH, Ipv6};
 use self::learned::{Learned, Translation};
 use self::outside::Outside;
 use super::config::{Config, Dir, Family, Traffic};
+use super::log::{self, Collector};
 
 mod flow;
 mod frames;
@@ -51,6 +52,8 @@ pub struct Clients {
     less: u16,
     outside: Outside,
     learned: Learned,
+    /// Where the NAT's logs go.
+    collector: Option<Collector>,
 }
 
 /// Destination and source of frames, as they are sent to the NAT and as they leave it.
@@ -110,6 +113,7 @@ impl Clients {
             ipv6,
             outside: Outside::new(config),
             learned: Learned::new(most),
+            collector: config.logging.as_ref().map(|logging| log::collector(config, logging)),
         }
     }
 
@@ -294,6 +298,10 @@ impl Workload for Clients {
 
     fn probe(&self, _: u64) -> Option<(usize, Packet)> {
         None
+    }
+
+    fn is_report(&self, port: PortId, frame: &[u8]) -> bool {
+        self.collector.is_some_and(|collector| collector.is_message(port, frame))
     }
 
     fn sessions(&self) -> Option<Sessions> {

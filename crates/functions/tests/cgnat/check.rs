@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use functions::cgnat::config::{Alg, Config, Filtering, Fragments, Nat64, PortBlocks};
-use functions::cgnat::reasons::{self, TALLIES};
+use functions::cgnat::reasons::{self, TALLIES, Tally};
 use functions::cgnat::sample::unreachable;
 use functions::cgnat::{Cgnat, Update};
 use functions::{NetworkFunction, Shard};
 use testkit::check::Pair;
 
-use crate::frames::{GATEWAYS, kinds, net, steps, traffic, valid};
+use crate::frames::{GATEWAYS, kinds, logged, net, steps, traffic, valid};
 
 fn matrix() -> Vec<Config> {
     let mut all = vec![Config::default()];
@@ -42,6 +42,11 @@ fn matrix() -> Vec<Config> {
     });
     all.push(Config { pools: Vec::new(), static_rules: rules, ..small.clone() });
     all.extend(with_gateways());
+    all.extend(logged());
+    let logged = &logged()[0];
+    all.push(Config { sessions: 40, mappings: 20, ..logged.clone() });
+    all.push(Config { subscribers: 5, ..logged.clone() });
+    all.push(Config { pools: vec![net("198.18.0.0/32")], first_port: 32_768, ..logged.clone() });
     all
 }
 
@@ -72,9 +77,30 @@ fn run(config: &Config, count: u32) -> BTreeSet<&'static str> {
         let state = function.state();
         assert_eq!(state.sessions.count(), 0, "every session of the sample is over");
         assert_eq!((state.sessions.mappings(), state.subscribers.count()), (0, 0));
+        if config.logging.is_some() {
+            logs_are_whole(&mut pair);
+        }
         uncovered.retain(|name| pair.uncovered().contains(name));
     }
     uncovered
+}
+
+/// What was told was told at its time, of what ended the end, too, and nothing was lost.
+fn logs_are_whole(pair: &mut Pair<Cgnat>) {
+    assert!(pair.reports > 0, "logs came");
+    assert_eq!(pair.oracle().told_live(), 0, "all is told to have ended");
+    let spread = pair.oracle().told_times_spread_ms();
+    assert!(spread.is_some_and(|spread| spread <= 1), "{spread:?} ms between times");
+    let counts = pair.device_mut().counts().tallies;
+    let count = |tally: Tally| counts[tally as usize];
+    let lost = [
+        Tally::LogLostSessions,
+        Tally::LogLostMappings,
+        Tally::LogLostBlocks,
+        Tally::LogLostAlarms,
+    ];
+    assert_eq!(lost.map(count), [0; 4]);
+    assert!(count(Tally::LogRecords) >= count(Tally::BlocksAllocated));
 }
 
 #[test]
@@ -104,7 +130,7 @@ fn the_sample_reaches_everything_that_gateways_count() {
 
 #[test]
 fn each_worker_agrees_on_the_sample() {
-    for config in [Config::default(), kinds()[0].clone(), kinds()[1].clone()] {
+    for config in [Config::default(), kinds()[0].clone(), kinds()[1].clone(), logged()[0].clone()] {
         let config = Config { core: 2, static_rules: Vec::new(), ..config };
         let expected: BTreeSet<&str> =
             unreachable(&config).into_iter().map(|(name, _)| name).collect();

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use functions::cgnat::config::{
     Alg, Config, Filtering, Fragments, Nat64, PortBlocks, Prefixed, StaticRule, Timeouts, Traffic,
 };
+use functions::cgnat::log::{Format, Logging, Side};
 use functions::cgnat::sample::sample;
 use functions::cgnat::{Cgnat, Update};
 use functions::check::Step;
@@ -111,6 +112,32 @@ fn nat64(base: &Config) -> Config {
 
 /// All gateways of applications.
 pub const GATEWAYS: Alg = Alg { ftp: true, sip: true, pptp: false, connections: 64 };
+/// NATs of those kinds, in their order, whose logs tell much or little, in both formats.
+pub fn logged() -> Vec<Config> {
+    let kinds = kinds();
+    let [first, open, own, limited] = [0, 1, 2, 3].map(|index: usize| kinds[index].clone());
+    let logging = |format| Logging {
+        begins_at_s: Some(1_795_335_330),
+        ..Logging::to(
+            format,
+            [203, 0, 113, 9].into(),
+            [203, 0, 113, 1].into(),
+            Config::default().outside_next_hop_mac.0,
+        )
+    };
+    let (ipfix, syslog) = (logging(Format::Ipfix), logging(Format::Syslog));
+    let sessions = Logging { sessions: true, destinations: true, ..ipfix.clone() };
+    let all = Logging { mappings: true, ..sessions.clone() };
+    let inside = Logging { sessions: true, leaves_by: Side::Inside, ..syslog.clone() };
+    vec![
+        Config { logging: Some(sessions.clone()), ..first.clone() },
+        Config { logging: Some(inside), ..open },
+        Config { logging: Some(all), ..own },
+        Config { logging: Some(syslog), ..limited },
+        nat64(&Config { logging: Some(sessions), ..first.clone() }),
+        Config { logging: Some(ipfix), ..first },
+    ]
+}
 
 /// The configuration as the lab would hand it on.
 pub fn valid(config: &Config, traffic: &Traffic) -> (Config, Traffic) {

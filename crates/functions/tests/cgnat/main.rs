@@ -8,6 +8,7 @@ mod dissection;
 mod gateways;
 mod golden;
 mod laws;
+mod log;
 mod nat64;
 mod readme;
 mod tables;

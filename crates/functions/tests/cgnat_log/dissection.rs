@@ -1,10 +1,19 @@
 //! Messages read by tshark: it finds the fields by name, and nothing malformed.
 
 use std::path::Path;
+use std::time::Duration;
 
+use functions::cgnat::Cgnat;
+use functions::cgnat::config::Config;
 use functions::cgnat::log::{Event, Format, Kind, Logging};
+use functions::check::{Expected, left};
+use functions::{NetworkFunction, Shard};
+use packet::PortId;
 use pcap_file::DataLink;
+use testkit::check::clock;
+use testkit::device::Device;
 use testkit::logs::{Trial, event, over_ipv4};
+use testkit::mutate::repair;
 use testkit::tshark;
 
 #[test]
@@ -109,6 +118,53 @@ fn tshark_reads_syslog() {
         assert!(time.contains("2026") && time.contains("08:15:30.123"), "{time}");
         assert!(fields[9].starts_with(id), "{line}");
     }
+}
+
+#[test]
+fn tshark_reads_what_a_pipeline_tells() {
+    let logging = Logging { sessions: true, destinations: true, ..over_ipv4(Format::Ipfix) };
+    let config = Config { secret: Some(1), logging: Some(logging), ..Config::default() };
+    let begin = 1 << 40;
+    let pipeline = Cgnat::function(&config, Shard::WHOLE, clock(), begin).expect("a small NAT");
+    let mut device = Device::new(pipeline, 2);
+    let mut datagram = vec![0; 60];
+    datagram[..6].copy_from_slice(&config.inside_mac.0.0);
+    datagram[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17]);
+    datagram[26..40].copy_from_slice(&[100, 64, 0, 1, 9, 9, 9, 9, 0x75, 0x30, 0, 53, 0, 26]);
+    repair(&mut datagram);
+    let mut frames = Vec::new();
+    let mut keep = |all: Vec<Expected>| {
+        frames.extend(left(&all).into_iter().map(|(_, frame)| frame.to_vec()));
+    };
+    keep(device.exchange(PortId(0), &datagram, begin));
+    // UDP lives for 300 seconds; the sweep comes around in two.
+    for second in [1, 301, 302, 303, 304] {
+        keep(device.rest(begin + clock().ticks(Duration::from_secs(second))));
+    }
+    let translated = frames[0].clone();
+    let outside =
+        format!("{}.{}.{}.{}", translated[26], translated[27], translated[28], translated[29]);
+    let port = u16::from_be_bytes([translated[34], translated[35]]);
+    let (first, last) = (port / 512 * 512, port / 512 * 512 + 511);
+    let fields = [
+        "_ws.malformed",
+        "udp.checksum.status",
+        "cflow.sequence",
+        "cflow.nat_event",
+        "cflow.srcaddr",
+        "cflow.post_natsource_ipv4_address",
+        "cflow.post_naptsource_transport_port",
+        "cflow.port_range_start",
+        "cflow.port_range_end",
+    ];
+    let Some(lines) = dissect("cgnat-pipeline.pcap", &frames[1..], &fields) else { return };
+    let thrice = |text: &str| [text; 3].join(",");
+    let [inside, outside] = [thrice("100.64.0.1"), thrice(&outside)];
+    let told = |sequence, events| {
+        format!("|1|{sequence}|{events}|{inside}|{outside}|{port}|{first}|{last}")
+    };
+    assert_eq!(lines[0], "|1|0||||||", "templates");
+    assert_eq!(lines[1..], [told(0, "14,16,4"), told(3, "5,17,15")]);
 }
 
 /// The frames of events at the beginning.

@@ -1,6 +1,6 @@
 //! Whether the two sections fit together.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::{Config, Family, Prefixed, Traffic};
 use crate::unit::Invalid;
@@ -15,6 +15,7 @@ pub fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invali
     super::fragments::validate(config)?;
     validate_networks(config)?;
     super::nat64::validate(config)?;
+    validate_logging(config)?;
     validate_traffic(config, traffic)
 }
 
@@ -172,6 +173,25 @@ fn validate_networks(config: &Config) -> Result<(), Invalid> {
         );
     }
     Ok(())
+}
+
+/// The address from which logs come is none of a subscriber's, so that logs are told from packets.
+fn validate_logging(config: &Config) -> Result<(), Invalid> {
+    let Some(logging) = &config.logging else { return Ok(()) };
+    logging.validate()?;
+    let IpAddr::V4(source) = logging.source else { return Ok(()) };
+    let rules = config.static_rules.iter().map(|rule| rule.outside);
+    let rules = rules.chain(config.deterministic.iter().map(|rule| rule.outside));
+    let networks = config.inside.iter().chain(&config.pools).copied().chain(rules);
+    let mut holding = networks.filter(|network| holds(*network, source.to_bits()));
+    match holding.next() {
+        Some(network) => refuse(
+            "logging.source",
+            format!("{source} is a subscriber's, of {}", text(network)),
+            "Give an address of the NAT's own, like that of 'outside-ip'",
+        ),
+        None => Ok(()),
+    }
 }
 
 fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {

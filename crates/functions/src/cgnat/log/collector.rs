@@ -25,6 +25,24 @@ pub struct Collector {
 }
 
 impl Collector {
+    /// Whether a frame that left by a port is a message.
+    pub fn is_message(&self, port: PortId, frame: &[u8]) -> bool {
+        let Some((link, packet)) = frame.split_at_checked(ethernet::HEADER_LEN) else {
+            return false;
+        };
+        let goes_there = link[..6] == self.next_hop_mac.0 && link[6..12] == self.source_mac.0;
+        let ends = match (self.source, self.address) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => packet
+                .get(12..20)
+                .map(|ends| ends[..4] == source.octets() && ends[4..] == destination.octets()),
+            (source, destination) => packet.get(8..40).map(|ends| {
+                ends[..16] == to_ipv6(source).octets()
+                    && ends[16..] == to_ipv6(destination).octets()
+            }),
+        };
+        port == self.leaves_by && goes_there && ends == Some(true)
+    }
+
     /// Length of all headers in bytes.
     pub fn headers_len(&self) -> usize {
         let ip = if self.address.is_ipv4() { ipv4::HEADER_LEN } else { ipv6::HEADER_LEN };

@@ -30,6 +30,9 @@ pub struct Logging {
     pub source_port: u16,
     /// To whom they go by Ethernet.
     pub next_hop_mac: Mac,
+    /// The port by which they leave.
+    #[serde(default)]
+    pub leaves_by: Side,
     /// Whether sessions are told; blocks and what goes wrong are in any case.
     #[serde(default)]
     pub sessions: bool,
@@ -83,6 +86,21 @@ pub struct Logging {
     #[serde(default = "enterprise")]
     #[schemars(range(min = 1))]
     pub enterprise: u32,
+    /// The time of day at the start, in seconds since 1970; none for the system's, which is read once.
+    /// A number makes runs repeatable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins_at_s: Option<u64>,
+}
+
+/// One of the two sides of a NAT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// That of subscribers.
+    Inside,
+    /// That of the Internet.
+    #[default]
+    Outside,
 }
 
 /// The form of logs.
@@ -105,6 +123,7 @@ impl Logging {
             source,
             source_port: source_port(),
             next_hop_mac: Mac(next_hop_mac),
+            leaves_by: Side::default(),
             sessions: false,
             mappings: false,
             destinations: false,
@@ -119,6 +138,7 @@ impl Logging {
             hostname: String::new(),
             facility: facility(),
             enterprise: enterprise(),
+            begins_at_s: None,
         }
     }
 

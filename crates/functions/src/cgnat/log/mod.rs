@@ -43,6 +43,8 @@ mod collector;
 mod epoch;
 mod logger;
 
+mod journal;
+
 mod ipfix;
 mod message;
 mod queue;
@@ -52,7 +54,8 @@ mod templates;
 pub mod oracle;
 
 pub use self::collector::Collector;
-pub use self::config::{Format, Logging};
+pub use self::config::{Format, Logging, Side};
 pub use self::epoch::Epoch;
 pub use self::event::{Class, Event, Family, Kind};
+pub use self::journal::{Journal, collector};
 pub use self::logger::{COUNTS, Count, FRAMES_MAX, Logger};

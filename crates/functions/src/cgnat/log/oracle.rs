@@ -99,14 +99,15 @@ fn names_subscriber(kind: Kind) -> bool {
 }
 
 /// A collector of one exporter's messages.
+#[derive(Clone)]
 pub struct Collected {
     way: Collector,
     /// Templates by observation domain and identifier: numbers and lengths of elements.
     templates: HashMap<(u32, u16), Vec<(u16, u16)>>,
     /// The sequence number that comes next in each observation domain.
     sequences: HashMap<u32, u32>,
-    /// Seconds since 1970 of the latest export.
-    exported_s: u32,
+    /// Seconds since 1970 of the latest export of each observation domain.
+    exported_s: HashMap<u32, u32>,
     /// Messages of templates so far.
     template_messages: u64,
 }
@@ -118,7 +119,7 @@ impl Collected {
             way,
             templates: HashMap::new(),
             sequences: HashMap::new(),
-            exported_s: 0,
+            exported_s: HashMap::new(),
             template_messages: 0,
         }
     }
@@ -142,10 +143,10 @@ impl Collected {
         }
         let (export_s, sequence) = (u32_at(message, 4)?, u32_at(message, 8)?);
         let domain = u32_at(message, 12)?;
-        if export_s < self.exported_s {
-            return Err(format!("exported at {export_s}, after {}", self.exported_s));
+        let before = self.exported_s.insert(domain, export_s).unwrap_or(0);
+        if export_s < before {
+            return Err(format!("exported at {export_s}, after {before}"));
         }
-        self.exported_s = export_s;
         let expected = *self.sequences.entry(domain).or_default();
         if sequence != expected {
             return Err(format!("sequence number {sequence}, not {expected}"));

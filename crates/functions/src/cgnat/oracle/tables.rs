@@ -58,7 +58,22 @@ pub struct Tables {
     resting: BTreeMap<(u8, End), (Duration, Own)>,
     /// Sessions that are over and may still take room.
     pub lingering: Vec<Lingering>,
+    /// What came and went since this was last looked at.
+    pub happened: Vec<Happened>,
     passed: Duration,
+}
+
+/// Something that came or went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// A mapping, and its outside end.
+    MappingBegan(Own, End),
+    MappingEnded(Own, End),
+    /// A session of a mapping, by its other end.
+    SessionBegan(Own, End, End),
+    SessionEnded(Own, End, End),
+    /// A mapping and its session were made and taken back at once: nobody has seen the outside end.
+    Undone(Own, End),
 }
 
 /// Sessions of a mapping that are over: until when a device may count them.
@@ -68,6 +83,17 @@ pub struct Lingering {
     pub own: Own,
     pub outside: End,
     pub sessions: usize,
+}
+
+impl Happened {
+    fn is_of(&self, mapping: Own) -> bool {
+        let (Happened::MappingBegan(own, _)
+        | Happened::MappingEnded(own, _)
+        | Happened::SessionBegan(own, ..)
+        | Happened::SessionEnded(own, ..)
+        | Happened::Undone(own, _)) = self;
+        *own == mapping
+    }
 }
 
 impl Session {
@@ -161,7 +187,13 @@ impl Tables {
                 over_end = if now <= end { over_end } else { over_end.max(end) };
                 now <= end
             };
-            mapping.sessions.retain(|_, session| lives(session));
+            mapping.sessions.retain(|far, session| {
+                let lives = lives(session);
+                if !lives {
+                    self.happened.push(Happened::SessionEnded(*own, mapping.outside, *far));
+                }
+                lives
+            });
             mapping.expected.retain(|_, session| lives(session));
             let sessions = before - mapping.count();
             if sessions > 0 {
@@ -183,6 +215,7 @@ impl Tables {
     pub fn begin(&mut self, own: Own, outside: End) {
         let (sessions, expected) = (BTreeMap::new(), BTreeMap::new());
         self.mappings.insert(own, Mapping { outside, sessions, expected });
+        self.happened.push(Happened::MappingBegan(own, outside));
         self.owners.insert((own.0, outside), own);
         self.resting.remove(&(own.0, outside));
     }
@@ -191,6 +224,9 @@ impl Tables {
     fn end(&mut self, own: Own, until: Duration) {
         if let Some(mapping) = self.mappings.remove(&own) {
             self.owners.remove(&(own.0, mapping.outside));
+            let ended = |far: &End| Happened::SessionEnded(own, mapping.outside, *far);
+            self.happened.extend(mapping.sessions.keys().map(ended));
+            self.happened.push(Happened::MappingEnded(own, mapping.outside));
             self.resting.insert((own.0, mapping.outside), (until, own));
         }
     }
@@ -198,9 +234,24 @@ impl Tables {
     /// Takes back a session, and a mapping that has no other.
     pub fn undo(&mut self, own: Own, far: End, now: Duration) {
         let Some(mapping) = self.mappings.get_mut(&own) else { return };
+        let outside = mapping.outside;
         mapping.sessions.remove(&far);
-        if mapping.count() == 0 {
+        let is_last = mapping.count() == 0;
+        self.happened.push(Happened::SessionEnded(own, outside, far));
+        if is_last {
             self.end(own, now);
+            // It was made for this session.
+            let is_other = |one: &Happened| !one.is_of(own);
+            self.happened.retain(is_other);
+            self.happened.push(Happened::Undone(own, far));
+        }
+    }
+
+    /// Adds a session to a mapping.
+    pub fn join(&mut self, own: Own, far: End, session: Session) {
+        if let Some(mapping) = self.mappings.get_mut(&own) {
+            mapping.sessions.insert(far, session);
+            self.happened.push(Happened::SessionBegan(own, mapping.outside, far));
         }
     }
 

@@ -91,6 +91,7 @@ impl Pipeline {
         }
         let made = followed.made.as_mut()?;
         tallies[Tally::MadeFull as usize] = made.refused();
+        self.state.tell(now, made);
         made.lend()
     }
 

@@ -59,13 +59,14 @@ impl State {
         subscriber.sessions -= 1;
         let address = subscriber.outside;
         let class = Class::of(session.far.protocol());
+        self.tell_closed(&session, other.is_none());
         match other {
             Some(other) if session.flags & session::FIRST != 0 => {
                 self.allocation.give(address, class, session.outside_port, other);
             }
             Some(_) => {}
             None => {
-                subscriber.mappings -= 1;
+                self.subscribers.records[session.subscriber as usize].mappings -= 1;
                 self.tallies[Tally::MappingsClosed as usize] += 1;
                 // RFC 6888 REQ-8 B: a port that nobody else can have need not rest.
                 let rests = self.allocation.addresses.is_shared(address);
@@ -82,14 +83,16 @@ impl State {
         let subscriber = &mut self.subscribers.records[session.subscriber as usize];
         let class = Class::of(session.far.protocol());
         let port = (subscriber.outside, class, session.outside_port);
-        if self.allocation.put_back(subscriber, port, until).is_some() {
+        if let Some(block) = self.allocation.put_back(subscriber, port, until) {
             self.tallies[Tally::BlocksReleased as usize] += 1;
+            self.tell_released(session.subscriber, session.outside, block);
         }
     }
 
     /// Forgets a subscriber without sessions.
     pub(super) fn forget_idle(&mut self, number: u32) {
         if self.subscribers.records[number as usize].sessions == 0 {
+            self.tell_forgotten(number);
             self.subscribers.remove(number, self.sessions.keyed());
         }
     }

@@ -1,0 +1,135 @@
+//! What happens is told where it happens: a branch each where logs are off.
+
+use machine::clock::Ticks;
+use packet::{Made, Reason};
+
+use super::super::allocation::BlockChange;
+use super::super::flow::Inside;
+use super::super::log::{COUNTS, Kind};
+use super::super::reasons::{self, Tally};
+use super::super::session::Session;
+use super::State;
+
+impl State {
+    /// Says when happens what is told from now on.
+    #[inline]
+    pub fn tell_at(&mut self, now: Ticks) {
+        if let Some(journal) = &mut self.journal {
+            journal.set_time(now);
+        }
+    }
+
+    /// Makes the messages that are due.
+    #[inline]
+    pub fn tell(&mut self, now: Ticks, made: &mut Made) {
+        if let Some(journal) = &mut self.journal {
+            journal.flush(now, made);
+            let first = Tally::LogRecords as usize;
+            self.tallies[first..first + COUNTS.len()].copy_from_slice(journal.counts());
+        }
+    }
+
+    /// A session was opened, and with it a mapping or not; one that a gateway expects is none yet.
+    #[inline]
+    pub(super) fn tell_opened(&mut self, session: &Session, maps: bool) {
+        if let Some(journal) = &mut self.journal {
+            if maps {
+                journal.session(Kind::MappingCreate, session);
+            }
+            if !session.far.is_expected() {
+                journal.session(Kind::SessionCreate, session);
+            }
+        }
+    }
+
+    /// A session is gone, and with it its mapping or not.
+    #[inline]
+    pub(super) fn tell_closed(&mut self, session: &Session, unmaps: bool) {
+        if let Some(journal) = &mut self.journal {
+            if !session.far.is_expected() {
+                journal.session(Kind::SessionDelete, session);
+            }
+            if unmaps {
+                journal.session(Kind::MappingDelete, session);
+            }
+        }
+    }
+
+    /// A subscriber got a port of an outside address, and for it that address or a block.
+    pub(super) fn tell_given(
+        &mut self,
+        number: u32,
+        outside: u32,
+        (is_paired_now, block): (bool, Option<BlockChange>),
+    ) {
+        let Some(journal) = &mut self.journal else { return };
+        let subscriber = &self.subscribers.records[number as usize];
+        if is_paired_now {
+            journal.pairing(Kind::AddressBind, subscriber, outside);
+        }
+        if let Some(block) = block {
+            journal.block(Kind::BlockAllocate, subscriber, (outside, block));
+        }
+    }
+
+    /// A block was taken back.
+    pub(super) fn tell_released(&mut self, number: u32, outside: u32, block: BlockChange) {
+        if let Some(journal) = &mut self.journal {
+            let subscriber = &self.subscribers.records[number as usize];
+            journal.block(Kind::BlockRelease, subscriber, (outside, block));
+        }
+    }
+
+    /// A subscriber is to be forgotten.
+    pub(super) fn tell_forgotten(&mut self, number: u32) {
+        let Some(journal) = &mut self.journal else { return };
+        let subscriber = &self.subscribers.records[number as usize];
+        if subscriber.is_paired {
+            let outside = self.allocation.addresses.address(subscriber.outside);
+            journal.pairing(Kind::AddressUnbind, subscriber, outside);
+        }
+    }
+
+    /// A subscriber has as much as it may have; gives the reason back.
+    pub(super) fn tell_limit(&mut self, number: u32, limit: u32, reason: Reason) -> Reason {
+        if let Some(journal) = &mut self.journal {
+            journal.limit(&self.subscribers.records[number as usize], limit);
+        }
+        reason
+    }
+
+    /// A table is full; gives the reason back.
+    pub(super) fn tell_full(&mut self, reason: Reason) -> Reason {
+        if let Some(journal) = &mut self.journal {
+            let (kind, limit) = match reason {
+                reasons::MAPPINGS_FULL => (Kind::MappingsFull, self.sessions.mapping_capacity()),
+                reasons::SUBSCRIBERS_FULL => {
+                    (Kind::SubscribersFull, self.subscribers.records.len())
+                }
+                _ => (Kind::SessionsFull, self.sessions.capacity()),
+            };
+            journal.full(kind, limit);
+        }
+        reason
+    }
+
+    /// A subscriber found no port.
+    pub(super) fn tell_refused(&mut self, number: u32, key: &Inside, reason: Reason) {
+        let Some(journal) = &mut self.journal else { return };
+        let subscriber = &self.subscribers.records[number as usize];
+        match reason {
+            reasons::BLOCK_LIMIT => {
+                let inside = (key.address[0] == 0).then_some(key.address[1] as u32);
+                let own = inside.and_then(|it| self.allocation.deterministic(key.realm(), it));
+                let blocks = self.allocation.layout().ports_per_subscriber();
+                journal.limit(subscriber, own.map_or(blocks, |own| own.len.into()));
+            }
+            reasons::PORTS_EXHAUSTED => {
+                let outside = self.allocation.addresses.address(subscriber.outside);
+                journal.ports_exhausted(outside, key.far.protocol());
+            }
+            reasons::POOL_EXHAUSTED => journal.addresses_exhausted(),
+            _ => {}
+        }
+    }
+}

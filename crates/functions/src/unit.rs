@@ -203,6 +203,14 @@ pub enum SetupError {
         /// What the kernel said.
         source: std::io::Error,
     },
+    /// An address at which it is to listen is not to be had.
+    #[error("cannot listen at {address}: {source}")]
+    Listen {
+        /// The address and port.
+        address: std::net::SocketAddr,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
     /// A table refused an entry of the configuration.
     #[error("{what} cannot be loaded: {why}")]
     Table {

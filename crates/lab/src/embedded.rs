@@ -181,7 +181,7 @@ impl<N: NetworkFunction> OpenDevice for Opened<N> {
 fn open_error(error: SetupError) -> OpenError {
     match error {
         SetupError::Memory { source, .. } => OpenError::Memory { needed_bytes: 0, source },
-        SetupError::Table { .. } => OpenError::Host(error.to_string()),
+        SetupError::Table { .. } | SetupError::Listen { .. } => OpenError::Host(error.to_string()),
     }
 }
 

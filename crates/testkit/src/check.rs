@@ -160,6 +160,12 @@ impl<N: NetworkFunction> Pair<N> {
         &self.oracle
     }
 
+    /// Puts another device into the place of the function's, which it gives back: the oracle goes on with
+    /// what it knows of the former one.
+    pub fn replace(&mut self, device: Device<N::Function>) -> Device<N::Function> {
+        std::mem::replace(&mut self.device, device)
+    }
+
     /// The present in ticks.
     pub fn now(&self) -> Ticks {
         SET_UP_AT + clock().ticks(self.elapsed)

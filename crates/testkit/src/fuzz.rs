@@ -21,6 +21,7 @@ mod forwarders;
 mod gateway;
 mod logs;
 mod nat;
+mod replication;
 mod translation;
 
 pub use alg::{fuzz_cgnat_ftp, fuzz_cgnat_pptp, fuzz_cgnat_shifts, fuzz_cgnat_sip};
@@ -28,6 +29,7 @@ pub use forwarders::{fuzz_chain, fuzz_l2_switch, fuzz_l3_router};
 pub use gateway::fuzz_mobile_gateway;
 pub use logs::fuzz_cgnat_log;
 pub use nat::fuzz_cgnat;
+pub use replication::fuzz_cgnat_replication;
 pub use translation::fuzz_translation;
 
 /// A fuzz target.
@@ -45,6 +47,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "cgnat_ftp", run: fuzz_cgnat_ftp },
     Target { name: "cgnat_log", run: fuzz_cgnat_log },
     Target { name: "cgnat_pptp", run: fuzz_cgnat_pptp },
+    Target { name: "cgnat_replication", run: fuzz_cgnat_replication },
     Target { name: "cgnat_shifts", run: fuzz_cgnat_shifts },
     Target { name: "cgnat_sip", run: fuzz_cgnat_sip },
     Target { name: "chain", run: fuzz_chain },

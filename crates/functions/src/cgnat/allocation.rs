@@ -24,8 +24,10 @@ use super::subscribers::{BLOCKS_MAX, Subscriber};
 use super::times::Moment;
 use crate::unit::Shard;
 
+mod adopt;
 mod fitting;
 
+pub use self::adopt::Adopted;
 pub use self::fitting::Wanted;
 
 /// The outside addresses and ports of a worker.

@@ -13,6 +13,7 @@ mod deterministic;
 mod fragments;
 mod nat64;
 mod pools;
+mod replication;
 mod timeouts;
 mod traffic;
 mod validate;
@@ -21,6 +22,7 @@ pub use self::deterministic::{Assignment, DeterministicRule, plan as determinist
 pub use self::fragments::Fragments;
 pub use self::nat64::Nat64;
 pub use self::pools::{PortBlocks, StaticRule};
+pub use self::replication::{Replication, Role};
 pub use self::timeouts::Timeouts;
 pub use self::traffic::{Family, Traffic};
 pub(super) use self::validate::holds;
@@ -116,6 +118,8 @@ pub struct Config {
     /// Logs of blocks, of sessions when asked, and of what is exhausted (RFC 8158, RFC 6888 section 4),
     /// to a collector; none for no logs.
     pub logging: Option<Logging>,
+    /// Whether another NAT is told of every session, so that it can take over.
+    pub replication: Replication,
     /// From what ports are drawn and keys are hashed; none for a secret of each start, which nobody
     /// can guess. A number makes runs repeatable.
     pub secret: Option<u64>,
@@ -169,6 +173,7 @@ impl Default for Config {
             fragments: Fragments::default(),
             alg: Alg::default(),
             logging: None,
+            replication: Replication::default(),
             secret: None,
         }
     }

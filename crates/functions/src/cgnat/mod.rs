@@ -61,6 +61,8 @@ mod fragments;
 
 pub mod control;
 
+pub mod replication;
+
 pub mod workload;
 
 mod reload;

@@ -11,6 +11,7 @@
 //! what it needs. Only they, ICMP errors and packets between subscribers are looked at one by one.
 
 use std::io;
+use std::net::TcpListener;
 
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::{Clock, Ticks};
@@ -22,11 +23,12 @@ use super::config::Config;
 use super::control::{self, Update};
 use super::flow::{Far, Outside};
 use super::interfaces::{INSIDE, Interfaces, OUTSIDE};
-use super::log::Journal;
+use super::log::Journal as Log;
 use super::parse::{Class, Plain, Shape, classify};
 use super::reasons::{self, TALLIES, Tally};
+use super::replication::{Replication, Status};
 use super::rewrite;
-use super::session::{self, GATEWAY, Session};
+use super::session::{self, GATEWAY, Session, WATCHED};
 use super::sessions::{Elsewhere, Number};
 use super::state::State;
 use super::sweep::Sweep;
@@ -63,6 +65,7 @@ pub struct Pipeline {
     scratch: Box<[u8]>,
     /// Messages of the log; none where logs are off, or fragments leave beside them.
     made: Option<Made>,
+    replication: Option<Box<Replication>>,
 }
 
 /// The stages in the packet's order, as [`Function::STAGES`] names them.
@@ -104,7 +107,11 @@ impl Function for Pipeline {
 
     fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {
         self.state.tell_at(now);
-        control::apply(&mut self.state, &mut self.interfaces, &update, now)
+        control::apply(&mut self.state, &mut self.interfaces, &update, now)?;
+        if let Some(journal) = &mut self.state.journal {
+            journal.note_settings();
+        }
+        Ok(())
     }
 
     fn tallies(&self) -> &[u64] {
@@ -112,22 +119,27 @@ impl Function for Pipeline {
     }
 
     fn state_bytes(&self) -> usize {
-        self.state.bytes() + self.followed.as_ref().map_or(0, Followed::bytes)
+        let replication = self.replication.as_ref().map_or(0, |one| one.bytes());
+        self.state.bytes() + self.followed.as_ref().map_or(0, Followed::bytes) + replication
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
         match &mut self.followed {
             Some(followed) => followed.make_room(room)?,
-            None if self.state.journal.is_some() => self.made = Some(Made::new(room)?),
+            None if self.state.log.is_some() => self.made = Some(Made::new(room)?),
             None => {}
         }
         Ok(())
     }
 
-    /// Fragments that had waited, and messages of the log; a round in which no frame came still sweeps.
+    /// Fragments that had waited, and messages of the log; a round in which no frame came still sweeps, and each
+    /// replicates.
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
         self.state.tell_at(now);
         self.sweep.round(&mut self.state, now);
+        if let Some(replication) = &mut self.replication {
+            replication.round(&mut self.state, &mut self.interfaces, now);
+        }
         if self.followed.is_some() {
             return self.fragments_made(now);
         }
@@ -148,9 +160,36 @@ impl Pipeline {
         clock: Clock,
         now: Ticks,
     ) -> Result<Pipeline, SetupError> {
-        let journal = Journal::new(config, shard, clock, now);
+        let mut pipeline = Pipeline::alone(config, shard, clock, now)?;
+        pipeline.replication = Replication::new(config, shard, &mut pipeline.state, (clock, now))?;
+        Ok(pipeline)
+    }
+
+    /// The same as a standby that listens here, whatever the configuration says of replication.
+    ///
+    /// # Errors
+    /// When its state does not fit into memory.
+    pub(super) fn standby(
+        config: &Config,
+        shard: Shard,
+        listener: TcpListener,
+        (clock, now): (Clock, Ticks),
+    ) -> Result<Pipeline, SetupError> {
+        let mut pipeline = Pipeline::alone(config, shard, clock, now)?;
+        let replication = Replication::standby((config, shard, listener), &pipeline.state, clock)?;
+        pipeline.replication = Some(Box::new(replication));
+        Ok(pipeline)
+    }
+
+    fn alone(
+        config: &Config,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Pipeline, SetupError> {
+        let log = Log::new(config, shard, clock, now);
         let mut state = State::new(config, shard, clock)?;
-        state.journal = journal;
+        state.log = log;
         let follows = config.fragments.datagrams > 0;
         let followed = follows.then(|| {
             let [secret, _] = state.allocation.secret();
@@ -168,8 +207,15 @@ impl Pipeline {
             followed,
             scratch: gateway::scratch(&state),
             made: None,
+            replication: None,
             state,
         })
+    }
+
+    /// How replication stands.
+    pub fn replication(&self) -> Status {
+        let replication = self.replication.as_ref();
+        replication.map(|one| one.status(&self.state)).unwrap_or_default()
     }
 
     /// What it knows.
@@ -270,28 +316,54 @@ impl Pipeline {
             return false;
         };
         session.used = now;
-        let mut is_shorter = false;
+        let (mut is_changed, mut is_shorter) = (false, false);
         let says = shape.tcp_flags & (tcp::FLAG_SYN | tcp::FLAG_FIN | tcp::FLAG_RST) != 0;
         if says | session.tcp.is_reset() {
             let before = session.tcp;
             session.tcp = before.after(shape.tcp_flags, true);
+            is_changed = before != session.tcp;
             is_shorter = before.is_established() && !session.tcp.is_established();
         }
         let known = *session;
-        if known.flags & (session::HAIRPIN | session::IPV6 | GATEWAY) != 0 {
-            self.leave_otherwise(batch, slot, (number, &known, is_shorter), now);
+        if known.flags & (session::HAIRPIN | session::IPV6 | GATEWAY | WATCHED) != 0
+            && self.leave_noted(batch, slot, (number, &known, is_changed, is_shorter), now)
+        {
             return true;
         }
         batch.truncate(slot, usize::from(shape.len));
         rewrite::to_outside(batch.frame_mut(slot), &known, shape);
-        if is_shorter {
-            self.state.sessions.hasten(number, (now, &self.state.times));
+        if is_changed {
+            self.state.connection_changed(number, is_shorter, now);
         }
         if self.mss_clamp != 0 && shape.tcp_flags & tcp::FLAG_SYN != 0 {
             self.clamp(batch, slot, shape, self.mss_clamp);
         }
         self.send(batch, slot, OUTSIDE);
         true
+    }
+
+    /// A packet of a session that a standby is to hear of, or that does not leave as most do; tells whether it
+    /// has left thereby.
+    #[inline(never)]
+    fn leave_noted(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        (number, known, is_changed, is_shorter): (Number, &Session, bool, bool),
+        now: Moment,
+    ) -> bool {
+        let is_watched = known.flags & WATCHED != 0;
+        if is_watched {
+            self.state.sessions.records[number as usize].flags &= !WATCHED;
+        }
+        if is_watched || is_changed {
+            self.state.note(number);
+        }
+        let leaves = known.flags & (session::HAIRPIN | session::IPV6 | GATEWAY) != 0;
+        if leaves {
+            self.leave_otherwise(batch, slot, (number, known, is_shorter), now);
+        }
+        leaves
     }
 
     /// Sends a packet from outside to its subscriber, if `number` is its session.
@@ -303,18 +375,19 @@ impl Pipeline {
         let Some(session) = self.state.sessions.outside_at(number, key, (now, times)) else {
             return false;
         };
-        let mut is_shorter = false;
+        let (mut is_changed, mut is_shorter) = (false, false);
         if shape.tcp_flags & (tcp::FLAG_SYN | tcp::FLAG_FIN | tcp::FLAG_RST) != 0 {
             let before = session.tcp;
             session.tcp = before.after(shape.tcp_flags, false);
+            is_changed = before != session.tcp;
             is_shorter = before.is_established() && !session.tcp.is_established();
             if is_shorter {
                 session.used = times.closing(session.used, now);
             }
         }
         let known = *session;
-        if is_shorter {
-            self.state.sessions.hasten(number, (now, &self.state.times));
+        if is_changed {
+            self.state.connection_changed(number, is_shorter, now);
         }
         if known.flags & session::IPV6 != 0 {
             self.arrive_ipv6(batch, slot, &known);

@@ -54,6 +54,19 @@ impl Class {
     }
 }
 
+/// A port that rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resting {
+    /// The number of its address.
+    pub address: u32,
+    /// Its class.
+    pub class: Class,
+    /// The port.
+    pub port: u16,
+    /// For how long yet.
+    pub left: u32,
+}
+
 impl Ports {
     /// The ports of so many addresses, all free.
     ///
@@ -110,6 +123,31 @@ impl Ports {
         self.words[Self::place(address, class, port)] = number + 1;
     }
 
+    /// Ports that rest at present, with the time that is left, among `count` words from `place` on.
+    pub fn resting(
+        &self,
+        place: usize,
+        count: usize,
+        now: Moment,
+    ) -> impl Iterator<Item = (usize, Resting)> + '_ {
+        let end = place.saturating_add(count).min(self.words.len());
+        let words = self.words.get(place..end).unwrap_or_default();
+        let resting = words.iter().enumerate().filter(|(_, word)| **word >= RESTING);
+        resting.filter_map(move |(index, word)| {
+            let place = place + index;
+            let left = (word & !RESTING).wrapping_sub(now & !RESTING) & !RESTING;
+            let class = Class((place / PORTS % Class::COUNT) as u8);
+            let (address, port) = ((place / PORTS / Class::COUNT) as u32, (place % PORTS) as u16);
+            let resting = Resting { address, class, port, left };
+            (left != 0 && left < RESTING / 2).then_some((place, resting))
+        })
+    }
+
+    /// Words of so many addresses.
+    pub fn words(addresses: u32) -> usize {
+        Self::place(addresses, Class(0), 0)
+    }
+
     /// Lets a port rest until a time.
     #[inline]
     pub fn rest(&mut self, address: u32, class: Class, port: u16, until: Moment) {
@@ -143,6 +181,11 @@ mod tests {
             ports.rest(1, udp, 65_535, until);
             assert_eq!(ports.owner(1, udp, 65_535), None);
             assert!(!ports.is_free(1, udp, 65_535, until.wrapping_sub(1)), "{until}");
+            let resting = |now| ports.resting(0, Ports::words(2), now).collect::<Vec<_>>();
+            let one = Resting { address: 1, class: udp, port: 65_535, left: 7 };
+            let found = resting(until.wrapping_sub(7));
+            assert_eq!(found, [(Ports::place(1, udp, 65_535), one)]);
+            assert_eq!(resting(until), []);
             assert!(ports.is_free(1, udp, 65_535, until), "{until}");
             assert!(ports.is_free(1, udp, 65_535, until.wrapping_add(1000)), "{until}");
         }

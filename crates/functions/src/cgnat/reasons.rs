@@ -90,6 +90,8 @@ tallies! {
     SessionsOpened = "sessions-opened",
     /// Sessions opened by packets from outside to a mapping.
     SessionsOpenedInbound = "sessions-opened-inbound",
+    /// Sessions that another NAT has opened and that were taken over from it.
+    SessionsAdopted = "sessions-adopted",
     /// Sessions that ended because their time was up, or because their first packet was dropped on its way
     /// to another subscriber.
     SessionsExpired = "sessions-expired",
@@ -169,4 +171,12 @@ tallies! {
     LogLostAlarms = "log-lost-alarms",
     /// Alarms beyond their rate, which are not told on purpose.
     LogLimitedAlarms = "log-limited-alarms",
+    /// Changes sent to the standby, those sent again included; of a standby those received.
+    ReplicationSent = "replication-sent",
+    /// Changes that the standby has acknowledged; of a standby those that it has applied.
+    ReplicationAcknowledged = "replication-acknowledged",
+    /// Changes that the standby could not apply: its tables and these differ.
+    ReplicationRefused = "replication-refused",
+    /// How often a standby had to be told everything.
+    ReplicationResynchronisations = "replication-resynchronisations",
 }

@@ -90,6 +90,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         mappings: _,
         subscribers: _,
         timeouts: _,
+        replication: _,
         secret: _,
         tcp_pick_up: _,
         icmp_error_burst: _,

@@ -40,7 +40,9 @@ pub struct Session {
     pub subscriber: u32,
     /// Of a TCP session with a gateway: where its sequence numbers are kept, plus one; 0 for nowhere.
     pub shifts: u32,
-    unused: u32,
+    /// Of an active NAT `used` as it told it to its standby; of a standby the number that the session has at
+    /// the active NAT, plus one.
+    pub replica: u32,
 }
 
 /// Of [`Session::flags`]: the other end is a subscriber, reached by its outside address.
@@ -51,6 +53,9 @@ pub const FIRST: u8 = 2;
 pub const IPV6: u8 = 8;
 /// Of [`Session::flags`]: a gateway reads what it says.
 pub const GATEWAY: u8 = 4;
+/// Of [`Session::flags`]: the next packet from inside is to be told to a standby, which thinks that the session
+/// ends soon.
+pub const WATCHED: u8 = 16;
 
 const _: () = assert!(size_of::<Session>() == 64);
 

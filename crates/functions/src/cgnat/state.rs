@@ -20,21 +20,25 @@ use super::allocation::{Allocation, BlockChange, Refused, Wanted};
 use super::config::{Config, Filtering};
 use super::flow::{Inside, Outside};
 use super::gateways::Gateways;
-use super::log::Journal;
+use super::log::Journal as Log;
 use super::nat64::Nat64;
 use super::ports::Class;
 use super::reasons::{self, TALLIES, Tallies, Tally};
+use super::replication::Journal;
 use super::session::{self, Session};
 use super::sessions::{Full, Number, Sessions};
 use super::subscribers::Subscribers;
 use super::times::{Moment, Times};
 use crate::unit::{SetupError, Shard};
 
+mod adopt;
 mod close;
 mod expected;
 mod tell;
 
 pub use self::expected::Asking;
+
+pub use self::adopt::NotAdopted;
 
 /// Everything a worker knows.
 pub struct State {
@@ -52,13 +56,15 @@ pub struct State {
     pub session_limit: u32,
     /// Gateways of applications, and sequence numbers behind them.
     pub gateways: Gateways,
-    /// What tells of all that comes and goes; none where logs are off.
-    pub journal: Option<Box<Journal>>,
+    /// What tells a collector of all that comes and goes; none where logs are off.
+    pub log: Option<Box<Log>>,
     filtering: Filtering,
     /// By what IPv6 subscribers know IPv4 hosts.
     prefix: Option<Prefix>,
     /// Sessions of mappings that packets from outside may still make us look at.
     walk_left: u32,
+    /// What is to be told to a standby; none where there is none.
+    pub journal: Option<Box<Journal>>,
 }
 
 /// What comes of opening a session.
@@ -88,10 +94,11 @@ impl State {
             tallies: [0; TALLIES.len()],
             session_limit: config.sessions_per_subscriber,
             gateways: Gateways::new(config, shard.count),
-            journal: None,
+            log: None,
             filtering: config.filtering,
             prefix: Nat64::new(config).map(|nat64| nat64.prefix),
             walk_left: WALK_MAX,
+            journal: None,
         })
     }
 
@@ -376,6 +383,7 @@ impl State {
                 }
                 self.tallies[tally as usize] += 1;
                 self.tell_opened(&session, mapping.is_none());
+                self.note(number);
                 Ok(number)
             }
             Err(full) => {
@@ -392,14 +400,33 @@ impl State {
         }
     }
 
+    /// The state of a connection has changed, and perhaps its time became shorter.
+    #[inline]
+    pub fn connection_changed(&mut self, number: Number, is_shorter: bool, now: Moment) {
+        if is_shorter {
+            self.sessions.hasten(number, (now, &self.times));
+        }
+        self.note(number);
+    }
+
+    /// Notes that a standby is to hear of a session.
+    #[inline]
+    pub fn note(&mut self, number: Number) {
+        if let Some(journal) = &mut self.journal {
+            journal.note(number);
+        }
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let journal = self.journal.as_ref().map_or(0, |journal| journal.bytes());
+        let log = self.log.as_ref().map_or(0, |log| log.bytes());
         self.sessions.bytes()
             + self.subscribers.bytes()
             + self.allocation.bytes()
             + self.gateways.bytes()
             + journal
+            + log
     }
 }
 

@@ -69,6 +69,22 @@ impl Times {
         (f64::from(left) / self.units_per_s * 10.0).round() / 10.0
     }
 
+    /// Milliseconds in units, none of them longer than any timeout needs.
+    pub fn units_of_ms(&self, milliseconds: u32) -> u32 {
+        (f64::from(milliseconds.min(MS_MAX)) * self.units_per_s / 1000.0).floor() as u32
+    }
+
+    /// Units in milliseconds.
+    pub fn ms_of_units(&self, units: u32) -> u32 {
+        (f64::from(units) * 1000.0 / self.units_per_s).ceil() as u32
+    }
+
+    /// The shortest timeout of any session, in units.
+    pub fn shortest(&self) -> u32 {
+        let tcp = self.tcp.iter().copied();
+        tcp.chain([self.udp, self.icmp]).min().unwrap_or(1)
+    }
+
     /// When an established connection counts as used that a segment from outside begins to end, so that it
     /// has the last time of [`super::config::Timeouts::tcp_transitory_s`] from now on (RFC 7857
     /// section 2.2), but no longer than it had.
@@ -86,6 +102,9 @@ impl Times {
         now.wrapping_sub(session.used) > self.timeout(session)
     }
 }
+
+/// More milliseconds than any timeout has, and fewer than make the clock's past its future.
+const MS_MAX: u32 = 100_000_000;
 
 #[cfg(test)]
 mod tests {

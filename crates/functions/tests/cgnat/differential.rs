@@ -42,8 +42,10 @@ fn pipeline_and_oracle_agree_on_damaged_frames() {
     }
 }
 
-struct Walk {
-    pair: Pair<Cgnat>,
+/// A walk of pipeline and oracle through frames, changes and pauses.
+pub struct Walk {
+    /// Both.
+    pub pair: Pair<Cgnat>,
     random: Random,
     has_ipv6: bool,
     has_gateways: bool,
@@ -54,7 +56,8 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(config: &Config, seed: u64) -> Walk {
+    /// One for a configuration.
+    pub fn new(config: &Config, seed: u64) -> Walk {
         let corpus = sample_frames(config);
         Walk {
             pair: Pair::new(config, Shard::WHOLE),
@@ -69,14 +72,23 @@ impl Walk {
 
     /// A change or a pause now and then, and a frame.
     fn step(&mut self) -> Result<(), String> {
+        self.step_with(|_| ())
+    }
+
+    /// The same, with something to do before a pause, after each second of it, and after a
+    /// change.
+    pub fn step_with(&mut self, mut meanwhile: impl FnMut(&mut Pair<Cgnat>)) -> Result<(), String> {
         match self.random.below(150) {
             0 => {
                 let update = self.update();
                 self.pair.update(&update)?;
+                meanwhile(&mut self.pair);
             }
             1 | 2 => {
+                meanwhile(&mut self.pair);
                 for _ in 0..1 + self.random.below(5) {
                     self.pair.wait(Duration::from_secs(1))?;
+                    meanwhile(&mut self.pair);
                 }
             }
             _ => {}

@@ -11,4 +11,5 @@ mod laws;
 mod log;
 mod nat64;
 mod readme;
+mod replication;
 mod tables;

@@ -38,6 +38,7 @@ pub fn examples() -> Vec<Vec<u8>> {
     examples.extend(super::alg::examples());
     examples.extend(super::nat::examples());
     examples.extend(super::translation::examples());
+    examples.extend(super::replication::examples());
     examples
 }
 

@@ -13,6 +13,7 @@ pub fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invali
     validate_sizes(config)?;
     validate_times(config)?;
     super::fragments::validate(config)?;
+    validate_replication(config)?;
     validate_networks(config)?;
     super::nat64::validate(config)?;
     validate_logging(config)?;
@@ -105,6 +106,18 @@ fn validate_times(config: &Config) -> Result<(), Invalid> {
             "quarantine-s",
             format!("must be from 0 to {TIMEOUT_S_MAX} seconds, not {}", config.quarantine_s),
             "RFC 6888 REQ-8 asks for 120",
+        );
+    }
+    Ok(())
+}
+
+fn validate_replication(config: &Config) -> Result<(), Invalid> {
+    let port = config.replication.port;
+    if port == 0 || u32::from(port) + config.core - 1 > u32::from(u16::MAX) {
+        return refuse(
+            "replication",
+            format!("{} workers have no TCP ports from {port} on", config.core),
+            "Give 'port' from 1 to 65535, with one for each worker",
         );
     }
     Ok(())

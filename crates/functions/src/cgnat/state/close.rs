@@ -55,6 +55,9 @@ impl State {
             self.gateways.forget(&mut session.shifts);
         }
         let other = self.sessions.close(number);
+        if let Some(journal) = &mut self.journal {
+            journal.note_end(number);
+        }
         let subscriber = &mut self.subscribers.records[session.subscriber as usize];
         subscriber.sessions -= 1;
         let address = subscriber.outside;
@@ -120,7 +123,7 @@ impl State {
 
     /// The sessions of a subscriber: all its mappings have ports of its one outside address, which are far
     /// fewer than there may be sessions.
-    fn sessions_of(&self, subscriber: u32) -> Vec<Number> {
+    pub(super) fn sessions_of(&self, subscriber: u32) -> Vec<Number> {
         let address = self.subscribers.records[subscriber as usize].outside;
         let ports = Class::all().flat_map(|class| (0..=u16::MAX).map(move |port| (class, port)));
         let owners = ports.filter_map(|(class, port)| {

@@ -14,30 +14,30 @@ impl State {
     /// Says when happens what is told from now on.
     #[inline]
     pub fn tell_at(&mut self, now: Ticks) {
-        if let Some(journal) = &mut self.journal {
-            journal.set_time(now);
+        if let Some(log) = &mut self.log {
+            log.set_time(now);
         }
     }
 
     /// Makes the messages that are due.
     #[inline]
     pub fn tell(&mut self, now: Ticks, made: &mut Made) {
-        if let Some(journal) = &mut self.journal {
-            journal.flush(now, made);
+        if let Some(log) = &mut self.log {
+            log.flush(now, made);
             let first = Tally::LogRecords as usize;
-            self.tallies[first..first + COUNTS.len()].copy_from_slice(journal.counts());
+            self.tallies[first..first + COUNTS.len()].copy_from_slice(log.counts());
         }
     }
 
     /// A session was opened, and with it a mapping or not; one that a gateway expects is none yet.
     #[inline]
     pub(super) fn tell_opened(&mut self, session: &Session, maps: bool) {
-        if let Some(journal) = &mut self.journal {
+        if let Some(log) = &mut self.log {
             if maps {
-                journal.session(Kind::MappingCreate, session);
+                log.session(Kind::MappingCreate, session);
             }
             if !session.far.is_expected() {
-                journal.session(Kind::SessionCreate, session);
+                log.session(Kind::SessionCreate, session);
             }
         }
     }
@@ -45,12 +45,12 @@ impl State {
     /// A session is gone, and with it its mapping or not.
     #[inline]
     pub(super) fn tell_closed(&mut self, session: &Session, unmaps: bool) {
-        if let Some(journal) = &mut self.journal {
+        if let Some(log) = &mut self.log {
             if !session.far.is_expected() {
-                journal.session(Kind::SessionDelete, session);
+                log.session(Kind::SessionDelete, session);
             }
             if unmaps {
-                journal.session(Kind::MappingDelete, session);
+                log.session(Kind::MappingDelete, session);
             }
         }
     }
@@ -62,45 +62,45 @@ impl State {
         outside: u32,
         (is_paired_now, block): (bool, Option<BlockChange>),
     ) {
-        let Some(journal) = &mut self.journal else { return };
+        let Some(log) = &mut self.log else { return };
         let subscriber = &self.subscribers.records[number as usize];
         if is_paired_now {
-            journal.pairing(Kind::AddressBind, subscriber, outside);
+            log.pairing(Kind::AddressBind, subscriber, outside);
         }
         if let Some(block) = block {
-            journal.block(Kind::BlockAllocate, subscriber, (outside, block));
+            log.block(Kind::BlockAllocate, subscriber, (outside, block));
         }
     }
 
     /// A block was taken back.
     pub(super) fn tell_released(&mut self, number: u32, outside: u32, block: BlockChange) {
-        if let Some(journal) = &mut self.journal {
+        if let Some(log) = &mut self.log {
             let subscriber = &self.subscribers.records[number as usize];
-            journal.block(Kind::BlockRelease, subscriber, (outside, block));
+            log.block(Kind::BlockRelease, subscriber, (outside, block));
         }
     }
 
     /// A subscriber is to be forgotten.
     pub(super) fn tell_forgotten(&mut self, number: u32) {
-        let Some(journal) = &mut self.journal else { return };
+        let Some(log) = &mut self.log else { return };
         let subscriber = &self.subscribers.records[number as usize];
         if subscriber.is_paired {
             let outside = self.allocation.addresses.address(subscriber.outside);
-            journal.pairing(Kind::AddressUnbind, subscriber, outside);
+            log.pairing(Kind::AddressUnbind, subscriber, outside);
         }
     }
 
     /// A subscriber has as much as it may have; gives the reason back.
     pub(super) fn tell_limit(&mut self, number: u32, limit: u32, reason: Reason) -> Reason {
-        if let Some(journal) = &mut self.journal {
-            journal.limit(&self.subscribers.records[number as usize], limit);
+        if let Some(log) = &mut self.log {
+            log.limit(&self.subscribers.records[number as usize], limit);
         }
         reason
     }
 
     /// A table is full; gives the reason back.
     pub(super) fn tell_full(&mut self, reason: Reason) -> Reason {
-        if let Some(journal) = &mut self.journal {
+        if let Some(log) = &mut self.log {
             let (kind, limit) = match reason {
                 reasons::MAPPINGS_FULL => (Kind::MappingsFull, self.sessions.mapping_capacity()),
                 reasons::SUBSCRIBERS_FULL => {
@@ -108,27 +108,27 @@ impl State {
                 }
                 _ => (Kind::SessionsFull, self.sessions.capacity()),
             };
-            journal.full(kind, limit);
+            log.full(kind, limit);
         }
         reason
     }
 
     /// A subscriber found no port.
     pub(super) fn tell_refused(&mut self, number: u32, key: &Inside, reason: Reason) {
-        let Some(journal) = &mut self.journal else { return };
+        let Some(log) = &mut self.log else { return };
         let subscriber = &self.subscribers.records[number as usize];
         match reason {
             reasons::BLOCK_LIMIT => {
                 let inside = (key.address[0] == 0).then_some(key.address[1] as u32);
                 let own = inside.and_then(|it| self.allocation.deterministic(key.realm(), it));
                 let blocks = self.allocation.layout().ports_per_subscriber();
-                journal.limit(subscriber, own.map_or(blocks, |own| own.len.into()));
+                log.limit(subscriber, own.map_or(blocks, |own| own.len.into()));
             }
             reasons::PORTS_EXHAUSTED => {
                 let outside = self.allocation.addresses.address(subscriber.outside);
-                journal.ports_exhausted(outside, key.far.protocol());
+                log.ports_exhausted(outside, key.far.protocol());
             }
-            reasons::POOL_EXHAUSTED => journal.addresses_exhausted(),
+            reasons::POOL_EXHAUSTED => log.addresses_exhausted(),
             _ => {}
         }
     }

@@ -1,0 +1,96 @@
+//! Ports and blocks that another NAT has given and this one takes over by name.
+
+use std::net::Ipv4Addr;
+
+use super::super::flow::Inside;
+use super::super::ports::Class;
+use super::super::subscribers::{BLOCKS_MAX, Subscriber};
+use super::{Allocation, Layout};
+
+impl Allocation {
+    /// The number of an outside address and whether this worker could have given its port to that
+    /// subscriber; none where it could not.
+    pub fn allowed(&self, key: &Inside, outside: u32, port: u16) -> Option<u32> {
+        let number = self.addresses.number(outside)?;
+        let inside = key.address[1] as u32;
+        let is_allowed = if self.addresses.is_shared(number) {
+            self.owns(number, port)
+        } else if self.addresses.subscriber(outside).is_some() {
+            let is_its = self.addresses.of_subscriber(inside) == Some(outside);
+            is_its && key.address[0] == 0 && port == key.port()
+        } else {
+            let own = self.deterministic(key.realm(), inside);
+            let is_its = own.is_some_and(|own| own.outside == Ipv4Addr::from_bits(outside));
+            is_its && key.address[0] == 0
+        };
+        is_allowed.then_some(number)
+    }
+
+    /// The subscriber of the block in which a port lies, if it lies in one that somebody has.
+    pub fn block_owner(&self, address: u32, port: u16) -> Option<u32> {
+        let block = self.block_of(address, port)?;
+        self.block(address, block).owner.checked_sub(1)
+    }
+
+    /// Whether two ports of a shared address lie in one block.
+    pub fn is_same_block(&self, address: u32, one: u16, other: u16) -> bool {
+        let block = self.block_of(address, one);
+        block.is_some() && block == self.block_of(address, other)
+    }
+
+    /// Takes a port for a mapping of a subscriber, and its block where that is not the subscriber's yet.
+    /// Like [`Self::take`] it leaves [`Self::give`] to the caller. It tells whether it was done: not while
+    /// another has the block, or the subscriber as many as there can be.
+    pub fn adopt(
+        &mut self,
+        (number, subscriber): (u32, &mut Subscriber),
+        (address, class, port): (u32, Class, u16),
+    ) -> Option<Adopted> {
+        if !self.addresses.is_shared(address) {
+            return Some(Adopted::Port);
+        }
+        let Some(block) = self.block_of(address, port) else {
+            self.room[address as usize] = self.room[address as usize].saturating_sub(1);
+            return Some(Adopted::Port);
+        };
+        let state = self.block_mut(address, block);
+        let adopted = match state.owner {
+            0 => {
+                let place = subscriber.blocks.get_mut(usize::from(subscriber.block_count))?;
+                state.owner = number + 1;
+                *place = block;
+                subscriber.block_count += 1;
+                self.room[address as usize] = self.room[address as usize].saturating_sub(1);
+                Adopted::Block
+            }
+            owner if owner == number + 1 => Adopted::Port,
+            _ => return None,
+        };
+        self.block_mut(address, block).used[class.index()] += 1;
+        Some(adopted)
+    }
+
+    /// Whether new subscribers get an address.
+    pub fn is_open(&self, number: u32) -> bool {
+        self.open.contains(&number)
+    }
+
+    /// The place of a shared address's block that has a port.
+    fn block_of(&self, address: u32, port: u16) -> Option<u32> {
+        let Layout { first_port, size, .. } = self.layout;
+        let offset = u32::from(port).checked_sub(first_port)?;
+        let block = offset.checked_div(size).filter(|&block| block < self.layout.blocks())?;
+        self.addresses.is_shared(address).then_some(block)
+    }
+}
+
+/// What was taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adopted {
+    /// A port.
+    Port,
+    /// A port, and the block in which it lies.
+    Block,
+}
+
+const _: () = assert!(BLOCKS_MAX <= u8::MAX as usize);

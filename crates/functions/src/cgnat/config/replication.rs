@@ -1,0 +1,46 @@
+//! Keys that say whether another NAT knows all sessions, to take over.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A second NAT of the same configuration that is told of every session over TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Replication {
+    /// What this one is.
+    pub role: Role,
+    /// Where the standby listens. Nothing is encrypted and nobody has to prove who he is, so a network that
+    /// has only these two is the place for it.
+    pub address: IpAddr,
+    /// At which TCP port; the second worker at the next one, and so on.
+    pub port: u16,
+    /// Most changes a second that a worker's sessions are told with; 0 for as many as there are.
+    pub changes_per_s: u32,
+}
+
+/// What a NAT is in replication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Alone.
+    Off,
+    /// The one that packets go through: it tells.
+    Active,
+    /// The one that takes over: it listens.
+    Standby,
+    /// Active, with a standby on another thread of the same process, to see what it costs.
+    Rehearsal,
+}
+
+impl Default for Replication {
+    fn default() -> Replication {
+        Replication {
+            role: Role::Off,
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 7400,
+            changes_per_s: 0,
+        }
+    }
+}

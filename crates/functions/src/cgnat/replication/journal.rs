@@ -1,0 +1,331 @@
+//! What an active NAT has to tell, kept and collected by its worker.
+//!
+//! ```text
+//!  session opened, TCP state changed, ended --> dirty ---.
+//!  new standby --> settings, all sessions, resting ports -+--> ring (bounded) --> thread --> TCP
+//!  packets from inside: `used`, met by a slow walk -------'
+//! ```
+//! A packet of a known session does nothing for this. A round hands over a bounded number of changes,
+//! each as things stand then. Where the ring is full nothing is lost: what is dirty stays dirty, and a walk
+//! stays where it is. A walk over all records, a third of the shortest time long, tells of a use where half of
+//! the time has passed since the one that the standby knows; where there was none it marks the session, whose next
+//! packet is then told at once. So a session that lives never ends at the standby, and one that ends does
+//! so there at the same time.
+
+use std::io;
+use std::sync::Arc;
+
+use machine::clock::{Clock, Ticks};
+use machine::memory::prefetch_at;
+use rtrb::Producer;
+
+use super::super::ports::Ports;
+use super::super::session::{self, Session};
+use super::super::sessions::Number;
+use super::super::state::State;
+use super::super::times::{Moment, Times};
+use super::change::{Change, Told};
+use super::dirty::Dirty;
+use super::link::{Link, Status};
+
+/// What an active NAT has to tell.
+pub struct Journal {
+    dirty: Dirty,
+    ring: Producer<Change>,
+    link: Arc<Link>,
+    /// Changes handed over so far.
+    handed_over: u64,
+    /// How often all was told, or begun to be.
+    resynchronisations: u64,
+    whole: Whole,
+    walk: Walk,
+}
+
+/// How far everything was told; none where it was.
+#[derive(Default)]
+struct Whole {
+    /// The next setting.
+    setting: Option<usize>,
+    /// The next session.
+    session: Option<Number>,
+    /// The next port.
+    port: Option<usize>,
+    /// A mapping came and went unseen by the standby, so that ports are to be told once more.
+    ports_again: bool,
+}
+
+/// The walk over sessions that packets have used.
+struct Walk {
+    hand: Number,
+    last: Ticks,
+    /// Records for each tick, times 2^32.
+    per_tick: u64,
+    /// Records that are due, times 2^32.
+    owed: u64,
+}
+
+impl Journal {
+    /// An empty one for the sessions of a worker, whose changes go into `ring`.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub fn new(
+        state: &State,
+        ring: Producer<Change>,
+        link: Arc<Link>,
+        (clock, now): (&Clock, Ticks),
+    ) -> io::Result<Journal> {
+        // Each is looked at in every third of the shortest time, so that none has passed by more than five
+        // sixths when it is told.
+        let shortest_s = f64::from(state.times.ms_of_units(state.times.shortest())) / 1000.0;
+        let records = state.sessions.capacity() as f64 * 3.0 / shortest_s;
+        let per_tick = records / clock.ticks_per_second() * (1u64 << 32) as f64;
+        Ok(Journal {
+            dirty: Dirty::new(state.sessions.capacity())?,
+            ring,
+            link,
+            handed_over: 0,
+            resynchronisations: 0,
+            whole: Whole::default(),
+            walk: Walk { hand: 0, last: now, per_tick: per_tick as u64 + 1, owed: 0 },
+        })
+    }
+
+    /// Notes that a session is to be told.
+    #[inline]
+    pub fn note(&mut self, number: Number) {
+        self.dirty.set(number);
+    }
+
+    /// Notes that a session ended.
+    pub fn note_end(&mut self, number: Number) {
+        if !self.dirty.set(number) {
+            // Perhaps the standby never heard of it, nor then of its port that rests now.
+            self.whole.ports_again = true;
+        }
+    }
+
+    /// Notes that control changed something other than sessions.
+    pub fn note_settings(&mut self) {
+        self.whole.setting = Some(0);
+    }
+
+    /// Hands over what is to be told, as much as a round may.
+    pub fn round(&mut self, state: &mut State, now: Ticks) {
+        let wanted = self.link.resynchronisations();
+        if wanted != self.resynchronisations {
+            self.resynchronisations = wanted;
+            self.whole =
+                Whole { setting: Some(0), session: Some(0), port: Some(0), ports_again: false };
+        }
+        if wanted == 0 {
+            // Nobody has listened yet; the first who does is told everything.
+            return;
+        }
+        let moment = state.times.moment(now);
+        self.tell_settings(state);
+        self.tell_dirty(state, moment);
+        self.tell_sessions(state, moment);
+        self.tell_ports(state, moment);
+        self.walk(state, (now, moment));
+    }
+
+    /// How replication stands.
+    pub fn status(&self) -> Status {
+        let status = self.link.status();
+        let Whole { setting, session, port, ports_again } = self.whole;
+        let is_told = setting.is_none() && session.is_none() && port.is_none() && !ports_again;
+        let unacknowledged = self.handed_over.saturating_sub(status.acknowledged);
+        let is_current = status.resynchronisations == self.resynchronisations;
+        Status {
+            unacknowledged,
+            waiting: self.dirty.count() as u64,
+            is_synchronised: status.is_connected
+                && is_current
+                && is_told
+                && self.dirty.count() == 0
+                && unacknowledged == 0,
+            ..status
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.dirty.bytes() + self.ring.buffer().capacity() * size_of::<Change>()
+    }
+
+    /// Hands a change over; there must be room.
+    fn tell(&mut self, change: Change) -> bool {
+        let is_told = self.ring.push(change).is_ok();
+        self.handed_over += u64::from(is_told);
+        is_told
+    }
+
+    /// Pools and limits as they are now.
+    fn tell_settings(&mut self, state: &State) {
+        while let Some(at) = self.whole.setting {
+            let Some(setting) = setting(state, at) else {
+                self.whole.setting = None;
+                return;
+            };
+            if !self.tell(setting) {
+                return;
+            }
+            self.whole.setting = Some(at + 1);
+        }
+    }
+
+    /// Sessions that changed.
+    fn tell_dirty(&mut self, state: &mut State, now: Moment) {
+        if self.dirty.count() == 0 {
+            return;
+        }
+        let mut numbers = [0; DIRTY_MAX];
+        let room = self.ring.slots().min(DIRTY_MAX);
+        let count = self.dirty.take(&mut numbers[..room]);
+        for &number in &numbers[..count] {
+            prefetch_at(&state.sessions.records, number as usize);
+        }
+        for &number in &numbers[..count] {
+            let change = change_of(state, number, now);
+            self.tell(change);
+        }
+    }
+
+    /// All sessions, one behind the other, to a standby that knows none.
+    fn tell_sessions(&mut self, state: &mut State, now: Moment) {
+        let Some(first) = self.whole.session else { return };
+        let end = first.saturating_add(WHOLE_LOOK_MAX).min(state.sessions.used());
+        let mut left = WHOLE_TELL_MAX.min(self.ring.slots());
+        for number in first..end {
+            let is_there = state.sessions.records[number as usize].far.protocol() != 0;
+            // Those that changed are told anyway.
+            if !is_there || self.dirty.contains(number) {
+                continue;
+            }
+            if left == 0 {
+                self.whole.session = Some(number);
+                return;
+            }
+            left -= 1;
+            let change = change_of(state, number, now);
+            self.tell(change);
+        }
+        self.whole.session = (end < state.sessions.used()).then_some(end);
+    }
+
+    /// Ports that rest, behind the sessions.
+    fn tell_ports(&mut self, state: &State, now: Moment) {
+        if self.whole.session.is_some() {
+            return;
+        }
+        if self.whole.port.is_none() && self.whole.ports_again {
+            (self.whole.port, self.whole.ports_again) = (Some(0), false);
+        }
+        let Some(first) = self.whole.port else { return };
+        let all = Ports::words(state.allocation.addresses.count());
+        let count = PORTS_LOOK_MAX.min(all.saturating_sub(first));
+        let mut left = WHOLE_TELL_MAX.min(self.ring.slots());
+        for (place, resting) in state.allocation.ports.resting(first, count, now) {
+            if left == 0 {
+                self.whole.port = Some(place);
+                return;
+            }
+            left -= 1;
+            self.tell(Change::Rest {
+                outside: state.allocation.addresses.address(resting.address),
+                class: resting.class.index() as u8,
+                port: resting.port,
+                left_ms: state.times.ms_of_units(resting.left),
+            });
+        }
+        self.whole.port = Some(first + count).filter(|&next| next < all);
+    }
+
+    /// Looks at as many sessions as are due, and tells of those that packets have used.
+    fn walk(&mut self, state: &mut State, (now, moment): (Ticks, Moment)) {
+        let walk = &mut self.walk;
+        let passed = now.wrapping_sub(walk.last).min(PASSED_MAX);
+        walk.last = now;
+        let owed = walk.owed.saturating_add(passed.saturating_mul(walk.per_tick));
+        walk.owed = owed.min(WALK_MAX << 32);
+        let (count, used) = ((walk.owed >> 32) as u32, state.sessions.used());
+        if count == 0 || used == 0 || self.whole.session.is_some() {
+            return;
+        }
+        let mut left = WHOLE_TELL_MAX.min(self.ring.slots());
+        for _ in 0..count.min(used) {
+            let number = if self.walk.hand < used { self.walk.hand } else { 0 };
+            let session = &mut state.sessions.records[number as usize];
+            if is_old(session, &state.times, moment) && !self.dirty.contains(number) {
+                if session.used == session.replica {
+                    // Written once only: most that are walked over do not change.
+                    if session.flags & session::WATCHED == 0 {
+                        session.flags |= session::WATCHED;
+                    }
+                } else if left == 0 {
+                    return;
+                } else {
+                    left -= 1;
+                    let change = change_of(state, number, moment);
+                    self.tell(change);
+                }
+            }
+            self.walk.hand = number + 1;
+            self.walk.owed -= 1 << 32;
+        }
+    }
+}
+
+/// Whether half of a session's time has passed since the use of which the standby knows.
+fn is_old(session: &Session, times: &Times, now: Moment) -> bool {
+    session.far.protocol() != 0 && now.wrapping_sub(session.replica) > times.timeout(session) / 2
+}
+
+/// What is to be told of a number.
+fn change_of(state: &mut State, number: Number, now: Moment) -> Change {
+    let session = &mut state.sessions.records[number as usize];
+    if session.far.protocol() == 0 {
+        return Change::Free { number };
+    }
+    session.replica = session.used;
+    Change::Session(Told {
+        number,
+        key: session.inside_key(),
+        outside: session.outside,
+        outside_port: session.outside_port,
+        tcp: session.tcp,
+        flags: 0,
+        idle_ms: state.times.ms_of_units(now.wrapping_sub(session.used)),
+    })
+}
+
+/// The limit, then one pool after the other.
+fn setting(state: &State, at: usize) -> Option<Change> {
+    let Some(at) = at.checked_sub(1) else {
+        return Some(Change::Limit { sessions: state.session_limit });
+    };
+    let addresses = &state.allocation.addresses;
+    let pools = addresses.networks().filter_map(|pool| Some((pool, addresses.pool(pool)?)));
+    let (pool, (first, _)) = { pools }.nth(at)?;
+    let (address, len) = (pool.address.to_bits(), pool.len);
+    Some(Change::Pool { address, len, is_open: state.allocation.is_open(first) })
+}
+
+/// Changed sessions that a round hands over.
+const DIRTY_MAX: usize = 128;
+
+/// Changes that a round hands over of all there is, or of what a walk finds.
+const WHOLE_TELL_MAX: usize = 32;
+
+/// Records that a round looks at for those.
+const WHOLE_LOOK_MAX: u32 = 256;
+
+/// Words of ports that it looks at.
+const PORTS_LOOK_MAX: usize = 4096;
+
+/// Records that a round walks over at most, as after a pause.
+const WALK_MAX: u64 = 16_384;
+
+/// A longer time between two rounds is not made good for.
+const PASSED_MAX: Ticks = 1 << 32;

@@ -1,0 +1,141 @@
+//! What a peer of a standby may say: any bytes as messages, and any sessions as its tables get them.
+
+use std::cell::RefCell;
+
+use functions::Shard;
+use functions::cgnat::config::{Config, PortBlocks, Prefixed};
+use functions::cgnat::flow::{Far, Inside};
+use functions::cgnat::ports::Class;
+use functions::cgnat::replication::message::{Inbox, Message};
+use functions::cgnat::replication::{Change, Told};
+use functions::cgnat::session::TcpState;
+use functions::cgnat::state::State;
+
+use crate::check::clock;
+
+/// Messages: those that are read are written as they were. Sessions: whichever are taken over, in whatever
+/// order, ports, blocks and subscribers agree with them.
+pub fn fuzz_cgnat_replication(data: &[u8]) {
+    messages(data);
+    STATE.with_borrow_mut(|state| {
+        for (now, piece) in (1 << 20..).zip(data.chunks_exact(8)) {
+            match piece[0] {
+                0xf0.. => {
+                    let next = state.sessions.from(u32::from(piece[1]) % ROOM).next();
+                    if let Some(number) = next.map(|(number, _)| number) {
+                        state.close(number, now);
+                    }
+                }
+                _ => drop(state.adopt(&told(piece), now)),
+            }
+            check(state);
+        }
+    });
+}
+
+fn messages(data: &[u8]) {
+    let (mut inbox, mut changes, mut left) = (Inbox::default(), Vec::new(), data);
+    let mut read = 0;
+    loop {
+        let room = inbox.room();
+        let count = room.len().min(left.len()).min(1000);
+        room[..count].copy_from_slice(&left[..count]);
+        inbox.filled(count);
+        left = &left[count..];
+        while let Ok(Some(message)) = inbox.next(&mut changes) {
+            let mut bytes = Vec::new();
+            message.write(&changes, &mut bytes);
+            // A hello of another version is read no further than that.
+            if matches!(message, Message::Refused(_)) {
+                return;
+            }
+            assert_eq!(bytes, data[read..read + bytes.len()], "{message:?}");
+            read += bytes.len();
+        }
+        if count == 0 {
+            break;
+        }
+    }
+    let mut left = data;
+    while let Ok(change) = Change::read(&mut left) {
+        let mut bytes = Vec::new();
+        change.write(&mut bytes);
+        assert!(bytes.len() <= Change::LEN_MAX, "{change:?}");
+    }
+}
+
+/// One of few sessions, so that they get in each other's way.
+fn told(piece: &[u8]) -> Told {
+    let protocol = [1, 6, 17][usize::from(piece[1] % 3)];
+    let inside = 0x0a00_0000 + u32::from(piece[2] % 8);
+    let far = Far::new(protocol, 0x0b00_0000 + u32::from(piece[3] % 3), 53);
+    Told {
+        number: u32::from(piece[4]),
+        key: Inside::ipv4(inside, 1000 + u16::from(piece[5] % 4), 0, far),
+        outside: 0xc612_0000 + u32::from(piece[6] % 3),
+        outside_port: 1024 + u16::from(piece[7] % 5) * 40,
+        tcp: TcpState(piece[1] % 32),
+        flags: 0,
+        idle_ms: u32::from(piece[0]) * 100,
+    }
+}
+
+/// Every session belongs to a subscriber that has its address, port and block, and nothing else is counted.
+fn check(state: &State) {
+    let (mut sessions, mut mappings) = (0, 0);
+    for number in 0..state.subscribers.used() {
+        let one = &state.subscribers.records[number as usize];
+        sessions += one.sessions;
+        mappings += one.mappings as usize;
+    }
+    assert_eq!((sessions, mappings), (state.sessions.count(), state.sessions.mappings()));
+    for (number, one) in state.sessions.from(0) {
+        let subscriber = &state.subscribers.records[one.subscriber as usize];
+        let address = state.allocation.addresses.address(subscriber.outside);
+        assert_eq!((subscriber.address, address), (one.inside, one.outside), "{number}");
+        let class = Class::of(one.far.protocol());
+        let owner = state.allocation.ports.owner(subscriber.outside, class, one.outside_port);
+        let owner = owner.map(|owner| &state.sessions.records[owner as usize]);
+        assert!(owner.is_some_and(|owner| owner.is_of_mapping(&one.inside_key())), "{number}");
+        let block = state.allocation.block_owner(subscriber.outside, one.outside_port);
+        assert_eq!(block, Some(one.subscriber), "{number}");
+    }
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::new(state());
+}
+
+fn state() -> State {
+    let pool = Prefixed { address: std::net::Ipv4Addr::new(198, 18, 0, 0), len: 31 };
+    let config = Config {
+        pools: vec![pool],
+        spare_addresses: 0,
+        port_block: PortBlocks { size: 64, per_subscriber: 2 },
+        sessions: ROOM,
+        mappings: 30,
+        subscribers: 6,
+        secret: Some(1),
+        ..Config::default()
+    };
+    State::new(&config, Shard::WHOLE, clock()).expect("a small state")
+}
+
+/// Sessions of the state.
+const ROOM: u32 = 40;
+
+/// Messages of each kind, for the smoke run to damage.
+pub(super) fn examples() -> Vec<Vec<u8>> {
+    let changes = [
+        Change::Session(told(&[0, 1, 2, 3, 4, 5, 6, 7])),
+        Change::Free { number: 7 },
+        Change::Rest { outside: 0xc612_0001, class: 1, port: 1030, left_ms: 5000 },
+        Change::Pool { address: 0xc612_0400, len: 24, is_open: true },
+        Change::Limit { sessions: 100 },
+    ];
+    let mut all = Vec::new();
+    Message::Changes { first: 1 }.write(&changes, &mut all);
+    Message::Welcome { next: 8 }.write(&[], &mut all);
+    Message::Acknowledged { last: 5, refused: 0 }.write(&[], &mut all);
+    vec![all, (0..=255).collect()]
+}

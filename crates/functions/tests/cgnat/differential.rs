@@ -29,9 +29,11 @@ const FRAME_LEN_MAX: usize = 2014;
 #[test]
 fn pipeline_and_oracle_agree_on_damaged_frames() {
     println!("seed {SEED:#x}, {CASES} frames for each kind");
-    for (number, config) in kinds().iter().chain(&logged()).enumerate() {
-        // With logs the same as without.
-        let mut walk = Walk::new(config, SEED + (number % kinds().len()) as u64);
+    let plain = kinds().into_iter().zip(0..);
+    // With logs the same as without.
+    let logged = logged().into_iter().zip([0, 1, 2, 3, 4, 0]);
+    for (number, (config, seed)) in plain.chain(logged).enumerate() {
+        let mut walk = Walk::new(&config, SEED + seed);
         for case in 0..CASES {
             walk.step().unwrap_or_else(|what| panic!("kind {number}, case {case}: {what}"));
         }

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use functions::cgnat::config::{Config, Replication, Role, Timeouts};
+use functions::cgnat::config::{Alg, Config, Fragments, Replication, Role, Timeouts};
 use functions::cgnat::replication::Status;
 use functions::cgnat::state::State;
 use functions::cgnat::{Cgnat, Pipeline};
@@ -19,7 +19,7 @@ use testkit::check::{Pair, clock};
 use testkit::device::Device;
 
 use crate::differential::Walk;
-use crate::frames::kinds;
+use crate::frames;
 
 mod failover;
 mod hostile;
@@ -134,6 +134,12 @@ impl Tables {
 }
 
 /// Small NATs of every kind, in which nothing ends by its time within a test.
+/// Every kind, without what a standby is not told of: fragments that are followed, and what gateways keep.
+fn kinds() -> Vec<Config> {
+    let told = |config| Config { fragments: Fragments::default(), alg: Alg::default(), ..config };
+    frames::kinds().into_iter().map(told).collect()
+}
+
 fn lasting() -> Vec<Config> {
     let lasting = Timeouts {
         udp_s: 15_000.5,

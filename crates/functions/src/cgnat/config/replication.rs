@@ -25,7 +25,7 @@ pub struct Replication {
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Alone.
-    Off,
+    None,
     /// The one that packets go through: it tells.
     Active,
     /// The one that takes over: it listens.
@@ -37,7 +37,7 @@ pub enum Role {
 impl Default for Replication {
     fn default() -> Replication {
         Replication {
-            role: Role::Off,
+            role: Role::None,
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 7400,
             changes_per_s: 0,

@@ -9,8 +9,8 @@
 //! each as things stand then. Where the ring is full nothing is lost: what is dirty stays dirty, and a walk
 //! stays where it is. A walk over all records, a third of the shortest time long, tells of a use where half of
 //! the time has passed since the one that the standby knows; where there was none it marks the session, whose next
-//! packet is then told at once. So a session that lives never ends at the standby, and one that ends does
-//! so there at the same time.
+//! packet is then told at once. So a session that lives never ends at the standby; one that ends does so there at
+//! the same time, or later by as much as a change was on its way.
 
 use std::io;
 use std::sync::Arc;
@@ -198,9 +198,9 @@ impl Journal {
         let end = first.saturating_add(WHOLE_LOOK_MAX).min(state.sessions.used());
         let mut left = WHOLE_TELL_MAX.min(self.ring.slots());
         for number in first..end {
-            let is_there = state.sessions.records[number as usize].far.protocol() != 0;
+            let is_told = is_told(&state.sessions.records[number as usize]);
             // Those that changed are told anyway.
-            if !is_there || self.dirty.contains(number) {
+            if !is_told || self.dirty.contains(number) {
                 continue;
             }
             if left == 0 {
@@ -277,15 +277,20 @@ impl Journal {
     }
 }
 
+/// Whether a record is a session of which a standby is told: what a gateway expects is none.
+fn is_told(session: &Session) -> bool {
+    session.far.protocol() != 0 && !session.far.is_expected()
+}
+
 /// Whether half of a session's time has passed since the use of which the standby knows.
 fn is_old(session: &Session, times: &Times, now: Moment) -> bool {
-    session.far.protocol() != 0 && now.wrapping_sub(session.replica) > times.timeout(session) / 2
+    is_told(session) && now.wrapping_sub(session.replica) > times.timeout(session) / 2
 }
 
 /// What is to be told of a number.
 fn change_of(state: &mut State, number: Number, now: Moment) -> Change {
     let session = &mut state.sessions.records[number as usize];
-    if session.far.protocol() == 0 {
+    if !is_told(session) {
         return Change::Free { number };
     }
     session.replica = session.used;

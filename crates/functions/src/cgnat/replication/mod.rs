@@ -79,7 +79,7 @@ impl Replication {
         // Each worker has a standby of its own.
         let peer = SocketAddr::new(address, port.saturating_add(shard.index as u16));
         let replication = match role {
-            Role::Off => return Ok(None),
+            Role::None => return Ok(None),
             Role::Active => Replication::active((config, shard, peer), state, (clock, now), None)?,
             Role::Standby => {
                 let listener = listen(peer)?;

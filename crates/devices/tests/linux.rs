@@ -10,11 +10,13 @@ use devices::embedded::Host;
 use devices::registry;
 use devices::remote::Remote;
 use functions::NetworkFunction;
+use functions::cgnat::{self, Cgnat};
 use functions::l2_switch::{self, L2Switch};
 use functions::l3_router::{self, L3Router};
 use functions::mobile_gateway::config::Tunnel;
 use functions::mobile_gateway::{self, MobileGateway};
 use machine::clock::Clock;
+use measure::{Load, Measurer, SessionAction, SessionLoad, TrialProgress, Watch};
 use serde_json::{Map, Value, json};
 
 fn driver() -> Option<&'static dyn Driver> {
@@ -124,4 +126,94 @@ fn a_patch_does_what_the_oracle_says() {
     let config =
         l2_switch::Config { mode: l2_switch::config::Mode::Patch, ..l2_switch::Config::default() };
     checked::<L2Switch>(config, l2_switch::Traffic::default(), keys());
+}
+
+/// A NAT as the kernel can be one: no blocks, no hairpins, no rest of ports, and each end for itself.
+fn nat() -> cgnat::Config {
+    let config = json!({
+        "inside": ["10.0.0.0/8"],
+        "pools": ["198.18.0.0/24"],
+        "port-block": {"size": 0},
+        "static": [{"inside": "10.9.0.0/30", "outside": "203.0.113.64/30"}],
+        "sessions": 50_000,
+        "filtering": "address-and-port-dependent",
+        "hairpinning": false,
+        "quarantine-s": 0.0,
+        "icmp-errors-per-s": 0,
+    });
+    serde_json::from_value(config).expect("keys of a NAT")
+}
+
+/// Whether the kernel translates addresses; the reason is printed where it does not.
+fn translates() -> bool {
+    let Some(driver) = driver() else { return false };
+    match driver.available_for(&Cgnat::service(&nat())) {
+        Ok(()) => true,
+        Err(error) => {
+            eprintln!("skipped: {error}; {}", error.remedy);
+            false
+        }
+    }
+}
+
+#[test]
+fn a_nat_does_what_the_oracle_says() {
+    if translates() {
+        let traffic = json!({"tcp-share": 0.4, "icmp-share": 0.2, "sessions": 100});
+        let traffic = serde_json::from_value(traffic).expect("keys of traffic");
+        checked::<Cgnat>(nat(), traffic, keys());
+    }
+}
+
+#[test]
+fn sessions_of_a_nat_are_opened_used_closed_and_forgotten() {
+    let (Some(driver), true) = (driver(), translates()) else { return };
+    let traffic = json!({"tcp-share": 0.4, "icmp-share": 0.2, "sessions": 200});
+    let mut traffic = serde_json::from_value(traffic).expect("keys of traffic");
+    let mut config = nat();
+    Cgnat::validate(&mut config, &mut traffic).expect("a valid configuration");
+    let device = Remote::<Cgnat>::open(driver, (config, traffic), options(keys()), host());
+    let mut device = device.unwrap_or_else(|error| panic!("{error}; {}", error.remedy));
+    let wait = Duration::from_secs(10);
+    let mut measure = |action| {
+        let load = Load::Sessions(SessionLoad::all(action, 300));
+        let trial = device.measure(load, wait, &mut Silent).expect("a trial");
+        trial.sessions.expect("a load of sessions")
+    };
+    let opened = measure(SessionAction::Open);
+    assert!(opened.is_whole(), "{opened:?}");
+    assert_eq!((opened.wrong, opened.held), (0, Some(300)));
+    let used = measure(SessionAction::Use);
+    assert!(used.is_whole(), "{used:?}");
+    assert_eq!((used.wrong, used.held), (0, Some(300)), "none beyond those that were open");
+    let closed = measure(SessionAction::Close);
+    assert!(closed.is_whole(), "{closed:?}");
+    device.clear_sessions().expect("a new state");
+    let load = Load::Sessions(SessionLoad::all(SessionAction::Open, 20));
+    let counts = device.measure(load, wait, &mut Silent).expect("a trial").sessions;
+    assert_eq!(counts.and_then(|counts| counts.held), Some(20));
+}
+
+#[test]
+fn what_the_kernel_cannot_do_of_a_nat_is_refused_by_its_key() {
+    let driver = registry::find("linux").and_then(|device| device.driver).expect("registered");
+    let refused = |change: fn(&mut cgnat::Config)| {
+        let mut config = nat();
+        change(&mut config);
+        let limitations = driver.limitations(&Cgnat::service(&config), &Map::new());
+        limitations.err().map(|error| error.what).unwrap_or_default()
+    };
+    assert_eq!(refused(|_| {}), "");
+    let hairpin = refused(|config| config.hairpinning = true);
+    assert!(hairpin.starts_with("linux is not told of `hairpinning`"), "{hairpin}");
+    assert!(refused(|config| config.port_block.size = 512).contains("`port-block`"));
+    assert!(refused(|config| config.quarantine_s = 120.0).contains("`quarantine-s`"));
+    let short = refused(|config| config.timeouts.udp_s = 1.0);
+    assert!(short.contains("whole seconds"), "{short}");
+}
+
+struct Silent;
+
+impl Watch for Silent {
+    fn at(&mut self, _: TrialProgress) {}
 }

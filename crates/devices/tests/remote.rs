@@ -72,7 +72,11 @@ impl Driver for Patch {
         if options.contains_key("refuse") {
             return Err(DriverError::new("it is refused", "leave `refuse` out"));
         }
-        let passes = Limitation { what: "short frames pass".into(), verdicts: vec!["truncated"] };
+        let passes = Limitation {
+            what: "short frames pass".into(),
+            verdicts: vec!["truncated"],
+            ..Limitation::default()
+        };
         Ok(if self.fault == Fault::PassesShort { vec![passes] } else { Vec::new() })
     }
 

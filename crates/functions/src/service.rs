@@ -197,6 +197,8 @@ pub struct Nat {
     pub first_port: u16,
     /// Most sessions at a time.
     pub sessions: u32,
+    /// Whether a TCP segment without SYN opens a session.
+    pub tcp_pick_up: bool,
     /// Seconds without packets after which a session ends: UDP, TCP established, TCP otherwise, ICMP.
     pub timeouts_s: [f64; 4],
 }

@@ -34,7 +34,7 @@ pub(crate) fn open<N: NetworkFunction>(
     device: &DeviceChoice,
     host: Host,
 ) -> Result<Box<dyn OpenDevice>, OpenError> {
-    driver.available().map_err(|missing| {
+    driver.available_for(&N::service(&config)).map_err(|missing| {
         OpenError::Unavailable(Unavailable { why: missing.why, remedy: missing.remedy })
     })?;
     let (what, population) = N::population(&config);

@@ -112,7 +112,7 @@ fn words(findings: &Findings) -> String {
 
 fn usable(title: &str, all: &[Usable]) -> String {
     let mut text = format!("\n{title}\n");
-    for Usable { name, hindrance, .. } in all {
+    for Usable { name, hindrance, lacks, .. } in all {
         let indent = " ".repeat(16);
         let told = |text: &str| wrap(text, usize::from(width()), &indent) + "\n";
         match hindrance {
@@ -121,6 +121,10 @@ fn usable(title: &str, all: &[Usable]) -> String {
                 text += &told(&format!("  {name:<14}{}", hindrance.why));
                 text += &told(&format!("{indent}-> {}", hindrance.remedy));
             }
+        }
+        for (function, hindrance) in lacks {
+            text += &told(&format!("{indent}but not for {function}: {}", hindrance.why));
+            text += &told(&format!("{indent}-> {}", hindrance.remedy));
         }
     }
     text

@@ -67,7 +67,11 @@ impl Driver for External {
     ) -> Result<Vec<Limitation>, DriverError> {
         let options = Options::read(options)?;
         right_number(&options, service)?;
-        let of = |what: &str, verdicts| Limitation { what: what.to_owned(), verdicts };
+        let of = |what: &str, verdicts| Limitation {
+            what: what.to_owned(),
+            verdicts,
+            ..Limitation::default()
+        };
         let mut found = vec![
             of("the box's own counters are not read: why it drops a frame is not known", vec![]),
             of("a link carries no frame shorter than an Ethernet header", vec!["truncated"]),
@@ -78,6 +82,7 @@ impl Driver for External {
                 beyond.key, beyond.what
             ),
             verdicts: Vec::new(),
+            ..Limitation::default()
         });
         found.extend(by_hand);
         if !options.exceptions.is_empty() {

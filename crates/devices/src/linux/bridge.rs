@@ -78,6 +78,7 @@ pub(super) fn limitations(bridge: &Bridge) -> Vec<Limitation> {
             what: "the kernel forgets stations in rounds, up to a tenth of the ageing time late"
                 .to_owned(),
             verdicts: Vec::new(),
+            ..Limitation::default()
         });
     }
     found

@@ -179,7 +179,11 @@ pub(super) fn limitations(
     };
     let header = "outer headers of tunnels bear an identification and may be fragmented (RFC 6864); what \
                   this changes in them is not compared";
-    let of = |what: &str, verdicts| Limitation { what: what.to_owned(), verdicts };
+    let of = |what: &str, verdicts| Limitation {
+        what: what.to_owned(),
+        verdicts,
+        ..Limitation::default()
+    };
     Ok(vec![of(policer, vec!["rate-exceeded"]), of(header, vec![])])
 }
 

@@ -3,7 +3,7 @@
 use functions::service::{Beyond, Router, Service};
 
 use super::options::Options;
-use super::{bridge, gateway};
+use super::{bridge, gateway, nat};
 use crate::driver::{DriverError, Limitation, refuse_beyond};
 
 /// What of a service the kernel does otherwise.
@@ -16,12 +16,13 @@ pub(super) fn limitations(
         Service::Bridge(bridge) => bridge::limitations(bridge),
         Service::Router(router) => of_router(router)?,
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
-        Service::Nat(_) => return Err(DriverError::no_nat()),
+        Service::Nat(translator) => nat::limitations(translator)?,
         Service::Chain(_) => return Err(DriverError::no_chain()),
     };
     found.push(Limitation {
         what: "a link carries no frame shorter than an Ethernet header".to_owned(),
         verdicts: vec!["truncated"],
+        ..Limitation::default()
     });
     if options.icmp {
         found.push(Limitation {
@@ -29,6 +30,7 @@ pub(super) fn limitations(
                 "the kernel answers with ICMP errors, which the tester counts as frames of nobody"
                     .to_owned(),
             verdicts: Vec::new(),
+            ..Limitation::default()
         });
     }
     Ok(found)

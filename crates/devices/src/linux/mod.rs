@@ -1,4 +1,5 @@
-//! The Linux kernel as a device: its router, its bridge, or its tunnels, in a network namespace.
+//! The Linux kernel as a device: its router, bridge, tunnels or translation of addresses, in a network
+//! namespace.
 //!
 //! The kernel of this machine forwards between the device's ends of virtual Ethernet pairs; the
 //! tester has the other ends. Everything is told to it by `ip`, `bridge` and `nft`, and found again by
@@ -10,6 +11,7 @@ mod bridge;
 mod forwarding;
 mod gateway;
 mod limits;
+mod nat;
 mod options;
 mod plan;
 mod ready;
@@ -80,6 +82,15 @@ impl Driver for Linux {
             .map_err(|error| Unavailable { why: error.what, remedy: error.remedy })
     }
 
+    fn available_for(&self, service: &Service) -> Result<(), Unavailable> {
+        self.available()?;
+        nat::of(service).map_or(Ok(()), |_| nat::available())
+    }
+
+    fn lacks(&self) -> Vec<(&'static str, Unavailable)> {
+        nat::available().err().into_iter().map(|error| ("cgnat", error)).collect()
+    }
+
     fn limitations(
         &self,
         service: &Service,
@@ -111,6 +122,7 @@ struct Kernel {
     expected: plan::Expected,
     has_rules: bool,
     has_nft: bool,
+    translates: bool,
     before: BTreeMap<String, u64>,
 }
 
@@ -119,12 +131,18 @@ impl Kernel {
         let options = Options::read(request.options)?;
         limits::limitations(service, &options)?;
         let device = Namespace::new()?;
-        let sysctls = set_sysctls(&device, service, options.icmp)?;
-        let has_rules = matches!(service, Service::MobileGateway(_));
-        let added = if has_rules { gateway::ADDED } else { 0 };
+        let mut sysctls = set_sysctls(&device, service, options.icmp)?;
+        let tunnels = matches!(service, Service::MobileGateway(_));
+        let translator = nat::of(service);
+        let has_rules = tunnels || translator.is_some();
+        let added = if tunnels { gateway::ADDED } else { 0 };
         let wires = Wires::join(&device, service.ports(), request.frame_bytes_max + added)?;
         let plan = plan::plan(service, &wires.near(), &options)?;
         carry_out(&device, &plan, has_rules, request)?;
+        for (key, value) in translator.map(nat::sysctls).unwrap_or_default() {
+            device.sysctl(&key, &value)?;
+            sysctls.push(format!("{}={value}", key.replace('/', ".")));
+        }
         let place = Place::settle(&device, &wires, options.forwarding, request.cores)?;
         let ports = wires.open(&options.ports, request.clock.ticks_per_second())?;
         let has_nft = !plan.nft.is_empty();
@@ -140,6 +158,7 @@ impl Kernel {
             expected,
             has_rules,
             has_nft,
+            translates: translator.is_some(),
             before,
         })
     }
@@ -161,6 +180,11 @@ impl Running for Kernel {
             ("nftables".to_owned(), json!(self.has_nft)),
             ("sysctls".to_owned(), json!(self.sysctls)),
         ];
+        if self.translates {
+            let [most, buckets] = nat::room(&self.device);
+            details.push(("conntrack-max".to_owned(), json!(most)));
+            details.push(("conntrack-buckets".to_owned(), json!(buckets)));
+        }
         for (number, name) in self.wires.near().into_iter().enumerate() {
             let features = self.device.command("ethtool", &["-k", name], None);
             let on = features.as_deref().map(features_on).unwrap_or_default();
@@ -174,7 +198,8 @@ impl Running for Kernel {
         let tables = usage::tables(&self.device, self.has_rules);
         let drops = usage::drops(&self.device, &self.wires, self.has_nft);
         // What the kernel does not tell is not guessed at.
-        let is_told = self.expected.ipv4_routes > 1 && self.expected.ipv6_routes <= 1;
+        let is_told =
+            self.expected.ipv4_routes > 1 && self.expected.ipv6_routes <= 1 && !self.translates;
         Usage {
             cpu_ns,
             cpu_of,
@@ -182,6 +207,10 @@ impl Running for Kernel {
             resident_bytes: is_told.then_some(tables.ipv4_bytes),
             drops: usage::since(&self.before, drops),
         }
+    }
+
+    fn sessions(&mut self) -> Option<u64> {
+        if self.translates { nat::connections(&self.device) } else { None }
     }
 
     fn health(&mut self) -> Result<(), DriverError> {

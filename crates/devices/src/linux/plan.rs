@@ -9,7 +9,7 @@ use functions::service::{Interface, NextHop, Route, Router, Service};
 use packet::PortId;
 
 use super::options::Options;
-use super::{bridge, gateway, reverse_path};
+use super::{bridge, gateway, nat, reverse_path};
 use crate::driver::DriverError;
 
 /// The commands in the order in which they are given.
@@ -64,7 +64,7 @@ pub(super) fn plan(
         }
         Service::Bridge(bridge) => bridge::plan(&mut plan, bridge, names),
         Service::MobileGateway(gateway) => gateway::plan(&mut plan, gateway, names, options)?,
-        Service::Nat(_) => return Err(DriverError::no_nat()),
+        Service::Nat(translator) => nat::plan(&mut plan, translator, names)?,
         Service::Chain(_) => return Err(DriverError::no_chain()),
     }
     Ok(plan)
@@ -208,7 +208,7 @@ fn next_hop(
 }
 
 /// Numbers of next hops start at 1; the families take turns.
-fn identifier(index: usize, family: usize) -> usize {
+pub(super) fn identifier(index: usize, family: usize) -> usize {
     2 * index + family + 1
 }
 

@@ -82,7 +82,7 @@ fn carried_out(service: &Service) -> Option<(Namespace, Wires, Plan)> {
     let plan = plan::plan(service, &wires.near(), &options).expect("a plan");
     let stop = Arc::new(AtomicBool::new(false));
     let request = request(service, stop);
-    let has_rules = matches!(service, Service::MobileGateway(_));
+    let has_rules = matches!(service, Service::MobileGateway(_) | Service::Nat(_));
     carry_out(&device, &plan, has_rules, &request).expect("the kernel takes it");
     Some((device, wires, plan))
 }

@@ -67,13 +67,12 @@ pub(super) fn limitations(service: &Service) -> Vec<Limitation> {
              whole seconds, up to a second late",
             ageing_s(seconds)
         );
-        found.push(Limitation { what, verdicts: Vec::new() });
+        found.push(Limitation { what, verdicts: Vec::new(), ..Limitation::default() });
         found.push(Limitation {
             what: "a station that moves is followed when the switch revalidates its cache, up to half \
                    a second later"
                 .to_owned(),
-            verdicts: vec!["same-port"],
-        });
+            verdicts: vec!["same-port"], ..Limitation::default() });
     }
     found
 }

@@ -73,8 +73,16 @@ pub(super) fn limitations(
             "inner-checksum",
             "inner-options",
         ],
+        ..Limitation::default()
     };
-    Ok(vec![Limitation { what: policer.to_owned(), verdicts: vec!["rate-exceeded"] }, unlooked])
+    Ok(vec![
+        Limitation {
+            what: policer.to_owned(),
+            verdicts: vec!["rate-exceeded"],
+            ..Limitation::default()
+        },
+        unlooked,
+    ])
 }
 
 /// The bridge with the device's ports.

@@ -252,6 +252,7 @@ fn limitations(service: &Service, options: &Options) -> Result<Vec<Limitation>, 
     found.push(Limitation {
         what: "a link carries no frame shorter than an Ethernet header".to_owned(),
         verdicts: vec!["truncated"],
+        ..Limitation::default()
     });
     Ok(found)
 }

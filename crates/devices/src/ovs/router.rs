@@ -62,6 +62,7 @@ pub(super) fn limitations(router: &Router) -> Result<Vec<Limitation>, DriverErro
     Ok(vec![Limitation {
         what: "a switch does not look at IP versions and header checksums".to_owned(),
         verdicts: vec!["ip-malformed", "ip-checksum"],
+        ..Limitation::default()
     }])
 }
 

@@ -83,6 +83,7 @@ impl Driver for Process {
         let short = Limitation {
             what: "a link carries no frame shorter than an Ethernet header".to_owned(),
             verdicts: vec!["truncated"],
+            ..Limitation::default()
         };
         let options = Options::read(options)?;
         guests::possible(options.topology, service)?;

@@ -114,6 +114,8 @@ struct Oracles<O> {
 /// What was not asked of the device.
 struct LeftOut {
     limitations: Vec<CheckLimitation>,
+    /// Steps, and of which limitation.
+    steps: Vec<(&'static str, usize)>,
     changes: u64,
     pauses: u64,
 }
@@ -229,6 +231,9 @@ impl<N: NetworkFunction> Walk<'_, N> {
 
     /// A frame or an answer; what became of it may be answered later.
     fn take(&mut self, port: PortId, frame: &[u8], about: &str) {
+        if self.left_out.takes_step(about) {
+            return self.history.note(&Expected::Punt);
+        }
         let verdict = match self.foresee(port, frame) {
             Some(counts) => self.follow(port, frame, counts, about),
             None => {
@@ -439,7 +444,23 @@ impl LeftOut {
             verdicts: limitation.verdicts.iter().map(|&verdict| verdict.to_owned()).collect(),
             skipped: 0,
         };
-        LeftOut { limitations: limitations.iter().map(one).collect(), changes: 0, pauses: 0 }
+        let steps = limitations.iter().enumerate();
+        let steps = steps.flat_map(|(index, one)| one.steps.iter().map(move |&step| (step, index)));
+        LeftOut {
+            limitations: limitations.iter().map(one).collect(),
+            steps: steps.collect(),
+            changes: 0,
+            pauses: 0,
+        }
+    }
+
+    /// Whether a step is left out; counts it.
+    fn takes_step(&mut self, about: &str) -> bool {
+        let Some(&(_, index)) = self.steps.iter().find(|(step, _)| *step == about) else {
+            return false;
+        };
+        self.limitations[index].skipped += 1;
+        true
     }
 
     /// Whether a frame of one of these verdicts is left out; counts it.

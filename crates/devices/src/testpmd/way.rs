@@ -162,6 +162,7 @@ pub(super) fn limitation(ports: Ports) -> Option<Limitation> {
     matches!(ports, Ports::AfPacket | Ports::AfXdp).then(|| Limitation {
         what: "virtual Ethernet carries no frame without a whole header".to_owned(),
         verdicts: vec!["truncated"],
+        ..Limitation::default()
     })
 }
 

@@ -1,5 +1,6 @@
 //! Which devices can run here and which kinds of ports can be opened, and what would enable the others.
 
+use devices::driver::Unavailable;
 use devices::registry;
 use serde::Serialize;
 
@@ -12,6 +13,9 @@ pub struct Usable {
     pub summary: &'static str,
     /// Why it cannot be used here; none where it can.
     pub hindrance: Option<Hindrance>,
+    /// Functions that it cannot do here, where it can be used for others, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<(&'static str, Hindrance)>,
 }
 
 /// Why something cannot be used on this machine.
@@ -25,13 +29,17 @@ pub struct Hindrance {
 
 /// All devices; the embedded one needs nothing.
 pub(super) fn devices() -> Vec<Usable> {
-    let look = |device: registry::Device| Usable {
-        name: device.name,
-        summary: device.summary,
-        hindrance: device.driver.and_then(|driver| {
-            let error = driver.available().err()?;
-            Some(Hindrance { why: error.why, remedy: error.remedy })
-        }),
+    let said = |error: Unavailable| Hindrance { why: error.why, remedy: error.remedy };
+    let look = |device: registry::Device| {
+        let hindrance = device.driver.and_then(|driver| driver.available().err().map(said));
+        let usable = device.driver.filter(|_| hindrance.is_none());
+        let lacks = usable.map(|driver| driver.lacks()).unwrap_or_default();
+        Usable {
+            name: device.name,
+            summary: device.summary,
+            hindrance,
+            lacks: lacks.into_iter().map(|(function, error)| (function, said(error))).collect(),
+        }
     };
     registry::devices().map(look).collect()
 }
@@ -43,6 +51,7 @@ pub(super) fn ports() -> Vec<Usable> {
         summary: kind.summary(),
         hindrance: (kind.available().err())
             .map(|error| Hindrance { why: error.what, remedy: error.remedy }),
+        lacks: Vec::new(),
     };
     ports::PORTS.iter().map(look).collect()
 }
@@ -57,7 +66,8 @@ mod tests {
         assert_eq!((devices[0].name, devices[0].hindrance.is_none()), ("embedded", true));
         for usable in devices.iter().chain(&ports()) {
             assert!(!usable.summary.is_empty(), "{usable:?}");
-            if let Some(hindrance) = &usable.hindrance {
+            let lacks = usable.lacks.iter().map(|(_, hindrance)| hindrance);
+            for hindrance in usable.hindrance.iter().chain(lacks) {
                 assert!(!hindrance.why.is_empty() && !hindrance.remedy.is_empty(), "{usable:?}");
             }
         }

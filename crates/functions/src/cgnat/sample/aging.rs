@@ -27,10 +27,13 @@ pub(super) fn timeouts(sample: &mut Sample) {
 
 /// Closed connections have their last time from the segment on that closed them, wherever it came from.
 pub(super) fn closing(sample: &mut Sample) {
-    let (visitor, server) = ((sample.visitor(1), 5000), (sample.server(0), 80));
+    let (address, server) = (sample.visitor(1), (sample.server(0), 80));
     let times = sample.config.timeouts;
-    let back = segment(server, visitor, tcp::FLAG_ACK);
-    for (own, other) in [(tcp::FLAG_FIN, tcp::FLAG_FIN), (tcp::FLAG_ACK, tcp::FLAG_RST)] {
+    // Ports of their own: where nobody waits for ends, a connection is not begun again at once.
+    let ways = [(5000, tcp::FLAG_FIN, tcp::FLAG_FIN), (5002, tcp::FLAG_ACK, tcp::FLAG_RST)];
+    for (port, own, other) in ways {
+        let visitor = (address, port);
+        let back = segment(server, visitor, tcp::FLAG_ACK);
         let sent = connection(sample, visitor, server);
         sample.inside("TCP: it ends, or not", &segment(visitor, server, own | tcp::FLAG_ACK));
         let idle = (times.tcp_transitory_s + 2.5).min(times.tcp_established_s - 1.0);
@@ -48,6 +51,8 @@ pub(super) fn closing(sample: &mut Sample) {
         sample.answer_to((OUTSIDE, sent), "TCP: too late a segment", &back);
         sample.forget();
     }
+    let visitor = (address, 5004);
+    let back = segment(server, visitor, tcp::FLAG_ACK);
     let sent = connection(sample, visitor, server);
     let reset = segment(server, visitor, tcp::FLAG_RST);
     sample.answer_to((OUTSIDE, sent), "TCP: RST of somebody else", &reset);

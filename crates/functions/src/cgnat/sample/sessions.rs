@@ -41,6 +41,9 @@ pub(super) fn tcp(sample: &mut Sample) {
     let (visitor, server) = ((sample.visitor(1), 6000), (sample.server(0), 80));
     let (syn, ack) = (tcp::FLAG_SYN, tcp::FLAG_ACK);
     let (fin, push) = (tcp::FLAG_FIN, tcp::FLAG_PSH);
+    // Their port stays the subscriber's between them, because another session of it goes on.
+    let other = (sample.server(1), 80);
+    sample.inside("TCP: SYN from the same port to another server", &segment(visitor, other, syn));
     for size in [1460u16, 100] {
         let [high, low] = size.to_be_bytes();
         let options = [2, 4, high, low, 1, 1, 1, 0];

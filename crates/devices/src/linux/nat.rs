@@ -1,0 +1,388 @@
+//! A translator of addresses and ports on the kernel: connection tracking, and source translation by
+//! rules of nftables.
+//!
+//! ```text
+//! inside   inside port > rule: out > filter > slot of the subscriber: address, ports > outside port
+//! outside  outside port > connection, or dropped > filter > inside port
+//! ```
+//! The kernel chooses among a range of ports for each connection, and keeps to the choice of another one
+//! from the same address and port (endpoint-independent mapping) as long as no port of the range is said
+//! to be drawn at random. It sees to it that no two connections look alike from outside, and to no more:
+//! one port may serve two subscribers towards different ends. So each subscriber has a range of its own,
+//! its slot, by the last bits of its address. Packets from outside that belong to no connection are the
+//! host's, which has the outside addresses and takes nothing.
+
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+
+use functions::service::{Nat, Service};
+use netns::Namespace;
+
+use super::plan::{MAIN, Plan, identifier, line, nothing_else, own_addresses, route};
+use crate::driver::{DriverError, Limitation, Unavailable};
+
+/// What is to be told for a translator between these interfaces.
+pub(super) fn plan(plan: &mut Plan, nat: &Nat, names: &[&str]) -> Result<(), DriverError> {
+    let &[inside, outside] = names else {
+        return Err(DriverError::new("a translator has two ports", "report this"));
+    };
+    own_addresses(plan, &nat.router.interfaces, names);
+    route(plan, &nat.router, names, MAIN)?;
+    nothing_else(plan, MAIN);
+    // What comes from subscribers leaves outside, whatever its destination.
+    line(&mut plan.ipv4, format_args!("rule add iif {inside} lookup {OUT} pref 10"));
+    let hop = identifier(OUTSIDE_HOP, 0);
+    line(&mut plan.ipv4, format_args!("route add default nhid {hop} table {OUT}"));
+    plan.expected.ipv4_routes += 1;
+    for (address, len) in outside_networks(nat) {
+        let network = format_args!("route add local {address}/{len} dev {outside} table local");
+        line(&mut plan.ipv4, network);
+        plan.expected.ipv4_routes += 1;
+    }
+    answers(&mut plan.nft, nat, [inside, outside]);
+    rules(&mut plan.nft, nat, [inside, outside]);
+    Ok(())
+}
+
+/// Every network of outside addresses.
+fn outside_networks(nat: &Nat) -> impl Iterator<Item = (Ipv4Addr, u8)> {
+    let own = nat.one_to_one.iter().map(|&(_, outside, len)| (outside, len));
+    nat.pools.iter().copied().chain(own).map(|(address, len)| (network(address, len), len))
+}
+
+fn network(address: Ipv4Addr, len: u8) -> Ipv4Addr {
+    Ipv4Addr::from_bits(address.to_bits() & !host_bits(len))
+}
+
+fn host_bits(len: u8) -> u32 {
+    u32::MAX.checked_shr(len.into()).unwrap_or(0)
+}
+
+/// Whose address requests are answered: each port's own, and outside those of pools and rules.
+fn answers(nft: &mut String, nat: &Nat, names: [&str; 2]) {
+    let own = |port: usize| {
+        let interface = nat.router.interfaces.get(port)?;
+        interface.ipv4.map(|(address, _)| (address, 32))
+    };
+    let lists =
+        [own(0).into_iter().collect(), own(1).into_iter().chain(outside_networks(nat)).collect()];
+    let head = "table arp answers {\nchain in { type filter hook input priority 0; policy drop;";
+    let _ = writeln!(nft, "{head}");
+    for (name, list) in names.iter().zip(&lists) {
+        let list: &Vec<(Ipv4Addr, u8)> = list;
+        let accept = "arp operation request arp daddr ip";
+        let _ = writeln!(nft, "iif \"{name}\" {accept} {{ {} }} accept", networks(list));
+    }
+    let _ = writeln!(nft, "}}\n}}");
+}
+
+fn networks(list: &[(Ipv4Addr, u8)]) -> String {
+    let texts: Vec<String> =
+        list.iter().map(|&(address, len)| format!("{}/{len}", network(address, len))).collect();
+    texts.join(", ")
+}
+
+/// Who may open what, what a connection may look like, and what its source becomes.
+fn rules(nft: &mut String, nat: &Nat, [inside, outside]: [&str; 2]) {
+    // Without a pool only those have an outside address that have one for themselves.
+    let own: Vec<(Ipv4Addr, u8)> =
+        nat.one_to_one.iter().map(|&(inside, _, len)| (inside, len)).collect();
+    let subscribers = if nat.pools.is_empty() { &own } else { &nat.inside };
+    let _ = writeln!(
+        nft,
+        "table ip translation {{\n\
+         set subscribers {{ type ipv4_addr; flags interval; auto-merge; elements = {{ {} }}; }}\n\
+         counter fragment {{ }}\ncounter no_connection {{ }}\n\
+         counter unsupported {{ }}\ncounter not_allowed {{ }}\n\
+         chain whole {{ type filter hook prerouting priority {BEFORE_REASSEMBLY}; policy accept;\n\
+         ip frag-off & 0x3fff != 0 counter name \"fragment\" drop\n}}\n\
+         chain forward {{ type filter hook forward priority 0; policy drop;\n\
+         ct state invalid counter name \"no_connection\" drop\n\
+         ip protocol icmp icmp type != {{ {ICMP_TYPES} }} counter name \"unsupported\" drop\n\
+         iif \"{inside}\" oif \"{outside}\" ct direction original ct state {{ established, related }} accept\n\
+         iif \"{outside}\" oif \"{inside}\" ct direction reply ct state {{ established, related }} accept\n\
+         iif \"{inside}\" oif \"{outside}\" ct state new ip saddr @subscribers \
+         ip daddr != {{ {NO_HOSTS} }} ip protocol {{ tcp, udp, icmp }} accept\n\
+         counter name \"not_allowed\"\n}}\n\
+         chain host {{ type filter hook input priority 0; policy drop;\n}}",
+        networks(subscribers)
+    );
+    let slots = Slots::new(nat);
+    if let Some(slots) = &slots {
+        let _ = writeln!(
+            nft,
+            "map slots {{ type ipv4_addr : interval ipv4_addr . inet_service; elements = {{ {} }}; }}",
+            slots.elements()
+        );
+    }
+    let _ = writeln!(nft, "chain out {{ type nat hook postrouting priority srcnat; policy accept;");
+    if !nat.one_to_one.is_empty() {
+        let pair = |&(inside, outside, len): &(Ipv4Addr, Ipv4Addr, u8)| {
+            format!("{}/{len} : {}/{len}", network(inside, len), network(outside, len))
+        };
+        let pairs: Vec<String> = nat.one_to_one.iter().map(pair).collect();
+        let pairs = pairs.join(", ");
+        let _ = writeln!(nft, "oif \"{outside}\" snat ip prefix to ip saddr map {{ {pairs} }}");
+    }
+    if let Some(slots) = &slots {
+        let mask = Ipv4Addr::from_bits(slots.count - 1);
+        let to = format!("snat ip to ip saddr & {mask} map @slots");
+        let _ = writeln!(nft, "oif \"{outside}\" ip protocol {{ tcp, udp, icmp }} {to}");
+    }
+    let _ = writeln!(nft, "}}\n}}");
+}
+
+/// Ranges of ports of outside addresses, one for each value of the last bits of a subscriber's address.
+struct Slots {
+    addresses: Vec<u32>,
+    first_port: u32,
+    /// How many, a power of two.
+    count: u32,
+    /// Ports of each.
+    ports: u32,
+}
+
+impl Slots {
+    /// None without a pool.
+    fn new(nat: &Nat) -> Option<Slots> {
+        let of = |&(address, len): &(Ipv4Addr, u8)| {
+            let first = network(address, len).to_bits();
+            first..=first | host_bits(len)
+        };
+        let addresses: Vec<u32> = nat.pools.iter().flat_map(of).take(SLOTS_MAX as usize).collect();
+        let all = addresses.len() as u32;
+        let ranges = SLOTS_MAX.checked_div(all)?.clamp(1, RANGES_MAX);
+        let usable = 65_536 - u32::from(nat.first_port);
+        let count = 1 << (all * ranges).ilog2();
+        Some(Slots { addresses, first_port: nat.first_port.into(), count, ports: usable / ranges })
+    }
+
+    /// Neighbours have different addresses.
+    fn elements(&self) -> String {
+        let mut text = String::with_capacity(self.count as usize * 48);
+        let all = self.addresses.len() as u32;
+        for slot in 0..self.count {
+            let outside = Ipv4Addr::from_bits(self.addresses[(slot % all) as usize]);
+            let first = self.first_port + slot / all * self.ports;
+            let last = first + self.ports - 1;
+            let slot = Ipv4Addr::from_bits(slot);
+            let comma = if text.is_empty() { "" } else { ", " };
+            let _ = write!(text, "{comma}{slot} : {outside} . {first}-{last}");
+        }
+        text
+    }
+}
+
+/// What is set of connection tracking, behind the rules that turn it on: times, and that neither checksums
+/// nor windows of TCP are judged, which is not a router's business.
+pub(super) fn sysctls(nat: &Nat) -> Vec<(String, String)> {
+    let [udp, established, transitory, icmp] = nat.timeouts_s.map(|seconds| seconds.ceil() as u64);
+    let flag = u64::from;
+    let mut all = vec![
+        ("checksum", 0),
+        ("tcp_be_liberal", 1),
+        ("tcp_loose", flag(nat.tcp_pick_up)),
+        ("udp_timeout", udp),
+        ("udp_timeout_stream", udp),
+        ("icmp_timeout", icmp),
+    ];
+    for state in ["established", "unacknowledged", "max_retrans"] {
+        all.push((state, established));
+    }
+    for state in
+        ["syn_sent", "syn_recv", "fin_wait", "close_wait", "last_ack", "time_wait", "close"]
+    {
+        all.push((state, transitory));
+    }
+    let path = |name: &str| match name {
+        "checksum" | "tcp_be_liberal" | "tcp_loose" => name.to_owned(),
+        _ if name.ends_with("timeout") || name.ends_with("stream") => name.to_owned(),
+        state => format!("tcp_timeout_{state}"),
+    };
+    let key =
+        |(name, value): (&str, u64)| (format!("{CONNTRACK}_{}", path(name)), value.to_string());
+    all.into_iter().map(key).collect()
+}
+
+/// Connections that are tracked in the namespace.
+pub(super) fn connections(device: &Namespace) -> Option<u64> {
+    number(device, "count")
+}
+
+/// What limits them: those of a namespace at most, and places of the table that all namespaces share.
+pub(super) fn room(device: &Namespace) -> [Option<u64>; 2] {
+    ["max", "buckets"].map(|name| number(device, name))
+}
+
+fn number(device: &Namespace, name: &str) -> Option<u64> {
+    let path = format!("/proc/sys/{CONNTRACK}_{name}");
+    let text = device.run(|| std::fs::read_to_string(path)).ok()?.ok()?;
+    text.trim().parse().ok()
+}
+
+/// Whether this kernel translates addresses: tried in a namespace of its own.
+pub(super) fn available() -> Result<(), Unavailable> {
+    let missing = |what: String| {
+        Unavailable {
+        why: format!("this kernel does not translate addresses: {what}"),
+        remedy: "sudo modprobe -a nf_conntrack nf_nat nft_nat nft_ct nft_chain_nat, or use a kernel that \
+                 has them"
+            .to_owned(),
+    }
+    };
+    let device = Namespace::new().map_err(|error| missing(error.to_string()))?;
+    let rules = device.command("nft", &["-f", "-"], Some(PROBE));
+    rules.map_err(|error| missing(error.to_string()))?;
+    match connections(&device) {
+        Some(_) => Ok(()),
+        None => Err(missing("it tracks no connections".to_owned())),
+    }
+}
+
+/// What the kernel does otherwise.
+pub(super) fn limitations(nat: &Nat) -> Result<Vec<Limitation>, DriverError> {
+    if let Some(short) = nat.timeouts_s.iter().find(|seconds| **seconds < TIMEOUT_S_MIN) {
+        let what =
+            format!("a timeout of {short} s: the kernel counts whole seconds, and from both sides");
+        let remedy = format!("set all of `timeouts` to {TIMEOUT_S_MIN} s or more");
+        return Err(DriverError::new(what, remedy));
+    }
+    let slots = Slots::new(nat).map_or(0, |slots| slots.count);
+    let of = |what: String, verdicts: Vec<&'static str>, steps: Vec<&'static str>| Limitation {
+        what,
+        verdicts,
+        steps,
+    };
+    let left_out = INVALID.join("', '");
+    Ok(vec![
+        of("neither lengths of UDP nor checksums of ICMP are looked at".to_owned(), vec!["transport-malformed"], vec![]),
+        of(
+            "a full table ends connections that were not answered (RFC 6888 REQ-8 and 5382 forbid it); it \
+             holds as many as nf_conntrack_max of this machine says, whatever `sessions` says"
+                .to_owned(),
+            vec!["sessions-full", "mappings-full", "subscribers-full"],
+            vec![],
+        ),
+        of("packets from outside keep a connection, too".to_owned(), vec![], vec![]),
+        of(
+            format!(
+                "subscribers share a range of ports whose addresses differ by a multiple of {slots}; one port \
+                 may serve several of these towards different ends (RFC 4787 REQ-3 forbids it)"
+            ),
+            vec![],
+            vec![],
+        ),
+        of(
+            format!("segments that no connection of TCP in its state would have are dropped: '{left_out}'"),
+            vec![],
+            INVALID.to_vec(),
+        ),
+        of("pings are not answered".to_owned(), vec![], PINGS.to_vec()),
+    ])
+}
+
+/// Whether a service is a translator's.
+pub(super) fn of(service: &Service) -> Option<&Nat> {
+    match service {
+        Service::Nat(nat) => Some(nat),
+        _ => None,
+    }
+}
+
+/// Steps of the sample whose segments the kernel takes for invalid.
+const INVALID: [&str; 3] =
+    ["TCP: SYN from the server", "TCP: RST from the subscriber", "one to one: which is taken"];
+
+/// Steps of the sample that ask the translator itself, which is silent here.
+const PINGS: [&str; 8] = [
+    "a ping",
+    "a ping at its last hop",
+    "a ping with flags",
+    "a ping with options",
+    "a ping with a code",
+    "a ping with padding",
+    "a ping for the inside port",
+    "a ping for the other port",
+];
+
+/// What is needed at least, told to a namespace that nobody uses.
+const PROBE: &str = "table ip probe { \
+    map slots { type ipv4_addr : interval ipv4_addr . inet_service; \
+    elements = { 0.0.0.0 : 192.0.2.1 . 1024-2047 }; }\n\
+    chain forward { type filter hook forward priority 0; ct state invalid drop\n}\n\
+    chain out { type nat hook postrouting priority srcnat; \
+    ip protocol { tcp, udp, icmp } snat ip to ip saddr & 0.0.0.0 map @slots\n}\n}\n";
+
+/// Before fragments are put together, which connection tracking has done (`NF_IP_PRI_CONNTRACK_DEFRAG`).
+const BEFORE_REASSEMBLY: i32 = -450;
+
+/// Queries, their answers and errors, as a translator knows them.
+const ICMP_TYPES: &str = "echo-request, echo-reply, timestamp-request, timestamp-reply, \
+                          destination-unreachable, time-exceeded, parameter-problem";
+
+/// Destinations that no host outside has.
+const NO_HOSTS: &str = "0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3";
+
+/// The table for what comes from subscribers.
+const OUT: &str = "20";
+
+/// The next hop outside, among those of the service.
+const OUTSIDE_HOP: usize = 1;
+
+/// Elements of the map of slots.
+const SLOTS_MAX: u32 = 1 << 16;
+
+/// Ranges of ports of an address.
+const RANGES_MAX: u32 = 64;
+
+/// Beyond the pauses that a check makes, by which it would see that the kernel rounds.
+const TIMEOUT_S_MIN: f64 = 3.0;
+
+const CONNTRACK: &str = "net/netfilter/nf_conntrack";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(pools: &[(&str, u8)]) -> Option<Slots> {
+        let pools = pools.iter().map(|(address, len)| (address.parse().unwrap(), *len)).collect();
+        Slots::new(&Nat {
+            router: functions::service::Router::default(),
+            inside: Vec::new(),
+            pools,
+            one_to_one: Vec::new(),
+            first_port: 1024,
+            sessions: 1,
+            tcp_pick_up: false,
+            timeouts_s: [300.0; 4],
+        })
+    }
+
+    #[test]
+    fn every_slot_has_ports_that_no_other_has() {
+        for pools in [
+            &[("198.18.0.0", 24)][..],
+            &[("198.18.0.0", 30), ("198.19.0.7", 32)],
+            &[("198.16.0.0", 16)],
+        ] {
+            let slots = slots(pools).expect("a pool");
+            let elements = slots.elements();
+            let mut seen: Vec<(&str, u32, u32)> = Vec::new();
+            for (number, element) in elements.split(", ").enumerate() {
+                let (key, value) = element.split_once(" : ").expect("a pair");
+                assert_eq!(key.parse::<Ipv4Addr>().map(u32::from), Ok(number as u32));
+                let (outside, range) = value.split_once(" . ").expect("address and ports");
+                let (first, last) = range.split_once('-').expect("a range");
+                let range = (first.parse::<u32>().unwrap(), last.parse::<u32>().unwrap());
+                assert!(1024 <= range.0 && range.0 <= range.1 && range.1 <= 65_535, "{element}");
+                seen.push((outside, range.0, range.1));
+            }
+            assert_eq!(seen.len(), slots.count as usize);
+            assert!(slots.count.is_power_of_two() && slots.count <= SLOTS_MAX);
+            seen.sort_unstable();
+            let apart = |two: &[(&str, u32, u32)]| two[0].0 != two[1].0 || two[0].2 < two[1].1;
+            assert!(seen.windows(2).all(apart), "{pools:?}");
+        }
+        assert!(slots(&[]).is_none());
+    }
+}

@@ -44,16 +44,22 @@ fn options(keys: Value) -> Map<String, Value> {
     keys.as_object().cloned().expect("an object")
 }
 
-/// Sets the device up for a function and compares it with the oracle.
+/// Sets the device up for a function and compares it with the oracle. Whatever is left out by the name of
+/// a step has such steps.
 fn checked<N: NetworkFunction>(mut config: N::Config, mut traffic: N::Traffic, keys: Value) {
     let Some(driver) = driver() else { return };
     N::validate(&mut config, &mut traffic).expect("a valid configuration");
+    let limitations = driver.limitations(&N::service(&config), &options(keys.clone()));
     let device = Remote::<N>::open(driver, (config, traffic), options(keys), host());
     let mut device = device.unwrap_or_else(|error| panic!("{error}; {}", error.remedy));
     let check = device.check().expect("a check");
     let drops = device.usage().drops;
     assert!(check.passed, "{:#?}\n{drops:?}\n{:#?}", check.mismatches, check.limitations);
     assert!(check.frames > 100, "{check:#?}");
+    for one in limitations.expect("a service that it can give") {
+        let told = check.limitations.iter().find(|told| told.what == one.what).expect("told");
+        assert!(told.skipped >= one.steps.len() as u64, "{told:?} of {:?}", one.steps);
+    }
     eprintln!("{} frames, left out {:#?}", check.frames, check.limitations);
 }
 

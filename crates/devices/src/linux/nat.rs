@@ -277,7 +277,13 @@ pub(super) fn limitations(nat: &Nat) -> Result<Vec<Limitation>, DriverError> {
             vec![],
             INVALID.to_vec(),
         ),
-        of("pings are not answered".to_owned(), vec![], PINGS.to_vec()),
+        of(
+            "pings are not answered: the kernel's answers have identifications of their own and no flags, which \
+             could not be compared"
+                .to_owned(),
+            vec![],
+            PINGS.to_vec(),
+        ),
     ])
 }
 

@@ -18,17 +18,19 @@ use functions::check::{Expected, History, Oracle, Step, left};
 use functions::{NetworkFunction, Shard};
 use machine::clock;
 use measure::MeasureError;
-use measure::record::{Check, CheckLimitation, ClaimLevel};
+use measure::record::{Check, ClaimLevel};
 use packet::PortId;
 use traffic::{Stamp, Workload};
 
+use self::left_out::LeftOut;
 use super::exchange::Exchange;
 use super::frames::{are_all, fits, forwarded, is_of};
-use super::{Limitation, Remote, Spoken};
+use super::{Remote, Spoken};
 use crate::comparison::{Comparison, describe, describe_all, verdict_name};
 use crate::tester::changes::Control;
 use crate::tester::foreign::is_talk;
 
+mod left_out;
 mod reports;
 
 /// Runs frames of the workload, then the sample.
@@ -109,15 +111,6 @@ fn workload_steps<N: NetworkFunction>(device: &Remote<N>) -> Vec<Step<N::Update>
 struct Oracles<O> {
     still: O,
     flowing: O,
-}
-
-/// What was not asked of the device.
-struct LeftOut {
-    limitations: Vec<CheckLimitation>,
-    /// Steps, and of which limitation.
-    steps: Vec<(&'static str, usize)>,
-    changes: u64,
-    pauses: u64,
 }
 
 /// The check on its way through the steps.
@@ -434,60 +427,6 @@ impl<N: NetworkFunction> Walk<'_, N> {
         check.own_frames = exchange.own_frames();
         check.either = either;
         check
-    }
-}
-
-impl LeftOut {
-    fn new(limitations: &[Limitation]) -> LeftOut {
-        let one = |limitation: &Limitation| CheckLimitation {
-            what: limitation.what.clone(),
-            verdicts: limitation.verdicts.iter().map(|&verdict| verdict.to_owned()).collect(),
-            skipped: 0,
-        };
-        let steps = limitations.iter().enumerate();
-        let steps = steps.flat_map(|(index, one)| one.steps.iter().map(move |&step| (step, index)));
-        LeftOut {
-            limitations: limitations.iter().map(one).collect(),
-            steps: steps.collect(),
-            changes: 0,
-            pauses: 0,
-        }
-    }
-
-    /// Whether a step is left out; counts it.
-    fn takes_step(&mut self, about: &str) -> bool {
-        let Some(&(_, index)) = self.steps.iter().find(|(step, _)| *step == about) else {
-            return false;
-        };
-        self.limitations[index].skipped += 1;
-        true
-    }
-
-    /// Whether a frame of one of these verdicts is left out; counts it.
-    fn takes(&mut self, verdicts: &[String]) -> bool {
-        let covers = |one: &&mut CheckLimitation| {
-            verdicts.iter().any(|verdict| one.verdicts.contains(verdict))
-        };
-        match self.limitations.iter_mut().find(covers) {
-            Some(limitation) => {
-                limitation.skipped += 1;
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn record(&self) -> Vec<CheckLimitation> {
-        let mut all = self.limitations.clone();
-        for (what, skipped) in [
-            ("no control: it takes no changes while it runs", self.changes),
-            ("pauses of more than two seconds are not made", self.pauses),
-        ] {
-            if skipped > 0 {
-                all.push(CheckLimitation { what: what.to_owned(), verdicts: Vec::new(), skipped });
-            }
-        }
-        all
     }
 }
 

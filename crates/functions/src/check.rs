@@ -15,16 +15,17 @@ pub trait Oracle {
     /// the function was set up.
     fn expect(&mut self, port: PortId, frame: &[u8], now: Duration) -> Expected;
 
-    /// The same, asked after the device had the frame, with all that left because of it. Where a
-    /// standard leaves the device a choice (a translator takes any free port), the oracle takes over
+    /// The same, asked after the device had the frame, with all that became of it, as far as that is
+    /// known: of devices of another making what left. Where a standard leaves the device a choice (a
+    /// translator takes any free port, and ends what is over when it sees fit), the oracle takes over
     /// what was chosen, if it was allowed, and tells the bytes that follow from it. Most functions
-    /// choose nothing, and what left is none of their oracles' business.
+    /// choose nothing, and what became of the frame is none of their oracles' business.
     fn expect_of(
         &mut self,
         port: PortId,
         frame: &[u8],
         now: Duration,
-        _left: &[(PortId, &[u8])],
+        _became: &[Expected],
     ) -> Expected {
         self.expect(port, frame, now)
     }
@@ -128,7 +129,7 @@ pub fn became(left: Vec<(PortId, Vec<u8>)>, counts: &Counts, names: Drops) -> Ve
     in_order(left.chain(dropped).chain(punted).collect())
 }
 
-/// Those of some verdicts that left, for [`Oracle::expect_of`].
+/// Those of some verdicts that left.
 pub fn left(verdicts: &[Expected]) -> Vec<(PortId, &[u8])> {
     let forwarded = verdicts.iter().filter_map(|verdict| match verdict {
         Expected::Forward { port, frame } => Some((*port, frame.as_slice())),

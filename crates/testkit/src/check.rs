@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use functions::check::{Expected, History, Oracle, Step, hear, in_order, left, without_reports};
+use functions::check::{Expected, History, Oracle, Step, hear, in_order, without_reports};
 use functions::{NetworkFunction, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
@@ -82,7 +82,7 @@ impl<N: NetworkFunction> Pair<N> {
     pub fn frame(&mut self, port: PortId, frame: &[u8]) -> Result<Expected, String> {
         let got = self.device.exchange(port, frame, self.now());
         let (got, reports) = without_reports(&self.oracle, got);
-        let expected = self.oracle.expect_of(port, frame, self.elapsed, &left(&got));
+        let expected = self.oracle.expect_of(port, frame, self.elapsed, &got);
         *self.coverage.entry(name::<N>(&expected)).or_default() += 1;
         self.agree(Some(&expected), &got)
             .map_err(|difference| format!("\n   frame {}{difference}", hex(frame)))?;

@@ -7,9 +7,7 @@
 use std::time::Duration;
 
 use engine::Counts;
-use functions::check::{
-    Expected, History, Oracle, Step, became, hear, in_order, left, without_reports,
-};
+use functions::check::{Expected, History, Oracle, Step, became, hear, in_order, without_reports};
 use functions::{NetworkFunction, Shard};
 use machine::clock;
 use measure::MeasureError;
@@ -92,8 +90,7 @@ fn compare<N: NetworkFunction>(
         while lane.worker.poll(now) > 0 {}
         let got = what_became::<N>(lane, links, &before);
         let (got, reports) = without_reports(&oracle, got);
-        let of_frame =
-            coming.map(|(port, frame, _)| oracle.expect_of(port, &frame, elapsed, &left(&got)));
+        let of_frame = coming.map(|(port, frame, _)| oracle.expect_of(port, &frame, elapsed, &got));
         of_frame.iter().for_each(|expected| history.note(expected));
         let made = oracle.made(elapsed);
         let expected = in_order(of_frame.iter().chain(&made).cloned().collect());

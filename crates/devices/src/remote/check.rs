@@ -14,7 +14,7 @@
 
 use std::time::{Duration, Instant};
 
-use functions::check::{Expected, History, Oracle, Step, left};
+use functions::check::{Expected, History, Oracle, Step};
 use functions::{NetworkFunction, Shard};
 use machine::clock;
 use measure::MeasureError;
@@ -312,10 +312,9 @@ impl<N: NetworkFunction> Walk<'_, N> {
             let Some((port, frame)) = self.exchange.receive(patience, is_awaited) else { break };
             got.push(Expected::Forward { port, frame });
         }
-        let left = left(&got);
-        let still = self.oracles.still.expect_of(port, frame, self.simulated, &left);
+        let still = self.oracles.still.expect_of(port, frame, self.simulated, &got);
         let elapsed = self.begun.elapsed();
-        let flowing = self.oracles.flowing.expect_of(port, frame, elapsed, &left);
+        let flowing = self.oracles.flowing.expect_of(port, frame, elapsed, &got);
         let made = self.made();
         let expected = [still, flowing];
         if self.left_out.takes(&expected.each_ref().map(verdict_name::<N>)) {

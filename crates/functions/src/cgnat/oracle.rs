@@ -17,7 +17,7 @@ use super::config::{Config, Filtering, Prefixed, deterministic_plan, share_of};
 use super::control::Update;
 use super::deterministic::Plan;
 use super::interfaces::{INSIDE, OUTSIDE};
-use crate::check::{Expected, Oracle};
+use crate::check::{Expected, Oracle, left};
 use crate::unit::Shard;
 
 mod allowed;
@@ -29,11 +29,13 @@ mod host;
 mod nat64;
 mod networks;
 mod packets;
+mod reading;
 mod reports;
 mod tables;
 
 use networks::{first, holds, same};
 use packets::{Packet, address, sum, word};
+use reading::Reading;
 use reports::Reports;
 use tables::{End, Own, Session, Tables};
 
@@ -57,6 +59,8 @@ pub struct Model {
     concerned: IpAddr,
     /// What logs have to tell; none where logs are off.
     reports: Option<Reports>,
+    /// How it takes what is over.
+    reading: Reading,
 }
 
 /// A verdict, or the name of the reason for dropping.
@@ -84,16 +88,29 @@ impl Oracle for Model {
         port: PortId,
         frame: &[u8],
         now: Duration,
-        left: &[(PortId, &[u8])],
+        became: &[Expected],
     ) -> Expected {
         self.tables.pass(&self.config, now);
         self.datagrams.pass(now);
         // What it says in its own name is no choice, and lets nothing through.
-        let passed = left.iter().copied().filter(|(port, left)| !self.is_own(*port, left));
-        let passed: Vec<(PortId, &[u8])> = passed.collect();
-        let judged = self.judge(port, frame, now, &passed);
-        self.take_note(judged.as_ref().err().copied(), now);
-        judged.unwrap_or_else(|reason| self.tell(port, frame, reason, now))
+        let mut passed = left(became);
+        passed.retain(|(port, left)| !self.is_own(*port, left));
+        // Whether what is over still takes room where nothing passed is the device's affair.
+        let may_differ = passed.is_empty() && !self.tables.lingering.is_empty();
+        let before = may_differ.then(|| self.clone());
+        let expected = self.become_of(port, frame, now, &passed);
+        let Some(before) = before.filter(|_| !became.contains(&expected)) else {
+            return expected;
+        };
+        for reading in Reading::all() {
+            let mut other = Model { reading, ..before.clone() };
+            let instead = other.become_of(port, frame, now, &passed);
+            if became.contains(&instead) {
+                *self = Model { reading: Reading::default(), ..other };
+                return instead;
+            }
+        }
+        expected
     }
 
     fn foresee(&self, port: PortId, frame: &[u8], now: Duration) -> Option<usize> {
@@ -166,7 +183,21 @@ impl Model {
             datagrams: fragments::Datagrams::default(),
             concerned: Ipv4Addr::UNSPECIFIED.into(),
             reports: Reports::new(config, shard),
+            reading: Reading::default(),
         }
+    }
+
+    /// What becomes of a frame of which this passed.
+    fn become_of(
+        &mut self,
+        port: PortId,
+        frame: &[u8],
+        now: Duration,
+        passed: Left<'_>,
+    ) -> Expected {
+        let judged = self.judge(port, frame, now, passed);
+        self.take_note(judged.as_ref().err().copied(), now);
+        judged.unwrap_or_else(|reason| self.tell(port, frame, reason, now))
     }
 
     /// Ethernet: a frame for this station of a type it knows.

@@ -21,9 +21,7 @@ use crate::frames::{INSIDE, OUTSIDE, kinds, logged, net, sample_frames};
 
 /// Frames for each kind of NAT.
 const CASES: usize = 20_000;
-/// Whether sessions that are over and not met by the sweep yet count against a limit is the device's affair,
-/// and of a packet that is dropped the oracle cannot see which it was: this seed meets no such packet.
-const SEED: u64 = 8;
+const SEED: u64 = 0x91f5_000c;
 const FRAME_LEN_MAX: usize = 2014;
 
 #[test]

@@ -8,7 +8,7 @@ use functions::cgnat::log::oracle::Collected;
 use functions::cgnat::log::{COUNTS, Format, Logging, collector};
 use functions::cgnat::reasons::{TALLIES, Tally};
 use functions::cgnat::{Cgnat, Model, Pipeline};
-use functions::check::{Expected, Oracle, hear, left, without_reports};
+use functions::check::{Expected, Oracle, hear, without_reports};
 use functions::{NetworkFunction, Shard};
 use machine::clock::Ticks;
 use packet::PortId;
@@ -119,7 +119,7 @@ fn told(config: &Config, sessions: u16) -> (Model, Vec<Vec<u8>>) {
         let frame = datagram(config, 0, 1000 + number);
         let got = device.exchange(INSIDE, &frame, NOW);
         let (got, mut reports) = without_reports(&model, got);
-        let expected = model.expect_of(INSIDE, &frame, Duration::ZERO, &left(&got));
+        let expected = model.expect_of(INSIDE, &frame, Duration::ZERO, &got);
         assert_eq!(got, [expected]);
         all.append(&mut reports);
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::allowed::Allowed;
 use super::gateway::script::Wish;
 use super::packets::address;
+use super::reading::Keeps;
 use super::tables::{End, Own};
 use super::{Left, Model, first, holds};
 
@@ -20,7 +21,7 @@ impl Model {
         left: Left<'_>,
     ) -> Result<(), &'static str> {
         let tables = &self.tables;
-        let over = tables.lingering.iter().filter(|_| left.is_empty());
+        let over = tables.lingering.iter().filter(|_| !self.reading.has_room && left.is_empty());
         let over_of = |who: IpAddr| -> usize {
             over.clone().filter(|one| one.own.1.0 == who).map(|one| one.sessions).sum()
         };
@@ -103,10 +104,17 @@ impl Model {
         if let Some(chosen) = chosen.filter(|end| may(true).has(*end)) {
             return Ok(chosen);
         }
-        if left.is_empty() {
+        match self.reading.keeps {
+            _ if !left.is_empty() => {}
+            Keeps::Nothing => {}
             // It let nothing through: it may not have noticed yet that something is over.
-            may(true).any(true)?;
-            may(false).any(true)?;
+            Keeps::AsMuchAsMatters => {
+                may(true).any(true)?;
+                may(false).any(true)?;
+            }
+            Keeps::All => return may(true).any(true),
+            Keeps::Ports => return may(false).any(true),
+            Keeps::Places => return may(true).any(false),
         }
         may(false).any(false)
     }

@@ -6,8 +6,8 @@
 //!                            window <=== last applied ==== done <---'
 //! ```
 //! The files in the order of that way: which sessions changed ([`dirty`]), what is told of them and when
-//! ([`journal`]), a change and a message as bytes ([`change`], [`message`]), a connection ([`wire`]), the
-//! two threads ([`sender`], [`receiver`]), and how changes are applied ([`applier`], and
+//! (`journal`), a change and a message as bytes ([`change`], [`message`]), a connection (`wire`), the
+//! two threads (`sender`, `receiver`), and how changes are applied (`applier`, and
 //! [`super::state::State::adopt`] for a session).
 //!
 //! What is told is the state of a session, not an event: whatever is lost, late or told twice, the last word

@@ -53,6 +53,12 @@ const TOOLS: &[Tool] = &[
     Tool { names: &["setpriv"], package: "util-linux", reason: "ends programs with their owner" },
     Tool { names: &["nft"], package: "nftables", reason: "rules of the Linux device" },
     Tool { names: &["nfcapd"], package: "nfdump", reason: "collects the logs of the NAT" },
+    Tool {
+        names: &["vsftpd", "/usr/sbin/vsftpd"],
+        package: "vsftpd",
+        reason: "the FTP server behind the NAT",
+    },
+    Tool { names: &["curl"], package: "curl", reason: "its client" },
     Tool { names: &["promtool"], package: "prometheus", reason: "checks a daemon's metrics" },
     Tool {
         names: &["chromium", "chromium-browser", "google-chrome"],
@@ -122,6 +128,7 @@ struct Service {
 const SERVICES: &[Service] = &[
     Service { package: "nfdump", units: "nfdump.service" },
     Service { package: "openvswitch-switch", units: "openvswitch-switch.service" },
+    Service { package: "vsftpd", units: "vsftpd.service" },
 ];
 
 /// What to put before a command so that root runs it; None where there is no way.

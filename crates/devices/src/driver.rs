@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use engine::{Acknowledgement, Opened};
 use functions::service::{Beyond, Service};
 use machine::clock::Clock;
-use measure::Stage;
+use measure::{Stage, TableUse};
 use schemars::Schema;
 use serde_json::{Map, Value};
 
@@ -128,6 +128,11 @@ pub trait Running: Send {
     /// The sessions that it says it holds; none where it keeps none, or does not tell.
     fn sessions(&mut self) -> Option<u64> {
         None
+    }
+
+    /// How full it says its tables are; empty where it does not tell.
+    fn tables(&mut self) -> Vec<TableUse> {
+        Vec::new()
     }
 
     /// What [`Running::restart`] restarts, in words; none where it cannot be while the links stay.

@@ -74,7 +74,7 @@ impl<W: Workload> Opened<W> {
         match load.action {
             SessionAction::Open => self.are_open |= covers && counts.is_whole(),
             SessionAction::Close => self.are_open &= load.first >= sessions.open,
-            SessionAction::Use => {}
+            SessionAction::Use | SessionAction::Keep => {}
         }
     }
 
@@ -103,6 +103,12 @@ pub(crate) fn all_open(trial: &Trial) -> Result<(), MeasureError> {
          succeeded and {wrong} were translated wrongly; lower `sessions` in `traffic`, or give the \
          function more room"
     )))
+}
+
+/// The clients of a workload, as methods know them.
+pub(crate) fn population(clients: traffic::Population) -> measure::Population {
+    let traffic::Population { clients, frames_per_s } = clients;
+    measure::Population { clients, frames_per_s }
 }
 
 /// How long an answer is waited for.

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use devices::embedded::{Embedded, Host};
 use functions::NetworkFunction;
+use functions::cgnat::config::{Replication, Role};
 use functions::cgnat::{Cgnat, Config, Traffic};
 use machine::clock::Clock;
 use measure::{
-    Load, MeasureError, Measurer, Pps, SessionAction, SessionCounts, SessionLoad, Trial,
-    TrialProgress, Watch,
+    Conditions, Load, MeasureError, Measurer, Pps, SessionAction, SessionCounts, SessionLoad,
+    Trial, TrialProgress, Watch,
 };
 
 struct Silent;
@@ -49,11 +50,17 @@ fn measure(device: &mut Embedded<Cgnat>, load: SessionLoad) -> SessionCounts {
 }
 
 fn frames(device: &mut Embedded<Cgnat>, load: Load) -> Trial {
-    device.measure(load, Duration::from_millis(50), &mut Silent).expect("a trial")
+    frames_for(device, load, Duration::from_millis(50))
+}
+
+fn frames_for(device: &mut Embedded<Cgnat>, load: Load, duration: Duration) -> Trial {
+    device.measure(load, duration, &mut Silent).expect("a trial")
 }
 
 /// Long enough for a machine that is busy with other things; what is answered ends before.
 const WAIT: Duration = Duration::from_secs(10);
+/// Where nothing is to come.
+const SHORT: Duration = Duration::from_millis(300);
 
 #[test]
 fn sessions_are_opened_used_closed_and_forgotten() {
@@ -139,4 +146,109 @@ fn what_cannot_be_done_is_refused() {
     let beyond = SessionLoad { first: most, ..SessionLoad::all(SessionAction::Open, 1) };
     let refused = device.measure(Load::Sessions(beyond), WAIT, &mut Silent);
     assert!(matches!(refused, Err(MeasureError::NothingToMeasure(_))), "{refused:?}");
+}
+
+#[test]
+fn a_standby_that_takes_over_keeps_every_session() {
+    let replication = Replication { role: Role::Rehearsal, ..Replication::default() };
+    let mut device = device(Config { replication, ..config() }, traffic());
+    let all = SessionLoad::all(SessionAction::Open, 3000);
+    assert!(measure(&mut device, all).is_whole());
+    assert!(device.synchronise(WAIT).expect("it has a standby"), "it acknowledges all");
+    let fail_over_after = Some(Duration::from_millis(50));
+    let asked = Conditions { fail_over_after, ..Conditions::default() };
+    device.set_conditions(&asked).expect("it can");
+    let refused = device.measure(Load::ClosedLoop, WAIT, &mut Silent);
+    assert!(matches!(refused, Err(MeasureError::Unsupported(_))), "{refused:?}");
+    let more = SessionLoad { first: 3000, count: 2000, rate: Some(10_000.0), ..all };
+    let around = device.measure(Load::Sessions(more), WAIT, &mut Silent).expect("a trial");
+    let takeover = around.takeover.as_ref().expect("it took place");
+    assert!(takeover.ready_after_ns > 0 && !takeover.what.is_empty(), "{takeover:?}");
+    assert_eq!(around.restart, None);
+    device.set_conditions(&Conditions::default()).expect("set back");
+    let keep = SessionLoad { action: SessionAction::Keep, ..all };
+    let kept = measure(&mut device, keep);
+    assert!(kept.is_whole() && kept.wrong == 0, "{kept:?}");
+    // The standby has none beside it.
+    assert!(device.set_conditions(&asked).is_err());
+    let kept = measure(&mut device, SessionLoad { first: 3000, count: 2000, ..keep });
+    let unacknowledged = takeover.unacknowledged;
+    let opened = around.sessions.expect("sessions").succeeded;
+    assert!(kept.succeeded + unacknowledged >= opened, "{kept:?} of {opened}, {takeover:?}");
+    device.clear_sessions().expect("a new state");
+    let failed = device.measure(
+        Load::Sessions(SessionLoad::all(SessionAction::Keep, 64)),
+        SHORT,
+        &mut Silent,
+    );
+    let failed = failed.expect("a trial").sessions.expect("sessions");
+    assert_eq!((failed.succeeded, failed.failed), (0, 64), "nothing is kept over a new state");
+}
+
+#[test]
+fn a_nat_alone_has_nothing_to_take_over() {
+    let mut device = device(config(), traffic());
+    let fail_over_after = Some(Duration::from_millis(50));
+    let asked = Conditions { fail_over_after, ..Conditions::default() };
+    assert!(matches!(device.set_conditions(&asked), Err(MeasureError::Unsupported(_))));
+    assert!(matches!(device.synchronise(WAIT), Err(MeasureError::Unsupported(_))));
+}
+
+/// A NAT that logs sessions, and 200 clients that open as many a second of each application.
+fn logged_clients() -> Embedded<Cgnat> {
+    let mix = serde_json::json!([
+        {"name": "web", "protocol": "tcp", "sessions-per-hour": 3600, "exchanges": 6, "interval-ms": 40,
+         "uplink-bytes": 100, "downlink-bytes": 1000},
+        {"name": "names", "protocol": "udp", "sessions-per-hour": 3600, "exchanges": 1, "interval-ms": 250,
+         "uplink-bytes": 90, "downlink-bytes": 200, "server-port": 53}]);
+    let mix = serde_json::from_value(mix).expect("applications");
+    let logging = serde_json::json!({"format": "ipfix", "collector": "192.0.2.10", "source": "203.0.113.1",
+        "next-hop-mac": "02:6e:61:74:00:05", "sessions": true});
+    let logging = serde_json::from_value(logging).expect("keys of the log");
+    // Few addresses, so that it is made anew in a moment.
+    let pools = vec!["198.18.0.0/30".to_owned().try_into().expect("a network")];
+    let (logging, subscribers) = (Some(logging), 1000);
+    let config = Config { logging, pools, spare_addresses: 0, subscribers, ..config() };
+    device(config, Traffic { mix, sessions: 0, client: 200, ..Traffic::default() })
+}
+
+#[test]
+fn clients_of_a_mix_take_up_tables_and_are_logged() {
+    let mut device = logged_clients();
+    let population = device.population().expect("clients");
+    assert_eq!((population.clients, population.frames_per_s), (200, 1400.0));
+    assert_eq!(device.sessions(), None);
+    let trial = frames_for(&mut device, Load::PerInterface(Pps(1400.0)), Duration::from_secs(1));
+    let entries = |name: &str| {
+        let found = trial.tables.iter().find(|table| table.name == name);
+        found.unwrap_or_else(|| panic!("no {name}: {:?}", trial.tables)).entries
+    };
+    assert!(
+        entries("sessions") > 50 && entries("blocks") >= entries("subscribers"),
+        "{:?}",
+        trial.tables
+    );
+    assert!(entries("mappings") <= entries("sessions"));
+    let reports: u64 = trial.reports.iter().map(|piece| piece.frames).sum();
+    let bytes: u64 = trial.reports.iter().map(|piece| piece.bytes).sum();
+    assert!(reports > 0 && bytes > 64 * reports, "{:?}", trial.reports);
+    for direction in &trial.directions {
+        assert_eq!(direction.misdelivered, 0, "{}", direction.name);
+        assert!(direction.received * 2 > direction.sent, "{} passes", direction.name);
+    }
+    let closed = device.measure(Load::ClosedLoop, SHORT, &mut Silent);
+    assert!(matches!(closed, Err(MeasureError::Unsupported(_))), "{closed:?}");
+}
+
+#[test]
+fn a_function_that_restarted_makes_frames_of_its_own_again() {
+    let mut device = logged_clients();
+    let restart_after = Some(Duration::from_millis(100));
+    device
+        .set_conditions(&Conditions { restart_after, ..Conditions::default() })
+        .expect("it can be restarted");
+    let trial = frames_for(&mut device, Load::PerInterface(Pps(1400.0)), Duration::from_secs(3));
+    assert!(trial.restart.is_some());
+    let behind = &trial.reports[trial.reports.len() / 2..];
+    assert!(behind.iter().any(|piece| piece.frames > 0), "{:?}", trial.reports);
 }

@@ -16,19 +16,23 @@ pub struct StageTotals {
     pub ticks: [u64; STAGES_MAX + 2],
     /// Packets by stage.
     pub packets: [u64; STAGES_MAX + 2],
+    /// The most ticks that a batch took in the stages of the function together.
+    pub longest_batch: u64,
 }
 
 /// The running clock of one batch.
 pub struct StageClock<'a> {
     totals: &'a mut StageTotals,
     last: Ticks,
+    /// Ticks in stages of the function so far.
+    function: u64,
 }
 
 impl StageTotals {
     /// A clock that starts at `now`.
     #[inline]
     pub fn start(&mut self, now: Ticks) -> StageClock<'_> {
-        StageClock { totals: self, last: now }
+        StageClock { totals: self, last: now, function: 0 }
     }
 }
 
@@ -36,15 +40,24 @@ impl StageClock<'_> {
     /// Ends function stage `stage` (counted from 0), through which `packets` packets went.
     #[inline(always)]
     pub fn lap(&mut self, stage: usize, packets: usize) {
-        self.lap_raw(stage + 1, packets);
+        self.function += self.lap_raw(stage + 1, packets);
     }
 
     #[inline(always)]
-    pub(crate) fn lap_raw(&mut self, index: usize, packets: usize) {
+    pub(crate) fn lap_raw(&mut self, index: usize, packets: usize) -> u64 {
         let now = clock::now();
-        self.totals.ticks[index] += now.saturating_sub(self.last);
+        let took = now.saturating_sub(self.last);
+        self.totals.ticks[index] += took;
         self.totals.packets[index] += packets as u64;
         self.last = now;
+        took
+    }
+}
+
+impl Drop for StageClock<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.totals.longest_batch = self.totals.longest_batch.max(self.function);
     }
 }
 
@@ -63,5 +76,7 @@ mod tests {
         assert_eq!(totals.packets[1], 15);
         assert_eq!(totals.packets[2], 6);
         assert!(totals.ticks[1] < 1_000_000_000, "three laps take less than a second");
+        let all = totals.ticks[1] + totals.ticks[2];
+        assert!((all / 3..=all).contains(&totals.longest_batch), "one of three, and not all");
     }
 }

@@ -175,6 +175,7 @@ impl<F: Function> Worker<F> {
         let made = send_made(&mut self.function, &mut self.tap, out, now);
         self.publisher.publish(&self.counts, self.function.tallies());
         stages.lap_raw(self.names.stages.len() + 1, received);
+        drop(stages);
         if let Some(supervised) = &self.supervised {
             supervised.publish_stages(&self.stages);
         }

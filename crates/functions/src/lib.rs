@@ -20,10 +20,11 @@ pub mod stages;
 mod build;
 mod counts;
 mod floods;
+mod models;
 mod passing;
 mod test_packets;
 
-pub use unit::{Invalid, NetworkFunction, SetupError, Shard, TablePage, TableSize};
+pub use unit::{Invalid, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize};
 
 /// The list of all functions, in the order of the help text: each wrapped in the unit struct `$unit`,
 /// whose `new` is const, as a `&'static [&'static dyn …]` of the place where it stands.

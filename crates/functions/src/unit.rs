@@ -132,6 +132,17 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         now: Ticks,
     ) -> Vec<Self::Update>;
 
+    /// How the standby stands that a function has beside it in this process; none where it has none.
+    fn standby(_function: &Self::Function) -> Option<Standby> {
+        None
+    }
+
+    /// Ends what a function has told nobody yet, as a crash would, and gives the standby that it has beside it, to go on
+    /// in its place.
+    fn fail_over(_function: &mut Self::Function) -> Option<Self::Function> {
+        None
+    }
+
     /// How full each of [`Self::TABLES`] is.
     fn table_sizes(function: &Self::Function) -> Vec<TableSize>;
 
@@ -144,6 +155,15 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         limit: usize,
         now: Ticks,
     ) -> TablePage;
+}
+
+/// How a standby stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standby {
+    /// Whether it has acknowledged all there is.
+    pub is_synchronised: bool,
+    /// Changes that it has not acknowledged, those included that are not told yet.
+    pub unacknowledged: u64,
 }
 
 /// How full a table is.

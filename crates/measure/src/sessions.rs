@@ -37,6 +37,8 @@ pub enum SessionAction {
     Close,
     /// A frame each way, to prove that it is there (RFC 9693 section 4.6).
     Use,
+    /// The same, where another translation than before is none: it must be the session that was there.
+    Keep,
 }
 
 /// What became of the sessions of a trial; attempted = succeeded + failed.
@@ -112,6 +114,7 @@ impl fmt::Display for SessionAction {
             Self::Open => "open",
             Self::Close => "close",
             Self::Use => "use",
+            Self::Keep => "keep",
         })
     }
 }

@@ -61,6 +61,20 @@ pub trait Measurer {
         None
     }
 
+    /// The clients whose doings its traffic is, where it is that.
+    fn population(&self) -> Option<Population> {
+        None
+    }
+
+    /// Lets the standby of the device come up with it, for so long at most; whether it has acknowledged all
+    /// there is.
+    ///
+    /// # Errors
+    /// When there is none, or the device broke on the way.
+    fn synchronise(&mut self, _patience: Duration) -> Result<bool, MeasureError> {
+        Err(MeasureError::Unsupported("it has no standby"))
+    }
+
     /// Has the device hold no session: its own way of forgetting them all, in as long as it takes.
     ///
     /// # Errors
@@ -80,6 +94,8 @@ pub struct Conditions {
     pub subscribers_counted: u32,
     /// When, after the first frame, the device is restarted; none for not at all.
     pub restart_after: Option<Duration>,
+    /// When, after a trial of sessions begins, the device ends and its standby goes on; none for not at all.
+    pub fail_over_after: Option<Duration>,
     /// What is sent to the device beside the load, and counted apart from it.
     pub floods: [Option<Flood>; 2],
 }
@@ -155,6 +171,9 @@ pub struct Trial {
     /// Cycles by stage, summed over workers; the first is the source or receive side, the last the
     /// sink or transmit side, as `role` says.
     pub stages: Vec<Stage>,
+    /// The most ticks that one batch took in the stages of the function, of any worker; none where the device does
+    /// not tell.
+    pub longest_batch_ticks: Option<u64>,
     /// Drops by reason as the device counted them during the trial, zero counts left out.
     pub drops: Vec<(String, u64)>,
     /// Changes at run time, by kind.
@@ -181,10 +200,43 @@ pub struct Trial {
     pub floods: Vec<FloodCounts>,
     /// The restart of the device, where one was asked for.
     pub restart: Option<Restart>,
+    /// The standby that took over, where that was asked for.
+    pub takeover: Option<Takeover>,
     /// What became of the sessions, where the load was of such.
     pub sessions: Option<SessionCounts>,
+    /// How full the tables of the device are at the end, where it tells.
+    pub tables: Vec<TableUse>,
+    /// What the device reported by frames of its own, in even pieces of the trial.
+    pub reports: Vec<Reports>,
     /// How many ticks of the stages' clock make a second.
     pub ticks_per_second: f64,
+}
+
+/// Clients that do what they do by the clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Population {
+    /// How many.
+    pub clients: u64,
+    /// Frames a second that they send, and that are sent to them.
+    pub frames_per_s: f64,
+}
+
+/// How full a table of the device is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableUse {
+    /// Its name: `sessions`, `mappings` …
+    pub name: String,
+    /// Entries that it has.
+    pub entries: u64,
+}
+
+/// Frames by which the device reports what happens in it: logs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reports {
+    /// How many.
+    pub frames: u64,
+    /// Their bytes, frame check sequence included.
+    pub bytes: u64,
 }
 
 /// What became of a flood.
@@ -211,6 +263,21 @@ pub struct Restart {
     /// in front of it bridges without loss is in it, too.
     pub silence_ns: u64,
     /// What was restarted: `the function and its state`, `the process` …
+    pub what: String,
+}
+
+/// A standby that took over during a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Takeover {
+    /// When the active device ended, since the trial began, in nanoseconds.
+    pub asked_ns: u64,
+    /// How long it took until the standby was in its place, in nanoseconds.
+    pub ready_after_ns: u64,
+    /// The longest time in the trial without any frame from the device, in nanoseconds.
+    pub silence_ns: u64,
+    /// Changes that the standby had not acknowledged when the active device ended.
+    pub unacknowledged: u64,
+    /// What took over: `a standby in the same process` …
     pub what: String,
 }
 
@@ -383,6 +450,7 @@ impl Trial {
             effective: Duration::ZERO,
             directions: Vec::new(),
             stages: Vec::new(),
+            longest_batch_ticks: None,
             drops: Vec::new(),
             events: Vec::new(),
             stalls: Vec::new(),
@@ -395,7 +463,10 @@ impl Trial {
             policed: Vec::new(),
             floods: Vec::new(),
             restart: None,
+            takeover: None,
             sessions: None,
+            tables: Vec::new(),
+            reports: Vec::new(),
             ticks_per_second,
         }
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use measure::record::{Outcome, TrialRecord};
 use measure::{
-    Conditions, Load, MeasureError, Measurer, Pps, SessionsThere, Trial, TrialProgress, Watch,
+    Conditions, Load, MeasureError, Measurer, Population, Pps, SessionsThere, Trial, TrialProgress,
+    Watch,
 };
 
 use crate::method::Session;
@@ -85,6 +86,7 @@ impl Measurer for Holding<'_> {
             updates_per_s: own.updates_per_s.or(held.updates_per_s),
             subscribers_counted: own.subscribers_counted.max(held.subscribers_counted),
             restart_after: own.restart_after.or(held.restart_after),
+            fail_over_after: own.fail_over_after.or(held.fail_over_after),
             floods: [own.floods[0].or(held.floods[0]), own.floods[1].or(held.floods[1])],
         })
     }
@@ -95,6 +97,14 @@ impl Measurer for Holding<'_> {
 
     fn sessions(&self) -> Option<SessionsThere> {
         self.measurer.sessions()
+    }
+
+    fn synchronise(&mut self, patience: Duration) -> Result<bool, MeasureError> {
+        self.measurer.synchronise(patience)
+    }
+
+    fn population(&self) -> Option<Population> {
+        self.measurer.population()
     }
 
     fn clear_sessions(&mut self) -> Result<(), MeasureError> {

@@ -4,9 +4,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    ConfigError, Method, burst, capacity, churn, denial_of_service, forwarding_rate, latency,
-    loss_curve, rate_precision, recovery, reset, session_capacity, session_rate, soak,
-    teardown_rate, throughput,
+    ConfigError, Method, burst, capacity, churn, denial_of_service, failover, forwarding_rate,
+    latency, loss_curve, occupancy, rate_precision, recovery, reset, session_capacity,
+    session_rate, soak, teardown_rate, throughput,
 };
 
 /// One line of the registry.
@@ -39,6 +39,8 @@ pub const METHODS: &[Entry] = &[
     session_rate::ENTRY,
     session_capacity::ENTRY,
     teardown_rate::ENTRY,
+    failover::ENTRY,
+    occupancy::ENTRY,
     soak::ENTRY,
 ];
 

@@ -1,13 +1,14 @@
 //! What every method finds on devices of every temper is a record that obeys the published schema
 //! and reads back as it was: no figure, bound or point is a number that JSON cannot hold.
 
+use measure::Population;
 use measure::record::{Cell, RunRecord, Status, record_schema};
-use methods::simulated::{Changes, Sessions, Simulated, Suffered};
+use methods::simulated::{Changes, Sessions, Simulated, Standby, Suffered};
 use methods::{METHODS, Unobserved};
 use serde_json::{Value, json};
 
 /// From devices that forward all to one that forwards nothing.
-fn devices() -> [(&'static str, Simulated); 8] {
+fn devices() -> [(&'static str, Simulated); 11] {
     let changes = || Changes {
         cost_ns: 10e3,
         blackout_ns: 50_000,
@@ -24,9 +25,24 @@ fn devices() -> [(&'static str, Simulated); 8] {
     let sessions =
         Sessions { most: 30_000, capacity: 20_000, rate_max: 3_000.0, ..Sessions::default() };
     let closed = Sessions { capacity: 0, ..sessions.clone() };
+    let beside = |acknowledges, forgets_one_in| {
+        let outage = std::time::Duration::from_millis(20);
+        let standby = Standby { outage, acknowledges, forgets_one_in, late: 7, reused: 3 };
+        let sessions = Sessions { most: 2_000_000, standby: Some(standby), ..Sessions::default() };
+        Simulated::fixed(1e6).holding(sessions)
+    };
+    let clients = Population { clients: 100, frames_per_s: 1000.0 };
+    let clients = Simulated::fixed(1e6).holding(Sessions::default()).populated(
+        clients,
+        &[("sessions", 5000)],
+        [10.0, 20.0],
+    );
     [
         ("holding sessions", Simulated::fixed(1e6).holding(sessions)),
         ("holding none", Simulated::fixed(1e6).holding(closed)),
+        ("with a standby that forgets", beside(true, 100)),
+        ("with a standby that does not come up", beside(false, 0)),
+        ("with clients that live by the clock", clients),
         ("fast", policing(20e6).changing(changes()).buffered(1000)),
         ("noisy", policing(1e6).changing(changes()).noisy(0.2)),
         ("stalling", policing(1e6).changing(changes()).stalling(0.3, 5_000_000)),

@@ -175,6 +175,7 @@ pub(crate) fn figure_name(name: &str) -> String {
         "function_pps" => "function alone".into(),
         "total_pps" => "with source and sink".into(),
         "wall_clock_pps" => "by the wall clock".into(),
+        "longest_batch" => "the longest batch".into(),
         "ticks_per_packet" => "ticks a packet".into(),
         "ns_per_packet" => "time a packet".into(),
         "device_cpu_per_packet" => "CPU time a packet".into(),

@@ -22,4 +22,4 @@ pub use random::Random;
 pub use sessions::{SessionAction, SessionStep, Sessions};
 pub use sizes::Sizes;
 pub use stamp::Stamp;
-pub use workload::{Delivery, Direction, Workload};
+pub use workload::{Delivery, Direction, Population, Workload};

@@ -22,6 +22,8 @@ pub enum SessionAction {
     Close,
     /// Used once each way, to prove that it is there.
     Use,
+    /// The same, and only right with the translation that is known of it: to prove that it is the same one still.
+    Keep,
 }
 
 /// The sessions that a workload can make.
@@ -56,8 +58,8 @@ pub struct SessionStep {
 
 impl SessionAction {
     /// All of them.
-    pub const ALL: [SessionAction; 3] =
-        [SessionAction::Open, SessionAction::Close, SessionAction::Use];
+    pub const ALL: [SessionAction; 4] =
+        [SessionAction::Open, SessionAction::Close, SessionAction::Use, SessionAction::Keep];
 }
 
 impl SessionStep {
@@ -91,7 +93,7 @@ mod tests {
                 assert_eq!(SessionStep::of(&stamp), Some((99_600_000, action, step)));
             }
         }
-        for stream in [0, 1, 255, 0x0100, 0x4300, 0x7fff, 0x8000, 0xc000] {
+        for stream in [0, 1, 255, 0x0100, 0x4400, 0x7fff, 0x8000, 0xc000] {
             assert_eq!(SessionStep::of(&Stamp { stream, ..Stamp::default() }), None, "{stream:x}");
         }
     }

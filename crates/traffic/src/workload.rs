@@ -1,5 +1,7 @@
 //! What a function's workload offers to the tester.
 
+use std::time::Duration;
+
 use machine::clock::Ticks;
 use packet::PortId;
 
@@ -101,6 +103,17 @@ pub trait Workload: Send {
         false
     }
 
+    /// The clients whose doings by the clock the frames are, where they are that.
+    fn population(&self) -> Option<Population> {
+        None
+    }
+
+    /// By how much the frames of a direction follow those of the others: answers do not come before what
+    /// they answer.
+    fn delay(&self, _direction: usize) -> Duration {
+        Duration::ZERO
+    }
+
     /// The sessions that it can open in a device that keeps them; none where there is no such thing.
     fn sessions(&self) -> Option<Sessions> {
         None
@@ -150,6 +163,15 @@ pub trait Workload: Send {
     {
         None
     }
+}
+
+/// Clients that do what they do by the clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Population {
+    /// How many.
+    pub clients: u64,
+    /// Frames a second that they send, and that are sent to them.
+    pub frames_per_s: f64,
 }
 
 /// Frames that are sent beside those of directions.

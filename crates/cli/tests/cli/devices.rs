@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{run, scenario, temporary_folder, write};
 
 /// Whether namespaces can be made here; says so if not.
-fn can_run() -> bool {
+pub(crate) fn can_run() -> bool {
     let can = netns::may_make_namespaces() && netns::is_installed("ip");
     if !can {
         println!("skipped: this needs the right to make network namespaces, and iproute2");

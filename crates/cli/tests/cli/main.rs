@@ -10,6 +10,7 @@ mod environment;
 mod help;
 mod interrupted;
 mod nat;
+mod nat_process;
 mod report;
 mod runs;
 mod serve;

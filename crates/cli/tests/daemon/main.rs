@@ -2,4 +2,5 @@
 
 mod commands;
 mod kit;
+mod nat_ftp;
 mod soak;

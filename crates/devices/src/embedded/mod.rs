@@ -14,6 +14,7 @@ mod closed_loop;
 mod generator;
 mod open_loop;
 mod restart;
+mod standby;
 mod wire;
 
 use std::sync::Arc;
@@ -25,8 +26,8 @@ use functions::{NetworkFunction, SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use measure::record::Check;
 use measure::{
-    Conditions, Load, MeasureError, Measurer, Pps, SessionLoad, SessionsThere, Stage, StageRole,
-    Trial, Watch,
+    Conditions, Load, MeasureError, Measurer, Population, Pps, SessionLoad, SessionsThere, Stage,
+    StageRole, TableUse, Trial, Watch,
 };
 use packet::BATCH_MAX;
 use traffic::Workload;
@@ -146,11 +147,18 @@ impl<N: NetworkFunction> Embedded<N> {
 
     /// The sessions that the function says it holds.
     fn held(&mut self) -> Option<u64> {
-        let table = N::TABLES.iter().position(|name| *name == "sessions")?;
-        let used = |lane: &mut Lane<N>| {
-            N::table_sizes(lane.worker.function_mut()).get(table).map(|size| size.used)
-        };
-        self.lanes.iter_mut().map(used).sum()
+        self.tables().into_iter().find(|table| table.name == "sessions").map(|table| table.entries)
+    }
+
+    /// How full the function says its tables are, those of all workers together.
+    fn tables(&mut self) -> Vec<TableUse> {
+        let empty = |name: &&str| TableUse { name: (*name).to_owned(), entries: 0 };
+        let mut tables: Vec<TableUse> = N::TABLES.iter().map(empty).collect();
+        for lane in &mut self.lanes {
+            let sizes = N::table_sizes(lane.worker.function_mut());
+            tables.iter_mut().zip(sizes).for_each(|(table, size)| table.entries += size.used);
+        }
+        tables
     }
 
     fn is_interrupted(&self) -> bool {
@@ -172,10 +180,12 @@ impl<N: NetworkFunction> Embedded<N> {
             let taken = lane.worker.take_stages();
             stages.ticks.iter_mut().zip(taken.ticks).for_each(|(sum, ticks)| *sum += ticks);
             stages.packets.iter_mut().zip(taken.packets).for_each(|(sum, count)| *sum += count);
+            stages.longest_batch = stages.longest_batch.max(taken.longest_batch);
             let gaps = lane.worker.take_gaps();
             trial.stalls.push(stalls(format!("worker {index}"), gaps, &self.host.clock));
         }
         trial.stages = stages_of(names.stages, &stages);
+        trial.longest_batch_ticks = Some(stages.longest_batch);
         let counts = self.counts().since(before);
         trial.drops = drops_of(names.drops, &counts);
         trial.tester_ring_full = counts.transmit_full;
@@ -198,6 +208,9 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
             let trial = self.run_sessions(load, duration, watch);
             return if self.is_interrupted() { Err(MeasureError::Interrupted) } else { trial };
         }
+        if self.conditions.fail_over_after.is_some() {
+            return Err(MeasureError::Unsupported(SESSIONS_ONLY));
+        }
         if let Some(load) = self.sessions.missing() {
             let trial = self.run_sessions(load, sessions::WAIT, watch)?;
             if self.is_interrupted() {
@@ -209,8 +222,12 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
             Load::ClosedLoop if !is_plain(&self.conditions) => {
                 return Err(MeasureError::Unsupported(OPEN_LOOP_ONLY));
             }
+            Load::ClosedLoop if self.population().is_some() => {
+                return Err(MeasureError::Unsupported(BY_THE_CLOCK));
+            }
             Load::ClosedLoop => closed_loop::run(self, duration, watch),
-            open_loop => open_loop::run(self, open_loop, duration, watch),
+            open_loop => open_loop::run(self, open_loop, duration, watch)
+                .map(|trial| Trial { tables: self.tables(), ..trial }),
         };
         self.changed |= self.sessions.are_others_behind_a_trial();
         self.sessions.restarted(self.conditions.restart_after.is_some());
@@ -219,8 +236,15 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
 
     fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
         has_what_is_asked(&self.workload(), conditions)?;
+        if conditions.fail_over_after.is_some() && !self.has_standby() {
+            return Err(MeasureError::Unsupported(standby::NO_STANDBY));
+        }
         self.conditions = *conditions;
         Ok(())
+    }
+
+    fn synchronise(&mut self, patience: Duration) -> Result<bool, MeasureError> {
+        self.follow(patience)
     }
 
     fn tester_alone(
@@ -242,6 +266,10 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
 
     fn sessions(&self) -> Option<SessionsThere> {
         self.sessions.there()
+    }
+
+    fn population(&self) -> Option<Population> {
+        self.workload().population().map(sessions::population)
     }
 
     fn clear_sessions(&mut self) -> Result<(), MeasureError> {
@@ -332,6 +360,12 @@ const NO_FLOODS: &str = "this function has no address of its own to be flooded";
 
 /// Why a closed loop has neither floods nor restarts.
 const OPEN_LOOP_ONLY: &str = "a closed loop has neither floods nor restarts";
+
+/// When standbys take over.
+const SESSIONS_ONLY: &str = "a standby takes over while sessions are opened or used";
+
+/// Why clients cannot hurry.
+const BY_THE_CLOCK: &str = "its clients do what they do by the clock; `occupancy` measures them";
 
 /// Why the bytes of subscribers cannot be counted.
 const NO_POLICER: &str = "this function polices no subscribers";

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::{Function, Port, Worker};
-use functions::{NetworkFunction, Shard};
+use functions::{NetworkFunction, SetupError, Shard};
 use machine::clock;
 use measure::{Load, MeasureError, SessionLoad, Trial, Watch};
 use packet::{BATCH_MAX, PortId};
@@ -12,6 +12,7 @@ use port_memory::{Receiver, Sender};
 use traffic::Workload;
 
 use super::restart::{self, Restarting};
+use super::standby::TakingOver;
 use super::wire::Wire;
 use super::{Embedded, Host, Lane};
 use crate::room;
@@ -49,11 +50,17 @@ pub(super) fn run<N: NetworkFunction>(
     let clock = device.host.clock;
     let changes = Changes::new(&workload, controllers, conditions.updates_per_s, clock);
     let config = &device.config;
-    let count = lanes.len() as u32;
-    let make = |index| N::function(config, Shard { index, count }, clock, clock::now());
+    let (count, room) = (lanes.len() as u32, room::room_for(&workload));
+    let replace = |index, function: &mut N::Function| {
+        let mut anew = N::function(config, Shard { index, count }, clock, clock::now())?;
+        let made = anew.make_room(room);
+        made.map_err(|source| SetupError::Memory { what: "frames that it makes", source })?;
+        *function = anew;
+        Ok(())
+    };
     let at = |after: Duration| clock::now().saturating_add(clock.ticks(after));
     let restarting =
-        conditions.restart_after.map(|after| Restarting { at: at(after), make: &make });
+        conditions.restart_after.map(|after| Restarting { at: at(after), replace: &replace });
     let bed = Testbed { lanes, links, restarting };
     let mut trial = carry_out(&device.host, bed, |seat, links| {
         thread::carry_out(seat, workload, links, changes, task, watch)
@@ -72,11 +79,18 @@ pub(super) fn run_sessions<N: NetworkFunction>(
     let ports = N::ports(&device.config).len();
     let links = connect(ports, device.lanes.iter_mut().map(|lane| &mut lane.worker))?;
     let workload = device.workload();
+    let taking_over = TakingOver::<N>::new(room::room_for(&workload));
+    let replace = |_, function: &mut N::Function| taking_over.replace(function);
+    let clock = device.host.clock;
+    let at = |after: Duration| clock::now().saturating_add(clock.ticks(after));
+    let after = device.conditions.fail_over_after;
+    let restarting = after.map(|after| Restarting { at: at(after), replace: &replace });
     let lanes = device.lanes.iter_mut().map(|lane| (lane.core, &mut lane.worker)).collect();
-    let bed = Testbed { lanes, links, restarting: None };
+    let bed = Testbed { lanes, links, restarting };
     let mut trial = carry_out(&device.host, bed, |seat, links| {
         thread::carry_out_sessions(seat, workload, links, load, watch)
     })?;
+    trial.takeover = trial.restart.take().map(|restart| taking_over.record(restart));
     device.finish(&mut trial, &before);
     Ok(trial)
 }

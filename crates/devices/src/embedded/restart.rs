@@ -13,12 +13,12 @@ use measure::Restart;
 
 use crate::tester::Course;
 
-/// When workers make their function anew, and how.
+/// When workers get another function, and how.
 pub(super) struct Restarting<'a, F> {
     /// From this time on.
     pub at: Ticks,
-    /// The function of a worker.
-    pub make: &'a (dyn Fn(u32) -> Result<F, SetupError> + Sync),
+    /// Puts another function in the place of a worker's.
+    pub replace: &'a (dyn Fn(u32, &mut F) -> Result<(), SetupError> + Sync),
 }
 
 /// When a worker was told to restart, and when it ran again.
@@ -44,10 +44,8 @@ pub(super) fn run<F: Function>(
         }
     }
     let asked = clock::now();
-    let span = (restarting.make)(index).map(|function| {
-        *worker.function_mut() = function;
-        (asked, clock::now())
-    });
+    let replaced = (restarting.replace)(index, worker.function_mut());
+    let span = replaced.map(|()| (asked, clock::now()));
     (packets + worker.run(stop), Some(span))
 }
 

@@ -278,6 +278,13 @@ pub(super) fn limitations(nat: &Nat) -> Result<Vec<Limitation>, DriverError> {
             INVALID.to_vec(),
         ),
         of(
+            "queries from outside reach no subscriber: a connection of ICMP has its type as well as its identifier, so \
+             that only answers belong to it (RFC 6146 section 3.5.3 has it otherwise)"
+                .to_owned(),
+            vec![],
+            QUERIES.to_vec(),
+        ),
+        of(
             "pings are not answered: the kernel's answers have identifications of their own and no flags, which \
              could not be compared"
                 .to_owned(),
@@ -294,6 +301,13 @@ pub(super) fn of(service: &Service) -> Option<&Nat> {
         _ => None,
     }
 }
+
+/// Steps of the sample with queries from outside, and what follows from them.
+const QUERIES: [&str; 3] = [
+    "ICMP: a query from outside",
+    "ICMP: the subscriber answers it",
+    "ICMP: an error about that answer",
+];
 
 /// Steps of the sample whose segments the kernel takes for invalid.
 const INVALID: [&str; 3] =

@@ -26,6 +26,7 @@ use daemon::client::Client;
 use daemon::protocol::{Ask, View};
 use engine::{Link, Monitor, Opened};
 use functions::service::Service;
+use measure::TableUse;
 use netns::{Child, Namespace};
 use schemars::Schema;
 use serde_json::{Map, Value, json};
@@ -214,11 +215,23 @@ impl Running for Device {
     }
 
     fn sessions(&mut self) -> Option<u64> {
-        let held = |one: &mut Daemon| {
-            let tables = one.client.ask(Ask::Show(View::Tables)).ok()?;
-            tables.get("tables")?.get("sessions")?.get("used")?.as_u64()
-        };
-        self.daemons.iter_mut().map(held).sum()
+        self.tables().into_iter().find(|table| table.name == "sessions").map(|table| table.entries)
+    }
+
+    fn tables(&mut self) -> Vec<TableUse> {
+        let mut sums: Vec<TableUse> = Vec::new();
+        for daemon in &mut self.daemons {
+            let told = daemon.client.ask(Ask::Show(View::Tables)).unwrap_or_default();
+            let tables = told.get("tables").and_then(Value::as_object).into_iter().flatten();
+            for (name, table) in tables {
+                let entries = table.get("used").and_then(Value::as_u64).unwrap_or(0);
+                match sums.iter_mut().find(|sum| sum.name == *name) {
+                    Some(sum) => sum.entries += entries,
+                    None => sums.push(TableUse { name: name.clone(), entries }),
+                }
+            }
+        }
+        sums
     }
 
     fn restarts(&self) -> Option<&'static str> {

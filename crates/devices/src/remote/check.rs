@@ -1,6 +1,6 @@
 //! The functional check of a device that runs: send a frame, wait for what the oracle says.
 //!
-//! First come frames of the workload, then the function's own sample. A frame that is to be forwarded
+//! First come frames of the workload and a few of its sessions, then the function's own sample. A frame that is to be forwarded
 //! is waited for, until a deadline. That one is dropped shows when a frame sent behind it comes out
 //! alone; where there is none known to pass, when nothing comes for a while. Why it was dropped cannot
 //! be seen from outside.
@@ -32,11 +32,12 @@ use crate::tester::foreign::is_talk;
 
 mod left_out;
 mod reports;
+mod sessions;
 
-/// Runs frames of the workload, then the sample.
+/// Runs frames of the workload and sessions of it, then the sample.
 pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check, MeasureError> {
-    let mut steps = workload_steps(device);
-    steps.extend(N::sample(&device.config, &device.traffic));
+    let first = workload_steps(device);
+    let sample = N::sample(&device.config, &device.traffic);
     let unreachable = N::unreachable(&device.config);
     let oracle = || N::oracle(&device.config, Shard::WHOLE);
     let oracles = Oracles { still: oracle(), flowing: oracle() };
@@ -44,7 +45,7 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check,
     let in_order = N::workers(&device.config) == 1;
     let limitations = device.limitations.clone();
     let drops = N::names(&device.config).drops;
-    let workload = device.workload();
+    let (workload, sessions) = (device.workload(), device.sessions.twin());
     let is_report = |port: PortId, frame: &[u8]| workload.is_report(port, frame);
     let rig = device.rig()?;
     super::drain(&mut rig.links);
@@ -64,7 +65,10 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check,
         in_order,
     };
     let mut changed = false;
-    for step in &steps {
+    for (number, step) in first.iter().chain(&sample).enumerate() {
+        if number == first.len() {
+            walk.sessions(&sessions);
+        }
         match step {
             Step::Wait(time) => walk.wait(*time),
             Step::Update(update) if has_control => {
@@ -224,18 +228,23 @@ impl<N: NetworkFunction> Walk<'_, N> {
 
     /// A frame or an answer; what became of it may be answered later.
     fn take(&mut self, port: PortId, frame: &[u8], about: &str) {
-        if self.left_out.takes_step(about) {
-            return self.history.note(&Expected::Punt);
-        }
-        let verdict = match self.foresee(port, frame) {
+        let verdict = match self.left_out.takes_step(about) {
+            true => Expected::Punt,
+            false => self.what_becomes(port, frame, about),
+        };
+        self.history.note(&verdict);
+    }
+
+    /// What became of a frame, where the device may choose.
+    fn what_becomes(&mut self, port: PortId, frame: &[u8], about: &str) -> Expected {
+        match self.foresee(port, frame) {
             Some(counts) => self.follow(port, frame, counts, about),
             None => {
                 self.frame(port, frame, about);
                 // Nothing is answered where a device chooses nothing.
                 Expected::Punt
             }
-        };
-        self.history.note(&verdict);
+        }
     }
 
     fn frame(&mut self, port: PortId, frame: &[u8], about: &str) {

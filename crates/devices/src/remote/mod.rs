@@ -23,7 +23,8 @@ use functions::NetworkFunction;
 use machine::clock;
 use measure::record::Check;
 use measure::{
-    Conditions, DeviceCpu, Load, MeasureError, Measurer, Pps, SessionsThere, Stage, Trial, Watch,
+    Conditions, DeviceCpu, Load, MeasureError, Measurer, Population, Pps, SessionsThere, Stage,
+    Trial, Watch,
 };
 use packet::PortId;
 use serde_json::{Map, Value};
@@ -32,7 +33,7 @@ use traffic::Workload;
 use crate::driver::{self, DeviceFacts, Driver, DriverError, Limitation, Running, Start, Usage};
 use crate::embedded::{Host, has_what_is_asked};
 use crate::room;
-use crate::sessions::Opened;
+use crate::sessions::{Opened, population};
 use crate::tester::Task;
 use crate::tester::changes::{Changes, Control};
 use crate::tester::link::{Link, PortLink};
@@ -200,6 +201,7 @@ impl<N: NetworkFunction> Remote<N> {
         let before = rig.running.usage();
         let mut trial = rig.trial(&host, (workload, wanted), task, watch)?;
         let after = rig.running.usage();
+        trial.tables = rig.running.tables();
         account(&mut trial, &before, after);
         self.healthy()?;
         Ok(trial)
@@ -240,6 +242,9 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
         if conditions.restart_after.is_some() && !restarts {
             return Err(MeasureError::Unsupported(NO_RESTART));
         }
+        if conditions.fail_over_after.is_some() {
+            return Err(MeasureError::Unsupported(NO_STANDBY));
+        }
         self.conditions = *conditions;
         Ok(())
     }
@@ -250,6 +255,10 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
 
     fn sessions(&self) -> Option<SessionsThere> {
         self.sessions.there()
+    }
+
+    fn population(&self) -> Option<Population> {
+        self.workload().population().map(population)
     }
 
     /// Sets it up anew, which every device can be.
@@ -449,6 +458,9 @@ const NO_CLOSED_LOOP: &str = "a closed loop runs source and sink inside the work
 
 const NO_CONTROL: &str = "nothing can be changed on it while it runs; set the rates of changes in \
                           `function` to 0, or take a device with control (`embedded`, `process`)";
+
+const NO_STANDBY: &str =
+    "its standby is not one that the tester could send its frames to; take the device `embedded`";
 
 const NO_RESTART: &str = "it cannot be restarted while its links stay; take the device `embedded`, \
                           or `process` or `ovs` on virtual Ethernet";

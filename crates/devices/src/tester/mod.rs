@@ -9,8 +9,10 @@
 
 pub(crate) mod changes;
 mod floods;
+mod flow;
 pub(crate) mod foreign;
 pub(crate) mod link;
+mod pieces;
 mod policed;
 mod schedule;
 pub(crate) mod sessions;
@@ -30,7 +32,9 @@ use traffic::{Account, Arrival, Delivery, Stamp, Workload};
 
 use changes::{Changes, Control};
 use floods::Floods;
+use flow::Flow;
 use link::Link;
+use pieces::Pieces;
 use policed::PolicedBytes;
 use schedule::Schedule;
 
@@ -52,6 +56,7 @@ pub(crate) struct Tester<'a, W, L, C> {
     strangers: u64,
     /// Frames of others, on links that are shared.
     foreign: u64,
+    reports: Pieces,
     last_arrival: Ticks,
     /// The longest time between two arrivals, while frames are sent.
     silence: Ticks,
@@ -59,26 +64,6 @@ pub(crate) struct Tester<'a, W, L, C> {
     is_judging: bool,
     /// Whether bytes are counted by subscriber.
     is_counting: bool,
-}
-
-/// One direction of frames.
-struct Flow {
-    direction: traffic::Direction,
-    schedule: Schedule,
-    next_number: u64,
-    sent_bytes: u64,
-    ring_full: u64,
-    /// Frames that the tester's own port did not take.
-    refused: u64,
-    misdelivered: u64,
-    /// By worker.
-    accounts: Vec<Account>,
-    latency_ns: Histogram<u64>,
-    first_sent: Ticks,
-    last_sent: Ticks,
-    /// When the last lost frame was sent, or at the latest.
-    last_lost: Option<Ticks>,
-    policed: PolicedBytes,
 }
 
 /// What a tester is to do.
@@ -123,9 +108,13 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
     ) -> Tester<'a, W, L, C> {
         let start = clock::now() + clock.ticks(LEAD_TIME);
         changes.start(start, clock.ticks_per_second());
-        let flow = |&direction: &traffic::Direction| Flow {
+        let flow = |(index, &direction): (usize, &traffic::Direction)| Flow {
             direction,
-            schedule: Schedule::new(task.load, task.duration, start, &clock),
+            schedule: {
+                let delay = workload.delay(index).min(task.duration);
+                let start = start + clock.ticks(delay);
+                Schedule::new(task.load, task.duration - delay, start, &clock)
+            },
             next_number: 0,
             sent_bytes: 0,
             ring_full: 0,
@@ -138,7 +127,7 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             last_lost: None,
             policed: PolicedBytes::new(workload.policer(), task.subscribers_counted),
         };
-        let flows = workload.directions().iter().map(flow).collect();
+        let flows = workload.directions().iter().enumerate().map(flow).collect();
         let floods = Floods::new(&workload, task.floods, (start, task.duration), &clock);
         Tester {
             workload,
@@ -152,6 +141,7 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             gaps: Gaps::default(),
             strangers: 0,
             foreign: 0,
+            reports: Pieces::new(start, clock.ticks(task.duration)),
             last_arrival: start,
             silence: 0,
             is_judging: task.is_judging,
@@ -284,9 +274,14 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
                 if self.floods.is_active() && self.floods.take(&self.workload, frame) {
                     continue;
                 }
-                let is_own =
-                    foreign::is_error(frame) || self.workload.is_report(PortId(port as u8), frame);
-                match is_own || L::IS_SHARED && foreign::is_talk(frame) {
+                let is_report = self.workload.is_report(PortId(port as u8), frame);
+                if is_report {
+                    self.reports.note(now, frame.len() + CHECK_SEQUENCE_LEN);
+                }
+                match is_report
+                    || foreign::is_error(frame)
+                    || L::IS_SHARED && foreign::is_talk(frame)
+                {
                     true => self.foreign += 1,
                     false => self.strangers += 1,
                 }
@@ -370,6 +365,7 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             events: self.changes.finish(),
             policed,
             foreign: self.foreign,
+            reports: self.reports.finish(),
             floods: self.floods.finish(),
             course: Course {
                 first_sent: first,
@@ -388,6 +384,8 @@ pub(crate) struct Findings {
     pub policed: Vec<Policed>,
     /// Frames of others that were passed over.
     pub foreign: u64,
+    /// What the device reported by frames of its own.
+    pub reports: Vec<measure::Reports>,
     /// What became of the frames beside the load.
     pub floods: Vec<FloodCounts>,
     pub course: Course,
@@ -401,67 +399,6 @@ pub(crate) struct Course {
     pub first_sent: Ticks,
     /// The longest time without any frame from the device.
     pub silence: Ticks,
-}
-
-impl Flow {
-    /// Frames that were offered to the device.
-    fn sent(&self) -> u64 {
-        self.next_number - self.refused
-    }
-
-    /// Notes what a link did not take.
-    #[inline(always)]
-    fn refused_of(&mut self, refused: link::Refused, now: Ticks) {
-        if refused.by_device > 0 {
-            self.ring_full += refused.by_device;
-            self.last_lost = Some(now);
-        }
-        self.refused += refused.by_port;
-    }
-
-    fn received(&self) -> u64 {
-        self.accounts.iter().map(Account::received).sum()
-    }
-
-    /// When the last lost frame was sent; none without loss, or where it cannot be told.
-    fn last_lost(&self) -> Option<Ticks> {
-        // What was never sent leaves gaps, too.
-        if self.received() >= self.sent() || self.refused > 0 {
-            return None;
-        }
-        match self.accounts.as_slice() {
-            [only] if only.next() < self.next_number => Some(self.last_sent),
-            [_] => self.last_lost,
-            // What several workers lost themselves leaves no gap to see.
-            _ => self.last_lost.filter(|_| self.received() + self.ring_full >= self.next_number),
-        }
-    }
-
-    fn finish(self, strangers: u64, clock: &Clock) -> Direction {
-        let received = self.received();
-        let last_lost = self.last_lost();
-        let sent = self.sent();
-        // Frames of several lengths are refused alike.
-        let share = sent as f64 / self.next_number.max(1) as f64;
-        let sent_bytes = match self.refused {
-            0 => self.sent_bytes,
-            _ => (self.sent_bytes as f64 * share) as u64,
-        };
-        Direction {
-            name: self.direction.name.to_owned(),
-            intended: self.schedule.intended(),
-            sent,
-            received,
-            lost: sent.saturating_sub(received),
-            ring_full: self.ring_full,
-            duplicated: self.accounts.iter().map(Account::duplicated).sum(),
-            reordered: self.accounts.iter().map(Account::reordered).sum(),
-            misdelivered: self.misdelivered + strangers,
-            sent_bytes,
-            latency_ns: self.latency_ns,
-            last_lost_ns: last_lost.map(|at| clock.nanos(at.saturating_sub(self.first_sent))),
-        }
-    }
 }
 
 /// Latencies from 1 ns to 10 s, to 1 % or better.

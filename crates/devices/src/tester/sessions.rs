@@ -387,6 +387,7 @@ fn action_of(action: measure::SessionAction) -> SessionAction {
         measure::SessionAction::Open => SessionAction::Open,
         measure::SessionAction::Close => SessionAction::Close,
         measure::SessionAction::Use => SessionAction::Use,
+        measure::SessionAction::Keep => SessionAction::Keep,
     }
 }
 

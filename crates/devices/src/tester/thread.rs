@@ -126,6 +126,7 @@ fn trial(findings: Findings, usage: &Usage, task: Task, clock: &Clock) -> Trial 
     trial.events = findings.events;
     trial.policed = findings.policed;
     trial.foreign = findings.foreign;
+    trial.reports = findings.reports;
     trial.floods = findings.floods;
     trial.tester = Some(usage.record(0));
     trial.stalls.push(stalls("tester".to_owned(), findings.gaps, clock));

@@ -23,6 +23,8 @@ struct Network {
     /// The number of the first.
     number: u32,
     kind: Kind,
+    /// Whose it is, where it is a pool: 0 for all, else the place of a VRF, plus one.
+    group: u16,
     /// Whether it was taken away; its numbers stay, in case that it comes back.
     is_gone: bool,
 }
@@ -52,6 +54,13 @@ impl Addresses {
         for rule in &config.deterministic {
             all.add(rule.outside, Kind::Deterministic);
         }
+        for (group, vrf) in (1..).zip(&config.vrfs) {
+            let first = all.networks.len();
+            for &pool in &vrf.pools {
+                all.add_pool(pool);
+            }
+            all.networks[first..].iter_mut().for_each(|network| network.group = group);
+        }
         all
     }
 
@@ -72,7 +81,7 @@ impl Addresses {
             return None;
         }
         let number = self.count;
-        self.networks.push(Network { first, count, number, kind, is_gone: false });
+        self.networks.push(Network { first, count, number, kind, group: 0, is_gone: false });
         self.count += count;
         Some(number)
     }
@@ -114,6 +123,12 @@ impl Addresses {
             address: Ipv4Addr::from_bits(network.first),
             len: (32 - network.count.trailing_zeros()) as u8,
         })
+    }
+
+    /// For whom the pool of an address is: 0 for all, else the place of a VRF, plus one.
+    pub fn group(&self, number: u32) -> u16 {
+        let has = |n: &&Network| number.wrapping_sub(n.number) < n.count;
+        self.networks.iter().find(has).map_or(0, |network| network.group)
     }
 
     /// Whether an address is of a pool.

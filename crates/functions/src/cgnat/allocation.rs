@@ -26,9 +26,11 @@ use crate::unit::Shard;
 
 mod adopt;
 mod fitting;
+mod open;
 
 pub use self::adopt::Adopted;
 pub use self::fitting::Wanted;
+use self::open::Open;
 
 /// The outside addresses and ports of a worker.
 pub struct Allocation {
@@ -38,13 +40,15 @@ pub struct Allocation {
     pub ports: Ports,
     /// Blocks by address and place in it.
     blocks: HugeArray<Block>,
+    /// Those that somebody has.
+    given: u64,
     layout: Layout,
     shard: Shard,
     plan: Plan,
     /// By address: blocks of this worker that nobody has; without blocks, mappings that fit.
     room: Vec<u32>,
-    /// Addresses that new subscribers may get.
-    open: Vec<u32>,
+    /// Addresses that new subscribers may get, and for whom they are.
+    open: Open,
     dice: Dice,
 }
 
@@ -144,12 +148,13 @@ impl Allocation {
         let mut all = Allocation {
             ports: Ports::new(capacity)?,
             blocks: HugeArray::zeroed(capacity as usize * layout.blocks() as usize)?,
+            given: 0,
             layout,
             shard,
             // Rules that do not fit were refused when the configuration was checked.
             plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
             room: vec![0; capacity as usize],
-            open: Vec::with_capacity(capacity as usize),
+            open: Open::new(config, capacity as usize),
             dice: Dice::new(config.secret, shard.index),
             addresses,
         };
@@ -166,7 +171,7 @@ impl Allocation {
 
     /// Lets new subscribers have an address.
     pub fn open(&mut self, number: u32) {
-        if self.open.contains(&number) {
+        if self.is_open(number) {
             return;
         }
         let free = match self.layout.size {
@@ -175,27 +180,28 @@ impl Allocation {
                 as u32,
         };
         self.room[number as usize] = free;
-        self.open.push(number);
+        self.open.of_group_mut(self.addresses.group(number)).push(number);
     }
 
     /// Lets no new subscriber, and no new block, have an address.
     pub fn drain(&mut self, number: u32) {
-        self.open.retain(|&open| open != number);
+        self.open.of_group_mut(self.addresses.group(number)).retain(|&open| open != number);
         self.room[number as usize] = 0;
     }
 
-    /// An address for a new subscriber.
+    /// An address for a new subscriber of a realm.
     ///
     /// # Errors
     /// When none has room.
-    pub fn pair(&mut self) -> Result<u32, Refused> {
-        let count = self.open.len() as u32;
+    pub fn pair(&mut self, realm: u16) -> Result<u32, Refused> {
+        let open = self.open.of_realm(realm).ok_or(Refused::Pool)?;
+        let count = open.len() as u32;
         if count == 0 {
             return Err(Refused::Pool);
         }
-        let drawn = [(); 2].map(|()| self.open[self.dice.below(count) as usize]);
+        let drawn = [(); 2].map(|()| open[self.dice.below(count) as usize]);
         let best = drawn.into_iter().max_by_key(|&number| self.room[number as usize]);
-        let any = || self.open.iter().copied().find(|&number| self.room[number as usize] > 0);
+        let any = || open.iter().copied().find(|&number| self.room[number as usize] > 0);
         best.filter(|&number| self.room[number as usize] > 0).or_else(any).ok_or(Refused::Pool)
     }
 
@@ -304,7 +310,7 @@ impl Allocation {
             return None;
         }
         if self.layout.size == 0 || u32::from(port) < self.layout.first_port {
-            self.room[address as usize] += u32::from(self.open.contains(&address));
+            self.room[address as usize] += u32::from(self.is_open(address));
             return None;
         }
         let block = (u32::from(port) - self.layout.first_port) / self.layout.size;
@@ -318,12 +324,13 @@ impl Allocation {
             return None;
         }
         state.owner = 0;
+        self.given -= 1;
         let count = usize::from(subscriber.block_count);
         if let Some(at) = subscriber.blocks[..count].iter().position(|&known| known == block) {
             subscriber.blocks.copy_within(at + 1..count, at);
             subscriber.block_count -= 1;
         }
-        if self.open.contains(&address) {
+        if self.is_open(address) {
             self.room[address as usize] += 1;
         }
         Some(self.change(address, block))
@@ -412,7 +419,7 @@ impl Allocation {
     /// The pools whose addresses new subscribers may get.
     pub fn open_pools(&self) -> impl Iterator<Item = Prefixed<Ipv4Addr>> {
         let is_open = |pool: &Prefixed<Ipv4Addr>| {
-            self.addresses.pool(*pool).is_some_and(|(first, _)| self.open.contains(&first))
+            self.addresses.pool(*pool).is_some_and(|(first, _)| self.is_open(first))
         };
         self.addresses.networks().filter(is_open)
     }

@@ -1,7 +1,7 @@
 //! The two sections of a scenario that describe a carrier-grade NAT and its traffic.
 //!
 //! Times are seconds. A list in place of a single value is a sweep and is expanded before these types
-//! are read, but for `inside`, `pools`, `static` and `deterministic`, which are lists.
+//! are read, but for `inside`, `pools`, `static`, `deterministic` and `vrfs`, which are lists.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,23 +11,29 @@ use wire::MacAddr;
 
 mod deterministic;
 mod fragments;
+mod mix;
 mod nat64;
 mod pools;
 mod replication;
+mod stateless;
 mod timeouts;
 mod traffic;
 mod validate;
+mod vrfs;
 
 pub use self::deterministic::{Assignment, DeterministicRule, plan as deterministic_plan};
 pub use self::fragments::Fragments;
+pub use self::mix::{Application, Transport};
 pub use self::nat64::Nat64;
 pub use self::pools::{PortBlocks, StaticRule};
 pub use self::replication::{Replication, Role};
+pub use self::stateless::{AddressMapping, Stateless};
 pub use self::timeouts::Timeouts;
 pub use self::traffic::{Family, Traffic};
-pub(super) use self::validate::holds;
 use self::validate::refuse;
 pub use self::validate::validate;
+pub(super) use self::validate::{holds, overlap};
+pub use self::vrfs::Vrf;
 pub use super::alg::Alg;
 use super::log::Logging;
 pub use crate::sections::{Dir, Mac, Prefixed};
@@ -49,8 +55,11 @@ pub struct Config {
     /// The IPv4 address of the outside port, which answers ARP; ARP for the addresses of pools is answered
     /// there, too.
     pub outside_ip: Ipv4Addr,
-    /// The IPv6 address of the inside port, which answers Neighbor Discovery where there is `nat64`.
+    /// The IPv6 address of the inside port, which answers Neighbor Discovery where IPv6 hosts are inside.
     pub inside_ipv6: Ipv6Addr,
+    /// The same of the outside port; for addresses of hosts inside that are translated without sessions it
+    /// answers, too.
+    pub outside_ipv6: Ipv6Addr,
     /// To whom packets for subscribers go: the router in front of them.
     pub inside_next_hop_mac: Mac,
     /// To whom packets for the Internet go.
@@ -79,6 +88,12 @@ pub struct Config {
     /// Stateful NAT64 (RFC 6146): networks of IPv6 subscribers, and the prefix under which they reach IPv4
     /// hosts; none for no IPv6.
     pub nat64: Option<Nat64>,
+    /// VRFs: subscribers with addresses that others have as well, told apart by the VLAN of their frames.
+    #[schemars(length(max = 4094))]
+    pub vrfs: Vec<Vrf>,
+    /// Translation between IPv4 and IPv6 without sessions, beside NAT44: by explicit address mappings (RFC
+    /// 7757) and a prefix (SIIT, NAT46, the customer's side of 464XLAT); none for no such.
+    pub stateless: Option<Stateless>,
     /// Most sessions at a time, of all workers together.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub sessions: u32,
@@ -148,6 +163,7 @@ impl Default for Config {
             inside_ip: Ipv4Addr::new(100, 127, 255, 254),
             outside_ip: Ipv4Addr::new(203, 0, 113, 1),
             inside_ipv6: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1),
+            outside_ipv6: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2),
             inside_next_hop_mac: mac(3),
             outside_next_hop_mac: mac(4),
             inside: vec![prefix(10, 0, 8), prefix(100, 64, 10)],
@@ -158,6 +174,8 @@ impl Default for Config {
             static_rules: Vec::new(),
             deterministic: Vec::new(),
             nat64: None,
+            vrfs: Vec::new(),
+            stateless: None,
             sessions: 1_000_000,
             mappings: 0,
             subscribers: 65_536,
@@ -182,14 +200,23 @@ impl Default for Config {
 impl Config {
     /// Outside addresses of all pools and rules.
     pub fn address_count(&self) -> u32 {
-        let own = self.static_rules.iter().map(|rule| &rule.outside);
-        let deterministic = self.deterministic.iter().map(|rule| &rule.outside);
-        self.pools
-            .iter()
-            .chain(own)
-            .chain(deterministic)
-            .map(|network| 1u32.checked_shl(32 - u32::from(network.len)).unwrap_or(0))
-            .sum()
+        let size = |len: u8| 1u32.checked_shl(32 - u32::from(len)).unwrap_or(0);
+        self.outside().map(|(_, network)| size(network.len)).sum()
+    }
+
+    /// All pools: those for all subscribers, then those of VRFs.
+    pub fn all_pools(&self) -> impl Iterator<Item = Prefixed<Ipv4Addr>> {
+        let own = self.vrfs.iter().flat_map(|vrf| &vrf.pools);
+        self.pools.iter().chain(own).copied()
+    }
+
+    /// Networks of outside addresses, each with its key.
+    pub fn outside(&self) -> impl Iterator<Item = (&'static str, Prefixed<Ipv4Addr>)> {
+        let pools = self.pools.iter().map(|&pool| ("pools", pool));
+        let own = self.static_rules.iter().map(|rule| ("static", rule.outside));
+        let deterministic = self.deterministic.iter().map(|rule| ("deterministic", rule.outside));
+        let of_vrfs = self.vrfs.iter().flat_map(|vrf| &vrf.pools).map(|&pool| ("vrfs", pool));
+        pools.chain(own).chain(deterministic).chain(of_vrfs)
     }
 
     /// Mappings at a time.

@@ -36,6 +36,10 @@ pub enum Update {
     ClearSubscriber {
         /// Its inside address.
         address: IpAddr,
+        /// The VLAN of its VRF; 0 for none.
+        #[serde(default)]
+        #[schemars(range(max = 4094))]
+        vlan: u16,
     },
 }
 
@@ -52,6 +56,9 @@ pub fn apply(
     match *update {
         Update::AddPool { pool } => {
             let addresses = &mut state.allocation.addresses;
+            if interfaces.stateless.as_ref().is_some_and(|it| it.overlaps(pool)) {
+                return Err(Refusal::Invalid);
+            }
             let count = 1u32.checked_shl(32 - u32::from(pool.len)).ok_or(Refusal::Invalid)?;
             let first = match addresses.pool(pool) {
                 Some((first, _)) => first,
@@ -70,10 +77,12 @@ pub fn apply(
             state.session_limit = sessions;
             Ok(())
         }
-        Update::ClearSubscriber { address } => {
+        Update::ClearSubscriber { address, vlan } => {
             let key = match address {
-                IpAddr::V4(address) => Inside::ipv4(address.to_bits(), 0, 0, Far::default()),
-                IpAddr::V6(address) if halves(address)[0] == 0 => return Err(Refusal::NotFound),
+                IpAddr::V4(address) => Inside::ipv4(address.to_bits(), 0, vlan, Far::default()),
+                IpAddr::V6(address) if halves(address)[0] == 0 || vlan != 0 => {
+                    return Err(Refusal::NotFound);
+                }
                 IpAddr::V6(address) => Inside { address: halves(address), ..Inside::default() },
             };
             state.clear(&key, now).map(|_| ())

@@ -157,11 +157,19 @@ impl Mappings {
     /// prefix may carry it.
     #[inline]
     pub fn to_ipv6(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
-        let Some(mapping) = self.mapping(self.by_ipv4.lookup(address.to_bits())) else {
-            return self.to_ipv6_embedded(address);
-        };
+        match self.mapped_ipv4(address) {
+            Some((_, mapped)) => Some(mapped),
+            None => self.to_ipv6_embedded(address),
+        }
+    }
+
+    /// Which mapping covers an IPv4 address, and what it becomes by that one.
+    #[inline]
+    pub fn mapped_ipv4(&self, address: Ipv4Addr) -> Option<(usize, Ipv6Addr)> {
+        let number = self.by_ipv4.lookup(address.to_bits())? as usize;
+        let mapping = self.mappings.get(number)?;
         let suffix = u128::from(address.to_bits() & mapping.mask());
-        Some(Ipv6Addr::from_bits(mapping.ipv6.to_bits() | suffix << mapping.shift()))
+        Some((number, Ipv6Addr::from_bits(mapping.ipv6.to_bits() | suffix << mapping.shift())))
     }
 
     /// The same without the mappings.
@@ -175,12 +183,20 @@ impl Mappings {
     /// not embedded, or may not be.
     #[inline]
     pub fn to_ipv4(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
-        let Some(mapping) = self.mapping(self.by_ipv6.lookup(address.to_bits())) else {
-            let prefix = self.prefix?;
-            return prefix.extract(address).filter(|address| !prefix.forbids(*address));
-        };
+        if let Some((_, mapped)) = self.mapped_ipv6(address) {
+            return Some(mapped);
+        }
+        let prefix = self.prefix?;
+        prefix.extract(address).filter(|address| !prefix.forbids(*address))
+    }
+
+    /// Which mapping covers an IPv6 address, and what it becomes by that one.
+    #[inline]
+    pub fn mapped_ipv6(&self, address: Ipv6Addr) -> Option<(usize, Ipv4Addr)> {
+        let number = self.by_ipv6.lookup(address.to_bits())? as usize;
+        let mapping = self.mappings.get(number)?;
         let suffix = (address.to_bits() >> mapping.shift()) as u32 & mapping.mask();
-        Some(Ipv4Addr::from_bits(mapping.ipv4.to_bits() | suffix))
+        Some((number, Ipv4Addr::from_bits(mapping.ipv4.to_bits() | suffix)))
     }
 
     /// Whether a packet to this address comes back as soon as it is translated: it embeds an address that
@@ -197,11 +213,6 @@ impl Mappings {
     /// The mappings, in their order.
     pub fn mappings(&self) -> &[Mapping] {
         &self.mappings
-    }
-
-    #[inline]
-    fn mapping(&self, found: Option<u32>) -> Option<&Mapping> {
-        self.mappings.get(found? as usize)
     }
 }
 

@@ -13,25 +13,38 @@
 //! is always the next to end.
 
 use std::collections::HashMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use machine::clock::{Clock, Ticks};
 use packet::{PortId, Reason};
 
 use super::config;
 use super::reasons;
+use super::translation::Ends;
 use crate::stages::parts::{Parts, Place};
 
-/// What the fragments of a datagram have in common (RFC 791 section 3.2).
+/// What the fragments of a datagram have in common (RFC 791 section 3.2, RFC 8200 section 4.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// From whom.
-    pub source: u32,
-    /// To whom.
+    /// From whom, as [`Inside`](super::flow::Inside) has it.
+    pub source: [u64; 2],
+    /// The realm of a sender inside.
+    pub realm: u16,
+    /// To whom: in IPv6 the address that is embedded.
     pub destination: u32,
     /// The protocol.
     pub protocol: u8,
-    /// The identification.
-    pub identification: u16,
+    /// The identification; 16 bits of it in IPv4.
+    pub identification: u32,
+}
+
+/// Who sends, and of which realm.
+type Sender = ([u64; 2], u16);
+
+impl Key {
+    fn sender(&self) -> Sender {
+        (self.source, self.realm)
+    }
 }
 
 /// One fragment.
@@ -47,19 +60,28 @@ pub struct Part {
     pub more: bool,
 }
 
+/// The new addresses, and with them the family, of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addresses {
+    /// Those of IPv4.
+    Ipv4(Ends<Ipv4Addr>),
+    /// Those of IPv6.
+    Ipv6(Ends<Ipv6Addr>),
+}
+
 /// What became of the first fragment of a datagram, and becomes of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translation {
-    /// The new source.
-    pub source: u32,
-    /// The new destination.
-    pub destination: u32,
+    /// The new source and destination.
+    pub addresses: Addresses,
     /// The new identification.
     pub identification: u16,
-    /// What is taken from the time to live.
+    /// What is taken from the time to live, or the hop limit.
     pub hops: u8,
     /// Where it leaves.
     pub to: PortId,
+    /// Towards which realm, if it leaves inside.
+    pub realm: u16,
 }
 
 /// What is to be done with a fragment.
@@ -78,7 +100,7 @@ pub struct Fragments {
     /// Places, those in use linked by age.
     datagrams: Vec<Datagram>,
     by_key: HashMap<Key, u32>,
-    senders: HashMap<u32, Held>,
+    senders: HashMap<Sender, Held>,
     free: u32,
     oldest: u32,
     newest: u32,
@@ -144,11 +166,11 @@ impl Fragments {
     /// Why it does not go on now; where it waits, it was taken out of `frame`.
     pub fn take(&mut self, part: &Part, frame: &[u8], now: Ticks) -> Result<Step, Reason> {
         let Some(number) = self.find(&part.key, now) else {
-            self.check_room(part.key.source)?;
+            self.check_room(part.key.sender())?;
             if part.offset == 0 {
                 return Ok(Step::First);
             }
-            self.check_waiting(part.key.source)?;
+            self.check_waiting(part.key.sender())?;
             let number = self.begin(part.key, now);
             self.place(number, part)?;
             return Err(self.keep(number, frame));
@@ -169,7 +191,7 @@ impl Fragments {
                 Ok(Step::First)
             }
             (None, _) => {
-                self.check_waiting(part.key.source)?;
+                self.check_waiting(part.key.sender())?;
                 self.place(number, part)?;
                 Err(self.keep(number, frame))
             }
@@ -231,7 +253,7 @@ impl Fragments {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        let entries = size_of::<Datagram>() + size_of::<(Key, u32)>() + size_of::<(u32, Held)>();
+        let entries = size_of::<Datagram>() + size_of::<(Key, u32)>() + size_of::<(Sender, Held)>();
         self.datagrams.capacity() * entries + self.pieces.len() * (size_of::<Piece>() + FRAME_LEN)
     }
 
@@ -245,7 +267,7 @@ impl Fragments {
     }
 
     /// Whether one more datagram may be followed.
-    fn check_room(&self, sender: u32) -> Result<(), Reason> {
+    fn check_room(&self, sender: Sender) -> Result<(), Reason> {
         let held = self.senders.get(&sender).copied().unwrap_or_default();
         if held.datagrams >= self.limits.datagrams_per_sender {
             return Err(reasons::FRAGMENT_LIMIT);
@@ -257,7 +279,7 @@ impl Fragments {
     }
 
     /// Whether one more fragment may wait.
-    fn check_waiting(&self, sender: u32) -> Result<(), Reason> {
+    fn check_waiting(&self, sender: Sender) -> Result<(), Reason> {
         let held = self.senders.get(&sender).copied().unwrap_or_default();
         if held.waiting >= self.limits.waiting_per_sender {
             return Err(reasons::FRAGMENT_LIMIT);
@@ -315,7 +337,7 @@ impl Fragments {
         }
         self.newest = number;
         self.by_key.insert(key, number);
-        self.senders.entry(key.source).or_default().datagrams += 1;
+        self.senders.entry(key.sender()).or_default().datagrams += 1;
         number
     }
 
@@ -334,10 +356,10 @@ impl Fragments {
         self.datagrams[number as usize].newer = self.free;
         self.free = number;
         self.by_key.remove(&key);
-        if let Some(held) = self.senders.get_mut(&key.source) {
+        if let Some(held) = self.senders.get_mut(&key.sender()) {
             held.datagrams -= 1;
             if held.datagrams == 0 {
-                self.senders.remove(&key.source);
+                self.senders.remove(&key.sender());
             }
         }
     }
@@ -356,7 +378,7 @@ impl Fragments {
         self.free_piece = std::mem::replace(&mut piece.next, NONE);
         piece.frame.clear();
         piece.frame.extend_from_slice(frame);
-        self.senders.entry(known.key.source).or_default().waiting += 1;
+        self.senders.entry(known.key.sender()).or_default().waiting += 1;
         reasons::FRAGMENT_WAITS
     }
 
@@ -370,7 +392,7 @@ impl Fragments {
             known.last_piece = NONE;
         }
         self.free_piece = place;
-        if let Some(held) = self.senders.get_mut(&known.key.source) {
+        if let Some(held) = self.senders.get_mut(&known.key.sender()) {
             held.waiting -= 1;
         }
         Some(place)

@@ -10,6 +10,9 @@ use super::config::holds;
 use super::config::{Config, Prefixed};
 use super::flow::Inside;
 use super::nat64::Nat64;
+use super::stateless::Stateless;
+use super::vrfs::Vrfs;
+use crate::unit::SetupError;
 
 /// Towards subscribers.
 pub const INSIDE: PortId = PortId(0);
@@ -17,7 +20,7 @@ pub const INSIDE: PortId = PortId(0);
 pub const OUTSIDE: PortId = PortId(1);
 
 /// What is configured of both ports, the inside one first.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Interfaces {
     /// Ethernet addresses.
     pub macs: [MacAddr; 2],
@@ -26,6 +29,10 @@ pub struct Interfaces {
     pub headers: [[u8; 12]; 2],
     /// What is configured of IPv6 subscribers; none where there are none.
     pub nat64: Option<Nat64>,
+    /// VRFs behind the inside port; none where there are none.
+    pub vrfs: Option<Vrfs>,
+    /// What is configured of translation without sessions; none where there is none.
+    pub stateless: Option<Box<Stateless>>,
     /// Networks of subscribers.
     networks: Vec<Prefixed<Ipv4Addr>>,
     /// Outside addresses, for which the outside port answers ARP.
@@ -34,7 +41,10 @@ pub struct Interfaces {
 
 impl Interfaces {
     /// Those of a configuration.
-    pub fn new(config: &Config) -> Interfaces {
+    ///
+    /// # Errors
+    /// When a table of them cannot be made.
+    pub fn new(config: &Config) -> Result<Interfaces, SetupError> {
         let macs = [config.inside_mac.0, config.outside_mac.0];
         let next = [config.inside_next_hop_mac.0, config.outside_next_hop_mac.0];
         let header = |index: usize| {
@@ -43,16 +53,16 @@ impl Interfaces {
             header[6..].copy_from_slice(&macs[index].0);
             header
         };
-        let rules = config.static_rules.iter().map(|rule| rule.outside);
-        let rules = rules.chain(config.deterministic.iter().map(|rule| rule.outside));
-        Interfaces {
+        Ok(Interfaces {
             macs,
             ips: [config.inside_ip, config.outside_ip],
             headers: [header(0), header(1)],
             nat64: Nat64::new(config),
+            stateless: Stateless::new(config)?.map(Box::new),
+            vrfs: Vrfs::new(config),
             networks: config.inside.clone(),
-            outside: config.pools.iter().copied().chain(rules).collect(),
-        }
+            outside: config.outside().map(|(_, network)| network).collect(),
+        })
     }
 
     /// The Ethernet address of a port.
@@ -68,6 +78,10 @@ impl Interfaces {
     /// Whether the address of a packet from inside is a subscriber's.
     pub fn is_subscriber(&self, key: &Inside) -> bool {
         match (key.address, &self.nat64) {
+            ([0, address], _) if key.realm() != 0 => {
+                let vrfs = self.vrfs.as_ref();
+                vrfs.is_some_and(|vrfs| vrfs.is_subscriber(key.realm(), address as u32))
+            }
             ([0, address], _) => {
                 self.networks.iter().any(|network| holds(*network, address as u32))
             }
@@ -75,7 +89,8 @@ impl Interfaces {
         }
     }
 
-    /// Whether a port answers an ARP request: for its own address, on the outside for those of pools, too.
+    /// Whether a port answers an ARP request: for its own address, on the outside for those of pools and of
+    /// hosts inside that are translated without sessions, too.
     pub fn answers(&self, payload: &[u8], port: PortId, asked: impl Fn(Ipv4Addr) -> bool) -> bool {
         if asked(self.ip(port)) {
             return true;
@@ -83,7 +98,8 @@ impl Interfaces {
         let Ok(packet) = arp::View::parse(payload) else { return false };
         let target = packet.target_ip();
         let is_pool = self.outside.iter().any(|network| holds(*network, target.to_bits()));
-        port == OUTSIDE && is_pool && asked(target)
+        let is_host = || self.stateless.as_ref().is_some_and(|it| it.answers(port, target));
+        (port == OUTSIDE && is_pool || is_host()) && asked(target)
     }
 
     /// The addresses that the outside port answers for, after a pool came or went.

@@ -47,11 +47,15 @@ pub mod reasons;
 
 pub mod interfaces;
 
+pub mod vrfs;
+
 pub mod pipeline;
 
 pub mod parse;
 
 mod nat64;
+
+mod stateless;
 
 pub mod rewrite;
 
@@ -90,7 +94,7 @@ use machine::clock::{Clock, Ticks};
 
 use crate::check::Step;
 use crate::service::Service;
-use crate::unit::{Invalid, NetworkFunction, SetupError, Shard, TablePage, TableSize};
+use crate::unit::{Invalid, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize};
 
 /// The carrier-grade NAT as a unit.
 pub struct Cgnat;
@@ -171,6 +175,18 @@ impl NetworkFunction for Cgnat {
 
     fn memory(config: &Config, _: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {
         reload::memory(config, function)
+    }
+
+    fn standby(function: &Pipeline) -> Option<Standby> {
+        function.has_rehearsal().then(|| {
+            let status = function.replication();
+            let unacknowledged = status.unacknowledged + status.waiting;
+            Standby { is_synchronised: status.is_synchronised, unacknowledged }
+        })
+    }
+
+    fn fail_over(function: &mut Pipeline) -> Option<Pipeline> {
+        function.fail_over()
     }
 
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {

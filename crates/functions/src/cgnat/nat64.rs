@@ -14,7 +14,7 @@ use wire::{MacAddr, ethernet, protocol, tcp, udp};
 
 use super::config::{Config, Prefixed};
 use super::flow::{Far, Inside};
-use super::parse::{About, Class, Shape};
+use super::parse::{About, Class, Shape, flags_of_query};
 use super::reasons;
 use super::session::Session;
 use super::translation::{self, Ends, Ipv6Packet, Port, Refusal, Rules};
@@ -75,19 +75,16 @@ impl Nat64 {
             None => {}
         }
         let packet = frame.get(ethernet::HEADER_LEN..).ok_or(reasons::TRUNCATED)?;
-        let read = Ipv6Packet::whole(packet).map_err(|refusal| match refusal {
-            Refusal::Malformed => reasons::IP_MALFORMED,
-            other => reason_of(other),
-        })?;
+        let read = read_ipv6(packet)?;
         if read.destination() == self.own.1 {
             return Err(reasons::LOCAL);
-        }
-        if read.is_fragment() {
-            return Err(reasons::FRAGMENT);
         }
         let far = self.prefix.extract(read.destination()).ok_or(reasons::NOT_EMBEDDED)?;
         if self.prefix.forbids(far) {
             return Err(reasons::MARTIAN);
+        }
+        if read.is_fragment() {
+            return Ok(Class::Fragment);
         }
         let shape = Shape {
             transport: (ethernet::HEADER_LEN + read.header_len) as u16,
@@ -98,13 +95,11 @@ impl Nat64 {
         if read.hop_limit() <= 1 {
             return Err(reasons::TTL_EXPIRED);
         }
-        let len = wire::ipv4::HEADER_LEN + read.body_len;
+        let (len, ipv4_mtu) = (wire::ipv4::HEADER_LEN + read.body_len, self.rules.ipv4_mtu.into());
         match class {
             // As it would be that of an IPv4 subscriber.
             Class::FromInside(Inside { address: [0, _], .. }, _) => Err(reasons::NOT_INSIDE),
-            Class::FromInside(..) if len > usize::from(self.rules.ipv4_mtu) => {
-                Err(reasons::TOO_BIG)
-            }
+            Class::FromInside(..) if len > ipv4_mtu && !read.may_be_cut() => Err(reasons::TOO_BIG),
             class => Ok(class),
         }
     }
@@ -146,8 +141,9 @@ impl Nat64 {
                     return Err(malformed);
                 }
                 match view.kind() {
-                    v6::ECHO_REQUEST => {
+                    kind @ (v6::ECHO_REQUEST | v6::ECHO_REPLY) => {
                         let identifier = u16_at(body, icmp::offset::REST);
+                        shape.tcp_flags = flags_of_query(kind);
                         Ok(class(protocol::ICMP, (identifier, 0), shape))
                     }
                     v6::UNREACHABLE | v6::TOO_BIG | v6::TIME_EXCEEDED | v6::PARAMETER_PROBLEM => {
@@ -207,6 +203,17 @@ impl Nat64 {
         let port = Port::Source(session.inside_port());
         Ends { source: destination, destination: source, port }
     }
+}
+
+/// Reads an IPv6 packet.
+///
+/// # Errors
+/// Why it is dropped where it is broken, or has headers that no IPv4 packet has.
+pub fn read_ipv6(packet: &[u8]) -> Result<Ipv6Packet<'_>, Reason> {
+    Ipv6Packet::whole(packet).map_err(|refusal| match refusal {
+        Refusal::Malformed => reasons::IP_MALFORMED,
+        other => reason_of(other),
+    })
 }
 
 /// The reason for which a packet is dropped that cannot be translated.

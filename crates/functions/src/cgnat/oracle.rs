@@ -1,23 +1,23 @@
 //! The slow, obviously right NAT: what must become of each frame, by the standards.
 //!
-//! It reads a frame byte by byte in the order of its headers, and the first thing wrong names the drop
-//! reason. Which outside address and port a new mapping gets is the device's choice: the oracle looks at
-//! what left, takes the choice over if it was allowed (of a pool, free, not resting, of the subscriber's
-//! address and blocks), and builds the frame anew, checksums recomputed. It shares with the pipeline the
-//! configuration, the arithmetic of deterministic rules (which has an oracle of its own) and the constants
-//! of the standards; no parser, table or checksum. So it holds for devices
-//! of any making. Deliberately absent: speed.
+//! It reads a frame byte by byte in the order of its headers, and the first thing wrong names the drop reason.
+//! Which outside address and port a new mapping gets is the device's choice: the oracle looks at what left, takes
+//! the choice over if it was allowed (of a pool, free, not resting, of the subscriber's address and blocks), and
+//! builds the frame anew, checksums recomputed. It shares with the pipeline the configuration, the arithmetic of
+//! deterministic rules (which has an oracle of its own) and the constants of the standards; no parser, table or
+//! checksum. So it holds for devices of any making. Deliberately absent: speed.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use packet::PortId;
 
-use super::config::{Config, Filtering, Prefixed, deterministic_plan, share_of};
+use super::config::{Config, Family, Filtering, Prefixed, deterministic_plan, share_of};
 use super::control::Update;
 use super::deterministic::Plan;
 use super::interfaces::{INSIDE, OUTSIDE};
 use crate::check::{Expected, Oracle, left};
+use crate::models::Bucket;
 use crate::unit::Shard;
 
 mod allowed;
@@ -25,19 +25,23 @@ mod choice;
 mod errors;
 mod fragments;
 mod gateway;
+mod hairpins;
 mod host;
+mod lengths;
 mod nat64;
 mod networks;
 mod packets;
 mod reading;
 mod reports;
+mod stateless;
 mod tables;
+mod vrfs;
 
 use networks::{first, holds, same};
 use packets::{Packet, address, sum, word};
 use reading::Reading;
 use reports::Reports;
-use tables::{End, Own, Session, Tables};
+use tables::{End, Own, Session, Tables, Who};
 
 /// The model of a NAT.
 #[derive(Clone)]
@@ -53,10 +57,14 @@ pub struct Model {
     connections: usize,
     plan: Plan,
     /// For errors of its own.
-    errors: host::Bucket,
+    errors: Bucket,
     datagrams: fragments::Datagrams,
     /// Whom the last limit concerned.
-    concerned: IpAddr,
+    concerned: Who,
+    /// The VLAN of the frame in hand; 0 without one.
+    realm: u16,
+    /// The same of what left inside because of it.
+    towards: u16,
     /// What logs have to tell; none where logs are off.
     reports: Option<Reports>,
     /// How it takes what is over.
@@ -92,25 +100,23 @@ impl Oracle for Model {
     ) -> Expected {
         self.tables.pass(&self.config, now);
         self.datagrams.pass(now);
-        // What it says in its own name is no choice, and lets nothing through.
-        let mut passed = left(became);
-        passed.retain(|(port, left)| !self.is_own(*port, left));
+        // What it says in its own name goes back, is no choice, and lets nothing through.
+        let left = left(became).into_iter();
+        self.towards =
+            left.clone().map(|(port, frame)| self.realm_of(port, frame)).max().unwrap_or(0);
+        let bare: Vec<_> = left.map(|(port, frame)| (port, self.bare(port, frame))).collect();
+        let mut passed: Vec<_> = bare.iter().map(|(port, frame)| (*port, &frame[..])).collect();
+        passed.retain(|(to, left)| *to != port || !self.is_own(*to, left));
         // Whether what is over still takes room where nothing passed is the device's affair.
         let may_differ = passed.is_empty() && !self.tables.lingering.is_empty();
         let before = may_differ.then(|| self.clone());
         let expected = self.become_of(port, frame, now, &passed);
-        let Some(before) = before.filter(|_| !became.contains(&expected)) else {
-            return expected;
-        };
-        for reading in Reading::all() {
-            let mut other = Model { reading, ..before.clone() };
-            let instead = other.become_of(port, frame, now, &passed);
-            if became.contains(&instead) {
-                *self = Model { reading: Reading::default(), ..other };
-                return instead;
-            }
+        match before {
+            Some(before) => self.reconsider(&before, expected, became, |other| {
+                other.become_of(port, frame, now, &passed)
+            }),
+            None => expected,
         }
-        expected
     }
 
     fn foresee(&self, port: PortId, frame: &[u8], now: Duration) -> Option<usize> {
@@ -137,7 +143,9 @@ impl Oracle for Model {
                 self.session_limit = sessions as usize;
                 true
             }
-            Update::ClearSubscriber { address } => self.tables.clear(address, &self.config, now),
+            Update::ClearSubscriber { address, vlan } => {
+                self.tables.clear(Who { realm: vlan, address }, &self.config, now)
+            }
         };
         self.take_note(None, now);
         is_possible
@@ -170,7 +178,7 @@ impl Model {
         Model {
             config: config.clone(),
             tables: Tables::default(),
-            pools: config.pools.iter().map(|pool| (*pool, true)).collect(),
+            pools: config.all_pools().map(|pool| (pool, true)).collect(),
             session_limit: config.sessions_per_subscriber as usize,
             room: [
                 share(config.sessions),
@@ -179,9 +187,11 @@ impl Model {
             ],
             connections: share(config.alg.connections),
             plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
-            errors: host::Bucket::new(config),
+            errors: Bucket::new(config.icmp_errors_per_s, config.icmp_error_burst),
             datagrams: fragments::Datagrams::default(),
-            concerned: Ipv4Addr::UNSPECIFIED.into(),
+            concerned: Who { realm: 0, address: Ipv4Addr::UNSPECIFIED.into() },
+            realm: 0,
+            towards: 0,
             reports: Reports::new(config, shard),
             reading: Reading::default(),
         }
@@ -195,9 +205,17 @@ impl Model {
         now: Duration,
         passed: Left<'_>,
     ) -> Expected {
-        let judged = self.judge(port, frame, now, passed);
+        let (realm, frame) = match self.enter(port, frame) {
+            Ok(entered) => entered,
+            Err(reason) => {
+                self.take_note(None, now);
+                return Expected::Drop(reason);
+            }
+        };
+        self.realm = realm;
+        let judged = self.judge(port, &frame, now, passed);
         self.take_note(judged.as_ref().err().copied(), now);
-        judged.unwrap_or_else(|reason| self.tell(port, frame, reason, now))
+        judged.unwrap_or_else(|reason| self.tell(port, &frame, reason, now))
     }
 
     /// Ethernet: a frame for this station of a type it knows.
@@ -207,6 +225,9 @@ impl Model {
         }
         if word(frame, 12) == 0x86dd && port == INSIDE && self.config.nat64.is_some() {
             return self.judge_ipv6(frame, now, left);
+        }
+        if word(frame, 12) == 0x86dd && self.is_port_of(port, Family::Ipv6) {
+            return self.judge_stateless_ipv6(port, frame, left);
         }
         let is_arp = word(frame, 12) == 0x0806;
         let for_all = is_arp && frame[..6] == [0xff; 6];
@@ -221,25 +242,6 @@ impl Model {
             },
             _ => Err("unknown-ethertype"),
         }
-    }
-
-    /// RFC 826: who asks for an address of the port is answered.
-    fn judge_arp(&self, port: PortId, frame: &[u8]) -> Judgement {
-        let arp = &frame[14..];
-        let is_question = arp.len() >= 28 && arp[..8] == [0, 1, 8, 0, 6, 4, 0, 1];
-        if !is_question {
-            return Err("arp-ignored");
-        }
-        let target = address(arp, 24);
-        if target != self.own(port) && !(port == OUTSIDE && self.is_outside(target)) {
-            return Err("arp-ignored");
-        }
-        let mac = self.mac(port);
-        let mut reply = [&frame[6..12], &mac, &frame[12..14], &arp[..6], &[0, 2]].concat();
-        reply.extend_from_slice(&mac);
-        reply.extend_from_slice(&arp[24..28]);
-        reply.extend_from_slice(&arp[8..18]);
-        Ok(Expected::Forward { port, frame: reply })
     }
 
     /// RFC 791 and RFC 1812 section 5.2.2: a sound packet that goes somewhere else.
@@ -264,6 +266,9 @@ impl Model {
             return Err("local");
         }
         let packet = &packet[..total];
+        if self.is_stateless(port, packet) {
+            return self.judge_stateless_ipv4(port, packet);
+        }
         if word(packet, 6) & 0x3fff != 0 {
             return self.judge_fragment(port, packet, now, left);
         }
@@ -281,8 +286,8 @@ impl Model {
             6 | 17 => [word(transport, 0), word(transport, 2)],
             1 if transport.len() < 8 || sum(transport) != 0xffff => return malformed,
             1 => match (transport[0], port == INSIDE) {
-                (8 | 13, true) => [word(transport, 4), 0],
-                (0 | 14, false) => [0, word(transport, 4)],
+                (0 | 8 | 13 | 14, true) => [word(transport, 4), 0],
+                (0 | 8 | 13 | 14, false) => [0, word(transport, 4)],
                 (3 | 11 | 12, _) => return self.judge_error(port, packet, now),
                 _ => return Err("protocol-unsupported"),
             },
@@ -306,8 +311,8 @@ impl Model {
 
     /// A subscriber's packet: its source becomes that of its mapping (RFC 4787 REQ-1).
     fn leaving(&mut self, packet: &Packet, now: Duration, left: Left<'_>) -> Judgement {
-        let own = (packet.protocol, (packet.source.0.into(), packet.source.1));
-        let begun = self.begin(own, packet.destination, packet.tcp_flags(), now, left)?;
+        let own = (packet.protocol, (self.who(packet.source.0), packet.source.1));
+        let begun = self.begin(own, packet.destination, packet.flags(), now, left)?;
         let translated = packet.with_ends(begun.outside, packet.destination);
         self.onward(&begun, &translated.clamped(self.config.mss_clamp), now, left)
     }
@@ -345,40 +350,6 @@ impl Model {
         Ok(Begun { own, outside, is_new: !has_session })
     }
 
-    /// A packet that has its outside ends leaves, or turns around.
-    fn onward(
-        &mut self,
-        begun: &Begun,
-        packet: &Packet,
-        now: Duration,
-        left: Left<'_>,
-    ) -> Judgement {
-        if !self.is_outside(packet.destination.0) {
-            let way = (begun.own, packet.destination, true);
-            let packet = self.by_gateway(packet.clone(), way, now, left);
-            return Ok(self.forward(OUTSIDE, &packet));
-        }
-        let turned = self.turn_around(packet, now, left);
-        if turned.is_err() && begun.is_new {
-            self.tables.undo(begun.own, packet.destination, now);
-        }
-        turned
-    }
-
-    /// RFC 4787 REQ-9: back in, and the other one sees the outside address of the first.
-    fn turn_around(&mut self, packet: &Packet, now: Duration, left: Left<'_>) -> Judgement {
-        if packet.protocol == 1 {
-            return Err("protocol-unsupported");
-        }
-        if !self.config.hairpinning {
-            return Err("hairpin-off");
-        }
-        if packet.ttl() <= 1 {
-            return Err("ttl-expired");
-        }
-        self.arriving(packet, now, left)
-    }
-
     /// A packet to an outside address: its destination becomes that of the mapping's subscriber.
     fn arriving(&mut self, packet: &Packet, now: Duration, left: Left<'_>) -> Judgement {
         let outside = packet.destination;
@@ -408,17 +379,15 @@ impl Model {
         }
         let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
         let session = mapping.sessions.get_mut(&packet.source).ok_or("unhandled")?;
-        session.comes(packet.tcp_flags(), now, &self.config);
-        match own.1.0 {
+        session.comes(packet.flags(), now, &self.config);
+        match own.1.0.address {
             IpAddr::V4(inside) => {
                 let far = packet.source;
                 let packet = packet.with_ends(far, (inside, own.1.1));
                 let packet = packet.clamped(self.config.mss_clamp);
                 let packet = self.by_gateway(packet, (own, far, false), now, left);
-                Ok(self.forward(INSIDE, &packet))
+                Ok(self.frame_in(own.1.0.realm, &packet.bytes))
             }
-            // Only to subscribers with IPv4 addresses are fragments followed.
-            IpAddr::V6(_) if word(&packet.bytes, 6) & 0x3fff != 0 => Err("fragment"),
             IpAddr::V6(inside) => self.arriving_ipv6(packet, (inside, own.1.1)),
         }
     }
@@ -438,7 +407,7 @@ impl Model {
         }
         let offset = outside.0.to_bits() - first(rule.outside);
         let inside = Ipv4Addr::from_bits(first(rule.inside) + offset);
-        let own = (packet.protocol, (inside.into(), outside.1));
+        let own = (packet.protocol, (Who { realm: 0, address: inside.into() }, outside.1));
         self.concerned = own.1.0;
         self.check_limits(own.1.0, true, left)?;
         let outside = self.choose(own, now, left)?;
@@ -449,8 +418,8 @@ impl Model {
 
     /// Whether a packet from inside is one that may open a session.
     fn may_open(&self, own: Own, far: End, tcp_flags: u8) -> Result<(), &'static str> {
-        let is_subscriber = match own.1.0 {
-            IpAddr::V4(inside) => self.is_inside(inside),
+        let is_subscriber = match own.1.0.address {
+            IpAddr::V4(inside) => self.has_inside(own.1.0.realm, inside),
             IpAddr::V6(inside) => self.is_subscriber(inside),
         };
         if !is_subscriber {
@@ -458,6 +427,9 @@ impl Model {
         }
         if matches!(far.0.octets()[0], 0 | 127 | 224..) {
             return Err("martian");
+        }
+        if own.0 == 1 && tcp_flags != 0 {
+            return Err("icmp-no-session");
         }
         if own.0 == 6 && tcp_flags & 0b110 != 0b010 && !self.config.tcp_pick_up {
             return Err("tcp-no-session");
@@ -468,11 +440,7 @@ impl Model {
         Ok(())
     }
 
-    /// The frame of a packet that leaves.
-    fn forward(&self, port: PortId, packet: &Packet) -> Expected {
-        self.frame(port, &packet.bytes)
-    }
-
+    /// The frame of a packet that leaves, without tag.
     fn frame(&self, port: PortId, packet: &[u8]) -> Expected {
         let next = match port == INSIDE {
             true => self.config.inside_next_hop_mac.0,
@@ -485,5 +453,14 @@ impl Model {
 
     fn mac(&self, port: PortId) -> [u8; 6] {
         if port == INSIDE { self.config.inside_mac.0.0 } else { self.config.outside_mac.0.0 }
+    }
+}
+
+/// The ends of a packet that left one subscriber as they are for the other one: of a query (RFC 5508 section 3)
+/// the identifier is on the side of whoever gets it.
+fn met(protocol: u8, source: End, destination: End) -> (End, End) {
+    match protocol {
+        1 => ((source.0, 0), (destination.0, source.1)),
+        _ => (source, destination),
     }
 }

@@ -10,9 +10,11 @@ use packet::{PortId, Reason};
 use wire::bytes::{array_at, u16_at, u32_at};
 use wire::{Malformed, checksum, ethernet, icmp, ipv4, protocol, tcp, udp};
 
+use super::config::Family;
 use super::flow::{Far, Inside, Outside};
 use super::interfaces::{INSIDE, Interfaces, OUTSIDE};
 use super::reasons;
+use super::stateless::Becomes;
 use crate::stages;
 
 /// What a frame is.
@@ -32,8 +34,25 @@ pub enum Class {
     Solicitation(Ipv6Addr),
     /// A part of a datagram.
     Fragment,
+    /// A packet that is translated without a session, and whether it is an ICMP error.
+    Stateless(Becomes, bool),
     /// Nothing to do with it.
     Drop(Reason),
+}
+
+impl Class {
+    /// The same in a realm, if it was read of a packet from inside as one of the main one.
+    #[must_use]
+    pub fn of_realm(self, realm: u16) -> Class {
+        let of_realm = |key: Inside| Inside { near: key.near | u32::from(realm), ..key };
+        match self {
+            Class::FromInside(key, shape) => Class::FromInside(of_realm(key), shape),
+            Class::Error(About::Inside(key, shape)) => {
+                Class::Error(About::Inside(of_realm(key), shape))
+            }
+            other => other,
+        }
+    }
 }
 
 /// Where things are in a packet.
@@ -43,8 +62,16 @@ pub struct Shape {
     pub transport: u16,
     /// Length of the frame without padding.
     pub len: u16,
-    /// The control bits of a TCP segment; 0 of others.
+    /// The control bits of a TCP segment; of ICMP that of ACK where it answers a query; 0 of others.
     pub tcp_flags: u8,
+}
+
+impl Shape {
+    /// Whether it is a TCP segment that begins or ends a connection.
+    #[inline(always)]
+    pub fn says(self) -> bool {
+        self.tcp_flags & (tcp::FLAG_SYN | tcp::FLAG_FIN | tcp::FLAG_RST) != 0
+    }
 }
 
 /// The session that an ICMP error is about, by the packet that it quotes.
@@ -67,14 +94,17 @@ pub struct Plain {
 
 impl Plain {
     /// For these interfaces.
+    ///
+    /// No frame is plain where some of IPv4 are translated without sessions.
     pub fn new(interfaces: &Interfaces) -> Plain {
-        Plain {
-            stations: interfaces.macs.map(|mac| {
-                let [a, b, c, d, e, f] = mac.0;
-                u64::from_be_bytes([0, 0, a, b, c, d, e, f])
-            }),
-            own: [INSIDE, OUTSIDE].map(|port| interfaces.ip(port).to_bits()),
+        let mut stations = interfaces.macs.map(|mac| {
+            let [a, b, c, d, e, f] = mac.0;
+            u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+        });
+        if let Some(stateless) = &interfaces.stateless {
+            stations[usize::from(stateless.port(Family::Ipv4).0)] = u64::MAX;
         }
+        Plain { stations, own: [INSIDE, OUTSIDE].map(|port| interfaces.ip(port).to_bits()) }
     }
 
     /// The class of a plain frame; none of all others.
@@ -188,6 +218,12 @@ pub fn classify(frame: &[u8], port: PortId, interfaces: &Interfaces) -> Class {
     {
         return nat64.classify(frame).unwrap_or_else(Class::Drop);
     }
+    if ether_type == ethernet::TYPE_IPV6
+        && let Some(stateless) = &interfaces.stateless
+        && stateless.port(Family::Ipv6) == port
+    {
+        return stateless.classify_ipv6(frame, port).unwrap_or_else(Class::Drop);
+    }
     let is_for_all = frame.starts_with(&[0xff; 6]) && ether_type == ethernet::TYPE_ARP;
     if !frame.starts_with(&interfaces.mac(port).0) && !is_for_all {
         return Class::Drop(reasons::OTHER_STATION);
@@ -213,6 +249,11 @@ fn classify_ipv4(packet: &[u8], port: PortId, own: &Interfaces) -> Result<Class,
     let to_outside = port.0 == 0;
     if own.ip(port) == view.destination() {
         return Ok(Class::Local);
+    }
+    if let Some(stateless) = &own.stateless
+        && stateless.takes(&view, port)
+    {
+        return stateless.classify_ipv4(&view, port);
     }
     let Some(ip) = packet.first_chunk::<{ ipv4::HEADER_LEN }>() else {
         return Err(reasons::IP_MALFORMED);
@@ -251,8 +292,8 @@ fn classify_ipv4(packet: &[u8], port: PortId, own: &Interfaces) -> Result<Class,
     Ok(class)
 }
 
-/// Queries from inside and their answers from outside are sessions by their identifier (RFC 5508
-/// section 3); errors are about others.
+/// Queries and their answers are sessions by the identifier that the subscriber knows, whoever asks (RFC 5508
+/// section 3, RFC 6146 section 3.5.3); errors are about others.
 fn classify_icmp(
     ip: &[u8; ipv4::HEADER_LEN],
     message: &[u8],
@@ -267,18 +308,29 @@ fn classify_icmp(
     let ends =
         |source_port, destination_port| Ends { source_port, destination_port, ..Ends::read(ip, 0) };
     let protocol = protocol::ICMP;
-    match (view.kind(), to_outside) {
-        (icmp::v4::ECHO_REQUEST | TIMESTAMP, true) => {
-            Ok(ends(identifier, 0).class(protocol, true, shape))
+    match view.kind() {
+        kind if is_followed(kind) => {
+            let ends = if to_outside { ends(identifier, 0) } else { ends(0, identifier) };
+            let shape = Shape { tcp_flags: flags_of_query(kind), ..shape };
+            Ok(ends.class(protocol, to_outside, shape))
         }
-        (icmp::v4::ECHO_REPLY | TIMESTAMP_REPLY, false) => {
-            Ok(ends(0, identifier).class(protocol, false, shape))
-        }
-        (kind, _) if icmp::v4::is_query(kind) => Err(reasons::PROTOCOL),
-        (icmp::v4::UNREACHABLE | icmp::v4::TIME_EXCEEDED | PARAMETER_PROBLEM, _) => {
+        icmp::v4::UNREACHABLE | icmp::v4::TIME_EXCEEDED | PARAMETER_PROBLEM => {
             quoted(view.payload(), to_outside, shape).map(Class::Error)
         }
         _ => Err(reasons::PROTOCOL),
+    }
+}
+
+/// Whether a type of ICMP is a query that has sessions, or its answer.
+pub fn is_followed(kind: u8) -> bool {
+    matches!(kind, icmp::v4::ECHO_REQUEST | icmp::v4::ECHO_REPLY | TIMESTAMP | TIMESTAMP_REPLY)
+}
+
+/// [`Shape::tcp_flags`] of a query or its answer: that one opens no session from inside.
+pub fn flags_of_query(kind: u8) -> u8 {
+    match kind {
+        icmp::v4::ECHO_REPLY | TIMESTAMP_REPLY | icmp::v6::ECHO_REPLY => tcp::FLAG_ACK,
+        _ => 0,
     }
 }
 
@@ -298,11 +350,12 @@ fn quoted(packet: &[u8], to_outside: bool, shape: Shape) -> Result<About, Reason
     let protocol = ip[ipv4::offset::PROTOCOL];
     let ends = match protocol {
         protocol::UDP | protocol::TCP => Ends::read(ip, u32_at(head, 0)),
-        protocol::ICMP if matches!(head[0], icmp::v4::ECHO_REQUEST | TIMESTAMP) => {
-            Ends { source_port: u16_at(head, icmp::offset::REST), ..Ends::read(ip, 0) }
-        }
-        protocol::ICMP if matches!(head[0], icmp::v4::ECHO_REPLY | TIMESTAMP_REPLY) => {
-            Ends { destination_port: u16_at(head, icmp::offset::REST), ..Ends::read(ip, 0) }
+        protocol::ICMP if is_followed(head[0]) => {
+            let identifier = u16_at(head, icmp::offset::REST);
+            match to_outside {
+                false => Ends { source_port: identifier, ..Ends::read(ip, 0) },
+                true => Ends { destination_port: identifier, ..Ends::read(ip, 0) },
+            }
         }
         _ => return Err(reasons::ICMP_NO_SESSION),
     };
@@ -327,8 +380,8 @@ const PLAIN_LEN_MIN: usize = TRANSPORT + udp::HEADER_LEN;
 pub const QUOTED_LEN: usize = 8;
 
 /// ICMP: a question for the time (RFC 792).
-pub const TIMESTAMP: u8 = 13;
+const TIMESTAMP: u8 = 13;
 /// Its answer.
-pub const TIMESTAMP_REPLY: u8 = 14;
+const TIMESTAMP_REPLY: u8 = 14;
 /// ICMP: parameter problem (RFC 792).
 const PARAMETER_PROBLEM: u8 = 12;

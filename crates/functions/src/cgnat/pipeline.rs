@@ -16,18 +16,17 @@ use std::net::TcpListener;
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
-use wire::{ethernet, ipv6, tcp};
+use wire::{ethernet, ipv6};
 
-use super::alg::Side;
 use super::config::Config;
 use super::control::{self, Update};
 use super::interfaces::{INSIDE, Interfaces, OUTSIDE};
 use super::log::Journal as Log;
-use super::parse::{Class, Plain, classify};
+use super::parse::{Class, Plain};
 use super::reasons::{self, TALLIES, Tally};
 use super::replication::{Replication, Status};
 use super::rewrite;
-use super::session::{self, GATEWAY, WATCHED};
+use super::session::{ARRIVES_OTHERWISE, LEAVES_OTHERWISE};
 use super::sessions::{Elsewhere, Number};
 use super::state::State;
 use super::sweep::Sweep;
@@ -40,9 +39,12 @@ mod errors;
 mod fragments;
 mod gateway;
 mod host;
+mod lengths;
 mod nat64;
 mod open;
 mod otherwise;
+mod stateless;
+mod vrfs;
 
 use fragments::Followed;
 use host::Host;
@@ -63,8 +65,11 @@ pub struct Pipeline {
     followed: Option<Followed>,
     /// Where gateways write payloads.
     scratch: Box<[u8]>,
-    /// Messages of the log; none where logs are off, or fragments leave beside them.
+    /// What leaves beside the frames that came: fragments that had waited, pieces, messages of the log; none where there
+    /// are none of them.
     made: Option<Made>,
+    /// A packet that is cut.
+    uncut: Vec<u8>,
     replication: Option<Box<Replication>>,
 }
 
@@ -100,6 +105,9 @@ impl Function for Pipeline {
         if !self.way.untold.is_empty() {
             self.tell(batch, now);
         }
+        if self.interfaces.vrfs.is_some() {
+            self.tag(batch);
+        }
         stages.lap(Stage::Open as usize, batch.len());
         self.sweep.round(&mut self.state, now);
         stages.lap(Stage::Sweep as usize, batch.len());
@@ -124,15 +132,15 @@ impl Function for Pipeline {
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
-        match &mut self.followed {
-            Some(followed) => followed.make_room(room)?,
-            None if self.state.log.is_some() => self.made = Some(Made::new(room)?),
-            None => {}
+        let makes =
+            self.followed.is_some() || self.interfaces.nat64.is_some() || self.state.log.is_some();
+        if makes {
+            self.made = Some(Made::new(room)?);
         }
         Ok(())
     }
 
-    /// Fragments that had waited, and messages of the log; a round in which no frame came still sweeps, and each
+    /// Fragments that had waited, pieces, and messages of the log; a round in which no frame came still sweeps, and each
     /// replicates.
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
         self.state.tell_at(now);
@@ -141,9 +149,10 @@ impl Function for Pipeline {
             replication.round(&mut self.state, &mut self.interfaces, now);
         }
         if self.followed.is_some() {
-            return self.fragments_made(now);
+            self.forget_fragments(now);
         }
         let made = self.made.as_mut()?;
+        self.state.tallies[Tally::MadeFull as usize] = made.refused();
         self.state.tell(now, made);
         made.lend()
     }
@@ -196,7 +205,7 @@ impl Pipeline {
             Followed::new(config, shard, &clock, secret)
         });
         Ok(Pipeline {
-            interfaces: Interfaces::new(config),
+            interfaces: Interfaces::new(config)?,
             way: Box::new(Way::new()),
             sweep: Sweep::new(&state, &clock, now),
             tcp_pick_up: config.tcp_pick_up,
@@ -207,6 +216,7 @@ impl Pipeline {
             followed,
             scratch: gateway::scratch(&state),
             made: None,
+            uncut: Vec::with_capacity(UNCUT_LEN),
             replication: None,
             state,
         })
@@ -216,6 +226,16 @@ impl Pipeline {
     pub fn replication(&self) -> Status {
         let replication = self.replication.as_ref();
         replication.map(|one| one.status(&self.state)).unwrap_or_default()
+    }
+
+    /// Whether it has its standby beside it.
+    pub fn has_rehearsal(&self) -> bool {
+        self.replication.as_ref().is_some_and(|one| one.has_rehearsal())
+    }
+
+    /// Ends its replication as it is, and gives the standby beside it.
+    pub fn fail_over(&mut self) -> Option<Pipeline> {
+        self.replication.as_mut()?.take_over()
     }
 
     /// What it knows.
@@ -231,11 +251,14 @@ impl Pipeline {
     /// What is each frame, and by what is its session looked up?
     fn check(&mut self, batch: &mut Batch, now: Moment) {
         self.way.clear();
+        if self.interfaces.vrfs.is_some() {
+            self.way.realm.fill(0);
+        }
         let plain = Plain::new(&self.interfaces);
         for slot in batch.slots() {
             let class = match plain.recognise(batch.frame(slot), batch.port(slot)) {
                 Some(class) => class,
-                None => classify(batch.frame(slot), batch.port(slot), &self.interfaces),
+                None => self.classify(batch, slot, &plain),
             };
             let (way, sessions) = (&mut *self.way, &self.state.sessions);
             let index = usize::from(slot);
@@ -287,23 +310,20 @@ impl Pipeline {
 
     /// Packets of sessions get their addresses and ports; the others have to wait.
     fn translate(&mut self, batch: &mut Batch, now: Moment) {
-        let Way { from_inside, from_outside, new_inside, new_outside, .. } = &*self.way;
-        let (mut fresh_inside, mut fresh_outside) = (new_inside.clone(), new_outside.clone());
-        let (from_inside, from_outside) = (from_inside.clone(), from_outside.clone());
-        for &slot in from_inside.as_slice() {
+        for place in 0..self.way.from_inside.len() {
+            let slot = self.way.from_inside.as_slice()[place];
             let number = self.way.number[usize::from(slot)];
             if !self.leave(batch, slot, number, now) {
-                fresh_inside.push(slot);
+                self.way.new_inside.push(slot);
             }
         }
-        for &slot in from_outside.as_slice() {
+        for place in 0..self.way.from_outside.len() {
+            let slot = self.way.from_outside.as_slice()[place];
             let number = self.way.number[usize::from(slot)];
             if !self.arrive(batch, slot, number, now) {
-                fresh_outside.push(slot);
+                self.way.new_outside.push(slot);
             }
         }
-        self.way.new_inside = fresh_inside;
-        self.way.new_outside = fresh_outside;
     }
 
     /// Sends a packet of a subscriber out, if `number` is its session.
@@ -316,28 +336,12 @@ impl Pipeline {
             return false;
         };
         session.used = now;
-        let (mut is_changed, mut is_shorter) = (false, false);
-        let says = shape.tcp_flags & (tcp::FLAG_SYN | tcp::FLAG_FIN | tcp::FLAG_RST) != 0;
-        if says | session.tcp.is_reset() {
-            let before = session.tcp;
-            session.tcp = before.after(shape.tcp_flags, true);
-            is_changed = before != session.tcp;
-            is_shorter = before.is_established() && !session.tcp.is_established();
-        }
-        let known = *session;
-        if known.flags & (session::HAIRPIN | session::IPV6 | GATEWAY | WATCHED) != 0
-            && self.leave_noted(batch, slot, (number, &known, is_changed, is_shorter), now)
-        {
+        if shape.says() | session.tcp.is_reset() | (session.flags & LEAVES_OTHERWISE != 0) {
+            self.leave_otherwise(batch, slot, number, now);
             return true;
         }
         batch.truncate(slot, usize::from(shape.len));
-        rewrite::to_outside(batch.frame_mut(slot), &known, shape);
-        if is_changed {
-            self.state.connection_changed(number, is_shorter, now);
-        }
-        if self.mss_clamp != 0 && shape.tcp_flags & tcp::FLAG_SYN != 0 {
-            self.clamp(batch, slot, shape, self.mss_clamp);
-        }
+        rewrite::to_outside(batch.frame_mut(slot), session, shape);
         self.send(batch, slot, OUTSIDE);
         true
     }
@@ -351,32 +355,12 @@ impl Pipeline {
         let Some(session) = self.state.sessions.outside_at(number, key, (now, times)) else {
             return false;
         };
-        let (mut is_changed, mut is_shorter) = (false, false);
-        if shape.tcp_flags & (tcp::FLAG_SYN | tcp::FLAG_FIN | tcp::FLAG_RST) != 0 {
-            let before = session.tcp;
-            session.tcp = before.after(shape.tcp_flags, false);
-            is_changed = before != session.tcp;
-            is_shorter = before.is_established() && !session.tcp.is_established();
-            if is_shorter {
-                session.used = times.closing(session.used, now);
-            }
-        }
-        let known = *session;
-        if is_changed {
-            self.state.connection_changed(number, is_shorter, now);
-        }
-        if known.flags & session::IPV6 != 0 {
-            self.arrive_ipv6(batch, slot, &known);
+        if shape.says() | (session.flags & ARRIVES_OTHERWISE != 0) {
+            self.arrive_otherwise(batch, slot, number, now);
             return true;
         }
         batch.truncate(slot, usize::from(shape.len));
-        rewrite::to_inside(batch.frame_mut(slot), &known, shape);
-        if self.mss_clamp != 0 && shape.tcp_flags & tcp::FLAG_SYN != 0 {
-            self.clamp(batch, slot, shape, self.mss_clamp);
-        }
-        if known.flags & GATEWAY != 0 {
-            self.by_gateway(batch, slot, (number, Side::Outside), now);
-        }
+        rewrite::to_inside(batch.frame_mut(slot), session, shape);
         self.send(batch, slot, INSIDE);
         true
     }
@@ -405,6 +389,9 @@ impl Pipeline {
             Class::Fragment => self.refuse(batch, slot, reasons::FRAGMENT),
             Class::Local => self.receive(batch, slot),
             Class::Solicitation(source) => self.answer_solicitation(batch, slot, source),
+            Class::Stateless(becomes, is_error) => {
+                self.translate_statelessly(batch, slot, becomes, is_error);
+            }
             Class::Drop(reason) => self.refuse_and_tell(batch, slot, reason),
             Class::FromInside(..) | Class::FromOutside(..) => {}
         }
@@ -427,6 +414,9 @@ fn hops_left(frame: &[u8]) -> u8 {
         _ => frame[TTL],
     }
 }
+
+/// Room for a packet that is cut; a longer one gets more.
+const UNCUT_LEN: usize = 2048;
 
 /// Where the time to live stands in a frame.
 const TTL: usize = ethernet::HEADER_LEN + wire::ipv4::offset::TTL;

@@ -10,6 +10,8 @@ reasons! {
     TRUNCATED = "truncated",
     /// Another station's frame: the destination MAC address is not the port's.
     OTHER_STATION = "other-station",
+    /// From inside, with the tag of a VLAN that no VRF has.
+    UNKNOWN_VLAN = "unknown-vlan",
     /// Neither IPv4 nor ARP, nor IPv6 where subscribers have it.
     ETHERTYPE = "unknown-ethertype",
     /// ARP that is malformed, no request, or for another address.
@@ -18,7 +20,8 @@ reasons! {
     IP_MALFORMED = "ip-malformed",
     /// The IPv4 header checksum is wrong.
     IP_CHECKSUM = "ip-checksum",
-    /// A fragment, where none is followed: without the key, and those of IPv6 subscribers.
+    /// A fragment, where none is followed: without the key, of ICMP where IPv6 hosts are concerned, and before
+    /// further extension headers.
     FRAGMENT = "fragment",
     /// A fragment without data, one in the middle that does not end at 8 bytes, or one beyond 65,535 bytes.
     FRAGMENT_MALFORMED = "fragment-malformed",
@@ -40,9 +43,15 @@ reasons! {
     ND_IGNORED = "nd-ignored",
     /// IPv6, to an address in which no IPv4 address is embedded (RFC 6146 section 3.5).
     NOT_EMBEDDED = "not-embedded",
+    /// Translated without a session: an address, or one of a packet that an ICMP error quotes, has no
+    /// counterpart in the other family.
+    NO_COUNTERPART = "no-counterpart",
+    /// Translated without a session: between hosts of one side, or from the side on which its sender is not.
+    LOOP = "loop",
     /// From inside, but from no subscriber's network.
     NOT_INSIDE = "not-inside",
-    /// From inside, to an address that no host outside has.
+    /// From inside, to an address that no host outside has, or translated without a session and with one that
+    /// no host has, or the prefix does not carry.
     MARTIAN = "martian",
     /// For the NAT itself, and no echo request.
     LOCAL = "local",
@@ -107,17 +116,21 @@ tallies! {
     BlocksReleased = "blocks-released",
     /// Packets that found no port, no room or a limit (RFC 6888 REQ-4): an alarm where it grows.
     Refused = "refused",
+    /// Packets translated without a session.
+    Stateless = "stateless-translated",
     /// Packets between two subscribers.
     Hairpinned = "hairpinned",
     /// TCP connections whose maximum segment size was lowered.
     MssClamped = "mss-clamped",
     /// ICMP errors translated.
     IcmpErrorsTranslated = "icmp-errors-translated",
+    /// Packets that were cut because the next link takes none so long in the other family of addresses.
+    PacketsCut = "packets-cut",
     /// Fragments translated as the first one of their datagram was.
     FragmentsFollowed = "fragments-followed",
     /// Fragments that waited for a first one in vain.
     FragmentsGivenUp = "fragments-given-up",
-    /// Waiting fragments that were lost because too many were released at once.
+    /// Pieces, and fragments that had waited, that were lost because too many were to leave at once.
     MadeFull = packet::MADE_FULL,
     /// ICMP errors of its own.
     IcmpErrorsSent = "icmp-errors-sent",

@@ -11,7 +11,7 @@ use crate::unit::Invalid;
 /// The bits by which a change finds its worker; none where all workers must know of it.
 pub(super) fn steering(update: &Update) -> Option<u32> {
     match *update {
-        Update::ClearSubscriber { address } => Some(workload::steering(match address {
+        Update::ClearSubscriber { address, .. } => Some(workload::steering(match address {
             IpAddr::V4(address) => address.to_bits(),
             IpAddr::V6(address) => address.to_bits() as u32,
         })),
@@ -67,8 +67,9 @@ pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
 pub(super) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
     let state = pipeline.state();
     let open: Vec<Prefixed<Ipv4Addr>> = state.allocation.open_pools().collect();
-    let gone = config.pools.iter().filter(|pool| !open.contains(pool));
-    let come = open.iter().filter(|pool| !config.pools.contains(pool));
+    let known: Vec<_> = config.all_pools().collect();
+    let gone = known.iter().filter(|pool| !open.contains(pool));
+    let come = open.iter().filter(|pool| !known.contains(pool));
     let mut updates: Vec<Update> = come.map(|&pool| Update::AddPool { pool }).collect();
     updates.extend(gone.map(|&pool| Update::DrainPool { pool }));
     if state.session_limit != config.sessions_per_subscriber {
@@ -80,11 +81,13 @@ pub(super) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
 fn differing_key(running: &Config, wanted: &Config) -> &'static str {
     let differs = |other: Config| other != *wanted;
     let base = || wanted.clone();
-    let keys: [(&'static str, Config); 9] = [
+    let keys: [(&'static str, Config); 11] = [
         ("static", Config { static_rules: running.static_rules.clone(), ..base() }),
         ("sessions", Config { sessions: running.sessions, ..base() }),
         ("timeouts", Config { timeouts: running.timeouts, ..base() }),
         ("nat64", Config { nat64: running.nat64.clone(), ..base() }),
+        ("vrfs", Config { vrfs: running.vrfs.clone(), ..base() }),
+        ("stateless", Config { stateless: running.stateless.clone(), ..base() }),
         ("fragments", Config { fragments: running.fragments, ..base() }),
         ("icmp-errors-per-s", Config { icmp_errors_per_s: running.icmp_errors_per_s, ..base() }),
         ("icmp-error-burst", Config { icmp_error_burst: running.icmp_error_burst, ..base() }),

@@ -7,6 +7,7 @@
 //! rested; pauses keep half a second at least from any timeout. The size does not depend on numbers that
 //! are configured but for small tables, which are filled.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ mod nat64;
 mod places;
 mod refusals;
 mod sessions;
+mod stateless;
+mod vrfs;
 
 use limits::Reach;
 use places::Places;
@@ -69,6 +72,8 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         aging::closing,
         aging::quarantine,
         nat64::all,
+        vrfs::all,
+        stateless::all,
     ] {
         sample.forget();
         part(&mut sample);
@@ -89,14 +94,22 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
             reasons.push((name, cause));
         }
     };
+    unless(!config.vrfs.is_empty(), "unknown-vlan", "tags are no VLAN's without VRFs");
     unless(places.stranger.is_some(), "not-inside", "every address is inside");
     unless(!config.tcp_pick_up, "tcp-no-session", "any segment opens a session");
-    unless(!config.pools.is_empty(), "no-mapping", "every outside address is one subscriber's");
+    let to_itself = places.one_to_one.is_some() && config.hairpinning;
+    let has_none = !config.pools.is_empty() || to_itself;
+    unless(has_none, "no-mapping", "every outside address is one subscriber's");
     let filters = config.filtering != super::config::Filtering::EndpointIndependent;
     unless(filters, "filtered", "mappings take packets from anybody");
     unless(!config.hairpinning, "hairpin-off", "hairpinning is on");
     for (name, is_reached) in nat64::reached(config) {
-        unless(is_reached, name, "no IPv6 subscribers, or links that take long packets");
+        let is_reached = is_reached || stateless::reaches(config, name);
+        unless(is_reached, name, "no IPv6 hosts inside, or links that take long packets");
+    }
+    for name in ["no-counterpart", "loop"] {
+        let is_reached = stateless::reaches(config, name);
+        unless(is_reached, name, "nothing is translated without sessions");
     }
     unless(reach.ports_exhausted, "ports-exhausted", "it takes more mappings than a sample opens");
     unless(reach.block_limit, "block-limit", "it takes more mappings than a sample opens");
@@ -107,7 +120,8 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     unless(reach.subscribers_full, "subscribers-full", cause);
     let fragments = fragments::Reach::new(config, &places);
     let follows = config.fragments.datagrams > 0;
-    unless(!follows || config.nat64.is_some(), "fragment", "fragments are followed");
+    let has_ipv6 = config.nat64.is_some() || config.stateless.is_some();
+    unless(!follows || has_ipv6, "fragment", "fragments are followed");
     for name in [
         "fragment-malformed",
         "fragment-tiny",
@@ -131,6 +145,10 @@ struct Sample {
     steps: Vec<Step<Update>>,
     /// Frames and answers so far.
     count: usize,
+    /// The VLAN of frames at the inside port; 0 for no tag.
+    vlan: u16,
+    /// Frames and answers that leave with a tag.
+    tagged: BTreeSet<usize>,
 }
 
 /// The number of a frame of the sample, to be answered later.
@@ -145,6 +163,8 @@ impl Sample {
             reach: Reach::new(config),
             steps: Vec::new(),
             count: 0,
+            vlan: 0,
+            tagged: BTreeSet::new(),
         }
     }
 
@@ -165,8 +185,7 @@ impl Sample {
     /// Any frame.
     fn frame(&mut self, port: PortId, about: &'static str, frame: Vec<u8>) -> Sent {
         self.steps.push(Step::Frame { port, frame, about });
-        self.count += 1;
-        Sent(self.count - 1)
+        self.sent(port == OUTSIDE)
     }
 
     /// A packet from subscribers.
@@ -198,7 +217,9 @@ impl Sample {
         let port_at = if packet[9] == wire::protocol::ICMP { 38 } else { 36 };
         let from = if packet[9] == wire::protocol::ICMP { 38 } else { 34 };
         let parts = [(26, 4, 30), (from, 2, port_at)];
-        self.answer(port, about, packet, parts.map(|part| (sent, part)).to_vec())
+        let answer = self.answer(port, about, packet, parts.map(|part| (sent, part)).to_vec());
+        self.leaves_towards(answer, self.vlan);
+        answer
     }
 
     /// A packet with parts of frames that left: from where, how long, where to, in frames.
@@ -209,17 +230,33 @@ impl Sample {
         packet: &[u8],
         parts: Vec<(Sent, (usize, usize, usize))>,
     ) -> Sent {
+        let shift = |is_tagged: bool| if is_tagged { wire::ethernet::TAG_LEN } else { 0 };
         let part = |(sent, (from, len, to)): (Sent, (usize, usize, usize))| Part {
             back: self.count - sent.0,
-            from,
+            from: from + shift(self.tagged.contains(&sent.0)),
             len,
-            to,
+            to: to + shift(port == INSIDE && self.vlan != 0),
         };
         let parts = parts.into_iter().map(part).collect();
         let answer = Answer { frame: self.framed(port, packet), parts, finish: build::finish };
         self.steps.push(Step::Answer { port, answer, about });
+        self.sent(port == OUTSIDE)
+    }
+
+    /// Takes note of a frame that leaves inside or not.
+    fn sent(&mut self, leaves_inside: bool) -> Sent {
+        let sent = Sent(self.count);
         self.count += 1;
-        Sent(self.count - 1)
+        self.leaves_towards(sent, if leaves_inside { self.vlan } else { 0 });
+        sent
+    }
+
+    /// Says to whom a frame leaves.
+    fn leaves_towards(&mut self, sent: Sent, vlan: u16) {
+        match vlan {
+            0 => self.tagged.remove(&sent.0),
+            _ => self.tagged.insert(sent.0),
+        };
     }
 
     fn framed(&self, port: PortId, packet: &[u8]) -> Vec<u8> {
@@ -227,7 +264,8 @@ impl Sample {
             true => (self.config.inside_mac.0, self.config.inside_next_hop_mac.0),
             false => (self.config.outside_mac.0, self.config.outside_next_hop_mac.0),
         };
-        frame(to, from, wire::ethernet::TYPE_IPV4, packet)
+        let frame = frame(to, from, wire::ethernet::TYPE_IPV4, packet);
+        if port == INSIDE { vrfs::tagged(frame, self.vlan) } else { frame }
     }
 
     fn update(&mut self, update: Update) {
@@ -259,7 +297,8 @@ impl Sample {
 
     /// A visitor's address.
     fn visitor(&self, number: usize) -> Ipv4Addr {
-        self.places.visitors[number % self.places.visitors.len()]
+        let visitors = self.places.visitors_of(self.vlan);
+        visitors[number % visitors.len()]
     }
 
     /// A host outside.

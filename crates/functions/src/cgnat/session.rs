@@ -56,6 +56,13 @@ pub const GATEWAY: u8 = 4;
 /// Of [`Session::flags`]: the next packet from inside is to be told to a standby, which thinks that the session
 /// ends soon.
 pub const WATCHED: u8 = 16;
+/// Of [`Session::flags`]: the subscriber is of a VRF.
+pub const REALM: u8 = 32;
+
+/// Of [`Session::flags`]: packets from inside do not leave as most do.
+pub const LEAVES_OTHERWISE: u8 = HAIRPIN | GATEWAY | IPV6 | WATCHED;
+/// The same of packets from outside.
+pub const ARRIVES_OTHERWISE: u8 = GATEWAY | IPV6 | REALM;
 
 const _: () = assert!(size_of::<Session>() == 64);
 
@@ -73,7 +80,8 @@ impl Session {
             outside_port: port,
             address_delta,
             transport_delta: delta(&ports, &[]),
-            flags: if inside.address[0] == 0 { 0 } else { IPV6 },
+            flags: (if inside.address[0] == 0 { 0 } else { IPV6 })
+                | if inside.realm() == 0 { 0 } else { REALM },
             used,
             subscriber,
             ..Session::new_zeroed()
@@ -115,9 +123,26 @@ impl Session {
         Outside { far: self.far, own: self.own() }
     }
 
+    /// The name that the other subscriber's session has on the outside, where the other end is one's outside
+    /// address. A query has one identifier for both ends.
+    pub fn met(&self) -> Outside {
+        let protocol = self.far.protocol();
+        let (own, port) = match protocol {
+            wire::protocol::ICMP => (0, self.outside_port),
+            _ => (self.outside_port, self.far.port()),
+        };
+        Outside::new(self.far.address(), port, Far::new(protocol, self.outside, own))
+    }
+
     #[inline(always)]
     fn own(&self) -> u64 {
         u64::from(self.outside) << 16 | u64::from(self.outside_port)
+    }
+
+    /// The realm, as in [`Inside`].
+    #[inline(always)]
+    pub fn realm(&self) -> u16 {
+        self.near as u16
     }
 
     /// The subscriber's port.

@@ -25,7 +25,7 @@ use super::nat64::Nat64;
 use super::ports::Class;
 use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::replication::Journal;
-use super::session::{self, Session};
+use super::session::{self, Session, TcpState};
 use super::sessions::{Full, Number, Sessions};
 use super::subscribers::Subscribers;
 use super::times::{Moment, Times};
@@ -113,19 +113,30 @@ impl State {
             }
             self.expire(number, now);
         }
+        self.open(key, Wanted::Any, now, Tally::SessionsOpened)
+    }
+
+    /// Opens a session that there is not: of its mapping, or with one made for it.
+    ///
+    /// # Errors
+    /// Why it cannot be opened; nothing has changed then.
+    #[inline]
+    fn open(&mut self, key: &Inside, wanted: Wanted, now: Moment, tally: Tally) -> Opened {
         let mapping = self.live_mapping(key, now);
         let (outside, subscriber) = match mapping {
             Some(number) => {
                 let known = &self.sessions.records[number as usize];
                 let found = ((known.outside, known.outside_port), known.subscriber);
+                let fits = wanted.fits(key.port(), known.outside_port);
+                fits.then_some(()).ok_or(reasons::PORTS_EXHAUSTED)?;
                 self.check_limit(found.1)?;
                 self.check_room(false)?;
                 found
             }
-            None => self.map(key, now)?,
+            None => self.map(key, wanted, now)?,
         };
         let session = Session::new(key, outside, subscriber, now);
-        self.enter(session, mapping, now, Tally::SessionsOpened)
+        self.enter(session, mapping, now, tally)
     }
 
     /// The session of a packet from inside, if its time is not up.
@@ -199,7 +210,7 @@ impl State {
             return Err(reasons::FILTERED);
         }
         let inside = Inside::ipv4(inside, key.port(), 0, key.far);
-        let (outside, subscriber) = self.map(&inside, now)?;
+        let (outside, subscriber) = self.map(&inside, Wanted::Any, now)?;
         let session = Session::new(&inside, outside, subscriber, now);
         self.enter(session, None, now, Tally::SessionsOpenedInbound)
     }
@@ -251,12 +262,7 @@ impl State {
     }
 
     /// An outside address and port for a new mapping, and the subscriber.
-    fn map(&mut self, key: &Inside, now: Moment) -> Result<((u32, u16), u32), Reason> {
-        self.map_wanted(key, Wanted::Any, now)
-    }
-
-    /// The same for a port that is what is wanted.
-    fn map_wanted(
+    fn map(
         &mut self,
         key: &Inside,
         wanted: Wanted,
@@ -297,7 +303,9 @@ impl State {
         let subscriber = &mut self.subscribers.records[number as usize];
         let class = Class::of(key.far.protocol());
         let inside = (key.address[0] == 0).then_some(key.address[1] as u32);
-        let own = inside.and_then(|inside| self.allocation.addresses.of_subscriber(inside));
+        // One-to-one rules are those of the main realm.
+        let own = inside.filter(|_| key.realm() == 0);
+        let own = own.and_then(|inside| self.allocation.addresses.of_subscriber(inside));
         if let Some(outside) = own {
             if !wanted.fits(key.port(), key.port()) {
                 return Err(reasons::PORTS_EXHAUSTED);
@@ -322,7 +330,7 @@ impl State {
         let mut pairings = if subscriber.is_paired { 0 } else { PAIRINGS_MAX };
         let (port, block) = loop {
             if pairings > 0 {
-                subscriber.outside = self.allocation.pair().map_err(reason_of)?;
+                subscriber.outside = self.allocation.pair(key.realm()).map_err(reason_of)?;
                 subscriber.is_paired = true;
             }
             pairings = pairings.saturating_sub(1);
@@ -400,13 +408,21 @@ impl State {
         }
     }
 
-    /// The state of a connection has changed, and perhaps its time became shorter.
+    /// Notes what a segment did to a connection: a standby is to hear of a change, and its time may have become
+    /// shorter.
     #[inline]
-    pub fn connection_changed(&mut self, number: Number, is_shorter: bool, now: Moment) {
-        if is_shorter {
+    pub fn connection_changed(
+        &mut self,
+        number: Number,
+        (before, after): (TcpState, TcpState),
+        now: Moment,
+    ) {
+        if before.is_established() && !after.is_established() {
             self.sessions.hasten(number, (now, &self.times));
         }
-        self.note(number);
+        if before != after {
+            self.note(number);
+        }
     }
 
     /// Notes that a standby is to hear of a session.

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 
 use super::session::Session;
 use super::state::State;
+use super::subscribers::Subscriber;
 use super::times::Moment;
 use crate::unit::{TablePage, TableSize};
 
 /// The tables, in the order of [`sizes`].
-pub(super) const NAMES: &[&str] = &["sessions", "mappings", "subscribers"];
+pub(super) const NAMES: &[&str] = &["sessions", "mappings", "subscribers", "blocks"];
 
 pub(super) fn sizes(state: &State) -> Vec<TableSize> {
     let size =
@@ -19,20 +20,28 @@ pub(super) fn sizes(state: &State) -> Vec<TableSize> {
         size(state.sessions.count() as usize, state.sessions.capacity()),
         size(state.sessions.mappings(), state.sessions.mapping_capacity()),
         size(state.subscribers.count(), state.subscribers.records.len()),
+        block_size(state),
     ]
 }
 
+/// Blocks that subscribers have, of all there are.
+fn block_size(state: &State) -> TableSize {
+    let (used, capacity) = state.allocation.block_use();
+    TableSize { used, capacity }
+}
+
 /// Entries by their number, so that a page is found without walking what lies before it. Mappings are
-/// shown by one of their sessions each.
+/// shown by one of their sessions each, blocks by their subscribers.
 pub(super) fn page(state: &State, table: usize, from: u64, limit: usize, now: Moment) -> TablePage {
-    let used = if table == 2 { state.subscribers.used() } else { state.sessions.used() };
+    let used = if table >= 2 { state.subscribers.used() } else { state.sessions.used() };
     let first = from.min(u64::from(used)) as u32;
     let end = first.saturating_add(limit.min(u32::MAX as usize) as u32).min(used);
     let next = (end < used).then_some(u64::from(end));
     let entries = match table {
         0 => (first..end).filter_map(|number| session(state, number, now)).collect(),
         1 => (first..end).filter_map(|number| mapping(state, number)).collect(),
-        _ => (first..end).filter_map(|number| subscriber(state, number)).collect(),
+        2 => (first..end).filter_map(|number| subscriber(state, number)).collect(),
+        _ => (first..end).flat_map(|number| blocks(state, number)).collect(),
     };
     TablePage { entries, next }
 }
@@ -40,15 +49,18 @@ pub(super) fn page(state: &State, table: usize, from: u64, limit: usize, now: Mo
 fn session(state: &State, number: u32, now: Moment) -> Option<Value> {
     let one = live(state, number)?;
     let (far, left) = (one.far, state.times.left_s(one, now));
-    Some(json!({
-        "protocol": protocol(one),
-        "inside": end(one.inside, one.inside_port()),
-        "outside": format!("{}:{}", Ipv4Addr::from_bits(one.outside), one.outside_port),
-        "remote": format!("{}:{}", Ipv4Addr::from_bits(far.address()), far.port()),
-        "expected": far.is_expected(),
-        "established": one.tcp.is_established(),
-        "ends-in-s": left,
-    }))
+    Some(of_realm(
+        one.realm(),
+        json!({
+            "protocol": protocol(one),
+            "inside": end(one.inside, one.inside_port()),
+            "outside": format!("{}:{}", Ipv4Addr::from_bits(one.outside), one.outside_port),
+            "remote": format!("{}:{}", Ipv4Addr::from_bits(far.address()), far.port()),
+            "expected": far.is_expected(),
+            "established": one.tcp.is_established(),
+            "ends-in-s": left,
+        }),
+    ))
 }
 
 fn mapping(state: &State, number: u32) -> Option<Value> {
@@ -56,11 +68,14 @@ fn mapping(state: &State, number: u32) -> Option<Value> {
     // The first of the ring stands for all.
     let is_first = state.sessions.ring(number).all(|other| other >= number);
     is_first.then(|| {
-        json!({
-            "protocol": protocol(one),
-            "inside": end(one.inside, one.inside_port()),
-            "outside": format!("{}:{}", Ipv4Addr::from_bits(one.outside), one.outside_port),
-        })
+        of_realm(
+            one.realm(),
+            json!({
+                "protocol": protocol(one),
+                "inside": end(one.inside, one.inside_port()),
+                "outside": format!("{}:{}", Ipv4Addr::from_bits(one.outside), one.outside_port),
+            }),
+        )
     })
 }
 
@@ -76,13 +91,44 @@ fn subscriber(state: &State, number: u32) -> Option<Value> {
             json!(format!("{}+{}", block.first_port, block.size))
         })
         .collect();
-    Some(json!({
-        "inside": address(one.address),
-        "outside": Ipv4Addr::from_bits(state.allocation.addresses.address(one.outside)),
-        "sessions": one.sessions,
-        "mappings": one.mappings,
-        "blocks": blocks,
-    }))
+    Some(of_realm(
+        one.realm,
+        json!({
+            "inside": address(one.address),
+            "outside": Ipv4Addr::from_bits(state.allocation.addresses.address(one.outside)),
+            "sessions": one.sessions,
+            "mappings": one.mappings,
+            "blocks": blocks,
+        }),
+    ))
+}
+
+/// An entry with the VLAN of its VRF, if it has one.
+fn of_realm(realm: u16, mut entry: Value) -> Value {
+    if realm != 0
+        && let Some(entry) = entry.as_object_mut()
+    {
+        entry.insert("vlan".to_owned(), json!(realm));
+    }
+    entry
+}
+
+fn blocks(state: &State, number: u32) -> Vec<Value> {
+    let subscriber = state.subscribers.records.get(number as usize).filter(|one| one.sessions > 0);
+    let of = |one: &Subscriber| {
+        let blocks = one.blocks[..usize::from(one.block_count)].iter();
+        let block = |&block: &u32| {
+            let change = state.allocation.change(one.outside, block);
+            json!({
+                "inside": address(one.address),
+                "outside": Ipv4Addr::from_bits(state.allocation.addresses.address(one.outside)),
+                "first-port": change.first_port,
+                "ports": change.size,
+            })
+        };
+        blocks.map(block).collect()
+    };
+    subscriber.map_or_else(Vec::new, of)
 }
 
 fn live(state: &State, number: u32) -> Option<&Session> {

@@ -28,6 +28,8 @@ pub struct Way {
     pub outside: [Outside; 256],
     /// Where things are in it.
     pub shape: [Shape; 256],
+    /// The realm towards which it leaves, if it leaves inside; kept where there are VRFs.
+    pub realm: [u16; 256],
     /// The hash of its session's name.
     pub hash: [u64; 256],
     /// The number that its subscriber likely has, where a mapping is to be made.
@@ -50,6 +52,7 @@ impl Way {
             inside: [Inside::default(); 256],
             outside: [Outside::default(); 256],
             shape: [Shape::default(); 256],
+            realm: [0; 256],
             hash: [0; 256],
             subscriber: [NONE; 256],
             number: [NONE; 256],

@@ -7,26 +7,35 @@
 //! (or of the static rule), one hop less, right checksums. Two sessions that share a translation are
 //! noticed downlink, where one of them reaches the other's client.
 
+use std::time::Duration;
+
 use machine::clock::Ticks;
 use packet::PortId;
 use traffic::random::Bits;
 use traffic::workload::{Change, EventKind};
 use traffic::{
-    Delivery, Direction, Random, SessionAction, SessionStep, Sessions, Sizes, Stamp, Workload,
+    Delivery, Direction, Population, Random, SessionAction, SessionStep, Sessions, Sizes, Stamp,
+    Workload,
 };
 
 use self::flow::{Flow, Space};
-use self::frames::{ACK, Ends, FIN, NO_SEGMENT, PSH, Protocol, SYN, Seen, Segment};
-use self::ipv6::{FORM_LEN, Form, GROWTH, Ipv6};
+use self::form::Inside;
+use self::frames::{ACK, Ends, PSH, Protocol, Seen, Segment};
+use self::handshake::{data_segment, handshake, handshake_of};
+use self::ipv6::{FORM_LEN, Form};
 use self::learned::{Learned, Translation};
+use self::mix::{Drawn, Mix};
 use self::outside::Outside;
-use super::config::{Config, Dir, Family, Traffic};
+use super::config::{Config, Dir, Traffic};
 use super::log::{self, Collector};
 
 mod flow;
+mod form;
 mod frames;
+mod handshake;
 mod ipv6;
 mod learned;
+pub mod mix;
 mod outside;
 mod permutation;
 
@@ -41,14 +50,16 @@ pub struct Clients {
     directions: Vec<Direction>,
     random: [Random; 2],
     space: Space,
+    /// Applications of clients, instead of single sessions.
+    mix: Option<Box<Mix>>,
     sizes: Sizes,
     open: u64,
     most: u64,
     closes: bool,
     new_sessions: bool,
     macs: Macs,
-    /// Of IPv6 clients, and by how many bytes less frames are outside.
-    ipv6: Option<Ipv6>,
+    /// What frames of clients are, if not the same as outside, and by how many bytes less frames are there.
+    inside: Option<Inside>,
     less: u16,
     outside: Outside,
     learned: Learned,
@@ -76,6 +87,8 @@ pub struct Packet {
     pub uplink: bool,
     /// Length of the frame without check sequence, in bytes; inside, where that is not the same.
     pub len: u16,
+    /// Of a segment.
+    pub flags: u8,
 }
 
 impl Clients {
@@ -88,18 +101,18 @@ impl Clients {
             Dir::Downlink => vec![downlink],
             Dir::Bidir => vec![uplink, downlink],
         };
-        let most = traffic.sessions_most().min(SESSIONS_MAX);
+        let mix = Mix::new(traffic).map(Box::new);
+        let most = mix.as_ref().map_or_else(|| traffic.sessions_most(), |mix| mix.places());
+        let most = most.min(SESSIONS_MAX);
         let seed = traffic.random_seed;
+        let form = Inside::new(config, traffic);
         let (inside, outside) = (config.inside_mac.0, config.outside_mac.0);
-        let ipv6 = match traffic.family {
-            Family::Ipv4 => None,
-            Family::Ipv6 => Ipv6::new(config),
-        };
         let next_hops = [config.inside_next_hop_mac.0, config.outside_next_hop_mac.0];
         Clients {
             directions,
             random: [Random::new(seed, 0), Random::new(seed, 1)],
             space: Space::new(traffic),
+            mix,
             sizes: traffic.pkt_size.clone(),
             open: traffic.sessions.min(most),
             most,
@@ -109,9 +122,9 @@ impl Clients {
                 sent: [frames::macs(inside, next_hops[0]), frames::macs(outside, next_hops[1])],
                 left: [frames::macs(next_hops[0], inside), frames::macs(next_hops[1], outside)],
             },
-            less: if ipv6.is_some() { GROWTH as u16 } else { 0 },
-            ipv6,
-            outside: Outside::new(config),
+            less: form.map_or(0, |form| form.growth() as u16),
+            inside: form,
+            outside: Outside::new(config, traffic),
             learned: Learned::new(most),
             collector: config.logging.as_ref().map(|logging| log::collector(config, logging)),
         }
@@ -162,23 +175,29 @@ impl Clients {
             && seen.macs == self.macs.left[usize::from(uplink)]
     }
 
-    /// The part of a frame to be sent in which it is written in IPv4 form.
+    /// Whether a session's packet to a server is translated as the ones before.
+    fn is_known(&self, uplink: bool, session: u64, seen: &Seen) -> bool {
+        !uplink || self.learned.get(session) == Some(translation(seen))
+    }
+
+    /// The part of a frame to be sent in which it is written as it would be outside.
     #[inline(always)]
-    fn ipv4_form<'a>(&self, uplink: bool, frame: &'a mut [u8]) -> &'a mut [u8] {
+    fn bare_form<'a>(&self, uplink: bool, frame: &'a mut [u8]) -> &'a mut [u8] {
         if uplink { &mut frame[usize::from(self.less)..] } else { frame }
     }
 
     /// Makes a frame of a client what is sent.
     #[inline(always)]
     fn finish(&self, uplink: bool, frame: &mut [u8]) {
-        if let Some(ipv6) = self.ipv6.as_ref().filter(|_| uplink) {
-            ipv6.widen(frame);
+        if let Some(inside) = self.inside.as_ref().filter(|_| uplink) {
+            inside.widen(frame);
         }
     }
 
     /// Whether frames of a step bear data and a stamp.
     fn has_stamp(flow: &Flow, action: SessionAction) -> bool {
-        flow.protocol != Protocol::Tcp || action == SessionAction::Use
+        let bears_data = matches!(action, SessionAction::Use | SessionAction::Keep);
+        flow.protocol != Protocol::Tcp || bears_data
     }
 
     fn step_seen(
@@ -207,12 +226,15 @@ impl Workload for Clients {
     #[inline(always)]
     fn draw(&self, direction: usize, number: u64) -> Packet {
         let uplink = self.directions[direction].from == INSIDE;
+        if let Some(mix) = &self.mix {
+            return drawn(mix, uplink, number);
+        }
         let mut bits = Bits(self.random[usize::from(!uplink)].at(number));
         let session = self.session_of(uplink, number, &mut bits);
         let size = self.sizes.pick(bits.below(256) as u8) - CHECK_SEQUENCE_LEN;
         let flow = self.space.flow(session);
         let least = frames::len_min(flow.protocol) as u16 + self.less;
-        Packet { session, flow, uplink, len: size.max(least) }
+        Packet { session, flow, uplink, len: size.max(least), flags: PSH | ACK }
     }
 
     #[inline(always)]
@@ -234,12 +256,12 @@ impl Workload for Clients {
 
     #[inline(always)]
     fn write(&self, packet: &Packet, stamp: Stamp, frame: &mut [u8]) {
-        let Packet { session, flow, uplink, .. } = packet;
+        let Packet { session, flow, uplink, flags, .. } = packet;
         let ends = self.ends(*session, flow, *uplink);
-        let segment = data_segment(*session as u32, *uplink);
+        let segment = Segment { flags: *flags, ..data_segment(*session as u32, *uplink) };
         let what = (flow.protocol, &ends, segment);
         let macs = &self.macs.sent[usize::from(!uplink)];
-        frames::write_data(macs, what, *uplink, stamp, self.ipv4_form(*uplink, frame));
+        frames::write_data(macs, what, *uplink, stamp, self.bare_form(*uplink, frame));
         self.finish(*uplink, frame);
     }
 
@@ -253,10 +275,10 @@ impl Workload for Clients {
         frame: &[u8],
     ) -> Delivery {
         let mut form: Form;
-        let frame = match &self.ipv6 {
-            Some(ipv6) if !packet.uplink => {
+        let frame = match &self.inside {
+            Some(inside) if !packet.uplink => {
                 form = [0; FORM_LEN];
-                match ipv6.narrow(frame, &mut form) {
+                match inside.narrow(frame, &mut form) {
                     Some(frame) => frame,
                     None => return Delivery::Misdelivered,
                 }
@@ -304,7 +326,21 @@ impl Workload for Clients {
         self.collector.is_some_and(|collector| collector.is_message(port, frame))
     }
 
+    fn population(&self) -> Option<Population> {
+        let mix = self.mix.as_ref()?;
+        Some(Population { clients: u64::from(mix.clients()), frames_per_s: mix.frames_per_s() })
+    }
+
+    fn delay(&self, direction: usize) -> Duration {
+        let is_answer = self.directions[direction].from == OUTSIDE;
+        self.mix.as_ref().filter(|_| is_answer).map_or(Duration::ZERO, |mix| mix.round_trip())
+    }
+
     fn sessions(&self) -> Option<Sessions> {
+        if self.mix.is_some() {
+            // They come and go with its frames.
+            return None;
+        }
         let Clients { open, most, closes, new_sessions: opens_more, .. } = *self;
         Some(Sessions { open, most, closes, opens_more })
     }
@@ -312,13 +348,14 @@ impl Workload for Clients {
     #[inline(always)]
     fn session(&self, number: u64) -> Option<Packet> {
         let flow = (number < self.most).then(|| self.space.flow(number))?;
-        Some(Packet { session: number, flow, uplink: true, len: 0 })
+        Some(Packet { session: number, flow, uplink: true, len: 0, flags: 0 })
     }
 
     #[inline]
     fn session_steps(&self, packet: &Packet, action: SessionAction) -> u8 {
         match (packet.flow.protocol, action) {
-            (_, SessionAction::Use) | (Protocol::Udp | Protocol::Icmp, SessionAction::Open) => 2,
+            (_, SessionAction::Use | SessionAction::Keep)
+            | (Protocol::Udp | Protocol::Icmp, SessionAction::Open) => 2,
             (Protocol::Tcp, SessionAction::Open | SessionAction::Close) => 3,
             (Protocol::Udp | Protocol::Icmp, SessionAction::Close) => 0,
         }
@@ -349,7 +386,7 @@ impl Workload for Clients {
         let uplink = step.is_multiple_of(2);
         let ends = self.ends(session, &flow, uplink);
         let macs = &self.macs.sent[usize::from(!uplink)];
-        let form = self.ipv4_form(uplink, frame);
+        let form = self.bare_form(uplink, frame);
         if Self::has_stamp(&flow, action) {
             let segment = data_segment(session as u32, uplink);
             let stream = SessionStep::stream(action, step);
@@ -364,10 +401,10 @@ impl Workload for Clients {
     #[inline]
     fn session_seen(&mut self, port: PortId, frame: &[u8]) -> Option<(SessionStep, Packet)> {
         let mut form: Form;
-        let frame = match &self.ipv6 {
-            Some(ipv6) if port == INSIDE => {
+        let frame = match &self.inside {
+            Some(inside) if port == INSIDE => {
                 form = [0; FORM_LEN];
-                ipv6.narrow(frame, &mut form)?
+                inside.narrow(frame, &mut form)?
             }
             _ => frame,
         };
@@ -377,7 +414,8 @@ impl Workload for Clients {
         let uplink = step.is_multiple_of(2);
         let is_right = port == (if uplink { OUTSIDE } else { INSIDE })
             && step < self.session_steps(&packet, action)
-            && self.is_right(uplink, &packet.flow, &seen);
+            && self.is_right(uplink, &packet.flow, &seen)
+            && (action != SessionAction::Keep || self.is_known(uplink, number, &seen));
         if is_right && uplink {
             self.learned.note(number, translation(&seen));
         }
@@ -394,76 +432,26 @@ pub fn steering(client: u32) -> u32 {
     (Random::rehash(u64::from(client)) >> 32) as u32
 }
 
+/// A frame of a mix.
+#[inline]
+fn drawn(mix: &Mix, uplink: bool, number: u64) -> Packet {
+    let Drawn { place: session, flow, len, flags } = mix.draw(uplink, number);
+    let len = len.max(frames::len_min(flow.protocol) as u16);
+    Packet { session, flow, uplink, len, flags }
+}
+
 /// Whether a frame is an ICMP error, by which a NAT says that a packet found no room: it is lost, and what
 /// comes back is not it.
 #[cold]
 fn is_error(frame: &[u8]) -> bool {
-    let is_icmp = frame.get(12..15) == Some(&[8, 0, 0x45]) && frame.get(23) == Some(&1);
-    is_icmp && matches!(frame.get(ETHERNET_LEN + 20), Some(3 | 11))
+    let rest = form::behind_tag(frame);
+    let is_icmp = rest.starts_with(&[8, 0, 0x45]) && rest.get(11) == Some(&1);
+    is_icmp && matches!(rest.get(2 + 20), Some(3 | 11))
 }
 
 fn translation(seen: &Seen) -> Translation {
     Translation { address: seen.ends.source, port: seen.ends.source_port }
 }
-
-/// A segment with data, the first of its sender; it has numbers of no meaning over UDP and ICMP.
-#[inline(always)]
-fn data_segment(session: u32, uplink: bool) -> Segment {
-    handshake_numbers(session, uplink, 1, 1).with(PSH | ACK)
-}
-
-/// The segments by which a connection is made (RFC 9293 section 3.5) and closed (section 3.6).
-fn handshake(session: u32, action: SessionAction, step: u8) -> Segment {
-    match (action, step) {
-        (SessionAction::Open, 0) => Segment { sequence: session, acknowledged: 0, flags: SYN },
-        (SessionAction::Open, 1) => handshake_numbers(session, false, 0, 1).with(SYN | ACK),
-        (SessionAction::Open, 2) => handshake_numbers(session, true, 1, 1).with(ACK),
-        (SessionAction::Close, 0) => handshake_numbers(session, true, 1, 1).with(FIN | ACK),
-        (SessionAction::Close, 1) => handshake_numbers(session, false, 1, 2).with(FIN | ACK),
-        (SessionAction::Close, 2) => handshake_numbers(session, true, 2, 2).with(ACK),
-        _ => NO_SEGMENT,
-    }
-}
-
-/// The reverse of [`handshake`]: the session and the step of a segment without data.
-fn handshake_of(segment: Segment) -> Option<(u32, SessionAction, u8)> {
-    let Segment { sequence, acknowledged, flags } = segment;
-    let candidates = match flags {
-        SYN => [Some((sequence, SessionAction::Open, 0)), None],
-        SYN_ACK => [Some((acknowledged.wrapping_sub(1), SessionAction::Open, 1)), None],
-        FIN_ACK => [
-            Some((sequence.wrapping_sub(1), SessionAction::Close, 0)),
-            Some((acknowledged.wrapping_sub(2), SessionAction::Close, 1)),
-        ],
-        ACK => [
-            Some((sequence.wrapping_sub(1), SessionAction::Open, 2)),
-            Some((sequence.wrapping_sub(2), SessionAction::Close, 2)),
-        ],
-        _ => [None, None],
-    };
-    let is_of = |&(session, action, step): &(u32, SessionAction, u8)| {
-        handshake(session, action, step) == segment
-    };
-    candidates.into_iter().flatten().find(is_of)
-}
-
-/// Numbers of a segment whose sender has sent so many bytes and seen so many of the other. The client
-/// begins with the session's number and the server with its complement, so that a segment tells the
-/// session, its step, and whether both numbers are of one session.
-fn handshake_numbers(session: u32, uplink: bool, sent: u32, seen: u32) -> Segment {
-    let (own, other) = if uplink { (session, !session) } else { (!session, session) };
-    let (sequence, acknowledged) = (own.wrapping_add(sent), other.wrapping_add(seen));
-    Segment { sequence, acknowledged, flags: 0 }
-}
-
-impl Segment {
-    fn with(self, flags: u8) -> Segment {
-        Segment { flags, ..self }
-    }
-}
-
-const SYN_ACK: u8 = SYN | ACK;
-const FIN_ACK: u8 = FIN | ACK;
 
 const CHECK_SEQUENCE_LEN: u16 = 4;
 const ETHERNET_LEN: usize = 14;

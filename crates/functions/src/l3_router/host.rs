@@ -18,8 +18,7 @@ use super::config::{Config, PuntRates};
 use super::interfaces::Interfaces;
 use super::reasons::{self, Tallies, Tally};
 use crate::stages::icmpv4::{self, Answer};
-
-mod icmpv6;
+use crate::stages::icmpv6;
 
 /// What is configured, and how much of it is left at present.
 pub(super) struct Host {
@@ -137,7 +136,9 @@ impl Host {
             (false, Some(ip), _) => {
                 icmpv4::write_error(batch, slot, own.mac.0, ip.address, trouble.message())
             }
-            (true, _, Some(ip)) => icmpv6::write_error(batch, slot, own.mac.0, ip.address, trouble),
+            (true, _, Some(ip)) => {
+                icmpv6::write_error(batch, slot, own.mac.0, ip.address, trouble.message_ipv6())
+            }
             _ => false,
         };
         if !is_written {
@@ -197,6 +198,17 @@ impl Trouble {
             Trouble::NoRoute => (icmp::v4::UNREACHABLE, icmp::v4::NO_ROUTE, 0),
             Trouble::NoNeighbour => (icmp::v4::UNREACHABLE, icmp::v4::HOST, 0),
             Trouble::TooBig(mtu) => (icmp::v4::UNREACHABLE, icmp::v4::TOO_BIG, u32::from(mtu)),
+        };
+        icmp::Fields { kind, code, rest }
+    }
+
+    /// The same of ICMPv6.
+    fn message_ipv6(self) -> icmp::Fields {
+        let (kind, code, rest) = match self {
+            Trouble::TimeExceeded => (icmp::v6::TIME_EXCEEDED, 0, 0),
+            Trouble::NoRoute => (icmp::v6::UNREACHABLE, icmp::v6::NO_ROUTE, 0),
+            Trouble::NoNeighbour => (icmp::v6::UNREACHABLE, icmp::v6::ADDRESS, 0),
+            Trouble::TooBig(mtu) => (icmp::v6::TOO_BIG, 0, u32::from(mtu)),
         };
         icmp::Fields { kind, code, rest }
     }

@@ -8,12 +8,12 @@
 //! kinds (tunnels, services of MPLS) join.
 
 use packet::{Batch, PortId, Slot, Verdict};
-use wire::bytes::{put_u16, u16_at};
-use wire::ethernet::{self, TAG_LEN};
+use wire::ethernet;
 
 use super::config::{Config, Port, Resolved, Vxlan};
 use super::reasons;
 use super::vxlan::{self, Underlay};
+use crate::stages::vlan;
 
 /// The interfaces of a router.
 pub struct Interfaces {
@@ -81,22 +81,16 @@ impl Interfaces {
     #[inline(always)]
     pub fn enter(&self, batch: &mut Batch, slot: Slot) -> Result<u16, Unknown> {
         let port = own_of(batch.port(slot));
-        let frame = batch.frame_mut(slot);
-        if frame.len() < ethernet::HEADER_LEN
-            || u16_at(frame, ethernet::offset::TYPE) != ethernet::TYPE_VLAN
-        {
-            return Ok(port);
-        }
-        if frame.len() < ethernet::HEADER_LEN + TAG_LEN {
-            return Err(Unknown::Truncated);
-        }
-        let vlan = u16_at(frame, ethernet::HEADER_LEN) & VLAN_MASK;
+        let vlan = match vlan::read(batch.frame(slot)) {
+            Ok(None) => return Ok(port),
+            Ok(Some(vlan)) => vlan,
+            Err(vlan::Truncated) => return Err(Unknown::Truncated),
+        };
         let number = self.of_vlan(Port::of(PortId(port as u8)), vlan).ok_or(Unknown::Vlan)?;
         if self.get(number).vxlan.is_some() {
             return Err(Unknown::Vlan);
         }
-        frame.copy_within(..ethernet::offset::TYPE, TAG_LEN);
-        batch.pull_front(slot, TAG_LEN);
+        vlan::take_off(batch, slot);
         Ok(number)
     }
 
@@ -166,9 +160,7 @@ impl Interfaces {
             let by = self.underlay.get(usize::from(number)).copied().flatten();
             return by.is_some_and(|by| vxlan::wrap(batch, slot, tunnel, &by));
         }
-        let Some(frame) = batch.push_front(slot, TAG_LEN) else { return false };
-        tag(frame, vlan);
-        true
+        vlan::put_on(batch, slot, vlan)
     }
 }
 
@@ -186,16 +178,6 @@ pub enum Unknown {
 pub fn own_of(port: PortId) -> u16 {
     u16::from(port.0 & 1)
 }
-
-/// Writes a tag into a frame whose first [`TAG_LEN`] bytes are new.
-pub fn tag(frame: &mut [u8], vlan: u16) {
-    frame.copy_within(TAG_LEN..TAG_LEN + ethernet::offset::TYPE, 0);
-    put_u16(frame, ethernet::offset::TYPE, ethernet::TYPE_VLAN);
-    put_u16(frame, ethernet::HEADER_LEN, vlan);
-}
-
-/// The VLAN within a tag.
-const VLAN_MASK: u16 = 0x0fff;
 
 const VLANS: usize = 4096;
 

@@ -9,7 +9,7 @@ use functions::cgnat::{Cgnat, Update};
 use functions::{NetworkFunction, Shard};
 use testkit::check::Pair;
 
-use crate::frames::{GATEWAYS, kinds, logged, net, steps, traffic, valid};
+use crate::frames::{GATEWAYS, kinds, logged, net, stateless, steps, traffic, valid};
 
 fn matrix() -> Vec<Config> {
     let mut all = vec![Config::default()];
@@ -41,7 +41,31 @@ fn matrix() -> Vec<Config> {
         ..small.clone()
     });
     all.push(Config { pools: Vec::new(), static_rules: rules, ..small.clone() });
+    let narrow = Nat64 { ipv4_mtu: 576, ipv6_mtu: 1280, ..Nat64::default() };
+    all.push(Config {
+        nat64: Some(narrow),
+        icmp_errors_per_s: 5,
+        icmp_error_burst: 2,
+        hairpinning: false,
+        ..small.clone()
+    });
     all.extend(with_gateways());
+    let vrfs = &kinds()[6];
+    let rule = "{realm: 100, inside: 10.9.0.0/28, outside: 203.0.113.128/31, dynamic-factor: 2}";
+    all.push(Config {
+        alg: GATEWAYS,
+        hairpinning: false,
+        port_block: PortBlocks { size: 0, per_subscriber: 1 },
+        deterministic: vec![serde_saphyr::from_str(rule).expect("a rule")],
+        ..vrfs.clone()
+    });
+    all.push(Config {
+        filtering: Filtering::AddressAndPortDependent,
+        sessions: 40,
+        ..vrfs.clone()
+    });
+    all.push(Config { vrfs: vrfs.vrfs.clone(), ..kinds()[4].clone() });
+    all.extend(without_sessions());
     all.extend(logged());
     let logged = &logged()[0];
     all.push(Config { sessions: 40, mappings: 20, ..logged.clone() });
@@ -59,6 +83,24 @@ fn with_gateways() -> Vec<Config> {
         Config { alg: GATEWAYS, ..small.clone() },
         Config { alg: Alg { connections: 1, ..GATEWAYS }, tcp_pick_up: false, ..open.clone() },
         Config { alg: GATEWAYS, pools: Vec::new(), static_rules: rules, ..small.clone() },
+    ]
+}
+
+/// Translation without sessions under the well-known prefix, of IPv4 hosts inside, and by mappings alone;
+/// that of other kinds is among the small NATs.
+fn without_sessions() -> Vec<Config> {
+    let (small, open) = (&kinds()[0], &kinds()[1]);
+    let fragments = Fragments { datagrams: 5000, ..Fragments::default() };
+    let well_known = "{prefix: '64:ff9b::/96', embedded: [45.20.0.0/24], \
+         mappings: [{ipv4: 45.10.0.0/28, ipv6: '2001:db8:45::/124'}]}";
+    let nat46 = "{inside-family: ipv4, prefix: '2001:db8:4600::/40', embedded: [10.0.0.0/8], \
+         mappings: [{ipv4: 198.51.100.0/28, ipv6: '2001:db8:46::/124', side: outside}]}";
+    let alone = "{mappings: [{ipv4: 45.10.0.0/28, ipv6: '2001:db8:45::/124'}, \
+         {ipv4: 11.0.0.0/8, ipv6: '2001:db8:11::/48', side: outside}], ipv6-mtu: 1280}";
+    vec![
+        Config { stateless: stateless(well_known), ..open.clone() },
+        Config { stateless: stateless(nat46), fragments, mss_clamp: 1200, ..small.clone() },
+        Config { stateless: stateless(alone), icmp_errors_per_s: 1000, ..small.clone() },
     ]
 }
 
@@ -130,7 +172,8 @@ fn the_sample_reaches_everything_that_gateways_count() {
 
 #[test]
 fn each_worker_agrees_on_the_sample() {
-    for config in [Config::default(), kinds()[0].clone(), kinds()[1].clone(), logged()[0].clone()] {
+    let some = [&kinds()[0], &kinds()[1], &kinds()[6], &logged()[0]].map(Config::clone);
+    for config in some.into_iter().chain([Config::default()]) {
         let config = Config { core: 2, static_rules: Vec::new(), ..config };
         let expected: BTreeSet<&str> =
             unreachable(&config).into_iter().map(|(name, _)| name).collect();

@@ -49,5 +49,10 @@ fn frames() -> Vec<Vec<u8>> {
 }
 
 /// States of checksums.
-const CHECKSUMS: [&str; 4] =
-    ["ip.checksum.status", "udp.checksum.status", "tcp.checksum.status", "icmp.checksum.status"];
+const CHECKSUMS: [&str; 5] = [
+    "ip.checksum.status",
+    "udp.checksum.status",
+    "tcp.checksum.status",
+    "icmp.checksum.status",
+    "icmpv6.checksum.status",
+];

@@ -3,7 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use functions::cgnat::config::{
-    Alg, Config, Filtering, Fragments, Nat64, PortBlocks, Prefixed, StaticRule, Timeouts, Traffic,
+    Alg, Config, Filtering, Fragments, Nat64, PortBlocks, Prefixed, Replication, Stateless,
+    StaticRule, Timeouts, Traffic, Vrf,
 };
 use functions::cgnat::log::{Format, Logging, Side};
 use functions::cgnat::sample::sample;
@@ -94,10 +95,58 @@ pub fn kinds() -> Vec<Config> {
             alg: GATEWAYS,
             filtering: Filtering::AddressDependent,
             static_rules: vec![own],
-            ..base
+            ..base.clone()
         },
+        vrfs(Config { static_rules: vec![own], ..base.clone() }),
+        Config { mss_clamp: 1300, stateless: stateless(SIIT), ..base.clone() },
+        Config { stateless: stateless(CLAT), icmp_errors_per_s: 1000, ..base },
     ]
 }
+
+/// One whose subscribers have the same addresses in three realms, one of which has pools of its own.
+fn vrfs(base: Config) -> Config {
+    let vrf = |name: &str, vlan, inside: &[&str], pools: &[&str]| Vrf {
+        name: name.to_owned(),
+        vlan,
+        inside: inside.iter().map(|text| net(text)).collect(),
+        pools: pools.iter().map(|text| net(text)).collect(),
+    };
+    Config {
+        vrfs: vec![
+            vrf("red", 100, &["10.0.0.0/8"], &["198.18.32.0/31"]),
+            vrf("blue", 4094, &["192.168.0.0/16", "10.255.0.0/16"], &[]),
+            vrf("green", 1, &["10.0.0.0/8"], &[]),
+        ],
+        mss_clamp: 1300,
+        icmp_errors_per_s: 3,
+        icmp_error_burst: 4,
+        fragments: Fragments {
+            datagrams: 64,
+            datagrams_per_sender: 16,
+            waiting: 32,
+            waiting_per_sender: 8,
+            timeout_s: 2.25,
+        },
+        ..base
+    }
+}
+
+/// A section of this text.
+pub fn stateless(text: &str) -> Option<Stateless> {
+    serde_saphyr::from_str(text).expect("a section")
+}
+
+/// IPv6 hosts inside: mapped, one of them out of a larger network, and embedded; short links.
+pub const SIIT: &str = "{mappings: [\
+     {ipv4: 198.51.100.0/26, ipv6: '2001:db8:aa::/64'}, \
+     {ipv4: 198.51.100.5/32, ipv6: '2001:db8:bb::5/128'}, \
+     {ipv4: 198.18.4.0/31, ipv6: '2001:db8:cc::/127'}, \
+     {ipv4: 203.0.113.200/32, ipv6: '2001:db8:dd::/128', side: outside}], \
+     prefix: '2001:db8:6400::/56', embedded: [198.51.100.128/25], ipv4-mtu: 1400}";
+
+/// A customer's IPv4 network, and the provider's prefix.
+pub const CLAT: &str = "{inside-family: ipv4, prefix: '2001:db8:64::/96', \
+     mappings: [{ipv4: 192.168.7.0/24, ipv6: '2001:db8:c1a7::/120'}]}";
 
 /// One with IPv6 subscribers, whose own prefix stands for IPv4 hosts and has them around octet u.
 fn nat64(base: &Config) -> Config {
@@ -107,7 +156,16 @@ fn nat64(base: &Config) -> Config {
         ipv4_mtu: 1400,
         ipv6_mtu: 1500,
     };
-    Config { nat64: Some(nat64), mss_clamp: 1300, ..base.clone() }
+    let (icmp_errors_per_s, icmp_error_burst) = (3, 4);
+    let fragments = Fragments { datagrams: 64, datagrams_per_sender: 16, ..Fragments::default() };
+    Config {
+        fragments,
+        nat64: Some(nat64),
+        mss_clamp: 1300,
+        icmp_errors_per_s,
+        icmp_error_burst,
+        ..base.clone()
+    }
 }
 
 /// All gateways of applications.
@@ -134,8 +192,9 @@ pub fn logged() -> Vec<Config> {
         Config { logging: Some(inside), ..open },
         Config { logging: Some(all), ..own },
         Config { logging: Some(syslog), ..limited },
-        nat64(&Config { logging: Some(sessions), ..first.clone() }),
+        nat64(&Config { logging: Some(sessions.clone()), ..first.clone() }),
         Config { logging: Some(ipfix), ..first },
+        Config { logging: Some(sessions), ..kinds[6].clone() },
     ]
 }
 
@@ -157,9 +216,10 @@ pub fn steps(config: &Config) -> Vec<Step<Update>> {
 }
 
 /// The frames of the functional check as they come in: answers are filled in by a device of the same
-/// configuration.
+/// configuration, which tells no standby of its sessions.
 pub fn sample_frames(config: &Config) -> Vec<(PortId, Vec<u8>)> {
-    let mut pair = Pair::<Cgnat>::new(config, Shard::WHOLE);
+    let alone = Config { replication: Replication::default(), ..config.clone() };
+    let mut pair = Pair::<Cgnat>::new(&alone, Shard::WHOLE);
     let mut history = functions::check::History::default();
     let mut frames = Vec::new();
     for step in steps(config) {

@@ -23,16 +23,21 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 11] = [
+const REQUIRED: [&str; 16] = [
     "blocks",
     "changes",
+    "clat",
     "deterministic",
     "filtering",
     "fragments",
     "hairpin",
     "icmp",
+    "nat46",
+    "nat64",
     "rules",
+    "siit",
     "tcp",
     "timers",
     "udp",
+    "vrfs",
 ];

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::env;
 
 use engine::Function;
-use functions::cgnat::config::{Config, Fragments, PortBlocks};
+use functions::cgnat::config::{Config, Filtering, Fragments, PortBlocks};
 use functions::cgnat::reasons::Tally;
 use functions::cgnat::{Cgnat, Pipeline, allocation, sample};
 use functions::{NetworkFunction, Shard};
@@ -231,10 +231,15 @@ fn a_flood_of_fragments_takes_no_room_of_others_and_no_memory() {
     assert_eq!(device.function_mut().state_bytes(), bytes);
 }
 
+/// How many malformed frames of each kind are tried; the environment may ask for others.
+fn malformed_frames() -> u32 {
+    let count = env::var("PLUMBLINE_MALFORMED_FRAMES").ok().and_then(|text| text.parse().ok());
+    count.unwrap_or(1_000_000)
+}
+
 #[test]
 fn malformed_frames_open_nothing() {
-    let count = env::var("PLUMBLINE_MALFORMED_FRAMES").ok().and_then(|text| text.parse().ok());
-    let count: u32 = count.unwrap_or(5000);
+    let count = malformed_frames();
     let config = &kinds()[0];
     let mut device = device(config);
     let mut random = Random::new(5);
@@ -266,8 +271,7 @@ fn malformed_frames_open_nothing() {
 
 #[test]
 fn malformed_ipv6_frames_open_nothing() {
-    let count = env::var("PLUMBLINE_MALFORMED_FRAMES").ok().and_then(|text| text.parse().ok());
-    let count: u32 = count.unwrap_or(5000);
+    let count = malformed_frames();
     let config = &kinds()[4];
     let mut device = device(config);
     let mut random = Random::new(6);
@@ -304,6 +308,31 @@ fn malformed_ipv6_frames_open_nothing() {
     assert_eq!((state.sessions.count(), state.subscribers.count()), (0, 0));
     let outcome = device.pass(INSIDE, &whole, NOW);
     assert!(matches!(outcome, Outcome::Left(OUTSIDE, _)), "{outcome:?}");
+}
+
+/// RFC 5128 section 3.3: two subscribers who learned each other's outside ends from a server reach each other, although
+/// the filter of either drops the first packet of the other. Whoever tries ports without being known takes none.
+#[test]
+fn two_subscribers_punch_holes_for_each_other() {
+    for filtering in [Filtering::AddressDependent, Filtering::AddressAndPortDependent] {
+        let config = Config { filtering, ..kinds()[0].clone() };
+        let mut device = device(&config);
+        let two = [(SUBSCRIBER, 4000), (SUBSCRIBER + 1, 4001)];
+        let server = (SERVER, 3478);
+        let outside = two.map(|own| {
+            translated(&mut device, &datagram(&config, own, server)).expect("a mapping")
+        });
+        let between = [(two[0], outside[1]), (two[1], outside[0])];
+        let [there, back] = between.map(|(own, other)| datagram(&config, own, other));
+        let stranger = datagram(&config, (SUBSCRIBER + 2, 4002), outside[0]);
+        assert_eq!(translated(&mut device, &stranger), Err("filtered"));
+        assert_eq!(device.function_mut().state().sessions.mappings(), 2);
+        assert_eq!(translated(&mut device, &there), Err("filtered"));
+        for frame in [&back, &there, &back] {
+            let outcome = device.pass(INSIDE, frame, NOW);
+            assert!(matches!(outcome, Outcome::Left(INSIDE, _)), "{filtering:?}: {outcome:?}");
+        }
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn with(config: &Config, change: impl Fn(&mut Logging)) -> Config {
 }
 
 /// A subscriber's datagram to a server.
-fn datagram(config: &Config, subscriber: u32, port: u16) -> Vec<u8> {
+pub fn datagram(config: &Config, subscriber: u32, port: u16) -> Vec<u8> {
     let mut frame = vec![0; 60];
     frame[..6].copy_from_slice(&config.inside_mac.0.0);
     frame[6..12].copy_from_slice(&config.inside_next_hop_mac.0.0);

@@ -24,6 +24,7 @@ use crate::frames;
 mod failover;
 mod hostile;
 mod links;
+mod logs;
 
 /// When NATs begin, as a [`Pair`] does.
 const BEGIN: Ticks = 1 << 40;
@@ -192,10 +193,14 @@ impl Both {
         self.standby = device(&self.config, now);
     }
 
-    /// The standby takes over, and the active one is gone.
+    /// The standby takes over, and the active one is gone: with it how many errors of its own it might still send, and
+    /// the datagrams whose fragments it followed, of which there are none after a pause.
     fn fail_over(self) -> Walk {
         let Both { mut walk, standby, .. } = self;
         drop(walk.pair.replace(standby));
+        for _ in 0..3 {
+            walk.pair.wait(Duration::from_secs(1)).expect("nothing happens");
+        }
         walk
     }
 }

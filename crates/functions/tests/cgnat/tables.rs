@@ -131,7 +131,7 @@ fn check(sessions: &Sessions, model: &BTreeMap<Number, Session>) {
 #[test]
 fn what_the_fast_parser_takes_the_full_one_takes_for_the_same() {
     for config in kinds() {
-        let interfaces = Interfaces::new(&config);
+        let interfaces = Interfaces::new(&config).expect("they fit");
         let plain = Plain::new(&interfaces);
         let frames = sample_frames(&config);
         let donors: Vec<Vec<u8>> =
@@ -152,6 +152,8 @@ fn what_the_fast_parser_takes_the_full_one_takes_for_the_same() {
                 }
             }
         }
-        assert!(taken > 200, "only {taken} frames are plain");
+        // Of translation without sessions those of one port are.
+        let least = if config.stateless.is_some() { 100 } else { 200 };
+        assert!(taken > least, "only {taken} frames are plain");
     }
 }

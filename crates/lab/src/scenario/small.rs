@@ -144,6 +144,8 @@ const SMALL: &[(&str, f64)] = &[
     ("overload-duration", 0.1),
     ("then-duration", 0.1),
     ("before", 0.2),
+    ("settle", 0.1),
+    ("patience", 20.0),
     ("after", 2.0),
     ("warm-up", 0.05),
     ("tester-alone", 0.05),

@@ -18,6 +18,7 @@ mod outcome;
 mod paths;
 mod run;
 mod sessions;
+mod tables;
 mod trial;
 
 pub use cell::*;
@@ -29,6 +30,7 @@ pub use outcome::*;
 pub use paths::{KnownPath, OPERATORS, PATHS};
 pub use run::*;
 pub use sessions::*;
+pub use tables::*;
 pub use trial::*;
 
 #[cfg(test)]

@@ -10,10 +10,10 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Limit, SessionsRecord};
+use super::{Limit, ReportsRecord, SessionsRecord, TableRecord};
 use crate::{
-    DeviceCpu, Direction, Events, Load, Policed, SessionAction, Stage, StageRole, Stalls, Trial,
-    WorkerTime,
+    DeviceCpu, Direction, Events, Load, Policed, SessionAction, Stage, StageRole, Stalls, Takeover,
+    Trial, WorkerTime,
 };
 
 /// One trial.
@@ -41,6 +41,10 @@ pub struct TrialRecord {
     pub directions: Vec<DirectionRecord>,
     /// Cycles by stage, summed over workers.
     pub stages: Vec<StageRecord>,
+    /// The longest that one batch was in the stages of the function, a stall within it included; absent where the
+    /// device does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_batch_ns: Option<f64>,
     /// Drops that the device counted, by reason.
     pub drops: Vec<DropRecord>,
     /// Changes at run time, by kind.
@@ -67,9 +71,18 @@ pub struct TrialRecord {
     /// What the policers let through, by subscriber, where it was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policed: Vec<Policed>,
+    /// The standby that took over, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takeover: Option<Takeover>,
     /// What became of the sessions, where the load was of such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionsRecord>,
+    /// How full the tables of the device are at the end, where it tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableRecord>,
+    /// What the device reported by frames of its own, in even pieces of the trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<ReportsRecord>,
     /// How many ticks of the stages' clock make a second.
     pub ticks_per_second: f64,
     /// What limited or disturbed this trial.
@@ -281,6 +294,7 @@ impl TrialRecord {
             loss_percent: loss_fraction * 100.0,
             directions: trial.directions.iter().map(|d| DirectionRecord::new(d, seconds)).collect(),
             stages: trial.stages.iter().map(|s| StageRecord::new(s, ns_per_tick)).collect(),
+            longest_batch_ns: trial.longest_batch_ticks.map(|ticks| ticks as f64 * ns_per_tick),
             drops: trial.drops.iter().map(DropRecord::from).collect(),
             events: trial.events.iter().map(EventsRecord::from).collect(),
             stalls: trial.stalls.iter().map(StallsRecord::from).collect(),
@@ -291,7 +305,10 @@ impl TrialRecord {
             device_cpu: trial.device_cpu.clone(),
             resident_bytes: trial.resident_bytes,
             policed: trial.policed.clone(),
+            takeover: trial.takeover.clone(),
             sessions: trial.sessions.as_ref().map(|counts| SessionsRecord::new(counts, seconds)),
+            tables: trial.tables.iter().map(TableRecord::from).collect(),
+            reports: trial.reports.iter().map(ReportsRecord::from).collect(),
             ticks_per_second: trial.ticks_per_second,
             limits,
         }

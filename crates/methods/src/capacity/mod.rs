@@ -161,6 +161,9 @@ fn figures(trials: &[Trial]) -> Vec<Figure> {
     .into_iter()
     .flatten()
     .collect();
+    let longest = |t: &Trial| Some(t.longest_batch_ticks? as f64 * 1e9 / t.ticks_per_second);
+    let longest: Option<Vec<f64>> = trials.iter().map(longest).collect();
+    figures.extend(longest.and_then(|all| figure("longest_batch", "ns", &all)));
     let Some(first) = trials.first() else { return figures };
     for (index, stage) in first.stages.iter().enumerate() {
         let of_stage = |t: &Trial| t.stages.get(index).map_or(0.0, |s| s.ticks as f64 / packets(t));

@@ -26,6 +26,7 @@ fn a_known_capacity_is_found_with_its_parts() {
     assert!((value(&outcome, "function_pps") / (10e6 / 0.7) - 1.0).abs() < 1e-6);
     assert!((value(&outcome, "wall_clock_pps") / 10e6 - 1.0).abs() < 1e-6);
     assert!((value(&outcome, "ticks_per_packet") - 250.0).abs() < 1e-3);
+    assert!((value(&outcome, "longest_batch") - 20_000.0).abs() < 1e-3, "50,000 ticks");
     assert!(outcome.validity.valid && outcome.validity.limits.is_empty());
     assert_eq!(outcome.claims[0].level, ClaimLevel::None);
     assert_eq!(

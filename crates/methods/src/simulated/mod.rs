@@ -6,7 +6,8 @@
 //! time, loss at low loads, stalls, reordering), what of bursts and of an overload that ends
 //! (`burst`: a buffer, and how it comes back), how long frames take (`latency`), what
 //! changes at run time cost (`changes`), what age does (`ageing`), policers (`policers`), floods beside
-//! the load (`floods`), a restart on the way (`restart`), and sessions that it holds (`sessions`).
+//! the load (`floods`), a restart on the way (`restart`), sessions that it holds (`sessions`), and clients that take
+//! up so much in it (`population`).
 
 mod ageing;
 mod burst;
@@ -15,14 +16,15 @@ mod changes;
 mod floods;
 mod latency;
 mod policers;
+mod population;
 mod restart;
 mod sessions;
 
 use std::time::Duration;
 
 use measure::{
-    Conditions, Load, MeasureError, Measurer, Pps, SessionsThere, Stage, StageRole, Trial,
-    TrialProgress, Watch, WorkerTime,
+    Conditions, Load, MeasureError, Measurer, Population, Pps, SessionsThere, Stage, StageRole,
+    Trial, TrialProgress, Watch, WorkerTime,
 };
 
 pub use ageing::Ageing;
@@ -30,7 +32,7 @@ use burst::Buffer;
 use capacity::Capacity;
 pub use changes::Changes;
 pub use floods::Suffered;
-pub use sessions::{Sessions, WhenFull};
+pub use sessions::{Sessions, Standby, WhenFull};
 
 /// A simulated device with its tester.
 #[derive(Clone, Debug)]
@@ -46,6 +48,7 @@ pub struct Simulated {
     floods: Vec<Suffered>,
     restart: Option<Duration>,
     sessions: Option<sessions::Table>,
+    populated: Option<population::Populated>,
     random: SplitMix,
     trials: usize,
     simulated: Duration,
@@ -66,6 +69,7 @@ impl Simulated {
             floods: Vec::new(),
             restart: None,
             sessions: None,
+            populated: None,
             random: SplitMix(1),
             trials: 0,
             simulated: Duration::ZERO,
@@ -117,6 +121,7 @@ impl Simulated {
                 stage("route", StageRole::Function, 0.4, packets),
                 stage("sink", StageRole::Bench, 0.1, packets),
             ],
+            longest_batch_ticks: Some(LONGEST_BATCH_TICKS),
             ..self.empty(load, duration, packets)
         }
     }
@@ -169,6 +174,7 @@ impl Measurer for Simulated {
         self.age(&mut trial);
         self.flood(&mut trial);
         self.restart_within(&mut trial);
+        self.populate(&mut trial, duration);
         watch.at(TrialProgress {
             elapsed: duration,
             sent: trial.sent(),
@@ -183,6 +189,10 @@ impl Measurer for Simulated {
         }
         if conditions.restart_after.is_some() && self.restart.is_none() {
             return Err(MeasureError::Unsupported("it cannot be restarted"));
+        }
+        let has_standby = self.sessions.as_ref().is_some_and(|one| one.synchronises().is_some());
+        if conditions.fail_over_after.is_some() && !has_standby {
+            return Err(MeasureError::Unsupported("it has no standby"));
         }
         self.conditions = *conditions;
         Ok(())
@@ -206,6 +216,15 @@ impl Measurer for Simulated {
         self.sessions.as_ref().map(sessions::Table::there)
     }
 
+    fn synchronise(&mut self, _: Duration) -> Result<bool, MeasureError> {
+        let synchronises = self.sessions.as_ref().and_then(sessions::Table::synchronises);
+        synchronises.ok_or(MeasureError::Unsupported("it has no standby"))
+    }
+
+    fn population(&self) -> Option<Population> {
+        self.populated.as_ref().map(|populated| populated.population)
+    }
+
     fn clear_sessions(&mut self) -> Result<(), MeasureError> {
         let table = self.sessions.as_mut();
         table.map(sessions::Table::clear).ok_or(MeasureError::Unsupported("it holds no sessions"))
@@ -226,6 +245,9 @@ impl SplitMix {
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 }
+
+/// Ticks of the longest batch.
+const LONGEST_BATCH_TICKS: u64 = 50_000;
 
 const TICKS_PER_SECOND: f64 = 2.5e9;
 const FRAME_LEN_BYTES: u64 = 64;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use measure::{
-    Load, MeasureError, SessionAction, SessionCounts, SessionLoad, SessionsThere, Stalls, Trial,
-    TrialProgress, Watch,
+    Load, MeasureError, SessionAction, SessionCounts, SessionLoad, SessionsThere, Stalls, Takeover,
+    Trial, TrialProgress, Watch,
 };
 
 use super::{Simulated, TICKS_PER_SECOND};
@@ -33,6 +33,23 @@ pub struct Sessions {
     pub stalled_trials: usize,
     /// Memory of the device without sessions, and of each that it holds.
     pub bytes: (u64, u64),
+    /// The standby beside it, if there is one.
+    pub standby: Option<Standby>,
+}
+
+/// A standby's behaviour.
+#[derive(Clone, Copy, Debug)]
+pub struct Standby {
+    /// How long it takes until it is in the place of the active one, and nothing passes.
+    pub outage: Duration,
+    /// Whether it acknowledges everything in time.
+    pub acknowledges: bool,
+    /// Of this many sessions one is not there afterwards; 0 for all are.
+    pub forgets_one_in: u64,
+    /// Sessions opened last that it does not know.
+    pub late: u64,
+    /// Of those that do not work the ones whose ports others have now.
+    pub reused: u64,
 }
 
 /// What a full device does with a session more.
@@ -59,6 +76,7 @@ impl Default for Sessions {
             forgets_one_in: 0,
             stalled_trials: 0,
             bytes: (100_000_000, 80),
+            standby: None,
         }
     }
 }
@@ -73,13 +91,16 @@ pub(super) struct Table {
     oldest: VecDeque<u64>,
     open: u64,
     trials: usize,
+    /// Sessions whose outside ports others have got in a take-over.
+    reused: u64,
 }
 
 impl Simulated {
     /// A device whose traffic opens sessions.
     pub fn holding(mut self, behaviour: Sessions) -> Self {
         let is_open = vec![false; behaviour.most as usize];
-        let table = Table { behaviour, is_open, oldest: VecDeque::new(), open: 0, trials: 0 };
+        let oldest = VecDeque::new();
+        let table = Table { behaviour, is_open, oldest, open: 0, trials: 0, reused: 0 };
         self.sessions = Some(table);
         self
     }
@@ -94,7 +115,10 @@ impl Simulated {
         let empty = Trial::new(Load::Sessions(load), wait, TICKS_PER_SECOND);
         let table =
             self.sessions.as_mut().ok_or(MeasureError::Unsupported("it holds no sessions"))?;
-        let (trial, progress) = table.trial(&load, empty);
+        let (mut trial, progress) = table.trial(&load, empty);
+        if let Some(after) = self.conditions.fail_over_after {
+            table.fail_over(&load, after, &mut trial);
+        }
         let is_whole = progress.sent == progress.received;
         self.simulated += trial.effective + if is_whole { Duration::ZERO } else { wait };
         watch.at(progress);
@@ -138,6 +162,9 @@ impl Table {
             counts.succeeded += u64::from(works);
         }
         counts.failed = counts.attempted - counts.succeeded;
+        if load.action == SessionAction::Keep {
+            counts.wrong = self.reused.min(counts.failed);
+        }
         counts.held = Some(self.open);
         counts.answered_ns.saturating_record_n(self.behaviour.answer_ns, counts.succeeded);
         let steps = load.count.saturating_sub(1);
@@ -161,11 +188,48 @@ impl Table {
         (trial, progress)
     }
 
+    /// The standby takes over in a trial that opens sessions at a rate.
+    fn fail_over(&mut self, load: &SessionLoad, after: Duration, trial: &mut Trial) {
+        let (Some(standby), Some(rate)) = (self.behaviour.standby, load.rate) else { return };
+        let from = ((after.as_secs_f64() * rate) as u64).min(load.count);
+        let until = ((after + standby.outage).as_secs_f64() * rate) as u64;
+        let is_lost = |number: u64| {
+            standby.forgets_one_in > 0 && number.is_multiple_of(standby.forgets_one_in)
+        };
+        self.reused = standby.reused;
+        let late = load.first + from.saturating_sub(standby.late)..load.first + from;
+        let unanswered = load.first + from..load.first + until.min(load.count);
+        for number in 0..load.first + load.count {
+            let goes = late.contains(&number) || unanswered.contains(&number) || is_lost(number);
+            if goes && std::mem::take(&mut self.is_open[number as usize]) {
+                self.open -= 1;
+            }
+        }
+        if let Some(counts) = &mut trial.sessions {
+            let failed = unanswered.end - unanswered.start;
+            counts.succeeded -= failed;
+            counts.failed += failed;
+        }
+        let outage_ns = standby.outage.as_nanos() as u64;
+        trial.takeover = Some(Takeover {
+            asked_ns: after.as_nanos() as u64,
+            ready_after_ns: outage_ns,
+            silence_ns: outage_ns,
+            unacknowledged: standby.late,
+            what: "a simulated standby".into(),
+        });
+    }
+
+    /// Whether it has a standby, and that acknowledges everything.
+    pub(super) fn synchronises(&self) -> Option<bool> {
+        self.behaviour.standby.map(|standby| standby.acknowledges)
+    }
+
     /// Whether the action succeeds.
     fn act(&mut self, action: SessionAction, session: u64) -> bool {
         let at = session as usize;
         match action {
-            SessionAction::Use => self.is_open[at],
+            SessionAction::Use | SessionAction::Keep => self.is_open[at],
             SessionAction::Close => {
                 let was_open = std::mem::take(&mut self.is_open[at]);
                 self.open -= u64::from(was_open);

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use functions::cgnat::config::{Config, Filtering, Fragments, PortBlocks, Traffic};
+use functions::cgnat::config::{Config, Filtering, Fragments, PortBlocks, Traffic, Vrf};
 use functions::cgnat::{Cgnat, Clients};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
@@ -13,8 +13,8 @@ use wire::MacAddr;
 use crate::check::Pair;
 use crate::mutate::repair;
 
-/// The NAT: every frame becomes exactly what the oracle says, in every kind of configuration, as it is and
-/// with its checksums made right. So much time passes between two inputs that no session is left over.
+/// The NAT: every frame becomes exactly what the oracle says, in every kind of configuration, as it is,
+/// with its checksums made right, and so with the tag of a VRF. So much time passes between two inputs that no session is left over.
 pub fn fuzz_cgnat(data: &[u8]) {
     let port = PortId((data.len() % 2) as u8);
     let mut frame = data[..data.len().min(FRAME_LEN_MAX)].to_vec();
@@ -26,9 +26,14 @@ pub fn fuzz_cgnat(data: &[u8]) {
                 }
             }
         }
-        for repaired in [false, true] {
-            if repaired {
-                repair(&mut frame);
+        for change in 0..3 {
+            match change {
+                1 => repair(&mut frame),
+                2 if (ETHERNET_LEN..FRAME_LEN_MAX).contains(&frame.len()) => {
+                    frame.splice(12..12, [0x81, 0, 0, VLAN as u8]);
+                    frame.truncate(FRAME_LEN_MAX);
+                }
+                _ => {}
             }
             for pair in &mut *pairs {
                 if let Err(difference) = pair.frame(port, &frame) {
@@ -81,6 +86,12 @@ fn configs() -> impl Iterator<Item = Config> {
         spare_addresses: 0,
         quarantine_s: 0.0,
         fragments: Fragments { datagrams: size.into(), ..Fragments::default() },
+        vrfs: vec![Vrf {
+            name: "red".to_owned(),
+            vlan: VLAN,
+            inside: Config::default().inside,
+            pools: Vec::new(),
+        }],
         // The station of the other examples.
         inside_mac: functions::sections::Mac(MacAddr([2, 0, 0, 0, 0, 1])),
         secret: Some(1),
@@ -91,6 +102,10 @@ fn configs() -> impl Iterator<Item = Config> {
 /// Rounds of the sweep in which every session comes to its end.
 const ROUNDS: u32 = 4;
 const ROUND: Duration = Duration::from_secs(5000);
+
+/// The VLAN of the VRF.
+const VLAN: u16 = 9;
+const ETHERNET_LEN: usize = 14;
 
 /// The longest frame that a worker has room for.
 const FRAME_LEN_MAX: usize = 2014;

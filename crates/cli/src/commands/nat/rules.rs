@@ -88,9 +88,9 @@ impl Rules {
         let (Some(owner), Some(rule)) = (self.plan.reverse(outside, port), rule) else {
             let rules = self.config.deterministic.iter().map(|rule| rule.outside);
             let known = rules.chain(self.config.static_rules.iter().map(|rule| rule.outside));
-            let pool = self.config.pools.iter().find(|pool| holds(**pool, outside));
+            let pool = self.config.all_pools().find(|pool| holds(*pool, outside));
             let what = match pool {
-                Some(&pool) => format!(
+                Some(pool) => format!(
                     "{outside} is of the pool {}, which gives ports as they are needed: only the log \
                      of the NAT tells whose one was",
                     text(pool)

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use super::super::flow::Inside;
 use super::super::ports::Class;
 use super::super::subscribers::{BLOCKS_MAX, Subscriber};
-use super::{Allocation, Layout};
+use super::{Allocation, BlockChange, Layout};
 
 impl Allocation {
     /// The number of an outside address and whether this worker could have given its port to that
@@ -14,10 +14,11 @@ impl Allocation {
         let number = self.addresses.number(outside)?;
         let inside = key.address[1] as u32;
         let is_allowed = if self.addresses.is_shared(number) {
-            self.owns(number, port)
+            let is_its = self.open.group_of(key.realm()) == Some(self.addresses.group(number));
+            is_its && self.owns(number, port)
         } else if self.addresses.subscriber(outside).is_some() {
             let is_its = self.addresses.of_subscriber(inside) == Some(outside);
-            is_its && key.address[0] == 0 && port == key.port()
+            is_its && (key.address[0], key.realm()) == (0, 0) && port == key.port()
         } else {
             let own = self.deterministic(key.realm(), inside);
             let is_its = own.is_some_and(|own| own.outside == Ipv4Addr::from_bits(outside));
@@ -61,7 +62,8 @@ impl Allocation {
                 *place = block;
                 subscriber.block_count += 1;
                 self.room[address as usize] = self.room[address as usize].saturating_sub(1);
-                Adopted::Block
+                self.given += 1;
+                Adopted::Block(self.change(address, block))
             }
             owner if owner == number + 1 => Adopted::Port,
             _ => return None,
@@ -70,9 +72,14 @@ impl Allocation {
         Some(adopted)
     }
 
+    /// How many blocks subscribers have, of how many there are on all addresses.
+    pub fn block_use(&self) -> (u64, u64) {
+        (self.given, self.blocks.len() as u64)
+    }
+
     /// Whether new subscribers get an address.
     pub fn is_open(&self, number: u32) -> bool {
-        self.open.contains(&number)
+        self.open.of_group(self.addresses.group(number)).contains(&number)
     }
 
     /// The place of a shared address's block that has a port.
@@ -90,7 +97,7 @@ pub enum Adopted {
     /// A port.
     Port,
     /// A port, and the block in which it lies.
-    Block,
+    Block(BlockChange),
 }
 
 const _: () = assert!(BLOCKS_MAX <= u8::MAX as usize);

@@ -7,6 +7,7 @@ use zerocopy::FromZeros;
 
 use super::*;
 use crate::cgnat::config::PortBlocks;
+use crate::cgnat::flow::{Far, Inside};
 
 const UDP: Class = Class::of(protocol::UDP);
 
@@ -22,7 +23,7 @@ fn blocks(size: u16, per_subscriber: u8) -> PortBlocks {
 
 /// A subscriber that is paired.
 fn paired(all: &mut Allocation) -> Subscriber {
-    let outside = all.pair().expect("an address");
+    let outside = all.pair(0).expect("an address");
     Subscriber { outside, is_paired: true, ..Subscriber::new_zeroed() }
 }
 
@@ -99,4 +100,35 @@ fn without_blocks_every_port_is_found() {
     }
     assert_eq!(ports.len(), count, "{refused} times refused");
     assert!(take(&mut all, &mut one, 0).is_err());
+}
+
+#[test]
+fn who_has_pools_of_its_own_gets_their_addresses_and_nobody_else_does() {
+    let text = "{pools: [198.18.0.0/30], secret: 7, vrfs: [\
+                {name: red, vlan: 9, inside: [10.0.0.0/8], pools: [198.18.8.0/31]}, \
+                {name: blue, vlan: 4, inside: [10.0.0.0/8]}]}";
+    let config: Config = serde_saphyr::from_str(text).expect("a section");
+    let mut all = Allocation::new(&config, Shard::WHOLE).expect("memory");
+    for (realm, pool) in [(0, 0xc612_0000u32..0xc612_0004), (4, 0xc612_0000..0xc612_0004)]
+        .into_iter()
+        .chain([(9, 0xc612_0800..0xc612_0802)])
+    {
+        for _ in 0..20 {
+            let number = all.pair(realm).expect("an address");
+            assert!(pool.contains(&all.addresses.address(number)), "realm {realm}");
+        }
+        let key = Inside::ipv4(1, 1, realm, Far::default());
+        for outside in [0xc612_0000, 0xc612_0800] {
+            let is_allowed = all.allowed(&key, outside, 2000).is_some();
+            assert_eq!(is_allowed, pool.contains(&outside), "realm {realm} of another NAT");
+        }
+    }
+    assert_eq!(all.pair(5), Err(Refused::Pool), "nobody has this VLAN");
+    assert_eq!(all.allowed(&Inside::ipv4(1, 1, 5, Far::default()), 0xc612_0000, 2000), None);
+    let red = Prefixed::try_from("198.18.8.0/31".to_owned()).expect("a network");
+    let (first, count) = all.addresses.pool(red).expect("the pool");
+    (first..first + count).for_each(|number| all.drain(number));
+    assert_eq!((all.pair(9), all.open_pools().count()), (Err(Refused::Pool), 1));
+    (first..first + count).for_each(|number| all.open(number));
+    assert_eq!((all.pair(9).is_ok(), all.open_pools().count()), (true, 2));
 }

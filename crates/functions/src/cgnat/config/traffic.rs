@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use traffic::Sizes;
 
+use super::mix::Application;
 use crate::sections::Dir;
 
 /// What the tester sends through a carrier-grade NAT: sessions of clients with servers.
@@ -39,6 +40,9 @@ pub struct Traffic {
     pub client_ports: u32,
     /// The first of these.
     pub first_client_port: u16,
+    /// The VLAN of the VRF of which clients are; 0 for none.
+    #[schemars(range(max = 4094))]
+    pub vlan: u16,
     /// Servers.
     #[schemars(range(min = 1))]
     pub server: u32,
@@ -56,6 +60,9 @@ pub struct Traffic {
     /// Whether each frame of a closed loop opens another session instead of using one that is open: for
     /// the rate of new sessions.
     pub new_sessions: bool,
+    /// Applications that all clients use, by the clock and instead of everything else; none for the sessions that
+    /// the other keys describe.
+    pub mix: Vec<Application>,
 }
 
 /// A family of addresses.
@@ -80,6 +87,7 @@ impl Default for Traffic {
             first_client: Ipv4Addr::new(10, 0, 0, 1),
             client_ports: 4,
             first_client_port: 10_000,
+            vlan: 0,
             server: 100,
             first_server: Ipv4Addr::new(192, 0, 2, 1),
             server_ports: 1,
@@ -87,6 +95,7 @@ impl Default for Traffic {
             tcp_share: 0.0,
             icmp_share: 0.0,
             new_sessions: false,
+            mix: Vec::new(),
         }
     }
 }

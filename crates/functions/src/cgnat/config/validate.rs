@@ -16,6 +16,8 @@ pub fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invali
     validate_replication(config)?;
     validate_networks(config)?;
     super::nat64::validate(config)?;
+    super::vrfs::validate(config)?;
+    super::stateless::validate(config)?;
     validate_logging(config)?;
     validate_traffic(config, traffic)
 }
@@ -124,11 +126,8 @@ fn validate_replication(config: &Config) -> Result<(), Invalid> {
 }
 
 fn validate_networks(config: &Config) -> Result<(), Invalid> {
-    let mut outside: Vec<(&'static str, Prefixed<Ipv4Addr>)> = Vec::new();
-    outside.extend(config.pools.iter().map(|&pool| ("pools", pool)));
-    outside.extend(config.static_rules.iter().map(|rule| ("static", rule.outside)));
-    outside.extend(config.deterministic.iter().map(|rule| ("deterministic", rule.outside)));
-    if config.core > 1 && outside.len() > config.pools.len() {
+    let outside: Vec<(&'static str, Prefixed<Ipv4Addr>)> = config.outside().collect();
+    if config.core > 1 && outside.len() > config.all_pools().count() {
         return refuse(
             "core",
             "the ports of one-to-one and deterministic rules cannot be spread over workers".into(),
@@ -193,9 +192,7 @@ fn validate_logging(config: &Config) -> Result<(), Invalid> {
     let Some(logging) = &config.logging else { return Ok(()) };
     logging.validate()?;
     let IpAddr::V4(source) = logging.source else { return Ok(()) };
-    let rules = config.static_rules.iter().map(|rule| rule.outside);
-    let rules = rules.chain(config.deterministic.iter().map(|rule| rule.outside));
-    let networks = config.inside.iter().chain(&config.pools).copied().chain(rules);
+    let networks = config.inside.iter().copied().chain(config.outside().map(|(_, net)| net));
     let mut holding = networks.filter(|network| holds(*network, source.to_bits()));
     match holding.next() {
         Some(network) => refuse(
@@ -248,18 +245,19 @@ fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
     if traffic.family == Family::Ipv6 {
         super::nat64::validate_traffic(config, traffic)?;
     }
+    let inside = super::vrfs::inside_of(config, traffic)?;
     let last = |first: Ipv4Addr, count: u32| first.to_bits().checked_add(count - 1);
     let clients = last(traffic.first_client, traffic.client).is_some_and(|last| {
         let holds = |net: &Prefixed<Ipv4Addr>| {
             holds(*net, traffic.first_client.to_bits()) && holds(*net, last)
         };
-        traffic.family == Family::Ipv6 || config.inside.iter().any(holds)
+        traffic.family == Family::Ipv6 || inside.iter().any(holds)
     });
     if !clients {
         return refuse(
             "first-client",
             format!("{} clients from {} on", traffic.client, traffic.first_client),
-            "Keep all clients in one network of 'inside'",
+            "Keep all clients in one network of 'inside', that of their VRF if they have a 'vlan'",
         );
     }
     for (key, first, count) in [
@@ -297,11 +295,11 @@ fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
             "Give fewer 'client-ports' or 'server-ports', or no ICMP",
         );
     }
-    Ok(())
+    super::mix::validate(config, traffic)
 }
 
 /// Whether two networks have an address in common.
-fn overlap(one: Prefixed<Ipv4Addr>, other: Prefixed<Ipv4Addr>) -> bool {
+pub fn overlap(one: Prefixed<Ipv4Addr>, other: Prefixed<Ipv4Addr>) -> bool {
     let wider = if one.len <= other.len { one } else { other };
     let other = if one.len <= other.len { other } else { one };
     holds(wider, other.address.to_bits())
@@ -313,7 +311,7 @@ pub fn holds(network: Prefixed<Ipv4Addr>, address: u32) -> bool {
     u64::from(network.address.to_bits()) >> shift == u64::from(address) >> shift
 }
 
-fn text(network: Prefixed<Ipv4Addr>) -> String {
+pub(super) fn text(network: Prefixed<Ipv4Addr>) -> String {
     String::from(network)
 }
 

@@ -109,7 +109,10 @@ impl<'a> Allowed<'a> {
     /// Whether an address is of a pool that is open, or the subscriber's already.
     fn may_use(&self, address: Ipv4Addr) -> bool {
         let own = self.addresses.contains(&address) || self.former_addresses.contains(&address);
-        self.model.pools.iter().any(|(pool, open)| holds(*pool, address) && (*open || own))
+        self.model.pools.iter().any(|(pool, open)| {
+            let is_its = self.model.is_for(*pool, self.own.1.0.realm);
+            holds(*pool, address) && is_its && (*open || own)
+        })
     }
 
     fn is_free(&self, end: End, strict: bool) -> bool {

@@ -4,25 +4,27 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use packet::PortId;
+
 use super::allowed::Allowed;
 use super::gateway::script::Wish;
 use super::packets::address;
 use super::reading::Keeps;
-use super::tables::{End, Own};
-use super::{Left, Model, first, holds};
+use super::tables::{End, Own, Who};
+use super::{INSIDE, Left, Model, first, holds};
 
 impl Model {
     /// RFC 6888 REQ-4, and what the tables hold. A device may count sessions for a while after they are
     /// over: where it let nothing through, they count here, too.
     pub(super) fn check_limits(
         &self,
-        subscriber: IpAddr,
+        subscriber: Who,
         maps: bool,
         left: Left<'_>,
     ) -> Result<(), &'static str> {
         let tables = &self.tables;
         let over = tables.lingering.iter().filter(|_| !self.reading.has_room && left.is_empty());
-        let over_of = |who: IpAddr| -> usize {
+        let over_of = |who: Who| -> usize {
             over.clone().filter(|one| one.own.1.0 == who).map(|one| one.sessions).sum()
         };
         let sessions_of = tables.sessions_of(subscriber) + over_of(subscriber);
@@ -60,10 +62,25 @@ impl Model {
         now: Duration,
         left: Left<'_>,
     ) -> Result<End, &'static str> {
-        let chosen = left.iter().find_map(|(_, frame)| {
-            self.source_ipv6(frame, own.0).or_else(|| source_of(frame, own.0))
-        });
+        let chosen = left.iter().find_map(|(port, frame)| self.source_seen(*port, frame, own.0));
         self.choose_wished(own, now, (Wish::Any, chosen), left)
+    }
+
+    /// The outside end that a packet of a session left with.
+    fn source_seen(&self, port: PortId, frame: &[u8], protocol: u8) -> Option<End> {
+        let ipv6 = self.source_ipv6(frame, protocol);
+        let (address, seen) = ipv6.or_else(|| source_of(frame, protocol))?;
+        if protocol != 1 || port != INSIDE {
+            return Some((address, seen));
+        }
+        // A query of another subscriber has the identifier of that one's mapping by now.
+        let other: IpAddr = match ipv6 {
+            Some(_) => <[u8; 16]>::try_from(&frame[38..54]).ok()?.into(),
+            None => self::address(frame, 30).into(),
+        };
+        let other = Who { realm: self.towards, address: other };
+        let mapping = self.tables.mappings.get(&(protocol, (other, seen)));
+        Some((address, mapping.map_or(seen, |mapping| mapping.outside.1)))
     }
 
     /// The same for an end that is as wished, and of which it is known what the device chose.
@@ -74,12 +91,12 @@ impl Model {
         (wish, chosen): (Wish, Option<End>),
         left: Left<'_>,
     ) -> Result<End, &'static str> {
-        let inside = match own.1.0 {
+        let inside = match own.1.0.address {
             IpAddr::V4(address) => Some(address),
             IpAddr::V6(_) => None,
         };
         let mut rules = self.config.static_rules.iter();
-        let ruled = inside.and_then(|inside| {
+        let ruled = inside.filter(|_| own.1.0.realm == 0).and_then(|inside| {
             let rule = rules.find(|rule| holds(rule.inside, inside))?;
             Some((rule, inside))
         });
@@ -89,7 +106,7 @@ impl Model {
             let port = fits.ok_or("ports-exhausted")?;
             return Ok((Ipv4Addr::from_bits(first(rule.outside) + offset), port));
         }
-        if let Some(block) = inside.and_then(|inside| self.plan.forward(0, inside)) {
+        if let Some(block) = inside.and_then(|inside| self.plan.forward(own.1.0.realm, inside)) {
             let may = |end: &End| {
                 let dynamic = self.plan.dynamic(block.outside);
                 let holds = |port| block.holds(port) || dynamic.is_some_and(|all| all.holds(port));

@@ -7,7 +7,7 @@ use packet::PortId;
 
 use super::packets::{Packet, address, mend_ip, sum, word};
 use super::tables::{End, Own};
-use super::{INSIDE, Judgement, Model, OUTSIDE};
+use super::{INSIDE, Judgement, Model, OUTSIDE, met};
 
 impl Model {
     /// An error about a packet of a session is told to whom that packet came from, as it sent it.
@@ -31,8 +31,8 @@ impl Model {
         let [mut source, mut destination] = [12, 16].map(|at| (address(quoted, at), 0u16));
         match (protocol, transport[0]) {
             (6 | 17, _) => (source.1, destination.1) = (word(transport, 0), word(transport, 2)),
-            (1, 8 | 13) => source.1 = word(transport, 4),
-            (1, 0 | 14) => destination.1 = word(transport, 4),
+            (1, 0 | 8 | 13 | 14) if port == INSIDE => destination.1 = word(transport, 4),
+            (1, 0 | 8 | 13 | 14) => source.1 = word(transport, 4),
             _ => return Err("icmp-no-session"),
         }
         if packet[8] <= 1 {
@@ -55,17 +55,17 @@ impl Model {
 
     /// An error about a packet to `far` as the subscriber gets it.
     fn error_in(&self, packet: &[u8], at: Place, own: Own, far: End) -> Judgement {
-        match own.1.0 {
+        match own.1.0.address {
             IpAddr::V4(inside) => {
                 let bytes = rewrite(packet, at, (16, inside), (12, (inside, own.1.1)));
-                Ok(self.frame(INSIDE, &bytes))
+                Ok(self.frame_in(own.1.0.realm, &bytes))
             }
             IpAddr::V6(inside) => self.error_in_ipv6(packet, (inside, own.1.1), far),
         }
     }
 
     fn error_to_outside(&self, packet: &[u8], at: Place, far: End, inside: End) -> Judgement {
-        let (outside, sender) = self.subject((at.2, (inside.0.into(), inside.1)), far)?;
+        let (outside, sender) = self.subject((at.2, (self.who(inside.0), inside.1)), far)?;
         let bytes = rewrite(packet, at, (12, outside.0), (16, outside));
         self.error_onward(&bytes, at, (outside, sender))
     }
@@ -84,9 +84,10 @@ impl Model {
         if !self.config.hairpinning {
             return Err("hairpin-off");
         }
+        let (outside, far) = met(own.0, mapping.outside, far);
         let sender = self.tables.owner(own.0, far).ok_or("icmp-no-session")?;
         let known = self.tables.mappings.get(&sender).ok_or("icmp-no-session")?;
-        match known.sessions.contains_key(&mapping.outside) {
+        match known.sessions.contains_key(&outside) {
             true => Ok((mapping.outside, Some(sender))),
             false => Err("icmp-no-session"),
         }

@@ -1,13 +1,14 @@
 //! Fragments: of every datagram a list of all bytes, seen or not, and how its first fragment left.
 
-use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use packet::PortId;
 
 use super::packets::{Packet, address, mend_ip, word};
+use super::vrfs::{with_tag, without_tag};
 use super::{Config, Expected, INSIDE, Judgement, Left, Model};
+use crate::models::Pieces;
 
 /// Datagrams of which fragments are followed.
 #[derive(Clone, Debug, Default)]
@@ -20,33 +21,33 @@ pub(super) struct Datagrams {
 #[derive(Clone, Debug)]
 struct Datagram {
     key: Key,
-    seen: BTreeSet<usize>,
-    end: Option<usize>,
-    is_broken: bool,
+    pieces: Pieces,
     first: Option<First>,
     waiting: Vec<Vec<u8>>,
     until: Duration,
 }
 
-/// Where its fragments come in, from whom to whom, protocol, identification.
-type Key = (PortId, Ipv4Addr, Ipv4Addr, u8, u16);
+/// Where its fragments come in, from whom in which realm to whom, protocol, identification.
+pub(super) type Key = (PortId, (IpAddr, u16), Ipv4Addr, u8, u32);
 
 /// How the first fragment left.
 #[derive(Clone, Debug)]
 struct First {
     port: PortId,
-    /// The addresses.
+    /// Towards which realm.
+    realm: u16,
+    /// The addresses, of 4 or 16 bytes each.
     ends: Vec<u8>,
     identification: u16,
     hops: u8,
 }
 
 /// A fragment as its header tells it.
-struct Part {
-    key: Key,
-    start: usize,
-    len: usize,
-    more: bool,
+pub(super) struct Part {
+    pub key: Key,
+    pub start: usize,
+    pub len: usize,
+    pub more: bool,
 }
 
 impl Datagrams {
@@ -81,40 +82,16 @@ impl Datagrams {
 
 impl Datagram {
     fn new(key: Key, until: Duration) -> Datagram {
-        let (seen, waiting) = (BTreeSet::new(), Vec::new());
-        Datagram { key, seen, end: None, is_broken: false, first: None, waiting, until }
+        let (pieces, waiting) = (Pieces::default(), Vec::new());
+        Datagram { key, pieces, first: None, waiting, until }
     }
 
     fn take(&mut self, part: &Part) -> Result<(), &'static str> {
-        let end = part.start + part.len;
-        let bytes: BTreeSet<usize> = (part.start..end).collect();
-        let again = bytes.intersection(&self.seen).count();
-        if self.is_broken || again == bytes.len() {
-            return Err("fragment-overlap");
-        }
-        let ends_elsewhere = match self.end {
-            Some(last) => !part.more || end > last,
-            None => !part.more && self.seen.last().is_some_and(|&last| last >= end),
-        };
-        if again > 0 || ends_elsewhere {
-            self.is_broken = true;
+        let taken = self.pieces.take(part.start, part.len, part.more);
+        if self.pieces.is_broken {
             self.waiting.clear();
-            return Err("fragment-overlap");
         }
-        let all: BTreeSet<usize> = self.seen.union(&bytes).copied().collect();
-        let begins = all.iter().filter(|&&byte| byte == 0 || !all.contains(&(byte - 1)));
-        if begins.count() > 8 {
-            return Err("fragment-scattered");
-        }
-        self.seen = all;
-        if !part.more {
-            self.end = Some(end);
-        }
-        Ok(())
-    }
-
-    fn is_whole(&self) -> bool {
-        self.end == Some(self.seen.len())
+        taken
     }
 }
 
@@ -146,9 +123,9 @@ impl Model {
             let (first, frame) = self.first(port, packet, now, left)?;
             one.first = Some(first);
             self.datagrams.all.push(one);
-            return Ok(frame);
+            return Ok(self.cut_fragment(packet, frame));
         };
-        let is_broken = self.datagrams.all[at].is_broken;
+        let is_broken = self.datagrams.all[at].pieces.is_broken;
         let first = self.datagrams.all[at].first.clone();
         if !is_broken && first.is_none() {
             self.datagrams.check(&part, &self.config, false)?;
@@ -162,57 +139,81 @@ impl Model {
             let mut one = self.datagrams.all.remove(at);
             let (first, frame) = self.first(port, packet, now, left)?;
             for waited in std::mem::take(&mut one.waiting) {
-                self.datagrams.made.extend(self.follow(&first, &waited));
+                let at = self.datagrams.made.len();
+                if let Ok(leaves) = self.follow(&first, &waited) {
+                    let leaves = self.cut_fragment(&waited, leaves);
+                    self.datagrams.made.insert(at, leaves);
+                }
             }
             one.first = Some(first);
-            if !one.is_whole() {
+            if !one.pieces.is_whole() {
                 self.datagrams.all.push(one);
             }
-            return Ok(frame);
+            return Ok(self.cut_fragment(packet, frame));
         };
-        if self.datagrams.all[at].is_whole() {
+        if self.datagrams.all[at].pieces.is_whole() {
             self.datagrams.all.remove(at);
         }
-        self.follow(&first, packet).ok_or("ttl-expired")
+        let leaves = self.follow(&first, packet)?;
+        Ok(self.cut_fragment(packet, leaves))
+    }
+
+    /// A fragment in pieces, if it became one of the other family, or passed it, and is too long there.
+    fn cut_fragment(&mut self, packet: &[u8], leaves: Expected) -> Expected {
+        let is_cut = match &leaves {
+            Expected::Forward { port, frame } => match *port == INSIDE {
+                true => frame[12..14] == [0x86, 0xdd],
+                false => packet[0] >> 4 == 6,
+            },
+            _ => false,
+        };
+        if is_cut { self.cut(leaves, 0) } else { leaves }
     }
 
     /// What stands in the headers, in their order.
     fn sound(&self, port: PortId, packet: &[u8]) -> Result<Part, &'static str> {
         let header = usize::from(packet[0] % 16) * 4;
-        let transport = &packet[header..];
-        let [from, to] = [12, 16].map(|at| address(packet, at));
-        let part = Part {
-            key: (port, from, to, packet[9], word(packet, 4)),
-            start: usize::from(word(packet, 6) & 0x1fff) * 8,
-            len: transport.len(),
-            more: word(packet, 6) & 0x2000 != 0,
-        };
+        let ipv6 = self.part_of_ipv6(packet)?;
+        let (part, transport) = ipv6.unwrap_or_else(|| {
+            let transport = packet[header..].to_vec();
+            let [from, to] = [12, 16].map(|at| address(packet, at));
+            let from = (from.into(), self.realm);
+            let part = Part {
+                key: (port, from, to, packet[9], word(packet, 4).into()),
+                start: usize::from(word(packet, 6) & 0x1fff) * 8,
+                len: transport.len(),
+                more: word(packet, 6) & 0x2000 != 0,
+            };
+            (part, transport)
+        });
+        let (_, (from, _), to, protocol, _) = part.key;
         let is_cut = part.more && !part.len.is_multiple_of(8);
         if part.len == 0 || is_cut || part.start + part.len > 65_535 {
             return Err("fragment-malformed");
         }
-        let needed = match packet[9] {
+        let needed = match protocol {
             6 if part.start == 0 && part.len >= 20 => (usize::from(transport[12] / 16) * 4).max(20),
             6 => 20,
             1 | 17 => 8,
             _ => return Err("protocol-unsupported"),
         };
         let is_short_header =
-            packet[9] == 6 && part.start == 0 && part.len >= 20 && transport[12] / 16 < 5;
+            protocol == 6 && part.start == 0 && part.len >= 20 && transport[12] / 16 < 5;
         let is_tiny = if part.start == 0 { part.len < needed } else { part.start < needed };
-        if is_short_header || is_tiny && (part.start == 0 || packet[9] == 6) {
+        if is_short_header || is_tiny && (part.start == 0 || protocol == 6) {
             return Err("fragment-tiny");
         }
-        if packet[9] == 1 && part.start == 0 {
-            let queries: [u8; 2] = if port == INSIDE { [8, 13] } else { [0, 14] };
-            if !queries.contains(&transport[0]) {
-                return Err("protocol-unsupported");
-            }
+        if protocol == 1 && part.start == 0 && ![0, 8, 13, 14].contains(&transport[0]) {
+            return Err("protocol-unsupported");
         }
-        if packet[8] <= 1 {
+        if hops(packet) <= 1 {
             return Err("ttl-expired");
         }
-        if port == INSIDE && !self.is_inside(from) {
+        let is_subscriber = match from {
+            IpAddr::V4(from) => self.has_inside(self.realm, from),
+            IpAddr::V6(from) => from.octets()[..8] != [0; 8] && self.is_subscriber(from),
+        };
+        if port == INSIDE && !is_subscriber {
             return Err("not-inside");
         }
         if port != INSIDE && !self.is_outside(to) {
@@ -229,6 +230,10 @@ impl Model {
         now: Duration,
         left: Left<'_>,
     ) -> Result<(First, Expected), &'static str> {
+        if packet[0] >> 4 == 6 {
+            let leaves = self.first_of_ipv6(packet, now, left)?;
+            return self.first_left(port, packet, leaves, left);
+        }
         let at = usize::from(packet[0] % 16) * 4;
         let [from, to] = [12, 16].map(|field| address(packet, field));
         let ports = match packet[9] {
@@ -247,32 +252,52 @@ impl Model {
             true => self.leaving(&one, now, left)?,
             false => self.arriving(&one, now, left)?,
         };
-        let Expected::Forward { port: to, mut frame } = leaves else { return Err("unhandled") };
+        self.first_left(port, packet, leaves, left)
+    }
+
+    /// How the first fragment left, with the identification that it got.
+    fn first_left(
+        &self,
+        port: PortId,
+        packet: &[u8],
+        leaves: Expected,
+        left: Left<'_>,
+    ) -> Result<(First, Expected), &'static str> {
+        let Expected::Forward { port: to, frame } = leaves else { return Err("unhandled") };
+        let (realm, mut frame) = match word(&frame, 12) {
+            0x8100 => without_tag(&frame),
+            _ => (0, frame),
+        };
         let mut identification = word(packet, 4);
         if port == INSIDE {
             identification = self.identification(&frame[14..], left);
-            frame[18..20].copy_from_slice(&identification.to_be_bytes());
-            mend_ip(&mut frame[14..]);
         }
-        let first = First {
-            port: to,
-            ends: frame[26..34].to_vec(),
-            identification,
-            hops: packet[8] - frame[22],
-        };
-        Ok((first, Expected::Forward { port: to, frame }))
+        set_identification(&mut frame[14..], identification);
+        let ends = ends_of(&frame[14..]).to_vec();
+        let hops = hops(packet) - hops(&frame[14..]);
+        let first = First { port: to, realm, ends, identification, hops };
+        Ok((first, Expected::Forward { port: to, frame: with_tag(realm, frame) }))
     }
 
     /// RFC 6864 section 5.3: what the device chose, if no other datagram between the same two has it.
     fn identification(&self, packet: &[u8], left: Left<'_>) -> u16 {
         let is_free = |wanted: u16| {
-            let others = self.datagrams.all.iter().filter(|one| one.key.3 == packet[9]);
+            let protocol = if packet[0] >> 4 == 6 { packet[40] } else { packet[9] };
+            let others = self.datagrams.all.iter().filter(|one| one.key.3 == protocol);
             let mut firsts = others.filter_map(|one| one.first.as_ref());
-            !firsts.any(|one| one.ends == packet[12..20] && one.identification == wanted)
+            !firsts.any(|one| one.ends == ends_of(packet) && one.identification == wanted)
         };
         let chosen = left.iter().find_map(|(_, frame)| {
-            let is_it = frame.len() >= 34 && word(frame, 20) & 0x3fff == 0x2000;
-            (is_it && frame[26..34] == packet[12..20]).then(|| word(frame, 18))
+            let first = frame.get(14..).filter(|first| first.len() >= 20)?;
+            let is_ipv6 = frame[12..14] == [0x86, 0xdd];
+            if is_ipv6 != (packet[0] >> 4 == 6) || is_ipv6 && first.len() < 48 {
+                return None;
+            }
+            let (is_first, number) = match is_ipv6 {
+                true => (first[6] == 44 && word(first, 42) == 1, word(first, 46)),
+                false => (word(first, 6) & 0x3fff == 0x2000, word(first, 4)),
+            };
+            (is_first && ends_of(first) == ends_of(packet)).then_some(number)
         });
         chosen
             .filter(|chosen| is_free(*chosen))
@@ -280,16 +305,45 @@ impl Model {
             .unwrap_or(0)
     }
 
-    /// A fragment translated as the first one was; none where its time to live ends.
-    fn follow(&self, first: &First, packet: &[u8]) -> Option<Expected> {
-        let mut bytes = packet.to_vec();
-        if bytes[8] <= first.hops {
-            return None;
-        }
-        bytes[8] -= first.hops;
-        bytes[4..6].copy_from_slice(&first.identification.to_be_bytes());
-        bytes[12..20].copy_from_slice(&first.ends);
-        mend_ip(&mut bytes);
-        Some(self.frame(first.port, &bytes))
+    /// A fragment translated as the first one was.
+    fn follow(&self, first: &First, packet: &[u8]) -> Result<Expected, &'static str> {
+        let left = hops(packet).checked_sub(first.hops).filter(|&left| left > 0);
+        let left = left.ok_or("ttl-expired")?;
+        let mut bytes = match first.ends.len() == 8 && packet[0] >> 4 == 4 {
+            true => {
+                let mut bytes = packet.to_vec();
+                bytes[12..20].copy_from_slice(&first.ends);
+                bytes
+            }
+            false => self.follow_translated(packet, &first.ends)?,
+        };
+        let hops_at = if bytes[0] >> 4 == 6 { 7 } else { 8 };
+        bytes[hops_at] = left;
+        set_identification(&mut bytes, first.identification);
+        Ok(match first.port == INSIDE {
+            true => self.frame_in(first.realm, &bytes),
+            false => self.frame(first.port, &bytes),
+        })
+    }
+}
+
+/// The time to live or hop limit of a packet.
+fn hops(packet: &[u8]) -> u8 {
+    if packet[0] >> 4 == 6 { packet[7] } else { packet[8] }
+}
+
+/// Both addresses of a packet.
+fn ends_of(packet: &[u8]) -> &[u8] {
+    if packet[0] >> 4 == 6 { &packet[8..40] } else { &packet[12..20] }
+}
+
+/// Gives a fragment, of IPv6 right behind its header, an identification.
+fn set_identification(packet: &mut [u8], identification: u16) {
+    let [high, low] = identification.to_be_bytes();
+    if packet[0] >> 4 == 6 {
+        packet[44..48].copy_from_slice(&[0, 0, high, low]);
+    } else {
+        packet[4..6].copy_from_slice(&[high, low]);
+        mend_ip(packet);
     }
 }

@@ -63,11 +63,11 @@ impl Model {
     ) -> Packet {
         let Some(kind) = self.gateway_of(own, far) else { return packet };
         // RFC 6384 is for those of IPv6.
-        let IpAddr::V4(inside) = own.1.0 else { return packet };
+        let IpAddr::V4(inside) = own.1.0.address else { return packet };
         let Some(mapping) = self.tables.mappings.get_mut(&own) else { return packet };
         let outside = mapping.outside;
         let Some(session) = mapping.sessions.get_mut(&far) else { return packet };
-        if packet.tcp_flags() & 2 != 0 {
+        if packet.flags() & 2 != 0 {
             if !session.is_established() {
                 session.shifts = None;
             }
@@ -202,9 +202,11 @@ impl Model {
             Kind::Sip => {
                 let owner = |protocol: u8, port: u16| {
                     let own = self.tables.owner(protocol, (reading.outside.0, port))?;
-                    match own.1.0 {
-                        IpAddr::V4(inside) => Some((inside, own.1.1)),
-                        IpAddr::V6(_) => None,
+                    match own.1.0.address {
+                        IpAddr::V4(inside) if own.1.0.realm == reading.own.1.0.realm => {
+                            Some((inside, own.1.1))
+                        }
+                        _ => None,
                     }
                 };
                 let talk = sip::Talk {

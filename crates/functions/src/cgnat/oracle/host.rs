@@ -1,41 +1,13 @@
-//! The NAT as a host: echo replies, and ICMP errors of its own.
+//! The NAT as a host: answers to ARP, echo replies, and ICMP errors of its own.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use packet::PortId;
 
+use super::nat64::take;
 use super::packets::{address, mend_ip, sum, word};
-use super::{Config, Expected, INSIDE, Judgement, Model};
-
-/// A token bucket as it is drawn: tokens that come with time and are never more than the burst.
-#[derive(Clone, Debug)]
-pub(super) struct Bucket {
-    rate_per_s: f64,
-    burst: f64,
-    tokens: f64,
-    then: Duration,
-}
-
-impl Bucket {
-    /// A full one.
-    pub fn new(config: &Config) -> Bucket {
-        let burst = f64::from(config.icmp_error_burst.max(1));
-        let rate_per_s = config.icmp_errors_per_s.into();
-        Bucket { rate_per_s, burst, tokens: burst, then: Duration::ZERO }
-    }
-
-    /// Takes a token, if there is one. Half a token is as good as a whole one, for a device counts in
-    /// time and rounds.
-    fn takes(&mut self, now: Duration) -> bool {
-        let come = (now - self.then).as_secs_f64() * self.rate_per_s;
-        self.tokens = (self.tokens + come).min(self.burst);
-        self.then = now;
-        let has = self.tokens >= 0.5;
-        self.tokens -= if has { 1.0 } else { 0.0 };
-        has
-    }
-}
+use super::{Expected, INSIDE, Judgement, Model, OUTSIDE};
 
 impl Model {
     /// What becomes of a frame that is dropped: an error about it where its sender may be told
@@ -48,14 +20,39 @@ impl Model {
         now: Duration,
     ) -> Expected {
         let dropped = Expected::Drop(reason);
-        let (kind, code) = match reason {
-            "ttl-expired" => (11, 0),
+        let is_ipv6 = frame.len() >= 14 && word(frame, 12) == 0x86dd;
+        // The same in the words of both versions (RFC 6146 section 3.5.1.1).
+        let (kind, code, rest) = match (reason, is_ipv6) {
+            ("ttl-expired", false) => (11, 0, 0),
+            ("ttl-expired", true) => (3, 0, 0),
+            ("too-big", _) => match self.too_big(frame) {
+                Some(told) => told,
+                None => return dropped,
+            },
             _ if port != INSIDE => return dropped,
-            "hairpin-off" => (3, 13),
-            "session-limit" | "block-limit" | "ports-exhausted" | "pool-exhausted"
-            | "sessions-full" | "mappings-full" | "subscribers-full" => (3, 1),
+            ("hairpin-off", false) => (3, 13, 0),
+            ("hairpin-off", true) => (1, 1, 0),
+            (
+                "session-limit" | "block-limit" | "ports-exhausted" | "pool-exhausted"
+                | "sessions-full" | "mappings-full" | "subscribers-full",
+                is_ipv6,
+            ) => {
+                if is_ipv6 {
+                    (1, 3, 0)
+                } else {
+                    (3, 1, 0)
+                }
+            }
             _ => return dropped,
         };
+        let [high, low] = u16::to_be_bytes(rest);
+        let message = [kind, code, 0, 0, 0, 0, high, low];
+        if is_ipv6 && self.config.nat64.is_none() {
+            return dropped;
+        }
+        if is_ipv6 {
+            return self.tell_ipv6(frame, message, now).unwrap_or(dropped);
+        }
         if word(frame, 12) != 0x0800 {
             return dropped;
         }
@@ -74,7 +71,7 @@ impl Model {
         }
         // RFC 1812 section 4.3.2.3: as much of it as makes 576 bytes in all.
         let quoted = &packet[..len.min(576 - 28)];
-        let mut message = [&[kind, code, 0, 0, 0, 0, 0, 0], quoted].concat();
+        let mut message = [&message, quoted].concat();
         let right = !sum(&message);
         message[2..4].copy_from_slice(&right.to_be_bytes());
         let total = (20 + message.len() as u16).to_be_bytes();
@@ -82,8 +79,52 @@ impl Model {
         let own = self.own(port).octets();
         let mut ip = [&fixed[..], &own, &packet[12..16]].concat();
         mend_ip(&mut ip);
-        let frame = [&frame[6..12], &self.mac(port), &[8, 0], &ip, &message].concat();
-        Expected::Forward { port, frame }
+        self.reply(port, [&frame[6..12], &self.mac(port), &[8, 0], &ip, &message].concat())
+    }
+
+    /// RFC 4443 section 2.4: an error about an IPv6 packet to its sender, none where that may not be told.
+    fn tell_ipv6(&mut self, frame: &[u8], message: [u8; 8], now: Duration) -> Option<Expected> {
+        let taken = take(frame)?;
+        let source = taken.source.octets();
+        let is_far = source[..15].iter().any(|&octet| octet != 0) || source[15] > 1;
+        let is_one = source[0] != 0xff && is_far;
+        let is_error =
+            taken.protocol == 58 && matches!(taken.body.first(), None | Some(0..128 | 137));
+        let is_first = taken.fragment.is_none_or(|fragment| fragment.offset == 0);
+        let may = self.config.icmp_errors_per_s > 0 && is_one && is_first && !is_error;
+        if !may || frame[6] % 2 == 1 || !self.errors.takes(now) {
+            return None;
+        }
+        let len = 40 + usize::from(word(frame, 18));
+        let mut message = [&message, &frame[14..14 + len.min(1280 - 48)]].concat();
+        let own = self.config.inside_ipv6.octets();
+        let total = (message.len() as u16).to_be_bytes();
+        let pseudo = [&own[..], &source, &[0, 0, total[0], total[1], 0, 0, 0, 58], &message];
+        let right = !sum(&pseudo.concat());
+        message[2..4].copy_from_slice(&right.to_be_bytes());
+        let ip = [&[0x6c, 0, 0, 0, total[0], total[1], 58, 64][..], &own, &source].concat();
+        let frame = [&frame[6..12], &self.mac(INSIDE), &[0x86, 0xdd], &ip, &message].concat();
+        Some(Expected::Forward { port: INSIDE, frame })
+    }
+
+    /// RFC 826: who asks for an address of the port is answered.
+    pub(super) fn judge_arp(&self, port: PortId, frame: &[u8]) -> Judgement {
+        let arp = &frame[14..];
+        let is_question = arp.len() >= 28 && arp[..8] == [0, 1, 8, 0, 6, 4, 0, 1];
+        if !is_question {
+            return Err("arp-ignored");
+        }
+        let target = address(arp, 24);
+        let is_other = port == OUTSIDE && (self.is_outside(target) || self.stands_for(target));
+        if target != self.own(port) && !is_other {
+            return Err("arp-ignored");
+        }
+        let mac = self.mac(port);
+        let mut reply = [&frame[6..12], &mac, &frame[12..14], &arp[..6], &[0, 2]].concat();
+        reply.extend_from_slice(&mac);
+        reply.extend_from_slice(&arp[24..28]);
+        reply.extend_from_slice(&arp[8..18]);
+        Ok(self.reply(port, reply))
     }
 
     /// RFC 792, RFC 1122 section 3.2.2.6: the same data back, by whoever is a single host.
@@ -113,12 +154,19 @@ impl Model {
         ip[16..20].copy_from_slice(&asker.octets());
         mend_ip(&mut ip);
         let frame = [&frame[6..12], &self.mac(port), &[8, 0], &ip, &message].concat();
-        Ok(Expected::Forward { port, frame })
+        Ok(self.reply(port, frame))
     }
 
     /// Whether a frame is one in the NAT's own name.
     pub(super) fn is_own(&self, port: PortId, frame: &[u8]) -> bool {
-        frame.len() >= 34 && word(frame, 12) == 0x0800 && address(frame, 26) == self.own(port)
+        match frame.len() >= 54 && word(frame, 12) == 0x86dd {
+            true => frame[22..38] == self.config.inside_ipv6.octets(),
+            false => {
+                frame.len() >= 34
+                    && word(frame, 12) == 0x0800
+                    && address(frame, 26) == self.own(port)
+            }
+        }
     }
 
     /// The address of a port.
@@ -128,6 +176,6 @@ impl Model {
 }
 
 /// Whether an address can be a single host's.
-fn is_host(address: Ipv4Addr) -> bool {
+pub(super) fn is_host(address: Ipv4Addr) -> bool {
     !matches!(address.octets()[0], 0 | 127 | 224..)
 }

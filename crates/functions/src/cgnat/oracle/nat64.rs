@@ -3,13 +3,17 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use packet::PortId;
+
 use super::packets::{Packet, sum, word};
 use super::tables::End;
-use super::{INSIDE, IpAddr, Judgement, Left, Model};
-use crate::cgnat::config::Nat64;
+use super::{INSIDE, Judgement, Left, Model, OUTSIDE};
+use crate::cgnat::config::{Nat64, Prefixed};
 use crate::cgnat::translation::oracle::{Taken, take_ipv6, to_ipv4, to_ipv6};
 use crate::cgnat::translation::{Ends, Port, Refusal, Rules};
 use crate::check::Expected;
+
+mod fragments;
 
 impl Model {
     /// An IPv6 frame from inside.
@@ -20,7 +24,7 @@ impl Model {
             && 40 + usize::from(word(packet, 4)) <= packet.len();
         let has_message = is_whole && packet[6] == 58 && word(packet, 4) > 0;
         if has_message && matches!(packet[40], 135 | 136) {
-            return self.judge_discovery(frame);
+            return self.judge_discovery((INSIDE, self.config.inside_ipv6), frame);
         }
         if frame[..6] != self.mac(INSIDE) {
             return Err("other-station");
@@ -35,14 +39,14 @@ impl Model {
         if taken.destination == self.config.inside_ipv6 {
             return Err("local");
         }
-        if taken.fragment.is_some_and(|fragment| fragment.offset > 0 || fragment.more_fragments) {
-            return Err("fragment");
-        }
         let far = self.extract(taken.destination).ok_or("not-embedded")?;
         if self.is_forbidden(far) {
             return Err("martian");
         }
         let whole = &packet[..40 + usize::from(word(packet, 4))];
+        if taken.fragment.is_some_and(|fragment| fragment.offset > 0 || fragment.more_fragments) {
+            return self.judge_fragment(INSIDE, whole, now, left);
+        }
         let body = &taken.body[..];
         let malformed = Err("transport-malformed");
         let (protocol, ports) = match taken.protocol {
@@ -54,7 +58,7 @@ impl Model {
             protocol @ (6 | 17) => (protocol, [word(body, 0), word(body, 2)]),
             58 if body.len() < 8 || !is_right(&taken) => return malformed,
             58 => match body[0] {
-                128 => (1, [word(body, 4), 0]),
+                128 | 129 => (1, [word(body, 4), 0]),
                 1..=4 => return self.judge_error_ipv6(whole, &taken, (far, left)),
                 _ => return Err("protocol-unsupported"),
             },
@@ -66,11 +70,34 @@ impl Model {
         if taken.source.octets()[..8] == [0; 8] {
             return Err("not-inside");
         }
-        if 20 + body.len() > usize::from(self.nat64()?.ipv4_mtu) {
+        let len = 20 + body.len();
+        let is_cut = taken.fragment.is_some() || len <= 1260;
+        if len > usize::from(self.nat64()?.ipv4_mtu) && !is_cut {
             return Err("too-big");
         }
-        let tcp_flags = if protocol == 6 { body[13] } else { 0 };
-        let own = (protocol, (IpAddr::V6(taken.source), ports[0]));
+        let leaves = self.leaving_ipv6((whole, &taken), (protocol, ports), far, now, left)?;
+        match leaves {
+            leaves @ Expected::Forward { port: OUTSIDE, .. } => Ok(self.cut(leaves, 0)),
+            turned => Ok(turned),
+        }
+    }
+
+    /// A packet of an IPv6 subscriber, or the first piece of one, on its way out.
+    fn leaving_ipv6(
+        &mut self,
+        (whole, taken): (&[u8], &Taken<Ipv6Addr>),
+        (protocol, ports): (u8, [u16; 2]),
+        far: Ipv4Addr,
+        now: Duration,
+        left: Left<'_>,
+    ) -> Judgement {
+        let body = &taken.body;
+        let tcp_flags = match (protocol, body[0]) {
+            (6, _) => body[13],
+            (1, 129) => 16,
+            _ => 0,
+        };
+        let own = (protocol, (self.who(taken.source), ports[0]));
         let far = (far, ports[1]);
         let begun = self.begin(own, far, tcp_flags, now, left)?;
         let ends = Ends {
@@ -86,9 +113,12 @@ impl Model {
     }
 
     /// A packet with its outside ends, as an IPv6 subscriber gets it.
-    pub(super) fn arriving_ipv6(&self, packet: &Packet, inside: (Ipv6Addr, u16)) -> Judgement {
-        let len = 40 + packet.bytes.len() - packet.transport;
-        if len > usize::from(self.nat64()?.ipv6_mtu) {
+    pub(super) fn arriving_ipv6(&mut self, packet: &Packet, inside: (Ipv6Addr, u16)) -> Judgement {
+        let is_part = word(&packet.bytes, 6) & 0x3fff != 0;
+        let header = if is_part { 48 } else { 40 };
+        let len = header + packet.bytes.len() - packet.transport;
+        let stays_whole = packet.bytes[6] & 0x40 != 0;
+        if len > usize::from(self.nat64()?.ipv6_mtu) && stays_whole {
             return Err("too-big");
         }
         let ends = Ends {
@@ -98,7 +128,8 @@ impl Model {
         };
         let packet = packet.clone().clamped(self.clamp_ipv6());
         let bytes = to_ipv6(&packet.bytes, &ends, &self.rules()?, &mut |_| None);
-        Ok(self.frame(INSIDE, &bytes.map_err(reason)?))
+        let whole = self.frame(INSIDE, &bytes.map_err(reason)?);
+        Ok(if is_part { whole } else { self.cut(whole, word(&packet.bytes, 4)) })
     }
 
     /// An ICMPv6 error about a packet that went to a subscriber.
@@ -129,7 +160,7 @@ impl Model {
             let is_subscriber = quoted.destination.octets()[..8] != [0; 8];
             return Err(if is_subscriber { "ttl-expired" } else { "icmp-no-session" });
         }
-        let own = (protocol, (IpAddr::V6(quoted.destination), port));
+        let own = (protocol, (self.who(quoted.destination), port));
         let (outside, sender) = self.subject(own, (far, far_port))?;
         let ends = |source, destination, port| Ends { source, destination, port };
         let outer = ends(outside.0, to, Port::Kept);
@@ -158,11 +189,15 @@ impl Model {
         Ok(self.frame(INSIDE, &bytes.map_err(reason)?))
     }
 
-    /// RFC 4861 sections 7.1.1 and 7.2.4: who asks for the port's address is answered.
-    fn judge_discovery(&self, frame: &[u8]) -> Judgement {
+    /// RFC 4861 sections 7.1.1 and 7.2.4: who asks for an address of a port is answered.
+    pub(super) fn judge_discovery(
+        &self,
+        (port, own): (PortId, Ipv6Addr),
+        frame: &[u8],
+    ) -> Judgement {
         let (ignored, packet) = (Err("nd-ignored"), &frame[14..]);
         let message = &packet[40..40 + usize::from(word(packet, 4))];
-        let (own, mac) = (self.config.inside_ipv6.octets(), self.mac(INSIDE));
+        let (own, mac) = (own.octets(), self.mac(port));
         let group_mac = [0x33, 0x33, 0xff, own[13], own[14], own[15]];
         let all_mac = [0x33, 0x33, 0, 0, 0, 1];
         let is_for_us = [mac, group_mac, all_mac].iter().any(|mac| frame[..6] == mac[..]);
@@ -195,7 +230,7 @@ impl Model {
         );
         let right = !sum(&[&reply[22..54], &[0, 0, 0, 32, 0, 0, 0, 58], &reply[54..]].concat());
         reply[56..58].copy_from_slice(&right.to_be_bytes());
-        Ok(Expected::Forward { port: INSIDE, frame: reply })
+        Ok(Expected::Forward { port, frame: reply })
     }
 
     /// Whether an IPv6 address is a subscriber's.
@@ -208,56 +243,33 @@ impl Model {
 
     /// RFC 6052 section 3.1: whether an IPv6 subscriber may not speak with a host.
     pub(super) fn check_far(&self, own: super::Own, far: Ipv4Addr) -> Result<(), &'static str> {
-        match own.1.0.is_ipv6() && self.is_forbidden(far) {
+        match own.1.0.address.is_ipv6() && self.is_forbidden(far) {
             true => Err("martian"),
             false => Ok(()),
         }
     }
 
     fn is_forbidden(&self, address: Ipv4Addr) -> bool {
-        let well_known = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0);
         let prefix = self.config.nat64.as_ref().map(|nat64| nat64.prefix);
-        let is_known = prefix.is_some_and(|it| it.len == 96 && begins(it.address, well_known, 96));
-        is_known
-            && matches!(
-                address.octets(),
-                [0 | 10 | 127 | 224..=255, ..]
-                    | [100, 64..=127, ..]
-                    | [169, 254, ..]
-                    | [172, 16..=31, ..]
-                    | [192, 0, 0 | 2, _]
-                    | [192, 88, 99, _]
-                    | [192, 168, ..]
-                    | [198, 18 | 19, ..]
-                    | [198, 51, 100, _]
-                    | [203, 0, 113, _]
-            )
+        prefix.is_some_and(|prefix| forbids(prefix, address))
     }
 
     /// RFC 6052 section 2.3: behind the prefix, around the ninth octet.
     fn extract(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
-        let prefix = self.config.nat64.as_ref()?.prefix;
-        let octets = places(prefix.len).map(|at| address.octets()[at]);
-        begins(address, prefix.address, prefix.len).then(|| octets.into())
+        extracted(self.config.nat64.as_ref()?.prefix, address)
     }
 
     fn embed(&self, address: Ipv4Addr) -> Result<Ipv6Addr, &'static str> {
-        let prefix = self.nat64()?.prefix;
-        let mut octets = [0; 16];
-        let len = usize::from(prefix.len / 8);
-        octets[..len].copy_from_slice(&prefix.address.octets()[..len]);
-        for (at, octet) in places(prefix.len).into_iter().zip(address.octets()) {
-            octets[at] = octet;
-        }
-        Ok(octets.into())
+        Ok(embedded(self.nat64()?.prefix, address))
     }
 
     /// The source of a packet of a session in an IPv6 frame that left, as the outside would see it.
     pub(super) fn source_ipv6(&self, frame: &[u8], protocol: u8) -> Option<End> {
         let packet = frame.get(14..).filter(|_| frame[12..14] == [0x86, 0xdd])?;
-        let (at, next) = if protocol == 1 { (44, 58) } else { (40, protocol) };
+        let taken = take(frame).filter(|taken| taken.fragment.is_none_or(|it| it.offset == 0))?;
+        let (at, next) = if protocol == 1 { (4, 58) } else { (0, protocol) };
         let source: [u8; 16] = packet.get(8..24)?.try_into().ok()?;
-        let port = packet.get(at..at + 2).filter(|_| packet[6] == next)?;
+        let port = taken.body.get(at..at + 2).filter(|_| taken.protocol == next)?;
         Some((self.extract(source.into())?, word(port, 0)))
     }
 
@@ -273,9 +285,15 @@ impl Model {
     }
 
     /// Segments have 20 bytes less where they have 20 bytes more of headers.
-    fn clamp_ipv6(&self) -> u16 {
+    pub(super) fn clamp_ipv6(&self) -> u16 {
         self.config.mss_clamp.saturating_sub(20)
     }
+}
+
+/// The IPv6 packet of a frame, taken apart.
+pub(super) fn take(frame: &[u8]) -> Option<Taken<Ipv6Addr>> {
+    let is_it = frame.len() >= 54 && word(frame, 12) == 0x86dd;
+    take_ipv6(frame.get(14..).filter(|_| is_it)?, true).ok()
 }
 
 /// Whether the checksum of an ICMPv6 message is right.
@@ -305,6 +323,43 @@ fn begins(address: Ipv6Addr, other: Ipv6Addr, len: u8) -> bool {
     (0..usize::from(len)).all(|at| bit(address, at) == bit(other, at))
 }
 
+/// RFC 6052 section 2.3: behind the prefix, around the ninth octet.
+pub(super) fn extracted(prefix: Prefixed<Ipv6Addr>, address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let octets = places(prefix.len).map(|at| address.octets()[at]);
+    begins(address, prefix.address, prefix.len).then(|| octets.into())
+}
+
+/// The other way.
+pub(super) fn embedded(prefix: Prefixed<Ipv6Addr>, address: Ipv4Addr) -> Ipv6Addr {
+    let mut octets = [0; 16];
+    let len = usize::from(prefix.len / 8);
+    octets[..len].copy_from_slice(&prefix.address.octets()[..len]);
+    for (at, octet) in places(prefix.len).into_iter().zip(address.octets()) {
+        octets[at] = octet;
+    }
+    octets.into()
+}
+
+/// RFC 6052 section 3.1: whether a prefix does not stand for an address.
+pub(super) fn forbids(prefix: Prefixed<Ipv6Addr>, address: Ipv4Addr) -> bool {
+    let well_known = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0);
+    prefix.len == 96
+        && begins(prefix.address, well_known, 96)
+        && matches!(
+            address.octets(),
+            [0 | 10 | 127 | 224..=255, ..]
+                | [100, 64..=127, ..]
+                | [169, 254, ..]
+                | [172, 16..=31, ..]
+                | [192, 0, 0 | 2, _]
+                | [192, 88, 99, _]
+                | [192, 168, ..]
+                | [198, 18 | 19, ..]
+                | [198, 51, 100, _]
+                | [203, 0, 113, _]
+        )
+}
+
 /// Where an IPv4 address stands behind a prefix.
 fn places(len: u8) -> [usize; 4] {
     let mut places = (usize::from(len / 8)..16).filter(|&at| at != 8);
@@ -312,13 +367,13 @@ fn places(len: u8) -> [usize; 4] {
 }
 
 /// What the device chose to tell an IPv4 packet from others (RFC 7915 section 5.1).
-fn identification(left: Left<'_>) -> u16 {
+pub(super) fn identification(left: Left<'_>) -> u16 {
     let frame = left.iter().map(|(_, frame)| *frame).find(|frame| frame.len() >= 34);
     frame.filter(|frame| frame[12..14] == [8, 0]).map_or(0, |frame| word(frame, 18))
 }
 
 /// The name of the reason for which a packet is dropped that cannot be translated.
-fn reason(refusal: Refusal) -> &'static str {
+pub(super) fn reason(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::Malformed | Refusal::Quote | Refusal::IcmpChecksum => "transport-malformed",
         Refusal::Expired => "ttl-expired",

@@ -6,10 +6,6 @@ use super::super::config::Prefixed;
 use super::Model;
 
 impl Model {
-    pub(super) fn is_inside(&self, address: Ipv4Addr) -> bool {
-        self.config.inside.iter().any(|network| holds(*network, address))
-    }
-
     pub(super) fn is_outside(&self, address: Ipv4Addr) -> bool {
         let pools = self.pools.iter().map(|(pool, _)| *pool);
         let rules = self.config.static_rules.iter().map(|rule| rule.outside);
@@ -25,10 +21,13 @@ impl Model {
         let rules = self.config.static_rules.iter().map(|rule| rule.outside);
         let rules = rules.chain(self.config.deterministic.iter().map(|rule| rule.outside));
         let mut all = self.pools.iter().map(|(known, _)| *known).chain(rules);
-        if pool.len == 0 || all.any(|known| overlap(known, pool)) {
+        let stateless = self.config.stateless.iter();
+        let mut named = stateless.flat_map(|stateless| stateless.networks());
+        let is_taken = named.any(|network| overlap(network, pool));
+        if pool.len == 0 || is_taken || all.any(|known| overlap(known, pool)) {
             return false;
         }
-        let added = self.pools[self.config.pools.len()..].iter();
+        let added = self.pools[self.config.all_pools().count()..].iter();
         let added: u64 = added.map(|(pool, _)| 1u64 << (32 - pool.len)).sum();
         if added + (1u64 << (32 - pool.len)) > u64::from(self.config.spare_addresses) {
             return false;

@@ -19,9 +19,13 @@ impl Packet {
         self.bytes[8]
     }
 
-    /// The control bits of a TCP segment.
-    pub fn tcp_flags(&self) -> u8 {
-        if self.protocol == 6 { self.bytes[self.transport + 13] } else { 0 }
+    /// The control bits of a TCP segment; of an answer to a query that of ACK, too.
+    pub fn flags(&self) -> u8 {
+        match (self.protocol, self.bytes[self.transport]) {
+            (6, _) => self.bytes[self.transport + 13],
+            (1, 0 | 14) => 16,
+            _ => 0,
+        }
     }
 
     /// The same packet with other ends and a hop less to live.
@@ -102,7 +106,7 @@ impl Packet {
 
     /// RFC 4459 section 3.2: a SYN does not promise more than fits.
     pub fn clamped(mut self, limit: u16) -> Packet {
-        if limit == 0 || self.tcp_flags() & 2 == 0 {
+        if limit == 0 || self.flags() & 2 == 0 {
             return self;
         }
         let end = self.transport + usize::from(self.bytes[self.transport + 12] >> 4) * 4;

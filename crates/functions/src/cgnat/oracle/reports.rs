@@ -16,7 +16,7 @@ use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::super::log::oracle::{Collected, Facts};
 use super::super::log::{Collector, Format, Logging, Side};
 use super::Model;
-use super::tables::{End, Happened, Own};
+use super::tables::{End, Happened, Own, Who};
 use crate::unit::Shard;
 
 mod alarms;
@@ -34,8 +34,8 @@ pub(super) struct Reports {
     lives: Lives,
     alarms: Alarms,
     /// How many mappings a subscriber has: on an address, and in a block there that begins at a port.
-    pairings: BTreeMap<(IpAddr, Ipv4Addr), usize>,
-    blocks: BTreeMap<(IpAddr, End), usize>,
+    pairings: BTreeMap<(Who, Ipv4Addr), usize>,
+    blocks: BTreeMap<(Who, End), usize>,
     block_size: u16,
     pools: Vec<super::Prefixed<Ipv4Addr>>,
     /// By how much the time told differs from the model's, in milliseconds: the least and the most.
@@ -153,6 +153,13 @@ impl Reports {
         }
     }
 
+    /// What was refused last may be told for the reason that another model has, as well.
+    pub fn or_as_in(&mut self, other: Option<&Reports>) {
+        if let Some(other) = other {
+            self.alarms.or_as_in(&other.alarms);
+        }
+    }
+
     /// A pool came at run time: it has blocks as all have.
     fn note_pools(&mut self, pools: impl Iterator<Item = super::Prefixed<Ipv4Addr>>) {
         self.pools = pools.collect();
@@ -229,6 +236,7 @@ impl Model {
         let Some(reports) = &mut self.reports else { return };
         reports.note_pools(self.pools.iter().map(|(pool, _)| *pool));
         happened.iter().for_each(|one| reports.follow(one, now));
+        reports.alarms.begin();
         if let Some(reason) = refused {
             reports.alarms.refused(reason, (self.concerned, most), now);
         }
@@ -243,8 +251,8 @@ impl Model {
             "mappings-full" => self.room[1],
             "subscribers-full" => self.room[2],
             "block-limit" => {
-                let own = match self.concerned {
-                    IpAddr::V4(inside) => self.plan.forward(0, inside),
+                let own = match self.concerned.address {
+                    IpAddr::V4(inside) => self.plan.forward(self.concerned.realm, inside),
                     IpAddr::V6(_) => None,
                 };
                 let of_blocks = usize::from(blocks.size) * usize::from(blocks.per_subscriber);
@@ -267,17 +275,17 @@ impl Model {
     }
 }
 
-fn of_subscriber(subscriber: IpAddr) -> Facts {
-    facts([("inside", subscriber.to_string()), ("vrf", "0".to_owned())])
+fn of_subscriber(subscriber: Who) -> Facts {
+    facts([("inside", subscriber.address.to_string()), ("vrf", subscriber.realm.to_string())])
 }
 
-fn of_pairing(subscriber: IpAddr, outside: Ipv4Addr) -> Facts {
+fn of_pairing(subscriber: Who, outside: Ipv4Addr) -> Facts {
     let mut all = of_subscriber(subscriber);
     all.insert("outside".to_owned(), outside.to_string());
     all
 }
 
-fn of_block(subscriber: IpAddr, (outside, first): End, size: u16) -> Facts {
+fn of_block(subscriber: Who, (outside, first): End, size: u16) -> Facts {
     let mut all = of_pairing(subscriber, outside);
     all.append(&mut facts([
         ("first", first.to_string()),

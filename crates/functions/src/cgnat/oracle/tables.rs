@@ -9,8 +9,15 @@ use super::super::config::Config;
 
 /// An address and a port.
 pub type End = (Ipv4Addr, u16);
+/// A subscriber: its address, and the realm in which it has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Who {
+    /// The VLAN of its VRF; 0 for none.
+    pub realm: u16,
+    pub address: IpAddr,
+}
 /// What a mapping belongs to: protocol and the subscriber's end.
-pub type Own = (u8, (IpAddr, u16));
+pub type Own = (u8, (Who, u16));
 
 /// What is known of one mapping.
 #[derive(Clone, Debug)]
@@ -29,7 +36,7 @@ impl Mapping {
     }
 
     /// How many those are.
-    fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.sessions.len() + self.expected.len()
     }
 }
@@ -312,7 +319,7 @@ impl Tables {
     }
 
     /// The mappings of a subscriber.
-    fn of(&self, subscriber: IpAddr) -> impl Iterator<Item = &Mapping> {
+    fn of(&self, subscriber: Who) -> impl Iterator<Item = &Mapping> {
         let all = [1, 6, 17].into_iter().flat_map(move |protocol| {
             self.mappings.range((protocol, (subscriber, 0))..=(protocol, (subscriber, u16::MAX)))
         });
@@ -320,18 +327,18 @@ impl Tables {
     }
 
     /// The outside ends that a subscriber has.
-    pub fn ends_of(&self, subscriber: IpAddr) -> BTreeSet<End> {
+    pub fn ends_of(&self, subscriber: Who) -> BTreeSet<End> {
         self.of(subscriber).map(|mapping| mapping.outside).collect()
     }
 
     /// Those that it had a little before.
-    pub fn lingering_ends_of(&self, subscriber: IpAddr) -> BTreeSet<End> {
+    pub fn lingering_ends_of(&self, subscriber: Who) -> BTreeSet<End> {
         let own = self.lingering.iter().filter(|one| one.own.1.0 == subscriber);
         own.map(|one| one.outside).collect()
     }
 
     /// Who else than a subscriber has ports from one to another on an address.
-    pub fn is_taken(&self, subscriber: IpAddr, address: Ipv4Addr, ports: (u16, u16)) -> bool {
+    pub fn is_taken(&self, subscriber: Who, address: Ipv4Addr, ports: (u16, u16)) -> bool {
         [1, 6, 17].into_iter().any(|protocol| {
             let range = (protocol, (address, ports.0))..=(protocol, (address, ports.1));
             self.owners.range(range).any(|(_, own)| own.1.0 != subscriber)
@@ -339,7 +346,7 @@ impl Tables {
     }
 
     /// How many sessions a subscriber has.
-    pub fn sessions_of(&self, subscriber: IpAddr) -> usize {
+    pub fn sessions_of(&self, subscriber: Who) -> usize {
         self.of(subscriber).map(Mapping::count).sum()
     }
 
@@ -349,12 +356,12 @@ impl Tables {
     }
 
     /// All subscribers.
-    pub fn subscribers(&self) -> BTreeSet<IpAddr> {
+    pub fn subscribers(&self) -> BTreeSet<Who> {
         self.mappings.keys().map(|own| own.1.0).collect()
     }
 
     /// Ends all sessions of a subscriber; whether there were any.
-    pub fn clear(&mut self, subscriber: IpAddr, config: &Config, now: Duration) -> bool {
+    pub fn clear(&mut self, subscriber: Who, config: &Config, now: Duration) -> bool {
         let until = now + Duration::from_secs_f64(config.quarantine_s);
         let own: Vec<Own> =
             self.mappings.keys().copied().filter(|own| own.1.0 == subscriber).collect();

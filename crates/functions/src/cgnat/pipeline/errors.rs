@@ -3,7 +3,6 @@
 use packet::{Batch, Reason, Slot};
 use wire::{ethernet, ipv4};
 
-use super::super::flow::{Far, Outside};
 use super::super::icmp;
 use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::super::parse::{About, Shape};
@@ -46,6 +45,7 @@ impl Pipeline {
         slot: Slot,
         (session, shape): (&Session, Shape),
     ) -> Result<(), Reason> {
+        self.way.realm[usize::from(slot)] = session.realm();
         match session.flags & session::IPV6 != 0 {
             true => self.error_become_ipv6(batch, slot, session)?,
             false => icmp::error_to_inside(batch.frame_mut(slot), session, shape),
@@ -90,8 +90,7 @@ impl Pipeline {
         if !self.hairpinning {
             return Err(reasons::HAIRPIN_OFF);
         }
-        let own = Far::new(session.far.protocol(), session.outside, session.outside_port);
-        let key = Outside::new(session.far.address(), session.far.port(), own);
+        let key = session.met();
         let sessions = &self.state.sessions;
         let found = sessions.find_outside(key.hash(sessions.keyed()), &key);
         let other = found.map(|number| sessions.records[number as usize]);

@@ -1,20 +1,24 @@
 //! Fragments on their way through a NAT (RFC 4787 REQ-14): behind all other packets of their batch.
 
-use std::io;
+use std::net::Ipv4Addr;
 
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
-use wire::bytes::{put_u16, put_u32, u16_at, u32_at};
-use wire::{checksum, ethernet, icmp, ipv4, protocol, tcp, udp};
+use packet::{Batch, Made, PortId, Reason, Slot, Verdict};
+use wire::bytes::{array_at, put_u16, put_u32, u16_at, u32_at};
+use wire::{checksum, ethernet, icmp, ipv4, ipv6, protocol, tcp, udp};
 
 use super::super::config::Config;
 use super::super::flow::{Far, Inside, Outside};
-use super::super::fragments::{Fragments, Key, Part, Step, Translation};
-use super::super::interfaces::{INSIDE, Interfaces};
-use super::super::parse::{Shape, TIMESTAMP, TIMESTAMP_REPLY};
+use super::super::fragments::{Addresses, Fragments, Key, Part, Step, Translation};
+use super::super::interfaces::{INSIDE, Interfaces, OUTSIDE};
+use super::super::nat64::{Nat64, halves, reason_of};
+use super::super::parse::{Shape, flags_of_query, is_followed};
 use super::super::reasons::{self, Tally};
 use super::super::times::Moment;
-use super::{Pipeline, TTL};
+use super::super::translation::{self, Ends, Ipv6Packet, Port};
+use super::lengths::{self, is_fragment};
+use super::{Pipeline, TTL, hops_left};
+use crate::stages::vlan;
 use crate::unit::Shard;
 
 /// What is known of fragments.
@@ -22,8 +26,6 @@ pub(super) struct Followed {
     /// By the port where they come in.
     sides: [Fragments; 2],
     identifications: Identifications,
-    /// Those that waited.
-    made: Option<Made>,
 }
 
 /// New identifications of datagrams from inside, whose senders share addresses and know nothing of one
@@ -56,17 +58,7 @@ impl Followed {
     /// As configured; none where fragments are dropped.
     pub fn new(config: &Config, shard: Shard, clock: &Clock, secret: u64) -> Followed {
         let side = || Fragments::new(config.fragments, clock);
-        Followed {
-            sides: [side(), side()],
-            identifications: Identifications::new(shard, secret),
-            made: None,
-        }
-    }
-
-    /// Takes the memory for fragments that leave after they waited.
-    pub fn make_room(&mut self, room: Room) -> io::Result<()> {
-        self.made = Some(Made::new(room)?);
-        Ok(())
+        Followed { sides: [side(), side()], identifications: Identifications::new(shard, secret) }
     }
 
     /// Bytes held.
@@ -81,18 +73,13 @@ impl Followed {
 }
 
 impl Pipeline {
-    /// Forgets datagrams whose time is over, and lends what waited for others.
-    pub(super) fn fragments_made(&mut self, now: Ticks) -> Option<&mut Batch> {
-        let followed = self.followed.as_mut()?;
-        let tallies = &mut self.state.tallies;
-        for side in &mut followed.sides {
+    /// Forgets datagrams whose time is over.
+    pub(super) fn forget_fragments(&mut self, now: Ticks) {
+        let sides = self.followed.iter_mut().flat_map(|followed| &mut followed.sides);
+        for side in sides {
             side.expire(now);
-            tallies[Tally::FragmentsGivenUp as usize] += side.take_given_up();
+            self.state.tallies[Tally::FragmentsGivenUp as usize] += side.take_given_up();
         }
-        let made = followed.made.as_mut()?;
-        tallies[Tally::MadeFull as usize] = made.refused();
-        self.state.tell(now, made);
-        made.lend()
     }
 
     /// Fragments of a batch, in their order.
@@ -114,15 +101,21 @@ impl Pipeline {
         (now, moment): (Ticks, Moment),
     ) -> Result<(), Reason> {
         let port = batch.port(slot);
-        let (part, shape) = self.sound(batch.frame(slot), port)?;
+        let realm = self.way.realm[usize::from(slot)];
+        let (part, shape) = self.sound(batch.frame(slot), (port, realm))?;
         let frame = &batch.frame(slot)[..usize::from(shape.len)];
         let Some(followed) = &mut self.followed else { return Err(reasons::FRAGMENT) };
         match followed.sides[usize::from(port.0 & 1)].take(&part, frame, now)? {
             Step::Follow(translation) => {
                 batch.truncate(slot, usize::from(shape.len));
-                follow(batch.frame_mut(slot), &translation)?;
+                let was_ipv6 = is_ipv6(batch.frame(slot));
+                follow(batch, slot, &translation, self.interfaces.nat64.as_ref())?;
                 self.state.tallies[Tally::FragmentsFollowed as usize] += 1;
+                self.way.realm[usize::from(slot)] = translation.realm;
                 self.send(batch, slot, translation.to);
+                if may_be_cut(batch.frame(slot), was_ipv6, translation.to) {
+                    self.cut(batch, slot, translation.to, 0);
+                }
             }
             Step::First => self.first(batch, (slot, &part, shape), (now, moment)),
         }
@@ -138,42 +131,47 @@ impl Pipeline {
     ) {
         let port = batch.port(slot);
         let index = usize::from(slot);
-        let hops = batch.frame(slot)[TTL];
-        let ports = ports_of(batch.frame(slot), part.key.protocol, usize::from(shape.transport));
+        let (hops, was_ipv6) = (hops_left(batch.frame(slot)), is_ipv6(batch.frame(slot)));
+        let at = (usize::from(shape.transport), port);
+        let ports = ports_of(batch.frame(slot), part.key.protocol, at);
         self.way.shape[index] = shape;
         let keyed = self.state.sessions.keyed();
         if port == INSIDE {
             let far = Far::new(part.key.protocol, part.key.destination, ports.1);
-            let key = Inside::ipv4(part.key.source, ports.0, 0, far);
+            let near = u32::from(ports.0) << 16 | u32::from(part.key.realm);
+            let key = Inside { address: part.key.source, far, near };
             (self.way.inside[index], self.way.hash[index]) = (key, key.hash(keyed));
             self.open_from_inside(batch, slot, moment);
         } else {
-            let far = Far::new(part.key.protocol, part.key.source, ports.0);
+            let far = Far::new(part.key.protocol, part.key.source[1] as u32, ports.0);
             let key = Outside::new(part.key.destination, ports.1, far);
             (self.way.outside[index], self.way.hash[index]) = (key, key.hash(keyed));
             self.open_from_outside(batch, slot, moment);
         }
-        let Some(Followed { sides, identifications, made }) = &mut self.followed else { return };
+        let Some(Followed { sides, identifications }) = &mut self.followed else { return };
+        let made = &mut self.made;
         let side = &mut sides[usize::from(port.0 & 1)];
         let Verdict::Forward(to) = batch.verdict(slot) else { return side.give_up(&part.key) };
         let identification = match port == INSIDE {
             true => identifications.draw(),
-            false => part.key.identification,
+            false => part.key.identification as u16,
         };
         let frame = batch.frame_mut(slot);
         set_identification(frame, identification);
-        let translation = Translation {
-            source: u32_at(frame, IP + ipv4::offset::SOURCE),
-            destination: u32_at(frame, IP + ipv4::offset::DESTINATION),
-            identification,
-            hops: hops - frame[TTL],
-            to,
-        };
-        let tallies = &mut self.state.tallies;
+        let addresses = addresses_of(frame);
+        let hops = hops - hops_left(frame);
+        let realm = if to == INSIDE { self.way.realm[index] } else { 0 };
+        let translation = Translation { addresses, identification, hops, to, realm };
+        let (tallies, uncut) = (&mut self.state.tallies, &mut self.uncut);
+        let nat64 = self.interfaces.nat64.as_ref();
         side.settle((part, translation), now, |frame| {
             let release = |made: &mut Made| {
-                let place = made.push(port, frame, Verdict::Forward(to));
-                place.map(|place| release(made, place, &translation, &self.interfaces))
+                let place = made.push(port, frame, Verdict::Forward(to))?;
+                let has_left = release(made, place, &translation, &self.interfaces);
+                if has_left && may_be_cut(made.batch_mut().frame(place), was_ipv6, to) {
+                    cut_made((made, place), (port, to), nat64, uncut);
+                }
+                Some(has_left)
             };
             match made.as_mut().and_then(release) {
                 Some(true) => tallies[Tally::FragmentsFollowed as usize] += 1,
@@ -181,11 +179,17 @@ impl Pipeline {
                 None => {}
             }
         });
+        if may_be_cut(batch.frame(slot), was_ipv6, to) {
+            self.cut(batch, slot, to, 0);
+        }
     }
 
     /// What a fragment is, if it is one that may be followed.
-    fn sound(&self, frame: &[u8], port: PortId) -> Result<(Part, Shape), Reason> {
-        let (part, transport) = read(frame)?;
+    fn sound(&self, frame: &[u8], (port, realm): (PortId, u16)) -> Result<(Part, Shape), Reason> {
+        let (part, transport) = match &self.interfaces.nat64 {
+            Some(nat64) if is_ipv6(frame) => read_ipv6(frame, nat64)?,
+            _ => read(frame, realm)?,
+        };
         let mut shape =
             Shape { transport: (frame.len() - transport.len()) as u16, len: 0, tcp_flags: 0 };
         let transport = &transport[..usize::from(part.len)];
@@ -195,10 +199,6 @@ impl Pipeline {
         if part.len == 0 || is_cut || end > u32::from(u16::MAX) {
             return Err(reasons::FRAGMENT_MALFORMED);
         }
-        let is_query = |kind| match port == INSIDE {
-            true => matches!(kind, icmp::v4::ECHO_REQUEST | TIMESTAMP),
-            false => matches!(kind, icmp::v4::ECHO_REPLY | TIMESTAMP_REPLY),
-        };
         match (part.key.protocol, part.offset) {
             (protocol::TCP, 0) => {
                 let view = tcp::View::parse(transport).map_err(|_| reasons::FRAGMENT_TINY)?;
@@ -210,19 +210,23 @@ impl Pipeline {
             (protocol::ICMP, 0) if transport.len() < icmp::HEADER_LEN => {
                 return Err(reasons::FRAGMENT_TINY);
             }
-            (protocol::ICMP, 0) if !is_query(transport[0]) => return Err(reasons::PROTOCOL),
+            (protocol::ICMP, 0) if !is_followed(transport[0]) => return Err(reasons::PROTOCOL),
+            (protocol::ICMP, 0) => shape.tcp_flags = flags_of_query(transport[0]),
             (protocol::TCP, offset) if usize::from(offset) < tcp::HEADER_LEN => {
                 return Err(reasons::FRAGMENT_TINY);
             }
             (protocol::TCP | protocol::UDP | protocol::ICMP, _) => {}
             _ => return Err(reasons::PROTOCOL),
         }
-        if frame[TTL] <= 1 {
+        if hops_left(frame) <= 1 {
             return Err(reasons::TTL_EXPIRED);
         }
         let addresses = &self.state.allocation.addresses;
-        let subscriber = Inside::ipv4(part.key.source, 0, 0, Far::default());
-        if port == INSIDE && !self.interfaces.is_subscriber(&subscriber) {
+        let subscriber =
+            Inside { address: part.key.source, near: realm.into(), ..Inside::default() };
+        // An IPv6 address may look like one of IPv4.
+        let is_other = is_ipv6(frame) && part.key.source[0] == 0;
+        if port == INSIDE && (is_other || !self.interfaces.is_subscriber(&subscriber)) {
             return Err(reasons::NOT_INSIDE);
         }
         if port != INSIDE && addresses.number(part.key.destination).is_none() {
@@ -233,7 +237,7 @@ impl Pipeline {
 }
 
 /// A fragment by its headers, which were checked, and all that is behind them in the frame.
-fn read(frame: &[u8]) -> Result<(Part, &[u8]), Reason> {
+fn read(frame: &[u8], realm: u16) -> Result<(Part, &[u8]), Reason> {
     let packet = frame.get(IP..).unwrap_or_default();
     let view = ipv4::View::parse_without_checksum(packet).map_err(|_| reasons::IP_MALFORMED)?;
     let ip = packet.first_chunk::<{ ipv4::HEADER_LEN }>().ok_or(reasons::IP_MALFORMED)?;
@@ -241,10 +245,11 @@ fn read(frame: &[u8]) -> Result<(Part, &[u8]), Reason> {
     let place = u16_at(ip, ipv4::offset::FLAGS_FRAGMENT);
     let part = Part {
         key: Key {
-            source: view.source().to_bits(),
+            source: [0, view.source().to_bits().into()],
+            realm,
             destination: view.destination().to_bits(),
             protocol: view.protocol(),
-            identification: u16_at(ip, ipv4::offset::IDENTIFICATION),
+            identification: u16_at(ip, ipv4::offset::IDENTIFICATION).into(),
         },
         offset: (place & ipv4::FRAGMENT_OFFSET_MASK) << 3,
         len: view.total_len() - header_len as u16,
@@ -253,16 +258,84 @@ fn read(frame: &[u8]) -> Result<(Part, &[u8]), Reason> {
     Ok((part, &packet[header_len..]))
 }
 
+/// The same of a subscriber with an IPv6 address. Pieces of ICMPv6, whose checksum covers addresses and all of the
+/// message, are not translated (RFC 7915 section 1.2).
+fn read_ipv6<'a>(frame: &'a [u8], nat64: &Nat64) -> Result<(Part, &'a [u8]), Reason> {
+    let packet = frame.get(IP..).unwrap_or_default();
+    let read = Ipv6Packet::whole(packet).map_err(reason_of)?;
+    let far = nat64.prefix.extract(read.destination()).ok_or(reasons::NOT_EMBEDDED)?;
+    let (offset, more, identification) = read.place().ok_or(reasons::FRAGMENT)?;
+    if read.protocol == protocol::ICMPV6 {
+        return Err(reasons::FRAGMENT);
+    }
+    // ICMP of the other version is none here.
+    let protocol = if read.protocol == protocol::ICMP { u8::MAX } else { read.protocol };
+    let part = Part {
+        key: Key {
+            source: halves(read.source()),
+            realm: 0,
+            destination: far.to_bits(),
+            protocol,
+            identification,
+        },
+        offset,
+        len: read.body_len as u16,
+        more,
+    };
+    Ok((part, &packet[read.header_len..]))
+}
+
 /// The ports of a first fragment; the identifier of a query is that of the subscriber.
-fn ports_of(frame: &[u8], protocol: u8, transport: usize) -> (u16, u16) {
+fn ports_of(frame: &[u8], protocol: u8, (transport, port): (usize, PortId)) -> (u16, u16) {
     if protocol != protocol::ICMP {
         return (u16_at(frame, transport), u16_at(frame, transport + 2));
     }
     let identifier = u16_at(frame, transport + icmp::offset::REST);
-    match frame[transport] {
-        icmp::v4::ECHO_REQUEST | TIMESTAMP => (identifier, 0),
-        _ => (0, identifier),
+    if port == INSIDE { (identifier, 0) } else { (0, identifier) }
+}
+
+/// The addresses of a packet that is ready to leave.
+fn addresses_of(frame: &[u8]) -> Addresses {
+    let port = Port::Kept;
+    match is_ipv6(frame) {
+        false => Addresses::Ipv4(Ends {
+            source: u32_at(frame, IP + ipv4::offset::SOURCE).into(),
+            destination: u32_at(frame, IP + ipv4::offset::DESTINATION).into(),
+            port,
+        }),
+        true => Addresses::Ipv6(Ends {
+            source: array_at::<16>(frame, IP + ipv6::offset::SOURCE).into(),
+            destination: array_at::<16>(frame, IP + ipv6::offset::DESTINATION).into(),
+            port,
+        }),
     }
+}
+
+/// Whether a fragment that is ready to leave by a port became one of the other family, or passed it on its way to
+/// another subscriber.
+fn may_be_cut(frame: &[u8], was_ipv6: bool, to: PortId) -> bool {
+    (to == OUTSIDE && was_ipv6) || (to == INSIDE && is_ipv6(frame) && is_fragment(frame))
+}
+
+/// Cuts a fragment that waited, if it is too long.
+fn cut_made(
+    (made, place): (&mut Made, Slot),
+    (from, to): (PortId, PortId),
+    nat64: Option<&Nat64>,
+    uncut: &mut Vec<u8>,
+) {
+    let Some(nat64) = nat64 else { return };
+    let mtu = if to == INSIDE { nat64.rules.ipv6_mtu } else { nat64.rules.ipv4_mtu };
+    let frame = made.batch_mut().frame(place);
+    if frame.len() <= IP + usize::from(mtu) {
+        return;
+    }
+    uncut.clear();
+    uncut.extend_from_slice(frame);
+    lengths::pieces(uncut, (mtu, 0), |number, head, part| match number {
+        0 => drop(lengths::put(made.batch_mut(), place, head, part)),
+        _ => lengths::add(Some(made), from, (head, part), to),
+    });
 }
 
 /// Sends on what waited, if it lives long enough; whether it does.
@@ -272,44 +345,117 @@ fn release(
     translation: &Translation,
     interfaces: &Interfaces,
 ) -> bool {
-    let frame = made.batch_mut().frame_mut(place);
-    if follow(frame, translation).is_err() {
+    let nat64 = interfaces.nat64.as_ref();
+    if follow(made.batch_mut(), place, translation, nat64).is_err() {
         made.take_back();
         return false;
     }
+    let frame = made.batch_mut().frame_mut(place);
     if let Some(header) = frame.first_chunk_mut::<12>() {
         *header = interfaces.headers[usize::from(translation.to.0)];
+    }
+    // A worker's headroom is larger than a tag.
+    if translation.realm != 0 && !vlan::put_on(made.batch_mut(), place, translation.realm) {
+        made.take_back();
+        return false;
     }
     true
 }
 
 /// Translates a fragment as the first one of its datagram was.
-fn follow(frame: &mut [u8], translation: &Translation) -> Result<(), Reason> {
-    if frame[TTL] <= translation.hops {
+fn follow(
+    batch: &mut Batch,
+    slot: Slot,
+    translation: &Translation,
+    nat64: Option<&Nat64>,
+) -> Result<(), Reason> {
+    let frame = batch.frame_mut(slot);
+    if hops_left(frame) <= translation.hops {
         return Err(reasons::TTL_EXPIRED);
     }
-    let sum_at = IP + ipv4::offset::CHECKSUM;
-    let mut sum = u16_at(frame, sum_at);
-    for (field, new) in [
-        (ipv4::offset::SOURCE, translation.source),
-        (ipv4::offset::DESTINATION, translation.destination),
-    ] {
-        sum = checksum::update_u32(sum, u32_at(frame, IP + field), new);
-        put_u32(frame, IP + field, new);
-    }
-    let before = u16_at(frame, TTL);
-    frame[TTL] -= translation.hops;
-    sum = checksum::update_u16(sum, before, u16_at(frame, TTL));
-    put_u16(frame, sum_at, sum);
+    // Each translation takes a hop.
+    let taken = match (&translation.addresses, is_ipv6(frame), nat64) {
+        (Addresses::Ipv4(ends), false, _) => {
+            set_addresses(frame, ends);
+            0
+        }
+        (Addresses::Ipv4(ends), true, Some(nat64)) => {
+            translation::to_ipv4(batch, slot, ends, 0, &nat64.rules, |_| None)
+                .map_err(reason_of)?;
+            1
+        }
+        (Addresses::Ipv6(ends), false, Some(nat64)) => {
+            let transport = IP + usize::from(frame[IP] & 0x0f) * 4;
+            if !lengths::fits_ipv6(frame, transport, nat64) {
+                return Err(reasons::TOO_BIG);
+            }
+            translation::to_ipv6(batch, slot, ends, &nat64.rules, |_| None).map_err(reason_of)?;
+            1
+        }
+        (Addresses::Ipv6(ends), true, Some(nat64)) => {
+            translation::to_ipv4(batch, slot, &BETWEEN, 0, &nat64.rules, |_| None)
+                .map_err(reason_of)?;
+            translation::to_ipv6(batch, slot, ends, &nat64.rules, |_| None).map_err(reason_of)?;
+            2
+        }
+        (_, _, None) => return Err(reasons::FRAGMENT),
+    };
+    let frame = batch.frame_mut(slot);
+    take_hops(frame, translation.hops.saturating_sub(taken));
     set_identification(frame, translation.identification);
     Ok(())
 }
 
+/// Replaces the addresses of an IPv4 packet.
+fn set_addresses(frame: &mut [u8], ends: &Ends<Ipv4Addr>) {
+    let sum_at = IP + ipv4::offset::CHECKSUM;
+    let mut sum = u16_at(frame, sum_at);
+    for (field, new) in
+        [(ipv4::offset::SOURCE, ends.source), (ipv4::offset::DESTINATION, ends.destination)]
+    {
+        sum = checksum::update_u32(sum, u32_at(frame, IP + field), new.to_bits());
+        put_u32(frame, IP + field, new.to_bits());
+    }
+    put_u16(frame, sum_at, sum);
+}
+
+/// Takes hops from the time to live or the hop limit, of which there are more.
+fn take_hops(frame: &mut [u8], hops: u8) {
+    if is_ipv6(frame) {
+        frame[IP + ipv6::offset::HOP_LIMIT] -= hops;
+        return;
+    }
+    let sum_at = IP + ipv4::offset::CHECKSUM;
+    let before = u16_at(frame, TTL);
+    frame[TTL] -= hops;
+    let sum = checksum::update_u16(u16_at(frame, sum_at), before, u16_at(frame, TTL));
+    put_u16(frame, sum_at, sum);
+}
+
+/// Sets what tells the fragments of a datagram from others; of IPv6 behind the header, as translated ones have it.
 fn set_identification(frame: &mut [u8], identification: u16) {
+    if is_ipv6(frame) {
+        if is_fragment(frame) && frame.len() >= IP + ipv6::HEADER_LEN + EXTENSION {
+            put_u32(frame, IP + ipv6::HEADER_LEN + 4, identification.into());
+        }
+        return;
+    }
     let (at, sum_at) = (IP + ipv4::offset::IDENTIFICATION, IP + ipv4::offset::CHECKSUM);
     let sum = checksum::update_u16(u16_at(frame, sum_at), u16_at(frame, at), identification);
     put_u16(frame, at, identification);
     put_u16(frame, sum_at, sum);
 }
+
+/// Whether a frame bears IPv6.
+fn is_ipv6(frame: &[u8]) -> bool {
+    frame[IP] >> 4 == ipv6::VERSION
+}
+
+/// What the addresses of a packet between two subscribers with IPv6 addresses are on the way, where nobody sees them.
+const BETWEEN: Ends<Ipv4Addr> =
+    Ends { source: Ipv4Addr::UNSPECIFIED, destination: Ipv4Addr::UNSPECIFIED, port: Port::Kept };
+
+/// The length of a fragment header in bytes (RFC 8200 section 4.5).
+const EXTENSION: usize = 8;
 
 const IP: usize = ethernet::HEADER_LEN;

@@ -1,8 +1,8 @@
 //! The NAT as a host: pings to it, and ICMP errors of its own (RFC 5508 REQ-8 and REQ-10, RFC 6888 REQ-11).
 //!
 //! A frame becomes the answer or the error and goes back by the port and to the station that it came from.
-//! Who is told nothing: IPv6 subscribers, senders of errors, of fragments but the first, to or from groups, and from outside
-//! all whose packets find no session. How many errors leave is limited.
+//! Who is told nothing: senders of errors, of fragments but the first, to or from groups, and from outside
+//! all whose packets find no session. How many errors leave is limited, those of both versions together.
 
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Reason, Slot, Verdict};
@@ -12,9 +12,13 @@ use wire::{ethernet, icmp, ipv4, protocol};
 
 use super::super::config::Config;
 use super::super::interfaces::Interfaces;
+use super::super::nat64::Nat64;
 use super::super::reasons::{self, Tallies, Tally};
+use super::super::translation::Ipv6Packet;
 use super::Pipeline;
+use super::lengths;
 use crate::stages::icmpv4::{self, Answer};
+use crate::stages::icmpv6;
 
 /// How many errors may leave.
 pub(super) struct Host {
@@ -44,22 +48,24 @@ impl Host {
     ) {
         let Some(limit) = &mut self.limit else { return };
         let port = batch.port(slot);
-        let own = interfaces.ip(port);
-        let frame = batch.frame(slot);
-        if u16_at(frame, ethernet::offset::TYPE) != ethernet::TYPE_IPV4 {
-            return;
-        }
-        let is_between_hosts = [ipv4::offset::SOURCE, ipv4::offset::DESTINATION]
-            .into_iter()
-            .all(|field| is_host(u32_at(frame, ethernet::HEADER_LEN + field)));
-        if !is_between_hosts || !icmpv4::may_be_told(frame) {
+        let nat64 = interfaces.nat64.as_ref().filter(|_| is_ipv6(batch.frame(slot)));
+        let is_told = match nat64 {
+            Some(_) => may_be_told_ipv6(batch.frame(slot)),
+            None => may_be_told_ipv4(batch.frame(slot)),
+        };
+        if !is_told {
             return;
         }
         if !limit.conforms(now, 1) {
             tallies[Tally::IcmpErrorsLimited as usize] += 1;
             return;
         }
-        if icmpv4::write_error(batch, slot, interfaces.mac(port), own, message) {
+        let mac = interfaces.mac(port);
+        let is_written = match nat64 {
+            Some(nat64) => icmpv6::write_error(batch, slot, mac, nat64.own.1, message),
+            None => icmpv4::write_error(batch, slot, mac, interfaces.ip(port), message),
+        };
+        if is_written {
             tallies[Tally::IcmpErrorsSent as usize] += 1;
             batch.set_verdict(slot, Verdict::Forward(port));
         }
@@ -103,17 +109,70 @@ impl Pipeline {
         let (interfaces, tallies) = known;
         for &slot in self.way.untold.as_slice() {
             let Verdict::Drop(reason) = batch.verdict(slot) else { continue };
-            let (kind, code) = match reason {
-                reasons::TTL_EXPIRED => (icmp::v4::TIME_EXCEEDED, 0),
-                reasons::HAIRPIN_OFF => (icmp::v4::UNREACHABLE, icmp::v4::PROHIBITED),
-                // RFC 6888 REQ-11 prefers it to "prohibited", by which TCP would give up.
-                reason if is_want(reason) => (icmp::v4::UNREACHABLE, icmp::v4::HOST),
-                _ => continue,
+            let nat64 = interfaces.nat64.as_ref();
+            let message = match nat64.filter(|_| is_ipv6(batch.frame(slot))) {
+                Some(nat64) => message_ipv6(reason, batch.frame(slot), nat64),
+                None => message_ipv4(reason, nat64),
             };
-            let message = icmp::Fields { kind, code, rest: 0 };
-            self.host.tell((batch, slot), message, (interfaces, &mut *tallies), now);
+            if let Some(message) = message {
+                self.host.tell((batch, slot), message, (interfaces, &mut *tallies), now);
+            }
         }
     }
+}
+
+/// What the sender of an IPv4 packet is told; none where that is nothing.
+fn message_ipv4(reason: Reason, nat64: Option<&Nat64>) -> Option<icmp::Fields> {
+    use icmp::v4;
+    let (kind, code, rest) = match reason {
+        reasons::TTL_EXPIRED => (v4::TIME_EXCEEDED, 0, 0),
+        reasons::HAIRPIN_OFF => (v4::UNREACHABLE, v4::PROHIBITED, 0),
+        reasons::TOO_BIG => (v4::UNREACHABLE, v4::TOO_BIG, lengths::ipv4_mtu(nat64?)),
+        // RFC 6888 REQ-11 prefers it to "prohibited", by which TCP would give up.
+        reason if is_want(reason) => (v4::UNREACHABLE, v4::HOST, 0),
+        _ => return None,
+    };
+    Some(icmp::Fields { kind, code, rest })
+}
+
+/// The same of an IPv6 packet.
+fn message_ipv6(reason: Reason, frame: &[u8], nat64: &Nat64) -> Option<icmp::Fields> {
+    use icmp::v6;
+    let (kind, code, rest) = match reason {
+        reasons::TTL_EXPIRED => (v6::TIME_EXCEEDED, 0, 0),
+        reasons::HAIRPIN_OFF => (v6::UNREACHABLE, v6::PROHIBITED, 0),
+        reasons::TOO_BIG => (v6::TOO_BIG, 0, lengths::ipv6_mtu(frame, nat64)),
+        // RFC 6146 section 3.5.1.1.
+        reason if is_want(reason) => (v6::UNREACHABLE, v6::ADDRESS, 0),
+        _ => return None,
+    };
+    Some(icmp::Fields { kind, code, rest })
+}
+
+/// Whether the sender of an IPv4 packet may be told about it.
+fn may_be_told_ipv4(frame: &[u8]) -> bool {
+    let mut fields = [ipv4::offset::SOURCE, ipv4::offset::DESTINATION].into_iter();
+    u16_at(frame, ethernet::offset::TYPE) == ethernet::TYPE_IPV4
+        && fields.all(|field| is_host(u32_at(frame, ethernet::HEADER_LEN + field)))
+        && icmpv4::may_be_told(frame)
+}
+
+/// The same of an IPv6 packet (RFC 4443 section 2.4), whose destination is no group because an IPv4 address is
+/// embedded there.
+fn may_be_told_ipv6(frame: &[u8]) -> bool {
+    let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
+    let Ok(packet) = Ipv6Packet::whole(packet) else { return false };
+    let source = packet.source();
+    let kind = packet.body.first().copied();
+    !(source.is_unspecified() || source.is_multicast() || source.is_loopback())
+        && frame[ethernet::offset::SOURCE] & 1 == 0
+        && packet.has_transport()
+        && (packet.protocol != protocol::ICMPV6 || kind.is_some_and(icmp::v6::is_query))
+}
+
+/// Whether a frame bears IPv6.
+fn is_ipv6(frame: &[u8]) -> bool {
+    frame.get(ethernet::offset::TYPE..).is_some_and(|rest| rest.starts_with(&TYPE_IPV6))
 }
 
 /// Whether a packet is dropped because something is used up.
@@ -125,3 +184,6 @@ pub(super) fn is_want(reason: Reason) -> bool {
 fn is_host(address: u32) -> bool {
     !matches!(address >> 24, 0 | 127 | 224..)
 }
+
+/// What an Ethernet header says before IPv6.
+const TYPE_IPV6: [u8; 2] = ethernet::TYPE_IPV6.to_be_bytes();

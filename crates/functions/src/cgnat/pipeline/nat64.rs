@@ -4,48 +4,20 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use packet::{Batch, Reason, Slot, Verdict};
 use wire::bytes::{array_at, u16_at, u32_at};
-use wire::{MacAddr, ethernet, ipv4, ipv6, tcp};
+use wire::{MacAddr, ethernet, icmp, ipv4, ipv6, tcp};
 
-use super::super::alg::Side;
-use super::super::interfaces::{INSIDE, OUTSIDE};
+use super::super::interfaces::INSIDE;
 use super::super::nat64::{Nat64, reason_of};
-use super::super::parse::{NOT_WHOLE, Shape};
+use super::super::parse::Shape;
 use super::super::reasons::{self, Tally};
 use super::super::rewrite;
 use super::super::session::{self, Session};
-use super::super::sessions::Number;
-use super::super::times::Moment;
 use super::super::translation::{self, Ends};
 use super::Pipeline;
+use super::lengths::is_fragment;
 use crate::stages::nd;
 
 impl Pipeline {
-    /// Sends a packet out that is IPv6, or for another subscriber.
-    #[inline(never)]
-    pub(super) fn leave_otherwise(
-        &mut self,
-        batch: &mut Batch,
-        slot: Slot,
-        (number, session, is_shorter): (Number, &Session, bool),
-        now: Moment,
-    ) {
-        if session.flags & session::HAIRPIN != 0 {
-            return self.turn_around(batch, slot, (number, session, is_shorter), now);
-        }
-        if is_shorter {
-            self.state.sessions.hasten(number, (now, &self.state.times));
-        }
-        match self.get_outside_ends(batch, slot, session) {
-            Ok(()) => {
-                if session.flags & session::GATEWAY != 0 {
-                    self.by_gateway(batch, slot, (number, Side::Inside), now);
-                }
-                self.send(batch, slot, OUTSIDE);
-            }
-            Err(reason) => self.refuse(batch, slot, reason),
-        }
-    }
-
     /// Makes a packet from inside one that comes from the session's outside address and port.
     ///
     /// # Errors
@@ -78,26 +50,31 @@ impl Pipeline {
     pub(super) fn arrive_ipv6(&mut self, batch: &mut Batch, slot: Slot, session: &Session) {
         let shape = self.way.shape[usize::from(slot)];
         let Some(nat64) = &self.interfaces.nat64 else { return };
-        let place = u16_at(batch.frame(slot), ethernet::HEADER_LEN + ipv4::offset::FLAGS_FRAGMENT);
-        if place & NOT_WHOLE != 0 {
-            return self.refuse(batch, slot, reasons::FRAGMENT);
+        if !self.fits_ipv6(batch.frame(slot), shape) {
+            return self.refuse_and_tell(batch, slot, reasons::TOO_BIG);
         }
-        let len = ipv6::HEADER_LEN + usize::from(shape.len - shape.transport);
-        if len > usize::from(nat64.rules.ipv6_mtu) {
-            return self.refuse(batch, slot, reasons::TOO_BIG);
-        }
+        const NUMBER: usize = ethernet::HEADER_LEN + ipv4::offset::IDENTIFICATION;
+        let identification = u16_at(batch.frame(slot), NUMBER);
         let ends = nat64.to_inside(session);
         if let Err(refusal) = translation::to_ipv6(batch, slot, &ends, &nat64.rules, |_| None) {
             return self.refuse(batch, slot, reason_of(refusal));
         }
-        let transport = (ethernet::HEADER_LEN + ipv6::HEADER_LEN) as u16;
+        let extension = if is_fragment(batch.frame(slot)) { FRAGMENT_HEADER_LEN } else { 0 };
+        let transport = (ethernet::HEADER_LEN + ipv6::HEADER_LEN + extension) as u16;
         self.clamp_of(batch, slot, Shape { transport, ..shape }, session);
         self.send(batch, slot, INSIDE);
+        self.cut_whole(batch, slot, INSIDE, identification);
     }
 
     /// Lowers the maximum segment size of a SYN, if that is asked for. An IPv6 header is 20 bytes longer, so
     /// that segments between the families have that much less.
-    fn clamp_of(&mut self, batch: &mut Batch, slot: Slot, shape: Shape, session: &Session) {
+    pub(super) fn clamp_of(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        shape: Shape,
+        session: &Session,
+    ) {
         const GROWTH: u16 = (ipv6::HEADER_LEN - ipv4::HEADER_LEN) as u16;
         if self.mss_clamp == 0 || shape.tcp_flags & tcp::FLAG_SYN == 0 {
             return;
@@ -161,17 +138,22 @@ impl Pipeline {
         translation::to_ipv6(batch, slot, &ends, &nat64.rules, quoted).map_err(reason_of)
     }
 
-    /// Tells who asks for the Ethernet address of the inside port (RFC 4861 section 7.2.4).
+    /// Tells who asks for the Ethernet address of a port (RFC 4861 section 7.2.4).
     #[inline(never)]
     pub(super) fn answer_solicitation(&mut self, batch: &mut Batch, slot: Slot, source: Ipv6Addr) {
-        let Some(nat64) = &self.interfaces.nat64 else { return };
-        let station = MacAddr(array_at(batch.frame(slot), ethernet::offset::SOURCE));
-        let answer = nd::advertise((source, station), nat64.own.0, nat64.own.1);
+        const TARGET: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN + icmp::HEADER_LEN;
+        let (port, frame) = (batch.port(slot), batch.frame(slot));
+        let station = MacAddr(array_at(frame, ethernet::offset::SOURCE));
+        let own = Ipv6Addr::from(array_at::<16>(frame, TARGET));
+        let answer = nd::advertise((source, station), self.interfaces.mac(port), own);
         if !batch.set_frame_len(slot, answer.len()) {
             return batch.set_verdict(slot, reasons::drop(reasons::ND_IGNORED));
         }
         batch.frame_mut(slot).copy_from_slice(&answer);
         self.state.tallies[Tally::NdAnswered as usize] += 1;
-        batch.set_verdict(slot, Verdict::Forward(INSIDE));
+        batch.set_verdict(slot, Verdict::Forward(port));
     }
 }
+
+/// The length of a fragment header in bytes (RFC 8200 section 4.5).
+const FRAGMENT_HEADER_LEN: usize = 8;

@@ -100,13 +100,24 @@ impl Pipeline {
             Ok(number) => {
                 self.pick_up(number, shape);
                 self.leave(batch, slot, number, now);
-                if matches!(batch.verdict(slot), Verdict::Drop(_)) {
+                let is_kept = match batch.verdict(slot) {
+                    Verdict::Drop(reasons::FILTERED) => self.is_punched(number),
+                    verdict => !matches!(verdict, Verdict::Drop(_)),
+                };
+                if !is_kept {
                     // Nobody outside has seen it: whoever tries ports of others takes none for that.
                     self.state.undo(number, now);
                 }
             }
             Err(reason) => self.refuse_and_tell(batch, slot, reason),
         }
+    }
+
+    /// Whether a session whose first packet another subscriber's filter has dropped is there for that one's answer:
+    /// two that know each other's mappings from a third open their filters to each other so (RFC 5128 section 3.3).
+    /// A mapping that was made for it does not: nobody knows that one.
+    fn is_punched(&self, number: Number) -> bool {
+        self.state.sessions.records[number as usize].next != number
     }
 
     pub(super) fn open_from_outside(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
@@ -128,6 +139,10 @@ impl Pipeline {
         let far = (key.far.address() >> 24) as u8;
         if matches!(far, 0 | 127 | 224..) {
             return Err(reasons::MARTIAN);
+        }
+        // An answer to a query of another one, which has a session while it is waited for.
+        if key.far.protocol() == wire::protocol::ICMP && shape.tcp_flags != 0 {
+            return Err(reasons::ICMP_NO_SESSION);
         }
         let is_tcp = key.far.protocol() == wire::protocol::TCP;
         let is_syn = shape.tcp_flags & (tcp::FLAG_SYN | tcp::FLAG_RST) == tcp::FLAG_SYN;

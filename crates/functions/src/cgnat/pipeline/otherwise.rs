@@ -1,40 +1,88 @@
-//! Packets of sessions that do not leave as most do: to other subscribers, told to a standby, or with a
-//! maximum segment size that is lowered.
+//! Packets of sessions that do not leave or arrive as most do: those that begin and end connections, to other
+//! subscribers, told to a standby, read by a gateway, or with a maximum segment size that is lowered.
 
 use packet::{Batch, Slot};
 use wire::{protocol, tcp};
 
-use super::super::flow::{Far, Outside};
+use super::super::alg::Side;
+use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::super::parse::Shape;
 use super::super::reasons::{self, Tally};
-use super::super::session::{self, GATEWAY, Session, WATCHED};
+use super::super::rewrite;
+use super::super::session::{GATEWAY, HAIRPIN, IPV6, Session, WATCHED};
 use super::super::sessions::Number;
 use super::super::times::Moment;
 use super::{Pipeline, hops_left};
 
 impl Pipeline {
-    /// A packet of a session that a standby is to hear of, or that does not leave as most do; tells whether it
-    /// has left thereby.
+    /// A packet of a subscriber that begins or ends a connection, of which a standby is to hear, or whose session
+    /// says that it does not leave as most do.
     #[inline(never)]
-    pub(super) fn leave_noted(
+    pub(super) fn leave_otherwise(
         &mut self,
         batch: &mut Batch,
         slot: Slot,
-        (number, known, is_changed, is_shorter): (Number, &Session, bool, bool),
+        number: Number,
         now: Moment,
-    ) -> bool {
-        let is_watched = known.flags & WATCHED != 0;
+    ) {
+        let shape = self.way.shape[usize::from(slot)];
+        let record = &mut self.state.sessions.records[number as usize];
+        let before = record.tcp;
+        record.tcp = before.after(shape.tcp_flags, true);
+        let is_watched = record.flags & WATCHED != 0;
+        record.flags &= !WATCHED;
+        let session = *record;
+        self.state.connection_changed(number, (before, session.tcp), now);
         if is_watched {
-            self.state.sessions.records[number as usize].flags &= !WATCHED;
-        }
-        if is_watched || is_changed {
             self.state.note(number);
         }
-        let leaves = known.flags & (session::HAIRPIN | session::IPV6 | GATEWAY) != 0;
-        if leaves {
-            self.leave_otherwise(batch, slot, (number, known, is_shorter), now);
+        if session.flags & HAIRPIN != 0 {
+            return self.turn_around(batch, slot, &session, now);
         }
-        leaves
+        match self.get_outside_ends(batch, slot, &session) {
+            Ok(()) => {
+                if session.flags & GATEWAY != 0 {
+                    self.by_gateway(batch, slot, (number, Side::Inside), now);
+                }
+                self.send(batch, slot, OUTSIDE);
+                if session.flags & IPV6 != 0 {
+                    self.cut_whole(batch, slot, OUTSIDE, 0);
+                }
+            }
+            Err(reason) => self.refuse(batch, slot, reason),
+        }
+    }
+
+    /// A packet for a subscriber that begins or ends a connection, that becomes IPv6, that a gateway reads or
+    /// that goes to a VRF.
+    #[inline(never)]
+    pub(super) fn arrive_otherwise(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        number: Number,
+        now: Moment,
+    ) {
+        let shape = self.way.shape[usize::from(slot)];
+        let record = &mut self.state.sessions.records[number as usize];
+        let before = record.tcp;
+        record.tcp = before.after(shape.tcp_flags, false);
+        if before.is_established() && !record.tcp.is_established() {
+            record.used = self.state.times.closing(record.used, now);
+        }
+        let session = *record;
+        self.way.realm[usize::from(slot)] = session.realm();
+        self.state.connection_changed(number, (before, session.tcp), now);
+        if session.flags & IPV6 != 0 {
+            return self.arrive_ipv6(batch, slot, &session);
+        }
+        batch.truncate(slot, usize::from(shape.len));
+        rewrite::to_inside(batch.frame_mut(slot), &session, shape);
+        self.clamp_of(batch, slot, shape, &session);
+        if session.flags & GATEWAY != 0 {
+            self.by_gateway(batch, slot, (number, Side::Outside), now);
+        }
+        self.send(batch, slot, INSIDE);
     }
 
     /// A packet of a session to another subscriber's outside address (RFC 4787 REQ-9): it comes back in
@@ -44,17 +92,11 @@ impl Pipeline {
         &mut self,
         batch: &mut Batch,
         slot: Slot,
-        (number, session, is_shorter): (Number, &Session, bool),
+        session: &Session,
         now: Moment,
     ) {
-        if is_shorter {
-            self.state.sessions.hasten(number, (now, &self.state.times));
-        }
         let index = usize::from(slot);
         let far = session.far;
-        if far.protocol() == protocol::ICMP {
-            return self.refuse(batch, slot, reasons::PROTOCOL);
-        }
         if !self.hairpinning {
             return self.refuse_and_tell(batch, slot, reasons::HAIRPIN_OFF);
         }
@@ -62,15 +104,25 @@ impl Pipeline {
         if hops_left(batch.frame(slot)) <= 2 {
             return self.refuse_and_tell(batch, slot, reasons::TTL_EXPIRED);
         }
-        let own = Far::new(far.protocol(), session.outside, session.outside_port);
-        let key = Outside::new(far.address(), far.port(), own);
+        // An identifier of one's own names no query of another one.
+        if far.protocol() == protocol::ICMP && far.address() == session.outside {
+            return self.refuse(batch, slot, reasons::NO_MAPPING);
+        }
+        let key = session.met();
         let hash = key.hash(self.state.sessions.keyed());
         match self.state.open_from_outside(&key, hash, now) {
             Ok(other) => {
                 self.state.tallies[Tally::Hairpinned as usize] += 1;
                 self.way.outside[index] = key;
+                let is_ipv6 = self.state.sessions.records[other as usize].flags & IPV6 != 0;
+                if is_ipv6 && !self.fits_ipv6(batch.frame(slot), self.way.shape[index]) {
+                    return self.refuse_and_tell(batch, slot, reasons::TOO_BIG);
+                }
                 match self.get_outside_ends(batch, slot, session) {
-                    Ok(()) => drop(self.arrive(batch, slot, other, now)),
+                    Ok(()) => {
+                        self.way.realm[index] = 0;
+                        self.arrive(batch, slot, other, now);
+                    }
                     Err(reason) => self.refuse(batch, slot, reason),
                 }
             }

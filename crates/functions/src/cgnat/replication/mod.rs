@@ -61,7 +61,7 @@ pub struct Replication {
     applier: Option<Applier>,
     thread: Option<JoinHandle<()>>,
     /// Behind the thread, so that it ends later.
-    _rehearsal: Option<Rehearsal>,
+    rehearsal: Option<Rehearsal>,
 }
 
 impl Replication {
@@ -116,7 +116,7 @@ impl Replication {
         let rate = config.replication.changes_per_s;
         let sender = Sender::new((peer, hello), consumer, link.clone(), rate);
         let thread = Some(spawn(move || sender.run())?);
-        Ok(Replication { link, applier: None, thread, _rehearsal: rehearsal })
+        Ok(Replication { link, applier: None, thread, rehearsal })
     }
 
     /// A NAT that listens for what another one tells.
@@ -131,7 +131,7 @@ impl Replication {
         let own = (digest(config), (shard.index, shard.count));
         let receiver = Receiver::new(listener, own, producer, link.clone());
         let thread = Some(spawn(move || receiver.run())?);
-        Ok(Replication { link, applier: Some(applier), thread, _rehearsal: None })
+        Ok(Replication { link, applier: Some(applier), thread, rehearsal: None })
     }
 
     /// Collects or applies changes, as much as a round may.
@@ -162,6 +162,27 @@ impl Replication {
         }
     }
 
+    /// Whether the standby is beside it.
+    pub fn has_rehearsal(&self) -> bool {
+        self.rehearsal.is_some()
+    }
+
+    /// Ends telling, whatever is not told yet, and gives the standby that was told.
+    pub fn take_over(&mut self) -> Option<Pipeline> {
+        let rehearsal = self.rehearsal.take()?;
+        self.end();
+        rehearsal.end()
+    }
+
+    fn end(&mut self) {
+        self.link.stop();
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It panics only with a defect, which is told already.
+            let _ = thread.join();
+        }
+    }
+
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
         self.applier.as_ref().map_or(0, Applier::bytes)
@@ -170,12 +191,7 @@ impl Replication {
 
 impl Drop for Replication {
     fn drop(&mut self) {
-        self.link.stop();
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // It panics only with a defect, which is told already.
-            let _ = thread.join();
-        }
+        self.end();
     }
 }
 

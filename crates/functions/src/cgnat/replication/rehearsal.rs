@@ -14,7 +14,7 @@ use super::wire::Rest;
 /// The thread of a standby that sees no packet.
 pub struct Rehearsal {
     stops: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Pipeline>>,
 }
 
 impl Rehearsal {
@@ -32,18 +32,29 @@ impl Rehearsal {
                     false => rest.is_over(),
                 }
             }
+            standby
         });
         Rehearsal { stops, thread: Some(thread) }
     }
 }
 
+impl Rehearsal {
+    /// The standby, as it is.
+    pub fn end(mut self) -> Option<Pipeline> {
+        self.stop()
+    }
+
+    fn stop(&mut self) -> Option<Pipeline> {
+        self.stops.store(true, Ordering::Release);
+        let thread = self.thread.take()?;
+        thread.thread().unpark();
+        // It panics only with a defect, which is told already.
+        thread.join().ok()
+    }
+}
+
 impl Drop for Rehearsal {
     fn drop(&mut self) {
-        self.stops.store(true, Ordering::Release);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // It panics only with a defect, which is told already.
-            let _ = thread.join();
-        }
+        let _ = self.stop();
     }
 }

@@ -11,6 +11,14 @@ use crate::build::{mend, packet, text};
 /// An address and a port.
 pub(super) type End = (Ipv4Addr, u16);
 
+/// A packet with a change, and a right checksum of its header.
+pub(super) fn changed(packet: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    change(&mut packet);
+    mend(&mut packet);
+    packet
+}
+
 /// A datagram with checksum.
 pub(super) fn datagram(from: End, to: End) -> Vec<u8> {
     datagram_of(from, to, 40)
@@ -76,7 +84,9 @@ fn with_checksums(transport: Vec<u8>, (from, to, protocol): (Ipv4Addr, Ipv4Addr,
 
 /// Sets the checksums of an answer; a datagram without one stays so, and so does a later fragment.
 pub(super) fn finish(frame: &mut [u8]) {
-    if let Some(packet) = frame.get_mut(ethernet::HEADER_LEN..) {
+    let is_tagged = frame.get(ethernet::offset::TYPE..ethernet::HEADER_LEN) == Some(&[0x81, 0]);
+    let at = ethernet::HEADER_LEN + if is_tagged { ethernet::TAG_LEN } else { 0 };
+    if let Some(packet) = frame.get_mut(at..) {
         mend(packet);
         let place = u16_at(packet, ipv4::offset::FLAGS_FRAGMENT);
         if place & ipv4::FRAGMENT_OFFSET_MASK == 0 {

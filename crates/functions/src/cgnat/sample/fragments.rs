@@ -6,10 +6,10 @@ use wire::{icmp, protocol, tcp};
 
 use super::super::config::Config;
 use super::super::interfaces::{INSIDE, OUTSIDE};
-use super::build::{self, datagram_of, query, segment_with};
+use super::build::{self, changed, datagram_of, query, segment_with};
 use super::places::Places;
 use super::{Sample, Sent};
-use crate::build::{mend, packet, set, set_word, text};
+use crate::build::{packet, set, set_word, text};
 
 /// What a sample reaches by many fragments.
 pub(super) struct Reach {
@@ -56,6 +56,7 @@ pub(super) fn orders(sample: &mut Sample) {
             query(visitor, server, icmp::v4::ECHO_REQUEST, 6300),
             query(server, visitor, icmp::v4::ECHO_REPLY, 0),
         ),
+        (query(visitor, server, 13, 6302), query(server, visitor, icmp::v4::ECHO_REQUEST, 0)),
     ];
     let orders = [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0], [2, 0, 1]];
     for (packet, back) in pairs {
@@ -192,12 +193,17 @@ pub(super) fn limits(sample: &mut Sample) {
 }
 
 /// Waits until no datagram is followed any longer.
-fn rest(sample: &mut Sample) {
+pub(super) fn rest(sample: &mut Sample) {
     sample.wait(sample.config.fragments.timeout_s + 0.75);
 }
 
 /// A piece for who has the address, and the port, by which an earlier packet left.
-fn arrives(sample: &mut Sample, (port, sent): (PortId, Sent), about: &'static str, piece: &[u8]) {
+pub(super) fn arrives(
+    sample: &mut Sample,
+    (port, sent): (PortId, Sent),
+    about: &'static str,
+    piece: &[u8],
+) {
     let is_first = u16::from_be_bytes([piece[6], piece[7]]) & 0x1fff == 0;
     let address = (26, 4, 30);
     let parts = match (is_first, piece[9]) {
@@ -209,7 +215,7 @@ fn arrives(sample: &mut Sample, (port, sent): (PortId, Sent), about: &'static st
 }
 
 /// A packet without options in three pieces.
-fn in_pieces(packet: &[u8], identification: u16) -> [Vec<u8>; 3] {
+pub(super) fn in_pieces(packet: &[u8], identification: u16) -> [Vec<u8>; 3] {
     let len = packet.len() - HEADER_LEN;
     let head = if packet[9] == protocol::TCP { 32 } else { 8 };
     let parts = [(0, head, MORE), (head, 8, MORE), (head + 8, len - head - 8, 0)];
@@ -217,7 +223,7 @@ fn in_pieces(packet: &[u8], identification: u16) -> [Vec<u8>; 3] {
 }
 
 /// A part of a packet without options.
-fn cut(
+pub(super) fn cut(
     packet: &[u8],
     (offset, len): (usize, usize),
     (more, identification): (u16, u16),
@@ -229,13 +235,6 @@ fn cut(
     set_word(4, identification)(&mut piece);
     set_word(6, more | (offset / 8) as u16)(&mut piece);
     piece
-}
-
-fn changed(packet: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut packet = packet.to_vec();
-    change(&mut packet);
-    mend(&mut packet);
-    packet
 }
 
 /// Fragments that a sample sends at most to fill a store.

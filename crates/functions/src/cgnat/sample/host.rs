@@ -5,8 +5,8 @@ use wire::{icmp, protocol, tcp};
 use super::super::config::Config;
 use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::Sample;
-use super::build::{self, datagram, make_right, query, segment};
-use crate::build::{add_options, mend, packet, set, set_word, text};
+use super::build::{self, changed, datagram, make_right, query, segment};
+use crate::build::{add_options, packet, set, set_word, text};
 
 /// Echo requests at both ports, and what looks alike.
 pub(super) fn pings(sample: &mut Sample) {
@@ -89,13 +89,6 @@ pub(super) fn rest(sample: &mut Sample) {
     if rate > 0 {
         sample.wait((f64::from(burst) / f64::from(rate)).min(REST_S_MAX) + 0.5);
     }
-}
-
-fn changed(packet: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut packet = packet.to_vec();
-    change(&mut packet);
-    mend(&mut packet);
-    packet
 }
 
 /// The largest burst that the sample exceeds.

@@ -11,11 +11,13 @@ use super::super::control::Update;
 use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::ipv6::{self, End, datagram, echo, error, extended, segment};
 use super::{Part, Sample, Sent, build};
-use crate::build::{add_options, frame, mend, set_word, text};
+use crate::build::{add_options, frame, mend, set_word};
 use crate::check::{Answer, Step};
 
 mod errors;
-mod refusals;
+mod fragments;
+pub(super) mod refusals;
+mod told;
 
 /// Everything that IPv6 subscribers do.
 pub(super) fn all(sample: &mut Sample) {
@@ -27,7 +29,12 @@ pub(super) fn all(sample: &mut Sample) {
         refusals::headers,
         refusals::transport,
         datagrams,
-        lengths,
+        told::lengths,
+        told::errors,
+        fragments::orders,
+        fragments::lengths,
+        fragments::refusals,
+        fragments::peers,
         connections,
         echoes,
         errors::inwards,
@@ -172,25 +179,6 @@ fn datagrams(sample: &mut Sample, places: &Places) {
     sample.answer_to(back, "IPv6: an answer of another number", &wrong);
 }
 
-/// Packets as long as links take, and longer.
-fn lengths(sample: &mut Sample, places: &Places) {
-    let (visitor, far) = ((places.visitor(0), 5000), (sample.server(0), 53));
-    let [ipv4_mtu, ipv6_mtu] = [places.nat64.ipv4_mtu, places.nat64.ipv6_mtu].map(usize::from);
-    let mut sent = None;
-    for len in [1240, 1241, ipv4_mtu, ipv4_mtu + 1, LONGEST - 20] {
-        let len = len.min(LONGEST - 20) - 28;
-        let packet = datagram(visitor, places.end(far), len);
-        sent = sent.or(Some(sample.inside_ipv6("IPv6: long packets", &packet)));
-    }
-    let Some(sent) = sent else { return };
-    for len in [ipv6_mtu - 20, ipv6_mtu - 19, LONGEST] {
-        let data = crate::build::datagram((far.1, 9), &text(len.min(LONGEST) - 28));
-        let pool = sample.places.pool;
-        let packet = crate::build::packet(far.0, pool, protocol::UDP, &data);
-        sample.answer_to((OUTSIDE, sent), "IPv6: long answers", &packet);
-    }
-}
-
 /// Connections that open, work and end.
 fn connections(sample: &mut Sample, places: &Places) {
     let (visitor, far) = ((places.visitor(1), 6000), (sample.server(0), 80));
@@ -232,6 +220,16 @@ fn echoes(sample: &mut Sample, places: &Places) {
         sample.answer_to((OUTSIDE, sent), "IPv6: its answer", &reply);
         let other = build::query(far, pool, 14, 0);
         sample.answer_to((OUTSIDE, sent), "IPv6: an answer to another question", &other);
+        for asker in [far, sample.server(2)] {
+            let ping = build::query(asker, pool, v4::ECHO_REQUEST, 0);
+            sample.answer_to((OUTSIDE, sent), "IPv6: a ping from outside", &ping);
+            let asker = places.prefix.embed(asker);
+            let answer = echo(visitor, asker, v6::ECHO_REPLY, identifier);
+            sample.inside_ipv6("IPv6: the subscriber answers it", &answer);
+        }
+        let nobody = places.prefix.embed(sample.server(3));
+        let answer = echo(visitor, nobody, v6::ECHO_REPLY, identifier);
+        sample.inside_ipv6("IPv6: an answer to one that did not ask", &answer);
     }
 }
 
@@ -283,9 +281,9 @@ fn limits(sample: &mut Sample, places: &Places) {
     let sessions = sample.config.sessions_per_subscriber;
     sample.update(Update::SetSessionLimit { sessions });
     for _ in 0..2 {
-        sample.update(Update::ClearSubscriber { address: visitor.into() });
+        sample.update(Update::ClearSubscriber { address: visitor.into(), vlan: 0 });
     }
-    sample.update(Update::ClearSubscriber { address: Ipv6Addr::LOCALHOST.into() });
+    sample.update(Update::ClearSubscriber { address: Ipv6Addr::LOCALHOST.into(), vlan: 0 });
     sample.inside_ipv6("IPv6: after it was cleared", &datagram((visitor, 3000), server, 9));
 }
 

@@ -2,13 +2,15 @@
 
 use std::net::Ipv4Addr;
 
-use super::super::config::{Config, Prefixed};
+use super::super::config::{Config, Prefixed, Vrf, overlap};
 use super::any_holds;
 
 /// Whose frames the sample has.
 pub(super) struct Places {
     /// Subscribers that get addresses of pools; of rules where there are no pools. Never empty.
     pub visitors: Vec<Ipv4Addr>,
+    /// The same of some VRFs, by VLAN.
+    of_vrfs: Vec<(u16, Vec<Ipv4Addr>)>,
     /// One that would need a pool where there is none.
     pub poolless: Option<Ipv4Addr>,
     /// One with an address for itself.
@@ -46,15 +48,19 @@ impl Places {
             let ends = [*base, base + 0x4000, base + 0x8000, base + 0xffff];
             !ends.into_iter().any(|address| is_outside(address) || is_inside(&address))
                 && !outside(config).any(|network| network.address.to_bits() >> 16 == base >> 16)
+                && !named(config).any(|network| overlap(network, servers(*base)))
         };
         let mut bases = (11..=120u32).map(|high| high << 24 | 0x0037_0000);
         let mut strangers = [0x0909_0909u32, 0xc000_0263, 0x0101_0101, 0x2d00_0001].into_iter();
         let first = outside(config).next().map_or(0, |network| network.address.to_bits());
+        let of_vrfs = config.vrfs.iter().take(VRFS);
+        let of_vrfs = of_vrfs.map(|vrf| (vrf.vlan, visitors_of(config, vrf, &visitors))).collect();
         Places {
             visitors: match visitors.is_empty() {
                 true => vec![config.inside_ip],
                 false => visitors.into_iter().map(Ipv4Addr::from_bits).collect(),
             },
+            of_vrfs,
             poolless: poolless.filter(|_| config.pools.is_empty()).map(Ipv4Addr::from_bits),
             one_to_one: config
                 .static_rules
@@ -68,11 +74,50 @@ impl Places {
     }
 }
 
+impl Places {
+    /// Subscribers of the realm of a VLAN.
+    pub fn visitors_of(&self, vlan: u16) -> &[Ipv4Addr] {
+        let own = self.of_vrfs.iter().find(|(one, _)| *one == vlan);
+        own.map_or(&self.visitors, |(_, visitors)| visitors)
+    }
+
+    /// VLANs whose subscribers the sample has.
+    pub fn vlans(&self) -> Vec<u16> {
+        self.of_vrfs.iter().map(|(vlan, _)| *vlan).collect()
+    }
+}
+
+/// Subscribers of a VRF that get addresses of pools: those with the addresses of others first.
+fn visitors_of(config: &Config, vrf: &Vrf, others: &[u32]) -> Vec<Ipv4Addr> {
+    let rules = || config.deterministic.iter().filter(|rule| rule.realm == vrf.vlan);
+    let is_free = |address: &u32| {
+        any_holds(vrf.inside.iter(), *address)
+            && !any_holds(rules().map(|rule| &rule.inside), *address)
+    };
+    let all = others.iter().copied().chain(vrf.inside.iter().flat_map(|network| last_of(*network)));
+    let mut visitors: Vec<u32> = all.filter(is_free).take(VISITORS).collect();
+    if visitors.is_empty() {
+        visitors.push(vrf.inside[0].address.to_bits());
+    }
+    visitors.into_iter().map(Ipv4Addr::from_bits).collect()
+}
+
 /// Every network of outside addresses.
 pub(super) fn outside(config: &Config) -> impl Iterator<Item = &Prefixed<Ipv4Addr>> {
     let rules = config.static_rules.iter().map(|rule| &rule.outside);
     let deterministic = config.deterministic.iter().map(|rule| &rule.outside);
-    config.pools.iter().chain(rules).chain(deterministic)
+    let of_vrfs = config.vrfs.iter().flat_map(|vrf| &vrf.pools);
+    config.pools.iter().chain(rules).chain(deterministic).chain(of_vrfs)
+}
+
+/// Every network whose hosts have addresses of both families without sessions.
+fn named(config: &Config) -> impl Iterator<Item = Prefixed<Ipv4Addr>> {
+    config.stateless.iter().flat_map(|stateless| stateless.networks())
+}
+
+/// The network of servers that begins with an address.
+fn servers(base: u32) -> Prefixed<Ipv4Addr> {
+    Prefixed { address: Ipv4Addr::from_bits(base), len: 16 }
 }
 
 /// The last addresses of a network, from its end.
@@ -84,3 +129,6 @@ fn last_of(network: Prefixed<Ipv4Addr>) -> impl Iterator<Item = u32> {
 
 /// Visitors at most.
 const VISITORS: usize = 600;
+
+/// VRFs whose subscribers the sample has.
+const VRFS: usize = 2;

@@ -41,7 +41,7 @@ pub(super) fn ethernet(sample: &mut Sample) {
     sample.frame(INSIDE, "ARP: cut", reply[..30].to_vec());
 }
 
-fn question(
+pub(super) fn question(
     sample: &Sample,
     (port, to_port): (PortId, bool),
     operation: u16,

@@ -80,6 +80,19 @@ pub(super) fn icmp(sample: &mut Sample) {
         sample.answer_to((OUTSIDE, sent), "ICMP: its answer", &answer);
         let other = query(sample.server(1), visitor, answered, 0);
         sample.answer_to((OUTSIDE, sent), "ICMP: an answer of another", &other);
+        for asker in [server, sample.server(2)] {
+            let query_back = query(asker, visitor, asked, 0);
+            sample.answer_to((OUTSIDE, sent), "ICMP: a query from outside", &query_back);
+            let answer = query(visitor, asker, answered, 0x1234);
+            let left = sample.inside("ICMP: the subscriber answers it", &answer);
+            let error = build::error(asker, visitor, icmp::v4::UNREACHABLE, &answer[..28]);
+            let parts = vec![(left, (26, 4, 30)), (left, (14, 28, 42))];
+            sample.answer(OUTSIDE, "ICMP: an error about that answer", &error, parts);
+        }
+        let answer = query(visitor, sample.server(3), answered, 0x1234);
+        sample.inside("ICMP: an answer to one that did not ask", &answer);
+        let nobody = query(server, sample.places.pool, asked, 0xffff);
+        sample.outside("ICMP: a query for nobody", &nobody);
     }
 }
 
@@ -183,4 +196,33 @@ pub(super) fn one_to_one(sample: &mut Sample) {
     let ack = segment(server, (outside, 22), tcp::FLAG_ACK);
     let frame = sample.framed(port, &ack);
     sample.frame(port, "one to one: and goes on", frame);
+    let (asked, answered) = (icmp::v4::ECHO_REQUEST, icmp::v4::ECHO_REPLY);
+    sample.outside("one to one: a ping", &query(server.0, outside, asked, 770));
+    sample.inside("one to one: is answered", &query(own, server.0, answered, 770));
+    sample.inside("one to one: a ping to itself", &query(own, outside, asked, 771));
+    pings_of_peers(sample, own, outside);
+}
+
+/// A subscriber asks another one that has an address for itself (RFC 5508 REQ-7), which is known there.
+fn pings_of_peers(sample: &mut Sample, own: std::net::Ipv4Addr, outside: std::net::Ipv4Addr) {
+    let (visitor, server) = (sample.visitor(4), sample.server(0));
+    let (asked, answered) = (icmp::v4::ECHO_REQUEST, icmp::v4::ECHO_REPLY);
+    let known = query(visitor, server, asked, 772);
+    let known = sample.inside("a peer asks a server under some identifier", &known);
+    // Under the identifier that the peer has outside, and to its address.
+    let parts = vec![(known, (26, 4, 30)), (known, (38, 2, 38))];
+    let to_peer = query(own, server, asked, 0);
+    sample.answer(INSIDE, "one to one: a ping to a peer", &to_peer, parts);
+    let ping = query(visitor, outside, asked, 772);
+    for _ in 0..2 {
+        let got = sample.inside("a ping to a peer", &ping);
+        let answer = query(own, server, answered, 0);
+        sample.answer_to((INSIDE, got), "a peer answers a ping", &answer);
+        let error = build::error(own, server, icmp::v4::UNREACHABLE, &[0; 28]);
+        let parts = vec![(got, (26, 4, 30)), (got, (14, 28, 42))];
+        sample.answer(INSIDE, "a peer says that it is unreachable", &error, parts);
+    }
+    let mut last = ping;
+    crate::build::set(8, 2)(&mut last);
+    sample.inside("a ping whose hops end between peers", &last);
 }

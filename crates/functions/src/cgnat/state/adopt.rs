@@ -66,20 +66,24 @@ impl State {
             None => self.subscribers.add(key, keyed).ok_or(NotAdopted)?,
         };
         let subscriber = &mut self.subscribers.records[number as usize];
-        (subscriber.outside, subscriber.is_paired) = (address, true);
         let class = Class::of(key.far.protocol());
-        match self.allocation.adopt((number, subscriber), (address, class, port)) {
-            Some(adopted) => {
-                if adopted == Adopted::Block {
-                    self.tallies[Tally::BlocksAllocated as usize] += 1;
-                }
-                Ok(number)
+        let adopted = self.allocation.adopt((number, subscriber), (address, class, port));
+        let Some(adopted) = adopted else {
+            self.forget_idle(number);
+            return Err(NotAdopted);
+        };
+        let was_paired = std::mem::replace(&mut subscriber.is_paired, true);
+        subscriber.outside = address;
+        let block = match adopted {
+            Adopted::Port => None,
+            Adopted::Block(block) => {
+                self.tallies[Tally::BlocksAllocated as usize] += 1;
+                Some(block)
             }
-            None => {
-                self.forget_idle(number);
-                Err(NotAdopted)
-            }
-        }
+        };
+        let outside = self.allocation.addresses.address(address);
+        self.tell_given(number, outside, (!was_paired, block));
+        Ok(number)
     }
 
     /// Ends what is in the way of a mapping of `key` to an outside address and port.

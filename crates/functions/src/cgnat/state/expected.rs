@@ -13,7 +13,7 @@ use super::super::allocation::Wanted;
 use super::super::flow::{Far, Inside};
 use super::super::ports::Class;
 use super::super::reasons::{self, Tally};
-use super::super::session::{IPV6, Session};
+use super::super::session::IPV6;
 use super::super::sessions::Number;
 use super::super::times::Moment;
 use super::State;
@@ -143,21 +143,7 @@ impl State {
             }
             self.expire(number, now);
         }
-        let mapping = self.live_mapping(key, now);
-        let (outside, subscriber) = match mapping {
-            Some(number) => {
-                let known = &self.sessions.records[number as usize];
-                let found = ((known.outside, known.outside_port), known.subscriber);
-                let fits = wanted.fits(key.port(), known.outside_port);
-                fits.then_some(()).ok_or(reasons::PORTS_EXHAUSTED)?;
-                self.check_limit(found.1)?;
-                self.check_room(false)?;
-                found
-            }
-            None => self.map_wanted(key, wanted, now)?,
-        };
-        let session = Session::new(key, outside, subscriber, now);
-        let number = self.enter(session, mapping, now, Tally::AlgExpected)?;
+        let number = self.open(key, wanted, now, Tally::AlgExpected)?;
         Ok((number, true))
     }
 }

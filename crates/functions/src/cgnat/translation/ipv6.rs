@@ -100,6 +100,13 @@ impl<'a> Packet<'a> {
         self.fragment.is_some_and(|fragment| fragment.place & !RESERVED != 0)
     }
 
+    /// Of a fragment: where its body begins in the whole, in bytes, whether others follow, and the identification.
+    pub fn place(&self) -> Option<(u16, bool, u32)> {
+        let fragment = self.fragment?;
+        let Fragment { place, identification } = fragment;
+        Some((place & !(RESERVED | 1), place & 1 != 0, identification))
+    }
+
     /// Whether its body begins with a transport header.
     pub fn has_transport(&self) -> bool {
         self.fragment.is_none_or(|fragment| fragment.place >> 3 == 0)
@@ -108,6 +115,12 @@ impl<'a> Packet<'a> {
     /// Whether its protocol means something else behind a header of IPv4.
     pub fn is_foreign(&self) -> bool {
         self.protocol == protocol::ICMP
+    }
+
+    /// Whether the packet that it becomes may be cut by routers, and by whoever makes it (section 5.1).
+    pub fn may_be_cut(&self) -> bool {
+        let len = ipv4::HEADER_LEN + self.body_len.min(BODY_LEN_MAX);
+        self.fragment.is_some() || len <= usize::from(LEN_MAX_FRAGMENTABLE)
     }
 
     /// The new header for a body of as many bytes; of a longer quoted one it says the most it can.

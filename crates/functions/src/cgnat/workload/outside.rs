@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::flow::Flow;
-use crate::cgnat::config::{Config, StaticRule};
+use crate::cgnat::config::{Config, StaticRule, Traffic};
 use crate::sections::Prefixed;
 
 /// The addresses that clients may have outside.
@@ -16,10 +16,14 @@ pub struct Outside {
 
 impl Outside {
     /// Those of a validated configuration.
-    pub fn new(config: &Config) -> Outside {
-        let mut pools: Vec<_> = config.pools.iter().map(range).collect();
+    pub fn new(config: &Config, traffic: &Traffic) -> Outside {
+        let vrf = config.vrfs.iter().find(|vrf| vrf.vlan == traffic.vlan);
+        let own = vrf.map(|vrf| &vrf.pools).filter(|own| !own.is_empty());
+        let mut pools: Vec<_> = own.unwrap_or(&config.pools).iter().map(range).collect();
         pools.sort_unstable();
-        Outside { pools, rules: config.static_rules.clone() }
+        // One-to-one rules are of the main realm.
+        let rules = if vrf.is_none() { config.static_rules.clone() } else { Vec::new() };
+        Outside { pools, rules }
     }
 
     /// Some outside address.
@@ -77,7 +81,7 @@ mod tests {
             static_rules: vec![rule],
             ..Config::default()
         };
-        let outside = Outside::new(&config);
+        let outside = Outside::new(&config, &Traffic::default());
         let may_be = |client: [u8; 4], address: [u8; 4], port| {
             let flow = Flow {
                 client: u32::from_be_bytes(client),
@@ -101,7 +105,7 @@ mod tests {
     #[test]
     fn a_single_pool_is_told_the_same_way() {
         let config = Config { pools: vec![network("198.18.4.0/24")], ..Config::default() };
-        let outside = Outside::new(&config);
+        let outside = Outside::new(&config, &Traffic::default());
         let flow =
             Flow { client: 1, server: 1, client_port: 1, server_port: 1, protocol: Protocol::Tcp };
         for last in [0u32, 1, 255, 256, u32::MAX] {

@@ -7,6 +7,7 @@ use wire::bytes::{put_u16, put_u32, u16_at, u32_at};
 use wire::checksum::{Sum, header_checksum};
 
 use super::*;
+use crate::cgnat::config::{Application, Transport};
 
 /// Translates a frame as any NAT does, and computes its checksums from every byte.
 fn translated(clients: &Clients, frame: &[u8], uplink: bool, to: (u32, u16)) -> Vec<u8> {
@@ -104,7 +105,9 @@ proptest! {
     ) {
         let mut clients = clients();
         let to = (pool(host), port);
-        for action in [SessionAction::Open, SessionAction::Use, SessionAction::Close] {
+        for action in SessionAction::ALL {
+            let is_known = action == SessionAction::Open || clients.learned.get(number).is_some();
+            prop_assert!(is_known);
             go(&mut clients, number, action, to);
         }
         // Its client moves to another translation, as after the first has expired.
@@ -158,6 +161,76 @@ fn two_sessions_with_one_translation_are_noticed() {
     let left = translated(&clients, &frame, false, to);
     let (seen, _) = clients.session_seen(INSIDE, &left).expect("a step");
     assert!(!seen.is_right && seen.session == 3);
+}
+
+#[test]
+fn a_session_with_another_translation_is_used_but_not_kept() {
+    let mut clients = clients();
+    for number in 0..40 {
+        let (before, after) = ((pool(1), 4000 + number as u16), (pool(1), 5000 + number as u16));
+        let packet = clients.session(number).expect("a session");
+        let is_right = |clients: &mut Clients, action, to| {
+            let left = translated(clients, &written(clients, &packet, action, 0), true, to);
+            let (seen, _) = clients.session_seen(OUTSIDE, &left).expect("a step");
+            assert_eq!(seen.action, action);
+            seen.is_right
+        };
+        assert!(!is_right(&mut clients, SessionAction::Keep, before), "nothing is known of it");
+        assert!(is_right(&mut clients, SessionAction::Open, before));
+        assert!(is_right(&mut clients, SessionAction::Keep, before));
+        assert!(!is_right(&mut clients, SessionAction::Keep, after));
+        assert!(is_right(&mut clients, SessionAction::Keep, before), "it has learned nothing new");
+        assert!(is_right(&mut clients, SessionAction::Use, after));
+    }
+}
+
+#[test]
+fn frames_of_a_mix_are_translated_and_recognised() {
+    let application = |protocol, one_client_port| Application {
+        name: "one".into(),
+        protocol,
+        sessions_per_hour: 3600.0,
+        exchanges: 6,
+        interval_ms: 100.0,
+        uplink_bytes: 100,
+        downlink_bytes: 1400,
+        server_port: 443,
+        one_client_port,
+    };
+    let mix = vec![application(Transport::Tcp, false), application(Transport::Udp, true)];
+    let (config, traffic) = mixed();
+    let traffic = Traffic { mix, sessions: 0, ..traffic };
+    let mut clients = Clients::new(&config, &traffic);
+    assert_eq!(clients.sessions(), None);
+    let population = clients.population().expect("clients");
+    assert_eq!((population.clients, population.frames_per_s), (1000, 12_000.0));
+    assert!(clients.delay(0).is_zero() && !clients.delay(1).is_zero());
+    let mut lens = std::collections::BTreeSet::new();
+    for number in 0..20_000 {
+        for direction in 0..2 {
+            let packet = clients.draw(direction, number);
+            let stamp = Stamp { stream: direction as u16, sequence: number, time: 5 };
+            let mut frame = vec![0xee; clients.frame_len(&packet)];
+            lens.insert((direction, frame.len()));
+            clients.write(&packet, stamp, &mut frame);
+            let own = (packet.flow.client, packet.flow.client_port);
+            let to = (pool(packet.session as u8), packet.session as u16);
+            if !packet.uplink {
+                assert_eq!(
+                    (u32_at(&frame, 30), u16_at(&frame, 36)),
+                    to,
+                    "where its client was seen"
+                );
+            }
+            let left =
+                translated(&clients, &frame, packet.uplink, if packet.uplink { to } else { own });
+            let out = PortId(1 - direction as u8);
+            let delivery = clients.delivery(direction, &packet, &stamp, out, &left);
+            assert_eq!(delivery, Delivery::AsExpected, "{packet:?}");
+        }
+    }
+    let bare = 14 + 20 + 20 + 18;
+    assert_eq!(lens.into_iter().collect::<Vec<_>>(), [(0, bare), (0, 96), (1, bare), (1, 1396)]);
 }
 
 #[test]

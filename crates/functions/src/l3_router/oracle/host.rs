@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::{Judgement, internet_sum, leave, word};
 use crate::l3_router::config::{Config, Resolved};
+use crate::models::Bucket;
 
 /// The buckets of a router as a host.
 pub(super) struct Buckets {
@@ -17,36 +18,6 @@ pub(super) struct Buckets {
     fragments: Bucket,
     ttl_expired: Bucket,
     pub local: Bucket,
-}
-
-/// A token bucket as it is drawn: tokens that come with time and are never more than the burst.
-pub(super) struct Bucket {
-    rate_per_s: f64,
-    burst: f64,
-    tokens: f64,
-    then: Duration,
-}
-
-impl Bucket {
-    /// Full; a rate of 0 is no limit.
-    fn new(rate_per_s: u32, burst: u32) -> Bucket {
-        let burst = f64::from(burst.max(1));
-        Bucket { rate_per_s: rate_per_s.into(), burst, tokens: burst, then: Duration::ZERO }
-    }
-
-    /// Takes a token, if there is one. Half a token is as good as a whole one, for the router counts
-    /// in time and rounds.
-    pub fn takes(&mut self, now: Duration) -> bool {
-        if self.rate_per_s == 0.0 {
-            return true;
-        }
-        let come = (now - self.then).as_secs_f64() * self.rate_per_s;
-        self.tokens = (self.tokens + come).min(self.burst);
-        self.then = now;
-        let has = self.tokens >= 0.5;
-        self.tokens -= if has { 1.0 } else { 0.0 };
-        has
-    }
 }
 
 impl Buckets {

@@ -1,11 +1,11 @@
 //! The model of virtual reassembly: of every datagram a list of all bytes, seen or not.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use super::super::config::EarlyFragments;
 use super::{Config, word};
+use crate::models::Pieces;
 
 /// The datagrams whose first fragment was seen.
 pub(super) struct Reassembly {
@@ -22,9 +22,7 @@ struct Datagram {
     key: Key,
     number: u64,
     known: Known,
-    seen: BTreeSet<usize>,
-    end: Option<usize>,
-    is_broken: bool,
+    pieces: Pieces,
     until: Duration,
 }
 
@@ -66,63 +64,32 @@ impl Reassembly {
         let key = (vrf, from, to, protocol, part.identification);
         let Some(at) = self.all.iter().position(|one| one.key == key) else {
             return match (part.start, self.config.early_fragments) {
-                (0, _) => Ok(Some(self.begin(key, &part, now))),
+                (0, _) => self.begin(key, &part, now).map(Some),
                 (_, EarlyFragments::Drop) => Err("fragment-early"),
                 (_, EarlyFragments::Pass) => Ok(None),
             };
         };
-        let known = self.all[at].take(&part)?;
-        if self.all[at].is_whole() {
+        let datagram = &mut self.all[at];
+        datagram.pieces.take(part.start, part.len, part.more)?;
+        let known = datagram.known;
+        if datagram.pieces.is_whole() {
             self.all.remove(at);
         }
         Ok(Some(known))
     }
 
     /// Who began as many datagrams ago as there is room for is forgotten.
-    fn begin(&mut self, key: Key, part: &Part, now: Duration) -> Known {
+    fn begin(&mut self, key: Key, part: &Part, now: Duration) -> Result<Known, &'static str> {
         let known = (part.protocol, part.ports());
         let number = self.begun;
         self.begun += 1;
         let room = u64::from(self.config.reassembly_capacity);
         self.all.retain(|one| one.number + room > number);
         let until = now + Duration::from_millis(self.config.reassembly_timeout_ms.into());
-        let seen = (0..part.len).collect();
-        let (end, is_broken) = (None, false);
-        self.all.push(Datagram { key, number, known, seen, end, is_broken, until });
-        known
-    }
-}
-
-impl Datagram {
-    fn take(&mut self, part: &Part) -> Result<Known, &'static str> {
-        let bytes: BTreeSet<usize> = (part.start..part.start + part.len).collect();
-        let end = part.start + part.len;
-        let again = bytes.intersection(&self.seen).count();
-        if self.is_broken || again == bytes.len() {
-            return Err("fragment-overlap");
-        }
-        let ends_elsewhere = match self.end {
-            Some(last) => !part.more || end > last,
-            None => !part.more && self.seen.last().is_some_and(|&last| last >= end),
-        };
-        if again > 0 || ends_elsewhere {
-            self.is_broken = true;
-            return Err("fragment-overlap");
-        }
-        let all: BTreeSet<usize> = self.seen.union(&bytes).copied().collect();
-        let begins = all.iter().filter(|&&byte| byte == 0 || !all.contains(&(byte - 1)));
-        if begins.count() > 8 {
-            return Err("fragment-scattered");
-        }
-        self.seen = all;
-        if !part.more {
-            self.end = Some(end);
-        }
-        Ok(self.known)
-    }
-
-    fn is_whole(&self) -> bool {
-        self.end == Some(self.seen.len())
+        let mut pieces = Pieces::default();
+        pieces.take(part.start, part.len, part.more)?;
+        self.all.push(Datagram { key, number, known, pieces, until });
+        Ok(known)
     }
 }
 

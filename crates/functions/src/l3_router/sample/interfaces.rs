@@ -8,9 +8,9 @@ use wire::{MacAddr, arp, ethernet, protocol};
 use super::super::catalogue;
 use super::super::config::{Mac, NextHop, Port, Prefixed, Resolved};
 use super::super::control::Update;
-use super::super::interfaces::tag;
 use super::{SOURCE_IPV6, Sample, VISITED_HOST_IPV6, VISITOR};
 use crate::build::{datagram, ether_type_of, frame, packet, packet_ipv6, text};
+use crate::stages::vlan;
 
 /// Tags that are somebody's and tags that are nobody's; the same network in two VRFs.
 pub(super) fn interfaces(sample: &mut Sample) {
@@ -170,7 +170,7 @@ fn to_visitor(sample: &Sample, interface: &Resolved) -> Vec<u8> {
 /// A frame with a tag.
 pub(super) fn tagged(whole: Vec<u8>, tci: u16) -> Vec<u8> {
     let mut frame = [&[0; ethernet::TAG_LEN][..], &whole].concat();
-    tag(&mut frame, 0);
+    vlan::write(&mut frame, 0);
     put_u16(&mut frame, ethernet::HEADER_LEN, tci);
     frame
 }

@@ -32,6 +32,54 @@ fn networks_inside_and_outside_do_not_collide() {
 }
 
 #[test]
+fn vrfs_have_names_vlans_and_networks_of_their_own() {
+    let red = "{name: red, vlan: 1, inside: [10.0.0.0/8]";
+    for (key, more) in [
+        ("vrfs", "}, {name: blue, vlan: 1, inside: [10.0.0.0/8]}"),
+        ("vrfs", "}, {name: red, vlan: 2, inside: [10.0.0.0/8]}"),
+        ("vrfs", "}, {name: blue, vlan: 0, inside: [10.0.0.0/8]}"),
+        ("vrfs", "}, {name: blue, vlan: 4095, inside: [10.0.0.0/8]}"),
+        ("vrfs", "}, {name: '', vlan: 2, inside: [10.0.0.0/8]}"),
+        ("vrfs", "}, {name: blue, vlan: 2, inside: []}"),
+        ("vrfs", "}, {name: blue, vlan: 2, inside: [198.18.0.0/28]}"),
+        ("vrfs", ", pools: [198.18.0.0/28]}"),
+        ("vrfs", ", pools: [10.9.0.0/28]}"),
+        ("vrfs", ", pools: [203.0.113.0/28, 203.0.113.8/29]}"),
+        ("vrfs", ", pools: [203.0.113.0/28]}, {name: blue, vlan: 2, inside: [203.0.113.0/30]}"),
+    ] {
+        let text = format!("{{vrfs: [{red}{more}]}}");
+        assert_eq!(refused(&text), Some(key), "{text}");
+    }
+    let rule = "deterministic: [{realm: 2, inside: 10.0.0.0/24, outside: 203.0.113.128/30}]";
+    let text = format!("{{vrfs: [{red}}}], {rule}}}");
+    assert_eq!(refused(&text), Some("deterministic"), "{text}");
+    for more in ["}", ", pools: [203.0.113.0/28]}, {name: blue, vlan: 2, inside: [10.0.0.0/8]}"] {
+        let text = format!("{{vrfs: [{red}{more}]}}");
+        assert_eq!(refused(&text), None, "{text}");
+    }
+    let alone = format!("{{pools: [], vrfs: [{red}, pools: [203.0.113.0/28]}}]}}");
+    assert_eq!(refused(&alone), None, "{alone}");
+}
+
+#[test]
+fn clients_are_of_a_vrf_that_is_there() {
+    let function = "{vrfs: [{name: red, vlan: 7, inside: [10.0.0.0/16]}]}";
+    for (key, text) in [
+        (Some("vlan"), "{vlan: 8}"),
+        (Some("vlan"), "{vlan: 4095}"),
+        (Some("family"), "{vlan: 7, family: ipv6}"),
+        (Some("first-client"), "{vlan: 7, first-client: 10.1.0.1}"),
+        (None, "{vlan: 7}"),
+        (None, "{first-client: 10.1.0.1}"),
+    ] {
+        let mut config: Config = serde_saphyr::from_str(function).expect("a section");
+        let mut traffic: Traffic = serde_saphyr::from_str(text).expect("a section");
+        let refused = validate(&mut config, &mut traffic).err().map(|invalid| invalid.key);
+        assert_eq!(refused, key, "{text}");
+    }
+}
+
+#[test]
 fn pools_are_of_any_size_and_rules_stand_beside_them() {
     for text in [
         "{pools: [198.18.0.0/32]}",

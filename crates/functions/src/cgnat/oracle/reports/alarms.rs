@@ -4,10 +4,9 @@
 //! second before it is.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::time::Duration;
 
-use super::Facts;
+use super::{Facts, Who};
 
 /// Refusals of packets that may be told, and those that have to be.
 #[derive(Clone)]
@@ -16,13 +15,14 @@ pub(super) struct Alarms {
     /// By kind: when the last refusal was.
     last: BTreeMap<&'static str, Duration>,
     delay: Option<Duration>,
+    /// Whether the last refusal is of the packet that is looked at.
+    is_latest: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Refusal {
-    event: &'static str,
-    /// What is known of what is told.
-    facts: Facts,
+    /// Any of them may be told, with what is known of it.
+    events: Vec<(&'static str, Facts)>,
     at: Duration,
     has_to: bool,
 }
@@ -30,14 +30,34 @@ struct Refusal {
 impl Alarms {
     /// None yet; a message may wait for so long, or nobody knows how long.
     pub fn new(delay: Option<Duration>) -> Alarms {
-        Alarms { refusals: Vec::new(), last: BTreeMap::new(), delay }
+        Alarms { refusals: Vec::new(), last: BTreeMap::new(), delay, is_latest: false }
+    }
+
+    /// A packet is looked at.
+    pub fn begin(&mut self) {
+        self.is_latest = false;
+    }
+
+    /// The refusal of the packet that is looked at may be told as another model has it, as well: the two cannot be
+    /// told apart, and so it need not be told as either.
+    pub fn or_as_in(&mut self, other: &Alarms) {
+        let theirs = other.refusals.last().filter(|_| other.is_latest);
+        let own = self.refusals.last_mut().filter(|_| self.is_latest);
+        let (Some(own), Some(theirs)) = (own, theirs) else { return };
+        for event in &theirs.events {
+            if !own.events.contains(event) {
+                own.events.push(event.clone());
+                own.has_to = false;
+                self.last.insert(event.0, own.at);
+            }
+        }
     }
 
     /// A packet was refused, for a reason that may be none of these.
     pub fn refused(
         &mut self,
         reason: &str,
-        (subscriber, most): (IpAddr, Option<usize>),
+        (subscriber, most): (Who, Option<usize>),
         now: Duration,
     ) {
         let event = match reason {
@@ -58,14 +78,16 @@ impl Alarms {
         }
         let before = self.last.insert(event, now);
         let has_to = before.is_none_or(|before| now >= before + WINDOW);
-        self.refusals.push(Refusal { event, facts, at: now, has_to });
+        self.refusals.push(Refusal { events: vec![(event, facts)], at: now, has_to });
+        self.is_latest = true;
     }
 
     /// An alarm was told: of a refusal that was not told yet.
     pub fn told(&mut self, event: &str, facts: &Facts) -> Result<(), String> {
         let fits = |refusal: &Refusal| {
-            let mut known = refusal.facts.iter();
-            refusal.event == event && known.all(|(name, text)| facts.get(name) == Some(text))
+            refusal.events.iter().any(|(one, known)| {
+                *one == event && known.iter().all(|(name, text)| facts.get(name) == Some(text))
+            })
         };
         let has_to = |refusal: &Refusal| refusal.has_to && fits(refusal);
         let index = self.refusals.iter().position(has_to);

@@ -1,10 +1,9 @@
 //! Lives of sessions, mappings, blocks and pairings, as they were and as they were told.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::IpAddr;
 use std::time::Duration;
 
-use super::Facts;
+use super::{Facts, Who};
 
 /// What lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +32,8 @@ struct Life {
 /// Something was made and taken back, and of its outside end nothing is known.
 #[derive(Clone, Debug)]
 struct Undone {
-    subscriber: String,
+    /// Its subscriber, as it is told.
+    subscriber: Facts,
     until: Duration,
     /// What may be told of it.
     open: BTreeSet<Thing>,
@@ -42,7 +42,8 @@ struct Undone {
 impl Undone {
     /// Whether a subject may be of it.
     fn has(&self, (thing, facts): &Subject) -> bool {
-        facts.get("inside") == Some(&self.subscriber) && self.open.contains(thing)
+        self.subscriber.iter().all(|(name, text)| facts.get(name) == Some(text))
+            && self.open.contains(thing)
     }
 }
 
@@ -97,10 +98,14 @@ impl Lives {
     }
 
     /// Something of a subscriber was made and taken back at once.
-    pub fn undone(&mut self, subscriber: IpAddr, now: Duration) {
+    pub fn undone(&mut self, subscriber: Who, now: Duration) {
         let until = self.delay.map_or(Duration::MAX, |delay| now + delay + SLACK);
         let open = [Thing::Session, Thing::Mapping, Thing::Block, Thing::Pairing];
-        self.undone.push(Undone { subscriber: subscriber.to_string(), until, open: open.into() });
+        self.undone.push(Undone {
+            subscriber: super::of_subscriber(subscriber),
+            until,
+            open: open.into(),
+        });
     }
 
     /// A life was told to begin; tells when it did, if that is known.

@@ -2,18 +2,27 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use packet::PortId;
 use wire::icmp::v6;
 use wire::{MacAddr, ethernet, protocol, tcp};
 
-use super::super::super::interfaces::{INSIDE, OUTSIDE};
+use super::super::super::interfaces::INSIDE;
 use super::super::Sample;
 use super::super::ipv6::{self, datagram, echo, extended, segment};
 use super::Places;
 use crate::build::{frame, text};
 
-/// Questions for the address of the inside port (RFC 4861 section 7.1.1).
+/// Questions for the address of the inside port.
 pub(super) fn discovery(sample: &mut Sample, places: &Places) {
-    let own = sample.config.inside_ipv6;
+    solicitations(sample, INSIDE, [sample.config.inside_ipv6, places.visitor(0)]);
+}
+
+/// Questions for an address of a port, and for one that is another's (RFC 4861 section 7.1.1).
+pub(in super::super) fn solicitations(
+    sample: &mut Sample,
+    port: PortId,
+    [own, other]: [Ipv6Addr; 2],
+) {
     let asking = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x99);
     let group = |of: Ipv6Addr| {
         let [.., a, b, c] = of.octets();
@@ -33,15 +42,17 @@ pub(super) fn discovery(sample: &mut Sample, places: &Places) {
         packet
     };
     let (many, many_mac) = group(own);
-    let mac = sample.config.inside_mac.0;
-    let from_mac = sample.config.inside_next_hop_mac.0;
+    let macs = match port == INSIDE {
+        true => [sample.config.inside_mac, sample.config.inside_next_hop_mac],
+        false => [sample.config.outside_mac, sample.config.outside_next_hop_mac],
+    };
+    let [mac, from_mac] = macs.map(|mac| mac.0);
     let none = Ipv6Addr::UNSPECIFIED;
     let question = message(135, 0, own, &said);
     let mut old = ask(asking, many, &question);
     old[7] = 254;
     let mut wrong = ask(asking, many, &question);
     wrong[42] ^= 1;
-    let other = places.visitor(0);
     let everybody = MacAddr([0x33, 0x33, 0, 0, 0, 1]);
     for (about, to, packet) in [
         ("ND: who has the port's address?", many_mac, ask(asking, many, &question)),
@@ -71,17 +82,18 @@ pub(super) fn discovery(sample: &mut Sample, places: &Places) {
             ask(asking, own, &message(136, 0, asking, &[2, 1, 2, 0, 0, 0, 0, 9])),
         ),
     ] {
-        sample.frame(INSIDE, about, frame(to, from_mac, ethernet::TYPE_IPV6, &packet));
+        sample.frame(port, about, frame(to, from_mac, ethernet::TYPE_IPV6, &packet));
     }
     let packet = ask(asking, many, &message(133, 0, own, &[]));
     sample.frame(
-        INSIDE,
+        port,
         "a packet to a group",
         frame(many_mac, from_mac, ethernet::TYPE_IPV6, &packet),
     );
     let packet = ask(asking, many, &question);
+    let other = PortId(1 - port.0);
     let frame = frame(mac, from_mac, ethernet::TYPE_IPV6, &packet);
-    sample.frame(OUTSIDE, "ND on the side of IPv4", frame);
+    sample.frame(other, "ND on the side of IPv4", frame);
 }
 
 /// Headers that are wrong, or of packets that go nowhere.

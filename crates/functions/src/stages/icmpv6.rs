@@ -1,4 +1,5 @@
-//! Errors and echo replies of ICMPv6 (RFC 4443).
+//! Errors and echo replies of ICMPv6 (RFC 4443), made of the packets that they are about. How many may be sent is
+//! their users' business.
 
 use std::net::Ipv6Addr;
 
@@ -6,13 +7,12 @@ use packet::{Batch, Slot};
 use wire::bytes::{array_at, put_u16};
 use wire::{MacAddr, ethernet, icmp, ipv6, protocol};
 
-use super::{Trouble, packet_len};
-use crate::stages::icmpv4::{Answer, CONTROL_DSCP, TTL, turn};
+use super::icmpv4::{Answer, CONTROL_DSCP, TTL, turn};
 
 /// Whether the sender of a packet may be told about it: not of an error or redirect, not where that
 /// cannot be seen (a fragment but the first, broken extension headers), and not where the frame came
 /// from a group (RFC 4443 section 2.4).
-pub(super) fn may_be_told(frame: &[u8]) -> bool {
+pub fn may_be_told(frame: &[u8]) -> bool {
     let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
     let Ok(upper) = ipv6::View::parse(packet).and_then(|view| view.upper_layer()) else {
         return false;
@@ -23,27 +23,24 @@ pub(super) fn may_be_told(frame: &[u8]) -> bool {
         && (upper.protocol != protocol::ICMPV6 || kind.is_some_and(icmp::v6::is_query))
 }
 
-/// Makes a frame with a packet one with an error about it to its sender; false, and the frame is as it
-/// was, where there is no room.
-pub(super) fn write_error(
+/// Makes a frame with a packet one with an error about it to its sender, by `mac` and `own`, to the
+/// station that it came from; false, and the frame is as it was, where there is no room.
+pub fn write_error(
     batch: &mut Batch,
     slot: Slot,
     mac: MacAddr,
     own: Ipv6Addr,
-    trouble: Trouble,
+    message: icmp::Fields,
 ) -> bool {
-    let quoted = packet_len(batch.frame(slot)).min(QUOTED_MAX);
+    let packet = batch.frame(slot).get(ethernet::HEADER_LEN..).unwrap_or_default();
+    let whole =
+        ipv6::View::parse(packet).map(|view| ipv6::HEADER_LEN + usize::from(view.payload_len()));
+    let quoted = whole.unwrap_or(packet.len()).min(QUOTED_MAX);
     let Some(frame) = batch.push_front(slot, HEADERS_LEN) else { return false };
     const OLD: usize = HEADERS_LEN + ethernet::offset::SOURCE;
     const OLD_IP: usize = HEADERS_LEN + ethernet::HEADER_LEN;
     let sender = MacAddr(array_at(frame, OLD));
     let destination: Ipv6Addr = array_at::<16>(frame, OLD_IP + ipv6::offset::SOURCE).into();
-    let (kind, code, rest) = match trouble {
-        Trouble::TimeExceeded => (icmp::v6::TIME_EXCEEDED, 0, 0),
-        Trouble::NoRoute => (icmp::v6::UNREACHABLE, icmp::v6::NO_ROUTE, 0),
-        Trouble::NoNeighbour => (icmp::v6::UNREACHABLE, icmp::v6::ADDRESS, 0),
-        Trouble::TooBig(mtu) => (icmp::v6::TOO_BIG, 0, u32::from(mtu)),
-    };
     let ip = ipv6::Fields {
         traffic_class: CONTROL_DSCP << 2,
         flow_label: 0,
@@ -61,7 +58,6 @@ pub(super) fn write_error(
     let Some(frame) = frame.get_mut(..len) else { return false };
     frame.first_chunk_mut().into_iter().for_each(|header| ethernet.emit(header));
     frame[IP..].first_chunk_mut().into_iter().for_each(|header| ip.emit(header));
-    let message = icmp::Fields { kind, code, rest };
     frame[ICMP..].first_chunk_mut().into_iter().for_each(|header| message.emit(header));
     let sum = icmp::checksum_ipv6(own, destination, &frame[ICMP..]);
     put_u16(frame, ICMP + icmp::offset::CHECKSUM, sum);
@@ -71,7 +67,7 @@ pub(super) fn write_error(
 
 /// Makes an echo request its reply (RFC 4443 section 4.2). One behind extension headers is none that
 /// is answered here.
-pub(super) fn answer(frame: &mut [u8], mac: MacAddr) -> Answer {
+pub fn answer(frame: &mut [u8], mac: MacAddr) -> Answer {
     const IP: usize = ethernet::HEADER_LEN;
     const ICMP: usize = IP + ipv6::HEADER_LEN;
     let Ok(view) = ipv6::View::parse(frame.get(IP..).unwrap_or_default()) else {

@@ -1,0 +1,71 @@
+//! The NAT as a process of its own, over packet sockets and over shared memory: sessions of all protocols are
+//! opened, used both ways and closed, each frame of the check held to the oracle.
+//!
+//! Sessions are begun as fast as they succeed, and again while they have no answer, so that a busy machine
+//! takes longer and loses none.
+
+use serde_json::Value;
+
+use crate::devices::can_run;
+use crate::{run, temporary_folder, write};
+
+/// Two sessions in five are TCP with its handshake, one is an echo, the others are UDP.
+const SCENARIO: &str = "\
+function: {name: cgnat, sessions: 5000, port-block: {size: 64, per-subscriber: 4}}
+traffic: {sessions: 500, client: 50, client-ports: 2, server: 20, tcp-share: 0.4, icmp-share: 0.2}
+methods:
+  - {name: session-capacity, start: 500, max-sessions: 1000, verify: 1, verify-final: 1, beyond: 0, wait: 20 s}
+  - {name: teardown-rate, sessions: 500, repetitions: 1, wait: 20 s}
+";
+
+#[test]
+fn sessions_pass_a_nat_over_packet_sockets_both_ways() {
+    pass_both_ways("af-packet");
+}
+
+#[test]
+fn sessions_pass_a_nat_over_shared_memory_both_ways() {
+    pass_both_ways("memif");
+}
+
+fn pass_both_ways(ports: &str) {
+    if !can_run() {
+        return;
+    }
+    let folder = temporary_folder();
+    let text = format!("{SCENARIO}device: {{name: process, ports: {ports}}}\n");
+    write(folder.path(), "nat.yaml", &text);
+    let ended = run(folder.path(), &["bench", "nat.yaml", "--quiet", "--json"]);
+    // Measurements of a moment may be called not valid.
+    assert!(matches!(ended.code, Some(0 | 3)), "{:?}: {}", ended.code, ended.stderr);
+    let record = ended.json();
+    let cell = &record["cells"][0];
+    assert_eq!(cell["check"]["passed"], true, "{}", cell["check"]);
+    let outcomes = cell["outcomes"].as_array().unwrap_or_else(|| panic!("{cell}"));
+    let [capacity, teardown] = outcomes.as_slice() else { panic!("{outcomes:?}") };
+    assert_eq!(figure(capacity, "session_capacity"), 1000.0, "{capacity}");
+    assert!(all_succeeded(capacity, "open") >= 1000);
+    assert!(all_succeeded(capacity, "use") >= 1000);
+    assert_eq!(all_succeeded(teardown, "close"), 500);
+}
+
+/// How many sessions the trials of an outcome did something with; all of them succeeded.
+fn all_succeeded(outcome: &Value, action: &str) -> u64 {
+    let trials = outcome["trials"].as_array().expect("trials");
+    let of_action = trials.iter().map(|trial| &trial["sessions"]).filter(|s| s["action"] == action);
+    let succeeded = |sessions: &Value| {
+        let [asked, succeeded, wrong] =
+            ["asked", "succeeded", "wrong"].map(|key| sessions[key].as_u64().expect(key));
+        assert_eq!((succeeded, wrong), (asked, 0), "{action}: {sessions}");
+        succeeded
+    };
+    of_action.map(succeeded).sum()
+}
+
+fn figure(outcome: &Value, name: &str) -> f64 {
+    let figures = outcome["figures"].as_array().expect("figures");
+    let found = figures.iter().find(|figure| figure["name"] == name);
+    found
+        .and_then(|figure| figure["value"].as_f64())
+        .unwrap_or_else(|| panic!("no {name}: {outcome}"))
+}

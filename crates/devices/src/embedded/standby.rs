@@ -1,0 +1,91 @@
+//! A standby beside the function in this process: it follows, and goes on when the other one ends.
+//!
+//! What is not in it: how a network finds out and sends its frames elsewhere. The standby gets the links of the
+//! active one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use engine::Function;
+use functions::{NetworkFunction, SetupError};
+use machine::clock;
+use measure::{MeasureError, Restart, Takeover};
+use packet::Room;
+
+use super::{Embedded, open_loop};
+
+impl<N: NetworkFunction> Embedded<N> {
+    /// Whether each worker has one.
+    pub(super) fn has_standby(&mut self) -> bool {
+        self.lanes.iter_mut().all(|lane| N::standby(lane.worker.function_mut()).is_some())
+    }
+
+    /// Lets the workers go round without frames until their standbys have acknowledged everything.
+    pub(super) fn follow(&mut self, patience: Duration) -> Result<bool, MeasureError> {
+        let ports = N::ports(&self.config).len();
+        let _links = open_loop::connect(ports, self.lanes.iter_mut().map(|lane| &mut lane.worker))?;
+        let deadline = Instant::now() + patience;
+        loop {
+            let mut is_synchronised = true;
+            for lane in &mut self.lanes {
+                lane.worker.poll(clock::now());
+                let standby = N::standby(lane.worker.function_mut());
+                let standby = standby.ok_or(MeasureError::Unsupported(NO_STANDBY))?;
+                is_synchronised &= standby.is_synchronised;
+            }
+            if self.is_interrupted() {
+                return Err(MeasureError::Interrupted);
+            }
+            if is_synchronised || Instant::now() > deadline {
+                return Ok(is_synchronised);
+            }
+        }
+    }
+}
+
+/// Functions that end, and their standbys that take over.
+pub(super) struct TakingOver<N: NetworkFunction> {
+    room: Room,
+    /// They are freed behind the trial, which takes a while.
+    ended: Mutex<Vec<N::Function>>,
+    unacknowledged: AtomicU64,
+}
+
+impl<N: NetworkFunction> TakingOver<N> {
+    /// Of functions that make frames with so much room.
+    pub fn new(room: Room) -> Self {
+        Self { room, ended: Mutex::default(), unacknowledged: AtomicU64::new(0) }
+    }
+
+    /// Ends a function and puts its standby in its place.
+    pub fn replace(&self, function: &mut N::Function) -> Result<(), SetupError> {
+        let waiting = N::standby(function).map_or(0, |standby| standby.unacknowledged);
+        let mut standby = N::fail_over(function).ok_or_else(|| SetupError::Table {
+            what: "a standby",
+            why: "there is none any more".to_owned(),
+        })?;
+        let made = standby.make_room(self.room);
+        made.map_err(|source| SetupError::Memory { what: "frames that a standby makes", source })?;
+        self.unacknowledged.fetch_add(waiting, Ordering::Relaxed);
+        let ended = std::mem::replace(function, standby);
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
+        Ok(())
+    }
+
+    /// What a trial tells of it.
+    pub fn record(&self, restart: Restart) -> Takeover {
+        let Restart { asked_ns, ready_after_ns, silence_ns, .. } = restart;
+        Takeover {
+            asked_ns,
+            ready_after_ns,
+            silence_ns,
+            unacknowledged: self.unacknowledged.load(Ordering::Relaxed),
+            what: "a standby in the same process".to_owned(),
+        }
+    }
+}
+
+/// Why there is nothing to take over.
+pub(super) const NO_STANDBY: &str =
+    "this function has no standby beside it; `replication: {role: rehearsal}` gives cgnat one";

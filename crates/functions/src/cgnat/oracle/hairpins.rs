@@ -1,0 +1,46 @@
+//! Packets of subscribers on their way onward: out, or back in to another subscriber (RFC 4787 REQ-9).
+
+use std::time::Duration;
+
+use super::packets::Packet;
+use super::{Begun, Judgement, Left, Model, OUTSIDE, met};
+
+impl Model {
+    /// A packet that has its outside ends leaves, or turns around.
+    pub(super) fn onward(
+        &mut self,
+        begun: &Begun,
+        packet: &Packet,
+        now: Duration,
+        left: Left<'_>,
+    ) -> Judgement {
+        if !self.is_outside(packet.destination.0) {
+            let way = (begun.own, packet.destination, true);
+            let packet = self.by_gateway(packet.clone(), way, now, left);
+            return Ok(self.frame(OUTSIDE, &packet.bytes));
+        }
+        let turned = self.turn_around(packet, now, left);
+        // RFC 5128 section 3.3: a packet that the other one's filter drops opens one's own.
+        let is_known = self.tables.mappings.get(&begun.own).is_some_and(|one| one.count() > 1);
+        let is_punched = is_known && matches!(turned, Err("filtered"));
+        if turned.is_err() && begun.is_new && !is_punched {
+            self.tables.undo(begun.own, packet.destination, now);
+        }
+        turned
+    }
+
+    /// RFC 4787 REQ-9: back in, and the other one sees the outside address of the first.
+    fn turn_around(&mut self, packet: &Packet, now: Duration, left: Left<'_>) -> Judgement {
+        if !self.config.hairpinning {
+            return Err("hairpin-off");
+        }
+        if packet.ttl() <= 1 {
+            return Err("ttl-expired");
+        }
+        if packet.protocol == 1 && packet.source.0 == packet.destination.0 {
+            return Err("no-mapping");
+        }
+        let (source, destination) = met(packet.protocol, packet.source, packet.destination);
+        self.arriving(&Packet { source, destination, ..packet.clone() }, now, left)
+    }
+}

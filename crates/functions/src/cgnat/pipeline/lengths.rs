@@ -1,0 +1,188 @@
+//! Packets that the next link does not take whole in the other family of addresses (RFC 7915 sections 4.1 and
+//! 5.1): they are cut once they are translated, or their senders are told what would pass.
+//!
+//! A sender of IPv6 never has its packet cut but for those that every link of IPv6 takes, and those that it cut
+//! itself; one of IPv4 has where it did not forbid that. Pieces but the first are frames of their own.
+
+use packet::{Batch, Made, PortId, Slot, Verdict};
+use wire::bytes::{put_u16, put_u32, u16_at};
+use wire::{checksum, ethernet, ipv4, ipv6, protocol};
+
+use super::super::interfaces::INSIDE;
+use super::super::nat64::Nat64;
+use super::super::parse::{NOT_WHOLE, Shape};
+use super::super::reasons::{self, Tally};
+use super::super::translation::Ipv6Packet;
+use super::Pipeline;
+
+/// What a sender of IPv4 is told: the longest packet that passes to IPv6 subscribers.
+pub(super) fn ipv4_mtu(nat64: &Nat64) -> u32 {
+    u32::from(nat64.rules.ipv6_mtu).saturating_sub(GROWTH)
+}
+
+/// What a sender of IPv6 is told: the same outside, where that is what it met, and else to its peer.
+pub(super) fn ipv6_mtu(frame: &[u8], nat64: &Nat64) -> u32 {
+    let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
+    let len = Ipv6Packet::whole(packet).map_or(0, |packet| ipv4::HEADER_LEN + packet.body_len);
+    match len > usize::from(nat64.rules.ipv4_mtu) {
+        true => (u32::from(nat64.rules.ipv4_mtu) + GROWTH).max(IPV6_MTU_MIN),
+        false => nat64.rules.ipv6_mtu.into(),
+    }
+}
+
+impl Pipeline {
+    /// Whether a packet, as it came in, fits the link to an IPv6 subscriber, or may be cut.
+    pub(super) fn fits_ipv6(&self, frame: &[u8], shape: Shape) -> bool {
+        let Some(nat64) = &self.interfaces.nat64 else { return true };
+        let (transport, len) = (usize::from(shape.transport), usize::from(shape.len));
+        fits_ipv6(&frame[..len], transport, nat64)
+    }
+
+    /// Cuts a packet that leaves by a port, as IPv6 to subscribers, if it is too long. Pieces of IPv6 are told from
+    /// others by what told the packet of IPv4 (section 4.1).
+    pub(super) fn cut(&mut self, batch: &mut Batch, slot: Slot, to: PortId, identification: u16) {
+        let Some(nat64) = &self.interfaces.nat64 else { return };
+        let mtu = if to == INSIDE { nat64.rules.ipv6_mtu } else { nat64.rules.ipv4_mtu };
+        if batch.frame_len(slot) <= ethernet::HEADER_LEN + usize::from(mtu) {
+            return;
+        }
+        self.uncut.clear();
+        self.uncut.extend_from_slice(batch.frame(slot));
+        let (made, from) = (&mut self.made, batch.port(slot));
+        let mut has_room = true;
+        pieces(&self.uncut, (mtu, identification), |number, head, part| match number {
+            0 => has_room = put(batch, slot, head, part),
+            _ => add(made.as_mut(), from, (head, part), to),
+        });
+        self.state.tallies[Tally::PacketsCut as usize] += 1;
+        if !has_room {
+            batch.set_verdict(slot, reasons::drop(reasons::TOO_BIG));
+        }
+    }
+
+    /// The same for one that is whole: fragments are cut as those that follow them are.
+    pub(super) fn cut_whole(&mut self, batch: &mut Batch, slot: Slot, to: PortId, number: u16) {
+        if !is_fragment(batch.frame(slot)) {
+            self.cut(batch, slot, to, number);
+        }
+    }
+}
+
+/// Whether the packet of a frame, if it is IPv6 one of the NAT's making, is a part of a larger one.
+pub(super) fn is_fragment(frame: &[u8]) -> bool {
+    let packet = &frame[ethernet::HEADER_LEN..];
+    match packet[0] >> 4 {
+        ipv6::VERSION => packet[ipv6::offset::NEXT_HEADER] == protocol::IPV6_FRAGMENT,
+        _ => u16_at(packet, ipv4::offset::FLAGS_FRAGMENT) & NOT_WHOLE != 0,
+    }
+}
+
+/// Whether the packet in a frame without padding, whose headers end before `transport`, fits the link to IPv6
+/// subscribers, or may be cut.
+pub(super) fn fits_ipv6(frame: &[u8], transport: usize, nat64: &Nat64) -> bool {
+    let extension = if is_fragment(frame) { EXTENSION } else { 0 };
+    let len = ipv6::HEADER_LEN + extension + frame.len() - transport;
+    let packet = &frame[ethernet::HEADER_LEN..];
+    let may_be_cut = || match packet[0] >> 4 {
+        ipv6::VERSION => Ipv6Packet::whole(packet).is_ok_and(|packet| packet.may_be_cut()),
+        _ => u16_at(packet, ipv4::offset::FLAGS_FRAGMENT) & ipv4::FLAG_DONT_FRAGMENT == 0,
+    };
+    len <= usize::from(nat64.rules.ipv6_mtu) || may_be_cut()
+}
+
+/// Gives each piece of the packet in a frame, by number, what stands in front of it, and what it has of the packet. A
+/// packet that is a fragment itself keeps its place in the whole.
+pub(super) fn pieces(
+    frame: &[u8],
+    (mtu, identification): (u16, u16),
+    each: impl FnMut(usize, &[u8], &[u8]),
+) {
+    match frame[ethernet::HEADER_LEN] >> 4 {
+        ipv6::VERSION => pieces_of_ipv6(frame, (mtu, identification), each),
+        _ => pieces_of_ipv4(frame, mtu, each),
+    }
+}
+
+/// Pieces of a packet without options (RFC 791 section 3.2).
+fn pieces_of_ipv4(frame: &[u8], mtu: u16, mut each: impl FnMut(usize, &[u8], &[u8])) {
+    let Some((head, body)) = frame.split_first_chunk::<HEAD_IPV4>() else { return };
+    let mut head = *head;
+    let place = u16_at(&head, ethernet::HEADER_LEN + ipv4::offset::FLAGS_FRAGMENT);
+    let room = (usize::from(mtu) - ipv4::HEADER_LEN) & !UNIT_MASK;
+    for (number, part) in body.chunks(room).enumerate() {
+        let offset = number * room;
+        let more = if offset + part.len() < body.len() { ipv4::FLAG_MORE_FRAGMENTS } else { 0 };
+        let header = &mut head[ethernet::HEADER_LEN..];
+        put_u16(header, ipv4::offset::TOTAL_LEN, (ipv4::HEADER_LEN + part.len()) as u16);
+        let place = place.wrapping_add((offset / UNIT) as u16) | more;
+        put_u16(header, ipv4::offset::FLAGS_FRAGMENT, place);
+        put_u16(header, ipv4::offset::CHECKSUM, 0);
+        let sum = checksum::checksum(header);
+        put_u16(header, ipv4::offset::CHECKSUM, sum);
+        each(number, &head, part);
+    }
+}
+
+/// Pieces of a packet with a fragment header or none (RFC 8200 section 4.5).
+fn pieces_of_ipv6(
+    frame: &[u8],
+    (mtu, identification): (u16, u16),
+    mut each: impl FnMut(usize, &[u8], &[u8]),
+) {
+    const FRAGMENT: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN;
+    const NEXT: usize = ethernet::HEADER_LEN + ipv6::offset::NEXT_HEADER;
+    let Some((first, mut body)) = frame.split_first_chunk::<FRAGMENT>() else { return };
+    let mut head = [0; HEAD_IPV6];
+    head[..FRAGMENT].copy_from_slice(first);
+    if first[NEXT] == protocol::IPV6_FRAGMENT {
+        let Some((fragment, rest)) = body.split_at_checked(EXTENSION) else { return };
+        head[FRAGMENT..].copy_from_slice(fragment);
+        body = rest;
+    } else {
+        head[FRAGMENT] = std::mem::replace(&mut head[NEXT], protocol::IPV6_FRAGMENT);
+        put_u32(&mut head, FRAGMENT + 4, identification.into());
+    }
+    let place = u16_at(&head, FRAGMENT + 2);
+    let room = (usize::from(mtu) - ipv6::HEADER_LEN - EXTENSION) & !UNIT_MASK;
+    for (number, part) in body.chunks(room).enumerate() {
+        let offset = number * room;
+        let more = u16::from(offset + part.len() < body.len());
+        let len_at = ethernet::HEADER_LEN + ipv6::offset::PAYLOAD_LEN;
+        put_u16(&mut head, len_at, (EXTENSION + part.len()) as u16);
+        put_u16(&mut head, FRAGMENT + 2, place.wrapping_add(offset as u16) | more);
+        each(number, &head, part);
+    }
+}
+
+/// Makes a frame a piece; false where it has no room for that.
+pub(super) fn put(batch: &mut Batch, slot: Slot, head: &[u8], part: &[u8]) -> bool {
+    let has_room = batch.set_frame_len(slot, head.len() + part.len());
+    if has_room {
+        let (to_head, to_part) = batch.frame_mut(slot).split_at_mut(head.len());
+        to_head.copy_from_slice(head);
+        to_part.copy_from_slice(part);
+    }
+    has_room
+}
+
+/// Has a piece leave; one without a place is counted there.
+pub(super) fn add(made: Option<&mut Made>, from: PortId, (head, part): (&[u8], &[u8]), to: PortId) {
+    let Some(made) = made else { return };
+    let Some(place) = made.push(from, head, Verdict::Forward(to)) else { return };
+    if !put(made.batch_mut(), place, head, part) {
+        made.take_back();
+    }
+}
+
+/// How much longer the header of IPv6 is, in bytes.
+const GROWTH: u32 = (ipv6::HEADER_LEN - ipv4::HEADER_LEN) as u32;
+/// What every link of IPv6 takes, in bytes (RFC 8200 section 5).
+const IPV6_MTU_MIN: u32 = 1280;
+/// What pieces are counted in, in bytes, but for the last one.
+const UNIT: usize = 8;
+const UNIT_MASK: usize = UNIT - 1;
+/// The length of a fragment header in bytes.
+const EXTENSION: usize = 8;
+/// What stands in front of each piece.
+const HEAD_IPV4: usize = ethernet::HEADER_LEN + ipv4::HEADER_LEN;
+const HEAD_IPV6: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN + EXTENSION;

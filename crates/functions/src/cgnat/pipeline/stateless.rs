@@ -1,0 +1,97 @@
+//! Packets that become those of the other family without a session.
+
+use packet::{Batch, PortId, Reason, Slot};
+use wire::{ipv6, tcp};
+
+use super::super::config::Family;
+use super::super::interfaces::INSIDE;
+use super::super::parse::Shape;
+use super::super::reasons::{self, Tally};
+use super::super::stateless::{Becomes, Stateless, reason_of, segment};
+use super::super::translation::{self, Ends, Port};
+use super::Pipeline;
+
+impl Pipeline {
+    /// Translates a packet and sends it on, or back to a host inside.
+    pub(super) fn translate_statelessly(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        becomes: Becomes,
+        is_error: bool,
+    ) {
+        self.identification = self.identification.wrapping_add(1);
+        let Some(stateless) = &self.interfaces.stateless else { return };
+        let port = match becomes {
+            Becomes::Ipv4(..) => stateless.port(Family::Ipv4),
+            Becomes::Ipv6(..) => stateless.port(Family::Ipv6),
+            Becomes::Ipv6Again(..) => INSIDE,
+        };
+        match translate((batch, slot), becomes, self.identification, stateless) {
+            Ok(()) => self.send_translated(batch, slot, (port, becomes), is_error),
+            Err(reason) => self.refuse(batch, slot, reason),
+        }
+    }
+
+    fn send_translated(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        (port, becomes): (PortId, Becomes),
+        is_error: bool,
+    ) {
+        let tallies = &mut self.state.tallies;
+        tallies[Tally::Stateless as usize] += 1;
+        if is_error {
+            tallies[Tally::IcmpErrorsTranslated as usize] += 1;
+        }
+        if matches!(becomes, Becomes::Ipv6Again(..)) {
+            tallies[Tally::Hairpinned as usize] += 1;
+        }
+        if self.mss_clamp != 0 {
+            self.clamp_stateless(batch, slot);
+        }
+        self.send(batch, slot, port);
+    }
+
+    /// Lowers the maximum segment size of a SYN, as of segments between the families that have sessions.
+    fn clamp_stateless(&mut self, batch: &mut Batch, slot: Slot) {
+        const GROWTH: u16 = (ipv6::HEADER_LEN - wire::ipv4::HEADER_LEN) as u16;
+        let frame = batch.frame(slot);
+        let Some(transport) = segment(frame) else { return };
+        let flags = frame.get(transport + tcp::offset::FLAGS).copied().unwrap_or(0);
+        if flags & tcp::FLAG_SYN != 0 {
+            let (transport, len) = (transport as u16, frame.len() as u16);
+            let shape = Shape { transport, len, tcp_flags: flags };
+            self.clamp(batch, slot, shape, self.mss_clamp - GROWTH);
+        }
+    }
+}
+
+fn translate(
+    (batch, slot): (&mut Batch, Slot),
+    becomes: Becomes,
+    identification: u16,
+    stateless: &Stateless,
+) -> Result<(), Reason> {
+    let rules = &stateless.rules;
+    match becomes {
+        Becomes::Ipv6(source, destination) => {
+            let ends = Ends { source, destination, port: Port::Kept };
+            let quoted = |quote: &_| stateless.quoted_to_ipv6(quote);
+            translation::to_ipv6(batch, slot, &ends, rules, quoted).map_err(reason_of)
+        }
+        Becomes::Ipv4(source, destination) | Becomes::Ipv6Again(source, destination) => {
+            let ends = Ends { source, destination, port: Port::Kept };
+            let quoted = |quote: &_| stateless.quoted_to_ipv4(quote);
+            translation::to_ipv4(batch, slot, &ends, identification, rules, quoted)
+                .map_err(reason_of)?;
+            if matches!(becomes, Becomes::Ipv4(..)) {
+                return Ok(());
+            }
+            let ends = stateless.turn((source, destination)).ok_or(reasons::NO_COUNTERPART)?;
+            let quoted = |quote: &_| stateless.turn_quoted(quote);
+            translation::to_ipv6(batch, slot, &ends, rules, quoted).map_err(reason_of)
+        }
+    }
+}

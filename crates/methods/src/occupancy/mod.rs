@@ -1,0 +1,80 @@
+//! `occupancy`: what clients that do what people do take up in a device, and what it reports of them.
+//!
+//! **Goals.** How many entries of each table a client takes when as many begin as end: sessions, mappings, blocks of
+//! ports; how many reports the device makes (logs), in bytes a client and day; whether frames are lost meanwhile.
+//! What a network plans its tables, its addresses and its collectors by.
+//!
+//! **Non-goals.** The most clients that there could be, and speed: the load is what the clients send.
+//!
+//! **How.** An empty device, one trial at the rate of frames that the clients make together. Entries are counted by the
+//! device at its end; reports by the tester, in pieces of the trial, of which those count that lie behind `settle`
+//! as a whole.
+
+mod config;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use measure::record::Outcome;
+use measure::{Load, MeasureError, Measurer, Population, Pps};
+use serde_json::Value;
+
+pub use config::Config;
+
+use crate::method::{Session, to_value};
+use crate::{Entry, Method, Observer, Step};
+
+/// The registry line.
+pub const ENTRY: Entry = Entry {
+    name: NAME,
+    summary: "what clients take up in the tables, and what is reported of them",
+    standards: &[],
+    read: |value| crate::registry::read(value, Config::validate),
+    schema: || schemars::schema_for!(Config),
+};
+
+impl Method for Config {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn configuration(&self) -> Value {
+        to_value(self)
+    }
+
+    fn time_bound(&self) -> Duration {
+        self.whole()
+    }
+
+    fn run(
+        &self,
+        measurer: &mut dyn Measurer,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, MeasureError> {
+        let population = measurer.population().ok_or_else(|| {
+            MeasureError::NothingToMeasure(
+                "this method needs clients with applications, which this traffic has not; give it a `mix`, or \
+                 choose another method"
+                    .into(),
+            )
+        })?;
+        let mut session = Session::new(measurer, observer);
+        session.clear()?;
+        let whole = self.whole();
+        let load = Load::PerInterface(self.rate(population));
+        session.trial(load, whole, Step::new(NAME, 1, whole, None))?;
+        // The next method finds the device as it was.
+        session.clear()?;
+        Ok(self.outcome(session.records, population))
+    }
+}
+
+impl Config {
+    fn rate(&self, population: Population) -> Pps {
+        Pps(population.frames_per_s * self.speed)
+    }
+}
+
+const NAME: &str = "occupancy";

@@ -171,7 +171,7 @@ impl Allocation {
 
     /// Lets new subscribers have an address.
     pub fn open(&mut self, number: u32) {
-        if self.is_open(number) {
+        if self.open.has(number) {
             return;
         }
         let free = match self.layout.size {
@@ -180,12 +180,12 @@ impl Allocation {
                 as u32,
         };
         self.room[number as usize] = free;
-        self.open.of_group_mut(self.addresses.group(number)).push(number);
+        self.open.add(self.addresses.group(number), number);
     }
 
     /// Lets no new subscriber, and no new block, have an address.
     pub fn drain(&mut self, number: u32) {
-        self.open.of_group_mut(self.addresses.group(number)).retain(|&open| open != number);
+        self.open.remove(self.addresses.group(number), number);
         self.room[number as usize] = 0;
     }
 
@@ -310,7 +310,7 @@ impl Allocation {
             return None;
         }
         if self.layout.size == 0 || u32::from(port) < self.layout.first_port {
-            self.room[address as usize] += u32::from(self.is_open(address));
+            self.room[address as usize] += u32::from(self.open.has(address));
             return None;
         }
         let block = (u32::from(port) - self.layout.first_port) / self.layout.size;
@@ -330,7 +330,7 @@ impl Allocation {
             subscriber.blocks.copy_within(at + 1..count, at);
             subscriber.block_count -= 1;
         }
-        if self.is_open(address) {
+        if self.open.has(address) {
             self.room[address as usize] += 1;
         }
         Some(self.change(address, block))
@@ -419,7 +419,7 @@ impl Allocation {
     /// The pools whose addresses new subscribers may get.
     pub fn open_pools(&self) -> impl Iterator<Item = Prefixed<Ipv4Addr>> {
         let is_open = |pool: &Prefixed<Ipv4Addr>| {
-            self.addresses.pool(*pool).is_some_and(|(first, _)| self.is_open(first))
+            self.addresses.pool(*pool).is_some_and(|(first, _)| self.open.has(first))
         };
         self.addresses.networks().filter(is_open)
     }

@@ -79,7 +79,7 @@ impl Allocation {
 
     /// Whether new subscribers get an address.
     pub fn is_open(&self, number: u32) -> bool {
-        self.open.of_group(self.addresses.group(number)).contains(&number)
+        self.open.has(number)
     }
 
     /// The place of a shared address's block that has a port.

@@ -8,6 +8,8 @@ pub(super) struct Open {
     groups: Vec<Vec<u32>>,
     /// Whose addresses the subscribers of each VRF get, by VLAN.
     realms: Vec<(u16, u16)>,
+    /// Whether an address is among them, by its number: the end of every block asks for it.
+    is_in: Vec<bool>,
 }
 
 impl Open {
@@ -21,7 +23,7 @@ impl Open {
             realms.push((vrf.vlan, if vrf.pools.is_empty() { 0 } else { group }));
         }
         realms.sort_unstable();
-        Open { groups, realms }
+        Open { groups, realms, is_in: vec![false; capacity] }
     }
 
     /// Whose addresses the subscribers of a realm get; none where there is no such realm.
@@ -43,8 +45,21 @@ impl Open {
         self.groups.get(usize::from(group)).map_or(&[], Vec::as_slice)
     }
 
-    /// The same, to change them.
-    pub fn of_group_mut(&mut self, group: u16) -> &mut Vec<u32> {
-        &mut self.groups[usize::from(group)]
+    /// Whether new subscribers may get an address.
+    pub fn has(&self, number: u32) -> bool {
+        self.is_in[number as usize]
+    }
+
+    /// Adds an address of a group that has not got it.
+    pub fn add(&mut self, group: u16, number: u32) {
+        self.is_in[number as usize] = true;
+        self.groups[usize::from(group)].push(number);
+    }
+
+    /// Takes an address out of its group, if it is in.
+    pub fn remove(&mut self, group: u16, number: u32) {
+        if std::mem::take(&mut self.is_in[number as usize]) {
+            self.groups[usize::from(group)].retain(|&open| open != number);
+        }
     }
 }

@@ -27,6 +27,9 @@ use crate::protocol;
 
 /// The length of the header in bytes.
 pub const HEADER_LEN: usize = 40;
+
+/// The length of a fragment header in bytes (RFC 8200 section 4.5).
+pub const FRAGMENT_HEADER_LEN: usize = 8;
 /// The version field.
 pub const VERSION: u8 = 6;
 /// How many extension headers are walked at most. Section 4.1 names six kinds, one of them twice.
@@ -194,7 +197,7 @@ impl UpperLayer<'_> {
             self.payload.first_chunk().ok_or(Malformed::BadExtensionHeader)?;
         let stated_len = usize::from(start[1]);
         let (len, fragment) = match self.protocol {
-            protocol::IPV6_FRAGMENT => (EXTENSION_LEN_MIN, Some(Fragment::read(start))),
+            protocol::IPV6_FRAGMENT => (FRAGMENT_HEADER_LEN, Some(Fragment::read(start))),
             // RFC 4302 section 2.2: words of 4 bytes, minus 2.
             protocol::AUTHENTICATION => ((stated_len + 2) * 4, self.fragment),
             // RFC 8200 section 4.3: words of 8 bytes, without the first.
@@ -218,7 +221,7 @@ pub struct Fragment {
 
 impl Fragment {
     #[inline]
-    fn read(header: &[u8; EXTENSION_LEN_MIN]) -> Self {
+    fn read(header: &[u8; FRAGMENT_HEADER_LEN]) -> Self {
         let offset_flags = bytes::u16_at(header, 2);
         Self {
             offset: offset_flags >> 3,
@@ -335,7 +338,7 @@ impl Fields {
 const FLOW_LABEL_MASK: u32 = 0x000f_ffff;
 /// The traffic class in the first word.
 const TRAFFIC_CLASS_MASK: u32 = 0x0ff0_0000;
-/// The shortest extension header, in bytes; also the length of a fragment header.
+/// The shortest extension header, in bytes.
 const EXTENSION_LEN_MIN: usize = 8;
 
 #[cfg(test)]

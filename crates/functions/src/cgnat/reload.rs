@@ -1,6 +1,6 @@
 //! From one state of a running NAT to another, said as changes.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use super::config::{Config, Prefixed};
 use super::control::Update;
@@ -11,10 +11,7 @@ use crate::unit::Invalid;
 /// The bits by which a change finds its worker; none where all workers must know of it.
 pub(super) fn steering(update: &Update) -> Option<u32> {
     match *update {
-        Update::ClearSubscriber { address, .. } => Some(workload::steering(match address {
-            IpAddr::V4(address) => address.to_bits(),
-            IpAddr::V6(address) => address.to_bits() as u32,
-        })),
+        Update::ClearSubscriber { address, .. } => Some(workload::steering(address)),
         Update::AddPool { .. } | Update::DrainPool { .. } | Update::SetSessionLimit { .. } => None,
     }
 }

@@ -160,7 +160,7 @@ impl Stateless {
             && body.first().is_some_and(|kind| {
                 matches!(*kind, v4::UNREACHABLE | v4::TIME_EXCEEDED | v4::PARAMETER_PROBLEM)
             });
-        let extension_len = if view.is_fragment() { FRAGMENT_HEADER_LEN } else { 0 };
+        let extension_len = if view.is_fragment() { ipv6::FRAGMENT_HEADER_LEN } else { 0 };
         let len = ipv6::HEADER_LEN + extension_len + body.len();
         if !is_error && len > usize::from(self.rules.ipv6_mtu) {
             return Err(reasons::TOO_BIG);
@@ -376,5 +376,3 @@ pub fn segment(frame: &[u8]) -> Option<usize> {
 
 /// Where the address stands in a frame that a solicitation asks for.
 const SOLICITED: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN + icmp::HEADER_LEN;
-/// The length of a fragment header in bytes (RFC 8200 section 4.5).
-const FRAGMENT_HEADER_LEN: usize = 8;

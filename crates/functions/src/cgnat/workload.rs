@@ -7,6 +7,7 @@
 //! (or of the static rule), one hop less, right checksums. Two sessions that share a translation are
 //! noticed downlink, where one of them reaches the other's client.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use machine::clock::Ticks;
@@ -244,7 +245,11 @@ impl Workload for Clients {
 
     #[inline(always)]
     fn steering(&self, packet: &Packet) -> u32 {
-        steering(packet.flow.client)
+        let client = packet.flow.client;
+        steering(match &self.inside {
+            Some(inside) => inside.address(client),
+            None => Ipv4Addr::from_bits(client).into(),
+        })
     }
 
     #[inline(always)]
@@ -427,9 +432,17 @@ impl Workload for Clients {
     }
 }
 
-/// The bits by which the packets of a client find their worker.
-pub fn steering(client: u32) -> u32 {
-    (Random::rehash(u64::from(client)) >> 32) as u32
+/// The bits by which the packets of a client find their worker: those of its whole address.
+#[inline]
+pub fn steering(client: IpAddr) -> u32 {
+    let bits = match client {
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        IpAddr::V6(address) => {
+            let bits = address.to_bits();
+            Random::rehash((bits >> 64) as u64) ^ bits as u64
+        }
+    };
+    (Random::rehash(bits) >> 32) as u32
 }
 
 /// A frame of a mix.

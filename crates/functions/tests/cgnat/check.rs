@@ -172,7 +172,8 @@ fn the_sample_reaches_everything_that_gateways_count() {
 
 #[test]
 fn each_worker_agrees_on_the_sample() {
-    let some = [&kinds()[0], &kinds()[1], &kinds()[6], &logged()[0]].map(Config::clone);
+    let some =
+        [&kinds()[0], &kinds()[1], &kinds()[4], &kinds()[6], &logged()[0]].map(Config::clone);
     for config in some.into_iter().chain([Config::default()]) {
         let config = Config { core: 2, static_rules: Vec::new(), ..config };
         let expected: BTreeSet<&str> =

@@ -29,6 +29,16 @@ pub fn net6(text: &str) -> Prefixed<Ipv6Addr> {
     Prefixed::try_from(text.to_owned()).expect("a prefix")
 }
 
+/// The complement of the sum of pairs of bytes (RFC 1071).
+pub fn checksum(parts: &[&[u8]]) -> [u8; 2] {
+    let bytes = parts.concat();
+    let pairs =
+        bytes.chunks(2).map(|two| u32::from(two[0]) << 8 | two.get(1).map_or(0, |&low| low.into()));
+    let sum: u32 = pairs.sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    (!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes()
+}
+
 /// Small NATs of every kind, whose times are no whole numbers of seconds.
 pub fn kinds() -> Vec<Config> {
     let base = Config {
@@ -65,13 +75,7 @@ pub fn kinds() -> Vec<Config> {
             mss_clamp: 1300,
             icmp_errors_per_s: 3,
             icmp_error_burst: 4,
-            fragments: Fragments {
-                datagrams: 64,
-                datagrams_per_sender: 16,
-                waiting: 32,
-                waiting_per_sender: 8,
-                timeout_s: 2.25,
-            },
+            fragments: FRAGMENTS,
             quarantine_s: 0.0,
             ..base.clone()
         },
@@ -103,6 +107,15 @@ pub fn kinds() -> Vec<Config> {
     ]
 }
 
+/// Few datagrams at a time, fewer of each sender.
+const FRAGMENTS: Fragments = Fragments {
+    datagrams: 64,
+    datagrams_per_sender: 16,
+    waiting: 32,
+    waiting_per_sender: 8,
+    timeout_s: 2.25,
+};
+
 /// One whose subscribers have the same addresses in three realms, one of which has pools of its own.
 fn vrfs(base: Config) -> Config {
     let vrf = |name: &str, vlan, inside: &[&str], pools: &[&str]| Vrf {
@@ -120,13 +133,7 @@ fn vrfs(base: Config) -> Config {
         mss_clamp: 1300,
         icmp_errors_per_s: 3,
         icmp_error_burst: 4,
-        fragments: Fragments {
-            datagrams: 64,
-            datagrams_per_sender: 16,
-            waiting: 32,
-            waiting_per_sender: 8,
-            timeout_s: 2.25,
-        },
+        fragments: FRAGMENTS,
         ..base
     }
 }

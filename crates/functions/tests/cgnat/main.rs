@@ -1,5 +1,6 @@
 //! The functional truth of the carrier-grade NAT: pipeline and oracle, frame by frame.
 
+mod clients;
 mod frames;
 
 mod check;

@@ -3,14 +3,14 @@
 
 use functions::cgnat::Cgnat;
 use functions::cgnat::config::{Config, Family, Nat64, Traffic};
-use functions::check::Expected;
 use functions::{NetworkFunction, Shard};
 use machine::clock::Ticks;
 use testkit::check::{Pair, clock};
 use testkit::device::{Device, Outcome};
-use traffic::{Delivery, SessionAction, Stamp, Workload};
+use traffic::Delivery;
 
-use crate::frames::{INSIDE, OUTSIDE, net6, traffic};
+use crate::clients;
+use crate::frames::{INSIDE, OUTSIDE, checksum, net6, traffic};
 
 const NOW: Ticks = 1 << 40;
 const SUBSCRIBER: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x17];
@@ -19,16 +19,6 @@ const SERVER: [u8; 16] = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, 11, 55, 0
 
 fn config() -> Config {
     Config { nat64: Some(Nat64::default()), sessions: 100, secret: Some(3), ..Config::default() }
-}
-
-/// The complement of the sum of pairs of bytes (RFC 1071).
-fn checksum(parts: &[&[u8]]) -> [u8; 2] {
-    let bytes = parts.concat();
-    let pairs =
-        bytes.chunks(2).map(|two| u32::from(two[0]) << 8 | two.get(1).map_or(0, |&low| low.into()));
-    let sum: u32 = pairs.sum();
-    let sum = (sum & 0xffff) + (sum >> 16);
-    (!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes()
 }
 
 fn ethernet(config: &Config, from_inside: bool, kind: [u8; 2]) -> Vec<u8> {
@@ -101,37 +91,13 @@ fn sessions_of_ipv6_clients_open_and_go_both_ways() {
     Cgnat::validate(&mut config, &mut traffic).expect("they fit");
     let mut pair = Pair::<Cgnat>::new(&config, Shard::WHOLE);
     let mut clients = Cgnat::workload(&config, &traffic, clock());
-    let ports = clients.session_ports();
-    for action in [SessionAction::Open, SessionAction::Use] {
-        for number in 0..200 {
-            let packet = clients.session(number).expect("a session");
-            for step in 0..clients.session_steps(&packet, action) {
-                let mut frame = vec![0xee; clients.session_frame_len(&packet, action, step)];
-                clients.write_session(&packet, (action, step), 7, &mut frame);
-                let from = ports[usize::from(step % 2)];
-                let left = pair.frame(from, &frame).unwrap_or_else(|what| panic!("{what}"));
-                let Expected::Forward { port, frame } = left else { panic!("{left:?}") };
-                let (seen, _) = clients.session_seen(port, &frame).expect("a step");
-                assert_eq!((seen.session, seen.step, seen.is_right), (number, step, true));
-            }
-        }
-    }
-    for number in 0..400 {
-        for direction in 0..2 {
-            let packet = clients.draw(direction, number);
-            let stamp = Stamp { stream: direction as u16, sequence: number, time: 5 };
-            let mut frame = vec![0; clients.frame_len(&packet)];
-            clients.write(&packet, stamp, &mut frame);
-            let from = clients.directions()[direction].from;
-            let left = pair.frame(from, &frame).unwrap_or_else(|what| panic!("{what}"));
-            let Expected::Forward { port, mut frame } = left else { panic!("{left:?}") };
-            let mut ask = |frame: &[u8]| clients.delivery(direction, &packet, &stamp, port, frame);
-            assert_eq!(ask(&frame), Delivery::AsExpected, "{packet:?}");
-            let last = frame.len() - 1;
-            frame[last] ^= 1;
-            assert_eq!(ask(&frame), Delivery::Misdelivered, "damaged");
-        }
-    }
+    clients::open_and_use(&mut pair, &mut clients, 200, |_, _| {});
+    clients::stream(&mut pair, &mut clients, 400, |_, mut frame, ask| {
+        assert_eq!(ask(&frame), Delivery::AsExpected);
+        let last = frame.len() - 1;
+        frame[last] ^= 1;
+        assert_eq!(ask(&frame), Delivery::Misdelivered, "damaged");
+    });
 }
 
 #[test]
@@ -151,7 +117,6 @@ fn what_cannot_be_is_refused() {
     ] {
         assert_eq!(refused(with(nat64.clone())), "nat64", "{nat64:?}");
     }
-    assert_eq!(refused(Config { core: 2, ..config() }), "core");
     let global = std::net::Ipv4Addr::new(11, 55, 0, 1);
     let ipv6 = Traffic { family: Family::Ipv6, first_server: global, ..traffic() };
     let check = |config: &Config, traffic: &Traffic| {

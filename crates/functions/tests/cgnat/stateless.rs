@@ -10,7 +10,7 @@ use packet::PortId;
 use testkit::check::clock;
 use testkit::device::{Device, Outcome};
 
-use crate::frames::{CLAT, INSIDE, OUTSIDE, stateless, traffic};
+use crate::frames::{CLAT, INSIDE, OUTSIDE, checksum, stateless, traffic};
 
 const NOW: Ticks = 1 << 40;
 
@@ -26,16 +26,6 @@ fn device(text: &str) -> (Config, Device<<Cgnat as NetworkFunction>::Function>) 
     let (config, _) = crate::frames::valid(&config, &traffic());
     let function = Cgnat::function(&config, Shard::WHOLE, clock(), 1 << 30).expect("a small NAT");
     (config, Device::new(function, 2))
-}
-
-/// The complement of the sum of pairs of bytes (RFC 1071).
-fn checksum(parts: &[&[u8]]) -> [u8; 2] {
-    let bytes = parts.concat();
-    let pairs =
-        bytes.chunks(2).map(|two| u32::from(two[0]) << 8 | two.get(1).map_or(0, |&low| low.into()));
-    let sum: u32 = pairs.sum();
-    let sum = (sum & 0xffff) + (sum >> 16);
-    (!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes()
 }
 
 /// A datagram of 4 bytes between ports 1000 and 53, behind its IPv6 header.

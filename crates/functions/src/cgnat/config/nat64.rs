@@ -62,10 +62,6 @@ pub(super) fn validate(config: &Config) -> Result<(), Invalid> {
         let remedy = "Give at least 1280 as 'ipv6-mtu' and 576 as 'ipv4-mtu'";
         return refuse("nat64", what, remedy);
     }
-    if config.core > 1 {
-        let what = "IPv6 subscribers cannot be spread over workers".into();
-        return refuse("core", what, "Set 'core' to 1, or leave 'nat64' out");
-    }
     Ok(())
 }
 

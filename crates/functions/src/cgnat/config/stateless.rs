@@ -132,9 +132,7 @@ pub(super) fn validate(config: &Config) -> Result<(), Invalid> {
         let what = format!("packets of {} and {} bytes", stateless.ipv6_mtu, stateless.ipv4_mtu);
         return refuse(KEY, what, "Give at least 1280 as 'ipv6-mtu' and 576 as 'ipv4-mtu'");
     }
-    let rules = config.static_rules.iter().map(|rule| rule.outside);
-    let rules = rules.chain(config.deterministic.iter().map(|rule| rule.outside));
-    for pool in config.pools.iter().copied().chain(rules) {
+    for (_, pool) in config.outside() {
         if let Some(network) = stateless.networks().find(|network| overlap(*network, pool)) {
             let what = format!("{} and {} share addresses", text(network), text(pool));
             return refuse(KEY, what, "Give addresses that no pool and no other rule has");

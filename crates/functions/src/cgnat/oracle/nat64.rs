@@ -18,24 +18,15 @@ mod fragments;
 impl Model {
     /// An IPv6 frame from inside.
     pub(super) fn judge_ipv6(&mut self, frame: &[u8], now: Duration, left: Left<'_>) -> Judgement {
-        let packet = &frame[14..];
-        let is_whole = packet.len() >= 40
-            && packet[0] >> 4 == 6
-            && 40 + usize::from(word(packet, 4)) <= packet.len();
-        let has_message = is_whole && packet[6] == 58 && word(packet, 4) > 0;
-        if has_message && matches!(packet[40], 135 | 136) {
+        let packet = whole_ipv6(&frame[14..]);
+        if packet.is_some_and(is_discovery) {
             return self.judge_discovery((INSIDE, self.config.inside_ipv6), frame);
         }
         if frame[..6] != self.mac(INSIDE) {
             return Err("other-station");
         }
-        if !is_whole {
-            return Err("ip-malformed");
-        }
-        let taken = take_ipv6(packet, true).map_err(|refusal| match refusal {
-            Refusal::Malformed => "ip-malformed",
-            other => reason(other),
-        })?;
+        let packet = packet.ok_or("ip-malformed")?;
+        let taken = taken_of(packet)?;
         if taken.destination == self.config.inside_ipv6 {
             return Err("local");
         }
@@ -43,9 +34,8 @@ impl Model {
         if self.is_forbidden(far) {
             return Err("martian");
         }
-        let whole = &packet[..40 + usize::from(word(packet, 4))];
         if taken.fragment.is_some_and(|fragment| fragment.offset > 0 || fragment.more_fragments) {
-            return self.judge_fragment(INSIDE, whole, now, left);
+            return self.judge_fragment(INSIDE, packet, now, left);
         }
         let body = &taken.body[..];
         let malformed = Err("transport-malformed");
@@ -59,7 +49,7 @@ impl Model {
             58 if body.len() < 8 || !is_right(&taken) => return malformed,
             58 => match body[0] {
                 128 | 129 => (1, [word(body, 4), 0]),
-                1..=4 => return self.judge_error_ipv6(whole, &taken, (far, left)),
+                1..=4 => return self.judge_error_ipv6(packet, &taken, (far, left)),
                 _ => return Err("protocol-unsupported"),
             },
             _ => return Err("protocol-unsupported"),
@@ -75,7 +65,7 @@ impl Model {
         if len > usize::from(self.nat64()?.ipv4_mtu) && !is_cut {
             return Err("too-big");
         }
-        let leaves = self.leaving_ipv6((whole, &taken), (protocol, ports), far, now, left)?;
+        let leaves = self.leaving_ipv6((packet, &taken), (protocol, ports), far, now, left)?;
         match leaves {
             leaves @ Expected::Forward { port: OUTSIDE, .. } => Ok(self.cut(leaves, 0)),
             turned => Ok(turned),
@@ -288,6 +278,25 @@ impl Model {
     pub(super) fn clamp_ipv6(&self) -> u16 {
         self.config.mss_clamp.saturating_sub(20)
     }
+}
+
+/// An IPv6 packet without what pads its frame; none where it is not whole.
+pub(super) fn whole_ipv6(bytes: &[u8]) -> Option<&[u8]> {
+    let header = bytes.get(..40).filter(|header| header[0] >> 4 == 6)?;
+    bytes.get(..40 + usize::from(word(header, 4)))
+}
+
+/// Whether it is a message of Neighbor Discovery about an address.
+pub(super) fn is_discovery(packet: &[u8]) -> bool {
+    packet[6] == 58 && packet.get(40).is_some_and(|kind| matches!(kind, 135 | 136))
+}
+
+/// What is in it.
+pub(super) fn taken_of(packet: &[u8]) -> Result<Taken<Ipv6Addr>, &'static str> {
+    take_ipv6(packet, true).map_err(|refusal| match refusal {
+        Refusal::Malformed => "ip-malformed",
+        other => reason(other),
+    })
 }
 
 /// The IPv6 packet of a frame, taken apart.

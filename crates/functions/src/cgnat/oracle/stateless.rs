@@ -6,12 +6,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use packet::PortId;
 
 use super::host::is_host;
-use super::nat64::{embedded, extracted, forbids, identification, reason};
+use super::nat64::{
+    embedded, extracted, forbids, identification, is_discovery, reason, taken_of, whole_ipv6,
+};
 use super::packets::{Packet, address, word};
 use super::{INSIDE, Judgement, Left, Model, OUTSIDE, holds};
 use crate::cgnat::config::{AddressMapping, Family, Stateless};
 use crate::cgnat::log::Side;
-use crate::cgnat::translation::oracle::{take_ipv6, to_ipv4, to_ipv6};
+use crate::cgnat::translation::oracle::{to_ipv4, to_ipv6};
 use crate::cgnat::translation::{Ends, Port, Refusal, Rules};
 
 /// An address of the other family, and where its host is.
@@ -74,12 +76,10 @@ impl Model {
         frame: &[u8],
         left: Left<'_>,
     ) -> Judgement {
-        let packet = &frame[14..];
+        let packet = whole_ipv6(&frame[14..]);
         let own = if port == INSIDE { self.config.inside_ipv6 } else { self.config.outside_ipv6 };
-        let len = if packet.len() < 40 { 0 } else { 40 + usize::from(word(packet, 4)) };
-        let is_whole = packet.len() >= 40 && packet[0] >> 4 == 6 && len <= packet.len();
-        if is_whole && len > 40 && packet[6] == 58 && matches!(packet[40], 135 | 136) {
-            let target = packet.get(48..64).and_then(|it| <[u8; 16]>::try_from(it).ok());
+        if packet.is_some_and(is_discovery) {
+            let target = frame.get(62..78).and_then(|it| <[u8; 16]>::try_from(it).ok());
             let target = target.map(Ipv6Addr::from).filter(|target| {
                 port == OUTSIDE && matches!(self.four_of(*target), Ok((_, Side::Inside)))
             });
@@ -88,13 +88,8 @@ impl Model {
         if frame[..6] != self.mac(port) {
             return Err("other-station");
         }
-        if !is_whole {
-            return Err("ip-malformed");
-        }
-        let taken = take_ipv6(packet, true).map_err(|refusal| match refusal {
-            Refusal::Malformed => "ip-malformed",
-            other => reason(other),
-        })?;
+        let packet = packet.ok_or("ip-malformed")?;
+        let taken = taken_of(packet)?;
         if 20 + taken.body.len() > 65535 {
             return Err("too-big");
         }
@@ -127,7 +122,7 @@ impl Model {
         }
         let ends = Ends { source, destination, port: Port::Kept };
         let (rules, number) = (self.stateless_rules()?, identification(left));
-        let bytes = to_ipv4(&packet[..len], &ends, number, &rules, &mut |quote| {
+        let bytes = to_ipv4(packet, &ends, number, &rules, &mut |quote| {
             let [from, to] = [quote.source, quote.destination].map(|it| self.four_of(it));
             Some(Ends { source: from.ok()?.0, destination: to.ok()?.0, port: Port::Kept })
         });

@@ -435,7 +435,7 @@ fn take_hops(frame: &mut [u8], hops: u8) {
 /// Sets what tells the fragments of a datagram from others; of IPv6 behind the header, as translated ones have it.
 fn set_identification(frame: &mut [u8], identification: u16) {
     if is_ipv6(frame) {
-        if is_fragment(frame) && frame.len() >= IP + ipv6::HEADER_LEN + EXTENSION {
+        if is_fragment(frame) && frame.len() >= IP + ipv6::HEADER_LEN + ipv6::FRAGMENT_HEADER_LEN {
             put_u32(frame, IP + ipv6::HEADER_LEN + 4, identification.into());
         }
         return;
@@ -454,8 +454,5 @@ fn is_ipv6(frame: &[u8]) -> bool {
 /// What the addresses of a packet between two subscribers with IPv6 addresses are on the way, where nobody sees them.
 const BETWEEN: Ends<Ipv4Addr> =
     Ends { source: Ipv4Addr::UNSPECIFIED, destination: Ipv4Addr::UNSPECIFIED, port: Port::Kept };
-
-/// The length of a fragment header in bytes (RFC 8200 section 4.5).
-const EXTENSION: usize = 8;
 
 const IP: usize = ethernet::HEADER_LEN;

@@ -80,7 +80,7 @@ pub(super) fn is_fragment(frame: &[u8]) -> bool {
 /// Whether the packet in a frame without padding, whose headers end before `transport`, fits the link to IPv6
 /// subscribers, or may be cut.
 pub(super) fn fits_ipv6(frame: &[u8], transport: usize, nat64: &Nat64) -> bool {
-    let extension = if is_fragment(frame) { EXTENSION } else { 0 };
+    let extension = if is_fragment(frame) { ipv6::FRAGMENT_HEADER_LEN } else { 0 };
     let len = ipv6::HEADER_LEN + extension + frame.len() - transport;
     let packet = &frame[ethernet::HEADER_LEN..];
     let may_be_cut = || match packet[0] >> 4 {
@@ -135,7 +135,9 @@ fn pieces_of_ipv6(
     let mut head = [0; HEAD_IPV6];
     head[..FRAGMENT].copy_from_slice(first);
     if first[NEXT] == protocol::IPV6_FRAGMENT {
-        let Some((fragment, rest)) = body.split_at_checked(EXTENSION) else { return };
+        let Some((fragment, rest)) = body.split_at_checked(ipv6::FRAGMENT_HEADER_LEN) else {
+            return;
+        };
         head[FRAGMENT..].copy_from_slice(fragment);
         body = rest;
     } else {
@@ -143,12 +145,12 @@ fn pieces_of_ipv6(
         put_u32(&mut head, FRAGMENT + 4, identification.into());
     }
     let place = u16_at(&head, FRAGMENT + 2);
-    let room = (usize::from(mtu) - ipv6::HEADER_LEN - EXTENSION) & !UNIT_MASK;
+    let room = (usize::from(mtu) - ipv6::HEADER_LEN - ipv6::FRAGMENT_HEADER_LEN) & !UNIT_MASK;
     for (number, part) in body.chunks(room).enumerate() {
         let offset = number * room;
         let more = u16::from(offset + part.len() < body.len());
         let len_at = ethernet::HEADER_LEN + ipv6::offset::PAYLOAD_LEN;
-        put_u16(&mut head, len_at, (EXTENSION + part.len()) as u16);
+        put_u16(&mut head, len_at, (ipv6::FRAGMENT_HEADER_LEN + part.len()) as u16);
         put_u16(&mut head, FRAGMENT + 2, place.wrapping_add(offset as u16) | more);
         each(number, &head, part);
     }
@@ -181,8 +183,6 @@ const IPV6_MTU_MIN: u32 = 1280;
 /// What pieces are counted in, in bytes, but for the last one.
 const UNIT: usize = 8;
 const UNIT_MASK: usize = UNIT - 1;
-/// The length of a fragment header in bytes.
-const EXTENSION: usize = 8;
 /// What stands in front of each piece.
 const HEAD_IPV4: usize = ethernet::HEADER_LEN + ipv4::HEADER_LEN;
-const HEAD_IPV6: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN + EXTENSION;
+const HEAD_IPV6: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN + ipv6::FRAGMENT_HEADER_LEN;

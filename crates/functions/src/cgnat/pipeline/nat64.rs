@@ -59,7 +59,7 @@ impl Pipeline {
         if let Err(refusal) = translation::to_ipv6(batch, slot, &ends, &nat64.rules, |_| None) {
             return self.refuse(batch, slot, reason_of(refusal));
         }
-        let extension = if is_fragment(batch.frame(slot)) { FRAGMENT_HEADER_LEN } else { 0 };
+        let extension = if is_fragment(batch.frame(slot)) { ipv6::FRAGMENT_HEADER_LEN } else { 0 };
         let transport = (ethernet::HEADER_LEN + ipv6::HEADER_LEN + extension) as u16;
         self.clamp_of(batch, slot, Shape { transport, ..shape }, session);
         self.send(batch, slot, INSIDE);
@@ -154,6 +154,3 @@ impl Pipeline {
         batch.set_verdict(slot, Verdict::Forward(port));
     }
 }
-
-/// The length of a fragment header in bytes (RFC 8200 section 4.5).
-const FRAGMENT_HEADER_LEN: usize = 8;

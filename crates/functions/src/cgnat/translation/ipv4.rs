@@ -124,7 +124,7 @@ impl<'a> Packet<'a> {
             protocol::ICMP => protocol::ICMPV6,
             next => next,
         };
-        let extension_len = if self.is_fragment() { FRAGMENT_HEADER_LEN } else { 0 };
+        let extension_len = if self.is_fragment() { ipv6::FRAGMENT_HEADER_LEN } else { 0 };
         let keeps_class = rules.keep_traffic_class;
         let fields = ipv6::Fields {
             traffic_class: if keeps_class { self.header[ipv4::offset::DSCP_ECN] } else { 0 },
@@ -177,10 +177,8 @@ impl Head {
     }
 }
 
-/// The length of a fragment header in bytes (RFC 8200 section 4.5).
-pub(super) const FRAGMENT_HEADER_LEN: usize = 8;
 /// Bytes of the longest new header.
-const HEAD_LEN_MAX: usize = ipv6::HEADER_LEN + FRAGMENT_HEADER_LEN;
+const HEAD_LEN_MAX: usize = ipv6::HEADER_LEN + ipv6::FRAGMENT_HEADER_LEN;
 
 /// Option: the sender names some of the routers (RFC 791 section 3.1).
 const LOOSE_SOURCE_ROUTE: u8 = 131;

@@ -4,10 +4,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use wire::bytes::{array_at, u16_at, u32_at};
 use wire::checksum::Sum;
-use wire::ipv6::EXTENSION_HEADERS_MAX;
+use wire::ipv6::{EXTENSION_HEADERS_MAX, FRAGMENT_HEADER_LEN};
 use wire::{ipv4, ipv6, protocol};
 
-use super::ipv4::FRAGMENT_HEADER_LEN;
 use super::{Ends, LEN_MAX_FRAGMENTABLE, Refusal, Rules};
 
 /// A packet, or what an ICMP error quotes of it.

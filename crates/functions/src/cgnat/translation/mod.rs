@@ -208,7 +208,7 @@ pub fn to_ipv4(
 /// The longest piece of an IPv4 packet, in bytes with its header, that is no longer than
 /// `ipv6_mtu` when it has become a fragment of IPv6 (section 4.1).
 pub const fn ipv4_len_max(ipv6_mtu: u16) -> u16 {
-    const GROWTH: u16 = (wire::ipv6::HEADER_LEN + ipv4::FRAGMENT_HEADER_LEN) as u16;
+    const GROWTH: u16 = (wire::ipv6::HEADER_LEN + wire::ipv6::FRAGMENT_HEADER_LEN) as u16;
     let payload = ipv6_mtu.saturating_sub(GROWTH) & !7;
     payload + wire::ipv4::HEADER_LEN as u16
 }

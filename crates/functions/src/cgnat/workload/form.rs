@@ -2,6 +2,8 @@
 //!
 //! A frame of a client is written and read in its form without that, behind as many free bytes as it is longer.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use wire::bytes::{array_at, put_array, u16_at};
 use wire::ethernet::{TAG_LEN, TYPE_VLAN};
 
@@ -33,6 +35,15 @@ impl Inside {
         match self {
             Inside::Ipv6(_) => ipv6::GROWTH,
             Inside::Vlan(_) => TAG_LEN,
+        }
+    }
+
+    /// The address of a client inside.
+    #[inline]
+    pub fn address(&self, client: u32) -> IpAddr {
+        match self {
+            Inside::Ipv6(ipv6) => ipv6.address(client).into(),
+            Inside::Vlan(_) => Ipv4Addr::from_bits(client).into(),
         }
     }
 

@@ -48,6 +48,11 @@ impl Ipv6 {
         })
     }
 
+    /// The address of a client.
+    pub fn address(&self, client: u32) -> Ipv6Addr {
+        Ipv6Addr::from_bits(self.clients | u128::from(client))
+    }
+
     /// Makes a frame, behind whose first [`GROWTH`] bytes one of a client stands in IPv4 form, IPv6.
     pub fn widen(&self, frame: &mut [u8]) {
         let Some(old) = frame.get(GROWTH..).and_then(|old| old.first_chunk::<TRANSPORT>()) else {
@@ -56,7 +61,7 @@ impl Ipv6 {
         let (macs, total_len) = (array_at::<12>(old, 0), u16_at(old, 16));
         let (ttl, next) = (old[22], old[23]);
         let [client, server] = [26, 30].map(|at| u32_at(old, at));
-        let source = Ipv6Addr::from_bits(self.clients | u128::from(client));
+        let source = self.address(client);
         let destination = self.prefix.embed(Ipv4Addr::from_bits(server));
         let len = total_len - (TRANSPORT - ETHERNET) as u16;
         let change = Change { ipv4: [client, server], ipv6: [source, destination], len };

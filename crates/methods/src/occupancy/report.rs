@@ -28,34 +28,32 @@ impl Config {
         }
     }
 
+    /// First what answers the question: reports, where there are any, or what is held.
     fn figures(&self, trial: &TrialRecord, population: Population) -> Vec<Figure> {
         let clients = population.clients as f64;
-        let rate = self.rate(population).0;
-        let mut figures = vec![
-            Figure::single("clients", clients, "clients"),
-            Figure::single("offered_rate", rate, "pps"),
-            Figure::single(
-                "lost_frames",
-                trial.directions.iter().map(|d| d.lost as f64).sum(),
-                "frames",
-            ),
-            Figure::single("loss_percent", trial.loss_percent, "percent"),
-        ];
-        for table in &trial.tables {
-            let entries = table.entries as f64;
-            figures.push(Figure::single("entries", entries, "entries").of(&table.name));
-            let each = Figure::single("entries_per_client", entries / clients, "entries");
-            figures.push(each.of(&table.name));
-        }
+        let mut figures = Vec::new();
         if let Some((seconds, counted)) = self.counted(trial) {
             let by_the_clock = seconds * self.speed;
             let bytes = counted.bytes as f64 / by_the_clock;
             figures.extend([
-                Figure::single("reports_rate", counted.frames as f64 / by_the_clock, "1/s"),
-                Figure::single("report_bytes_per_s", bytes, "bytes"),
                 Figure::single("report_bytes_per_client_day", bytes / clients * DAY_S, "bytes"),
+                Figure::single("report_bytes_per_s", bytes, "bytes"),
+                Figure::single("reports_rate", counted.frames as f64 / by_the_clock, "1/s"),
             ]);
         }
+        for table in &trial.tables {
+            let entries = table.entries as f64;
+            let each = Figure::single("entries_per_client", entries / clients, "entries");
+            figures.push(each.of(&table.name));
+            figures.push(Figure::single("entries", entries, "entries").of(&table.name));
+        }
+        let lost = trial.directions.iter().map(|direction| direction.lost as f64).sum();
+        figures.extend([
+            Figure::single("clients", clients, "clients"),
+            Figure::single("offered_rate", self.rate(population).0, "pps"),
+            Figure::single("lost_frames", lost, "frames"),
+            Figure::single("loss_percent", trial.loss_percent, "percent"),
+        ]);
         figures.extend(latency(trial));
         figures
     }

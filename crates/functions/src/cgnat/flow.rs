@@ -70,7 +70,7 @@ impl Far {
         (self.0 >> 16) as u32
     }
 
-    /// The port; 0 for ICMP, whose identifier is the port at the subscriber's end.
+    /// The port; 0 for ICMP and GRE, whose identifier is the port at the subscriber's end.
     #[inline(always)]
     pub const fn port(self) -> u16 {
         self.0 as u16

@@ -1,7 +1,10 @@
-//! What gateways of applications keep beside sessions: which sessions have one, and the sequence numbers
-//! of those whose payloads changed their length.
+//! What gateways of applications keep beside sessions: which sessions have one, the sequence numbers
+//! of those whose payloads changed their length, and calls.
+
+use std::io;
 
 use super::alg::{Alg, EXPECTATIONS_MAX, Gateway, List, Protocol, Shifts};
+use super::calls::Calls;
 use super::config::{Config, share_of};
 use super::session::{IPV6, Session};
 use super::sessions::Number;
@@ -14,22 +17,28 @@ pub struct Gateways {
     free: Vec<u32>,
     /// Numbers from here on were never used.
     fresh: u32,
+    /// Calls of PPTP.
+    pub calls: Calls,
     /// What was mapped new for the payload in hand: where the message begins that asked, and the session.
     pub(super) made: List<(usize, Number), MADE_MAX>,
 }
 
 impl Gateways {
     /// Those of a configuration; without any, they take no memory.
-    pub fn new(config: &Config, workers: u32) -> Gateways {
+    ///
+    /// # Errors
+    /// When the kernel has no memory for calls.
+    pub fn new(config: &Config, workers: u32) -> io::Result<Gateways> {
         let alg = config.alg;
         let room = if alg.is_off() { 0 } else { share_of(alg.connections, workers) as usize };
-        Gateways {
+        Ok(Gateways {
             alg,
             shifts: vec![Shifts::default(); room],
             free: Vec::with_capacity(room),
             fresh: 0,
+            calls: Calls::new(if alg.pptp { room } else { 0 })?,
             made: List::new(),
-        }
+        })
     }
 
     /// Whether there is none.
@@ -80,7 +89,7 @@ impl Gateways {
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        self.shifts.len() * (size_of::<Shifts>() + size_of::<u32>())
+        self.shifts.len() * (size_of::<Shifts>() + size_of::<u32>()) + self.calls.bytes()
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Interfaces {
     pub vrfs: Option<Vrfs>,
     /// What is configured of translation without sessions; none where there is none.
     pub stateless: Option<Box<Stateless>>,
+    /// Whether enhanced GRE is that of calls of PPTP.
+    pub has_calls: bool,
     /// Networks of subscribers.
     networks: Vec<Prefixed<Ipv4Addr>>,
     /// Outside addresses, for which the outside port answers ARP.
@@ -60,6 +62,7 @@ impl Interfaces {
             nat64: Nat64::new(config),
             stateless: Stateless::new(config)?.map(Box::new),
             vrfs: Vrfs::new(config),
+            has_calls: config.alg.pptp,
             networks: config.inside.clone(),
             outside: config.outside().map(|(_, network)| network).collect(),
         })

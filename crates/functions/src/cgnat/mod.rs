@@ -35,6 +35,8 @@ mod dice;
 
 pub mod allocation;
 
+mod calls;
+
 pub mod gateways;
 
 pub mod state;

@@ -21,6 +21,7 @@ use crate::models::Bucket;
 use crate::unit::Shard;
 
 mod allowed;
+mod calls;
 mod choice;
 mod errors;
 mod fragments;
@@ -291,6 +292,7 @@ impl Model {
                 (3 | 11 | 12, _) => return self.judge_error(port, packet, now),
                 _ => return Err("protocol-unsupported"),
             },
+            47 if self.config.alg.pptp => return self.judge_call(port, packet, now, left),
             _ => return Err("protocol-unsupported"),
         };
         let packet = Packet {

@@ -10,6 +10,7 @@ use packet::{PortId, Reason};
 use wire::bytes::{array_at, u16_at, u32_at};
 use wire::{Malformed, checksum, ethernet, icmp, ipv4, protocol, tcp, udp};
 
+use super::alg::gre;
 use super::config::Family;
 use super::flow::{Far, Inside, Outside};
 use super::interfaces::{INSIDE, Interfaces, OUTSIDE};
@@ -24,6 +25,9 @@ pub enum Class {
     FromInside(Inside, Shape),
     /// A packet for a mapping.
     FromOutside(Outside, Shape),
+    /// A packet of a subscriber's call (enhanced GRE), which bears the other end's identifier in the place of
+    /// its port; the subscriber's own stands nowhere.
+    Call(Inside, Shape),
     /// An ICMP error about a packet of a session.
     Error(About),
     /// A question for an Ethernet address of this port.
@@ -47,6 +51,7 @@ impl Class {
         let of_realm = |key: Inside| Inside { near: key.near | u32::from(realm), ..key };
         match self {
             Class::FromInside(key, shape) => Class::FromInside(of_realm(key), shape),
+            Class::Call(key, shape) => Class::Call(of_realm(key), shape),
             Class::Error(About::Inside(key, shape)) => {
                 Class::Error(About::Inside(of_realm(key), shape))
             }
@@ -284,12 +289,28 @@ fn classify_ipv4(packet: &[u8], port: PortId, own: &Interfaces) -> Result<Class,
             Ends::read(ip, u32_at(transport, 0)).class(protocol, to_outside, shape)
         }
         protocol::ICMP => classify_icmp(ip, transport, to_outside, shape)?,
+        protocol::GRE if own.has_calls => classify_call(ip, transport, to_outside, shape)?,
         _ => return Err(reasons::PROTOCOL),
     };
     if view.ttl() <= 1 {
         return Err(reasons::TTL_EXPIRED);
     }
     Ok(class)
+}
+
+/// Packets of a call bear the identifier that their receiver has for it (RFC 2637 section 4.1).
+fn classify_call(
+    ip: &[u8; ipv4::HEADER_LEN],
+    message: &[u8],
+    to_outside: bool,
+    shape: Shape,
+) -> Result<Class, Reason> {
+    let call = gre::call(message).ok_or(reasons::PROTOCOL)?;
+    let ends = Ends { source_port: 0, destination_port: call, ..Ends::read(ip, 0) };
+    Ok(match to_outside {
+        true => Class::Call(ends.inside(protocol::GRE), shape),
+        false => ends.class(protocol::GRE, to_outside, shape),
+    })
 }
 
 /// Queries and their answers are sessions by the identifier that the subscriber knows, whoever asks (RFC 5508

@@ -35,6 +35,7 @@ use super::way::Way;
 use crate::stages;
 use crate::unit::{SetupError, Shard};
 
+mod calls;
 mod errors;
 mod fragments;
 mod gateway;
@@ -99,6 +100,9 @@ impl Function for Pipeline {
         self.translate(batch, moment);
         stages.lap(Stage::Translate as usize, batch.len());
         self.open(batch, moment);
+        if !self.way.calls.is_empty() {
+            self.calls(batch, moment);
+        }
         if !self.way.fragments.is_empty() {
             self.fragments(batch, (now, moment));
         }
@@ -378,6 +382,11 @@ impl Pipeline {
     fn out_of_the_ordinary(&mut self, batch: &mut Batch, slot: Slot, class: Class, now: Moment) {
         match class {
             Class::Error(about) => self.error(batch, slot, about, now),
+            Class::Call(key, shape) => {
+                let index = usize::from(slot);
+                (self.way.inside[index], self.way.shape[index]) = (key, shape);
+                self.way.calls.push(slot);
+            }
             Class::Arp => {
                 self.state.tallies[Tally::ArpAnswered as usize] += 1;
                 let port = batch.port(slot);

@@ -66,6 +66,8 @@ reasons! {
     TOO_BIG = "too-big",
     /// A TCP segment from inside that opens nothing and belongs to no session.
     TCP_NO_SESSION = "tcp-no-session",
+    /// Enhanced GRE from inside with an identifier that the other end has for no call of the sender's.
+    NO_CALL = "no-call",
     /// From outside, for an address that is not one of the outside ones.
     NO_ADDRESS = "no-address",
     /// From outside, for a port that no mapping has.
@@ -152,6 +154,9 @@ tallies! {
     /// Segments with a payload that pass as they are, because the sequence numbers of as many connections
     /// as there can be are kept already.
     AlgConnectionsFull = "alg-connections-full",
+    /// Calls of PPTP of which the gateway keeps nothing, because there are as many as connections can be, or the
+    /// subscriber or the table has no room for a session.
+    AlgCallsFull = "alg-calls-full",
     /// Payloads with something that begins like what a gateway is for, and breaks its grammar.
     AlgMalformed = Alg::NAMES[0],
     /// The same with something that goes on in another segment.

@@ -6,6 +6,7 @@ use wire::bytes::{put_u16, put_u32, u16_at};
 use wire::checksum::Sum;
 use wire::{ethernet, icmp, ipv4, protocol, tcp, udp};
 
+use super::alg::gre;
 use super::parse::Shape;
 use super::session::Session;
 
@@ -37,6 +38,19 @@ pub fn to_inside(frame: &mut [u8], session: &Session, shape: Shape) {
             adjust_transport(frame, (transport, protocol), !session.transport_delta);
         }
     }
+}
+
+/// The same as [`to_outside`] for a call: its packets bear the identifier of the other end, which stays.
+pub fn call_to_outside(frame: &mut [u8], session: &Session) {
+    put_u32(frame, IP + ipv4::offset::SOURCE, session.outside);
+    adjust_ip(frame, session.address_delta);
+}
+
+/// The same as [`to_inside`] for a call. Enhanced GRE has no checksum (RFC 2637 section 4.1).
+pub fn call_to_inside(frame: &mut [u8], session: &Session, shape: Shape) {
+    put_u32(frame, IP + ipv4::offset::DESTINATION, session.inside[1] as u32);
+    adjust_ip(frame, !session.address_delta);
+    gre::set_call(&mut frame[usize::from(shape.transport)..], session.inside_port());
 }
 
 /// The IPv4 header: one hop less to live, and a checksum for it and the changed address.

@@ -23,6 +23,7 @@ use crate::check::{Answer, Part, Step};
 
 mod aging;
 mod build;
+mod calls;
 mod deterministic;
 mod fragments;
 mod gateways;
@@ -64,6 +65,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         deterministic::deterministic,
         gateways::ftp,
         gateways::sip,
+        calls::pptp,
         limits::sessions_of_a_subscriber,
         limits::pools,
         limits::blocks,
@@ -97,6 +99,7 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     unless(!config.vrfs.is_empty(), "unknown-vlan", "tags are no VLAN's without VRFs");
     unless(places.stranger.is_some(), "not-inside", "every address is inside");
     unless(!config.tcp_pick_up, "tcp-no-session", "any segment opens a session");
+    unless(config.alg.pptp, "no-call", "GRE is nobody's without a gateway for PPTP");
     let to_itself = places.one_to_one.is_some() && config.hairpinning;
     let has_none = !config.pools.is_empty() || to_itself;
     unless(has_none, "no-mapping", "every outside address is one subscriber's");

@@ -38,7 +38,8 @@ pub struct Session {
     pub previous: u32,
     /// The number of the subscriber.
     pub subscriber: u32,
-    /// Of a TCP session with a gateway: where its sequence numbers are kept, plus one; 0 for nowhere.
+    /// Of a TCP session with a gateway: where its sequence numbers are kept, plus one; of a call the other
+    /// end's identifier, plus one; 0 for none.
     pub shifts: u32,
     /// Of an active NAT `used` as it told it to its standby; of a standby the number that the session has at
     /// the active NAT, plus one.
@@ -59,10 +60,13 @@ pub const WATCHED: u8 = 16;
 /// Of [`Session::flags`]: the subscriber is of a VRF.
 pub const REALM: u8 = 32;
 
+/// Of [`Session::flags`]: a call of PPTP, whose ports are identifiers in the key of enhanced GRE.
+pub const CALL: u8 = 128;
+
 /// Of [`Session::flags`]: packets from inside do not leave as most do.
-pub const LEAVES_OTHERWISE: u8 = HAIRPIN | GATEWAY | IPV6 | WATCHED;
+pub const LEAVES_OTHERWISE: u8 = HAIRPIN | GATEWAY | IPV6 | WATCHED | CALL;
 /// The same of packets from outside.
-pub const ARRIVES_OTHERWISE: u8 = GATEWAY | IPV6 | REALM;
+pub const ARRIVES_OTHERWISE: u8 = GATEWAY | IPV6 | REALM | CALL;
 
 const _: () = assert!(size_of::<Session>() == 64);
 
@@ -81,7 +85,8 @@ impl Session {
             address_delta,
             transport_delta: delta(&ports, &[]),
             flags: (if inside.address[0] == 0 { 0 } else { IPV6 })
-                | if inside.realm() == 0 { 0 } else { REALM },
+                | if inside.realm() == 0 { 0 } else { REALM }
+                | if inside.far.protocol() == wire::protocol::GRE { CALL } else { 0 },
             used,
             subscriber,
             ..Session::new_zeroed()

@@ -32,6 +32,7 @@ use super::times::{Moment, Times};
 use crate::unit::{SetupError, Shard};
 
 mod adopt;
+mod calls;
 mod close;
 mod expected;
 mod tell;
@@ -93,7 +94,7 @@ impl State {
             times: Times::new(config, &clock),
             tallies: [0; TALLIES.len()],
             session_limit: config.sessions_per_subscriber,
-            gateways: Gateways::new(config, shard.count),
+            gateways: Gateways::new(config, shard.count).map_err(memory("calls"))?,
             log: None,
             filtering: config.filtering,
             prefix: Nat64::new(config).map(|nat64| nat64.prefix),

@@ -18,6 +18,8 @@ pub struct Way {
     pub new_inside: Slots,
     /// The same from outside.
     pub new_outside: Slots,
+    /// Packets from inside of calls.
+    pub calls: Slots,
     /// Fragments that may be followed.
     pub fragments: Slots,
     /// Packets that were dropped as they came in.
@@ -47,6 +49,7 @@ impl Way {
             elsewhere: Slots::new(),
             new_inside: Slots::new(),
             new_outside: Slots::new(),
+            calls: Slots::new(),
             fragments: Slots::new(),
             untold: Slots::new(),
             inside: [Inside::default(); 256],
@@ -65,6 +68,7 @@ impl Way {
         self.from_outside.clear();
         self.new_inside.clear();
         self.new_outside.clear();
+        self.calls.clear();
         self.fragments.clear();
         self.untold.clear();
     }

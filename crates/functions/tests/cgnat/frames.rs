@@ -176,7 +176,7 @@ fn nat64(base: &Config) -> Config {
 }
 
 /// All gateways of applications.
-pub const GATEWAYS: Alg = Alg { ftp: true, sip: true, pptp: false, connections: 64 };
+pub const GATEWAYS: Alg = Alg { ftp: true, sip: true, pptp: true, connections: 64 };
 /// NATs of those kinds, in their order, whose logs tell much or little, in both formats.
 pub fn logged() -> Vec<Config> {
     let kinds = kinds();

@@ -74,8 +74,15 @@ fn validate_sizes(config: &Config) -> Result<(), Invalid> {
             "Give how many control connections there are at a time, like 65536",
         );
     }
-    if config.alg.pptp {
-        return refuse("alg", "pptp needs GRE, which is not translated".into(), "Leave 'pptp' out");
+    if config.alg.pptp && config.core > 1 {
+        return refuse(
+            "core",
+            format!(
+                "calls of PPTP have no ports by which they find their way to {} workers",
+                config.core
+            ),
+            "Set 'core' to 1, or leave 'alg: pptp' out",
+        );
     }
     if config.mss_clamp != 0 && config.mss_clamp < 536 {
         return refuse(

@@ -1,6 +1,6 @@
 //! Gateways of applications: what becomes of a packet after its ends were translated.
 //!
-//! What is told in a payload is found by words ([`ftp`], [`sip`]), not by the gateways' parsers; which
+//! What is told in a payload is found by words and numbers ([`ftp`], [`sip`], [`pptp`]), not by the gateways' parsers; which
 //! outside port the device chose is read from what left. Sequence numbers behind replaced text are kept by
 //! [`Shifts`], which has a model and a network that loses and cuts of its own (`alg/tests/shift.rs`).
 
@@ -14,6 +14,7 @@ use super::{Left, Model};
 
 mod ftp;
 mod mapping;
+mod pptp;
 pub(super) mod script;
 mod sip;
 
@@ -43,6 +44,8 @@ type Piece = (usize, usize, usize, Vec<u8>);
 struct Written {
     payload: Vec<u8>,
     edited: List<Edited, UNITS_MAX>,
+    /// Calls that are connected, by both identifiers.
+    calls: Vec<(u16, u16)>,
 }
 
 /// An application with a gateway.
@@ -50,6 +53,7 @@ struct Written {
 enum Kind {
     Ftp,
     Sip,
+    Pptp,
 }
 
 impl Model {
@@ -107,6 +111,7 @@ impl Model {
         let by = |port: u16| match (own.0, port) {
             (6, 21) if alg.ftp => Some(Kind::Ftp),
             (6 | 17, 5060) if alg.sip => Some(Kind::Sip),
+            (6, 1723) if alg.pptp => Some(Kind::Pptp),
             _ => None,
         };
         by(far.1).or_else(|| by(own.1.1))
@@ -143,6 +148,11 @@ impl Model {
         let is_new = !written.edited.is_empty();
         if !passing.is_whole || is_new && !passing.is_edited {
             self.take_back(reading, passing.taken);
+        } else {
+            for (call, other) in written.calls {
+                let ends = ((47, (reading.own.1.0, call)), (reading.far.0, 0));
+                self.connect(ends, other, reading.now, reading.left);
+            }
         }
         let text = if passing.is_edited { &written.payload } else { &payload };
         packet.with_message([&header, &text[..passing.len]].concat())
@@ -160,6 +170,7 @@ impl Model {
         let left = left_payload(reading.left, reading.own.0);
         let mut puts: Vec<Piece> = Vec::new();
         let mut expected: Vec<(Ask, End)> = Vec::new();
+        let mut calls = Vec::new();
         for message in &messages {
             let mut units: Vec<usize> = puts.iter().map(|put| put.0).collect();
             units.dedup();
@@ -174,6 +185,8 @@ impl Model {
                 puts.truncate(before.0);
                 expected.truncate(before.1);
                 self.take_back(reading, message.at);
+            } else {
+                calls.extend(message.call);
             }
         }
         puts.retain(|(_, from, to, new)| payload[*from..*to] != new[..]);
@@ -188,27 +201,35 @@ impl Model {
         new.extend_from_slice(&payload[read..]);
         if !puts.is_empty() && new.len() > room {
             self.take_back(reading, 0);
-            return Written { payload: payload.to_vec(), edited: List::new() };
+            let (edited, calls) = (List::new(), Vec::new());
+            return Written { payload: payload.to_vec(), edited, calls };
         }
-        Written { payload: new, edited: edited(&puts) }
+        Written { payload: new, edited: edited(&puts), calls }
     }
 
     fn messages(&self, kind: Kind, payload: &[u8], reading: &Reading<'_>) -> Vec<Message> {
         // A character for each octet; those that mean nothing are all alike.
         let text: String = payload.iter().map(|&byte| char::from(byte.min(0x7f))).collect();
+        let owner = |protocol: u8, port: u16| {
+            let own = self.tables.owner(protocol, (reading.outside.0, port))?;
+            match own.1.0.address {
+                IpAddr::V4(inside) if own.1.0.realm == reading.own.1.0.realm => {
+                    Some((inside, own.1.1))
+                }
+                _ => None,
+            }
+        };
         match kind {
             Kind::Ftp if !reading.is_out => Vec::new(),
             Kind::Ftp => ftp::messages(&text, reading.inside.0, reading.far.0),
-            Kind::Sip => {
-                let owner = |protocol: u8, port: u16| {
-                    let own = self.tables.owner(protocol, (reading.outside.0, port))?;
-                    match own.1.0.address {
-                        IpAddr::V4(inside) if own.1.0.realm == reading.own.1.0.realm => {
-                            Some((inside, own.1.1))
-                        }
-                        _ => None,
-                    }
+            Kind::Pptp => {
+                let own = |call| {
+                    let found = owner(47, call).filter(|end| end.0 == reading.inside.0);
+                    found.map(|end| end.1)
                 };
+                pptp::messages(payload, (reading.is_out, reading.far.0), own)
+            }
+            Kind::Sip => {
                 let talk = sip::Talk {
                     protocol: reading.own.0,
                     is_out: reading.is_out,
@@ -306,7 +327,7 @@ impl Told {
             read = to;
             let Some(rest) = text.get(at..) else { return told };
             let (port, len) = match put {
-                Some(put) => put.what.told(rest),
+                Some(put) => put.what.told(rest, left[at..].first_chunk().copied()),
                 None => {
                     (None, rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len())
                 }

@@ -42,6 +42,8 @@ impl Packet {
                 let identifier = if source.1 != 0 { source.1 } else { destination.1 };
                 bytes[at + 4..at + 6].copy_from_slice(&identifier.to_be_bytes());
             }
+            // RFC 2637 section 4.1: the identifier of the receiver.
+            47 => bytes[at + 6..at + 8].copy_from_slice(&destination.1.to_be_bytes()),
             _ => {
                 bytes[at..at + 2].copy_from_slice(&source.1.to_be_bytes());
                 bytes[at + 2..at + 4].copy_from_slice(&destination.1.to_be_bytes());
@@ -165,6 +167,7 @@ impl Packet {
             + match self.protocol {
                 1 => 2,
                 6 => 16,
+                47 => return None,
                 _ => 6,
             };
         (field + 2 <= self.bytes.len()).then_some(field)

@@ -53,6 +53,8 @@ pub struct Session {
     ends: Option<Duration>,
     /// Sequence numbers, where a gateway reads what it says.
     pub shifts: Option<Shifts>,
+    /// Of a call: the other end's identifier, if it is known.
+    pub call: Option<u16>,
 }
 
 /// All mappings, and ports that rest.
@@ -297,6 +299,15 @@ impl Tables {
         all.filter(|session| session.shifts.is_some()).count()
     }
 
+    /// The sessions of calls with the identifier of their other end.
+    pub fn calls(&mut self) -> impl Iterator<Item = (Own, End, &mut Session)> {
+        let all = self.mappings.iter_mut().filter(|(own, _)| own.0 == 47);
+        let all = all.flat_map(|(own, mapping)| {
+            mapping.sessions.iter_mut().map(|(far, session)| (*own, *far, session))
+        });
+        all.filter(|(.., session)| session.call.is_some())
+    }
+
     /// Who has an outside port.
     pub fn owner(&self, protocol: u8, outside: End) -> Option<Own> {
         self.owners.get(&(protocol, outside)).copied()
@@ -320,7 +331,7 @@ impl Tables {
 
     /// The mappings of a subscriber.
     fn of(&self, subscriber: Who) -> impl Iterator<Item = &Mapping> {
-        let all = [1, 6, 17].into_iter().flat_map(move |protocol| {
+        let all = [1, 6, 17, 47].into_iter().flat_map(move |protocol| {
             self.mappings.range((protocol, (subscriber, 0))..=(protocol, (subscriber, u16::MAX)))
         });
         all.map(|(_, mapping)| mapping)
@@ -339,7 +350,7 @@ impl Tables {
 
     /// Who else than a subscriber has ports from one to another on an address.
     pub fn is_taken(&self, subscriber: Who, address: Ipv4Addr, ports: (u16, u16)) -> bool {
-        [1, 6, 17].into_iter().any(|protocol| {
+        [1, 6, 17, 47].into_iter().any(|protocol| {
             let range = (protocol, (address, ports.0))..=(protocol, (address, ports.1));
             self.owners.range(range).any(|(_, own)| own.1.0 != subscriber)
         })

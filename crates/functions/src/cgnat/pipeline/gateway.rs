@@ -96,6 +96,8 @@ impl Pipeline {
         self.way.shape[usize::from(slot)].tcp_flags = header[tcp::offset::FLAGS];
         if !passing.is_whole || !done.edited.is_empty() && !passing.is_edited {
             self.state.undo_expected(passing.taken, now);
+        } else if gateway == Gateway::Pptp {
+            self.state.begin_calls(&done, session.realm(), now);
         }
         if passing.is_edited {
             self.replace_payload(batch, slot, head, &self.scratch[..passing.len]);

@@ -1,5 +1,5 @@
 //! Packets of sessions that do not leave or arrive as most do: those that begin and end connections, to other
-//! subscribers, told to a standby, read by a gateway, or with a maximum segment size that is lowered.
+//! subscribers, told to a standby, of calls, read by a gateway, or with a maximum segment size that is lowered.
 
 use packet::{Batch, Slot};
 use wire::{protocol, tcp};
@@ -9,7 +9,7 @@ use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::super::parse::Shape;
 use super::super::reasons::{self, Tally};
 use super::super::rewrite;
-use super::super::session::{GATEWAY, HAIRPIN, IPV6, Session, WATCHED};
+use super::super::session::{CALL, GATEWAY, HAIRPIN, IPV6, Session, WATCHED};
 use super::super::sessions::Number;
 use super::super::times::Moment;
 use super::{Pipeline, hops_left};
@@ -35,6 +35,9 @@ impl Pipeline {
         self.state.connection_changed(number, (before, session.tcp), now);
         if is_watched {
             self.state.note(number);
+        }
+        if session.flags & CALL != 0 {
+            return self.leave_call(batch, slot, &session);
         }
         if session.flags & HAIRPIN != 0 {
             return self.turn_around(batch, slot, &session, now);
@@ -75,6 +78,9 @@ impl Pipeline {
         self.state.connection_changed(number, (before, session.tcp), now);
         if session.flags & IPV6 != 0 {
             return self.arrive_ipv6(batch, slot, &session);
+        }
+        if session.flags & CALL != 0 {
+            return self.arrive_call(batch, slot, &session);
         }
         batch.truncate(slot, usize::from(shape.len));
         rewrite::to_inside(batch.frame_mut(slot), &session, shape);

@@ -277,9 +277,11 @@ impl Journal {
     }
 }
 
-/// Whether a record is a session of which a standby is told: what a gateway expects is none.
+/// Whether a record is a session of which a standby is told: what a gateway expects is none, and calls are of no use
+/// without what their gateway knows.
 fn is_told(session: &Session) -> bool {
-    session.far.protocol() != 0 && !session.far.is_expected()
+    let is_call = session.flags & session::CALL != 0;
+    session.far.protocol() != 0 && !session.far.is_expected() && !is_call
 }
 
 /// Whether half of a session's time has passed since the use of which the standby knows.

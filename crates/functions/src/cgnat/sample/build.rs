@@ -103,6 +103,8 @@ pub(super) fn make_right(packet: &mut [u8], wanted: bool) {
     let field = match protocol {
         protocol::TCP => tcp::offset::CHECKSUM,
         protocol::UDP => udp::offset::CHECKSUM,
+        // Enhanced GRE has none (RFC 2637 section 4.1).
+        protocol::GRE => return,
         _ => icmp::offset::CHECKSUM,
     };
     let has_none = protocol == protocol::UDP && u16_at(message, field) == udp::CHECKSUM_NONE;

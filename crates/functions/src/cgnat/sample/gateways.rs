@@ -153,18 +153,18 @@ fn invite((ip, port): End, transport: &str, media: &str) -> String {
 }
 
 /// A connection whose sequence numbers are told apart, as each end counts.
-struct Talk {
-    own: End,
-    far: End,
+pub(super) struct Talk {
+    pub own: End,
+    pub far: End,
     /// Of the subscriber, and of the other end.
     next: [u32; 2],
-    first: Sent,
+    pub first: Sent,
     last: Vec<u8>,
     told_len: usize,
 }
 
 impl Talk {
-    fn begin(sample: &mut Sample, own: End, far: End) -> Talk {
+    pub fn begin(sample: &mut Sample, own: End, far: End) -> Talk {
         let first = sample.inside(
             "a connection begins",
             &with_numbers(segment(own, far, tcp::FLAG_SYN), [FIRST[0].wrapping_sub(1), 0]),
@@ -179,33 +179,41 @@ impl Talk {
     }
 
     /// The subscriber says something.
-    fn says(&mut self, sample: &mut Sample, text: &str) -> Sent {
-        let flags = (tcp::FLAG_ACK | tcp::FLAG_PSH, &[][..]);
-        let segment = segment_with(self.own, self.far, flags, text.as_bytes());
+    pub fn says(&mut self, sample: &mut Sample, text: impl AsRef<[u8]>) -> Sent {
+        let (text, flags) = (text.as_ref(), (tcp::FLAG_ACK | tcp::FLAG_PSH, &[][..]));
+        let segment = segment_with(self.own, self.far, flags, text);
         self.last = with_numbers(segment, self.next);
         self.next[0] = self.next[0].wrapping_add(text.len() as u32);
         self.told_len = text.len();
         sample.inside("a subscriber says something", &self.last)
     }
 
-    fn repeats(&mut self, sample: &mut Sample) {
+    pub fn repeats(&mut self, sample: &mut Sample) {
         sample.inside("and says it again", &self.last);
     }
 
     /// A segment with a wrong checksum, which changes nothing.
-    fn damaged(&mut self, sample: &mut Sample, text: &str) {
+    pub fn damaged(&mut self, sample: &mut Sample, text: impl AsRef<[u8]>) {
         let flags = (tcp::FLAG_ACK, &[][..]);
-        let segment = segment_with(self.own, self.far, flags, text.as_bytes());
+        let segment = segment_with(self.own, self.far, flags, text.as_ref());
         let mut packet = with_numbers(segment, self.next);
         packet[ipv4::HEADER_LEN + tcp::offset::CHECKSUM] ^= 1;
         sample.inside("what is damaged is not read", &packet);
     }
 
     /// The other end says something, and acknowledges what it had.
-    fn hears(&mut self, sample: &mut Sample, text: &str) {
-        let flags = (tcp::FLAG_ACK | tcp::FLAG_PSH, &[][..]);
-        let segment = segment_with(self.far, self.own, flags, text.as_bytes());
-        self.back(sample, "the other end says something", segment, [self.next[1], self.next[0]]);
+    pub fn hears(&mut self, sample: &mut Sample, text: impl AsRef<[u8]>) {
+        self.hears_with(sample, text, Vec::new());
+    }
+
+    /// The same with parts of what left.
+    pub fn hears_with(&mut self, sample: &mut Sample, text: impl AsRef<[u8]>, parts: Vec<Copied>) {
+        let (text, flags) = (text.as_ref(), (tcp::FLAG_ACK | tcp::FLAG_PSH, &[][..]));
+        let segment = segment_with(self.far, self.own, flags, text);
+        let packet = with_numbers(segment, [self.next[1], self.next[0]]);
+        let ends = [(26, 4, 30), (34, 2, 36)].map(|part| (self.first, part));
+        let parts = [ends.to_vec(), parts].concat();
+        sample.answer(OUTSIDE, "the other end says something", &packet, parts);
         self.next[1] = self.next[1].wrapping_add(text.len() as u32);
     }
 
@@ -224,7 +232,7 @@ impl Talk {
         self.next[1] = self.next[1].wrapping_add(text.len() as u32);
     }
 
-    fn ends(&self, sample: &mut Sample) {
+    pub fn ends(&self, sample: &mut Sample) {
         let last = segment(self.own, self.far, tcp::FLAG_FIN | tcp::FLAG_ACK);
         sample.inside("it ends", &with_numbers(last, self.next));
         let last = segment(self.far, self.own, tcp::FLAG_FIN | tcp::FLAG_ACK);
@@ -249,6 +257,9 @@ impl Talk {
         comes(sample, (told, TOLD_LEN), about, &packet);
     }
 }
+
+/// A part of a frame that left: of which one; from where, how long, where to.
+pub(super) type Copied = (Sent, (usize, usize, usize));
 
 /// A packet to the end that is told within what left, which is in its payload.
 fn comes(sample: &mut Sample, (told, len): (Sent, usize), about: &'static str, packet: &[u8]) {

@@ -9,7 +9,7 @@ use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::build::{self, datagram, datagram_of, query, segment};
 use super::fragments::{arrives, in_pieces};
 use super::{Sample, Sent};
-use super::{fragments, gateways, host, limits, refusals, sessions};
+use super::{calls, fragments, gateways, host, limits, refusals, sessions};
 use crate::build::set;
 use crate::stages::vlan;
 
@@ -31,6 +31,7 @@ pub(super) fn all(sample: &mut Sample) {
             host::errors,
             gateways::ftp,
             gateways::sip,
+            calls::pptp,
             limits::sessions_of_a_subscriber,
             limits::pools,
             strangers,

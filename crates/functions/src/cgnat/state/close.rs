@@ -51,7 +51,9 @@ impl State {
         (now, quarantine): (Moment, u32),
     ) -> Option<Number> {
         let mut session = self.sessions.records[number as usize];
-        if session.shifts != 0 {
+        if session.flags & session::CALL != 0 {
+            self.gateways.calls.forget(&mut session, number, self.sessions.keyed());
+        } else if session.shifts != 0 {
             self.gateways.forget(&mut session.shifts);
         }
         let other = self.sessions.close(number);

@@ -9,6 +9,8 @@ pub struct Message {
     /// Where it begins.
     pub at: usize,
     pub steps: Vec<Step>,
+    /// A call that is connected: the subscriber's own identifier, and the other end's.
+    pub call: Option<(u16, u16)>,
 }
 
 /// A step, in the order in which they are taken.
@@ -70,6 +72,9 @@ pub enum What {
         ask: usize,
         plus: u16,
     },
+    /// The port in two octets.
+    Call(usize),
+    Octets([u8; 2]),
 }
 
 impl Step {
@@ -94,7 +99,7 @@ impl Wish {
 
 impl Message {
     pub fn new(at: usize) -> Message {
-        Message { at, steps: Vec::new() }
+        Message { at, steps: Vec::new(), call: None }
     }
 
     /// Asks for a mapping; tells its number, or fails where the port must not be opened.
@@ -149,13 +154,15 @@ impl What {
                 (ip, port) => format!("{ip}:{port}"),
             },
             What::Number { ask, plus } => (ends[ask].1 + plus).to_string(),
+            What::Call(ask) => return ends[ask].1.to_be_bytes().to_vec(),
+            What::Octets(octets) => return octets.to_vec(),
         };
         text.into_bytes()
     }
 
     /// The port of an ask that a text which left tells at its beginning, and the length of what stands
-    /// there.
-    pub fn told(&self, left: &str) -> (Option<(usize, u16)>, usize) {
+    /// there; of octets those tell it.
+    pub fn told(&self, left: &str, octets: Option<[u8; 2]>) -> (Option<(usize, u16)>, usize) {
         let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let dotted =
             |text: &str| text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -189,6 +196,8 @@ impl What {
                 let (port, end) = number(0);
                 (ask, (port.and_then(|port| port.checked_sub(plus)), end))
             }
+            What::Call(ask) => (ask, (octets.map(u16::from_be_bytes), 2)),
+            What::Octets(_) => return (None, 2),
         };
         (port.map(|port| (ask, port)), len.min(left.len()))
     }

@@ -1,0 +1,58 @@
+//! Calls of PPTP begin with what their gateway reads, and end as sessions do.
+
+use super::super::alg::{Expectation, Rewritten};
+use super::super::flow::{Far, Inside};
+use super::super::reasons::Tally;
+use super::super::sessions::Number;
+use super::super::times::Moment;
+use super::{Opened, State};
+
+impl State {
+    /// The session of a packet from inside, which has the other end's identifier in the place of its port; none where
+    /// there is no such call, or its time is up.
+    pub fn call(&self, call: &Inside, now: Moment) -> Option<Number> {
+        let number = self.gateways.calls.find(call, &self.sessions)?;
+        let is_over = self.times.is_over(&self.sessions.records[number as usize], now);
+        (!is_over).then_some(number)
+    }
+
+    /// Begins the calls that a payload says are connected, of a subscriber of a realm. What there is no room for is
+    /// counted: packets of it from inside belong to no call then.
+    pub fn begin_calls(&mut self, done: &Rewritten, realm: u16, now: Moment) {
+        for expected in done.expectations.iter() {
+            if self.begin_call(&expected, realm, now) != Some(true) {
+                self.tallies[Tally::AlgCallsFull as usize] += 1;
+            }
+        }
+    }
+
+    /// Opens the session of a call, if there is none, and notes the other end's identifier; whether there was room. An
+    /// end that gives one anew has ended the call that had it.
+    fn begin_call(&mut self, expected: &Expectation, realm: u16, now: Moment) -> Option<bool> {
+        let (inside, remote) = (expected.inside, expected.remote?.to_bits());
+        let identifier = expected.remote_port?;
+        let far = |port| Far::new(wire::protocol::GRE, remote, port);
+        let key = Inside::ipv4(inside.ip().to_bits(), inside.port(), realm, far(0));
+        let number = self.open_call(&key, now).ok()?;
+        let call = Inside::ipv4(inside.ip().to_bits(), 0, realm, far(identifier));
+        let (calls, sessions) = (&mut self.gateways.calls, &mut self.sessions);
+        let keyed = sessions.keyed().clone();
+        if let Some(other) = calls.find(&call, sessions) {
+            calls.forget(&mut sessions.records[other as usize], other, &keyed);
+        }
+        let session = &mut sessions.records[number as usize];
+        Some(calls.note((number, session), identifier, &keyed))
+    }
+
+    /// The session of a call, opened where there is none that lives.
+    fn open_call(&mut self, key: &Inside, now: Moment) -> Opened {
+        let hash = key.hash(self.sessions.keyed());
+        if let Some(number) = self.live_inside(key, hash, now) {
+            return Ok(number);
+        }
+        if let Some(number) = self.sessions.find_inside(hash, key) {
+            self.expire(number, now);
+        }
+        self.open(key, super::Wanted::Any, now, Tally::AlgExpected)
+    }
+}

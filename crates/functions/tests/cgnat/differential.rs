@@ -39,6 +39,10 @@ fn pipeline_and_oracle_agree_on_damaged_frames() {
         let few =
             of_many.iter().find(|name| walk.pair.coverage.get(**name).copied().unwrap_or(0) < 20);
         assert_eq!(few, None, "the frames are too much alike: {:?}", walk.pair.coverage);
+        if config.alg.pptp {
+            let calls = (walk.calls, walk.calls_inside);
+            assert!(calls.0 > 20 && calls.1 > 20, "packets of calls that left: {calls:?}");
+        }
     }
 }
 
@@ -54,21 +58,38 @@ pub struct Walk {
     donors: Vec<Vec<u8>>,
     /// Frames that left, to be answered.
     left: VecDeque<(PortId, Vec<u8>)>,
+    /// Frames of control connections of PPTP, and of calls.
+    talks: Vec<(PortId, Vec<u8>)>,
+    /// The last one that left and asks for a call.
+    asked: Option<Vec<u8>>,
+    /// Packets of calls that left outside, and inside.
+    calls: usize,
+    calls_inside: usize,
 }
 
 impl Walk {
     /// One for a configuration.
     pub fn new(config: &Config, seed: u64) -> Walk {
         let corpus = sample_frames(config);
+        let is_talk = |frame: &[u8]| {
+            let is_plain = frame.len() > 54 && frame[12..15] == [8, 0, 0x45];
+            let is_control = || [&frame[34..36], &frame[36..38]].contains(&&[0x06, 0xbb][..]);
+            is_plain && (frame[23] == 47 || frame[23] == 6 && is_control())
+        };
+        let talks = corpus.iter().filter(|(_, frame)| config.alg.pptp && is_talk(frame));
         Walk {
             pair: Pair::new(config, Shard::WHOLE),
             random: Random::new(seed),
             has_ipv6: config.nat64.is_some(),
             has_gateways: !config.alg.is_off(),
             vlans: config.vrfs.iter().map(|vrf| vrf.vlan).chain([0]).collect(),
+            talks: talks.cloned().collect(),
             donors: corpus.iter().map(|(_, frame)| frame.clone()).collect(),
             corpus,
             left: VecDeque::new(),
+            asked: None,
+            calls: 0,
+            calls_inside: 0,
         }
     }
 
@@ -96,6 +117,7 @@ impl Walk {
             _ => {}
         }
         let (port, mut frame) = match self.random.below(3) {
+            _ if !self.talks.is_empty() && self.random.below(4) == 0 => self.talk(),
             0 if !self.left.is_empty() => {
                 let at = self.random.below(self.left.len());
                 answer(&self.left[at])
@@ -115,12 +137,29 @@ impl Walk {
         }
         let port = if self.random.below(20) == 0 { PortId(1 - port.0) } else { port };
         if let Expected::Forward { port, frame } = self.pair.frame(port, &frame)? {
+            if frame.len() > 42 && frame[12..14] == [8, 0] && frame[23] == 47 {
+                let count = if port == OUTSIDE { &mut self.calls } else { &mut self.calls_inside };
+                *count += 1;
+            }
+            if port == OUTSIDE && asks_for_a_call(&frame) {
+                self.asked = Some(frame.clone());
+            }
             self.left.push_back((port, frame));
             if self.left.len() > LEFT_MAX {
                 self.left.pop_front();
             }
         }
         Ok(())
+    }
+
+    /// Something of a call.
+    fn talk(&mut self) -> (PortId, Vec<u8>) {
+        match &self.asked {
+            Some(asked) if self.random.below(3) == 0 => {
+                (OUTSIDE, answer_call(asked, &mut self.random))
+            }
+            _ => self.random.one_of(&self.talks).clone(),
+        }
     }
 
     fn update(&mut self) -> Update {
@@ -170,8 +209,13 @@ fn say_something_else(frame: &mut [u8], random: &mut Random) {
     }
     for _ in 0..random.below(3) {
         let at = payload + random.below(frame.len() - payload);
-        frame[at] = *random.one_of(b" \r\n,.:;|()<>\"/0159PSIm=c\xff");
+        frame[at] = *random.one_of(b" \r\n,.:;|()<>\"/0159PSIm=c\xff\0\x01\x05");
     }
+    mend_transport(frame, protocol, (transport, field));
+}
+
+/// Makes the checksum of a transport right, which stands at a place.
+fn mend_transport(frame: &mut [u8], protocol: u8, (transport, field): (usize, usize)) {
     frame[field..field + 2].fill(0);
     let len = (frame.len() - transport) as u16;
     let ends = Sum::ZERO.add_bytes(&frame[26..34]).add_u16(protocol.into()).add_u16(len);
@@ -233,6 +277,43 @@ fn answer_bare((port, frame): &(PortId, Vec<u8>)) -> (PortId, Vec<u8>) {
     repair(&mut back);
     debug_assert!(*port == INSIDE || *port == OUTSIDE);
     (*port, back)
+}
+
+/// What a server does about a call that it is told: it answers, or sends enhanced GRE, both by the identifier that it
+/// was told.
+fn answer_call(frame: &[u8], random: &mut Random) -> Vec<u8> {
+    let call = [frame[66], frame[67]];
+    let (mut back, [from, to]) = (frame.to_vec(), [frame[30..34].to_vec(), frame[26..30].to_vec()]);
+    back[..6].copy_from_slice(&frame[6..12]);
+    back[6..12].copy_from_slice(&frame[..6]);
+    back[26..34].copy_from_slice(&[from, to].concat());
+    let is_reply = random.below(2) == 0;
+    if !is_reply {
+        back[23] = 47;
+        back[34..42].copy_from_slice(&[0x20, 0x81, 0x88, 0x0b, 0, 0, call[0], call[1]]);
+    } else {
+        back.truncate(54 + 32);
+        back[34..38].copy_from_slice(&[frame[36], frame[37], frame[34], frame[35]]);
+        // The numbers of the sample's servers.
+        let theirs = 700 + random.below(3) as u16;
+        back[54..56].copy_from_slice(&[0, 32]);
+        back[62..64].copy_from_slice(&[0, 8]);
+        back[66..68].copy_from_slice(&theirs.to_be_bytes());
+        back[68..71].copy_from_slice(&[call[0], call[1], 1]);
+    }
+    let len = (back.len() - 14) as u16;
+    back[16..18].copy_from_slice(&len.to_be_bytes());
+    repair(&mut back);
+    if is_reply {
+        mend_transport(&mut back, 6, (34, 50));
+    }
+    back
+}
+
+/// Whether a frame that left is an Outgoing-Call-Request of the sample.
+fn asks_for_a_call(frame: &[u8]) -> bool {
+    let is_long = frame.len() == 54 + 168 && frame[12..15] == [8, 0, 0x45] && frame[23] == 6;
+    is_long && frame[36..38] == [0x06, 0xbb] && frame[62..64] == [0, 7]
 }
 
 /// Frames that are remembered.

@@ -12,12 +12,17 @@ fn tshark_finds_no_bad_checksum_in_what_left() {
     let frames = frames();
     assert!(frames.len() > 40, "{} frames", frames.len());
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cgnat.pcap");
-    let fields = [&["_ws.malformed"], &CHECKSUMS[..]].concat();
+    let fields = [&["_ws.malformed", "pptp.type", "gre.key.call_id"], &CHECKSUMS[..]].concat();
     let Some(read) = dissect(&file, (DataLink::ETHERNET, &frames), &[], &fields) else { return };
     for (read, frame) in read.iter().zip(&frames) {
         assert!(read.field("_ws.malformed").is_empty(), "malformed: {frame:02x?}");
         let bad = CHECKSUMS.iter().find(|name| read.field(name).contains(&CHECKSUM_BAD.into()));
         assert_eq!(bad, None, "{frame:02x?}");
+    }
+    // Calls of PPTP: control messages, and GRE whose key has an identifier.
+    for (name, least) in [("pptp.type", 4), ("gre.key.call_id", 4)] {
+        let read = read.iter().filter(|read| !read.field(name).is_empty());
+        assert!(read.count() >= least, "{name}");
     }
     for name in CHECKSUMS {
         let good = read.iter().filter(|read| read.field(name).contains(&CHECKSUM_GOOD.into()));

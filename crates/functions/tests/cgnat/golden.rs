@@ -23,7 +23,7 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 16] = [
+const REQUIRED: [&str; 17] = [
     "blocks",
     "changes",
     "clat",
@@ -34,6 +34,7 @@ const REQUIRED: [&str; 16] = [
     "icmp",
     "nat46",
     "nat64",
+    "pptp",
     "rules",
     "siit",
     "tcp",

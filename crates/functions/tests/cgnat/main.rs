@@ -3,6 +3,7 @@
 mod clients;
 mod frames;
 
+mod calls;
 mod check;
 mod differential;
 mod dissection;

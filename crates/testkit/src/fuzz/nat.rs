@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use functions::cgnat::config::{Config, Filtering, Fragments, PortBlocks, Traffic, Vrf};
+use functions::cgnat::config::{Alg, Config, Filtering, Fragments, PortBlocks, Traffic, Vrf};
 use functions::cgnat::{Cgnat, Clients};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
@@ -66,7 +66,18 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
             }
         }
     }
+    examples.extend([call([10, 0, 0, 1], [11, 0, 0, 1]), call([11, 0, 0, 1], [198, 18, 0, 9])]);
     examples
+}
+
+/// Enhanced GRE from one address to another (RFC 2637 section 4.1).
+fn call(from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
+    let front =
+        [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 8, 0, 0x45, 0, 0, 38, 0, 1, 0, 0, 64, 47, 0, 0];
+    let gre = [0x30, 0x81, 0x88, 0x0b, 0, 2, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0xff, 3];
+    let mut frame = [&front[..], &from, &to, &gre].concat();
+    repair(&mut frame);
+    frame
 }
 
 fn configs() -> impl Iterator<Item = Config> {
@@ -86,6 +97,7 @@ fn configs() -> impl Iterator<Item = Config> {
         spare_addresses: 0,
         quarantine_s: 0.0,
         fragments: Fragments { datagrams: size.into(), ..Fragments::default() },
+        alg: Alg { pptp: true, connections: 16, ..Alg::default() },
         vrfs: vec![Vrf {
             name: "red".to_owned(),
             vlan: VLAN,

@@ -15,8 +15,8 @@ pub struct Alg {
     pub sip: bool,
     /// PPTP: sessions with TCP port 1723 (RFC 2637), and their GRE.
     pub pptp: bool,
-    /// Most TCP connections with a gateway at a time whose sequence numbers are kept right; further ones
-    /// pass as they are.
+    /// Most TCP connections with a gateway at a time whose sequence numbers are kept right, further ones
+    /// pass as they are; and most calls of PPTP at a time.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub connections: u32,
 }

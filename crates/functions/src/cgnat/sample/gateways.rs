@@ -19,7 +19,7 @@ pub(super) fn ftp(sample: &mut Sample) {
     let mut talk = Talk::begin(sample, client, server);
     talk.hears(sample, "220 ready\r\n");
     talk.says(sample, "USER anonymous\r\n");
-    let told = talk.says(sample, &format!("PORT {ip},19,137\r\n{PADDING}"));
+    let told = talk.says(sample, format!("PORT {ip},19,137\r\n{PADDING}"));
     talk.repeats(sample);
     talk.hears(sample, "200 PORT ok\r\n");
     let data = segment((server.0, 20), client, tcp::FLAG_SYN);
@@ -28,9 +28,9 @@ pub(super) fn ftp(sample: &mut Sample) {
     talk.comes(sample, told, "FTP: data of another server", &other);
     let both = tcp::FLAG_SYN | tcp::FLAG_ACK;
     sample.inside("FTP: the client takes it", &segment((client.0, 5001), (server.0, 20), both));
-    let told = talk.says(sample, &format!("EPRT |1|{}|6275|\r\n{PADDING}", client.0));
+    let told = talk.says(sample, format!("EPRT |1|{}|6275|\r\n{PADDING}", client.0));
     talk.comes(sample, told, "FTP: data by EPRT", &data);
-    talk.says(sample, &format!("NOOP\r\nPORT {ip},31,64\r\nPORT {ip},19,137\r\n"));
+    talk.says(sample, format!("NOOP\r\nPORT {ip},31,64\r\nPORT {ip},19,137\r\n"));
     talk.hears_parts(sample, "200 ok\r\n");
     for said in [
         "PORT x\r\n".to_owned(),
@@ -42,9 +42,9 @@ pub(super) fn ftp(sample: &mut Sample) {
     ] {
         talk.says(sample, &said);
     }
-    talk.damaged(sample, &format!("PORT {ip},33,0\r\n"));
+    talk.damaged(sample, format!("PORT {ip},33,0\r\n"));
     sample.update(Update::SetSessionLimit { sessions: 1 });
-    talk.says(sample, &format!("PORT {ip},34,0\r\n"));
+    talk.says(sample, format!("PORT {ip},34,0\r\n"));
     let sessions = sample.config.sessions_per_subscriber;
     sample.update(Update::SetSessionLimit { sessions });
     talk.repeats(sample);
@@ -54,11 +54,11 @@ pub(super) fn ftp(sample: &mut Sample) {
     let ip = own.0.to_string().replace('.', ",");
     let mut talk = Talk::begin(sample, own, far);
     talk.hears(sample, "PASV\r\n");
-    let told = talk.says(sample, &format!("227 Entering ({ip},200,1).\r\n{PADDING}"));
+    let told = talk.says(sample, format!("227 Entering ({ip},200,1).\r\n{PADDING}"));
     let data = segment((far.0, 4001), own, tcp::FLAG_SYN);
     talk.comes(sample, told, "FTP: data of a passive server", &data);
     talk.hears(sample, "EPSV\r\n");
-    let told = talk.says(sample, &format!("229 Entering (|||51200|)\r\n{PADDING}"));
+    let told = talk.says(sample, format!("229 Entering (|||51200|)\r\n{PADDING}"));
     talk.comes(sample, told, "FTP: data of an extended passive server", &data);
     client.ends(sample);
     sample.wait(sample.config.timeouts.tcp_transitory_s + 1.0);
@@ -120,14 +120,14 @@ fn tcp_calls(sample: &mut Sample) {
     let (phone, proxy) = ((sample.visitor(3), 5062), (sample.server(3), 5060));
     let mut talk = Talk::begin(sample, phone, proxy);
     let call = invite(phone, "TCP", MEDIA);
-    talk.says(sample, &format!("{call}{call}"));
+    talk.says(sample, format!("{call}{call}"));
     talk.hears(sample, "SIP/2.0 100 Trying\r\nVia: SIP/2.0/TCP x\r\nl: 0\r\n\r\n");
     talk.says(sample, &call[..100]);
     talk.repeats(sample);
     talk.hears_parts(sample, "\r\n\r\n");
     for number in 0..6 {
         let media = format!("m=audio {} RTP/AVP 0\r\n", 40_000 + 2 * number);
-        talk.says(sample, &invite(phone, "TCP", &media));
+        talk.says(sample, invite(phone, "TCP", &media));
     }
     talk.ends(sample);
 }

@@ -7,13 +7,22 @@ use tempfile::TempDir;
 
 use crate::{Ended, run, temporary_folder, write};
 
-/// Two deterministic rules and a one-to-one rule beside a pool.
+/// Two deterministic rules, a one-to-one and a one-to-many rule beside a pool.
 const RULES: &str = "\
 function:
   name: cgnat
   inside: [10.0.0.0/8]
   pools: [198.19.0.0/24]
   static: [{inside: 10.9.0.0/30, outside: 203.0.113.64/30}]
+  one-to-many:
+    - outside: 203.0.113.80
+      hosts:
+        - inside: 10.8.0.5
+          dynamic-ports: {first-port: 2000, last-port: 2999}
+          forwards:
+            - {protocol: tcp, first-port: 80, inside-port: 8080}
+            - {first-port: 5000, last-port: 5003, inside-port: 7000}
+        - {inside: 10.8.0.6, forwards: [{protocol: udp, first-port: 80}]}
   deterministic:
     - {inside: 10.0.0.0/20, outside: 198.18.0.0/26, dynamic-factor: 4}
     - {inside: 10.1.0.0/24, outside: 198.18.1.0/26, assignment: staggered, ports-per-subscriber: 1000}
@@ -86,14 +95,48 @@ fn the_answers_are_json_too_and_one_another_s_reverse() {
 }
 
 #[test]
+fn ports_that_hosts_share_an_address_by_are_told() {
+    let folder = folder();
+    let told = |asked: &str| nat(folder.path(), asked).expect(0).stdout;
+    let rule = "  rule 1 of `one-to-many`: 10.8.0.5 has 203.0.113.80\n";
+    let host = "10.8.0.5 has 203.0.113.80, ports 2000 to 2999 (1000)\n\
+                \x20 TCP port 80 forwarded to its port 8080\n\
+                \x20 TCP and UDP ports 5000 to 5003 (4) forwarded to its ports from 7000 on\n";
+    assert_eq!(told("forward nat.yaml 10.8.0.5"), format!("{host}{rule}"));
+    let other = "10.8.0.6 has 203.0.113.80\n  UDP port 80 forwarded to its port 80\n";
+    let other_rule = "  rule 1 of `one-to-many`: 10.8.0.6 has 203.0.113.80\n";
+    assert_eq!(told("forward nat.yaml 10.8.0.6"), format!("{other}{other_rule}"));
+    let reverse = "reverse nat.yaml 203.0.113.80";
+    assert_eq!(
+        told(&format!("{reverse} 5002")),
+        format!("{host}  port 5002 is its port 7002\n{rule}")
+    );
+    assert_eq!(told(&format!("{reverse} 2999")), format!("{host}{rule}"));
+    let both = nat(folder.path(), &format!("{reverse} 80")).expect(2).stderr;
+    let said = "port 80 of 203.0.113.80 is 10.8.0.5's for TCP and 10.8.0.6's for UDP";
+    assert!(both.contains(said) && both.contains("--protocol"), "{both}");
+    for (protocol, inside, port) in [("tcp", "10.8.0.5", 8080), ("udp", "10.8.0.6", 80)] {
+        let answer = json_of(folder.path(), &format!("{reverse} 80 --protocol {protocol}"));
+        let found = (&answer["inside"], &answer["inside_port"], &answer["protocol"]);
+        assert_eq!(found, (&json!(inside), &json!(port), &json!(protocol)));
+    }
+    for asked in ["81", "80 --protocol icmp"] {
+        let nobody = told(&format!("{reverse} {asked}"));
+        assert!(nobody.contains("is nobody's"), "{nobody}");
+    }
+    let drawn = json_of(folder.path(), &format!("{reverse} 2000 --protocol icmp"));
+    assert_eq!((&drawn["inside"], drawn.get("inside_port")), (&json!("10.8.0.5"), None));
+}
+
+#[test]
 fn what_the_rules_do_not_tell_is_said_with_what_to_do() {
     let folder = folder();
     let pool = nat(folder.path(), "reverse nat.yaml 198.19.0.3 4711").expect(2).stderr;
     assert!(pool.contains("of the pool 198.19.0.0/24") && pool.contains("the log"), "{pool}");
     let foreign = nat(folder.path(), "reverse nat.yaml 192.0.2.1 4711").expect(2).stderr;
-    assert!(foreign.contains("198.18.0.0/26, 198.18.1.0/26, 203.0.113.64/30"), "{foreign}");
+    assert!(foreign.contains("198.18.1.0/26, 203.0.113.64/30, 203.0.113.80/32"), "{foreign}");
     let inside = nat(folder.path(), "forward nat.yaml 10.2.0.1").expect(2).stderr;
-    assert!(inside.contains("10.0.0.0/20, 10.1.0.0/24, 10.9.0.0/30"), "{inside}");
+    assert!(inside.contains("10.1.0.0/24, 10.9.0.0/30, 10.8.0.5/32, 10.8.0.6/32"), "{inside}");
     let realm = nat(folder.path(), "forward nat.yaml 10.0.0.1 --realm 3").expect(2).stderr;
     assert!(realm.contains("of realm 3") && realm.contains("--realm"), "{realm}");
     write(folder.path(), "pool.yaml", "function: cgnat\n");

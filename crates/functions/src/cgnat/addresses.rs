@@ -1,4 +1,4 @@
-//! The outside addresses: pools that subscribers share, and those of one-to-one rules.
+//! The outside addresses: pools that subscribers share, and those of rules.
 //!
 //! Each has a number; the numbers of a network follow one another, so that the few networks are all
 //! there is to search.
@@ -6,6 +6,7 @@
 use std::net::Ipv4Addr;
 
 use super::config::{Config, Prefixed};
+use super::one_to_many::Hosts;
 
 /// The outside addresses, by number.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub struct Addresses {
     networks: Vec<Network>,
     count: u32,
     capacity: u32,
+    /// Hosts that share addresses by fixed ports.
+    pub hosts: Hosts,
 }
 
 /// Consecutive addresses.
@@ -36,6 +39,8 @@ enum Kind {
     Shared,
     /// Of a one-to-one rule: the first one stands for this inside address.
     Own(u32),
+    /// Of a one-to-many rule.
+    Forwarded,
     /// Of a deterministic rule.
     Deterministic,
 }
@@ -44,12 +49,16 @@ impl Addresses {
     /// Those of a configuration, and room for as many more as it says.
     pub fn new(config: &Config) -> Addresses {
         let capacity = config.address_count() + config.spare_addresses;
-        let mut all = Addresses { networks: Vec::new(), count: 0, capacity };
+        let hosts = Hosts::new(&config.one_to_many);
+        let mut all = Addresses { networks: Vec::new(), count: 0, capacity, hosts };
         for &pool in &config.pools {
             all.add_pool(pool);
         }
         for rule in &config.static_rules {
             all.add(rule.outside, Kind::Own(first_of(rule.inside)));
+        }
+        for rule in &config.one_to_many {
+            all.add(Prefixed { address: rule.outside, len: 32 }, Kind::Forwarded);
         }
         for rule in &config.deterministic {
             all.add(rule.outside, Kind::Deterministic);
@@ -165,7 +174,15 @@ impl Addresses {
         let network = self.network(address)?;
         match network.kind {
             Kind::Own(first) => Some(first + (address - network.first)),
-            Kind::Shared | Kind::Deterministic => None,
+            Kind::Shared | Kind::Forwarded | Kind::Deterministic => None,
+        }
+    }
+
+    /// The inside end that an outside end always stands for, by a one-to-one or a one-to-many rule.
+    pub fn fixed(&self, protocol: u8, (address, port): (u32, u16)) -> Option<(u32, u16)> {
+        match self.subscriber(address) {
+            Some(inside) => Some((inside, port)),
+            None => self.hosts.inside_end(protocol, (address, port)),
         }
     }
 

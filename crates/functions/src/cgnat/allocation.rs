@@ -27,10 +27,12 @@ use crate::unit::Shard;
 mod adopt;
 mod fitting;
 mod open;
+mod ruled;
 
 pub use self::adopt::Adopted;
 pub use self::fitting::Wanted;
 use self::open::Open;
+pub use self::ruled::Ruled;
 
 /// The outside addresses and ports of a worker.
 pub struct Allocation {

@@ -1,7 +1,7 @@
 //! The two sections of a scenario that describe a carrier-grade NAT and its traffic.
 //!
 //! Times are seconds. A list in place of a single value is a sweep and is expanded before these types
-//! are read, but for `inside`, `pools`, `static`, `deterministic` and `vrfs`, which are lists.
+//! are read, but for `inside`, `pools`, `static`, `one-to-many`, `deterministic` and `vrfs`, which are lists.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,6 +13,7 @@ mod deterministic;
 mod fragments;
 mod mix;
 mod nat64;
+mod one_to_many;
 mod pools;
 mod replication;
 mod stateless;
@@ -25,6 +26,7 @@ pub use self::deterministic::{Assignment, DeterministicRule, plan as determinist
 pub use self::fragments::Fragments;
 pub use self::mix::{Application, Transport};
 pub use self::nat64::Nat64;
+pub use self::one_to_many::{Forward, ForwardProtocol, OneToMany, OneToManyHost, PortRange};
 pub use self::pools::{PortBlocks, StaticRule};
 pub use self::replication::{Replication, Role};
 pub use self::stateless::{AddressMapping, Stateless};
@@ -82,6 +84,9 @@ pub struct Config {
     #[schemars(length(max = 1024))]
     #[serde(rename = "static")]
     pub static_rules: Vec<StaticRule>,
+    /// One-to-many rules: outside addresses that several hosts inside share by fixed ports.
+    #[schemars(length(max = 1024))]
+    pub one_to_many: Vec<OneToMany>,
     /// Deterministic rules (RFC 7422): outside address and ports follow from the inside address.
     #[schemars(length(max = 1024))]
     pub deterministic: Vec<DeterministicRule>,
@@ -172,6 +177,7 @@ impl Default for Config {
             first_port: 1024,
             port_block: PortBlocks::default(),
             static_rules: Vec::new(),
+            one_to_many: Vec::new(),
             deterministic: Vec::new(),
             nat64: None,
             vrfs: Vec::new(),
@@ -214,9 +220,11 @@ impl Config {
     pub fn outside(&self) -> impl Iterator<Item = (&'static str, Prefixed<Ipv4Addr>)> {
         let pools = self.pools.iter().map(|&pool| ("pools", pool));
         let own = self.static_rules.iter().map(|rule| ("static", rule.outside));
+        let host = |rule: &OneToMany| Prefixed { address: rule.outside, len: 32 };
+        let shared = self.one_to_many.iter().map(move |rule| ("one-to-many", host(rule)));
         let deterministic = self.deterministic.iter().map(|rule| ("deterministic", rule.outside));
         let of_vrfs = self.vrfs.iter().flat_map(|vrf| &vrf.pools).map(|&pool| ("vrfs", pool));
-        pools.chain(own).chain(deterministic).chain(of_vrfs)
+        pools.chain(own).chain(shared).chain(deterministic).chain(of_vrfs)
     }
 
     /// Mappings at a time.

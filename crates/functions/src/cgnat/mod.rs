@@ -17,6 +17,8 @@ pub mod alg;
 pub mod config;
 pub mod deterministic;
 
+pub mod one_to_many;
+
 pub mod flow;
 
 pub mod times;

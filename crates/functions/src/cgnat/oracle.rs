@@ -31,6 +31,7 @@ mod host;
 mod lengths;
 mod nat64;
 mod networks;
+mod one_to_many;
 mod packets;
 mod reading;
 mod reports;
@@ -394,7 +395,7 @@ impl Model {
         }
     }
 
-    /// A packet for an address that a subscriber has for itself.
+    /// A packet for an address, or a port of one, that a subscriber has for itself.
     fn open_static(
         &mut self,
         packet: &Packet,
@@ -402,14 +403,11 @@ impl Model {
         left: Left<'_>,
     ) -> Result<Own, &'static str> {
         let outside = packet.destination;
-        let rule = self.config.static_rules.iter().find(|rule| holds(rule.outside, outside.0));
-        let rule = *rule.ok_or("no-mapping")?;
+        let (inside, port) = self.inside_of(packet.protocol, outside).ok_or("no-mapping")?;
         if self.config.filtering != Filtering::EndpointIndependent {
             return Err("filtered");
         }
-        let offset = outside.0.to_bits() - first(rule.outside);
-        let inside = Ipv4Addr::from_bits(first(rule.inside) + offset);
-        let own = (packet.protocol, (Who { realm: 0, address: inside.into() }, outside.1));
+        let own = (packet.protocol, (Who { realm: 0, address: inside.into() }, port));
         self.concerned = own.1.0;
         self.check_limits(own.1.0, true, left)?;
         let outside = self.choose(own, now, left)?;

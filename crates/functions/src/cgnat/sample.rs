@@ -31,6 +31,7 @@ mod host;
 mod ipv6;
 mod limits;
 mod nat64;
+mod one_to_many;
 mod places;
 mod refusals;
 mod sessions;
@@ -54,6 +55,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         sessions::errors,
         sessions::hairpins,
         sessions::one_to_one,
+        one_to_many::one_to_many,
         fragments::orders,
         fragments::hairpins,
         fragments::refusals,
@@ -101,7 +103,7 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     unless(!config.tcp_pick_up, "tcp-no-session", "any segment opens a session");
     unless(config.alg.pptp, "no-call", "GRE is nobody's without a gateway for PPTP");
     let to_itself = places.one_to_one.is_some() && config.hairpinning;
-    let has_none = !config.pools.is_empty() || to_itself;
+    let has_none = !config.pools.is_empty() || !config.one_to_many.is_empty() || to_itself;
     unless(has_none, "no-mapping", "every outside address is one subscriber's");
     let filters = config.filtering != super::config::Filtering::EndpointIndependent;
     unless(filters, "filtered", "mappings take packets from anybody");
@@ -114,7 +116,8 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
         let is_reached = stateless::reaches(config, name);
         unless(is_reached, name, "nothing is translated without sessions");
     }
-    unless(reach.ports_exhausted, "ports-exhausted", "it takes more mappings than a sample opens");
+    let exhausted = reach.ports_exhausted || one_to_many::is_exhaustible(config);
+    unless(exhausted, "ports-exhausted", "it takes more mappings than a sample opens");
     unless(reach.block_limit, "block-limit", "it takes more mappings than a sample opens");
     unless(reach.pool_exhausted, "pool-exhausted", "no pool, or no room for two sessions");
     unless(reach.sessions_full, "sessions-full", "it takes more sessions than a sample opens");

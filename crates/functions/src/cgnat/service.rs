@@ -98,6 +98,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         icmp_error_burst: _,
         // For which there are no words.
         port_block,
+        one_to_many,
         deterministic,
         nat64,
         vrfs,
@@ -114,6 +115,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
     } = config;
     Beyond::of(&[
         ("port-block", "blocks of ports for each subscriber", port_block.size != 0),
+        ("one-to-many", "hosts that share an address by fixed ports", !one_to_many.is_empty()),
         ("deterministic", "ports that follow from the inside address", !deterministic.is_empty()),
         ("nat64", "IPv6 subscribers", nat64.is_some()),
         ("vrfs", "subscribers with the same address", !vrfs.is_empty()),

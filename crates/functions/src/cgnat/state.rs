@@ -203,14 +203,15 @@ impl State {
         self.enter(session, Some(mapping), now, Tally::SessionsOpenedInbound)
     }
 
-    /// A packet from outside for an address that a subscriber has for itself.
+    /// A packet from outside for an address, or a port of one, that a subscriber has for itself.
     fn open_static(&mut self, key: &Outside, now: Moment) -> Opened {
-        let inside = self.allocation.addresses.subscriber(key.address());
-        let inside = inside.ok_or(reasons::NO_MAPPING)?;
+        let outside = (key.address(), key.port());
+        let own = self.allocation.addresses.fixed(key.far.protocol(), outside);
+        let (inside, port) = own.ok_or(reasons::NO_MAPPING)?;
         if self.filtering != Filtering::EndpointIndependent {
             return Err(reasons::FILTERED);
         }
-        let inside = Inside::ipv4(inside, key.port(), 0, key.far);
+        let inside = Inside::ipv4(inside, port, 0, key.far);
         let (outside, subscriber) = self.map(&inside, Wanted::Any, now)?;
         let session = Session::new(&inside, outside, subscriber, now);
         self.enter(session, None, now, Tally::SessionsOpenedInbound)
@@ -303,30 +304,14 @@ impl State {
     fn take_port(&mut self, number: u32, (key, wanted): (&Inside, Wanted), now: Moment) -> Taken {
         let subscriber = &mut self.subscribers.records[number as usize];
         let class = Class::of(key.far.protocol());
-        let inside = (key.address[0] == 0).then_some(key.address[1] as u32);
-        // One-to-one rules are those of the main realm.
-        let own = inside.filter(|_| key.realm() == 0);
-        let own = own.and_then(|inside| self.allocation.addresses.of_subscriber(inside));
-        if let Some(outside) = own {
-            if !wanted.fits(key.port(), key.port()) {
-                return Err(reasons::PORTS_EXHAUSTED);
-            }
-            let number = self.allocation.addresses.number(outside).ok_or(reasons::NO_ADDRESS)?;
-            subscriber.outside = number;
-            subscriber.is_paired = true;
-            return Ok(((outside, key.port()), None));
-        }
-        let own = inside.and_then(|it| self.allocation.deterministic(key.realm(), it));
-        if let Some(own) = own {
-            let outside = own.outside.to_bits();
-            let number = self.allocation.addresses.number(outside).ok_or(reasons::NO_ADDRESS)?;
-            subscriber.outside = number;
-            subscriber.is_paired = true;
-            let ask = (class, key.port(), wanted);
-            let port = self.allocation.take_own_wanted((number, own), ask, now);
-            return Ok(((outside, port.map_err(reason_of)?), None));
-        }
         let ask = (class, key.port(), wanted);
+        if let Some(rule) = self.allocation.ruled(key) {
+            subscriber.outside =
+                self.allocation.addresses.number(rule.outside).ok_or(reasons::NO_ADDRESS)?;
+            subscriber.is_paired = true;
+            let port = self.allocation.take_ruled((subscriber.outside, &rule), ask, now);
+            return Ok(((rule.outside, port.map_err(reason_of)?), None));
+        }
         // All ports of an address that was drawn may rest.
         let mut pairings = if subscriber.is_paired { 0 } else { PAIRINGS_MAX };
         let (port, block) = loop {

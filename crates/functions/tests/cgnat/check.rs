@@ -9,7 +9,7 @@ use functions::cgnat::{Cgnat, Update};
 use functions::{NetworkFunction, Shard};
 use testkit::check::Pair;
 
-use crate::frames::{GATEWAYS, kinds, logged, net, stateless, steps, traffic, valid};
+use crate::frames::{GATEWAYS, kinds, logged, net, one_to_many, stateless, steps, traffic, valid};
 
 fn matrix() -> Vec<Config> {
     let mut all = vec![Config::default()];
@@ -66,6 +66,7 @@ fn matrix() -> Vec<Config> {
     });
     all.push(Config { vrfs: vrfs.vrfs.clone(), ..kinds()[4].clone() });
     all.extend(without_sessions());
+    all.extend(shared_by_hosts());
     all.extend(logged());
     let logged = &logged()[0];
     all.push(Config { sessions: 40, mappings: 20, ..logged.clone() });
@@ -83,6 +84,24 @@ fn with_gateways() -> Vec<Config> {
         Config { alg: GATEWAYS, ..small.clone() },
         Config { alg: Alg { connections: 1, ..GATEWAYS }, tcp_pick_up: false, ..open.clone() },
         Config { alg: GATEWAYS, pools: Vec::new(), static_rules: rules, ..small.clone() },
+    ]
+}
+
+/// Hosts that share addresses by fixed ports, beside VRFs, without pools, and with nothing else.
+fn shared_by_hosts() -> Vec<Config> {
+    let (small, vrfs) = (&kinds()[0], &kinds()[6]);
+    let rules = kinds()[2].static_rules.clone();
+    let alone = Config { pools: Vec::new(), one_to_many: one_to_many(), ..small.clone() };
+    let rule = "{inside: 10.9.0.16/28, outside: 203.0.113.128/31, ports-per-subscriber: 40}";
+    vec![
+        Config { one_to_many: one_to_many(), ..vrfs.clone() },
+        Config { static_rules: rules, hairpinning: false, ..alone.clone() },
+        Config {
+            deterministic: vec![serde_saphyr::from_str(rule).expect("a rule")],
+            sessions: 40,
+            ..alone.clone()
+        },
+        alone,
     ]
 }
 

@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use functions::cgnat::config::{
-    Alg, Config, Filtering, Fragments, Nat64, PortBlocks, Prefixed, Replication, Stateless,
-    StaticRule, Timeouts, Traffic, Vrf,
+    Alg, Config, Filtering, Fragments, Nat64, OneToMany, PortBlocks, Prefixed, Replication,
+    Stateless, StaticRule, Timeouts, Traffic, Vrf,
 };
 use functions::cgnat::log::{Format, Logging, Side};
 use functions::cgnat::sample::sample;
@@ -103,7 +103,20 @@ pub fn kinds() -> Vec<Config> {
         },
         vrfs(Config { static_rules: vec![own], ..base.clone() }),
         Config { mss_clamp: 1300, stateless: stateless(SIIT), ..base.clone() },
-        Config { stateless: stateless(CLAT), icmp_errors_per_s: 1000, ..base },
+        Config { stateless: stateless(CLAT), icmp_errors_per_s: 1000, ..base.clone() },
+        Config {
+            one_to_many: one_to_many(),
+            static_rules: vec![own],
+            fragments: Fragments { datagrams: 64, ..Fragments::default() },
+            ..base.clone()
+        },
+        Config {
+            one_to_many: one_to_many(),
+            alg: GATEWAYS,
+            filtering: Filtering::AddressDependent,
+            icmp_errors_per_s: 1000,
+            ..base
+        },
     ]
 }
 
@@ -136,6 +149,19 @@ fn vrfs(base: Config) -> Config {
         fragments: FRAGMENTS,
         ..base
     }
+}
+
+/// Three hosts on two outside addresses: with ports for others than forwarded ones, without, and with no others.
+pub fn one_to_many() -> Vec<OneToMany> {
+    let text = "[{outside: 203.0.113.80, hosts: [\
+                  {inside: 10.255.255.250, dynamic-ports: {first-port: 2000, last-port: 2063}, \
+                   forwards: [{protocol: tcp, first-port: 80, inside-port: 8080}, \
+                              {protocol: udp, first-port: 5000, last-port: 5003}]}, \
+                  {inside: 10.9.0.8, \
+                   forwards: [{first-port: 2100, last-port: 2101, inside-port: 100}]}]}, \
+                 {outside: 203.0.113.81, hosts: [{inside: 10.255.255.251, \
+                   dynamic-ports: {first-port: 1024, last-port: 65535}}]}]";
+    serde_saphyr::from_str(text).expect("rules")
 }
 
 /// A section of this text.
@@ -201,7 +227,8 @@ pub fn logged() -> Vec<Config> {
         Config { logging: Some(syslog), ..limited },
         nat64(&Config { logging: Some(sessions.clone()), ..first.clone() }),
         Config { logging: Some(ipfix), ..first },
-        Config { logging: Some(sessions), ..kinds[6].clone() },
+        Config { logging: Some(sessions.clone()), ..kinds[6].clone() },
+        Config { logging: Some(sessions), ..kinds[9].clone() },
     ]
 }
 

@@ -23,7 +23,7 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 17] = [
+const REQUIRED: [&str; 18] = [
     "blocks",
     "changes",
     "clat",
@@ -34,6 +34,7 @@ const REQUIRED: [&str; 17] = [
     "icmp",
     "nat46",
     "nat64",
+    "one-to-many",
     "pptp",
     "rules",
     "siit",

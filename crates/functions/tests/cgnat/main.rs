@@ -13,6 +13,7 @@ mod laws;
 mod lengths;
 mod log;
 mod nat64;
+mod one_to_many;
 mod queries;
 mod readme;
 mod replication;

@@ -3,7 +3,10 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use functions::cgnat::config::{Alg, Config, Filtering, Fragments, PortBlocks, Traffic, Vrf};
+use functions::cgnat::config::{
+    Alg, Config, Filtering, Forward, ForwardProtocol, Fragments, OneToMany, OneToManyHost,
+    PortBlocks, PortRange, Traffic, Vrf,
+};
 use functions::cgnat::{Cgnat, Clients};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
@@ -104,11 +107,35 @@ fn configs() -> impl Iterator<Item = Config> {
             inside: Config::default().inside,
             pools: Vec::new(),
         }],
+        one_to_many: vec![hosts()],
         // The station of the other examples.
         inside_mac: functions::sections::Mac(MacAddr([2, 0, 0, 0, 0, 1])),
         secret: Some(1),
         ..Config::default()
     })
+}
+
+/// The first two clients behind one address: the ports of one are forwarded, those of the other drawn.
+fn hosts() -> OneToMany {
+    let first = Traffic::default().first_client;
+    let forward = Forward {
+        protocol: ForwardProtocol::Both,
+        first_port: 1,
+        last_port: Some(60_000),
+        inside_port: Some(5000),
+    };
+    let range = PortRange { first_port: 60_001, last_port: 60_004 };
+    OneToMany {
+        outside: [203, 0, 113, 80].into(),
+        hosts: vec![
+            OneToManyHost { inside: first, forwards: vec![forward], dynamic_ports: None },
+            OneToManyHost {
+                inside: (first.to_bits() + 1).into(),
+                forwards: Vec::new(),
+                dynamic_ports: Some(range),
+            },
+        ],
+    }
 }
 
 /// Rounds of the sweep in which every session comes to its end.

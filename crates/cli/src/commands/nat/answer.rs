@@ -3,7 +3,10 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
+use functions::cgnat::config::ForwardProtocol;
 use serde::Serialize;
+
+use super::one_to_many::Protocol;
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -21,12 +24,21 @@ pub struct Answer {
     /// The port that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// All ports of the subscriber on the outside address.
+    /// The port of the subscriber that it stands for; none where that changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inside_port: Option<u16>,
+    /// The protocol that was asked for; none for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    /// All ports of the subscriber on the outside address that are not forwarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ports: Option<Ports>,
     /// Ports that the subscriber gets beyond its own, when it needs them and others leave them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_ports: Option<Ports>,
+    /// Ports of the outside address that are forwarded to the subscriber.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forwards: Vec<Forwarded>,
     /// By which rule.
     pub rule: Rule,
 }
@@ -54,6 +66,17 @@ pub struct Ports {
     pub step: u16,
     /// How many.
     pub count: u32,
+}
+
+/// Ports that stand for ports of a subscriber, one for one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Forwarded {
+    /// Of which protocols.
+    pub protocol: ForwardProtocol,
+    /// The outside ports.
+    pub ports: Ports,
+    /// The first port of the subscriber.
+    pub inside_port: u16,
 }
 
 /// A rule as the file has it.
@@ -101,8 +124,29 @@ impl fmt::Display for Answer {
                 "  beyond those: {ports}, shared with others; the log tells whose each was"
             )?;
         }
+        for forward in &self.forwards {
+            writeln!(f, "  {forward}")?;
+        }
+        if let Some(port) = self.inside_port {
+            writeln!(f, "  port {} is its port {port}", self.port.unwrap_or_default())?;
+        }
         let Rule { key, number, inside, outside } = rule;
         writeln!(f, "  rule {number} of `{key}`: {inside} has {outside}")
+    }
+}
+
+impl fmt::Display for Forwarded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let protocol = match self.protocol {
+            ForwardProtocol::Both => "TCP and UDP",
+            ForwardProtocol::Tcp => "TCP",
+            ForwardProtocol::Udp => "UDP",
+        };
+        write!(f, "{protocol} {} forwarded to its ", self.ports)?;
+        match self.ports.count {
+            1 => write!(f, "port {}", self.inside_port),
+            _ => write!(f, "ports from {} on", self.inside_port),
+        }
     }
 }
 

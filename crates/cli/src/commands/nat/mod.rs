@@ -1,9 +1,10 @@
 //! `plumbline nat`: whose an outside address and port are, by the rules of a file alone.
 //!
-//! Deterministic rules (RFC 7422) and one-to-one rules say it without a log and without a NAT that runs. Of
+//! Deterministic rules (RFC 7422), one-to-one and one-to-many rules say it without a log and without a NAT that runs. Of
 //! what a pool gives away only the log can tell, and the answer says so.
 
 mod answer;
+mod one_to_many;
 mod rules;
 
 use std::net::Ipv4Addr;
@@ -15,12 +16,13 @@ use crate::exit::Exit;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use answer::Answer;
+use one_to_many::Protocol;
 use rules::Rules;
 
 /// Tells who has which outside address and ports of a carrier-grade NAT, by its rules alone.
 ///
-/// Deterministic rules (RFC 7422) and one-to-one rules map addresses so that no log is needed: the file
-/// is enough. Nothing runs, and nothing is asked. Ports are those of UDP and TCP, and the identifiers of
+/// Deterministic rules (RFC 7422), one-to-one and one-to-many rules map addresses so that no log is needed: the
+/// file is enough. Nothing runs, and nothing is asked. Ports are those of UDP and TCP, and the identifiers of
 /// ICMP queries.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -58,6 +60,9 @@ struct Reverse {
     outside: Ipv4Addr,
     /// The outside port
     port: u16,
+    /// Of which protocol; needed where the ports of an address are forwarded to several
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<Protocol>,
 }
 
 /// Where the rules are.
@@ -95,7 +100,7 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
         }
         Way::Reverse(asked) => {
             let rules = Rules::read(&asked.source)?;
-            (&asked.source, rules.reverse(asked.outside, asked.port)?)
+            (&asked.source, rules.reverse(asked.outside, asked.port, asked.protocol)?)
         }
     };
     show(&answer, source.json)?;

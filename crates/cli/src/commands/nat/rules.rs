@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::Source;
 use super::answer::{Answer, Owner, Ports, Rule};
+use super::one_to_many::{self, Protocol};
 use crate::commands::{choose, scenario};
 use crate::problem::Problem;
 
@@ -36,7 +37,8 @@ impl Rules {
     }
 
     fn new(config: Config, file: &Path) -> Result<Rules, Problem> {
-        if config.deterministic.is_empty() && config.static_rules.is_empty() {
+        let has_static = !config.static_rules.is_empty() || !config.one_to_many.is_empty();
+        if config.deterministic.is_empty() && !has_static {
             let what = "the NAT has no rules by which ports are told: its pools give them as they \
                         are needed";
             let remedy = "add `deterministic` rules (RFC 7422) to the function section, or look into \
@@ -59,6 +61,11 @@ impl Rules {
         {
             return Ok(one_to_one(inside, outside, rule));
         }
+        if realm == 0
+            && let Some(answer) = one_to_many::forward(&self.config.one_to_many, inside)
+        {
+            return Ok(answer);
+        }
         let rule = self.rule(|rule| rule.realm == realm && holds(rule.inside, inside));
         let (Some(block), Some(rule)) = (self.plan.forward(realm, inside), rule) else {
             let rules = self.config.deterministic.iter();
@@ -66,6 +73,8 @@ impl Rules {
                 rules.filter(|rule| rule.realm == realm).map(|rule| rule.inside).collect();
             if realm == 0 {
                 known.extend(self.config.static_rules.iter().map(|rule| rule.inside));
+                let hosts = self.config.one_to_many.iter().flat_map(|rule| &rule.hosts);
+                known.extend(hosts.map(|host| Prefixed { address: host.inside, len: 32 }));
             }
             let what = format!("no rule has the subscriber {inside} of realm {realm}");
             return Err(self.not_told(&what, "subscribers", known));
@@ -79,15 +88,27 @@ impl Rules {
     /// The subscriber that has a port.
     ///
     /// # Errors
-    /// When no rule has the outside address.
-    pub fn reverse(&self, outside: Ipv4Addr, port: u16) -> Result<Answer, Problem> {
+    /// When no rule has the outside address, or it depends on the protocol and none is named.
+    pub fn reverse(
+        &self,
+        outside: Ipv4Addr,
+        port: u16,
+        protocol: Option<Protocol>,
+    ) -> Result<Answer, Problem> {
         if let Some((rule, inside)) = self.one_to_one(outside, |rule| (rule.outside, rule.inside)) {
             return Ok(Answer { port: Some(port), ..one_to_one(inside, outside, rule) });
+        }
+        let rules = &self.config.one_to_many;
+        if let Some(answer) = one_to_many::reverse(rules, (outside, port), protocol) {
+            return answer.map_err(|problem| problem.at("file", &self.file));
         }
         let rule = self.rule(|rule| holds(rule.outside, outside));
         let (Some(owner), Some(rule)) = (self.plan.reverse(outside, port), rule) else {
             let rules = self.config.deterministic.iter().map(|rule| rule.outside);
-            let known = rules.chain(self.config.static_rules.iter().map(|rule| rule.outside));
+            let own = self.config.static_rules.iter().map(|rule| rule.outside);
+            let shared = self.config.one_to_many.iter().map(|rule| rule.outside);
+            let shared = shared.map(|address| Prefixed { address, len: 32 });
+            let known = rules.chain(own).chain(shared);
             let pool = self.config.all_pools().find(|pool| holds(*pool, outside));
             let what = match pool {
                 Some(pool) => format!(
@@ -105,8 +126,11 @@ impl Rules {
             inside: None,
             outside,
             port: Some(port),
+            inside_port: None,
+            protocol,
             ports: None,
             shared_ports: None,
+            forwards: Vec::new(),
             rule: rule.clone(),
         };
         Ok(match owner {
@@ -219,8 +243,11 @@ fn subscriber(realm: u16, inside: Ipv4Addr, block: Block, rule: Rule) -> Answer 
         inside: Some(inside),
         outside: block.outside,
         port: None,
+        inside_port: None,
+        protocol: None,
         ports: Some(ports(block)),
         shared_ports: None,
+        forwards: Vec::new(),
         rule,
     }
 }
@@ -234,8 +261,11 @@ fn one_to_one(inside: Ipv4Addr, outside: Ipv4Addr, rule: Rule) -> Answer {
         inside: Some(inside),
         outside,
         port: None,
+        inside_port: None,
+        protocol: None,
         ports: Some(all),
         shared_ports: None,
+        forwards: Vec::new(),
         rule,
     }
 }

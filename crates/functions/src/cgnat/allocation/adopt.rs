@@ -1,7 +1,5 @@
 //! Ports and blocks that another NAT has given and this one takes over by name.
 
-use std::net::Ipv4Addr;
-
 use super::super::flow::Inside;
 use super::super::ports::Class;
 use super::super::subscribers::{BLOCKS_MAX, Subscriber};
@@ -12,17 +10,12 @@ impl Allocation {
     /// subscriber; none where it could not.
     pub fn allowed(&self, key: &Inside, outside: u32, port: u16) -> Option<u32> {
         let number = self.addresses.number(outside)?;
-        let inside = key.address[1] as u32;
-        let is_allowed = if self.addresses.is_shared(number) {
-            let is_its = self.open.group_of(key.realm()) == Some(self.addresses.group(number));
-            is_its && self.owns(number, port)
-        } else if self.addresses.subscriber(outside).is_some() {
-            let is_its = self.addresses.of_subscriber(inside) == Some(outside);
-            is_its && (key.address[0], key.realm()) == (0, 0) && port == key.port()
-        } else {
-            let own = self.deterministic(key.realm(), inside);
-            let is_its = own.is_some_and(|own| own.outside == Ipv4Addr::from_bits(outside));
-            is_its && key.address[0] == 0
+        let is_allowed = match self.addresses.is_shared(number) {
+            true => {
+                let is_its = self.open.group_of(key.realm()) == Some(self.addresses.group(number));
+                is_its && self.owns(number, port)
+            }
+            false => self.ruled(key).is_some_and(|rule| self.may_be(&rule, (outside, port))),
         };
         is_allowed.then_some(number)
     }

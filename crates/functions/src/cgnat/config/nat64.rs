@@ -80,10 +80,11 @@ pub(super) fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(),
             "Give it 'nat64', or set 'family' to ipv4",
         );
     };
+    let rules = config.static_rules.len() + config.one_to_many.len();
     let has_room = nat64.inside.first().is_some_and(|network| network.len <= 96);
-    if !has_room || config.pools.is_empty() || !config.static_rules.is_empty() {
-        let remedy =
-            "Give a first network of 'nat64' with at most 96 bits, and 'pools' without 'static'";
+    if !has_room || config.pools.is_empty() || rules > 0 {
+        let remedy = "Give a first network of 'nat64' with at most 96 bits, and 'pools' without \
+                      'static' and 'one-to-many'";
         return refuse("IPv6 clients find no addresses inside or outside", remedy);
     }
     let first = traffic.first_server.to_bits();

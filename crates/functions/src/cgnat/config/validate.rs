@@ -15,6 +15,7 @@ pub fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invali
     super::fragments::validate(config)?;
     validate_replication(config)?;
     validate_networks(config)?;
+    super::one_to_many::validate(config)?;
     super::nat64::validate(config)?;
     super::vrfs::validate(config)?;
     super::stateless::validate(config)?;
@@ -137,7 +138,8 @@ fn validate_networks(config: &Config) -> Result<(), Invalid> {
     if config.core > 1 && outside.len() > config.all_pools().count() {
         return refuse(
             "core",
-            "the ports of one-to-one and deterministic rules cannot be spread over workers".into(),
+            "the ports of static, one-to-many and deterministic rules cannot be spread over workers"
+                .into(),
             "Set 'core' to 1, or use 'pools' alone",
         );
     }
@@ -146,7 +148,7 @@ fn validate_networks(config: &Config) -> Result<(), Invalid> {
         return refuse(
             "pools",
             "there is no address to translate to".into(),
-            "Give a network, like 198.18.0.0/24, or 'static' rules",
+            "Give a network, like 198.18.0.0/24, or rules",
         );
     }
     for (index, &(key, network)) in outside.iter().enumerate() {

@@ -106,6 +106,10 @@ impl Model {
             let port = fits.ok_or("ports-exhausted")?;
             return Ok((Ipv4Addr::from_bits(first(rule.outside) + offset), port));
         }
+        let host = inside.filter(|_| own.1.0.realm == 0).and_then(|inside| self.host_of(inside));
+        if let Some(host) = host {
+            return self.choose_of_host(host, own, (wish, chosen), left);
+        }
         if let Some(block) = inside.and_then(|inside| self.plan.forward(own.1.0.realm, inside)) {
             let may = |end: &End| {
                 let dynamic = self.plan.dynamic(block.outside);

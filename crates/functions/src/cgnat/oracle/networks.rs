@@ -8,9 +8,16 @@ use super::Model;
 impl Model {
     pub(super) fn is_outside(&self, address: Ipv4Addr) -> bool {
         let pools = self.pools.iter().map(|(pool, _)| *pool);
-        let rules = self.config.static_rules.iter().map(|rule| rule.outside);
+        pools.chain(self.of_rules()).any(|network| holds(network, address))
+    }
+
+    /// Outside addresses of rules.
+    fn of_rules(&self) -> impl Iterator<Item = Prefixed<Ipv4Addr>> {
+        let own = self.config.static_rules.iter().map(|rule| rule.outside);
+        let shared = self.config.one_to_many.iter().map(|rule| rule.outside);
+        let shared = shared.map(|address| Prefixed { address, len: 32 });
         let deterministic = self.config.deterministic.iter().map(|rule| rule.outside);
-        pools.chain(rules).chain(deterministic).any(|network| holds(network, address))
+        own.chain(shared).chain(deterministic)
     }
 
     pub(super) fn add_pool(&mut self, pool: Prefixed<Ipv4Addr>) -> bool {
@@ -18,13 +25,12 @@ impl Model {
             *open = true;
             return true;
         }
-        let rules = self.config.static_rules.iter().map(|rule| rule.outside);
-        let rules = rules.chain(self.config.deterministic.iter().map(|rule| rule.outside));
-        let mut all = self.pools.iter().map(|(known, _)| *known).chain(rules);
+        let known = self.pools.iter().map(|(known, _)| *known);
+        let overlaps = known.chain(self.of_rules()).any(|known| overlap(known, pool));
         let stateless = self.config.stateless.iter();
         let mut named = stateless.flat_map(|stateless| stateless.networks());
         let is_taken = named.any(|network| overlap(network, pool));
-        if pool.len == 0 || is_taken || all.any(|known| overlap(known, pool)) {
+        if pool.len == 0 || is_taken || overlaps {
             return false;
         }
         let added = self.pools[self.config.all_pools().count()..].iter();

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::super::config::{Config, Prefixed, Vrf, overlap};
+use super::super::config::{Config, Prefixed, Vrf, holds, overlap};
 use super::any_holds;
 
 /// Whose frames the sample has.
@@ -32,6 +32,7 @@ impl Places {
         let by_rule = |address: &u32| {
             own(address)
                 || any_holds(config.deterministic.iter().map(|rule| &rule.inside), *address)
+                || hosts(config).any(|host| host == *address)
         };
         let all = || config.inside.iter().rev().flat_map(|network| last_of(*network));
         let poolless = all().find(|address| !by_rule(address));
@@ -39,11 +40,16 @@ impl Places {
         let rules = config.static_rules.iter().map(|rule| rule.inside);
         let ruled = rules.chain(config.deterministic.iter().map(|rule| rule.inside));
         let visitors: Vec<u32> = match config.pools.is_empty() {
-            true => ruled.flat_map(last_of).filter(is_inside).take(VISITORS).collect(),
+            true => ruled
+                .flat_map(last_of)
+                .chain(hosts(config))
+                .filter(is_inside)
+                .take(VISITORS)
+                .collect(),
             false => all().filter(|address| !by_rule(address)).take(VISITORS).collect(),
         };
         let inside = |rule: &Prefixed<Ipv4Addr>| last_of(*rule).find(is_inside);
-        let is_outside = |address: u32| any_holds(outside(config), address);
+        let is_outside = |address: u32| outside(config).any(|network| holds(network, address));
         let is_free = |base: &u32| {
             let ends = [*base, base + 0x4000, base + 0x8000, base + 0xffff];
             !ends.into_iter().any(|address| is_outside(address) || is_inside(&address))
@@ -103,11 +109,13 @@ fn visitors_of(config: &Config, vrf: &Vrf, others: &[u32]) -> Vec<Ipv4Addr> {
 }
 
 /// Every network of outside addresses.
-pub(super) fn outside(config: &Config) -> impl Iterator<Item = &Prefixed<Ipv4Addr>> {
-    let rules = config.static_rules.iter().map(|rule| &rule.outside);
-    let deterministic = config.deterministic.iter().map(|rule| &rule.outside);
-    let of_vrfs = config.vrfs.iter().flat_map(|vrf| &vrf.pools);
-    config.pools.iter().chain(rules).chain(deterministic).chain(of_vrfs)
+fn outside(config: &Config) -> impl Iterator<Item = Prefixed<Ipv4Addr>> {
+    config.outside().map(|(_, network)| network)
+}
+
+/// Hosts that share addresses by fixed ports.
+fn hosts(config: &Config) -> impl Iterator<Item = u32> {
+    config.one_to_many.iter().flat_map(|rule| &rule.hosts).map(|host| host.inside.to_bits())
 }
 
 /// Every network whose hosts have addresses of both families without sessions.

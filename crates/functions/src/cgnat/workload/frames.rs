@@ -24,6 +24,14 @@ pub enum Protocol {
     Icmp,
 }
 
+impl Protocol {
+    /// Its number in an IPv4 header.
+    #[inline(always)]
+    pub fn number(self) -> u8 {
+        NUMBERS[self as usize]
+    }
+}
+
 /// Who speaks to whom: addresses, and ports or the identifier of an echo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
@@ -206,7 +214,7 @@ fn write_headers(
     frame[..12].copy_from_slice(macs);
     put_u16(frame, 12, TYPE_IPV4);
     let mut ip = [0; IP_LEN];
-    (ip[0], ip[6], ip[8], ip[9]) = (0x45, 0x40, TTL, NUMBERS[protocol as usize]);
+    (ip[0], ip[6], ip[8], ip[9]) = (0x45, 0x40, TTL, protocol.number());
     put_u16(&mut ip, 2, packet_len);
     put_u32(&mut ip, 12, ends.source);
     put_u32(&mut ip, 16, ends.destination);
@@ -259,7 +267,7 @@ fn sum_of(protocol: Protocol, ends: &Ends, packet_len: usize, packet: &[u8]) -> 
     let sum = Sum::ZERO
         .add_u32(ends.source)
         .add_u32(ends.destination)
-        .add_u16(u16::from(NUMBERS[protocol as usize]))
+        .add_u16(u16::from(protocol.number()))
         .add_u16((packet_len - IP_LEN) as u16)
         .add_u32(u32_at(packet, at));
     match protocol {

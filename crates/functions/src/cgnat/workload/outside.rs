@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use super::flow::Flow;
 use crate::cgnat::config::{Config, StaticRule, Traffic};
+use crate::cgnat::one_to_many::Hosts;
 use crate::sections::Prefixed;
 
 /// The addresses that clients may have outside.
@@ -12,6 +13,8 @@ pub struct Outside {
     /// First and last of each network, in order.
     pools: Vec<(u32, u32)>,
     rules: Vec<StaticRule>,
+    /// None where there are no one-to-many rules.
+    hosts: Option<Hosts>,
 }
 
 impl Outside {
@@ -21,15 +24,19 @@ impl Outside {
         let own = vrf.map(|vrf| &vrf.pools).filter(|own| !own.is_empty());
         let mut pools: Vec<_> = own.unwrap_or(&config.pools).iter().map(range).collect();
         pools.sort_unstable();
-        // One-to-one rules are of the main realm.
+        // One-to-one and one-to-many rules are of the main realm.
         let rules = if vrf.is_none() { config.static_rules.clone() } else { Vec::new() };
-        Outside { pools, rules }
+        let has_hosts = vrf.is_none() && !config.one_to_many.is_empty();
+        let hosts = has_hosts.then(|| Hosts::new(&config.one_to_many));
+        Outside { pools, rules, hosts }
     }
 
     /// Some outside address.
     pub fn first(&self) -> Ipv4Addr {
         let rule = self.rules.first().map(|rule| range(&rule.outside).0);
-        Ipv4Addr::from_bits(self.pools.first().map(|pool| pool.0).or(rule).unwrap_or(0))
+        let host = self.hosts.as_ref().and_then(Hosts::first_outside);
+        let pool = self.pools.first().map(|pool| pool.0);
+        Ipv4Addr::from_bits(pool.or(rule).or(host).unwrap_or(0))
     }
 
     /// Whether a flow's client may be seen outside with this address and port.
@@ -37,6 +44,7 @@ impl Outside {
     pub fn may_be(&self, flow: &Flow, address: u32, port: u16) -> bool {
         if let [(first, last)] = self.pools[..]
             && self.rules.is_empty()
+            && self.hosts.is_none()
         {
             return first <= address && address <= last;
         }
@@ -51,6 +59,13 @@ impl Outside {
         if let Some(rule) = self.rules.iter().find(of_client) {
             let [inside, outside] = [rule.inside, rule.outside].map(|network| range(&network).0);
             return address == outside + (flow.client - inside) && port == flow.client_port;
+        }
+        if let Some(hosts) = &self.hosts
+            && let Some(host) = hosts.host(flow.client)
+        {
+            let fixed = hosts.outside_port(flow.protocol.number(), (flow.client, flow.client_port));
+            let is_dynamic = || host.dynamic.is_some_and(|block| block.holds(port));
+            return address == host.outside && fixed.map_or_else(is_dynamic, |fixed| fixed == port);
         }
         let behind = self.pools.partition_point(|(first, _)| *first <= address);
         behind > 0 && address <= self.pools[behind - 1].1
@@ -76,9 +91,13 @@ mod tests {
     fn pools_and_static_rules_say_what_a_translation_may_be() {
         let rule =
             StaticRule { inside: network("10.1.0.0/30"), outside: network("203.0.113.8/30") };
+        let hosts = "[{outside: 203.0.113.80, hosts: [{inside: 10.2.0.1, forwards: \
+             [{protocol: udp, first-port: 80, inside-port: 4000}]}, \
+             {inside: 10.2.0.2, dynamic-ports: {first-port: 2000, last-port: 2009}}]}]";
         let config = Config {
             pools: vec![network("198.18.4.0/24"), network("198.18.0.0/31")],
             static_rules: vec![rule],
+            one_to_many: serde_saphyr::from_str(hosts).expect("rules"),
             ..Config::default()
         };
         let outside = Outside::new(&config, &Traffic::default());
@@ -100,6 +119,11 @@ mod tests {
         assert!(may_be(ruled, [203, 0, 113, 9], 4000));
         assert!(!may_be(ruled, [203, 0, 113, 10], 4000) && !may_be(ruled, [203, 0, 113, 9], 4001));
         assert!(!may_be(ruled, [198, 18, 0, 1], 4000), "its own address and no other");
+        let shared = [203, 0, 113, 80];
+        let [forwarded, drawn] = [[10, 2, 0, 1], [10, 2, 0, 2]];
+        assert!(may_be(forwarded, shared, 80) && !may_be(forwarded, shared, 4000));
+        assert!(may_be(drawn, shared, 2009) && !may_be(drawn, shared, 2010));
+        assert!(!may_be(drawn, [198, 18, 0, 1], 2009) && !may_be(dynamic, shared, 2009));
     }
 
     #[test]

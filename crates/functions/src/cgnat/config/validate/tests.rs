@@ -80,6 +80,101 @@ fn clients_are_of_a_vrf_that_is_there() {
 }
 
 #[test]
+fn each_port_of_a_shared_address_is_one_host_s() {
+    let refused_rules = |rules: &str, more: &str| {
+        let text = format!("{{one-to-many: [{rules}]{more}}}");
+        let mut config: Config = serde_saphyr::from_str(&text).expect("a section");
+        let mut traffic = Traffic { sessions: 1, ..Traffic::default() };
+        validate(&mut config, &mut traffic).err().map(|invalid| (invalid.key, invalid.what))
+    };
+    let one = |hosts: &str| format!("{{outside: 203.0.113.80, hosts: [{hosts}]}}");
+    let web = "{inside: 10.0.0.5, forwards: [{protocol: tcp, first-port: 80}]}";
+    for (what, hosts) in [
+        ("0 hosts share 203.0.113.80", String::new()),
+        ("11.0.0.5 is in no network", "{inside: 11.0.0.5, forwards: [{first-port: 80}]}".into()),
+        ("10.0.0.5 has no port", "{inside: 10.0.0.5}".into()),
+        ("no ports from 0 to 0", "{inside: 10.0.0.5, forwards: [{first-port: 0}]}".into()),
+        (
+            "no ports from 9 to 8, inside 9",
+            "{inside: 10.0.0.5, forwards: [{first-port: 9, last-port: 8}]}".into(),
+        ),
+        (
+            "no ports from 8 to 9, inside 65535",
+            "{inside: 10.0.0.5, forwards: [{first-port: 8, last-port: 9, inside-port: 65535}]}"
+                .into(),
+        ),
+        (
+            "no 'dynamic-ports' from 1000 to 2000",
+            "{inside: 10.0.0.5, dynamic-ports: {first-port: 1000, last-port: 2000}}".into(),
+        ),
+        (
+            "no 'dynamic-ports' from 2000 to 1999",
+            "{inside: 10.0.0.5, dynamic-ports: {first-port: 2000, last-port: 1999}}".into(),
+        ),
+        (
+            "TCP port 80 of 203.0.113.80 is given to 10.0.0.5 and to 10.0.0.6",
+            format!("{web}, {{inside: 10.0.0.6, forwards: [{{first-port: 79, last-port: 81}}]}}"),
+        ),
+        (
+            "UDP port 2000 of 203.0.113.80 is given to 10.0.0.5 twice",
+            "{inside: 10.0.0.5, forwards: [{protocol: udp, first-port: 1990, last-port: 2000}], \
+             dynamic-ports: {first-port: 2000, last-port: 2000}}"
+                .into(),
+        ),
+        (
+            "TCP port 2500 of 203.0.113.80 is given to 10.0.0.5 and to 10.0.0.6",
+            "{inside: 10.0.0.6, dynamic-ports: {first-port: 2500, last-port: 3000}}, \
+             {inside: 10.0.0.5, dynamic-ports: {first-port: 2000, last-port: 2500}}"
+                .into(),
+        ),
+        (
+            "UDP port 53 of 10.0.0.5 has two outside ports",
+            "{inside: 10.0.0.5, forwards: [{first-port: 53}, \
+             {protocol: udp, first-port: 5353, inside-port: 53}]}"
+                .into(),
+        ),
+        (
+            "10.0.0.5 stands twice",
+            format!("{web}, {{inside: 10.0.0.5, forwards: [{{first-port: 81}}]}}"),
+        ),
+    ] {
+        let refused = refused_rules(&one(&hosts), "");
+        let text = refused.map(|(key, what)| {
+            assert_eq!(key, "one-to-many", "{what}");
+            what
+        });
+        assert!(text.as_ref().is_some_and(|text| text.contains(what)), "{what}: {text:?}");
+    }
+    let web = one(web);
+    let again = "{outside: 203.0.113.81, hosts: [{inside: 10.0.0.5, forwards: [{first-port: 1}]}]}";
+    for (key, rules, more) in [
+        ("one-to-many", format!("{web}, {web}"), ""),
+        ("one-to-many", format!("{web}, {again}"), ""),
+        ("one-to-many", web.clone(), ", pools: [203.0.113.0/24]"),
+        ("one-to-many", web.clone(), ", static: [{inside: 10.0.0.4/30, outside: 203.0.113.4/30}]"),
+        (
+            "one-to-many",
+            web.clone(),
+            ", deterministic: [{inside: 10.0.0.0/28, outside: 203.0.113.4/30}]",
+        ),
+        (
+            "deterministic",
+            web.clone(),
+            ", deterministic: [{inside: 10.1.0.0/28, outside: 203.0.113.80/30}]",
+        ),
+        ("core", web.clone(), ", core: 2"),
+    ] {
+        let refused = refused_rules(&rules, more);
+        assert_eq!(refused.as_ref().map(|(key, _)| *key), Some(key), "{rules}{more}");
+    }
+    let host = "{inside: 10.0.0.6, dynamic-ports: {first-port: 1024, last-port: 65535}, forwards: \
+                [{protocol: udp, first-port: 80}, {protocol: tcp, first-port: 81, inside-port: 80}]}";
+    let both =
+        format!("{}, {host}", "{inside: 10.0.0.5, forwards: [{protocol: tcp, first-port: 80}]}");
+    assert_eq!(refused_rules(&one(&both), ", pools: []"), None);
+}
+
+#[test]
 fn pools_are_of_any_size_and_rules_stand_beside_them() {
     for text in [
         "{pools: [198.18.0.0/32]}",

@@ -53,6 +53,7 @@ pub struct Walk {
     random: Random,
     has_ipv6: bool,
     has_gateways: bool,
+    has_logged_hosts: bool,
     vlans: Vec<u16>,
     corpus: Vec<(PortId, Vec<u8>)>,
     donors: Vec<Vec<u8>>,
@@ -82,6 +83,7 @@ impl Walk {
             random: Random::new(seed),
             has_ipv6: config.nat64.is_some(),
             has_gateways: !config.alg.is_off(),
+            has_logged_hosts: config.logging.is_some() && !config.one_to_many.is_empty(),
             vlans: config.vrfs.iter().map(|vrf| vrf.vlan).chain([0]).collect(),
             talks: talks.cloned().collect(),
             donors: corpus.iter().map(|(_, frame)| frame.clone()).collect(),
@@ -170,6 +172,9 @@ impl Walk {
             // While sessions that are over may still count, a limit is a second reason for a drop that has
             // another one; what gateways ask for reaches limits far more often. The sample has both apart.
             2 | 3 if self.has_gateways => Update::AddPool { pool },
+            // The same of hosts that anybody may ask: at the limit either end of a packet between two subscribers is
+            // the reason, and only the log tells which.
+            2 | 3 if self.has_logged_hosts => Update::AddPool { pool },
             2 => Update::DrainPool { pool },
             3 => {
                 let sessions = *self.random.one_of(&[0, 0, 0, 3, 30, 100]);

@@ -21,8 +21,10 @@ fn config() -> Config {
     config
 }
 
+type End = (u32, u16);
+
 /// What is forwarded, port by port: protocol, inside end, outside end.
-fn all(config: &Config) -> Vec<(u8, (u32, u16), (u32, u16))> {
+fn all(config: &Config) -> Vec<(u8, End, End)> {
     let mut all = Vec::new();
     for rule in &config.one_to_many {
         for host in &rule.hosts {

@@ -112,7 +112,7 @@ pub fn kinds() -> Vec<Config> {
         },
         Config {
             one_to_many: one_to_many(),
-            alg: GATEWAYS,
+            alg: Alg { pptp: false, ..GATEWAYS },
             filtering: Filtering::AddressDependent,
             icmp_errors_per_s: 1000,
             ..base

@@ -59,6 +59,12 @@ const TOOLS: &[Tool] = &[
         reason: "the FTP server behind the NAT",
     },
     Tool { names: &["curl"], package: "curl", reason: "its client" },
+    Tool {
+        names: &["pptpd", "/usr/sbin/pptpd"],
+        package: "pptpd",
+        reason: "the PPTP server behind the NAT",
+    },
+    Tool { names: &["pptp", "/usr/sbin/pptp"], package: "pptp-linux", reason: "its client" },
     Tool { names: &["promtool"], package: "prometheus", reason: "checks a daemon's metrics" },
     Tool {
         names: &["chromium", "chromium-browser", "google-chrome"],
@@ -128,6 +134,7 @@ struct Service {
 const SERVICES: &[Service] = &[
     Service { package: "nfdump", units: "nfdump.service" },
     Service { package: "openvswitch-switch", units: "openvswitch-switch.service" },
+    Service { package: "pptpd", units: "pptpd.service" },
     Service { package: "vsftpd", units: "vsftpd.service" },
 ];
 

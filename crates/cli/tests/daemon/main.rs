@@ -3,4 +3,5 @@
 mod commands;
 mod kit;
 mod nat_ftp;
+mod nat_pptp;
 mod soak;

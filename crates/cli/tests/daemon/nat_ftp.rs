@@ -178,7 +178,7 @@ fn open(path: &std::path::Path, mode: u32) {
 }
 
 /// What the daemon counted, wherever it shows it.
-fn tally(shown: &Value, name: &str) -> u64 {
+pub fn tally(shown: &Value, name: &str) -> u64 {
     match shown {
         Value::Object(keys) => match keys.get(name).and_then(Value::as_u64) {
             Some(count) => count,

@@ -15,7 +15,7 @@ use crate::problem::Problem;
 pub enum Protocol {
     Tcp,
     Udp,
-    /// The port is the identifier of a query
+    // The port is the identifier of a query: a comment in the help would make it a long one.
     Icmp,
 }
 

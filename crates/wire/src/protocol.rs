@@ -4,6 +4,8 @@
 
 /// Internet Control Message Protocol (RFC 792).
 pub const ICMP: u8 = 1;
+/// IPv4 in another packet (RFC 2003, RFC 2473).
+pub const IPV4: u8 = 4;
 /// Transmission Control Protocol (RFC 9293).
 pub const TCP: u8 = 6;
 /// User Datagram Protocol (RFC 768).

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
 mod deterministic;
+mod ds_lite;
 mod fragments;
 mod mix;
 mod nat64;
@@ -23,6 +24,7 @@ mod validate;
 mod vrfs;
 
 pub use self::deterministic::{Assignment, DeterministicRule, plan as deterministic_plan};
+pub use self::ds_lite::DsLite;
 pub use self::fragments::Fragments;
 pub use self::mix::{Application, Transport};
 pub use self::nat64::Nat64;
@@ -93,6 +95,9 @@ pub struct Config {
     /// Stateful NAT64 (RFC 6146): networks of IPv6 subscribers, and the prefix under which they reach IPv4
     /// hosts; none for no IPv6.
     pub nat64: Option<Nat64>,
+    /// DS-Lite (RFC 6333): networks of B4 elements, behind which IPv4 subscribers may have any addresses, and the
+    /// address of this end of their softwires; none for no softwires.
+    pub ds_lite: Option<DsLite>,
     /// VRFs: subscribers with addresses that others have as well, told apart by the VLAN of their frames.
     #[schemars(length(max = 4094))]
     pub vrfs: Vec<Vrf>,
@@ -180,6 +185,7 @@ impl Default for Config {
             one_to_many: Vec::new(),
             deterministic: Vec::new(),
             nat64: None,
+            ds_lite: None,
             vrfs: Vec::new(),
             stateless: None,
             sessions: 1_000_000,

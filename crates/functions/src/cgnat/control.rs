@@ -34,7 +34,7 @@ pub enum Update {
     },
     /// Ends all sessions of a subscriber.
     ClearSubscriber {
-        /// Its inside address.
+        /// Its inside address; of one behind a softwire that of its B4 element.
         address: IpAddr,
         /// The VLAN of its VRF; 0 for none.
         #[serde(default)]
@@ -80,10 +80,22 @@ pub fn apply(
         Update::ClearSubscriber { address, vlan } => {
             let key = match address {
                 IpAddr::V4(address) => Inside::ipv4(address.to_bits(), 0, vlan, Far::default()),
-                IpAddr::V6(address) if halves(address)[0] == 0 || vlan != 0 => {
-                    return Err(Refusal::NotFound);
+                IpAddr::V6(_) if vlan != 0 => return Err(Refusal::NotFound),
+                IpAddr::V6(address) => {
+                    let ds_lite = interfaces.ds_lite.as_ref();
+                    if let Some(softwire) = ds_lite.and_then(|it| it.softwire(address)) {
+                        let (address, near) = (softwire.name, softwire.realm.into());
+                        let key = Inside { address, near, ..Inside::default() };
+                        // An IPv6 subscriber may have the address of a B4 element as well.
+                        if state.clear(&key, now).is_ok() {
+                            return Ok(());
+                        }
+                    }
+                    if halves(address)[0] == 0 {
+                        return Err(Refusal::NotFound);
+                    }
+                    Inside { address: halves(address), ..Inside::default() }
                 }
-                IpAddr::V6(address) => Inside { address: halves(address), ..Inside::default() },
             };
             state.clear(&key, now).map(|_| ())
         }

@@ -8,11 +8,12 @@ use tables::hash::Keyed;
 /// A session as packets between subscriber and NAT name it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inside {
-    /// The subscriber's address, upper and lower half; IPv4 in the lowest 32 bits of the lower one.
+    /// The subscriber's address, upper and lower half; IPv4 in the lowest 32 bits of the lower one. Of one behind
+    /// a softwire the name of that above them ([`super::ds_lite`]).
     pub address: [u64; 2],
     /// Whom it talks to.
     pub far: Far,
-    /// The subscriber's port in the upper half, and the realm (VRF) in the lower one.
+    /// The subscriber's port in the upper half, and the realm (VRF, network of softwires) in the lower one.
     pub near: u32,
 }
 
@@ -96,6 +97,28 @@ impl Inside {
         self.near as u16
     }
 
+    /// Whether it is of a subscriber behind a softwire.
+    #[inline(always)]
+    pub const fn is_tunnelled(&self) -> bool {
+        self.realm() >= SOFTWIRES
+    }
+
+    /// The address by which its subscriber is known: behind a softwire whatever IPv4 address packets have there.
+    #[inline(always)]
+    pub const fn subscriber(&self) -> [u64; 2] {
+        match self.is_tunnelled() {
+            true => [self.address[0], self.address[1] & !INNER],
+            false => self.address,
+        }
+    }
+
+    /// A session of the same IPv4 subscriber from another address and port.
+    pub const fn beside(&self, address: u32, port: u16, far: Far) -> Inside {
+        let [high, low] = self.address;
+        let near = (port as u32) << 16 | self.realm() as u32;
+        Inside { address: [high, low & !INNER | address as u64], far, near }
+    }
+
     /// The hash of the session.
     #[inline(always)]
     pub fn hash(&self, keyed: &Keyed) -> u64 {
@@ -112,7 +135,8 @@ impl Inside {
     /// The hash of its subscriber.
     #[inline(always)]
     pub fn subscriber_hash(&self, keyed: &Keyed) -> u64 {
-        keyed.of4(self.address[0], self.address[1], u64::from(self.realm()), SUBSCRIBER)
+        let [high, low] = self.subscriber();
+        keyed.of4(high, low, u64::from(self.realm()), SUBSCRIBER)
     }
 }
 
@@ -141,6 +165,12 @@ impl Outside {
         keyed.of2(self.far.0, self.own)
     }
 }
+
+/// The realm of the first network of softwires; the others follow. Those of VRFs are VLANs, and lower.
+pub const SOFTWIRES: u16 = 4096;
+
+/// Where an IPv4 address stands in the lower half.
+pub const INNER: u64 = u32::MAX as u64;
 
 /// Of an end from which packets are expected.
 const EXPECTED: u64 = 1 << 56;

@@ -19,6 +19,7 @@ use machine::clock::{Clock, Ticks};
 use packet::{PortId, Reason};
 
 use super::config;
+use super::flow::Inside;
 use super::reasons;
 use super::translation::Ends;
 use crate::stages::parts::{Parts, Place};
@@ -43,7 +44,9 @@ type Sender = ([u64; 2], u16);
 
 impl Key {
     fn sender(&self) -> Sender {
-        (self.source, self.realm)
+        let address = self.source;
+        let sender = Inside { address, near: self.realm.into(), ..Inside::default() };
+        (sender.subscriber(), self.realm)
     }
 }
 
@@ -82,6 +85,8 @@ pub struct Translation {
     pub to: PortId,
     /// Towards which realm, if it leaves inside.
     pub realm: u16,
+    /// To which B4 element, if that is behind a softwire.
+    pub b4: Ipv6Addr,
 }
 
 /// What is to be done with a fragment.

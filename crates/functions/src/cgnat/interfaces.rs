@@ -8,6 +8,7 @@ use wire::{MacAddr, arp};
 use super::addresses::Addresses;
 use super::config::holds;
 use super::config::{Config, Prefixed};
+use super::ds_lite::{self, DsLite};
 use super::flow::Inside;
 use super::nat64::Nat64;
 use super::stateless::Stateless;
@@ -29,6 +30,8 @@ pub struct Interfaces {
     pub headers: [[u8; 12]; 2],
     /// What is configured of IPv6 subscribers; none where there are none.
     pub nat64: Option<Nat64>,
+    /// What is configured of softwires; none where there are none.
+    pub ds_lite: Option<DsLite>,
     /// VRFs behind the inside port; none where there are none.
     pub vrfs: Option<Vrfs>,
     /// What is configured of translation without sessions; none where there is none.
@@ -60,6 +63,7 @@ impl Interfaces {
             ips: [config.inside_ip, config.outside_ip],
             headers: [header(0), header(1)],
             nat64: Nat64::new(config),
+            ds_lite: DsLite::new(config),
             stateless: Stateless::new(config)?.map(Box::new),
             vrfs: Vrfs::new(config),
             has_calls: config.alg.pptp,
@@ -78,8 +82,16 @@ impl Interfaces {
         self.ips[usize::from(port.0 & 1)]
     }
 
+    /// Whether frames at the inside port may be of a realm of their own.
+    pub fn has_realms(&self) -> bool {
+        self.vrfs.is_some() || self.ds_lite.is_some()
+    }
+
     /// Whether the address of a packet from inside is a subscriber's.
     pub fn is_subscriber(&self, key: &Inside) -> bool {
+        if key.is_tunnelled() {
+            return ds_lite::is_host(key);
+        }
         match (key.address, &self.nat64) {
             ([0, address], _) if key.realm() != 0 => {
                 let vrfs = self.vrfs.as_ref();

@@ -57,6 +57,7 @@ pub mod pipeline;
 
 pub mod parse;
 
+mod ds_lite;
 mod nat64;
 
 mod stateless;

@@ -23,6 +23,7 @@ use crate::unit::Shard;
 mod allowed;
 mod calls;
 mod choice;
+mod ds_lite;
 mod errors;
 mod fragments;
 mod gateway;
@@ -39,6 +40,7 @@ mod stateless;
 mod tables;
 mod vrfs;
 
+use ds_lite::Opened;
 use networks::{first, holds, same};
 use packets::{Packet, address, sum, word};
 use reading::Reading;
@@ -61,6 +63,7 @@ pub struct Model {
     /// For errors of its own.
     errors: Bucket,
     datagrams: fragments::Datagrams,
+    softwires: ds_lite::Softwires,
     /// Whom the last limit concerned.
     concerned: Who,
     /// The VLAN of the frame in hand; 0 without one.
@@ -103,10 +106,12 @@ impl Oracle for Model {
         self.tables.pass(&self.config, now);
         self.datagrams.pass(now);
         // What it says in its own name goes back, is no choice, and lets nothing through.
-        let left = left(became).into_iter();
-        self.towards =
-            left.clone().map(|(port, frame)| self.realm_of(port, frame)).max().unwrap_or(0);
-        let bare: Vec<_> = left.map(|(port, frame)| (port, self.bare(port, frame))).collect();
+        let left = left(became);
+        self.note_left(&left);
+        let towards = left.iter().map(|(port, frame)| self.realm_of(*port, frame));
+        self.towards = towards.max().unwrap_or(0);
+        let bare = |(port, frame): &(PortId, &[u8])| (*port, self.bare(*port, frame, &left));
+        let bare: Vec<_> = left.iter().map(bare).filter(|(_, frame)| !frame.is_empty()).collect();
         let mut passed: Vec<_> = bare.iter().map(|(port, frame)| (*port, &frame[..])).collect();
         passed.retain(|(to, left)| *to != port || !self.is_own(*to, left));
         // Whether what is over still takes room where nothing passed is the device's affair.
@@ -146,7 +151,14 @@ impl Oracle for Model {
                 true
             }
             Update::ClearSubscriber { address, vlan } => {
-                self.tables.clear(Who { realm: vlan, address }, &self.config, now)
+                let who = self.who_in(vlan, address);
+                let softwire = match address {
+                    IpAddr::V6(b4) if vlan == 0 => self.realm_of_b4(b4),
+                    _ => None,
+                };
+                let behind = softwire.map(|realm| self.who_in(realm, Ipv4Addr::UNSPECIFIED));
+                let is_cleared = |who| self.tables.clear(who, &self.config, now);
+                behind.into_iter().chain([who]).any(is_cleared)
             }
         };
         self.take_note(None, now);
@@ -191,7 +203,8 @@ impl Model {
             plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
             errors: Bucket::new(config.icmp_errors_per_s, config.icmp_error_burst),
             datagrams: fragments::Datagrams::default(),
-            concerned: Who { realm: 0, address: Ipv4Addr::UNSPECIFIED.into() },
+            softwires: ds_lite::Softwires::default(),
+            concerned: Who { realm: 0, b4: None, address: Ipv4Addr::UNSPECIFIED.into() },
             realm: 0,
             towards: 0,
             reports: Reports::new(config, shard),
@@ -215,9 +228,18 @@ impl Model {
             }
         };
         self.realm = realm;
-        let judged = self.judge(port, &frame, now, passed);
+        let (judged, frame) = match self.open_tunnel(port, &frame) {
+            Ok(Opened::Inner(realm, inner)) => {
+                self.realm = realm;
+                (self.judge(port, &inner, now, passed), inner)
+            }
+            Ok(Opened::Bare) => (self.judge(port, &frame, now, passed), frame),
+            Ok(Opened::Answered(answer)) => (Ok(answer), frame),
+            Err(reason) => (Err(reason), frame),
+        };
         self.take_note(judged.as_ref().err().copied(), now);
-        judged.unwrap_or_else(|reason| self.tell(port, &frame, reason, now))
+        let whole = judged.unwrap_or_else(|reason| self.tell(port, &frame, reason, now));
+        self.cut_tunnelled(whole)
     }
 
     /// Ethernet: a frame for this station of a type it knows.
@@ -264,7 +286,7 @@ impl Model {
         if sum(&packet[..header]) != 0xffff {
             return Err("ip-checksum");
         }
-        if address(packet, 16) == self.own(port) {
+        if self.is_itself(port, address(packet, 16)) {
             return Err("local");
         }
         let packet = &packet[..total];
@@ -350,6 +372,7 @@ impl Model {
         let outside = mapping.outside;
         let session = mapping.sessions.get_mut(&far).ok_or("unhandled")?;
         session.leaves(tcp_flags, now);
+        self.note_b4(own.1.0.realm);
         Ok(Begun { own, outside, is_new: !has_session })
     }
 
@@ -407,7 +430,7 @@ impl Model {
         if self.config.filtering != Filtering::EndpointIndependent {
             return Err("filtered");
         }
-        let own = (packet.protocol, (Who { realm: 0, address: inside.into() }, port));
+        let own = (packet.protocol, (self.who_in(0, inside), port));
         self.concerned = own.1.0;
         self.check_limits(own.1.0, true, left)?;
         let outside = self.choose(own, now, left)?;

@@ -48,14 +48,19 @@ impl Class {
     /// The same in a realm, if it was read of a packet from inside as one of the main one.
     #[must_use]
     pub fn of_realm(self, realm: u16) -> Class {
-        let of_realm = |key: Inside| Inside { near: key.near | u32::from(realm), ..key };
+        self.with_inside(|key| Inside { near: key.near | u32::from(realm), ..key })
+    }
+
+    /// The same with another name of a session of a packet from inside, or of one that an error from there quotes.
+    #[must_use]
+    pub fn with_inside(self, other: impl Fn(Inside) -> Inside) -> Class {
         match self {
-            Class::FromInside(key, shape) => Class::FromInside(of_realm(key), shape),
-            Class::Call(key, shape) => Class::Call(of_realm(key), shape),
+            Class::FromInside(key, shape) => Class::FromInside(other(key), shape),
+            Class::Call(key, shape) => Class::Call(other(key), shape),
             Class::Error(About::Inside(key, shape)) => {
-                Class::Error(About::Inside(of_realm(key), shape))
+                Class::Error(About::Inside(other(key), shape))
             }
-            other => other,
+            class => class,
         }
     }
 }

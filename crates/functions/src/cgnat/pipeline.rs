@@ -36,6 +36,7 @@ use crate::stages;
 use crate::unit::{SetupError, Shard};
 
 mod calls;
+mod ds_lite;
 mod errors;
 mod fragments;
 mod gateway;
@@ -62,6 +63,8 @@ pub struct Pipeline {
     host: Host,
     /// Counts packets that become IPv4, because they bear no identification.
     identification: u16,
+    /// Counts packets that are cut on their way through a softwire.
+    outer_identification: u32,
     /// None where fragments are dropped.
     followed: Option<Followed>,
     /// Where gateways write payloads.
@@ -109,7 +112,7 @@ impl Function for Pipeline {
         if !self.way.untold.is_empty() {
             self.tell(batch, now);
         }
-        if self.interfaces.vrfs.is_some() {
+        if self.interfaces.has_realms() {
             self.tag(batch);
         }
         stages.lap(Stage::Open as usize, batch.len());
@@ -136,9 +139,9 @@ impl Function for Pipeline {
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
-        let makes =
-            self.followed.is_some() || self.interfaces.nat64.is_some() || self.state.log.is_some();
-        if makes {
+        let Interfaces { nat64, ds_lite, .. } = &self.interfaces;
+        let cuts = nat64.is_some() || ds_lite.is_some();
+        if self.followed.is_some() || cuts || self.state.log.is_some() {
             self.made = Some(Made::new(room)?);
         }
         Ok(())
@@ -208,6 +211,9 @@ impl Pipeline {
             let [secret, _] = state.allocation.secret();
             Followed::new(config, shard, &clock, secret)
         });
+        // Where nothing is cut, nothing is drawn: ports follow from what was.
+        let begin = config.ds_lite.as_ref().map(|_| state.allocation.secret()[0] as u32);
+        let outer_identification = begin.unwrap_or_default();
         Ok(Pipeline {
             interfaces: Interfaces::new(config)?,
             way: Box::new(Way::new()),
@@ -217,6 +223,7 @@ impl Pipeline {
             hairpinning: config.hairpinning,
             host: Host::new(config, &clock),
             identification: 0,
+            outer_identification,
             followed,
             scratch: gateway::scratch(&state),
             made: None,
@@ -255,7 +262,7 @@ impl Pipeline {
     /// What is each frame, and by what is its session looked up?
     fn check(&mut self, batch: &mut Batch, now: Moment) {
         self.way.clear();
-        if self.interfaces.vrfs.is_some() {
+        if self.interfaces.has_realms() {
             self.way.realm.fill(0);
         }
         let plain = Plain::new(&self.interfaces);

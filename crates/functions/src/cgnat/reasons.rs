@@ -20,8 +20,8 @@ reasons! {
     IP_MALFORMED = "ip-malformed",
     /// The IPv4 header checksum is wrong.
     IP_CHECKSUM = "ip-checksum",
-    /// A fragment, where none is followed: without the key, of ICMP where IPv6 hosts are concerned, and before
-    /// further extension headers.
+    /// A fragment, where none is followed: without the key, of ICMP where IPv6 hosts are concerned, before further
+    /// extension headers, and of the outer packet of a softwire.
     FRAGMENT = "fragment",
     /// A fragment without data, one in the middle that does not end at 8 bytes, or one beyond 65,535 bytes.
     FRAGMENT_MALFORMED = "fragment-malformed",
@@ -41,7 +41,7 @@ reasons! {
     TTL_EXPIRED = "ttl-expired",
     /// Neighbor Discovery that is malformed, no solicitation, or for another address.
     ND_IGNORED = "nd-ignored",
-    /// IPv6, to an address in which no IPv4 address is embedded (RFC 6146 section 3.5).
+    /// IPv6, to an address in which no IPv4 address is embedded (RFC 6146 section 3.5), nor the AFTR's.
     NOT_EMBEDDED = "not-embedded",
     /// Translated without a session: an address, or one of a packet that an ICMP error quotes, has no
     /// counterpart in the other family.
@@ -53,7 +53,7 @@ reasons! {
     /// From inside, to an address that no host outside has, or translated without a session and with one that
     /// no host has, or the prefix does not carry.
     MARTIAN = "martian",
-    /// For the NAT itself, and no echo request.
+    /// For the NAT itself, and no echo request; to the AFTR, and no IPv4 in it.
     LOCAL = "local",
     /// The header of UDP, TCP or ICMP is cut or wrong.
     TRANSPORT_MALFORMED = "transport-malformed",
@@ -126,7 +126,7 @@ tallies! {
     MssClamped = "mss-clamped",
     /// ICMP errors translated.
     IcmpErrorsTranslated = "icmp-errors-translated",
-    /// Packets that were cut because the next link takes none so long in the other family of addresses.
+    /// Packets that were cut because the next link takes none so long in the other family of addresses, or in a tunnel.
     PacketsCut = "packets-cut",
     /// Fragments translated as the first one of their datagram was.
     FragmentsFollowed = "fragments-followed",

@@ -84,6 +84,7 @@ fn differing_key(running: &Config, wanted: &Config) -> &'static str {
         ("sessions", Config { sessions: running.sessions, ..base() }),
         ("timeouts", Config { timeouts: running.timeouts, ..base() }),
         ("nat64", Config { nat64: running.nat64.clone(), ..base() }),
+        ("ds-lite", Config { ds_lite: running.ds_lite.clone(), ..base() }),
         ("vrfs", Config { vrfs: running.vrfs.clone(), ..base() }),
         ("stateless", Config { stateless: running.stateless.clone(), ..base() }),
         ("fragments", Config { fragments: running.fragments, ..base() }),

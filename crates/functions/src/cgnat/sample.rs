@@ -7,7 +7,7 @@
 //! rested; pauses keep half a second at least from any timeout. The size does not depend on numbers that
 //! are configured but for small tables, which are filled.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ mod aging;
 mod build;
 mod calls;
 mod deterministic;
+mod ds_lite;
 mod fragments;
 mod gateways;
 mod host;
@@ -76,6 +77,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         aging::closing,
         aging::quarantine,
         nat64::all,
+        ds_lite::all,
         vrfs::all,
         stateless::all,
     ] {
@@ -126,7 +128,7 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     unless(reach.subscribers_full, "subscribers-full", cause);
     let fragments = fragments::Reach::new(config, &places);
     let follows = config.fragments.datagrams > 0;
-    let has_ipv6 = config.nat64.is_some() || config.stateless.is_some();
+    let has_ipv6 = config.nat64.is_some() || config.stateless.is_some() || config.ds_lite.is_some();
     unless(!follows || has_ipv6, "fragment", "fragments are followed");
     for name in [
         "fragment-malformed",
@@ -151,10 +153,10 @@ struct Sample {
     steps: Vec<Step<Update>>,
     /// Frames and answers so far.
     count: usize,
-    /// The VLAN of frames at the inside port; 0 for no tag.
+    /// The VLAN of frames at the inside port, or what stands for a softwire there; 0 for neither.
     vlan: u16,
-    /// Frames and answers that leave with a tag.
-    tagged: BTreeSet<usize>,
+    /// By how much longer frames and answers leave because of a tag or an outer header.
+    growth: BTreeMap<usize, usize>,
 }
 
 /// The number of a frame of the sample, to be answered later.
@@ -170,7 +172,7 @@ impl Sample {
             steps: Vec::new(),
             count: 0,
             vlan: 0,
-            tagged: BTreeSet::new(),
+            growth: BTreeMap::new(),
         }
     }
 
@@ -236,12 +238,13 @@ impl Sample {
         packet: &[u8],
         parts: Vec<(Sent, (usize, usize, usize))>,
     ) -> Sent {
-        let shift = |is_tagged: bool| if is_tagged { wire::ethernet::TAG_LEN } else { 0 };
+        let grown = |sent: Sent| self.growth.get(&sent.0).copied().unwrap_or_default();
+        let growth = if port == INSIDE { ds_lite::growth(self.vlan) } else { 0 };
         let part = |(sent, (from, len, to)): (Sent, (usize, usize, usize))| Part {
             back: self.count - sent.0,
-            from: from + shift(self.tagged.contains(&sent.0)),
+            from: from + grown(sent),
             len,
-            to: to + shift(port == INSIDE && self.vlan != 0),
+            to: to + growth,
         };
         let parts = parts.into_iter().map(part).collect();
         let answer = Answer { frame: self.framed(port, packet), parts, finish: build::finish };
@@ -259,10 +262,7 @@ impl Sample {
 
     /// Says to whom a frame leaves.
     fn leaves_towards(&mut self, sent: Sent, vlan: u16) {
-        match vlan {
-            0 => self.tagged.remove(&sent.0),
-            _ => self.tagged.insert(sent.0),
-        };
+        self.growth.insert(sent.0, ds_lite::growth(vlan));
     }
 
     fn framed(&self, port: PortId, packet: &[u8]) -> Vec<u8> {
@@ -271,7 +271,23 @@ impl Sample {
             false => (self.config.outside_mac.0, self.config.outside_next_hop_mac.0),
         };
         let frame = frame(to, from, wire::ethernet::TYPE_IPV4, packet);
-        if port == INSIDE { vrfs::tagged(frame, self.vlan) } else { frame }
+        match (port, ds_lite::is_softwire(self.vlan)) {
+            (INSIDE, true) => ds_lite::through(&self.config, &frame, self.vlan),
+            (INSIDE, false) => vrfs::tagged(frame, self.vlan),
+            _ => frame,
+        }
+    }
+
+    /// Ends the sessions of a subscriber; behind a softwire those of all addresses.
+    fn clear(&mut self, address: Ipv4Addr) {
+        let update = match ds_lite::is_softwire(self.vlan) {
+            true => {
+                let address = ds_lite::b4(&self.config, self.vlan).into();
+                Update::ClearSubscriber { address, vlan: 0 }
+            }
+            false => Update::ClearSubscriber { address: address.into(), vlan: self.vlan },
+        };
+        self.update(update);
     }
 
     fn update(&mut self, update: Update) {

@@ -6,7 +6,7 @@
 use wire::tcp;
 use zerocopy::FromZeros;
 
-use super::flow::{Far, Inside, Outside};
+use super::flow::{Far, Inside, Outside, SOFTWIRES};
 
 /// A session.
 #[derive(Clone, Copy, Debug, FromZeros)]
@@ -60,13 +60,15 @@ pub const WATCHED: u8 = 16;
 /// Of [`Session::flags`]: the subscriber is of a VRF.
 pub const REALM: u8 = 32;
 
+/// Of [`Session::flags`]: the subscriber is behind a softwire.
+pub const SOFTWIRE: u8 = 64;
 /// Of [`Session::flags`]: a call of PPTP, whose ports are identifiers in the key of enhanced GRE.
 pub const CALL: u8 = 128;
 
 /// Of [`Session::flags`]: packets from inside do not leave as most do.
-pub const LEAVES_OTHERWISE: u8 = HAIRPIN | GATEWAY | IPV6 | WATCHED | CALL;
+pub const LEAVES_OTHERWISE: u8 = HAIRPIN | GATEWAY | IPV6 | WATCHED | SOFTWIRE | CALL;
 /// The same of packets from outside.
-pub const ARRIVES_OTHERWISE: u8 = GATEWAY | IPV6 | REALM | CALL;
+pub const ARRIVES_OTHERWISE: u8 = GATEWAY | IPV6 | REALM | SOFTWIRE | CALL;
 
 const _: () = assert!(size_of::<Session>() == 64);
 
@@ -84,9 +86,12 @@ impl Session {
             outside_port: port,
             address_delta,
             transport_delta: delta(&ports, &[]),
-            flags: (if inside.address[0] == 0 { 0 } else { IPV6 })
-                | if inside.realm() == 0 { 0 } else { REALM }
-                | if inside.far.protocol() == wire::protocol::GRE { CALL } else { 0 },
+            flags: match (inside.realm(), inside.address[0]) {
+                (SOFTWIRES.., _) => SOFTWIRE,
+                (0, 0) => 0,
+                (0, _) => IPV6,
+                _ => REALM,
+            } | if inside.far.protocol() == wire::protocol::GRE { CALL } else { 0 },
             used,
             subscriber,
             ..Session::new_zeroed()

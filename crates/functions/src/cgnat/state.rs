@@ -18,6 +18,7 @@ use wire::embedded::Prefix;
 
 use super::allocation::{Allocation, BlockChange, Refused, Wanted};
 use super::config::{Config, Filtering};
+use super::ds_lite::Softwires;
 use super::flow::{Inside, Outside};
 use super::gateways::Gateways;
 use super::log::Journal as Log;
@@ -60,6 +61,8 @@ pub struct State {
     /// What tells a collector of all that comes and goes; none where logs are off.
     pub log: Option<Box<Log>>,
     filtering: Filtering,
+    /// What is known of softwires; none where there are none.
+    pub softwires: Option<Softwires>,
     /// By what IPv6 subscribers know IPv4 hosts.
     prefix: Option<Prefix>,
     /// Sessions of mappings that packets from outside may still make us look at.
@@ -87,6 +90,7 @@ impl State {
         let sessions =
             Sessions::new(share(config.sessions), share(config.mapping_capacity()), secret);
         let subscribers = Subscribers::new(share(config.subscribers));
+        let softwires = Softwires::new(config, share(config.subscribers));
         Ok(State {
             sessions: sessions.map_err(memory("sessions"))?,
             subscribers: subscribers.map_err(memory("subscribers"))?,
@@ -97,6 +101,7 @@ impl State {
             gateways: Gateways::new(config, shard.count).map_err(memory("calls"))?,
             log: None,
             filtering: config.filtering,
+            softwires: softwires.map_err(memory("softwires"))?,
             prefix: Nat64::new(config).map(|nat64| nat64.prefix),
             walk_left: WALK_MAX,
             journal: None,
@@ -423,12 +428,14 @@ impl State {
     pub fn bytes(&self) -> usize {
         let journal = self.journal.as_ref().map_or(0, |journal| journal.bytes());
         let log = self.log.as_ref().map_or(0, |log| log.bytes());
+        let softwires = self.softwires.as_ref().map_or(0, Softwires::bytes);
         self.sessions.bytes()
             + self.subscribers.bytes()
             + self.allocation.bytes()
             + self.gateways.bytes()
             + journal
             + log
+            + softwires
     }
 }
 

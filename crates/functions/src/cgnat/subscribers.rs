@@ -16,7 +16,7 @@ pub const BLOCKS_MAX: usize = 8;
 #[derive(Clone, Copy, Debug, FromZeros)]
 #[repr(C, align(64))]
 pub struct Subscriber {
-    /// Its address, as in [`Inside`].
+    /// Its address, as [`Inside::subscriber`] has it.
     pub address: [u64; 2],
     /// Its realm.
     pub realm: u16,
@@ -64,7 +64,7 @@ impl Subscribers {
     pub fn find(&self, key: &Inside, keyed: &Keyed) -> Option<u32> {
         self.by_address.find(key.subscriber_hash(keyed), |number| {
             let one = &self.records[number as usize];
-            one.address == key.address && one.realm == key.realm()
+            one.address == key.subscriber() && one.realm == key.realm()
         })
     }
 
@@ -92,8 +92,11 @@ impl Subscribers {
         if self.free.pop().is_none() {
             self.fresh += 1;
         }
-        self.records[number as usize] =
-            Subscriber { address: key.address, realm: key.realm(), ..Subscriber::new_zeroed() };
+        self.records[number as usize] = Subscriber {
+            address: key.subscriber(),
+            realm: key.realm(),
+            ..Subscriber::new_zeroed()
+        };
         Some(number)
     }
 

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Value, json};
 
+use super::flow::{INNER, SOFTWIRES};
 use super::session::Session;
 use super::state::State;
 use super::subscribers::Subscriber;
@@ -50,10 +51,10 @@ fn session(state: &State, number: u32, now: Moment) -> Option<Value> {
     let one = live(state, number)?;
     let (far, left) = (one.far, state.times.left_s(one, now));
     Some(of_realm(
-        one.realm(),
+        (state, one.realm(), one.inside),
         json!({
             "protocol": protocol(one),
-            "inside": end(one.inside, one.inside_port()),
+            "inside": format!("{}:{}", address(one.realm(), one.inside), one.inside_port()),
             "outside": format!("{}:{}", Ipv4Addr::from_bits(one.outside), one.outside_port),
             "remote": format!("{}:{}", Ipv4Addr::from_bits(far.address()), far.port()),
             "expected": far.is_expected(),
@@ -69,10 +70,10 @@ fn mapping(state: &State, number: u32) -> Option<Value> {
     let is_first = state.sessions.ring(number).all(|other| other >= number);
     is_first.then(|| {
         of_realm(
-            one.realm(),
+            (state, one.realm(), one.inside),
             json!({
                 "protocol": protocol(one),
-                "inside": end(one.inside, one.inside_port()),
+                "inside": format!("{}:{}", address(one.realm(), one.inside), one.inside_port()),
                 "outside": format!("{}:{}", Ipv4Addr::from_bits(one.outside), one.outside_port),
             }),
         )
@@ -92,9 +93,9 @@ fn subscriber(state: &State, number: u32) -> Option<Value> {
         })
         .collect();
     Some(of_realm(
-        one.realm,
+        (state, one.realm, one.address),
         json!({
-            "inside": address(one.address),
+            "inside": inside(state, one),
             "outside": Ipv4Addr::from_bits(state.allocation.addresses.address(one.outside)),
             "sessions": one.sessions,
             "mappings": one.mappings,
@@ -103,14 +104,29 @@ fn subscriber(state: &State, number: u32) -> Option<Value> {
     ))
 }
 
-/// An entry with the VLAN of its VRF, if it has one.
-fn of_realm(realm: u16, mut entry: Value) -> Value {
+/// An entry with the VLAN of its VRF, or the B4 element of its softwire, if it has one.
+fn of_realm((state, realm, address): (&State, u16, [u64; 2]), mut entry: Value) -> Value {
     if realm != 0
         && let Some(entry) = entry.as_object_mut()
     {
-        entry.insert("vlan".to_owned(), json!(realm));
+        match &state.softwires {
+            Some(softwires) if realm >= SOFTWIRES => {
+                entry.insert("b4".to_owned(), json!(softwires.names().b4(realm, address)))
+            }
+            _ => entry.insert("vlan".to_owned(), json!(realm)),
+        };
     }
     entry
+}
+
+/// The address of a subscriber; of one behind a softwire its B4 element's.
+fn inside(state: &State, one: &Subscriber) -> String {
+    match &state.softwires {
+        Some(softwires) if one.realm >= SOFTWIRES => {
+            format!("[{}]", softwires.names().b4(one.realm, one.address))
+        }
+        _ => address(one.realm, one.address),
+    }
 }
 
 fn blocks(state: &State, number: u32) -> Vec<Value> {
@@ -120,7 +136,7 @@ fn blocks(state: &State, number: u32) -> Vec<Value> {
         let block = |&block: &u32| {
             let change = state.allocation.change(one.outside, block);
             json!({
-                "inside": address(one.address),
+                "inside": inside(state, one),
                 "outside": Ipv4Addr::from_bits(state.allocation.addresses.address(one.outside)),
                 "first-port": change.first_port,
                 "ports": change.size,
@@ -145,15 +161,10 @@ fn protocol(one: &Session) -> Value {
     }
 }
 
-fn end(inside: [u64; 2], port: u16) -> String {
-    format!("{}:{port}", address(inside))
-}
-
-fn address(inside: [u64; 2]) -> String {
-    match inside {
-        [0, low] if low <= u64::from(u32::MAX) => Ipv4Addr::from_bits(low as u32).to_string(),
-        [high, low] => {
-            format!("[{}]", Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)))
-        }
+/// An inside address; of a session behind a softwire the inner one.
+fn address(realm: u16, [high, low]: [u64; 2]) -> String {
+    match realm >= SOFTWIRES || high == 0 && low <= INNER {
+        true => Ipv4Addr::from_bits(low as u32).to_string(),
+        false => format!("[{}]", Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low))),
     }
 }

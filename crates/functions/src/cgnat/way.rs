@@ -1,5 +1,7 @@
 //! Where the packets of a batch are on their way through a NAT.
 
+use std::net::Ipv6Addr;
+
 use packet::Slots;
 
 use super::flow::{Inside, Outside};
@@ -30,8 +32,10 @@ pub struct Way {
     pub outside: [Outside; 256],
     /// Where things are in it.
     pub shape: [Shape; 256],
-    /// The realm towards which it leaves, if it leaves inside; kept where there are VRFs.
+    /// The realm towards which it leaves, if it leaves inside; kept where there are VRFs or softwires.
     pub realm: [u16; 256],
+    /// The B4 element of that, if the realm is one of softwires: as it came in that of its sender.
+    pub b4: [Ipv6Addr; 256],
     /// The hash of its session's name.
     pub hash: [u64; 256],
     /// The number that its subscriber likely has, where a mapping is to be made.
@@ -56,6 +60,7 @@ impl Way {
             outside: [Outside::default(); 256],
             shape: [Shape::default(); 256],
             realm: [0; 256],
+            b4: [Ipv6Addr::UNSPECIFIED; 256],
             hash: [0; 256],
             subscriber: [NONE; 256],
             number: [NONE; 256],

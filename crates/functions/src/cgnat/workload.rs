@@ -30,6 +30,7 @@ use self::outside::Outside;
 use super::config::{Config, Dir, Traffic};
 use super::log::{self, Collector};
 
+mod ds_lite;
 mod flow;
 mod form;
 mod frames;

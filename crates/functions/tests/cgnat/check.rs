@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use functions::cgnat::config::{Alg, Config, Filtering, Fragments, Nat64, PortBlocks};
+use functions::cgnat::config::{Alg, Config, DsLite, Filtering, Fragments, Nat64, PortBlocks};
 use functions::cgnat::reasons::{self, TALLIES, Tally};
 use functions::cgnat::sample::unreachable;
 use functions::cgnat::{Cgnat, Update};
@@ -67,6 +67,7 @@ fn matrix() -> Vec<Config> {
     all.push(Config { vrfs: vrfs.vrfs.clone(), ..kinds()[4].clone() });
     all.extend(without_sessions());
     all.extend(shared_by_hosts());
+    all.extend(with_softwires());
     all.extend(logged());
     let logged = &logged()[0];
     all.push(Config { sessions: 40, mappings: 20, ..logged.clone() });
@@ -102,6 +103,21 @@ fn shared_by_hosts() -> Vec<Config> {
             ..alone.clone()
         },
         alone,
+    ]
+}
+
+/// Softwires that are known by whole addresses, alone and beside gateways, VRFs, rules, and without fragments; another
+/// kind is among the small NATs.
+fn with_softwires() -> Vec<Config> {
+    let ds_lite = Some(DsLite::default());
+    let [small, open, own, vrfs] = [0, 1, 2, 6].map(|index: usize| kinds()[index].clone());
+    let syslog = logged()[3].logging.clone();
+    vec![
+        Config { ds_lite: ds_lite.clone(), ..Config::default() },
+        Config { ds_lite: ds_lite.clone(), logging: syslog, ..small },
+        Config { ds_lite: ds_lite.clone(), alg: GATEWAYS, ..open },
+        Config { ds_lite: ds_lite.clone(), alg: GATEWAYS, ..own },
+        Config { ds_lite, ..vrfs },
     ]
 }
 

@@ -127,8 +127,11 @@ impl Walk {
             _ => self.random.one_of(&self.corpus).clone(),
         };
         if self.random.below(2) == 0 {
-            let tag = take_tag(&mut frame).filter(|_| self.random.below(4) > 0);
+            let stays = self.random.below(4) > 0;
+            let tag = take_tag(&mut frame).filter(|_| stays);
+            let outer = if stays { take_outer(&mut frame) } else { None };
             mutate(&mut frame, &self.donors, FRAME_LEN_MAX, &mut self.random);
+            put_outer(&mut frame, outer);
             put_tag(&mut frame, tag);
             if self.has_gateways && self.random.below(2) == 0 {
                 say_something_else(&mut frame, &mut self.random);
@@ -248,9 +251,33 @@ fn put_tag(frame: &mut Vec<u8>, tag: Option<[u8; 4]>) {
 fn answer((port, frame): &(PortId, Vec<u8>)) -> (PortId, Vec<u8>) {
     let mut bare = frame.clone();
     let tag = take_tag(&mut bare);
+    let outer = take_outer(&mut bare).map(|header| {
+        [&header[..8], &header[24..], &header[8..24]].concat().try_into().unwrap_or(header)
+    });
     let (port, mut back) = answer_bare(&(*port, bare));
+    put_outer(&mut back, outer);
     put_tag(&mut back, tag);
     (port, back)
+}
+
+/// Takes the outer header off a frame that has one around IPv4 (RFC 2473).
+fn take_outer(frame: &mut Vec<u8>) -> Option<[u8; 40]> {
+    let header = *frame.get(14..)?.first_chunk()?;
+    (frame[12..14] == [0x86, 0xdd] && header[6] == 4).then(|| {
+        frame.drain(14..54);
+        frame[12..14].copy_from_slice(&[8, 0]);
+        header
+    })
+}
+
+/// Puts it back, if there was one, around what there is now.
+fn put_outer(frame: &mut Vec<u8>, outer: Option<[u8; 40]>) {
+    let fits = (14..FRAME_LEN_MAX - 44).contains(&frame.len());
+    if let Some(mut header) = outer.filter(|_| fits) {
+        header[4..6].copy_from_slice(&(frame.len() as u16 - 14).to_be_bytes());
+        frame[12..14].copy_from_slice(&[0x86, 0xdd]);
+        frame.splice(14..14, header);
+    }
 }
 
 fn answer_bare((port, frame): &(PortId, Vec<u8>)) -> (PortId, Vec<u8>) {

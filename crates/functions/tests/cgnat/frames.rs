@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use functions::cgnat::config::{
-    Alg, Config, Filtering, Fragments, Nat64, OneToMany, PortBlocks, Prefixed, Replication,
+    Alg, Config, DsLite, Filtering, Fragments, Nat64, OneToMany, PortBlocks, Prefixed, Replication,
     Stateless, StaticRule, Timeouts, Traffic, Vrf,
 };
 use functions::cgnat::log::{Format, Logging, Side};
@@ -115,8 +115,9 @@ pub fn kinds() -> Vec<Config> {
             alg: Alg { pptp: false, ..GATEWAYS },
             filtering: Filtering::AddressDependent,
             icmp_errors_per_s: 1000,
-            ..base
+            ..base.clone()
         },
+        ds_lite(base),
     ]
 }
 
@@ -128,6 +129,18 @@ const FRAGMENTS: Fragments = Fragments {
     waiting_per_sender: 8,
     timeout_s: 2.25,
 };
+
+/// One with softwires, whose subscribers are known by prefixes of their B4 elements' addresses, beside NAT64; short
+/// links.
+fn ds_lite(base: Config) -> Config {
+    let ds_lite = DsLite {
+        inside: vec![net6("2001:db8::/32"), net6("3fff:0:1::/48")],
+        subscriber_len: 56,
+        ipv6_mtu: 1400,
+        ..DsLite::default()
+    };
+    Config { ds_lite: Some(ds_lite), ..nat64(&base) }
+}
 
 /// One whose subscribers have the same addresses in three realms, one of which has pools of its own.
 fn vrfs(base: Config) -> Config {
@@ -228,7 +241,7 @@ pub fn logged() -> Vec<Config> {
         nat64(&Config { logging: Some(sessions.clone()), ..first.clone() }),
         Config { logging: Some(ipfix), ..first },
         Config { logging: Some(sessions.clone()), ..kinds[6].clone() },
-        Config { logging: Some(sessions), ..kinds[9].clone() },
+        Config { logging: Some(sessions), ..kinds[11].clone() },
     ]
 }
 

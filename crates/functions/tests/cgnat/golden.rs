@@ -28,6 +28,7 @@ const REQUIRED: [&str; 18] = [
     "changes",
     "clat",
     "deterministic",
+    "ds-lite",
     "filtering",
     "fragments",
     "hairpin",

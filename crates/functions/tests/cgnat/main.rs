@@ -7,6 +7,7 @@ mod calls;
 mod check;
 mod differential;
 mod dissection;
+mod ds_lite;
 mod gateways;
 mod golden;
 mod laws;

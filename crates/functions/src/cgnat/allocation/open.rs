@@ -1,6 +1,7 @@
 //! Outside addresses that new subscribers may get: of the pools for all, or of their VRF's own.
 
 use super::super::config::Config;
+use super::super::flow::SOFTWIRES;
 
 /// Addresses by whom they are for.
 pub(super) struct Open {
@@ -28,7 +29,7 @@ impl Open {
 
     /// Whose addresses the subscribers of a realm get; none where there is no such realm.
     pub fn group_of(&self, realm: u16) -> Option<u16> {
-        if realm == 0 {
+        if realm == 0 || realm >= SOFTWIRES {
             return Some(0);
         }
         let place = self.realms.binary_search_by_key(&realm, |(vlan, _)| *vlan).ok()?;

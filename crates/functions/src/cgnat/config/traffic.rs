@@ -20,10 +20,11 @@ pub struct Traffic {
     /// Which way packets go: uplink is from clients, downlink to them.
     pub dir: Dir,
     /// The family of the clients' addresses. IPv6 clients need `nat64`: their addresses are those of its first
-    /// `inside` network that end with the IPv4 ones which the other keys give them.
+    /// `inside` network that end with the IPv4 ones which the other keys give them. `ds-lite` is IPv4 behind a
+    /// softwire each, with the key of that name: the addresses of B4 elements follow in the same way.
     pub family: Family,
     /// Length of a frame, check sequence included: a number, `imix`, or a map of sizes to weights. Frames of
-    /// IPv6 clients have it inside, and 20 bytes less outside.
+    /// IPv6 clients have it inside, and 20 bytes less outside; through softwires 40 bytes less.
     pub pkt_size: Sizes,
     /// Everything random follows from this number.
     #[schemars(range(min = 1))]
@@ -73,6 +74,8 @@ pub enum Family {
     Ipv4,
     /// IPv6.
     Ipv6,
+    /// IPv4 in IPv6 (RFC 6333).
+    DsLite,
 }
 
 impl Default for Traffic {

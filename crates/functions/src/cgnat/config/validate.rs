@@ -17,6 +17,7 @@ pub fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invali
     validate_networks(config)?;
     super::one_to_many::validate(config)?;
     super::nat64::validate(config)?;
+    super::ds_lite::validate(config)?;
     super::vrfs::validate(config)?;
     super::stateless::validate(config)?;
     validate_logging(config)?;
@@ -251,8 +252,10 @@ fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
             "Raise 'sessions' in the function section, or lower it here",
         );
     }
-    if traffic.family == Family::Ipv6 {
-        super::nat64::validate_traffic(config, traffic)?;
+    match traffic.family {
+        Family::Ipv4 => {}
+        Family::Ipv6 => super::nat64::validate_traffic(config, traffic)?,
+        Family::DsLite => super::ds_lite::validate_traffic(config, traffic)?,
     }
     let inside = super::vrfs::inside_of(config, traffic)?;
     let last = |first: Ipv4Addr, count: u32| first.to_bits().checked_add(count - 1);
@@ -260,7 +263,7 @@ fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
         let holds = |net: &Prefixed<Ipv4Addr>| {
             holds(*net, traffic.first_client.to_bits()) && holds(*net, last)
         };
-        traffic.family == Family::Ipv6 || inside.iter().any(holds)
+        traffic.family != Family::Ipv4 || inside.iter().any(holds)
     });
     if !clients {
         return refuse(

@@ -90,9 +90,9 @@ pub(super) fn inside_of<'a>(
     if traffic.vlan == 0 {
         return Ok(&config.inside);
     }
-    if traffic.family == Family::Ipv6 {
+    if traffic.family != Family::Ipv4 {
         return refuse(
-            "IPv6 clients are of no VRF".into(),
+            "clients that send IPv6 are of no VRF".into(),
             "Leave 'vlan' out, or set 'family' to ipv4",
         );
     }

@@ -10,6 +10,8 @@ use packet::Made;
 
 use super::super::allocation::BlockChange;
 use super::super::config::Config;
+use super::super::ds_lite::Names;
+use super::super::flow::SOFTWIRES;
 use super::super::session::Session;
 use super::super::subscribers::Subscriber;
 use super::collector::Collector;
@@ -23,6 +25,7 @@ use crate::unit::Shard;
 /// The log of a worker, and the time of the batch in hand.
 pub struct Journal {
     logger: Logger,
+    softwires: Names,
     now: Ticks,
 }
 
@@ -39,7 +42,7 @@ impl Journal {
         };
         let epoch = Epoch::at(unix_ns, now, clock);
         let logger = Logger::new(logging, collector(config, logging), shard.index, epoch);
-        Some(Box::new(Journal { logger, now }))
+        Some(Box::new(Journal { logger, softwires: Names::new(config), now }))
     }
 
     /// Says when happens what is told from now on.
@@ -52,11 +55,13 @@ impl Journal {
     pub fn session(&mut self, kind: Kind, session: &Session) {
         if self.logger.tells(kind) {
             let far = session.far;
+            let (inside, inside_ipv4, realm) = self.inside(session.realm(), session.inside);
             self.logger.note(&Event {
-                inside: inside(session.inside),
+                inside,
+                inside_ipv4,
                 outside: Ipv4Addr::from_bits(session.outside),
                 remote: Ipv4Addr::from_bits(far.address()),
-                realm: session.near & 0xffff,
+                realm,
                 inside_port: session.inside_port(),
                 first_port: session.outside_port,
                 remote_port: far.port(),
@@ -122,8 +127,19 @@ impl Journal {
     }
 
     fn of_subscriber(&self, kind: Kind, who: &Subscriber) -> Event {
-        let realm = u32::from(who.realm);
-        Event { inside: inside(who.address), realm, ..Event::of(kind, self.now) }
+        let (inside, inside_ipv4, realm) = self.inside(who.realm, who.address);
+        Event { inside, inside_ipv4, realm, ..Event::of(kind, self.now) }
+    }
+
+    /// An address as sessions and subscribers have it, and its realm, as events have them: of who is behind a
+    /// softwire the B4 element's, as far as it names a subscriber, and the inner one beside it.
+    fn inside(&self, realm: u16, [upper, lower]: [u64; 2]) -> (u128, Ipv4Addr, u32) {
+        let (ipv4, none) = (Ipv4Addr::from_bits(lower as u32), Ipv4Addr::UNSPECIFIED);
+        match (realm, upper, lower >> 32) {
+            (SOFTWIRES.., ..) => (self.softwires.b4(realm, [upper, lower]).to_bits(), ipv4, 0),
+            (_, 0, 0) => (ipv4.to_ipv6_mapped().to_bits(), none, realm.into()),
+            _ => (u128::from(upper) << 64 | u128::from(lower), none, realm.into()),
+        }
     }
 }
 
@@ -132,13 +148,5 @@ pub fn collector(config: &Config, logging: &Logging) -> Collector {
     match logging.leaves_by {
         Side::Inside => logging.collector(config.inside_mac.0, INSIDE),
         Side::Outside => logging.collector(config.outside_mac.0, OUTSIDE),
-    }
-}
-
-/// An address as sessions have it, as events have it.
-fn inside([upper, lower]: [u64; 2]) -> u128 {
-    match (upper, lower >> 32) {
-        (0, 0) => Ipv4Addr::from_bits(lower as u32).to_ipv6_mapped().to_bits(),
-        _ => u128::from(upper) << 64 | u128::from(lower),
     }
 }

@@ -25,7 +25,10 @@ impl Model {
         let tables = &self.tables;
         let over = tables.lingering.iter().filter(|_| !self.reading.has_room && left.is_empty());
         let over_of = |who: Who| -> usize {
-            over.clone().filter(|one| one.own.1.0 == who).map(|one| one.sessions).sum()
+            over.clone()
+                .filter(|one| one.own.1.0.subscriber() == who.subscriber())
+                .map(|one| one.sessions)
+                .sum()
         };
         let sessions_of = tables.sessions_of(subscriber) + over_of(subscriber);
         if self.session_limit > 0 && sessions_of >= self.session_limit {
@@ -48,8 +51,8 @@ impl Model {
             return Err("mappings-full");
         }
         let mut all = tables.subscribers();
-        all.extend(gone.iter().map(|own| own.1.0));
-        match !all.contains(&subscriber) && all.len() >= subscribers {
+        all.extend(gone.iter().map(|own| own.1.0.subscriber()));
+        match !all.contains(&subscriber.subscriber()) && all.len() >= subscribers {
             true => Err("subscribers-full"),
             false => Ok(()),
         }
@@ -78,7 +81,7 @@ impl Model {
             Some(_) => <[u8; 16]>::try_from(&frame[38..54]).ok()?.into(),
             None => self::address(frame, 30).into(),
         };
-        let other = Who { realm: self.towards, address: other };
+        let other = self.who_in(self.towards, other);
         let mapping = self.tables.mappings.get(&(protocol, (other, seen)));
         Some((address, mapping.map_or(seen, |mapping| mapping.outside.1)))
     }

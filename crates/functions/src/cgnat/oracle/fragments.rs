@@ -1,12 +1,12 @@
 //! Fragments: of every datagram a list of all bytes, seen or not, and how its first fragment left.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use packet::PortId;
 
 use super::packets::{Packet, address, mend_ip, word};
-use super::vrfs::{with_tag, without_tag};
+use super::vrfs::without_tag;
 use super::{Config, Expected, INSIDE, Judgement, Left, Model};
 use crate::models::Pieces;
 
@@ -34,8 +34,9 @@ pub(super) type Key = (PortId, (IpAddr, u16), Ipv4Addr, u8, u32);
 #[derive(Clone, Debug)]
 struct First {
     port: PortId,
-    /// Towards which realm.
+    /// Towards which realm, and through the softwire of which B4 element.
     realm: u16,
+    b4: Option<Ipv6Addr>,
     /// The addresses, of 4 or 16 bytes each.
     ends: Vec<u8>,
     identification: u16,
@@ -142,6 +143,7 @@ impl Model {
                 let at = self.datagrams.made.len();
                 if let Ok(leaves) = self.follow(&first, &waited) {
                     let leaves = self.cut_fragment(&waited, leaves);
+                    let leaves = self.cut_tunnelled(leaves);
                     self.datagrams.made.insert(at, leaves);
                 }
             }
@@ -162,7 +164,7 @@ impl Model {
     fn cut_fragment(&mut self, packet: &[u8], leaves: Expected) -> Expected {
         let is_cut = match &leaves {
             Expected::Forward { port, frame } => match *port == INSIDE {
-                true => frame[12..14] == [0x86, 0xdd],
+                true => frame[12..14] == [0x86, 0xdd] && frame[20] == 44,
                 false => packet[0] >> 4 == 6,
             },
             _ => false,
@@ -264,8 +266,10 @@ impl Model {
         left: Left<'_>,
     ) -> Result<(First, Expected), &'static str> {
         let Expected::Forward { port: to, frame } = leaves else { return Err("unhandled") };
+        let b4 = self.b4_of_frame(to, &frame).filter(|_| frame[20] == 4);
         let (realm, mut frame) = match word(&frame, 12) {
             0x8100 => without_tag(&frame),
+            _ if b4.is_some() => (0, self.without_header(&frame, &[])),
             _ => (0, frame),
         };
         let mut identification = word(packet, 4);
@@ -275,8 +279,9 @@ impl Model {
         set_identification(&mut frame[14..], identification);
         let ends = ends_of(&frame[14..]).to_vec();
         let hops = hops(packet) - hops(&frame[14..]);
-        let first = First { port: to, realm, ends, identification, hops };
-        Ok((first, Expected::Forward { port: to, frame: with_tag(realm, frame) }))
+        let frame = self.dressed(realm, b4, frame);
+        let first = First { port: to, realm, b4, ends, identification, hops };
+        Ok((first, Expected::Forward { port: to, frame }))
     }
 
     /// RFC 6864 section 5.3: what the device chose, if no other datagram between the same two has it.
@@ -320,9 +325,11 @@ impl Model {
         let hops_at = if bytes[0] >> 4 == 6 { 7 } else { 8 };
         bytes[hops_at] = left;
         set_identification(&mut bytes, first.identification);
-        Ok(match first.port == INSIDE {
-            true => self.frame_in(first.realm, &bytes),
-            false => self.frame(first.port, &bytes),
+        Ok(match self.frame(first.port, &bytes) {
+            Expected::Forward { port, frame } => {
+                Expected::Forward { port, frame: self.dressed(first.realm, first.b4, frame) }
+            }
+            other => other,
         })
     }
 }

@@ -76,7 +76,7 @@ impl Model {
         message[2..4].copy_from_slice(&right.to_be_bytes());
         let total = (20 + message.len() as u16).to_be_bytes();
         let fixed = [0x45, 0xc0, total[0], total[1], 0, 0, 0x40, 0, 64, 1, 0, 0];
-        let own = self.own(port).octets();
+        let own = self.own_of_realm(port).octets();
         let mut ip = [&fixed[..], &own, &packet[12..16]].concat();
         mend_ip(&mut ip);
         self.reply(port, [&frame[6..12], &self.mac(port), &[8, 0], &ip, &message].concat())
@@ -133,7 +133,7 @@ impl Model {
         let options = usize::from(packet[0] % 16) * 4;
         let asker = address(packet, 12);
         let is_whole = word(packet, 6) & 0x3fff == 0;
-        if packet[9] != 1 || !is_whole || !is_host(asker) || asker == self.own(port) {
+        if packet[9] != 1 || !is_whole || !is_host(asker) || asker == address(packet, 16) {
             return Err("local");
         }
         let message = &packet[options..];
@@ -164,7 +164,8 @@ impl Model {
             false => {
                 frame.len() >= 34
                     && word(frame, 12) == 0x0800
-                    && address(frame, 26) == self.own(port)
+                    && (address(frame, 26) == self.own(port)
+                        || self.is_of_aftr(port, address(frame, 26)))
             }
         }
     }

@@ -100,7 +100,7 @@ impl Reports {
 
     /// A mapping needs its subscriber paired, and a block.
     fn hold(&mut self, own: Own, outside: End, now: Duration) {
-        let (subscriber, block) = (own.1.0, self.block_of(outside));
+        let (subscriber, block) = (own.1.0.subscriber(), self.block_of(outside));
         let pairing = self.pairings.entry((subscriber, outside.0)).or_default();
         *pairing += 1;
         if *pairing == 1 {
@@ -115,7 +115,7 @@ impl Reports {
     }
 
     fn let_go(&mut self, own: Own, outside: End, now: Duration) {
-        let (subscriber, block) = (own.1.0, self.block_of(outside));
+        let (subscriber, block) = (own.1.0.subscriber(), self.block_of(outside));
         if is_last(&mut self.pairings, (subscriber, outside.0)) {
             self.end(Thing::Pairing, &of_pairing(subscriber, outside.0), now);
         }
@@ -238,7 +238,7 @@ impl Model {
         happened.iter().for_each(|one| reports.follow(one, now));
         reports.alarms.begin();
         if let Some(reason) = refused {
-            reports.alarms.refused(reason, (self.concerned, most), now);
+            reports.alarms.refused(reason, (self.concerned.subscriber(), most), now);
         }
     }
 
@@ -275,8 +275,16 @@ impl Model {
     }
 }
 
+/// Who is behind a softwire is known by its B4 element, and its hosts by their addresses, too.
 fn of_subscriber(subscriber: Who) -> Facts {
-    facts([("inside", subscriber.address.to_string()), ("vrf", subscriber.realm.to_string())])
+    let inside = ("inside", subscriber.address.to_string());
+    match subscriber.b4.map(|b4| b4.to_string()) {
+        None => facts([inside, ("vrf", subscriber.realm.to_string())]),
+        Some(b4) if subscriber == subscriber.subscriber() => {
+            facts([("inside", b4), ("vrf", "0".to_owned())])
+        }
+        Some(b4) => facts([("b4", b4), inside, ("vrf", "0".to_owned())]),
+    }
 }
 
 fn of_pairing(subscriber: Who, outside: Ipv4Addr) -> Facts {

@@ -1,7 +1,7 @@
 //! Mappings and sessions in the standard library's maps, times in full.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use super::super::alg::Shifts;
@@ -12,9 +12,31 @@ pub type End = (Ipv4Addr, u16);
 /// A subscriber: its address, and the realm in which it has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Who {
-    /// The VLAN of its VRF; 0 for none.
+    /// The VLAN of its VRF, or a number of its softwire; 0 for none.
     pub realm: u16,
+    /// The address by which it is known, where it is behind a softwire.
+    pub b4: Option<Ipv6Addr>,
     pub address: IpAddr,
+}
+
+impl Who {
+    /// The same as a subscriber: behind a softwire whatever its IPv4 address.
+    pub fn subscriber(self) -> Who {
+        let address = match self.b4 {
+            Some(_) => Ipv4Addr::UNSPECIFIED.into(),
+            None => self.address,
+        };
+        Who { address, ..self }
+    }
+
+    /// The last one that is the same subscriber.
+    fn last(self) -> Who {
+        let address = match self.b4 {
+            Some(_) => Ipv4Addr::BROADCAST.into(),
+            None => self.address,
+        };
+        Who { address, ..self }
+    }
 }
 /// What a mapping belongs to: protocol and the subscriber's end.
 pub type Own = (u8, (Who, u16));
@@ -332,7 +354,8 @@ impl Tables {
     /// The mappings of a subscriber.
     fn of(&self, subscriber: Who) -> impl Iterator<Item = &Mapping> {
         let all = [1, 6, 17, 47].into_iter().flat_map(move |protocol| {
-            self.mappings.range((protocol, (subscriber, 0))..=(protocol, (subscriber, u16::MAX)))
+            let (first, last) = (subscriber.subscriber(), subscriber.last());
+            self.mappings.range((protocol, (first, 0))..=(protocol, (last, u16::MAX)))
         });
         all.map(|(_, mapping)| mapping)
     }
@@ -344,7 +367,7 @@ impl Tables {
 
     /// Those that it had a little before.
     pub fn lingering_ends_of(&self, subscriber: Who) -> BTreeSet<End> {
-        let own = self.lingering.iter().filter(|one| one.own.1.0 == subscriber);
+        let own = self.lingering.iter().filter(|one| is_of(&one.own, subscriber));
         own.map(|one| one.outside).collect()
     }
 
@@ -352,7 +375,7 @@ impl Tables {
     pub fn is_taken(&self, subscriber: Who, address: Ipv4Addr, ports: (u16, u16)) -> bool {
         [1, 6, 17, 47].into_iter().any(|protocol| {
             let range = (protocol, (address, ports.0))..=(protocol, (address, ports.1));
-            self.owners.range(range).any(|(_, own)| own.1.0 != subscriber)
+            self.owners.range(range).any(|(_, own)| !is_of(own, subscriber))
         })
     }
 
@@ -368,18 +391,23 @@ impl Tables {
 
     /// All subscribers.
     pub fn subscribers(&self) -> BTreeSet<Who> {
-        self.mappings.keys().map(|own| own.1.0).collect()
+        self.mappings.keys().map(|own| own.1.0.subscriber()).collect()
     }
 
     /// Ends all sessions of a subscriber; whether there were any.
     pub fn clear(&mut self, subscriber: Who, config: &Config, now: Duration) -> bool {
         let until = now + Duration::from_secs_f64(config.quarantine_s);
         let own: Vec<Own> =
-            self.mappings.keys().copied().filter(|own| own.1.0 == subscriber).collect();
+            self.mappings.keys().copied().filter(|own| is_of(own, subscriber)).collect();
         own.iter().for_each(|own| self.end(*own, until));
-        self.lingering.retain(|one| one.own.1.0 != subscriber);
+        self.lingering.retain(|one| !is_of(&one.own, subscriber));
         !own.is_empty()
     }
+}
+
+/// Whether a mapping is a subscriber's.
+fn is_of(own: &Own, subscriber: Who) -> bool {
+    own.1.0.subscriber() == subscriber.subscriber()
 }
 
 /// For how long a session that is over may still be counted by a device that looks for such sessions

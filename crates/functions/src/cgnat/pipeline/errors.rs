@@ -45,7 +45,7 @@ impl Pipeline {
         slot: Slot,
         (session, shape): (&Session, Shape),
     ) -> Result<(), Reason> {
-        self.way.realm[usize::from(slot)] = session.realm();
+        self.head_for(slot, session);
         match session.flags & session::IPV6 != 0 {
             true => self.error_become_ipv6(batch, slot, session)?,
             false => icmp::error_to_inside(batch.frame_mut(slot), session, shape),

@@ -1,6 +1,6 @@
 //! Fragments on their way through a NAT (RFC 4787 REQ-14): behind all other packets of their batch.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Reason, Slot, Verdict};
@@ -8,7 +8,7 @@ use wire::bytes::{array_at, put_u16, put_u32, u16_at, u32_at};
 use wire::{checksum, ethernet, icmp, ipv4, ipv6, protocol, tcp, udp};
 
 use super::super::config::Config;
-use super::super::flow::{Far, Inside, Outside};
+use super::super::flow::{Far, Inside, Outside, SOFTWIRES};
 use super::super::fragments::{Addresses, Fragments, Key, Part, Step, Translation};
 use super::super::interfaces::{INSIDE, Interfaces, OUTSIDE};
 use super::super::nat64::{Nat64, halves, reason_of};
@@ -17,7 +17,7 @@ use super::super::reasons::{self, Tally};
 use super::super::times::Moment;
 use super::super::translation::{self, Ends, Ipv6Packet, Port};
 use super::lengths::{self, is_fragment};
-use super::{Pipeline, TTL, hops_left};
+use super::{Pipeline, TTL, ds_lite, hops_left};
 use crate::stages::vlan;
 use crate::unit::Shard;
 
@@ -101,8 +101,9 @@ impl Pipeline {
         (now, moment): (Ticks, Moment),
     ) -> Result<(), Reason> {
         let port = batch.port(slot);
-        let realm = self.way.realm[usize::from(slot)];
-        let (part, shape) = self.sound(batch.frame(slot), (port, realm))?;
+        let index = usize::from(slot);
+        let (part, shape) =
+            self.sound(batch.frame(slot), (port, self.way.realm[index], self.way.b4[index]))?;
         let frame = &batch.frame(slot)[..usize::from(shape.len)];
         let Some(followed) = &mut self.followed else { return Err(reasons::FRAGMENT) };
         match followed.sides[usize::from(port.0 & 1)].take(&part, frame, now)? {
@@ -111,7 +112,7 @@ impl Pipeline {
                 let was_ipv6 = is_ipv6(batch.frame(slot));
                 follow(batch, slot, &translation, self.interfaces.nat64.as_ref())?;
                 self.state.tallies[Tally::FragmentsFollowed as usize] += 1;
-                self.way.realm[usize::from(slot)] = translation.realm;
+                (self.way.realm[index], self.way.b4[index]) = (translation.realm, translation.b4);
                 self.send(batch, slot, translation.to);
                 if may_be_cut(batch.frame(slot), was_ipv6, translation.to) {
                     self.cut(batch, slot, translation.to, 0);
@@ -161,15 +162,22 @@ impl Pipeline {
         let addresses = addresses_of(frame);
         let hops = hops - hops_left(frame);
         let realm = if to == INSIDE { self.way.realm[index] } else { 0 };
-        let translation = Translation { addresses, identification, hops, to, realm };
+        let b4 = self.way.b4[index];
+        let translation = Translation { addresses, identification, hops, to, realm, b4 };
         let (tallies, uncut) = (&mut self.state.tallies, &mut self.uncut);
-        let nat64 = self.interfaces.nat64.as_ref();
+        let (nat64, ds_lite) = (self.interfaces.nat64.as_ref(), self.interfaces.ds_lite.as_ref());
+        let outer = &mut self.outer_identification;
         side.settle((part, translation), now, |frame| {
             let release = |made: &mut Made| {
                 let place = made.push(port, frame, Verdict::Forward(to))?;
                 let has_left = release(made, place, &translation, &self.interfaces);
                 if has_left && may_be_cut(made.batch_mut().frame(place), was_ipv6, to) {
                     cut_made((made, place), (port, to), nat64, uncut);
+                }
+                if let Some(ds_lite) = ds_lite.filter(|_| has_left && realm >= SOFTWIRES)
+                    && ds_lite::cut_made((made, place), port, (ds_lite, outer), uncut)
+                {
+                    tallies[Tally::PacketsCut as usize] += 1;
                 }
                 Some(has_left)
             };
@@ -185,11 +193,19 @@ impl Pipeline {
     }
 
     /// What a fragment is, if it is one that may be followed.
-    fn sound(&self, frame: &[u8], (port, realm): (PortId, u16)) -> Result<(Part, Shape), Reason> {
-        let (part, transport) = match &self.interfaces.nat64 {
+    fn sound(
+        &self,
+        frame: &[u8],
+        (port, realm, b4): (PortId, u16, Ipv6Addr),
+    ) -> Result<(Part, Shape), Reason> {
+        let (mut part, transport) = match &self.interfaces.nat64 {
             Some(nat64) if is_ipv6(frame) => read_ipv6(frame, nat64)?,
             _ => read(frame, realm)?,
         };
+        let ds_lite = self.interfaces.ds_lite.as_ref().filter(|_| realm >= SOFTWIRES);
+        if let Some(softwire) = ds_lite.and_then(|it| it.softwire(b4)) {
+            part.key.source = softwire.beside(part.key.source);
+        }
         let mut shape =
             Shape { transport: (frame.len() - transport.len()) as u16, len: 0, tcp_flags: 0 };
         let transport = &transport[..usize::from(part.len)];
@@ -354,12 +370,16 @@ fn release(
     if let Some(header) = frame.first_chunk_mut::<12>() {
         *header = interfaces.headers[usize::from(translation.to.0)];
     }
-    // A worker's headroom is larger than a tag.
-    if translation.realm != 0 && !vlan::put_on(made.batch_mut(), place, translation.realm) {
+    // A worker's headroom is larger than a tag, or an outer header.
+    let has_room = match (translation.realm, &interfaces.ds_lite) {
+        (0, _) => true,
+        (SOFTWIRES.., Some(it)) => it.encapsulate(made.batch_mut(), place, translation.b4),
+        (vlan, _) => vlan::put_on(made.batch_mut(), place, vlan),
+    };
+    if !has_room {
         made.take_back();
-        return false;
     }
-    true
+    has_room
 }
 
 /// Translates a fragment as the first one of its datagram was.

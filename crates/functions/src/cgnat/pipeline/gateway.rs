@@ -97,7 +97,7 @@ impl Pipeline {
         if !passing.is_whole || !done.edited.is_empty() && !passing.is_edited {
             self.state.undo_expected(passing.taken, now);
         } else if gateway == Gateway::Pptp {
-            self.state.begin_calls(&done, session.realm(), now);
+            self.state.begin_calls(&done, &session.inside_key(), now);
         }
         if passing.is_edited {
             self.replace_payload(batch, slot, head, &self.scratch[..passing.len]);
@@ -126,7 +126,7 @@ impl Pipeline {
         };
         let longest = FRAME_LEN_MAX.min(batch.frame_room()).max(frame.len());
         let room = &mut self.scratch[..longest - head];
-        let mut asking = Asking::new(&mut self.state, session.near as u16, now);
+        let mut asking = Asking::new(&mut self.state, session.inside_key(), now);
         let done = alg::rewrite(gateway, &frame[head..], &translation, &mut asking, room);
         if let Some(reason) = done.reason {
             self.state.tallies[Tally::AlgMalformed as usize + reason as usize] += 1;

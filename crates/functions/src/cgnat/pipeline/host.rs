@@ -4,6 +4,8 @@
 //! Who is told nothing: senders of errors, of fragments but the first, to or from groups, and from outside
 //! all whose packets find no session. How many errors leave is limited, those of both versions together.
 
+use std::net::Ipv4Addr;
+
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Reason, Slot, Verdict};
 use tables::meter::Meter;
@@ -41,7 +43,7 @@ impl Host {
     /// Makes a dropped packet an error about it, if its sender may be told.
     fn tell(
         &mut self,
-        (batch, slot): (&mut Batch, Slot),
+        (batch, slot, own): (&mut Batch, Slot, Ipv4Addr),
         message: icmp::Fields,
         (interfaces, tallies): (&Interfaces, &mut Tallies),
         now: Ticks,
@@ -63,7 +65,7 @@ impl Host {
         let mac = interfaces.mac(port);
         let is_written = match nat64 {
             Some(nat64) => icmpv6::write_error(batch, slot, mac, nat64.own.1, message),
-            None => icmpv4::write_error(batch, slot, mac, interfaces.ip(port), message),
+            None => icmpv4::write_error(batch, slot, mac, own, message),
         };
         if is_written {
             tallies[Tally::IcmpErrorsSent as usize] += 1;
@@ -105,17 +107,17 @@ impl Pipeline {
     /// Tells the senders of packets that were dropped as they came in, where there is something to tell.
     #[inline(never)]
     pub(super) fn tell(&mut self, batch: &mut Batch, now: Ticks) {
-        let known = (&self.interfaces, &mut self.state.tallies);
-        let (interfaces, tallies) = known;
         for &slot in self.way.untold.as_slice() {
             let Verdict::Drop(reason) = batch.verdict(slot) else { continue };
+            let own = self.own_ip(batch, slot);
+            let (interfaces, tallies) = (&self.interfaces, &mut self.state.tallies);
             let nat64 = interfaces.nat64.as_ref();
             let message = match nat64.filter(|_| is_ipv6(batch.frame(slot))) {
                 Some(nat64) => message_ipv6(reason, batch.frame(slot), nat64),
                 None => message_ipv4(reason, nat64),
             };
             if let Some(message) = message {
-                self.host.tell((batch, slot), message, (interfaces, &mut *tallies), now);
+                self.host.tell((batch, slot, own), message, (interfaces, tallies), now);
             }
         }
     }

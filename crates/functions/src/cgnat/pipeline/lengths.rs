@@ -50,7 +50,7 @@ impl Pipeline {
         self.uncut.extend_from_slice(batch.frame(slot));
         let (made, from) = (&mut self.made, batch.port(slot));
         let mut has_room = true;
-        pieces(&self.uncut, (mtu, identification), |number, head, part| match number {
+        pieces(&self.uncut, (mtu, identification.into()), |number, head, part| match number {
             0 => has_room = put(batch, slot, head, part),
             _ => add(made.as_mut(), from, (head, part), to),
         });
@@ -94,7 +94,7 @@ pub(super) fn fits_ipv6(frame: &[u8], transport: usize, nat64: &Nat64) -> bool {
 /// packet that is a fragment itself keeps its place in the whole.
 pub(super) fn pieces(
     frame: &[u8],
-    (mtu, identification): (u16, u16),
+    (mtu, identification): (u16, u32),
     each: impl FnMut(usize, &[u8], &[u8]),
 ) {
     match frame[ethernet::HEADER_LEN] >> 4 {
@@ -126,7 +126,7 @@ fn pieces_of_ipv4(frame: &[u8], mtu: u16, mut each: impl FnMut(usize, &[u8], &[u
 /// Pieces of a packet with a fragment header or none (RFC 8200 section 4.5).
 fn pieces_of_ipv6(
     frame: &[u8],
-    (mtu, identification): (u16, u16),
+    (mtu, identification): (u16, u32),
     mut each: impl FnMut(usize, &[u8], &[u8]),
 ) {
     const FRAGMENT: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN;
@@ -142,7 +142,7 @@ fn pieces_of_ipv6(
         body = rest;
     } else {
         head[FRAGMENT] = std::mem::replace(&mut head[NEXT], protocol::IPV6_FRAGMENT);
-        put_u32(&mut head, FRAGMENT + 4, identification.into());
+        put_u32(&mut head, FRAGMENT + 4, identification);
     }
     let place = u16_at(&head, FRAGMENT + 2);
     let room = (usize::from(mtu) - ipv6::HEADER_LEN - ipv6::FRAGMENT_HEADER_LEN) & !UNIT_MASK;

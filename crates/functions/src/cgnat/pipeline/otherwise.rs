@@ -1,5 +1,6 @@
 //! Packets of sessions that do not leave or arrive as most do: those that begin and end connections, to other
-//! subscribers, told to a standby, of calls, read by a gateway, or with a maximum segment size that is lowered.
+//! subscribers, told to a standby, of calls, of a softwire, read by a gateway, or with a maximum segment size that is
+//! lowered.
 
 use packet::{Batch, Slot};
 use wire::{protocol, tcp};
@@ -9,7 +10,7 @@ use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::super::parse::Shape;
 use super::super::reasons::{self, Tally};
 use super::super::rewrite;
-use super::super::session::{CALL, GATEWAY, HAIRPIN, IPV6, Session, WATCHED};
+use super::super::session::{CALL, GATEWAY, HAIRPIN, IPV6, SOFTWIRE, Session, WATCHED};
 use super::super::sessions::Number;
 use super::super::times::Moment;
 use super::{Pipeline, hops_left};
@@ -36,6 +37,9 @@ impl Pipeline {
         if is_watched {
             self.state.note(number);
         }
+        if session.flags & SOFTWIRE != 0 {
+            self.note_b4(slot, &session);
+        }
         if session.flags & CALL != 0 {
             return self.leave_call(batch, slot, &session);
         }
@@ -57,7 +61,7 @@ impl Pipeline {
     }
 
     /// A packet for a subscriber that begins or ends a connection, that becomes IPv6, that a gateway reads or
-    /// that goes to a VRF.
+    /// that goes to a VRF or through a softwire.
     #[inline(never)]
     pub(super) fn arrive_otherwise(
         &mut self,
@@ -74,7 +78,7 @@ impl Pipeline {
             record.used = self.state.times.closing(record.used, now);
         }
         let session = *record;
-        self.way.realm[usize::from(slot)] = session.realm();
+        self.head_for(slot, &session);
         self.state.connection_changed(number, (before, session.tcp), now);
         if session.flags & IPV6 != 0 {
             return self.arrive_ipv6(batch, slot, &session);

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use wire::bytes::{put_u16, u16_at};
 use wire::checksum::{self, Sum};
-use wire::{ethernet, icmp, ipv4, protocol, tcp, udp};
+use wire::{ethernet, icmp, ipv4, ipv6, protocol, tcp, udp};
 
 use crate::build::{mend, packet, text};
 
@@ -84,8 +84,11 @@ fn with_checksums(transport: Vec<u8>, (from, to, protocol): (Ipv4Addr, Ipv4Addr,
 
 /// Sets the checksums of an answer; a datagram without one stays so, and so does a later fragment.
 pub(super) fn finish(frame: &mut [u8]) {
-    let is_tagged = frame.get(ethernet::offset::TYPE..ethernet::HEADER_LEN) == Some(&[0x81, 0]);
-    let at = ethernet::HEADER_LEN + if is_tagged { ethernet::TAG_LEN } else { 0 };
+    let at = match frame.get(ethernet::offset::TYPE..ethernet::HEADER_LEN) {
+        Some([0x81, 0]) => ethernet::HEADER_LEN + ethernet::TAG_LEN,
+        Some([0x86, 0xdd]) => ethernet::HEADER_LEN + ipv6::HEADER_LEN,
+        _ => ethernet::HEADER_LEN,
+    };
     if let Some(packet) = frame.get_mut(at..) {
         mend(packet);
         let place = u16_at(packet, ipv4::offset::FLAGS_FRAGMENT);

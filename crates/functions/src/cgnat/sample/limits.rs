@@ -82,9 +82,9 @@ pub(super) fn sessions_of_a_subscriber(sample: &mut Sample) {
     let sessions = sample.config.sessions_per_subscriber;
     sample.update(Update::SetSessionLimit { sessions });
     sample.inside("a second session after that", &datagram(visitor, other));
-    sample.update(Update::ClearSubscriber { address: visitor.0.into(), vlan: sample.vlan });
+    sample.clear(visitor.0);
     sample.answer_to((OUTSIDE, sent), "an answer to what is cleared", &datagram(server, visitor));
-    sample.update(Update::ClearSubscriber { address: visitor.0.into(), vlan: sample.vlan });
+    sample.clear(visitor.0);
     sample.inside("a session after that", &datagram(visitor, server));
 }
 

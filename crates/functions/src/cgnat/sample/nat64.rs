@@ -50,7 +50,7 @@ pub(super) fn all(sample: &mut Sample) {
 
 /// Drop reasons that only IPv6 leads to, each with whether the sample reaches it.
 pub(super) fn reached(config: &Config) -> [(&'static str, bool); 4] {
-    let is_on = config.nat64.is_some();
+    let is_on = config.nat64.is_some() || config.ds_lite.is_some();
     let is_short =
         |nat64: &Nat64| usize::from(nat64.ipv6_mtu) < LONGEST + 20 || nat64.ipv4_mtu < 1480;
     [

@@ -116,7 +116,7 @@ fn strangers(sample: &mut Sample) {
 }
 
 /// The same packet of each realm: each has its own session, and is answered for itself.
-fn same_address(sample: &mut Sample, realms: &[u16]) {
+pub(super) fn same_address(sample: &mut Sample, realms: &[u16]) {
     let server = (sample.server(0), 53);
     let mut sent = Vec::new();
     for &vlan in realms {
@@ -140,7 +140,7 @@ fn same_address(sample: &mut Sample, realms: &[u16]) {
 }
 
 /// Subscribers of different realms by their outside addresses.
-fn between(sample: &mut Sample, realms: &[u16]) {
+pub(super) fn between(sample: &mut Sample, realms: &[u16]) {
     let server = (sample.server(0), 3478);
     let mut peers = Vec::new();
     for &vlan in realms {
@@ -175,7 +175,7 @@ fn between(sample: &mut Sample, realms: &[u16]) {
 }
 
 /// Datagrams in pieces with the same addresses and identification in each realm, mixed, and to another realm.
-fn pieces(sample: &mut Sample, realms: &[u16]) {
+pub(super) fn pieces(sample: &mut Sample, realms: &[u16]) {
     let server = (sample.server(0), 6200);
     let whole: Vec<_> = realms
         .iter()
@@ -211,7 +211,7 @@ fn pieces(sample: &mut Sample, realms: &[u16]) {
 }
 
 /// The sessions of one end, and those of the same address elsewhere go on.
-fn clear(sample: &mut Sample, realms: &[u16]) {
+pub(super) fn clear(sample: &mut Sample, realms: &[u16]) {
     let server = (sample.server(0), 53);
     let packets = |sample: &mut Sample| {
         for &vlan in realms {
@@ -222,9 +222,8 @@ fn clear(sample: &mut Sample, realms: &[u16]) {
     packets(sample);
     for &vlan in realms {
         sample.vlan = vlan;
-        let address = sample.visitor(0).into();
-        sample.update(Update::ClearSubscriber { address, vlan });
-        sample.update(Update::ClearSubscriber { address, vlan });
+        sample.clear(sample.visitor(0));
+        sample.clear(sample.visitor(0));
         packets(sample);
     }
     let address = sample.visitor(0).into();

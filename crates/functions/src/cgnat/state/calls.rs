@@ -16,11 +16,11 @@ impl State {
         (!is_over).then_some(number)
     }
 
-    /// Begins the calls that a payload says are connected, of a subscriber of a realm. What there is no room for is
-    /// counted: packets of it from inside belong to no call then.
-    pub fn begin_calls(&mut self, done: &Rewritten, realm: u16, now: Moment) {
+    /// Begins the calls that a payload says are connected, of a session. What there is no room for is counted:
+    /// packets of it from inside belong to no call then.
+    pub fn begin_calls(&mut self, done: &Rewritten, of: &Inside, now: Moment) {
         for expected in done.expectations.iter() {
-            if self.begin_call(&expected, realm, now) != Some(true) {
+            if self.begin_call(&expected, of, now) != Some(true) {
                 self.tallies[Tally::AlgCallsFull as usize] += 1;
             }
         }
@@ -28,13 +28,13 @@ impl State {
 
     /// Opens the session of a call, if there is none, and notes the other end's identifier; whether there was room. An
     /// end that gives one anew has ended the call that had it.
-    fn begin_call(&mut self, expected: &Expectation, realm: u16, now: Moment) -> Option<bool> {
+    fn begin_call(&mut self, expected: &Expectation, of: &Inside, now: Moment) -> Option<bool> {
         let (inside, remote) = (expected.inside, expected.remote?.to_bits());
         let identifier = expected.remote_port?;
         let far = |port| Far::new(wire::protocol::GRE, remote, port);
-        let key = Inside::ipv4(inside.ip().to_bits(), inside.port(), realm, far(0));
+        let key = of.beside(inside.ip().to_bits(), inside.port(), far(0));
         let number = self.open_call(&key, now).ok()?;
-        let call = Inside::ipv4(inside.ip().to_bits(), 0, realm, far(identifier));
+        let call = of.beside(inside.ip().to_bits(), 0, far(identifier));
         let (calls, sessions) = (&mut self.gateways.calls, &mut self.sessions);
         let keyed = sessions.keyed().clone();
         if let Some(other) = calls.find(&call, sessions) {

@@ -21,17 +21,18 @@ use super::State;
 /// The mappings of the state, for a gateway that reads a payload.
 pub struct Asking<'a> {
     state: &'a mut State,
-    realm: u16,
+    /// A session of who asks.
+    of: Inside,
     now: Moment,
     /// Where the message begins that asks.
     message: usize,
 }
 
 impl<'a> Asking<'a> {
-    /// For a payload of a subscriber of a realm.
-    pub fn new(state: &'a mut State, realm: u16, now: Moment) -> Asking<'a> {
+    /// For a payload of a subscriber's session.
+    pub fn new(state: &'a mut State, of: Inside, now: Moment) -> Asking<'a> {
         state.gateways.made.truncate(0);
-        Asking { state, realm, now, message: 0 }
+        Asking { state, of, now, message: 0 }
     }
 
     /// Maps an inside end for whom its key expects; tells the outside one.
@@ -72,7 +73,8 @@ impl Mappings for Asking<'_> {
         remote: Option<Ipv4Addr>,
     ) -> Option<SocketAddrV4> {
         let far = Far::expected(number_of(protocol), remote.map(Ipv4Addr::to_bits));
-        let key = |port| Inside::ipv4(inside.ip().to_bits(), port, self.realm, far);
+        let of = self.of;
+        let key = |port| of.beside(inside.ip().to_bits(), port, far);
         let one = key(inside.port());
         let (address, port) = match ports {
             Ports::Any => self.map_one(&one, Wanted::Any),
@@ -92,7 +94,9 @@ impl Mappings for Asking<'_> {
         let state = &*self.state;
         let mut ring = state.sessions.mapping(owner).take(RING_MAX);
         let session = ring.find(|session| !state.times.is_over(session, self.now))?;
-        let is_ipv4 = session.flags & IPV6 == 0 && session.near as u16 == self.realm;
+        let near = session.inside_key().beside(0, 0, Far::default());
+        let is_near = near == self.of.beside(0, 0, Far::default());
+        let is_ipv4 = session.flags & IPV6 == 0 && is_near;
         let inside = Ipv4Addr::from_bits(session.inside[1] as u32);
         is_ipv4.then_some(SocketAddrV4::new(inside, session.inside_port()))
     }

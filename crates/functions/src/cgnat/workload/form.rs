@@ -1,4 +1,5 @@
-//! What frames of clients are inside the NAT, where they are not as outside: IPv6, or with the tag of a VRF.
+//! What frames of clients are inside the NAT, where they are not as outside: IPv6, with the tag of a VRF, or
+//! in a tunnel.
 //!
 //! A frame of a client is written and read in its form without that, behind as many free bytes as it is longer.
 
@@ -7,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use wire::bytes::{array_at, put_array, u16_at};
 use wire::ethernet::{TAG_LEN, TYPE_VLAN};
 
+use super::ds_lite::{self, Softwires};
 use super::ipv6::{self, Form, Ipv6};
 use crate::cgnat::config::{Config, Family, Traffic};
 use crate::stages::vlan;
@@ -18,6 +20,8 @@ pub enum Inside {
     Ipv6(Ipv6),
     /// They have the tag of a VLAN.
     Vlan(u16),
+    /// They come and go through softwires.
+    Softwires(Softwires),
 }
 
 impl Inside {
@@ -25,6 +29,7 @@ impl Inside {
     pub fn new(config: &Config, traffic: &Traffic) -> Option<Inside> {
         match (traffic.family, traffic.vlan) {
             (Family::Ipv6, _) => Ipv6::new(config).map(Inside::Ipv6),
+            (Family::DsLite, _) => Softwires::new(config).map(Inside::Softwires),
             (Family::Ipv4, 0) => None,
             (Family::Ipv4, vlan) => Some(Inside::Vlan(vlan)),
         }
@@ -35,6 +40,7 @@ impl Inside {
         match self {
             Inside::Ipv6(_) => ipv6::GROWTH,
             Inside::Vlan(_) => TAG_LEN,
+            Inside::Softwires(_) => ds_lite::GROWTH,
         }
     }
 
@@ -44,6 +50,7 @@ impl Inside {
         match self {
             Inside::Ipv6(ipv6) => ipv6.address(client).into(),
             Inside::Vlan(_) => Ipv4Addr::from_bits(client).into(),
+            Inside::Softwires(softwires) => softwires.b4(client).into(),
         }
     }
 
@@ -53,6 +60,7 @@ impl Inside {
         match self {
             Inside::Ipv6(ipv6) => ipv6.widen(frame),
             Inside::Vlan(vlan) => vlan::write(frame, *vlan),
+            Inside::Softwires(softwires) => softwires.widen(frame),
         }
     }
 
@@ -61,6 +69,7 @@ impl Inside {
     pub fn narrow<'a>(&self, frame: &[u8], form: &'a mut Form) -> Option<&'a [u8]> {
         let own = match self {
             Inside::Ipv6(ipv6) => return ipv6.narrow(frame, form),
+            Inside::Softwires(softwires) => return softwires.narrow(frame, form),
             Inside::Vlan(own) => *own,
         };
         if vlan::read(frame) != Ok(Some(own)) {

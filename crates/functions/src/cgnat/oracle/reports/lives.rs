@@ -32,8 +32,8 @@ struct Life {
 /// Something was made and taken back, and of its outside end nothing is known.
 #[derive(Clone, Debug)]
 struct Undone {
-    /// Its subscriber, as it is told.
-    subscriber: Facts,
+    /// Its subscriber, as it is told, and as with its mappings.
+    subscriber: [Facts; 2],
     until: Duration,
     /// What may be told of it.
     open: BTreeSet<Thing>,
@@ -42,8 +42,8 @@ struct Undone {
 impl Undone {
     /// Whether a subject may be of it.
     fn has(&self, (thing, facts): &Subject) -> bool {
-        self.subscriber.iter().all(|(name, text)| facts.get(name) == Some(text))
-            && self.open.contains(thing)
+        let is_of = |known: &Facts| known.iter().all(|(name, text)| facts.get(name) == Some(text));
+        self.subscriber.iter().any(is_of) && self.open.contains(thing)
     }
 }
 
@@ -102,7 +102,7 @@ impl Lives {
         let until = self.delay.map_or(Duration::MAX, |delay| now + delay + SLACK);
         let open = [Thing::Session, Thing::Mapping, Thing::Block, Thing::Pairing];
         self.undone.push(Undone {
-            subscriber: super::of_subscriber(subscriber),
+            subscriber: [subscriber.subscriber(), subscriber].map(super::of_subscriber),
             until,
             open: open.into(),
         });

@@ -1,23 +1,24 @@
 //! The carrier-grade NAT against its oracle.
 
 use std::cell::RefCell;
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 use functions::cgnat::config::{
-    Alg, Config, Filtering, Forward, ForwardProtocol, Fragments, OneToMany, OneToManyHost,
+    Alg, Config, DsLite, Filtering, Forward, ForwardProtocol, Fragments, OneToMany, OneToManyHost,
     PortBlocks, PortRange, Traffic, Vrf,
 };
 use functions::cgnat::{Cgnat, Clients};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
 use traffic::{Stamp, Workload};
-use wire::MacAddr;
+use wire::{MacAddr, ipv6};
 
 use crate::check::Pair;
 use crate::mutate::repair;
 
 /// The NAT: every frame becomes exactly what the oracle says, in every kind of configuration, as it is,
-/// with its checksums made right, and so with the tag of a VRF. So much time passes between two inputs that no session is left over.
+/// with its checksums made right, so with the tag of a VRF, and with an outer header of a softwire. So much time passes between two inputs that no session is left over.
 pub fn fuzz_cgnat(data: &[u8]) {
     let port = PortId((data.len() % 2) as u8);
     let mut frame = data[..data.len().min(FRAME_LEN_MAX)].to_vec();
@@ -29,9 +30,13 @@ pub fn fuzz_cgnat(data: &[u8]) {
                 }
             }
         }
-        for change in 0..3 {
+        let mut tunnelled = frame.clone();
+        repair(&mut tunnelled);
+        tunnel(&mut tunnelled);
+        for change in 0..4 {
             match change {
                 1 => repair(&mut frame),
+                3 => frame = std::mem::take(&mut tunnelled),
                 2 if (ETHERNET_LEN..FRAME_LEN_MAX).contains(&frame.len()) => {
                     frame.splice(12..12, [0x81, 0, 0, VLAN as u8]);
                     frame.truncate(FRAME_LEN_MAX);
@@ -45,6 +50,28 @@ pub fn fuzz_cgnat(data: &[u8]) {
             }
         }
     });
+}
+
+/// Puts the packet of a frame into a softwire.
+fn tunnel(frame: &mut Vec<u8>) {
+    let DsLite { aftr, .. } = DsLite::default();
+    let b4 = Ipv6Addr::from_bits(aftr.to_bits() + 8);
+    if !(ETHERNET_LEN..FRAME_LEN_MAX - ipv6::HEADER_LEN).contains(&frame.len()) {
+        return;
+    }
+    let mut header = [0; ipv6::HEADER_LEN];
+    ipv6::Fields {
+        traffic_class: 0,
+        flow_label: 0,
+        payload_len: (frame.len() - ETHERNET_LEN) as u16,
+        next_header: wire::protocol::IPV4,
+        hop_limit: 64,
+        source: b4,
+        destination: aftr,
+    }
+    .emit(&mut header);
+    frame[12..ETHERNET_LEN].copy_from_slice(&[0x86, 0xdd]);
+    frame.splice(ETHERNET_LEN..ETHERNET_LEN, header);
 }
 
 thread_local! {
@@ -101,6 +128,7 @@ fn configs() -> impl Iterator<Item = Config> {
         quarantine_s: 0.0,
         fragments: Fragments { datagrams: size.into(), ..Fragments::default() },
         alg: Alg { pptp: true, connections: 16, ..Alg::default() },
+        ds_lite: Some(DsLite { ipv6_mtu: 1280, ..DsLite::default() }),
         vrfs: vec![Vrf {
             name: "red".to_owned(),
             vlan: VLAN,

@@ -56,7 +56,10 @@ impl Bypass {
         let kind = message.first().copied();
         let is_error = view.protocol() == protocol::ICMP
             && view.fragment_offset() == 0
-            && matches!(kind, Some(icmp::v4::UNREACHABLE | icmp::v4::TIME_EXCEEDED | PARAMETER_PROBLEM));
+            && matches!(
+                kind,
+                Some(icmp::v4::UNREACHABLE | icmp::v4::TIME_EXCEEDED | PARAMETER_PROBLEM)
+            );
         let quoted = message.get(icmp::HEADER_LEN..icmp::HEADER_LEN + ipv4::HEADER_LEN);
         is_error
             && quoted.is_some_and(|quoted| {

@@ -1,7 +1,8 @@
 //! The two sections of a scenario that describe a carrier-grade NAT and its traffic.
 //!
 //! Times are seconds. A list in place of a single value is a sweep and is expanded before these types
-//! are read, but for `inside`, `pools`, `static`, `one-to-many`, `deterministic` and `vrfs`, which are lists.
+//! are read, but for `inside`, `pools`, `static`, `one-to-many`, `deterministic`, `vrfs`
+//! and `bypass`, which are lists.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
+mod bypass;
 mod deterministic;
 mod ds_lite;
 mod fragments;
@@ -119,6 +121,10 @@ pub struct Config {
     pub filtering: Filtering,
     /// Whether subscribers reach one another by their outside addresses (RFC 4787 REQ-9).
     pub hairpinning: bool,
+    /// Networks outside to and from which packets of subscribers are forwarded as they are, without a session (RFC
+    /// 6888 REQ-6); none for none.
+    #[schemars(length(max = 1024))]
+    pub bypass: Vec<Prefixed<Ipv4Addr>>,
     /// Whether a TCP segment without SYN opens a session, as after a restart.
     pub tcp_pick_up: bool,
     /// For how long a port stays unused after its mapping is gone (RFC 6888 REQ-8), in seconds.
@@ -194,6 +200,7 @@ impl Default for Config {
             sessions_per_subscriber: 0,
             filtering: Filtering::EndpointIndependent,
             hairpinning: true,
+            bypass: Vec::new(),
             tcp_pick_up: false,
             quarantine_s: 120.0,
             timeouts: Timeouts::default(),

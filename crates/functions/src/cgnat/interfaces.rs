@@ -6,6 +6,7 @@ use packet::PortId;
 use wire::{MacAddr, arp};
 
 use super::addresses::Addresses;
+use super::bypass::Bypass;
 use super::config::holds;
 use super::config::{Config, Prefixed};
 use super::ds_lite::{self, DsLite};
@@ -38,6 +39,8 @@ pub struct Interfaces {
     pub stateless: Option<Box<Stateless>>,
     /// Whether enhanced GRE is that of calls of PPTP.
     pub has_calls: bool,
+    /// Whose packets are forwarded as they are; none where all are translated.
+    pub bypass: Option<Bypass>,
     /// Networks of subscribers.
     networks: Vec<Prefixed<Ipv4Addr>>,
     /// Outside addresses, for which the outside port answers ARP.
@@ -66,6 +69,7 @@ impl Interfaces {
             ds_lite: DsLite::new(config),
             stateless: Stateless::new(config)?.map(Box::new),
             vrfs: Vrfs::new(config),
+            bypass: Bypass::new(config),
             has_calls: config.alg.pptp,
             networks: config.inside.clone(),
             outside: config.outside().map(|(_, network)| network).collect(),

@@ -53,6 +53,8 @@ pub mod interfaces;
 
 pub mod vrfs;
 
+mod bypass;
+
 pub mod pipeline;
 
 pub mod parse;

@@ -21,6 +21,7 @@ use crate::models::Bucket;
 use crate::unit::Shard;
 
 mod allowed;
+mod bypass;
 mod calls;
 mod choice;
 mod ds_lite;
@@ -292,6 +293,9 @@ impl Model {
         let packet = &packet[..total];
         if self.is_stateless(port, packet) {
             return self.judge_stateless_ipv4(port, packet);
+        }
+        if self.is_bypassed(port, packet) {
+            return self.judge_bypassed(port, packet);
         }
         if word(packet, 6) & 0x3fff != 0 {
             return self.judge_fragment(port, packet, now, left);

@@ -40,6 +40,8 @@ pub enum Class {
     Fragment,
     /// A packet that is translated without a session, and whether it is an ICMP error.
     Stateless(Becomes, bool),
+    /// A packet that is forwarded as it is.
+    Bypassed,
     /// Nothing to do with it.
     Drop(Reason),
 }
@@ -105,7 +107,7 @@ pub struct Plain {
 impl Plain {
     /// For these interfaces.
     ///
-    /// No frame is plain where some of IPv4 are translated without sessions.
+    /// No frame is plain where some of IPv4 are translated without sessions, or not at all.
     pub fn new(interfaces: &Interfaces) -> Plain {
         let mut stations = interfaces.macs.map(|mac| {
             let [a, b, c, d, e, f] = mac.0;
@@ -113,6 +115,9 @@ impl Plain {
         });
         if let Some(stateless) = &interfaces.stateless {
             stations[usize::from(stateless.port(Family::Ipv4).0)] = u64::MAX;
+        }
+        if interfaces.bypass.is_some() {
+            stations = [u64::MAX; 2];
         }
         Plain { stations, own: [INSIDE, OUTSIDE].map(|port| interfaces.ip(port).to_bits()) }
     }
@@ -264,6 +269,11 @@ fn classify_ipv4(packet: &[u8], port: PortId, own: &Interfaces) -> Result<Class,
         && stateless.takes(&view, port)
     {
         return stateless.classify_ipv4(&view, port);
+    }
+    if let Some(bypass) = &own.bypass
+        && bypass.takes(&view, port)?
+    {
+        return Ok(Class::Bypassed);
     }
     let Some(ip) = packet.first_chunk::<{ ipv4::HEADER_LEN }>() else {
         return Err(reasons::IP_MALFORMED);

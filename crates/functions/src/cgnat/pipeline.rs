@@ -35,6 +35,7 @@ use super::way::Way;
 use crate::stages;
 use crate::unit::{SetupError, Shard};
 
+mod bypass;
 mod calls;
 mod ds_lite;
 mod errors;
@@ -408,6 +409,7 @@ impl Pipeline {
             Class::Stateless(becomes, is_error) => {
                 self.translate_statelessly(batch, slot, becomes, is_error);
             }
+            Class::Bypassed => self.forward_untranslated(batch, slot),
             Class::Drop(reason) => self.refuse_and_tell(batch, slot, reason),
             Class::FromInside(..) | Class::FromOutside(..) => {}
         }

@@ -120,6 +120,8 @@ tallies! {
     Refused = "refused",
     /// Packets translated without a session.
     Stateless = "stateless-translated",
+    /// Packets forwarded as they are (RFC 6888 REQ-6).
+    Bypassed = "bypassed",
     /// Packets between two subscribers.
     Hairpinned = "hairpinned",
     /// TCP connections whose maximum segment size was lowered.

@@ -23,6 +23,7 @@ use crate::check::{Answer, Part, Step};
 
 mod aging;
 mod build;
+mod bypass;
 mod calls;
 mod deterministic;
 mod ds_lite;
@@ -57,6 +58,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         sessions::hairpins,
         sessions::one_to_one,
         one_to_many::one_to_many,
+        bypass::bypass,
         fragments::orders,
         fragments::hairpins,
         fragments::refusals,

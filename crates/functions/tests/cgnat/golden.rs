@@ -25,6 +25,7 @@ fn config(text: &str) -> Config {
 /// Cases that must be there.
 const REQUIRED: [&str; 19] = [
     "blocks",
+    "bypass",
     "changes",
     "clat",
     "deterministic",

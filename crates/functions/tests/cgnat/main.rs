@@ -3,6 +3,7 @@
 mod clients;
 mod frames;
 
+mod bypass;
 mod calls;
 mod check;
 mod differential;

@@ -20,6 +20,7 @@ pub fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invali
     super::ds_lite::validate(config)?;
     super::vrfs::validate(config)?;
     super::stateless::validate(config)?;
+    super::bypass::validate(config)?;
     validate_logging(config)?;
     validate_traffic(config, traffic)
 }
@@ -307,6 +308,7 @@ fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
             "Give fewer 'client-ports' or 'server-ports', or no ICMP",
         );
     }
+    super::bypass::validate_traffic(config, traffic)?;
     super::mix::validate(config, traffic)
 }
 

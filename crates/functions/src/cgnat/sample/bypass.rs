@@ -85,8 +85,7 @@ fn beside(sample: &mut Sample, host: Ipv4Addr) {
     ];
     for quoted in &quoted {
         for len in [19, 20, 28] {
-            let error =
-                build::error(other.0, visitor.0, icmp::v4::UNREACHABLE, &quoted[..len]);
+            let error = build::error(other.0, visitor.0, icmp::v4::UNREACHABLE, &quoted[..len]);
             sample.outside("bypass: an error about it, or nearly", &error);
         }
     }

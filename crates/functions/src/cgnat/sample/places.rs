@@ -55,6 +55,7 @@ impl Places {
             !ends.into_iter().any(|address| is_outside(address) || is_inside(&address))
                 && !outside(config).any(|network| network.address.to_bits() >> 16 == base >> 16)
                 && !named(config).any(|network| overlap(network, servers(*base)))
+                && !config.bypass.iter().any(|network| overlap(*network, servers(*base)))
         };
         let mut bases = (11..=120u32).map(|high| high << 24 | 0x0037_0000);
         let mut strangers = [0x0909_0909u32, 0xc000_0263, 0x0101_0101, 0x2d00_0001].into_iter();

@@ -175,6 +175,38 @@ fn each_port_of_a_shared_address_is_one_host_s() {
 }
 
 #[test]
+fn destinations_that_are_not_translated_are_outside() {
+    for (key, text) in [
+        (Some("bypass"), "{bypass: [10.9.0.0/16]}"),
+        (Some("bypass"), "{bypass: [192.0.2.0/24, 198.18.0.128/25]}"),
+        (Some("bypass"), "{bypass: [224.0.0.0/4]}"),
+        (Some("bypass"), "{bypass: [0.0.0.0/0]}"),
+        (
+            Some("bypass"),
+            "{bypass: [192.0.2.0/24], vrfs: [{name: red, vlan: 1, inside: [10.0.0.0/8]}]}",
+        ),
+        (
+            Some("bypass"),
+            "{bypass: [192.0.2.0/24], stateless: {mappings: [{ipv4: 198.51.100.0/26, \
+             ipv6: '2001:db8:aa::/64'}], prefix: '2001:db8:6400::/56'}}",
+        ),
+        (None, "{bypass: [192.0.2.0/24, 198.51.100.7/32]}"),
+    ] {
+        assert_eq!(refused(text), key, "{text}");
+    }
+    let mut config: Config = serde_saphyr::from_str("{bypass: [192.0.2.0/24]}").expect("a section");
+    for (key, text) in [
+        (Some("first-server"), "{sessions: 1, first-server: 192.0.1.255, server: 2}"),
+        (None, "{sessions: 1, first-server: 192.0.1.254, server: 2}"),
+        (None, "{sessions: 1, first-server: 192.0.3.0, server: 2}"),
+    ] {
+        let mut traffic: Traffic = serde_saphyr::from_str(text).expect("a section");
+        let refused = validate(&mut config, &mut traffic).err().map(|invalid| invalid.key);
+        assert_eq!(refused, key, "{text}");
+    }
+}
+
+#[test]
 fn pools_are_of_any_size_and_rules_stand_beside_them() {
     for text in [
         "{pools: [198.18.0.0/32]}",

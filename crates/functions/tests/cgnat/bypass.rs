@@ -14,12 +14,12 @@ use crate::frames::{INSIDE, OUTSIDE, net, traffic, valid};
 
 const NOW: Ticks = 1 << 40;
 const SUBSCRIBER: [u8; 4] = [10, 0, 0, 5];
-const HOST: [u8; 4] = [192, 0, 2, 80];
+const HOST: [u8; 4] = [203, 0, 112, 80];
 const ELSEWHERE: [u8; 4] = [198, 51, 100, 7];
 
 fn device() -> (Config, Device<Pipeline>) {
     let config = Config {
-        bypass: vec![net("192.0.2.0/24")],
+        bypass: vec![net("203.0.112.0/24")],
         sessions: 100,
         subscribers: 10,
         icmp_errors_per_s: 0,

@@ -118,7 +118,7 @@ pub fn kinds() -> Vec<Config> {
             ..base.clone()
         },
         Config {
-            bypass: vec![net("192.0.2.0/25"), net("45.9.9.9/32")],
+            bypass: vec![net("203.0.112.0/25"), net("45.9.9.9/32")],
             fragments: Fragments { datagrams: 64, ..Fragments::default() },
             icmp_errors_per_s: 3,
             icmp_error_burst: 4,

@@ -178,19 +178,19 @@ fn each_port_of_a_shared_address_is_one_host_s() {
 fn destinations_that_are_not_translated_are_outside() {
     for (key, text) in [
         (Some("bypass"), "{bypass: [10.9.0.0/16]}"),
-        (Some("bypass"), "{bypass: [192.0.2.0/24, 198.18.0.128/25]}"),
+        (Some("bypass"), "{bypass: [203.0.112.0/24, 198.18.0.128/25]}"),
         (Some("bypass"), "{bypass: [224.0.0.0/4]}"),
         (Some("bypass"), "{bypass: [0.0.0.0/0]}"),
         (
             Some("bypass"),
-            "{bypass: [192.0.2.0/24], vrfs: [{name: red, vlan: 1, inside: [10.0.0.0/8]}]}",
+            "{bypass: [203.0.112.0/24], vrfs: [{name: red, vlan: 1, inside: [10.0.0.0/8]}]}",
         ),
         (
             Some("bypass"),
-            "{bypass: [192.0.2.0/24], stateless: {mappings: [{ipv4: 198.51.100.0/26, \
+            "{bypass: [203.0.112.0/24], stateless: {mappings: [{ipv4: 198.51.100.0/26, \
              ipv6: '2001:db8:aa::/64'}], prefix: '2001:db8:6400::/56'}}",
         ),
-        (None, "{bypass: [192.0.2.0/24, 198.51.100.7/32]}"),
+        (None, "{bypass: [203.0.112.0/24, 198.51.100.7/32]}"),
     ] {
         assert_eq!(refused(text), key, "{text}");
     }

@@ -23,7 +23,7 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 19] = [
+const REQUIRED: [&str; 20] = [
     "blocks",
     "bypass",
     "changes",

@@ -127,9 +127,13 @@ impl Walk {
             _ => self.random.one_of(&self.corpus).clone(),
         };
         if self.random.below(2) == 0 {
-            let stays = self.random.below(4) > 0;
-            let tag = take_tag(&mut frame).filter(|_| stays);
-            let outer = if stays { take_outer(&mut frame) } else { None };
+            let tag = take_tag(&mut frame).filter(|_| self.random.below(4) > 0);
+            let outer = take_outer(&mut frame);
+            let stays = outer.is_none() || self.random.below(4) > 0;
+            if !stays {
+                put_outer(&mut frame, outer);
+            }
+            let outer = outer.filter(|_| stays);
             mutate(&mut frame, &self.donors, FRAME_LEN_MAX, &mut self.random);
             put_outer(&mut frame, outer);
             put_tag(&mut frame, tag);

@@ -99,7 +99,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug, PartialEq)]
 struct Tables {
     sessions: BTreeMap<String, (u32, u16, u8)>,
-    subscribers: BTreeMap<[u64; 2], (u32, BTreeSet<u32>, u32, u32)>,
+    subscribers: BTreeMap<(u16, [u64; 2]), (u32, BTreeSet<u32>, u32, u32)>,
     resting: BTreeSet<(u32, u16)>,
     pools: Vec<String>,
     limit: u32,
@@ -114,8 +114,8 @@ impl Tables {
             let one = &state.subscribers.records[number as usize];
             let blocks = one.blocks[..usize::from(one.block_count)].iter().copied().collect();
             let address = state.allocation.addresses.address(one.outside);
-            (one.sessions > 0)
-                .then_some((one.address, (address, blocks, one.sessions, one.mappings)))
+            let has = (address, blocks, one.sessions, one.mappings);
+            (one.sessions > 0).then_some(((one.realm, one.address), has))
         });
         let words = 4 * 65_536 * state.allocation.addresses.count() as usize;
         let resting = state.allocation.ports.resting(0, words, moment);

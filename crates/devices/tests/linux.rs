@@ -138,7 +138,7 @@ fn a_patch_does_what_the_oracle_says() {
 fn nat() -> cgnat::Config {
     let config = json!({
         "inside": ["10.0.0.0/8"],
-        "pools": ["198.18.0.0/16"],
+        "pools": ["198.18.0.0/17"],
         "port-block": {"size": 0},
         "static": [{"inside": "10.9.0.0/30", "outside": "203.0.113.64/30"}],
         "sessions": 50_000,

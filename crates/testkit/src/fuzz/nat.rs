@@ -1,12 +1,12 @@
 //! The carrier-grade NAT against its oracle.
 
 use std::cell::RefCell;
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use functions::cgnat::config::{
     Alg, Config, DsLite, Filtering, Forward, ForwardProtocol, Fragments, OneToMany, OneToManyHost,
-    PortBlocks, PortRange, Traffic, Vrf,
+    PortBlocks, PortRange, Prefixed, Traffic, Vrf,
 };
 use functions::cgnat::{Cgnat, Clients};
 use functions::{NetworkFunction, Shard};
@@ -18,7 +18,8 @@ use crate::check::Pair;
 use crate::mutate::repair;
 
 /// The NAT: every frame becomes exactly what the oracle says, in every kind of configuration, as it is,
-/// with its checksums made right, so with the tag of a VRF, and with an outer header of a softwire. So much time passes between two inputs that no session is left over.
+/// with its checksums made right, so with the tag of a VRF, and with an outer header of a softwire. So much time passes
+/// between two inputs that no session is left over.
 pub fn fuzz_cgnat(data: &[u8]) {
     let port = PortId((data.len() % 2) as u8);
     let mut frame = data[..data.len().min(FRAME_LEN_MAX)].to_vec();
@@ -129,18 +130,25 @@ fn configs() -> impl Iterator<Item = Config> {
         fragments: Fragments { datagrams: size.into(), ..Fragments::default() },
         alg: Alg { pptp: true, connections: 16, ..Alg::default() },
         ds_lite: Some(DsLite { ipv6_mtu: 1280, ..DsLite::default() }),
-        vrfs: vec![Vrf {
-            name: "red".to_owned(),
-            vlan: VLAN,
-            inside: Config::default().inside,
-            pools: Vec::new(),
-        }],
+        // There is either.
+        vrfs: if hairpinning { vec![vrf()] } else { Vec::new() },
+        bypass: if hairpinning { Vec::new() } else { vec![servers()] },
         one_to_many: vec![hosts()],
         // The station of the other examples.
         inside_mac: functions::sections::Mac(MacAddr([2, 0, 0, 0, 0, 1])),
         secret: Some(1),
         ..Config::default()
     })
+}
+
+fn vrf() -> Vrf {
+    let Config { inside, .. } = Config::default();
+    Vrf { name: "red".to_owned(), vlan: VLAN, inside, pools: Vec::new() }
+}
+
+/// The first servers, to which packets go as they are.
+fn servers() -> Prefixed<Ipv4Addr> {
+    Prefixed { address: Traffic::default().first_server, len: 30 }
 }
 
 /// The first two clients behind one address: the ports of one are forwarded, those of the other drawn.

@@ -3,5 +3,6 @@
 mod commands;
 mod kit;
 mod nat_ftp;
+mod nat_network;
 mod nat_pptp;
 mod soak;

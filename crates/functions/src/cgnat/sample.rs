@@ -43,6 +43,24 @@ mod vrfs;
 use limits::Reach;
 use places::Places;
 
+/// What subscribers do wherever they are.
+const OF_ANY_REALM: [fn(&mut Sample); 14] = [
+    sessions::udp,
+    sessions::tcp,
+    sessions::icmp,
+    sessions::errors,
+    sessions::hairpins,
+    fragments::orders,
+    fragments::hairpins,
+    host::pings,
+    host::errors,
+    gateways::ftp,
+    gateways::sip,
+    calls::pptp,
+    limits::sessions_of_a_subscriber,
+    limits::pools,
+];
+
 /// The sample for a validated configuration.
 pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
     let mut sample = Sample::new(config);

@@ -8,8 +8,9 @@ use machine::clock::Ticks;
 use packet::PortId;
 use testkit::check::{Pair, clock};
 use testkit::device::{Device, Outcome};
-use traffic::{Delivery, SessionAction, Stamp, Workload};
+use traffic::Delivery;
 
+use crate::clients;
 use crate::frames::{INSIDE, OUTSIDE};
 
 const NOW: Ticks = 1 << 40;
@@ -291,39 +292,16 @@ fn clients_behind_softwires_are_recognised() {
     Cgnat::validate(&mut config, &mut traffic).expect("they fit");
     let mut pair = Pair::<Cgnat>::new(&config, Shard::WHOLE);
     let mut clients = Cgnat::workload(&config, &traffic, clock());
-    let ports = clients.session_ports();
-    for action in [SessionAction::Open, SessionAction::Use] {
-        for number in 0..200 {
-            let packet = clients.session(number).expect("a session");
-            for step in 0..clients.session_steps(&packet, action) {
-                let mut frame = vec![0xee; clients.session_frame_len(&packet, action, step)];
-                clients.write_session(&packet, (action, step), 7, &mut frame);
-                let from = ports[usize::from(step % 2)];
-                assert_eq!(frame[12..14] == [0x86, 0xdd], from == INSIDE);
-                let left = pair.frame(from, &frame).unwrap_or_else(|what| panic!("{what}"));
-                let Expected::Forward { port, frame } = left else { panic!("{left:?}") };
-                let (seen, _) = clients.session_seen(port, &frame).expect("a step");
-                assert_eq!((seen.session, seen.step, seen.is_right), (number, step, true));
-            }
+    clients::open_and_use(&mut pair, &mut clients, 200, |from, frame| {
+        assert_eq!(frame[12..14] == [0x86, 0xdd], from == INSIDE);
+    });
+    clients::stream(&mut pair, &mut clients, 400, |port, mut frame, ask| {
+        assert_eq!(ask(&frame), Delivery::AsExpected);
+        if port == INSIDE {
+            frame[53] ^= 1;
+            assert_eq!(ask(&frame), Delivery::Misdelivered, "to another B4 element");
         }
-    }
-    for number in 0..400 {
-        for direction in 0..2 {
-            let packet = clients.draw(direction, number);
-            let stamp = Stamp { stream: direction as u16, sequence: number, time: 5 };
-            let mut frame = vec![0; clients.frame_len(&packet)];
-            clients.write(&packet, stamp, &mut frame);
-            let from = clients.directions()[direction].from;
-            let left = pair.frame(from, &frame).unwrap_or_else(|what| panic!("{what}"));
-            let Expected::Forward { port, mut frame } = left else { panic!("{left:?}") };
-            let mut ask = |frame: &[u8]| clients.delivery(direction, &packet, &stamp, port, frame);
-            assert_eq!(ask(&frame), Delivery::AsExpected, "{packet:?}");
-            if port == INSIDE {
-                frame[53] ^= 1;
-                assert_eq!(ask(&frame), Delivery::Misdelivered, "to another B4 element");
-            }
-        }
-    }
+    });
     let subscribers = pair.device_mut().function_mut().state().subscribers.count();
     assert!((40..=50).contains(&subscribers), "{subscribers} of 50 clients");
 }

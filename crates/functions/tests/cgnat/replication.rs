@@ -94,12 +94,15 @@ fn a_moment() {
 /// How long a test waits for what must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A subscriber's realm and address.
+type Who = (u16, [u64; 2]);
+
 /// What packets can tell of a NAT's tables: the sessions by both names with the state of TCP, blocks, and which
 /// ports rest.
 #[derive(Debug, PartialEq)]
 struct Tables {
     sessions: BTreeMap<String, (u32, u16, u8)>,
-    subscribers: BTreeMap<(u16, [u64; 2]), (u32, BTreeSet<u32>, u32, u32)>,
+    subscribers: BTreeMap<Who, (u32, BTreeSet<u32>, u32, u32)>,
     resting: BTreeSet<(u32, u16)>,
     pools: Vec<String>,
     limit: u32,

@@ -18,7 +18,7 @@ impl Model {
         }
         let message = &packet[usize::from(packet[0] % 16) * 4..];
         let is_error = packet[9] == 1
-            && word(packet, 6) % 0x2000 == 0
+            && word(packet, 6) & 0x1fff == 0
             && message.len() >= 28
             && [3, 11, 12].contains(&message[0]);
         let is_about = is_error && address(message, 20) == to && bypassed(address(message, 24));

@@ -13,7 +13,7 @@ use super::build::{self, changed, datagram, datagram_of, query, segment, segment
 use super::fragments::{arrives, cut};
 use super::ipv6::{echo, extended, packet};
 use super::nat64::refusals::solicitations;
-use super::{Sample, calls, fragments, gateways, host, limits, sessions, vrfs};
+use super::{OF_ANY_REALM, Sample, fragments, host, vrfs};
 use crate::build::{frame, set, set_word};
 
 /// All of it, where there are softwires.
@@ -21,27 +21,8 @@ pub(super) fn all(sample: &mut Sample) {
     let Some(ds_lite) = sample.config.ds_lite.clone() else { return };
     discovery(sample, &ds_lite);
     headers(sample, &ds_lite);
-    for part in [
-        sessions::udp,
-        sessions::tcp,
-        sessions::icmp,
-        sessions::errors,
-        sessions::hairpins,
-        fragments::orders,
-        fragments::hairpins,
-        host::pings,
-        host::errors,
-        gateways::ftp,
-        gateways::sip,
-        calls::pptp,
-        limits::sessions_of_a_subscriber,
-        limits::pools,
-        itself,
-        hosts,
-        lengths,
-        long_pieces,
-        moves,
-    ] {
+    let own: [fn(&mut Sample); 5] = [itself, hosts, lengths, long_pieces, moves];
+    for part in OF_ANY_REALM.into_iter().chain(own) {
         sample.forget();
         sample.vlan = FIRST;
         part(sample);

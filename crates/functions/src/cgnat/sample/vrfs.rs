@@ -8,8 +8,7 @@ use super::super::control::Update;
 use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::build::{self, datagram, datagram_of, query, segment};
 use super::fragments::{arrives, in_pieces};
-use super::{Sample, Sent};
-use super::{calls, fragments, gateways, host, limits, refusals, sessions};
+use super::{OF_ANY_REALM, Sample, Sent, fragments, host, refusals};
 use crate::build::set;
 use crate::stages::vlan;
 
@@ -19,23 +18,7 @@ pub(super) fn all(sample: &mut Sample) {
     let Some(&first) = vlans.first() else { return };
     tags(sample, first);
     for &vlan in &vlans {
-        for part in [
-            sessions::udp,
-            sessions::tcp,
-            sessions::icmp,
-            sessions::errors,
-            sessions::hairpins,
-            fragments::orders,
-            fragments::hairpins,
-            host::pings,
-            host::errors,
-            gateways::ftp,
-            gateways::sip,
-            calls::pptp,
-            limits::sessions_of_a_subscriber,
-            limits::pools,
-            strangers,
-        ] {
+        for part in OF_ANY_REALM.into_iter().chain([strangers as fn(&mut Sample)]) {
             sample.forget();
             sample.vlan = vlan;
             part(sample);

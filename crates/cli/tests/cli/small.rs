@@ -106,6 +106,7 @@ fn the_carrier_grade_nat() {
     run_all("nfware-");
     run_all("cgnat-");
     run_all("nat64");
+    run_all("ds-lite");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tables::hash::Keyed;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inside {
     /// The subscriber's address, upper and lower half; IPv4 in the lowest 32 bits of the lower one. Of one behind
-    /// a softwire the name of that above them ([`super::ds_lite`]).
+    /// a softwire the name of that above them (`ds_lite`).
     pub address: [u64; 2],
     /// Whom it talks to.
     pub far: Far,

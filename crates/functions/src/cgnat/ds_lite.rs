@@ -16,7 +16,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use machine::memory::HugeArray;
 use packet::{Batch, Reason, Slot};
-use wire::bytes::{put_u16, u32_at};
+use wire::bytes::{array_at, put_u16, u16_at, u32_at};
 use wire::{MacAddr, ethernet, ipv4, ipv6, protocol};
 
 use super::config::{Config, Prefixed};
@@ -31,8 +31,8 @@ use crate::stages::nd::{self, Message};
 pub struct DsLite {
     /// This end's address.
     aftr: Ipv6Addr,
-    /// Networks of B4 elements.
-    networks: Vec<Prefixed<Ipv6Addr>>,
+    /// Networks of B4 elements: their first address, and the part of an address that is the network's.
+    networks: Vec<(u128, u128)>,
     /// The part of an address that names a subscriber.
     mask: u128,
     /// The longest packet of IPv6 that the links inside take, in bytes.
@@ -75,9 +75,10 @@ impl DsLite {
     /// That of a validated configuration; none where it has none.
     pub fn new(config: &Config) -> Option<DsLite> {
         let ds_lite = config.ds_lite.as_ref()?;
+        let network = |it: &Prefixed<Ipv6Addr>| (it.address.to_bits(), mask(it.len));
         Some(DsLite {
             aftr: ds_lite.aftr,
-            networks: ds_lite.inside.clone(),
+            networks: ds_lite.inside.iter().map(network).collect(),
             mask: mask(ds_lite.subscriber_len),
             ipv6_mtu: ds_lite.ipv6_mtu,
             own: (config.inside_mac.0, config.inside_ipv6),
@@ -85,11 +86,10 @@ impl DsLite {
     }
 
     /// The softwire of a B4 element; none of an address of no network, or of this end.
+    #[inline]
     pub fn softwire(&self, b4: Ipv6Addr) -> Option<Softwire> {
         let bits = b4.to_bits();
-        let holds = |network: &Prefixed<Ipv6Addr>| {
-            (network.address.to_bits() ^ bits) & mask(network.len) == 0
-        };
+        let holds = |(first, mask): &(u128, u128)| (first ^ bits) & mask == 0;
         let number = self.networks.iter().position(holds).filter(|_| b4 != self.aftr)?;
         let name = (bits & self.mask) << 32;
         let name = [(name >> 64) as u64, name as u64];
@@ -100,7 +100,38 @@ impl DsLite {
     ///
     /// # Errors
     /// Why it is dropped.
+    #[inline]
     pub fn enter(&self, frame: &[u8]) -> Result<Entry, Reason> {
+        match self.recognise(frame) {
+            Some((softwire, place)) => Ok(Entry::Tunnelled(softwire, place)),
+            None => self.look_into(frame),
+        }
+    }
+
+    /// The softwire of a frame that has nothing between its outer and its inner header, and where its packet is; none
+    /// of all others, and of those that are dropped.
+    #[inline(always)]
+    fn recognise(&self, frame: &[u8]) -> Option<(Softwire, (usize, usize))> {
+        let head = frame.first_chunk::<INNER_AT>()?;
+        let ip: &[u8; ipv6::HEADER_LEN] = &array_at(head, ethernet::HEADER_LEN);
+        let len = usize::from(u16_at(ip, ipv6::offset::PAYLOAD_LEN));
+        let is_ours = head.starts_with(&self.own.0.0)
+            & (u16_at(head, ethernet::offset::TYPE) == ethernet::TYPE_IPV6)
+            & (ip[0] >> 4 == ipv6::VERSION)
+            & (ip[ipv6::offset::NEXT_HEADER] == protocol::IPV4)
+            & (len <= (frame.len() - INNER_AT).min(PLAIN_LEN_MAX))
+            & (array_at(ip, ipv6::offset::DESTINATION) == self.aftr.octets());
+        if !is_ours {
+            return None;
+        }
+        let softwire = self.softwire(array_at::<16>(ip, ipv6::offset::SOURCE).into())?;
+        Some((softwire, (ipv6::HEADER_LEN, len)))
+    }
+
+    /// What a frame of IPv6 is, by every check in the order of its headers. Of a frame that
+    /// [`Self::recognise`] takes it says the same.
+    #[inline(never)]
+    fn look_into(&self, frame: &[u8]) -> Result<Entry, Reason> {
         let (mac, own) = self.own;
         let asked = [self.aftr, own].map(|address| nd::read(frame, (mac, Some(address))));
         for answer in asked {
@@ -155,6 +186,7 @@ impl DsLite {
 }
 
 /// Takes the outer header off a frame whose inner packet begins at a place behind the Ethernet header.
+#[inline(always)]
 pub fn decapsulate(batch: &mut Batch, slot: Slot, (at, len): (usize, usize)) {
     batch.frame_mut(slot).copy_within(..ethernet::offset::TYPE, at);
     batch.pull_front(slot, at);
@@ -163,6 +195,7 @@ pub fn decapsulate(batch: &mut Batch, slot: Slot, (at, len): (usize, usize)) {
 }
 
 /// Whether the packet of a frame is for this end itself, under the address that it has in all softwires.
+#[inline(always)]
 pub fn is_for_aftr(frame: &[u8]) -> bool {
     let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
     packet.len() >= ipv4::HEADER_LEN
@@ -260,6 +293,9 @@ const HOP_LIMIT: u8 = 64;
 /// The code point in the second byte of an IPv4 header (RFC 2474).
 const DSCP: u8 = 0xfc;
 
+/// No frame is longer (`packet::Room`); a packet that is may be one too long to become IPv4.
+const PLAIN_LEN_MAX: usize = 65_000;
+
 /// Where the inner packet stands in a frame.
 const INNER_AT: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN;
 
@@ -290,6 +326,47 @@ mod tests {
         }
         for stranger in ["2001:db8:1::2", "2a00:1:10::", "::", "2001:db8::1"] {
             assert_eq!(ds_lite.softwire(stranger.parse().expect("an address")), None, "{stranger}");
+        }
+    }
+
+    #[test]
+    fn both_ways_to_look_at_a_frame_agree() {
+        let ds_lite = DsLite::new(&config(128)).expect("one");
+        let fields = ipv6::Fields {
+            traffic_class: 0,
+            flow_label: 0,
+            payload_len: 28,
+            next_header: protocol::IPV4,
+            hop_limit: HOP_LIMIT,
+            source: "2001:db8::2".parse().expect("an address"),
+            destination: ds_lite.aftr,
+        };
+        let mut frame = vec![0; INNER_AT + 30];
+        frame[..6].copy_from_slice(&ds_lite.own.0.0);
+        put_u16(&mut frame, ethernet::offset::TYPE, ethernet::TYPE_IPV6);
+        fields.emit(frame[ethernet::HEADER_LEN..].first_chunk_mut().expect("a header"));
+        let tunnelled = |frame: &[u8]| match ds_lite.look_into(frame) {
+            Ok(Entry::Tunnelled(softwire, place)) => Some((softwire, place)),
+            _ => None,
+        };
+        assert!(ds_lite.recognise(&frame).is_some());
+        for at in (0..INNER_AT).filter(|at| !(12..14).contains(at)) {
+            for bit in 0..8 {
+                let mut frame = frame.clone();
+                frame[at] ^= 1 << bit;
+                // One with extension headers in front is tunnelled, but not recognised.
+                if let Some(recognised) = ds_lite.recognise(&frame) {
+                    assert_eq!(tunnelled(&frame), Some(recognised), "{at} {bit}");
+                } else {
+                    assert!(
+                        tunnelled(&frame).is_none_or(|(_, (header, _))| header > 40),
+                        "{at} {bit}"
+                    );
+                }
+            }
+        }
+        for len in 0..frame.len() {
+            assert_eq!(ds_lite.recognise(&frame[..len]), tunnelled(&frame[..len]), "{len}");
         }
     }
 

@@ -7,7 +7,7 @@
 use std::fs;
 
 use machine::clock::Clock;
-use machine::{clock, cpu};
+use machine::{clock, cpu, memory};
 use measure::record::{HostFacts, Tsc};
 
 /// What the kernel tells of this machine, and the calibrated rate of its clock.
@@ -22,36 +22,11 @@ pub fn facts(clock: &Clock) -> HostFacts {
         cpu_model: field(&cpuinfo, "model name")
             .map_or_else(|| format!("unknown {}", std::env::consts::ARCH), str::to_owned),
         cores: cpu::available_cores().len(),
-        memory_bytes: memory().total_bytes,
+        memory_bytes: memory::available().total_bytes,
         huge_pages: huge_pages(),
         tsc: Tsc { invariant: clock::is_invariant(), ticks_per_second: clock.ticks_per_second() },
         cpu_flags: useful_flags(&cpuinfo),
         ..HostFacts::default()
-    }
-}
-
-/// Memory of the machine or of the container this process runs in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
-    /// All of it.
-    pub total_bytes: u64,
-    /// What could be had now without swapping.
-    pub available_bytes: u64,
-}
-
-/// How much memory there is, a container's limit taken into account.
-pub fn memory() -> Memory {
-    let meminfo = read("/proc/meminfo");
-    let bytes = |name| field(&meminfo, name).and_then(kibibytes).unwrap_or(0);
-    let machine = Memory { total_bytes: bytes("MemTotal"), available_bytes: bytes("MemAvailable") };
-    let limit = read("/sys/fs/cgroup/memory.max").parse::<u64>();
-    let used = read("/sys/fs/cgroup/memory.current").parse::<u64>();
-    match (limit, used) {
-        (Ok(limit), Ok(used)) => Memory {
-            total_bytes: machine.total_bytes.min(limit),
-            available_bytes: machine.available_bytes.min(limit.saturating_sub(used)),
-        },
-        _ => machine,
     }
 }
 
@@ -77,10 +52,6 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         let (key, value) = line.split_once(':')?;
         (key.trim() == name).then_some(value.trim())
     })
-}
-
-fn kibibytes(text: &str) -> Option<u64> {
-    text.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 fn read(path: &str) -> String {
@@ -111,9 +82,7 @@ mod tests {
 
     #[test]
     fn fields_of_the_kernels_files_are_read() {
-        let text =
-            "MemTotal:       24576 kB\nmodel name\t: A CPU @ 2 GHz: fast\nflags : fpu avx2 foo\n";
-        assert_eq!(field(text, "MemTotal").and_then(kibibytes), Some(24576 * 1024));
+        let text = "processor\t: 0\nmodel name\t: A CPU @ 2 GHz: fast\nflags : fpu avx2 foo\n";
         assert_eq!(field(text, "model name"), Some("A CPU @ 2 GHz: fast"));
         assert_eq!(useful_flags(text), ["avx2"]);
         assert_eq!(field(text, "absent"), None);
@@ -123,6 +92,5 @@ mod tests {
     fn this_machine_has_cores_and_memory() {
         let facts = facts(&Clock::with_rate(2e9));
         assert!(facts.cores > 0 && facts.memory_bytes > 0, "{facts:?}");
-        assert!(memory().available_bytes <= memory().total_bytes);
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! A [`HugeArray`] is a fixed-size array of plain data, zeroed, aligned to 2 MiB, for which the
 //! kernel is asked for transparent huge pages. It never grows: state is sized at the start.
-//! Pages are touched at creation, so that no measurement pays for the first touch.
+//! Pages are touched at creation, so that no measurement pays for the first touch; what the machine
+//! has no room for is refused before that, because the kernel would end the process instead.
 
 use std::io;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -34,10 +35,10 @@ impl<T: Zeroable> HugeArray<T> {
     /// An array of `len` zeroes, every page of it touched.
     ///
     /// # Errors
-    /// What the kernel says when it has no such memory.
+    /// What the kernel says when it has no such memory, and as [`Self::populate`].
     pub fn zeroed(len: usize) -> io::Result<HugeArray<T>> {
-        let array = HugeArray::reserve(len)?;
-        array.populate();
+        let mut array = HugeArray::reserve(len)?;
+        array.populate(0..len)?;
         Ok(array)
     }
 
@@ -69,20 +70,80 @@ impl<T: Zeroable> HugeArray<T> {
         self.mapped_bytes
     }
 
-    fn populate(&self) {
+    /// Makes the pages of some elements come now, so that nobody waits for the kernel later.
+    ///
+    /// # Errors
+    /// When the machine, or its container, has less memory available than that; nothing was taken then.
+    ///
+    /// # Panics
+    /// When the range does not lie within the array.
+    pub fn populate(&mut self, range: Range<usize>) -> io::Result<()> {
+        let bytes = size_of_val(&self[range.clone()]);
+        check_available(bytes)?;
+        if self.mapped_bytes == 0 || bytes == 0 {
+            return Ok(());
+        }
+        let first = range.start * size_of::<T>();
+        let lead = first % rustix::param::page_size();
         // Faults every page in as if written; a kernel older than 5.14 does not know the advice,
         // and then the first writer pays.
-        if self.mapped_bytes > 0 {
-            // SAFETY: the range is this array's own mapping.
-            let _ = unsafe {
-                madvise(
-                    self.start.as_ptr().cast(),
-                    self.len * size_of::<T>(),
-                    Advice::LinuxPopulateWrite,
-                )
-            };
-        }
+        // SAFETY: the range is in this array's own mapping, and its elements stay as they are.
+        let _ = unsafe {
+            let start = self.start.as_ptr().cast::<u8>().add(first - lead);
+            madvise(start.cast(), lead + bytes, Advice::LinuxPopulateWrite)
+        };
+        Ok(())
     }
+}
+
+/// Whether the machine has so many bytes to give, as far as it tells. Little is taken without asking.
+fn check_available(bytes: usize) -> io::Result<()> {
+    if bytes < ASKED_FROM_BYTES {
+        return Ok(());
+    }
+    let available = available().bytes;
+    if available == 0 || bytes as u64 <= available {
+        return Ok(());
+    }
+    let mebibytes = |bytes: u64| bytes >> 20;
+    let text = format!(
+        "{} MiB are wanted and {} MiB are available",
+        mebibytes(bytes as u64),
+        mebibytes(available)
+    );
+    Err(io::Error::new(io::ErrorKind::OutOfMemory, text))
+}
+
+/// Memory of the machine or of the container this process runs in; zeroes if unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Available {
+    /// All that there is, used or not.
+    pub total_bytes: u64,
+    /// What could be had now without swapping.
+    pub bytes: u64,
+}
+
+/// How much memory there is, a container's limit taken into account.
+pub fn available() -> Available {
+    let text = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let meminfo = text("/proc/meminfo");
+    let bytes = |name| kibibytes_of(&meminfo, name).unwrap_or(0).saturating_mul(1024);
+    let machine = Available { total_bytes: bytes("MemTotal:"), bytes: bytes("MemAvailable:") };
+    let limit = text("/sys/fs/cgroup/memory.max").trim().parse::<u64>();
+    let used = text("/sys/fs/cgroup/memory.current").trim().parse::<u64>();
+    match (limit, used) {
+        (Ok(limit), Ok(used)) => Available {
+            total_bytes: machine.total_bytes.min(limit),
+            bytes: machine.bytes.min(limit.saturating_sub(used)),
+        },
+        _ => machine,
+    }
+}
+
+/// A line of `/proc/meminfo`.
+fn kibibytes_of(meminfo: &str, name: &str) -> Option<u64> {
+    let value = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+    value.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 impl<T: Zeroable> Default for HugeArray<T> {
@@ -208,6 +269,9 @@ fn map_aligned(bytes: usize) -> io::Result<NonNull<u8>> {
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// Less than this is taken without asking what is available, which means reading a file.
+const ASKED_FROM_BYTES: usize = 64 << 20;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,6 +295,29 @@ mod tests {
     #[test]
     fn an_impossible_size_is_an_error() {
         assert!(HugeArray::<u64>::reserve(usize::MAX / 4).is_err());
+    }
+
+    #[test]
+    fn more_than_there_is_is_refused_in_words() {
+        let total = available().total_bytes;
+        assert!(total > 0 && available().bytes <= total);
+        let mut array = HugeArray::<u64>::reserve(total as usize / 4).expect("address space");
+        let refused = array.populate(0..total as usize / 4).expect_err("twice what there is");
+        assert_eq!(refused.kind(), io::ErrorKind::OutOfMemory);
+        assert!(refused.to_string().contains(&format!("{} MiB", total / 4 * 8 >> 20)), "{refused}");
+        // A part of it is to be had, from the middle of a page on.
+        array.populate(1000..3000).expect("24 KB");
+        array[1000] = 7;
+        assert_eq!(array[999..1002], [0, 7, 0]);
+    }
+
+    #[test]
+    fn the_kernels_file_is_read() {
+        let text = "MemTotal:       24576 kB\nMemAvailable:    1024 kB\nHugePages_Total:   3\n";
+        assert_eq!(kibibytes_of(text, "MemTotal:"), Some(24576));
+        assert_eq!(kibibytes_of(text, "MemAvailable:"), Some(1024));
+        assert_eq!(kibibytes_of(text, "HugePages_Total:"), None);
+        assert_eq!(kibibytes_of(text, "SwapFree:"), None);
     }
 
     #[test]

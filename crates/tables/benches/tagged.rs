@@ -23,7 +23,7 @@ fn indexes(criterion: &mut Criterion) {
     let sizes: &[usize] =
         if is_measuring() { &[10_000, 1_000_000, 10_000_000, 100_000_000] } else { &[10_000] };
     for &entries in sizes {
-        if 12 * entries as u64 > free_bytes() {
+        if 12 * entries as u64 > machine::memory::available().bytes {
             println!("skipped: {entries} entries; there is no free memory for as many");
             continue;
         }
@@ -149,14 +149,6 @@ fn is_nowhere(index: &Tagged, hash: u64) -> bool {
 fn per_hash(elapsed: Duration, hashes: u64) -> Duration {
     let done = hashes.div_ceil(BATCH as u64) * BATCH as u64;
     elapsed.mul_f64(hashes as f64 / done as f64)
-}
-
-/// Memory that the kernel says a program could take.
-fn free_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) << 10
 }
 
 criterion_group!(benches, indexes);

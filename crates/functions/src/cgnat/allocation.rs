@@ -160,7 +160,7 @@ impl Allocation {
             dice: Dice::new(config.secret, shard.index),
             addresses,
         };
-        all.ports.populate(0..all.addresses.count());
+        all.ports.populate(0..all.addresses.count())?;
         let shared: Vec<u32> = all.addresses.shared().collect();
         shared.into_iter().for_each(|number| all.open(number));
         Ok(all)

@@ -77,14 +77,14 @@ impl Ports {
         Ok(Ports { words: HugeArray::reserve(words)? })
     }
 
-    /// Takes the memory for the ports of some addresses, so that no packet waits for the kernel.
-    pub fn populate(&mut self, addresses: Range<u32>) {
-        let place = |address| Self::place(address, Class(0), 0);
-        let (first, end) = (place(addresses.start), place(addresses.end).min(self.words.len()));
-        for word in self.words[first..end].iter_mut().step_by(PAGE_WORDS) {
-            // Writing what is there makes the page come.
-            *word = std::hint::black_box(*word);
-        }
+    /// Takes the memory for the ports of some addresses, a mebibyte each, so that no packet waits for the kernel.
+    ///
+    /// # Errors
+    /// When there is not so much.
+    pub fn populate(&mut self, addresses: Range<u32>) -> io::Result<()> {
+        let place = |address| Self::place(address, Class(0), 0).min(self.words.len());
+        let range = place(addresses.start)..place(addresses.end);
+        self.words.populate(range)
     }
 
     /// The place of a port.
@@ -157,9 +157,6 @@ impl Ports {
 
 /// Ports of an address and protocol.
 const PORTS: usize = 1 << 16;
-
-/// Words of the smallest page.
-const PAGE_WORDS: usize = 1024;
 
 /// What a word of a resting port has.
 const RESTING: u32 = 1 << 31;

@@ -77,7 +77,7 @@ pub fn examine(stall_time: Duration, progress: &mut dyn FnMut(&str)) -> Findings
     progress("calibrating the clock");
     let clock = Clock::calibrate(Duration::from_millis(100));
     let cores = machine::cpu::available_cores();
-    let memory_available_bytes = crate::host::memory().available_bytes;
+    let memory_available_bytes = machine::memory::available().bytes;
     let mut host = crate::host::facts(&clock);
     let mut all_stalls = Vec::new();
     for &core in &cores {
@@ -116,7 +116,7 @@ pub fn glance(clock: &Clock, core: usize, other: Option<usize>) -> HostFacts {
     host.stall_probe = Some(stalls);
     host.core_to_core_probe =
         other.and_then(|other| cores::round_trip([core, other], ROUND_TRIP_LIMIT / 10, clock));
-    let mut sizes = memory::sizes(crate::host::memory().available_bytes);
+    let mut sizes = memory::sizes(machine::memory::available().bytes);
     sizes.retain(|&bytes| bytes <= GLANCE_BYTES_MAX);
     host.random_access_probe = memory::random_access(&sizes, Duration::from_millis(15));
     host

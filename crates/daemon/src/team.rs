@@ -74,7 +74,7 @@ fn remember<N: NetworkFunction>(
     });
     for update in kept.chain(differing.into_iter().map(Ok)) {
         let update = update?;
-        let own = N::steering(&update).is_none_or(|bits| worker(bits, workers) == index);
+        let own = N::steering(wanted, &update).is_none_or(|bits| worker(bits, workers) == index);
         if own {
             function
                 .apply(update.clone(), clock::now())
@@ -205,7 +205,7 @@ struct Outcome {
 impl<N: NetworkFunction> Team<N> {
     /// The workers that must know of a change, a bit each.
     fn concerned(&self, update: &N::Update) -> u64 {
-        match N::steering(update) {
+        match N::steering(&self.config, update) {
             Some(bits) => 1 << worker(bits, self.members.len()),
             None => u64::MAX >> (64 - self.members.len().clamp(1, 64)),
         }
@@ -409,7 +409,8 @@ impl<N: NetworkFunction> Running for Team<N> {
             let found =
                 member.look(move |function| N::memory(&config, shard, function, clock::now()))?;
             // What all workers know is kept once.
-            let is_new = |update: &N::Update| index == 0 || N::steering(update).is_some();
+            let is_new =
+                |update: &N::Update| index == 0 || N::steering(&self.config, update).is_some();
             updates.extend(found.into_iter().filter(is_new));
         }
         let updates = updates.iter().map(serde_json::to_value).collect::<Result<_, _>>();

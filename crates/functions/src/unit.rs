@@ -119,9 +119,9 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// `running`: the undoing of the last one first, one for each.
     fn undoing(running: &Self::Config, applied: &[Self::Update]) -> Vec<Self::Update>;
 
-    /// The bits by which a change finds its worker, as [`Workload::steering`]; none where all workers
-    /// must know of it.
-    fn steering(update: &Self::Update) -> Option<u32>;
+    /// The bits by which a change of a configured function finds its worker, as [`Workload::steering`]; none where
+    /// all workers must know of it.
+    fn steering(config: &Self::Config, update: &Self::Update) -> Option<u32>;
 
     /// The changes that lead from the configured state of a worker to its present one: what came by
     /// control or was learned. Applied to a new function of the same configuration, they restore it.

@@ -4,14 +4,12 @@
 //! room. Its ports lie in blocks of its own there (RFC 6888 section 4), or anywhere where there are no
 //! blocks. The port of a mapping is drawn, so that nobody can guess it (RFC 6056), with the parity of the
 //! inside one where it can be (RFC 4787 REQ-4). Of several workers, each gives away only blocks that
-//! [`Layout::steering`] leads to it.
+//! lead to it ([`super::steering`]).
 
 use std::io;
 use std::net::Ipv4Addr;
 
 use machine::memory::{HugeArray, prefetch_at};
-use traffic::Random;
-use traffic::workload::worker_of;
 use zerocopy::FromZeros;
 
 use super::addresses::Addresses;
@@ -28,6 +26,7 @@ mod adopt;
 mod fitting;
 mod open;
 mod ruled;
+mod workers;
 
 pub use self::adopt::Adopted;
 pub use self::fitting::Wanted;
@@ -128,14 +127,6 @@ impl Layout {
     /// Ports of a protocol that a subscriber can have at most; 0 where there are no blocks.
     pub fn ports_per_subscriber(&self) -> u32 {
         self.size * self.per_subscriber as u32
-    }
-
-    /// By which bits packets from outside find their worker, as [`traffic::Workload::steering`]:
-    /// consecutive ports go together.
-    pub fn steering(&self, address: u32, port: u16) -> u32 {
-        let unit = if self.size == 0 { SHARED_UNIT } else { self.size };
-        let group = u64::from(address) << 16 | u64::from(u32::from(port) / unit);
-        Random::rehash(group) as u32
     }
 }
 
@@ -288,7 +279,8 @@ impl Allocation {
             let start = self.dice.below(len);
             let ports = (0..len.min(SHARED_TRIED))
                 .map(|step| block.nth(((start + step) % len) as u16))
-                .filter(|&port| self.ports.is_free(address, class, port, now));
+                .filter(|&port| self.ports.is_free(address, class, port, now))
+                .filter(|&port| block == own || self.owns(address, port));
             let mut ports = ports.peekable();
             let any = ports.peek().copied();
             let parity = |port: &u16| (port ^ inside_port) & 1 == 0;
@@ -409,15 +401,6 @@ impl Allocation {
         self.block(address, block).owner == 0 && self.owns(address, first as u16)
     }
 
-    /// Whether packets to a port come to this worker.
-    pub fn owns(&self, number: u32, port: u16) -> bool {
-        if self.shard.count == 1 {
-            return true;
-        }
-        let steering = self.layout.steering(self.addresses.address(number), port);
-        worker_of(steering, self.shard.count) == self.shard.index
-    }
-
     /// The pools whose addresses new subscribers may get.
     pub fn open_pools(&self) -> impl Iterator<Item = Prefixed<Ipv4Addr>> {
         let is_open = |pool: &Prefixed<Ipv4Addr>| {
@@ -471,9 +454,6 @@ impl Allocation {
 
 /// Ports of an address and protocol.
 const PORTS: u32 = 1 << 16;
-
-/// Ports that go to one worker where there are no blocks.
-const SHARED_UNIT: u32 = 64;
 
 /// Ports that are drawn where there are no blocks, before they are tried one behind the other.
 const SHARED_DRAWN: u32 = 32;

@@ -96,6 +96,11 @@ impl DsLite {
         Some(Softwire { realm: SOFTWIRES + number as u16, name, b4 })
     }
 
+    /// The bits of an address that name a subscriber.
+    pub fn mask(&self) -> u128 {
+        self.mask
+    }
+
     /// What an IPv6 frame at the inside port is.
     ///
     /// # Errors

@@ -8,8 +8,8 @@
 //! ```
 //! The files stand in the order in which a reader wants them: what is configured ([`config`]), how packets
 //! name sessions ([`flow`]), a session ([`session`]) and all of them ([`sessions`]), subscribers, outside
-//! addresses and ports ([`subscribers`], [`addresses`], [`ports`], [`allocation`]), the state of a worker
-//! ([`state`]), the packet's way through ([`pipeline`], with [`parse`], `nat64`, [`rewrite`], `icmp` and
+//! addresses and ports ([`subscribers`], [`addresses`], [`ports`], [`allocation`]), which worker has a packet
+//! ([`steering`]), the state of a worker ([`state`]), the packet's way through ([`pipeline`], with [`parse`], `nat64`, [`rewrite`], `icmp` and
 //! `fragments`), change
 //! ([`control`]), and what the tester sends ([`workload`]).
 
@@ -36,6 +36,8 @@ pub mod ports;
 mod dice;
 
 pub mod allocation;
+
+pub mod steering;
 
 mod calls;
 
@@ -176,8 +178,8 @@ impl NetworkFunction for Cgnat {
         reload::undoing(running, applied)
     }
 
-    fn steering(update: &Update) -> Option<u32> {
-        reload::steering(update)
+    fn steering(config: &Config, update: &Update) -> Option<u32> {
+        reload::steering(config, update)
     }
 
     fn memory(config: &Config, _: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {

@@ -19,6 +19,8 @@ pub struct Hosts {
     by_inside: Vec<Run>,
     /// By protocol and outside end.
     by_outside: Vec<Run>,
+    /// Those with ports for others than forwarded ones, by outside address and the first of these.
+    by_dynamic: Vec<Host>,
 }
 
 /// A host that shares an outside address.
@@ -39,6 +41,13 @@ struct Run {
     outside: (u32, u16),
     /// How many there are behind the first.
     more: u16,
+}
+
+impl Host {
+    /// Where the ports begin that it has for others than forwarded ones.
+    fn first_dynamic(&self) -> (u32, u16) {
+        (self.outside, self.dynamic.map_or(0, |block| block.first_port))
+    }
 }
 
 impl Hosts {
@@ -67,6 +76,8 @@ impl Hosts {
             }
         }
         all.by_outside = all.by_inside.clone();
+        all.by_dynamic = all.hosts.iter().copied().filter(|host| host.dynamic.is_some()).collect();
+        all.by_dynamic.sort_unstable_by_key(Host::first_dynamic);
         all.hosts.sort_unstable_by_key(|host| host.inside);
         all.by_inside.sort_unstable_by_key(|run| (run.protocol, run.inside));
         all.by_outside.sort_unstable_by_key(|run| (run.protocol, run.outside));
@@ -95,6 +106,16 @@ impl Hosts {
     pub fn inside_end(&self, protocol: u8, outside: (u32, u16)) -> Option<(u32, u16)> {
         let (run, offset) = find(&self.by_outside, (protocol, outside), |run| run.outside)?;
         Some((run.inside.0, run.inside.1 + offset))
+    }
+
+    /// The inside address of the host that has an outside end, forwarded or for its other ports.
+    pub fn owner(&self, protocol: u8, outside: (u32, u16)) -> Option<u32> {
+        if let Some((inside, _)) = self.inside_end(protocol, outside) {
+            return Some(inside);
+        }
+        let behind = self.by_dynamic.partition_point(|host| host.first_dynamic() <= outside);
+        let host = self.by_dynamic[..behind].last().filter(|host| host.outside == outside.0)?;
+        host.dynamic.filter(|block| block.holds(outside.1)).map(|_| host.inside)
     }
 }
 

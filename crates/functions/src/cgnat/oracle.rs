@@ -40,6 +40,7 @@ mod reports;
 mod stateless;
 mod tables;
 mod vrfs;
+mod workers;
 
 use ds_lite::Opened;
 use networks::{first, holds, same};
@@ -52,6 +53,7 @@ use tables::{End, Own, Session, Tables, Who};
 #[derive(Clone)]
 pub struct Model {
     config: Config,
+    shard: Shard,
     tables: Tables,
     /// Pools, and whether new subscribers may have their addresses.
     pools: Vec<(Prefixed<Ipv4Addr>, bool)>,
@@ -184,14 +186,12 @@ impl Oracle for Model {
 }
 
 impl Model {
-    /// The NAT as configured.
-    ///
-    /// The ports of a pool are the same for all workers here: which of them a worker may give away is
-    /// its own matter.
+    /// The NAT as configured, or the part of it that one of several workers has.
     pub fn new(config: &Config, shard: Shard) -> Model {
         let share = |count| share_of(count, shard.count) as usize;
         Model {
             config: config.clone(),
+            shard,
             tables: Tables::default(),
             pools: config.all_pools().map(|pool| (pool, true)).collect(),
             session_limit: config.sessions_per_subscriber as usize,
@@ -430,7 +430,11 @@ impl Model {
         left: Left<'_>,
     ) -> Result<Own, &'static str> {
         let outside = packet.destination;
-        let (inside, port) = self.inside_of(packet.protocol, outside).ok_or("no-mapping")?;
+        let fixed = self.inside_of(packet.protocol, outside);
+        if (fixed.is_some() || packet.protocol != 1) && !self.is_here(packet.protocol, outside) {
+            return Err("other-worker");
+        }
+        let (inside, port) = fixed.ok_or("no-mapping")?;
         if self.config.filtering != Filtering::EndpointIndependent {
             return Err("filtered");
         }

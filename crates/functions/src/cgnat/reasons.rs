@@ -70,6 +70,9 @@ reasons! {
     NO_CALL = "no-call",
     /// From outside, for an address that is not one of the outside ones.
     NO_ADDRESS = "no-address",
+    /// For an outside port, but no identifier of ICMP, that another worker has: from a subscriber of this one, or steered
+    /// to a wrong one.
+    OTHER_WORKER = "other-worker",
     /// From outside, for a port that no mapping has.
     NO_MAPPING = "no-mapping",
     /// From outside, for a mapping that does not take packets from there (RFC 4787 section 5).

@@ -5,13 +5,13 @@ use std::net::Ipv4Addr;
 use super::config::{Config, Prefixed};
 use super::control::Update;
 use super::pipeline::Pipeline;
-use super::workload;
+use super::steering;
 use crate::unit::Invalid;
 
 /// The bits by which a change finds its worker; none where all workers must know of it.
-pub(super) fn steering(update: &Update) -> Option<u32> {
+pub(super) fn steering(config: &Config, update: &Update) -> Option<u32> {
     match *update {
-        Update::ClearSubscriber { address, .. } => Some(workload::steering(address)),
+        Update::ClearSubscriber { address, .. } => Some(steering::of_subscriber(config, address)),
         Update::AddPool { .. } | Update::DrainPool { .. } | Update::SetSessionLimit { .. } => None,
     }
 }

@@ -39,6 +39,7 @@ mod refusals;
 mod sessions;
 mod stateless;
 mod vrfs;
+mod workers;
 
 use limits::Reach;
 use places::Places;
@@ -74,6 +75,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         sessions::icmp,
         sessions::errors,
         sessions::hairpins,
+        workers::strays,
         sessions::one_to_one,
         one_to_many::one_to_many,
         bypass::bypass,
@@ -114,6 +116,8 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     let mut reasons = vec![
         ("unhandled", "every packet gets a verdict"),
         ("mapping-busy", "it takes more sessions of a mapping than a sample opens"),
+        // Devices of another making are one, whatever the number of workers here.
+        ("other-worker", "the device is no part of several, or one part has every outside port"),
     ];
     let mut unless = |is_reached: bool, name, cause| {
         if !is_reached {

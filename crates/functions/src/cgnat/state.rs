@@ -210,8 +210,13 @@ impl State {
 
     /// A packet from outside for an address, or a port of one, that a subscriber has for itself.
     fn open_static(&mut self, key: &Outside, now: Moment) -> Opened {
-        let outside = (key.address(), key.port());
-        let own = self.allocation.addresses.fixed(key.far.protocol(), outside);
+        let (protocol, outside) = (key.far.protocol(), (key.address(), key.port()));
+        let own = self.allocation.addresses.fixed(protocol, outside);
+        // An identifier that nobody has is nobody's number: it names no worker.
+        let names_worker = own.is_some() || protocol != wire::protocol::ICMP;
+        if names_worker && !self.allocation.is_here(protocol, outside) {
+            return Err(reasons::OTHER_WORKER);
+        }
         let (inside, port) = own.ok_or(reasons::NO_MAPPING)?;
         if self.filtering != Filtering::EndpointIndependent {
             return Err(reasons::FILTERED);

@@ -7,7 +7,7 @@
 //! (or of the static rule), one hop less, right checksums. Two sessions that share a translation are
 //! noticed downlink, where one of them reaches the other's client.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use machine::clock::Ticks;
@@ -29,6 +29,7 @@ use self::mix::{Drawn, Mix};
 use self::outside::Outside;
 use super::config::{Config, Dir, Traffic};
 use super::log::{self, Collector};
+use super::steering;
 
 mod ds_lite;
 mod flow;
@@ -247,7 +248,7 @@ impl Workload for Clients {
     #[inline(always)]
     fn steering(&self, packet: &Packet) -> u32 {
         let client = packet.flow.client;
-        steering(match &self.inside {
+        steering::of_address(match &self.inside {
             Some(inside) => inside.address(client),
             None => Ipv4Addr::from_bits(client).into(),
         })
@@ -431,19 +432,6 @@ impl Workload for Clients {
     fn twin(&self) -> Option<Clients> {
         Some(self.clone())
     }
-}
-
-/// The bits by which the packets of a client find their worker: those of its whole address.
-#[inline]
-pub fn steering(client: IpAddr) -> u32 {
-    let bits = match client {
-        IpAddr::V4(address) => u64::from(address.to_bits()),
-        IpAddr::V6(address) => {
-            let bits = address.to_bits();
-            Random::rehash((bits >> 64) as u64) ^ bits as u64
-        }
-    };
-    (Random::rehash(bits) >> 32) as u32
 }
 
 /// A frame of a mix.

@@ -115,7 +115,7 @@ impl NetworkFunction for Chain {
         reload::undoing(running, applied)
     }
 
-    fn steering(_: &Update) -> Option<u32> {
+    fn steering(_: &Config, _: &Update) -> Option<u32> {
         None
     }
 

@@ -145,7 +145,7 @@ impl NetworkFunction for L2Switch {
         reload::undoing(running, applied)
     }
 
-    fn steering(_: &Update) -> Option<u32> {
+    fn steering(_: &Config, _: &Update) -> Option<u32> {
         None
     }
 

@@ -170,7 +170,7 @@ impl NetworkFunction for L3Router {
         changes
     }
 
-    fn steering(_: &Update) -> Option<u32> {
+    fn steering(_: &Config, _: &Update) -> Option<u32> {
         None
     }
 

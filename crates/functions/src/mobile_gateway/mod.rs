@@ -128,7 +128,7 @@ impl NetworkFunction for MobileGateway {
         reload::undoing(running, applied)
     }
 
-    fn steering(update: &Update) -> Option<u32> {
+    fn steering(_: &Config, update: &Update) -> Option<u32> {
         reload::steering(update)
     }
 

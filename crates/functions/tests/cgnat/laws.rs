@@ -6,7 +6,7 @@ use std::env;
 use engine::Function;
 use functions::cgnat::config::{Config, Filtering, Fragments, PortBlocks};
 use functions::cgnat::reasons::Tally;
-use functions::cgnat::{Cgnat, Pipeline, allocation, sample};
+use functions::cgnat::{Cgnat, Pipeline, allocation, sample, steering};
 use functions::{NetworkFunction, Shard};
 use machine::clock::Ticks;
 use packet::PortId;
@@ -382,7 +382,10 @@ fn both_directions_meet_on_the_worker_that_owns_the_session() {
                     let own = (SUBSCRIBER + number % 20, 3000 + (number / 20) as u16);
                     let end = translated(&mut device, &datagram(&config, own, (SERVER, 53)));
                     let (address, port) = end.expect("room for all");
-                    assert_eq!(worker_of(layout.steering(address, port), count), index);
+                    assert_eq!(
+                        worker_of(steering::of_group(address, layout.group(port)), count),
+                        index
+                    );
                 }
             }
         }

@@ -15,7 +15,9 @@ impl Allocation {
                 let is_its = self.open.group_of(key.realm()) == Some(self.addresses.group(number));
                 is_its && self.owns(number, port)
             }
-            false => self.ruled(key).is_some_and(|rule| self.may_be(&rule, (outside, port))),
+            false => {
+                self.ruled(key).is_some_and(|rule| self.may_be(&rule, (outside, port), number))
+            }
         };
         is_allowed.then_some(number)
     }

@@ -86,8 +86,11 @@ impl Allocation {
         for block in [Some(own), shared].into_iter().flatten() {
             let len = u32::from(block.len);
             let start = self.dice.below(len);
-            let is_free =
-                |port: u16| block.holds(port) && self.ports.is_free(address, class, port, now);
+            let is_free = |port: u16| {
+                block.holds(port)
+                    && (block == own || self.owns(address, port))
+                    && self.ports.is_free(address, class, port, now)
+            };
             let fits = |port: &u16| {
                 let next = || port.checked_add(1).is_some_and(is_free);
                 let is_paired = wanted != Wanted::Pair || next();

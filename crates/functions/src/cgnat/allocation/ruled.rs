@@ -68,15 +68,15 @@ impl Allocation {
         }
     }
 
-    /// Whether a rule gives this outside end to some mapping of that inside end.
-    pub(super) fn may_be(&self, rule: &Ruled, (outside, port): (u32, u16)) -> bool {
+    /// Whether a rule gives this outside end, whose address has a number, to some mapping of that inside end.
+    pub(super) fn may_be(&self, rule: &Ruled, (outside, port): (u32, u16), number: u32) -> bool {
         let holds = |own: &Own| own.holds(port);
         let is_its = match rule.ports {
             Ports::Fixed(fixed) => fixed == port,
             Ports::OfHost(own) => own.is_some_and(|own| holds(&own)),
             Ports::Deterministic(own) => {
                 let shared = self.plan.dynamic(Ipv4Addr::from_bits(outside));
-                holds(&own) || shared.is_some_and(|shared| holds(&shared))
+                holds(&own) || shared.is_some_and(|all| holds(&all) && self.owns(number, port))
             }
         };
         rule.outside == outside && is_its

@@ -125,7 +125,8 @@ impl<'a> Allowed<'a> {
     }
 
     fn nobody_has(&self, end: End, strict: bool) -> bool {
-        let is_given_away = u32::from(end.1) >= self.model.first_port() && end.1 != 0;
+        let is_given_away =
+            u32::from(end.1) >= self.model.first_port() && end.1 != 0 && self.model.gives_away(end);
         let tables = &self.model.tables;
         is_given_away
             && match strict {

@@ -116,7 +116,9 @@ impl Model {
         if let Some(block) = inside.and_then(|inside| self.plan.forward(own.1.0.realm, inside)) {
             let may = |end: &End| {
                 let dynamic = self.plan.dynamic(block.outside);
-                let holds = |port| block.holds(port) || dynamic.is_some_and(|all| all.holds(port));
+                let is_shared = |port| dynamic.is_some_and(|all| all.holds(port));
+                let holds =
+                    |port| block.holds(port) || is_shared(port) && self.gives_away((end.0, port));
                 let free = |port| holds(port) && self.tables.owner(own.0, (end.0, port)).is_none();
                 let next = wish != Wish::Pair || end.1.checked_add(1).is_some_and(free);
                 end.0 == block.outside && free(end.1) && next && wish.fits(own.1.1, end.1)

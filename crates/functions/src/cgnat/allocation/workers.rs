@@ -1,0 +1,42 @@
+//! Ports among several workers: each gives away those that lead to it.
+
+use traffic::workload::worker_of;
+
+use super::super::steering;
+use super::{Allocation, Layout};
+
+impl Layout {
+    /// The group of ports to which one belongs: those of a block, which go to one worker.
+    pub fn group(&self, port: u16) -> u16 {
+        let unit = if self.size == 0 { SHARED_UNIT } else { self.size };
+        (u32::from(port) / unit) as u16
+    }
+}
+
+impl Allocation {
+    /// Whether packets to a port of a pool, or of what a deterministic rule has for all, come to this worker.
+    pub fn owns(&self, number: u32, port: u16) -> bool {
+        if self.shard.count == 1 {
+            return true;
+        }
+        let address = self.addresses.address(number);
+        self.is_own(steering::of_group(address, self.layout.group(port)))
+    }
+
+    /// Whether packets from outside to an outside end come to this worker.
+    pub fn is_here(&self, protocol: u8, end: (u32, u16)) -> bool {
+        self.shard.count == 1 || self.is_own(self.steering(protocol, end))
+    }
+
+    /// The bits by which they find their worker, as [`traffic::Workload::steering`].
+    pub fn steering(&self, protocol: u8, end: (u32, u16)) -> u32 {
+        steering::of_end((&self.addresses, &self.plan, self.layout), protocol, end)
+    }
+
+    fn is_own(&self, steering: u32) -> bool {
+        worker_of(steering, self.shard.count) == self.shard.index
+    }
+}
+
+/// Ports that go to one worker where there are no blocks.
+const SHARED_UNIT: u32 = 64;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use testkit::check::clock;
 use testkit::device::Device;
 use testkit::mutate::repair;
+use traffic::workload::worker_of;
 use wire::checksum::Sum;
 
 use crate::frames::{INSIDE, OUTSIDE};
@@ -30,11 +31,16 @@ struct Nat {
 
 impl Nat {
     fn new(more: &str) -> Nat {
+        Nat::on(more, Shard::WHOLE)
+    }
+
+    /// One of several workers.
+    fn on(more: &str, shard: Shard) -> Nat {
         let text = format!("{{sessions: 200, subscribers: 10, secret: 3, {more}}}");
         let mut config: Config = serde_saphyr::from_str(&text).expect("a section");
         let mut traffic = Traffic { sessions: 1, ..Traffic::default() };
         Cgnat::validate(&mut config, &mut traffic).expect("a valid configuration");
-        let function = Cgnat::function(&config, Shard::WHOLE, clock(), 1 << 30);
+        let function = Cgnat::function(&config, shard, clock(), 1 << 30);
         let device = Device::new(function.expect("a small NAT"), 2);
         Nat { config, device, told: String::new() }
     }
@@ -285,10 +291,20 @@ fn logs_and_tables_tell_protocol_47() {
 }
 
 #[test]
-fn several_workers_are_refused_in_words() {
-    let mut config: Config =
-        serde_saphyr::from_str("{core: 2, alg: {pptp: true}}").expect("a section");
-    let refused = Cgnat::validate(&mut config, &mut Traffic::default());
-    let text = refused.expect_err("it is refused").to_string();
-    assert!(text.contains("PPTP") && text.contains("core"), "{text}");
+fn packets_of_a_call_find_the_worker_of_its_subscriber() {
+    for index in 0..3 {
+        let mut nat = Nat::on("core: 3, alg: {pptp: true}", Shard { index, count: 3 });
+        let outside = nat.connect(0, ONE);
+        for call in 0..20 {
+            let told = nat.ask(0, ONE, call.into(), call);
+            nat.answer(0, (outside, call.into()), (700 + call, told));
+            let address = u32::from_be_bytes(outside.0);
+            let allocation = &nat.device.function_mut().state().allocation;
+            for (protocol, port) in [(6, outside.1), (47, told)] {
+                let bits = allocation.steering(protocol, (address, port));
+                assert_eq!(worker_of(bits, 3), index, "protocol {protocol}");
+            }
+            assert!(nat.pass(OUTSIDE, 0, &gre(SERVER, outside.0, told)).is_some(), "{call}");
+        }
+    }
 }

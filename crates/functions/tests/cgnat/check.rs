@@ -207,10 +207,14 @@ fn the_sample_reaches_everything_that_gateways_count() {
 
 #[test]
 fn each_worker_agrees_on_the_sample() {
-    let some =
-        [&kinds()[0], &kinds()[1], &kinds()[4], &kinds()[6], &logged()[0]].map(Config::clone);
-    for config in some.into_iter().chain([Config::default()]) {
-        let config = Config { core: 2, static_rules: Vec::new(), ..config };
+    let rule = "{inside: 10.9.0.0/28, outside: 203.0.113.128/31, ports-per-subscriber: 40, \
+                 dynamic-factor: 2}";
+    let deterministic = vec![serde_saphyr::from_str(rule).expect("a rule")];
+    let deterministic = Config { deterministic, ..kinds()[0].clone() };
+    let some = [0, 1, 2, 3, 4, 5, 6, 9, 10, 12].map(|index: usize| kinds()[index].clone());
+    let more = [logged()[0].clone(), deterministic, Config::default()];
+    for config in some.into_iter().chain(more) {
+        let config = Config { core: 2, ..config };
         let mut expected: BTreeSet<&str> =
             unreachable(&config).into_iter().map(|(name, _)| name).collect();
         expected.remove("other-worker");

@@ -236,7 +236,7 @@ fn mend_transport(frame: &mut [u8], protocol: u8, (transport, field): (usize, us
 }
 
 /// Takes the tag off a frame that has one (IEEE 802.1Q).
-fn take_tag(frame: &mut Vec<u8>) -> Option<[u8; 4]> {
+pub fn take_tag(frame: &mut Vec<u8>) -> Option<[u8; 4]> {
     let tag = *frame.get(12..16)?.first_chunk()?;
     (tag[..2] == [0x81, 0]).then(|| {
         frame.drain(12..16);
@@ -252,7 +252,7 @@ fn put_tag(frame: &mut Vec<u8>, tag: Option<[u8; 4]>) {
 }
 
 /// The same packet back, where it came from.
-fn answer((port, frame): &(PortId, Vec<u8>)) -> (PortId, Vec<u8>) {
+pub fn answer((port, frame): &(PortId, Vec<u8>)) -> (PortId, Vec<u8>) {
     let mut bare = frame.clone();
     let tag = take_tag(&mut bare);
     let outer = take_outer(&mut bare).map(|header| {

@@ -268,7 +268,6 @@ fn what_cannot_be_is_refused_in_words() {
         assert_eq!(refused(ds_lite, more()), ("ds-lite", what.to_owned()));
     }
     let replication = Replication { role: Role::Active, ..Replication::default() };
-    assert_eq!(refused("{}", Config { core: 2, ..more() }).0, "core");
     assert_eq!(refused("{}", Config { replication, ..more() }).0, "replication");
 }
 

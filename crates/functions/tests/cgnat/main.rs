@@ -22,3 +22,4 @@ mod replication;
 mod stateless;
 mod tables;
 mod vrfs;
+mod workers;

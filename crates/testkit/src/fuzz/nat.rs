@@ -18,8 +18,8 @@ use crate::check::Pair;
 use crate::mutate::repair;
 
 /// The NAT: every frame becomes exactly what the oracle says, in every kind of configuration, as it is,
-/// with its checksums made right, so with the tag of a VRF, and with an outer header of a softwire. So much time passes
-/// between two inputs that no session is left over.
+/// with its checksums made right, so with the tag of a VRF, and with an outer header of a softwire; one of several workers
+/// is among them. So much time passes between two inputs that no session is left over.
 pub fn fuzz_cgnat(data: &[u8]) {
     let port = PortId((data.len() % 2) as u8);
     let mut frame = data[..data.len().min(FRAME_LEN_MAX)].to_vec();
@@ -78,7 +78,16 @@ fn tunnel(frame: &mut Vec<u8>) {
 thread_local! {
     /// Setting up a NAT takes longer than a frame, so that each thread does it once.
     static PAIRS: RefCell<Vec<Pair<Cgnat>>> =
-        RefCell::new(configs().map(|config| Pair::new(&config, Shard::WHOLE)).collect());
+        RefCell::new(pairs());
+}
+
+/// Of every configuration one that is alone, and of the first one of three workers.
+fn pairs() -> Vec<Pair<Cgnat>> {
+    let alone = configs().map(|config| Pair::new(&config, Shard::WHOLE));
+    let one_of_three = configs()
+        .take(1)
+        .map(|config| Pair::new(&Config { core: 3, ..config }, Shard { index: 1, count: 3 }));
+    alone.chain(one_of_three).collect()
 }
 
 /// Frames of clients and servers, for the smoke run to damage.

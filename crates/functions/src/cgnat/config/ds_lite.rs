@@ -83,10 +83,6 @@ pub(super) fn validate(config: &Config) -> Result<(), Invalid> {
         let what = format!("packets of {} bytes", ds_lite.ipv6_mtu);
         return refuse(what, "Give at least 1280 as 'ipv6-mtu'");
     }
-    if config.core > 1 {
-        let what = "softwires cannot be spread over workers".into();
-        return super::refuse("core", what, "Set 'core' to 1, or leave 'ds-lite' out");
-    }
     if config.replication.role != Role::None {
         let what = "a standby is not told of softwires".into();
         return super::refuse("replication", what, "Leave 'replication' or 'ds-lite' out");

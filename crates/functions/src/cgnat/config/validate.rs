@@ -77,16 +77,6 @@ fn validate_sizes(config: &Config) -> Result<(), Invalid> {
             "Give how many control connections there are at a time, like 65536",
         );
     }
-    if config.alg.pptp && config.core > 1 {
-        return refuse(
-            "core",
-            format!(
-                "calls of PPTP have no ports by which they find their way to {} workers",
-                config.core
-            ),
-            "Set 'core' to 1, or leave 'alg: pptp' out",
-        );
-    }
     if config.mss_clamp != 0 && config.mss_clamp < 536 {
         return refuse(
             "mss-clamp",
@@ -137,14 +127,6 @@ fn validate_replication(config: &Config) -> Result<(), Invalid> {
 
 fn validate_networks(config: &Config) -> Result<(), Invalid> {
     let outside: Vec<(&'static str, Prefixed<Ipv4Addr>)> = config.outside().collect();
-    if config.core > 1 && outside.len() > config.all_pools().count() {
-        return refuse(
-            "core",
-            "the ports of static, one-to-many and deterministic rules cannot be spread over workers"
-                .into(),
-            "Set 'core' to 1, or use 'pools' alone",
-        );
-    }
     super::deterministic_plan(&config.deterministic)?;
     if outside.is_empty() {
         return refuse(

@@ -25,6 +25,7 @@ mod failover;
 mod hostile;
 mod links;
 mod logs;
+mod workers;
 
 /// When NATs begin, as a [`Pair`] does.
 const BEGIN: Ticks = 1 << 40;
@@ -46,10 +47,15 @@ fn two(config: &Config) -> [Config; 2] {
 
 /// A NAT of a configuration.
 fn device(config: &Config, now: Ticks) -> Device<Pipeline> {
+    device_of(config, Shard::WHOLE, now)
+}
+
+/// One of its workers.
+fn device_of(config: &Config, shard: Shard, now: Ticks) -> Device<Pipeline> {
     // A port that another program has just taken is free again soon.
     let until = Instant::now() + PATIENCE;
     loop {
-        match Cgnat::function(config, Shard::WHOLE, clock(), now) {
+        match Cgnat::function(config, shard, clock(), now) {
             Ok(function) => return Device::new(function, 2),
             Err(SetupError::Listen { .. }) if Instant::now() < until => a_moment(),
             Err(error) => panic!("{error}"),

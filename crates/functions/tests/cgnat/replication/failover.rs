@@ -83,7 +83,7 @@ fn both_know_the_same_sessions_while_they_come_and_go() {
 }
 
 /// A client's packet of a protocol, and an answer to what it became.
-fn packet(config: &Config, protocol: u8, number: u32) -> Vec<u8> {
+pub fn packet(config: &Config, protocol: u8, number: u32) -> Vec<u8> {
     let mut frame = vec![0; 60];
     frame[..6].copy_from_slice(&config.inside_mac.0.0);
     frame[6..12].copy_from_slice(&config.inside_next_hop_mac.0.0);
@@ -117,7 +117,7 @@ fn sum(frame: &mut [u8]) {
     frame[36..38].copy_from_slice(&sum.to_be_bytes());
 }
 
-fn answer(frame: &[u8], flags: u8) -> Vec<u8> {
+pub fn answer(frame: &[u8], flags: u8) -> Vec<u8> {
     let mut back = frame.to_vec();
     back[..6].copy_from_slice(&frame[6..12]);
     back[6..12].copy_from_slice(&frame[..6]);

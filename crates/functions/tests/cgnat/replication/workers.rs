@@ -1,0 +1,127 @@
+//! Several workers, each with a standby of its own: packets of both directions find the one that took over.
+
+use functions::cgnat::reasons::Tally;
+use functions::cgnat::steering;
+use packet::PortId;
+use testkit::device::Outcome;
+use traffic::workload::worker_of;
+
+use super::failover::{answer, packet};
+use super::*;
+use crate::frames::{INSIDE, OUTSIDE};
+
+/// Workers of each NAT.
+const COUNT: u32 = 3;
+/// Sessions, of as many subscribers.
+const SESSIONS: u32 = 200;
+
+/// The first of so many TCP ports that were free a moment ago.
+fn free_ports(count: u16) -> u16 {
+    let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    loop {
+        let first = bind(0).expect("a TCP port");
+        let port = first.local_addr().expect("an address").port();
+        let rest: Vec<_> = (1..count).map(|more| bind(port.saturating_add(more))).collect();
+        if rest.iter().all(Result::is_ok) {
+            return port;
+        }
+    }
+}
+
+/// The workers of a NAT.
+struct Team {
+    config: Config,
+    devices: Vec<Device<Pipeline>>,
+}
+
+impl Team {
+    fn new(config: &Config) -> Team {
+        let shards = (0..config.core).map(|index| Shard { index, count: config.core });
+        let devices = shards.map(|shard| device_of(config, shard, BEGIN)).collect();
+        Team { config: config.clone(), devices }
+    }
+
+    /// The frame that a packet becomes on the worker to which it is steered, and which one that is.
+    fn pass(&mut self, port: PortId, frame: &[u8], now: Ticks) -> (usize, Vec<u8>) {
+        let number =
+            |at| u32::from_be_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]]);
+        let bits = match port {
+            INSIDE => {
+                let sender = Ipv4Addr::from_bits(number(26)).into();
+                steering::of_subscriber(&self.config, sender)
+            }
+            _ => {
+                let end = (number(30), u16::from_be_bytes([frame[36], frame[37]]));
+                self.devices[0].function_mut().state().allocation.steering(frame[23], end)
+            }
+        };
+        let worker = worker_of(bits, self.config.core) as usize;
+        match self.devices[worker].pass(port, frame, now) {
+            Outcome::Left(_, left) => (worker, left),
+            other => panic!("worker {worker}: {other:?}"),
+        }
+    }
+
+    fn tally(&mut self, tally: Tally) -> Vec<u64> {
+        let count =
+            |device: &mut Device<Pipeline>| device.function_mut().state().tallies[tally as usize];
+        self.devices.iter_mut().map(count).collect()
+    }
+}
+
+/// Subscribers of a pool, of a one-to-one rule and of a deterministic one.
+#[test]
+fn each_worker_has_a_standby_that_takes_over() {
+    let base = lasting()[2].clone();
+    let rule = "{inside: 10.0.0.64/26, outside: 203.0.113.128/31, ports-per-subscriber: 40}";
+    let config = Config {
+        core: COUNT,
+        deterministic: vec![serde_saphyr::from_str(rule).expect("a rule")],
+        pools: vec![frames::net("198.18.0.0/27")],
+        static_rules: vec![functions::cgnat::config::StaticRule {
+            inside: frames::net("10.0.0.0/27"),
+            outside: frames::net("203.0.113.64/27"),
+        }],
+        ..base
+    };
+    let first = free_ports(COUNT as u16);
+    let [active, standby] = two(&config).map(|mut one| {
+        one.replication.port = first;
+        one
+    });
+    let (mut active, mut standby) = (Team::new(&active), Team::new(&standby));
+    let now = BEGIN + clock().ticks(Duration::from_secs(1));
+    let frame = |number| packet(&active.config.clone(), wire::protocol::UDP, number);
+    let frames: Vec<Vec<u8>> = (0..SESSIONS).map(frame).collect();
+    let before: Vec<(usize, Vec<u8>)> =
+        frames.iter().map(|frame| active.pass(INSIDE, frame, now)).collect();
+    for (one, other) in active.devices.iter_mut().zip(&mut standby.devices) {
+        until("synchronised", one, other, now, |status| status.is_synchronised);
+    }
+    let opened = active.tally(Tally::SessionsOpened);
+    assert!(opened.iter().all(|count| *count > 20), "each worker has some: {opened:?}");
+    drop(active);
+    assert_eq!(standby.tally(Tally::SessionsAdopted), opened);
+    for (frame, (worker, left)) in frames.iter().zip(&before) {
+        let (there, back) = standby.pass(OUTSIDE, &answer(left, 0), now);
+        assert_eq!((there, &back[30..34]), (*worker, &frame[26..30]), "to its subscriber");
+        assert_eq!(standby.pass(INSIDE, frame, now), (*worker, left.clone()), "as before");
+    }
+    assert_eq!(standby.tally(Tally::SessionsOpened), [0; COUNT as usize]);
+    assert_eq!(standby.tally(Tally::SessionsOpenedInbound), [0; COUNT as usize]);
+}
+
+#[test]
+fn as_many_workers_on_both_sides_or_a_refusal_in_words() {
+    let config = Config { core: COUNT, ..lasting()[0].clone() };
+    let first = free_ports(COUNT as u16);
+    let [mut active, mut standby] = two(&config);
+    (active.replication.port, standby.replication.port) = (first, first);
+    standby.core = COUNT - 1;
+    let (mut active, mut standby) = (Team::new(&active), Team::new(&standby));
+    for (one, other) in active.devices.iter_mut().zip(&mut standby.devices) {
+        let told = |status: &Status| status.trouble.contains("worker");
+        until("refused", one, other, BEGIN, told);
+        assert!(!one.function_mut().replication().is_connected);
+    }
+}

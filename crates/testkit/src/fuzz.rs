@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use wire::{MacAddr, arp, checksum, embedded, ethernet, gtpu, ipv4, ipv6, tcp, udp, vxlan};
+use wire::{MacAddr, arp, checksum, embedded, ethernet, gtpu, ipv4, ipv6, pcp, tcp, udp, vxlan};
 
 use crate::random::Random;
 use examples::examples;
@@ -63,6 +63,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "wire_ipv4", run: fuzz_wire_ipv4 },
     Target { name: "wire_ipv6", run: fuzz_wire_ipv6 },
     Target { name: "wire_mac", run: fuzz_wire_mac },
+    Target { name: "wire_pcp", run: fuzz_wire_pcp },
     Target { name: "wire_tcp", run: fuzz_wire_tcp },
     Target { name: "wire_udp", run: fuzz_wire_udp },
     Target { name: "wire_vxlan", run: fuzz_wire_vxlan },
@@ -280,6 +281,31 @@ pub fn fuzz_wire_vxlan(data: &[u8]) {
     let packet = [&written[..], view.payload()].concat();
     let again = vxlan::View::parse(&packet).expect("what is emitted can be read");
     assert_eq!((again.fields(), again.payload()), (view.fields(), view.payload()));
+}
+
+/// PCP: what is accepted keeps its header, its data and its options; reserved bytes do not count.
+pub fn fuzz_wire_pcp(data: &[u8]) {
+    let Ok(view) = pcp::View::parse(data) else { return };
+    let mut written = [0; pcp::HEADER_LEN];
+    match view.is_response() {
+        true => view.response().emit(&mut written),
+        false => view.request().emit(&mut written),
+    }
+    let message = [&written[..], view.payload()].concat();
+    let again = pcp::View::parse(&message).expect("what is emitted can be read");
+    match view.is_response() {
+        true => assert_eq!(again.response(), view.response()),
+        false => assert_eq!(again.request(), view.request()),
+    }
+    let Ok((map, options)) = view.map() else { return };
+    let mut data = [0; pcp::MAP_LEN];
+    map.emit(&mut data);
+    assert_eq!(pcp::Map::read(&data), map);
+    let lengths = pcp::options(options).flatten();
+    let lengths = lengths.map(|one| pcp::OPTION_HEADER_LEN + one.data.len().next_multiple_of(4));
+    let is_cut = pcp::options(options).any(|option| option.is_err());
+    let walked: usize = lengths.sum();
+    assert!(walked <= options.len() && (is_cut || walked == options.len()));
 }
 
 /// Runs a body over inputs drawn from a seed: half of them noise, half an example with a few

@@ -30,6 +30,8 @@ pub mod erspan_iii;
 pub mod gtpu;
 pub mod vxlan;
 
+pub mod pcp;
+
 pub mod bytes;
 pub mod checksum;
 pub mod embedded;

@@ -5,7 +5,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, protocol, tcp, udp, vxlan};
+use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, pcp, protocol, tcp, udp, vxlan};
 
 /// A user's packet in every tunnel, from each of its layers on, and what is no tunnel.
 pub fn examples() -> Vec<Vec<u8>> {
@@ -22,7 +22,8 @@ pub fn examples() -> Vec<Vec<u8>> {
         supported_extension_headers(),
     ];
     let tunnels = messages.into_iter().map(|message| (gtpu::GTPU_PORT, message));
-    for (port, packet) in tunnels.chain([(vxlan::VXLAN_PORT, vxlan_packet(&bridged))]) {
+    let others = [(vxlan::VXLAN_PORT, vxlan_packet(&bridged)), (pcp::SERVER_PORT, pcp_request())];
+    for (port, packet) in tunnels.chain(others) {
         let datagram = udp_datagram(port, &packet);
         let ip = ipv4_packet(protocol::UDP, &datagram);
         let frame = ethernet_frame(ethernet::TYPE_IPV4, &ip);
@@ -164,6 +165,23 @@ fn supported_extension_headers() -> Vec<u8> {
     let len = gtpu::emit_supported_extension_headers(1, &kinds, &mut message);
     assert_eq!(len, Some(message.len()));
     message
+}
+
+/// For UDP port 5060, that one or none outside, with an option that nobody knows.
+fn pcp_request() -> Vec<u8> {
+    let (mut header, mut data) = ([0; pcp::HEADER_LEN], [0; pcp::MAP_LEN]);
+    let client = Ipv4Addr::new(10, 0, 0, 1).to_ipv6_mapped();
+    pcp::Request { opcode: pcp::opcode::MAP, lifetime: 600, client }.emit(&mut header);
+    let map = pcp::Map {
+        nonce: [7; 12],
+        protocol: protocol::UDP,
+        internal_port: 5060,
+        external_port: 5060,
+        external_address: Ipv4Addr::UNSPECIFIED.to_ipv6_mapped(),
+    };
+    map.emit(&mut data);
+    let options = [pcp::option::PREFER_FAILURE, 0, 0, 0, 200, 0, 0, 3, 1, 2, 3, 0];
+    [&header[..], &data, &options].concat()
 }
 
 fn vxlan_packet(payload: &[u8]) -> Vec<u8> {

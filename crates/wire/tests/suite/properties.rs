@@ -1,7 +1,7 @@
 //! Any bytes are survived, and what is emitted is read back.
 
 use proptest::prelude::*;
-use wire::{MacAddr, arp, checksum, ethernet, gtpu, ipv4, ipv6, tcp, udp, vxlan};
+use wire::{MacAddr, arp, checksum, ethernet, gtpu, ipv4, ipv6, pcp, tcp, udp, vxlan};
 
 use crate::random::*;
 use crate::touch::{touch_all, touch_gtpu, touch_ipv4, touch_ipv6, touch_tcp};
@@ -168,5 +168,36 @@ proptest! {
         let view = vxlan::View::parse(&packet).unwrap();
         prop_assert_eq!(view.fields(), fields);
         prop_assert_eq!(view.payload(), payload);
+    }
+
+    #[test]
+    fn pcp_is_read_as_emitted(
+        (request, response) in pcp_headers(),
+        map in pcp_map(),
+        options in prop::collection::vec((any::<u8>(), prop::collection::vec(any::<u8>(), 0..9)), 0..5),
+    ) {
+        let (mut header, mut data) = ([0xff; pcp::HEADER_LEN], [0xff; pcp::MAP_LEN]);
+        map.emit(&mut data);
+        let mut behind = Vec::new();
+        for (code, data) in &options {
+            behind.extend([*code, 0, 0, data.len() as u8]);
+            behind.extend(data);
+            behind.resize(behind.len().next_multiple_of(4), 0);
+        }
+        request.emit(&mut header);
+        let message = [&header[..], &data, &behind].concat();
+        let view = pcp::View::parse(&message).unwrap();
+        prop_assert!(!view.is_response());
+        prop_assert_eq!(view.request(), request);
+        let (read, rest) = view.map().unwrap();
+        prop_assert_eq!(read, map);
+        let read: Vec<_> = pcp::options(rest).map(|option| option.unwrap()).collect();
+        let read: Vec<_> = read.iter().map(|one| (one.code, one.data.to_vec())).collect();
+        prop_assert_eq!(read, options);
+        response.emit(&mut header);
+        let message = [&header[..], &data].concat();
+        let view = pcp::View::parse(&message).unwrap();
+        prop_assert!(view.is_response());
+        prop_assert_eq!(view.response(), response);
     }
 }

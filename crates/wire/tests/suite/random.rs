@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
-use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, tcp, udp, vxlan};
+use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, pcp, tcp, udp, vxlan};
 
 /// Any address.
 pub fn mac() -> impl Strategy<Value = MacAddr> {
@@ -116,6 +116,31 @@ prop_compose! {
     /// Any VXLAN header.
     pub fn vxlan_fields()(vni in 0..=vxlan::VNI_MAX) -> vxlan::Fields {
         vxlan::Fields { vni }
+    }
+}
+
+prop_compose! {
+    /// Any headers of PCP.
+    pub fn pcp_headers()(
+        (opcode, result) in (0u8..128, any::<u8>()),
+        (lifetime, epoch) in any::<(u32, u32)>(),
+        client in any::<u128>(),
+    ) -> (pcp::Request, pcp::Response) {
+        let request = pcp::Request { opcode, lifetime, client: client.into() };
+        (request, pcp::Response { opcode, result, lifetime, epoch })
+    }
+}
+
+prop_compose! {
+    /// Any data of the opcode MAP.
+    pub fn pcp_map()(
+        nonce in any::<[u8; 12]>(),
+        protocol in any::<u8>(),
+        (internal_port, external_port) in any::<(u16, u16)>(),
+        external in any::<u128>(),
+    ) -> pcp::Map {
+        let external_address = external.into();
+        pcp::Map { nonce, protocol, internal_port, external_port, external_address }
     }
 }
 

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use wire::{arp, ethernet, gtpu, ipv4, ipv6, tcp, udp, vxlan};
+use wire::{arp, ethernet, gtpu, ipv4, ipv6, pcp, tcp, udp, vxlan};
 
 /// Offers the bytes to every parser, whatever they are.
 pub fn touch_all(bytes: &[u8]) {
@@ -17,6 +17,7 @@ pub fn touch_all(bytes: &[u8]) {
     touch_udp(bytes);
     touch_gtpu(bytes);
     touch_vxlan(bytes);
+    touch_pcp(bytes);
 }
 
 /// Calls every getter of an Ethernet view.
@@ -82,5 +83,14 @@ pub fn touch_gtpu(bytes: &[u8]) {
 pub fn touch_vxlan(bytes: &[u8]) {
     if let Ok(view) = vxlan::View::parse(bytes) {
         black_box((view.fields(), view.payload()));
+    }
+}
+
+/// Calls every getter of a PCP view, and walks its options.
+pub fn touch_pcp(bytes: &[u8]) {
+    if let Ok(view) = pcp::View::parse(bytes) {
+        black_box((view.is_response(), view.request(), view.response()));
+        let _ = black_box(view.map());
+        black_box(pcp::options(view.payload()).count());
     }
 }

@@ -17,6 +17,7 @@ mod fragments;
 mod mix;
 mod nat64;
 mod one_to_many;
+mod pcp;
 mod pools;
 mod replication;
 mod stateless;
@@ -31,6 +32,7 @@ pub use self::fragments::Fragments;
 pub use self::mix::{Application, Transport};
 pub use self::nat64::Nat64;
 pub use self::one_to_many::{Forward, ForwardProtocol, OneToMany, OneToManyHost, PortRange};
+pub use self::pcp::Pcp;
 pub use self::pools::{PortBlocks, StaticRule};
 pub use self::replication::{Replication, Role};
 pub use self::stateless::{AddressMapping, Stateless};
@@ -146,6 +148,9 @@ pub struct Config {
     /// Gateways of applications, which replace addresses in payloads (RFC 4787 REQ-10): all off unless
     /// they are switched on.
     pub alg: Alg,
+    /// The Port Control Protocol (RFC 6887), by which subscribers ask for mappings (RFC 6888 REQ-9); none for no
+    /// answers.
+    pub pcp: Option<Pcp>,
     /// Logs of blocks, of sessions when asked, and of what is exhausted (RFC 8158, RFC 6888 section 4),
     /// to a collector; none for no logs.
     pub logging: Option<Logging>,
@@ -209,6 +214,7 @@ impl Default for Config {
             icmp_error_burst: 50,
             fragments: Fragments::default(),
             alg: Alg::default(),
+            pcp: None,
             logging: None,
             replication: Replication::default(),
             secret: None,

@@ -49,6 +49,17 @@ impl Far {
         Far(Far::new(protocol, address, 0).0 | EXPECTED | anybody)
     }
 
+    /// Anybody's end, of a mapping that its subscriber asked for by the Port Control Protocol. No packet has such
+    /// an end.
+    pub const fn granted(protocol: u8) -> Far {
+        Far(Far::expected(protocol, None).0 | GRANTED)
+    }
+
+    /// Whether it is of such a mapping.
+    pub const fn is_granted(self) -> bool {
+        self.0 & GRANTED != 0
+    }
+
     /// Whether packets are expected from it.
     pub const fn is_expected(self) -> bool {
         self.0 & EXPECTED != 0
@@ -176,6 +187,8 @@ pub const INNER: u64 = u32::MAX as u64;
 const EXPECTED: u64 = 1 << 56;
 /// The same, whoever sends them.
 const ANYBODY: u64 = 1 << 57;
+/// The same, by a mapping that the subscriber asked for.
+const GRANTED: u64 = 1 << 58;
 
 /// What tells the hash of a mapping from that of a session: no port and realm have so many bits.
 const MAPPING: u64 = 1 << 40;

@@ -35,6 +35,7 @@ mod nat64;
 mod networks;
 mod one_to_many;
 mod packets;
+mod pcp;
 mod reading;
 mod reports;
 mod stateless;
@@ -67,6 +68,7 @@ pub struct Model {
     errors: Bucket,
     datagrams: fragments::Datagrams,
     softwires: ds_lite::Softwires,
+    pcp: pcp::Told,
     /// Whom the last limit concerned.
     concerned: Who,
     /// The VLAN of the frame in hand; 0 without one.
@@ -111,6 +113,7 @@ impl Oracle for Model {
         // What it says in its own name goes back, is no choice, and lets nothing through.
         let left = left(became);
         self.note_left(&left);
+        self.note_answer(&left);
         let towards = left.iter().map(|(port, frame)| self.realm_of(*port, frame));
         self.towards = towards.max().unwrap_or(0);
         let bare = |(port, frame): &(PortId, &[u8])| (*port, self.bare(*port, frame, &left));
@@ -205,6 +208,7 @@ impl Model {
             errors: Bucket::new(config.icmp_errors_per_s, config.icmp_error_burst),
             datagrams: fragments::Datagrams::default(),
             softwires: ds_lite::Softwires::default(),
+            pcp: pcp::Told::default(),
             concerned: Who { realm: 0, b4: None, address: Ipv4Addr::UNSPECIFIED.into() },
             realm: 0,
             towards: 0,
@@ -238,7 +242,8 @@ impl Model {
             Ok(Opened::Answered(answer)) => (Ok(answer), frame),
             Err(reason) => (Err(reason), frame),
         };
-        self.take_note(judged.as_ref().err().copied(), now);
+        let want = judged.as_ref().err().copied().or(self.pcp.want.take());
+        self.take_note(want, now);
         let whole = judged.unwrap_or_else(|reason| self.tell(port, &frame, reason, now));
         self.cut_tunnelled(whole)
     }
@@ -262,7 +267,7 @@ impl Model {
         match word(frame, 12) {
             0x0806 => self.judge_arp(port, frame),
             0x0800 => match self.judge_ipv4(port, &frame[14..], now, left) {
-                Err("local") => self.judge_local(port, frame),
+                Err("local") => self.judge_local(port, frame, now),
                 judged => judged,
             },
             _ => Err("unknown-ethertype"),
@@ -394,7 +399,8 @@ impl Model {
         if !mapping.sessions.contains_key(&packet.source) {
             let known = mapping.sessions.keys().any(|far| far.0 == packet.source.0);
             let whose = [None, Some(packet.source.0)];
-            let expected = whose.iter().any(|who| mapping.expected.contains_key(who));
+            let is_expected = whose.iter().any(|who| mapping.expected.contains_key(who));
+            let expected = is_expected || mapping.granted.is_some();
             match self.config.filtering {
                 Filtering::EndpointIndependent => {}
                 Filtering::AddressDependent if known => {}

@@ -18,7 +18,7 @@ use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
 use wire::{ethernet, ipv6};
 
-use super::config::Config;
+use super::config::{Config, Pcp};
 use super::control::{self, Update};
 use super::interfaces::{INSIDE, Interfaces, OUTSIDE};
 use super::log::Journal as Log;
@@ -46,6 +46,7 @@ mod lengths;
 mod nat64;
 mod open;
 mod otherwise;
+mod pcp;
 mod stateless;
 mod vrfs;
 
@@ -62,6 +63,8 @@ pub struct Pipeline {
     mss_clamp: u16,
     hairpinning: bool,
     host: Host,
+    /// What holds for mappings that subscribers ask for, and since when they can; none where they cannot.
+    pcp: Option<(Pcp, Moment)>,
     /// Counts packets that become IPv4, because they bear no identification.
     identification: u16,
     /// Counts packets that are cut on their way through a softwire.
@@ -223,6 +226,7 @@ impl Pipeline {
             mss_clamp: config.mss_clamp,
             hairpinning: config.hairpinning,
             host: Host::new(config, &clock),
+            pcp: config.pcp.map(|pcp| (pcp, state.times.moment(now))),
             identification: 0,
             outer_identification,
             followed,
@@ -404,7 +408,7 @@ impl Pipeline {
             }
             Class::Fragment if self.followed.is_some() => self.way.fragments.push(slot),
             Class::Fragment => self.refuse(batch, slot, reasons::FRAGMENT),
-            Class::Local => self.receive(batch, slot),
+            Class::Local => self.receive(batch, slot, now),
             Class::Solicitation(source) => self.answer_solicitation(batch, slot, source),
             Class::Stateless(becomes, is_error) => {
                 self.translate_statelessly(batch, slot, becomes, is_error);

@@ -55,6 +55,9 @@ reasons! {
     MARTIAN = "martian",
     /// For the NAT itself, and no echo request; to the AFTR, and no IPv4 in it.
     LOCAL = "local",
+    /// For the server of the Port Control Protocol, and none that is answered: no request, or one that is cut (RFC
+    /// 6887 section 8.2).
+    PCP_IGNORED = "pcp-ignored",
     /// The header of UDP, TCP or ICMP is cut or wrong.
     TRANSPORT_MALFORMED = "transport-malformed",
     /// A protocol that has no ports: nothing tells its sessions apart.
@@ -178,6 +181,14 @@ tallies! {
     AlgNoMapping = Alg::NAMES[6],
     /// The same that do not fit in a packet of 1500 bytes any more.
     AlgNoRoom = Alg::NAMES[7],
+    /// Requests of the Port Control Protocol answered.
+    PcpAnswered = "pcp-answered",
+    /// Those of them that were answered with an error.
+    PcpErrors = "pcp-errors",
+    /// Mappings that were made for whoever asked for them, or became such; they are counted as sessions that end.
+    PcpGranted = "pcp-granted",
+    /// Those that were given back by whoever had asked.
+    PcpDeleted = "pcp-deleted",
     /// Events that left in a message of the log.
     LogRecords = "log-records",
     /// Messages of the log with events.

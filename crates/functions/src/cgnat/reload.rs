@@ -78,10 +78,11 @@ pub(super) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
 fn differing_key(running: &Config, wanted: &Config) -> &'static str {
     let differs = |other: Config| other != *wanted;
     let base = || wanted.clone();
-    let keys: [(&'static str, Config); 14] = [
+    let keys: [(&'static str, Config); 15] = [
         ("static", Config { static_rules: running.static_rules.clone(), ..base() }),
         ("one-to-many", Config { one_to_many: running.one_to_many.clone(), ..base() }),
         ("bypass", Config { bypass: running.bypass.clone(), ..base() }),
+        ("pcp", Config { pcp: running.pcp, ..base() }),
         ("sessions", Config { sessions: running.sessions, ..base() }),
         ("timeouts", Config { timeouts: running.timeouts, ..base() }),
         ("nat64", Config { nat64: running.nat64.clone(), ..base() }),

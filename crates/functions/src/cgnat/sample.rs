@@ -34,6 +34,7 @@ mod ipv6;
 mod limits;
 mod nat64;
 mod one_to_many;
+mod pcp;
 mod places;
 mod refusals;
 mod sessions;
@@ -79,6 +80,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         sessions::one_to_one,
         one_to_many::one_to_many,
         bypass::bypass,
+        pcp::pcp,
         fragments::orders,
         fragments::hairpins,
         fragments::refusals,
@@ -127,6 +129,7 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     unless(!config.vrfs.is_empty(), "unknown-vlan", "tags are no VLAN's without VRFs");
     unless(places.stranger.is_some(), "not-inside", "every address is inside");
     unless(!config.tcp_pick_up, "tcp-no-session", "any segment opens a session");
+    unless(config.pcp.is_some(), "pcp-ignored", "nobody is asked for mappings");
     unless(config.alg.pptp, "no-call", "GRE is nobody's without a gateway for PPTP");
     let to_itself = places.one_to_one.is_some() && config.hairpinning;
     let has_none = !config.pools.is_empty() || !config.one_to_many.is_empty() || to_itself;

@@ -113,6 +113,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         icmp_errors_per_s,
         fragments,
         alg,
+        pcp,
         logging,
     } = config;
     Beyond::of(&[
@@ -136,6 +137,7 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         ("fragments", "fragments that are followed", fragments.datagrams > 0),
         ("mss-clamp", "a limit of the TCP maximum segment size", *mss_clamp != 0),
         ("alg", "gateways of applications", !alg.is_off()),
+        ("pcp", "mappings that subscribers ask for", pcp.is_some()),
         ("logging", "logs of blocks and sessions", logging.is_some()),
     ])
 }

@@ -30,7 +30,7 @@ pub struct Session {
     pub tcp: TcpState,
     /// See the constants.
     pub flags: u8,
-    /// When the last packet from inside came.
+    /// When the last packet from inside came; of a mapping that its subscriber asked for when it ends.
     pub used: u32,
     /// The next session of the mapping.
     pub next: u32,
@@ -39,7 +39,8 @@ pub struct Session {
     /// The number of the subscriber.
     pub subscriber: u32,
     /// Of a TCP session with a gateway: where its sequence numbers are kept, plus one; of a call the other
-    /// end's identifier, plus one; 0 for none.
+    /// end's identifier, plus one; of a mapping that its subscriber asked for where its nonce stands, plus one; 0 for
+    /// none.
     pub shifts: u32,
     /// Of an active NAT `used` as it told it to its standby; of a standby the number that the session has at
     /// the active NAT, plus one.

@@ -327,10 +327,10 @@ impl Sessions {
         other
     }
 
-    /// Lets the sweep look at a session when its time, which became shorter, is up.
+    /// Lets the sweep look at a session when its time, which became shorter or was set, is up.
     pub fn hasten(&mut self, number: Number, (now, times): (Moment, &Times)) {
         let session = &self.records[number as usize];
-        self.due[number as usize] = due(session.used.wrapping_add(times.timeout(session)), now);
+        self.due[number as usize] = due(times.look_at(session, now), now);
     }
 
     /// Sweeps over `count` sessions and fills `over` with those whose time is up, up to its length; tells
@@ -379,7 +379,7 @@ impl Sessions {
         for index in 0..over.len() {
             let number = over[index];
             let session = &self.records[number as usize];
-            if times.is_over(session, now) {
+            if times.left(session, now).is_none() {
                 let key = session.inside_key();
                 self.by_inside.prefetch(key.hash(&self.keyed));
                 self.by_outside.prefetch(session.outside_key().hash(&self.keyed));
@@ -391,8 +391,7 @@ impl Sessions {
                 over[kept] = number;
                 kept += 1;
             } else {
-                let at = session.used.wrapping_add(times.timeout(session));
-                self.due[number as usize] = due(at, now);
+                self.due[number as usize] = due(times.look_at(session, now), now);
             }
         }
         kept

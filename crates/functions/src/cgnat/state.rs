@@ -36,9 +36,11 @@ mod adopt;
 mod calls;
 mod close;
 mod expected;
+mod granted;
 mod tell;
 
 pub use self::expected::Asking;
+pub use self::granted::{Ask, Denied, GrantedTable};
 
 pub use self::adopt::NotAdopted;
 
@@ -58,6 +60,8 @@ pub struct State {
     pub session_limit: u32,
     /// Gateways of applications, and sequence numbers behind them.
     pub gateways: Gateways,
+    /// Mappings that subscribers asked for; none where they cannot.
+    pub granted: Option<Box<GrantedTable>>,
     /// What tells a collector of all that comes and goes; none where logs are off.
     pub log: Option<Box<Log>>,
     filtering: Filtering,
@@ -99,6 +103,7 @@ impl State {
             tallies: [0; TALLIES.len()],
             session_limit: config.sessions_per_subscriber,
             gateways: Gateways::new(config, shard.count).map_err(memory("calls"))?,
+            granted: GrantedTable::new(config).map(Box::new),
             log: None,
             filtering: config.filtering,
             softwires: softwires.map_err(memory("softwires"))?,
@@ -161,7 +166,7 @@ impl State {
         for _ in 0..OVER_MAX {
             let session = &self.sessions.records[first as usize];
             let last = &self.sessions.records[session.previous as usize];
-            if !self.times.is_over(session, now) || !self.times.is_over(last, now) {
+            if [session, last].iter().any(|one| self.times.left(one, now).is_some()) {
                 break;
             }
             first = self.expire(first, now)?;
@@ -235,8 +240,7 @@ impl State {
         let mut left: Option<u32> = None;
         for session in self.sessions.mapping(mapping) {
             self.walk_left = self.walk_left.checked_sub(1).ok_or(reasons::BUSY)?;
-            let passed = now.wrapping_sub(session.used);
-            left = left.max(self.times.timeout(session).checked_sub(passed));
+            left = left.max(self.times.left(session, now));
         }
         Ok(left.map(|left| now.wrapping_add(left)))
     }
@@ -258,7 +262,7 @@ impl State {
         let is_known = sessions.any(|session| {
             let far = session.far;
             let takes = by_address && !far.is_expected() && far.address() == address;
-            (takes || far.expects(address)) && !self.times.is_over(session, now)
+            (takes || far.expects(address)) && self.times.left(session, now).is_some()
         });
         if is_known { Ok(()) } else { Err(reasons::FILTERED) }
     }
@@ -302,7 +306,9 @@ impl State {
                 Ok((outside, number))
             }
             Err(reason) => {
-                self.tell_refused(number, key, reason);
+                if !matches!(wanted, Wanted::Only(_)) {
+                    self.tell_refused(number, key, reason);
+                }
                 self.subscribers.records[number as usize].is_paired = was_paired;
                 self.forget_idle(number);
                 Err(reason)
@@ -434,6 +440,7 @@ impl State {
         let journal = self.journal.as_ref().map_or(0, |journal| journal.bytes());
         let log = self.log.as_ref().map_or(0, |log| log.bytes());
         let softwires = self.softwires.as_ref().map_or(0, Softwires::bytes);
+        let granted = self.granted.as_ref().map_or(0, |granted| granted.bytes());
         self.sessions.bytes()
             + self.subscribers.bytes()
             + self.allocation.bytes()
@@ -441,6 +448,7 @@ impl State {
             + journal
             + log
             + softwires
+            + granted
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn page(state: &State, table: usize, from: u64, limit: usize, now: Mo
 fn session(state: &State, number: u32, now: Moment) -> Option<Value> {
     let one = live(state, number)?;
     let (far, left) = (one.far, state.times.left_s(one, now));
-    Some(of_realm(
+    let mut entry = of_realm(
         (state, one.realm(), one.inside),
         json!({
             "protocol": protocol(one),
@@ -61,7 +61,13 @@ fn session(state: &State, number: u32, now: Moment) -> Option<Value> {
             "established": one.tcp.is_established(),
             "ends-in-s": left,
         }),
-    ))
+    );
+    if far.is_granted()
+        && let Some(entry) = entry.as_object_mut()
+    {
+        entry.insert("by".to_owned(), json!("pcp"));
+    }
+    Some(entry)
 }
 
 fn mapping(state: &State, number: u32) -> Option<Value> {

@@ -63,9 +63,36 @@ impl Times {
         }
     }
 
-    /// How long a session would live on without another packet from inside, in seconds.
+    /// How long a session would live on without another packet from inside; none where it is over. That of a
+    /// mapping that its subscriber asked for ends when its `used` says, whatever packets come.
+    pub fn left(&self, session: &Session, now: Moment) -> Option<u32> {
+        match session.far.is_granted() {
+            true => u32::try_from(session.used.wrapping_sub(now) as i32).ok(),
+            false => self.timeout(session).checked_sub(now.wrapping_sub(session.used)),
+        }
+    }
+
+    /// When the sweep is to look at a session: at its end, and before where that is too far away.
+    pub fn look_at(&self, session: &Session, now: Moment) -> Moment {
+        match session.far.is_granted() {
+            true => now.wrapping_add(self.left(session, now).unwrap_or(0).min(AHEAD_MAX)),
+            false => session.used.wrapping_add(self.timeout(session)),
+        }
+    }
+
+    /// Seconds in units, rounded up.
+    pub fn units_of_s(&self, seconds: u32) -> u32 {
+        (f64::from(seconds) * self.units_per_s).ceil() as u32
+    }
+
+    /// Units in whole seconds, rounded down.
+    pub fn s_of_units(&self, units: u32) -> u32 {
+        (f64::from(units) / self.units_per_s) as u32
+    }
+
+    /// The same in seconds, 0 where it is over.
     pub fn left_s(&self, session: &Session, now: Moment) -> f64 {
-        let left = self.timeout(session).saturating_sub(now.wrapping_sub(session.used));
+        let left = self.left(session, now).unwrap_or(0);
         (f64::from(left) / self.units_per_s * 10.0).round() / 10.0
     }
 
@@ -102,6 +129,9 @@ impl Times {
         now.wrapping_sub(session.used) > self.timeout(session)
     }
 }
+
+/// How far ahead the sweep notes when to look at a session, in units: its notes wrap around after twice as long.
+const AHEAD_MAX: u32 = 1 << 18;
 
 /// More milliseconds than any timeout has, and fewer than make the clock's past its future.
 const MS_MAX: u32 = 100_000_000;

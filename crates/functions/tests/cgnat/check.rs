@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use functions::cgnat::config::{Alg, Config, DsLite, Filtering, Fragments, Nat64, PortBlocks};
+use functions::cgnat::config::{Alg, Config, DsLite, Filtering, Fragments, Nat64, Pcp, PortBlocks};
 use functions::cgnat::reasons::{self, TALLIES, Tally};
 use functions::cgnat::sample::unreachable;
 use functions::cgnat::{Cgnat, Update};
@@ -68,6 +68,7 @@ fn matrix() -> Vec<Config> {
     all.extend(without_sessions());
     all.extend(shared_by_hosts());
     all.extend(with_softwires());
+    all.extend(with_requests());
     all.extend(logged());
     let logged = &logged()[0];
     all.push(Config { sessions: 40, mappings: 20, ..logged.clone() });
@@ -119,6 +120,18 @@ fn with_softwires() -> Vec<Config> {
         Config { ds_lite: ds_lite.clone(), alg: GATEWAYS, ..own },
         Config { ds_lite, ..vrfs },
     ]
+}
+
+/// Mappings that subscribers ask for, with blocks and without, with every kind of filtering and of rule, with logs, and
+/// with little room.
+fn with_requests() -> Vec<Config> {
+    let pcp = Some(Pcp { lifetime_min_s: 20, ..Pcp::default() });
+    let few = Some(Pcp { mappings: 2, mappings_per_subscriber: 2, ..Pcp::default() });
+    let some = [0, 1, 2, 5, 9, 11].map(|index: usize| kinds()[index].clone());
+    let logged = [0, 2, 3].map(|index: usize| logged()[index].clone());
+    let small = Config { pcp: few, sessions: 40, ..kinds()[0].clone() };
+    let with = |config: Config| Config { pcp, ..config };
+    some.into_iter().chain(logged).map(with).chain([small]).collect()
 }
 
 /// Translation without sessions under the well-known prefix, of IPv4 hosts inside, and by mappings alone;

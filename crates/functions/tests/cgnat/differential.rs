@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use functions::Shard;
-use functions::cgnat::config::Config;
+use functions::cgnat::config::{Config, Pcp};
 use functions::cgnat::{Cgnat, Update};
 use functions::check::Expected;
 use packet::PortId;
@@ -30,7 +30,9 @@ fn pipeline_and_oracle_agree_on_damaged_frames() {
     let plain = kinds().into_iter().zip(0..);
     // With logs the same as without.
     let logged = logged().into_iter().zip(0..);
-    for (number, (config, seed)) in plain.chain(logged).enumerate() {
+    let pcp = Some(Pcp { mappings_per_subscriber: 8, ..Pcp::default() });
+    let asked = Config { pcp, ..kinds()[2].clone() };
+    for (number, (config, seed)) in plain.chain(logged).chain([(asked, 99)]).enumerate() {
         let mut walk = Walk::new(&config, SEED + seed);
         for case in 0..CASES {
             walk.step().unwrap_or_else(|what| panic!("kind {number}, case {case}: {what}"));

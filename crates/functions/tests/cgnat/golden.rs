@@ -23,7 +23,7 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 20] = [
+const REQUIRED: [&str; 21] = [
     "blocks",
     "bypass",
     "changes",
@@ -37,6 +37,7 @@ const REQUIRED: [&str; 20] = [
     "nat46",
     "nat64",
     "one-to-many",
+    "pcp",
     "pptp",
     "rules",
     "siit",

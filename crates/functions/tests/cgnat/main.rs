@@ -16,6 +16,7 @@ mod lengths;
 mod log;
 mod nat64;
 mod one_to_many;
+mod pcp;
 mod queries;
 mod readme;
 mod replication;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use functions::cgnat::config::{
     Alg, Config, DsLite, Filtering, Forward, ForwardProtocol, Fragments, OneToMany, OneToManyHost,
-    PortBlocks, PortRange, Prefixed, Traffic, Vrf,
+    Pcp, PortBlocks, PortRange, Prefixed, Traffic, Vrf,
 };
 use functions::cgnat::{Cgnat, Clients};
 use functions::{NetworkFunction, Shard};
@@ -106,6 +106,7 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
             }
         }
     }
+    examples.push(request());
     examples.extend([call([10, 0, 0, 1], [11, 0, 0, 1]), call([11, 0, 0, 1], [198, 18, 0, 9])]);
     examples
 }
@@ -120,7 +121,27 @@ fn call(from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
     frame
 }
 
+/// A request of the Port Control Protocol for a mapping of UDP port 5060 (RFC 6887 section 11.1).
+fn request() -> Vec<u8> {
+    let front =
+        [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 8, 0, 0x45, 0, 0, 92, 0, 1, 0, 0, 64, 17, 0, 0];
+    let own = Config::default().inside_ip.octets();
+    let client = [&[0; 10][..], &[0xff, 0xff, 10, 0, 0, 1]].concat();
+    let datagram = [&[0x9c, 0x40, 0x14, 0xe7, 0, 72, 0, 0, 2, 1, 0, 0, 0, 0, 2, 88][..], &client];
+    let data = [&[7; 12][..], &[17, 0, 0, 0, 0x13, 0xc4, 0x13, 0xc4], &client, &[2, 0, 0, 0]];
+    let mut frame = [&front[..], &[10, 0, 0, 1], &own, &datagram.concat(), &data.concat()].concat();
+    repair(&mut frame);
+    frame
+}
+
+/// Those of every kind, and one of which subscribers ask for mappings.
 fn configs() -> impl Iterator<Item = Config> {
+    let pcp = Some(Pcp { mappings: 3, mappings_per_subscriber: 2, ..Pcp::default() });
+    let asked = kinds().next().map(|kind| Config { pcp, ds_lite: None, vrfs: Vec::new(), ..kind });
+    kinds().chain(asked)
+}
+
+fn kinds() -> impl Iterator<Item = Config> {
     let kinds = [
         (Filtering::EndpointIndependent, 64, true),
         (Filtering::AddressDependent, 0, true),

@@ -14,15 +14,19 @@ pub enum Wanted {
     Pair,
     /// This one.
     Exactly(u16),
+    /// This one where it can be had, and else any: what a subscriber suggests.
+    Rather(u16),
+    /// This one, and it is no want where it cannot be had.
+    Only(u16),
 }
 
 impl Wanted {
     /// Whether an inside port may have an outside one, whoever has the next one.
     pub fn fits(self, inside: u16, outside: u16) -> bool {
         match self {
-            Wanted::Any => true,
+            Wanted::Any | Wanted::Rather(_) => true,
             Wanted::Parity | Wanted::Pair => (inside ^ outside) & 1 == 0,
-            Wanted::Exactly(port) => port == outside,
+            Wanted::Exactly(port) | Wanted::Only(port) => port == outside,
         }
     }
 }
@@ -43,6 +47,11 @@ impl Allocation {
         if wanted == Wanted::Any {
             return self.take((number, subscriber), (class, inside_port), now);
         }
+        if let Wanted::Rather(port) = wanted {
+            let exactly = (class, inside_port, Wanted::Exactly(port));
+            let taken = self.take_wanted((number, subscriber), exactly, now);
+            return taken.or_else(|_| self.take((number, subscriber), (class, inside_port), now));
+        }
         if self.layout.size == 0 {
             let port = self.wanted_of_all(address, ask, now).ok_or(Refused::Ports)?;
             self.room[address as usize] = self.room[address as usize].saturating_sub(1);
@@ -58,7 +67,7 @@ impl Allocation {
         }
         for _ in 0..BLOCKS_TRIED {
             let block = match wanted {
-                Wanted::Exactly(port) => self.free_block_of(address, port),
+                Wanted::Exactly(port) | Wanted::Only(port) => self.free_block_of(address, port),
                 _ => self.draw_block(address),
             };
             let block = block.ok_or(Refused::Ports)?;
@@ -82,6 +91,11 @@ impl Allocation {
         if wanted == Wanted::Any {
             return self.take_own((address, own), (class, inside_port), now);
         }
+        if let Wanted::Rather(port) = wanted {
+            let exactly = (class, inside_port, Wanted::Exactly(port));
+            let taken = self.take_own_wanted((address, own), exactly, now);
+            return taken.or_else(|_| self.take_own((address, own), (class, inside_port), now));
+        }
         let shared = self.plan.dynamic(own.outside);
         for block in [Some(own), shared].into_iter().flatten() {
             let len = u32::from(block.len);
@@ -99,7 +113,7 @@ impl Allocation {
             let mut ports =
                 (0..len.min(SHARED_TRIED)).map(|step| block.nth(((start + step) % len) as u16));
             let found = match wanted {
-                Wanted::Exactly(port) => Some(port).filter(fits),
+                Wanted::Exactly(port) | Wanted::Only(port) => Some(port).filter(fits),
                 _ => ports.find(fits),
             };
             if let Some(port) = found {
@@ -151,7 +165,7 @@ impl Allocation {
             wanted.fits(inside_port, *port as u16) && is_free(*port) && is_paired
         };
         let found = match wanted {
-            Wanted::Exactly(port) => Some(u32::from(port)).filter(fits),
+            Wanted::Exactly(port) | Wanted::Only(port) => Some(u32::from(port)).filter(fits),
             _ => (0..size).map(|step| first + ((start + step) & (size - 1))).find(fits),
         };
         let port = found? as u16;
@@ -179,7 +193,7 @@ impl Allocation {
             wanted.fits(inside_port, *port as u16) && is_free(*port) && is_paired
         };
         let found = match wanted {
-            Wanted::Exactly(port) => Some(u32::from(port)).filter(fits),
+            Wanted::Exactly(port) | Wanted::Only(port) => Some(u32::from(port)).filter(fits),
             _ => (0..SHARED_TRIED).map(|step| first + (start + step) % count).find(fits),
         };
         found.map(|port| port as u16)

@@ -21,6 +21,7 @@ pub fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invali
     super::vrfs::validate(config)?;
     super::stateless::validate(config)?;
     super::bypass::validate(config)?;
+    super::pcp::validate(config)?;
     validate_logging(config)?;
     validate_traffic(config, traffic)
 }

@@ -127,9 +127,17 @@ impl Model {
         Ok(self.reply(port, reply))
     }
 
-    /// RFC 792, RFC 1122 section 3.2.2.6: the same data back, by whoever is a single host.
-    pub(super) fn judge_local(&self, port: PortId, frame: &[u8]) -> Judgement {
+    /// RFC 792, RFC 1122 section 3.2.2.6: the same data back, by whoever is a single host. RFC 6887: what is asked
+    /// for.
+    pub(super) fn judge_local(&mut self, port: PortId, frame: &[u8], now: Duration) -> Judgement {
         let packet = &frame[14..14 + usize::from(word(frame, 16))];
+        if let Some(message) = self.request(port, packet) {
+            let judged = message.and_then(|message| self.judge_request(packet, message, now));
+            return judged.map(|packet| {
+                let head = [&frame[6..12], &self.mac(port), &[8, 0]].concat();
+                self.reply(port, [head, packet].concat())
+            });
+        }
         let options = usize::from(packet[0] % 16) * 4;
         let asker = address(packet, 12);
         let is_whole = word(packet, 6) & 0x3fff == 0;

@@ -49,6 +49,15 @@ pub struct Mapping {
     pub sessions: BTreeMap<End, Session>,
     /// For packets that a gateway expects: by whose; none for anybody's.
     pub expected: BTreeMap<Option<Ipv4Addr>, Session>,
+    /// That its subscriber asked for it.
+    pub granted: Option<Granted>,
+}
+
+/// A mapping was asked for: by whom, and until when it lives whatever packets come.
+#[derive(Clone, Copy, Debug)]
+pub struct Granted {
+    pub nonce: [u8; 12],
+    pub ends: Duration,
 }
 
 impl Mapping {
@@ -59,7 +68,13 @@ impl Mapping {
 
     /// How many those are.
     pub fn count(&self) -> usize {
-        self.sessions.len() + self.expected.len()
+        self.sessions.len() + self.expected.len() + usize::from(self.granted.is_some())
+    }
+
+    /// When the last of them is over.
+    fn ends(&self, protocol: u8, config: &Config) -> Option<Duration> {
+        let ends = self.all().map(|session| session.end(protocol, config));
+        ends.chain(self.granted.map(|granted| granted.ends)).max()
     }
 }
 
@@ -114,6 +129,8 @@ pub struct Lingering {
     pub own: Own,
     pub outside: End,
     pub sessions: usize,
+    /// How many of them were asked for.
+    pub granted: usize,
 }
 
 impl Happened {
@@ -163,7 +180,7 @@ impl Session {
         config: &Config,
     ) -> Session {
         let session = Session { used: now, ..Session::default() };
-        let ends = mapping.all().map(|session| session.end(protocol, config)).max();
+        let ends = mapping.ends(protocol, config);
         let own = session.end(protocol, config);
         Session { ends: Some(ends.map_or(own, |end| end.min(own))), ..session }
     }
@@ -226,11 +243,18 @@ impl Tables {
                 lives
             });
             mapping.expected.retain(|_, session| lives(session));
+            let over = mapping.granted.filter(|granted| now > granted.ends);
+            if let Some(granted) = over {
+                mapping.granted = None;
+                last_end = last_end.max(granted.ends);
+                over_end = over_end.max(granted.ends);
+            }
+            let granted = usize::from(over.is_some());
             let sessions = before - mapping.count();
             if sessions > 0 {
                 let (until, own, outside) = (over_end + LINGERS, *own, mapping.outside);
                 if now <= until {
-                    self.lingering.push(Lingering { until, own, outside, sessions });
+                    self.lingering.push(Lingering { until, own, outside, sessions, granted });
                 }
             }
             if mapping.count() == 0 {
@@ -245,7 +269,7 @@ impl Tables {
     /// Adds a mapping.
     pub fn begin(&mut self, own: Own, outside: End) {
         let (sessions, expected) = (BTreeMap::new(), BTreeMap::new());
-        self.mappings.insert(own, Mapping { outside, sessions, expected });
+        self.mappings.insert(own, Mapping { outside, sessions, expected, granted: None });
         self.happened.push(Happened::MappingBegan(own, outside));
         self.owners.insert((own.0, outside), own);
         self.resting.remove(&(own.0, outside));
@@ -300,6 +324,31 @@ impl Tables {
         if mapping.count() == 0 {
             self.end(own, now);
         }
+    }
+
+    /// Says that a mapping was asked for.
+    pub fn grant(&mut self, own: Own, granted: Granted) {
+        if let Some(mapping) = self.mappings.get_mut(&own) {
+            mapping.granted = Some(granted);
+        }
+    }
+
+    /// Takes that back, and a mapping that has nothing else, whose port then rests.
+    pub fn revoke(&mut self, own: Own, until: Duration) {
+        let Some(mapping) = self.mappings.get_mut(&own) else { return };
+        mapping.granted = None;
+        if mapping.count() == 0 {
+            self.end(own, until);
+        }
+    }
+
+    /// How many mappings were asked for, by all and by a subscriber; `lingers` counts those that are over, too.
+    pub fn granted(&self, subscriber: Who, lingers: bool) -> (usize, usize) {
+        let live = self.mappings.iter().filter(|(_, mapping)| mapping.granted.is_some());
+        let over = self.lingering.iter().filter(|_| lingers).map(|one| (&one.own, one.granted));
+        let all: Vec<_> = live.map(|(own, _)| (own, 1)).chain(over).collect();
+        let own = all.iter().filter(|(own, _)| is_of(own, subscriber));
+        (all.iter().map(|(_, count)| count).sum(), own.map(|(_, count)| count).sum())
     }
 
     /// The sequence numbers of a session, if they are kept.

@@ -16,6 +16,7 @@ use super::super::config::Config;
 use super::super::interfaces::Interfaces;
 use super::super::nat64::Nat64;
 use super::super::reasons::{self, Tallies, Tally};
+use super::super::times::Moment;
 use super::super::translation::Ipv6Packet;
 use super::Pipeline;
 use super::lengths;
@@ -75,9 +76,14 @@ impl Host {
 }
 
 impl Pipeline {
-    /// A packet for the NAT itself: an echo request is answered (RFC 5508 REQ-10b).
-    pub(super) fn receive(&mut self, batch: &mut Batch, slot: Slot) {
+    /// A packet for the NAT itself: an echo request is answered (RFC 5508 REQ-10b), and so is one of the Port
+    /// Control Protocol.
+    pub(super) fn receive(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
         let port = batch.port(slot);
+        if self.is_for_server(batch.frame(slot), port) {
+            let verdict = self.serve(batch, slot, now);
+            return batch.set_verdict(slot, verdict);
+        }
         let packet = batch.frame(slot).get(ethernet::HEADER_LEN..).unwrap_or_default();
         let asker = ipv4::View::parse_without_checksum(packet).ok().filter(|view| {
             let is_icmp = view.protocol() == protocol::ICMP && !view.is_fragment();
@@ -183,7 +189,7 @@ pub(super) fn is_want(reason: Reason) -> bool {
 }
 
 /// Whether an address can be a single host's (RFC 1122 section 3.2.1.3).
-fn is_host(address: u32) -> bool {
+pub(super) fn is_host(address: u32) -> bool {
     !matches!(address >> 24, 0 | 127 | 224..)
 }
 

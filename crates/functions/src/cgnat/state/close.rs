@@ -54,7 +54,10 @@ impl State {
         if session.flags & session::CALL != 0 {
             self.gateways.calls.forget(&mut session, number, self.sessions.keyed());
         } else if session.shifts != 0 {
-            self.gateways.forget(&mut session.shifts);
+            match &mut self.granted {
+                Some(granted) if session.far.is_granted() => granted.forget(&session),
+                _ => self.gateways.forget(&mut session.shifts),
+            }
         }
         let other = self.sessions.close(number);
         if let Some(journal) = &mut self.journal {
@@ -112,7 +115,7 @@ impl State {
         let moment = self.times.moment(now);
         let mut cleared = 0;
         for number in self.sessions_of(subscriber) {
-            if self.times.is_over(&self.sessions.records[number as usize], moment) {
+            if self.times.left(&self.sessions.records[number as usize], moment).is_none() {
                 self.expire(number, moment);
                 continue;
             }

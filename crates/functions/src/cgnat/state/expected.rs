@@ -93,7 +93,7 @@ impl Mappings for Asking<'_> {
         let owner = self.state.allocation.ports.owner(address, class, outside.port())?;
         let state = &*self.state;
         let mut ring = state.sessions.mapping(owner).take(RING_MAX);
-        let session = ring.find(|session| !state.times.is_over(session, self.now))?;
+        let session = ring.find(|session| state.times.left(session, self.now).is_some())?;
         let near = session.inside_key().beside(0, 0, Far::default());
         let is_near = near == self.of.beside(0, 0, Far::default());
         let is_ipv4 = session.flags & IPV6 == 0 && is_near;

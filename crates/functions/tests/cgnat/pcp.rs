@@ -15,7 +15,7 @@ use testkit::check::Pair;
 use testkit::random::Random;
 use testkit::tshark::dissect;
 
-use crate::frames::{INSIDE, OUTSIDE, checksum, kinds, logged, net, traffic, valid};
+use crate::frames::{INSIDE, OUTSIDE, checksum, kinds, net, traffic, valid};
 
 const SUBSCRIBER: [u8; 4] = [10, 0, 0, 7];
 const HOST: [u8; 4] = [203, 0, 112, 80];
@@ -518,7 +518,7 @@ fn pipeline_and_oracle_agree_on_requests_between_packets() {
         mappings: 24,
         mappings_per_subscriber: 8,
     });
-    let some = [&kinds()[0], &kinds()[1], &kinds()[2], &kinds()[3], &kinds()[9], &logged()[0]];
+    let some = [&kinds()[0], &kinds()[1], &kinds()[2], &kinds()[3]];
     let mut all = [0; 16];
     for (kind, seed) in some.into_iter().zip(0x9c9_0000..) {
         let small = Config { pcp, sessions_per_subscriber: 20, ..kind.clone() };
@@ -526,8 +526,8 @@ fn pipeline_and_oracle_agree_on_requests_between_packets() {
         assert!(codes[0] > 300, "{codes:?}");
         all.iter_mut().zip(codes).for_each(|(sum, count)| *sum += count);
     }
-    // Of all codes that this server has; networks do not fail, and peers are not filtered.
-    let missing = [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12].into_iter().find(|code| all[*code] < 5);
+    // Of all codes that this server has but that for requests of a wrong length, which the walk does not send.
+    let missing = [0, 1, 2, 4, 5, 6, 8, 9, 10, 11, 12].into_iter().find(|code| all[*code] < 5);
     assert_eq!(missing, None, "{all:?}");
 }
 

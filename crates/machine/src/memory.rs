@@ -304,7 +304,8 @@ mod tests {
         let mut array = HugeArray::<u64>::reserve(total as usize / 4).expect("address space");
         let refused = array.populate(0..total as usize / 4).expect_err("twice what there is");
         assert_eq!(refused.kind(), io::ErrorKind::OutOfMemory);
-        assert!(refused.to_string().contains(&format!("{} MiB", total / 4 * 8 >> 20)), "{refused}");
+        let wanted = format!("{} MiB", (total / 4 * 8) >> 20);
+        assert!(refused.to_string().contains(&wanted), "{refused}");
         // A part of it is to be had, from the middle of a page on.
         array.populate(1000..3000).expect("24 KB");
         array[1000] = 7;

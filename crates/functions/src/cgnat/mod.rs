@@ -9,14 +9,12 @@
 //! The files stand in the order in which a reader wants them: what is configured ([`config`]), how packets
 //! name sessions ([`flow`]), a session ([`session`]) and all of them ([`sessions`]), subscribers, outside
 //! addresses and ports ([`subscribers`], [`addresses`], [`ports`], [`allocation`]), which worker has a packet
-//! ([`steering`]), the state of a worker ([`state`]), the packet's way through ([`pipeline`], with [`parse`], `nat64`, [`rewrite`], `icmp` and
-//! `fragments`), change
-//! ([`control`]), and what the tester sends ([`workload`]).
+//! ([`steering`]), the state of a worker ([`state`]), the packet's way through ([`pipeline`], with [`parse`], `nat64`,
+//! [`rewrite`], `icmp` and `fragments`), change ([`control`]), and what the tester sends ([`workload`]).
 
 pub mod alg;
 pub mod config;
 pub mod deterministic;
-
 pub mod one_to_many;
 
 pub mod flow;

@@ -17,6 +17,9 @@ use testkit::tshark::dissect;
 
 use crate::frames::{INSIDE, OUTSIDE, checksum, kinds, net, traffic, valid};
 
+/// An address and a port.
+type End = ([u8; 4], u16);
+
 const SUBSCRIBER: [u8; 4] = [10, 0, 0, 7];
 const HOST: [u8; 4] = [203, 0, 112, 80];
 const NONCE: [u8; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
@@ -138,7 +141,7 @@ fn outside(answer: &[u8]) -> ([u8; 4], u16) {
 fn arrives(
     pair: &mut Pair<Cgnat>,
     config: &Config,
-    (protocol, from, to): (u8, ([u8; 4], u16), ([u8; 4], u16)),
+    (protocol, from, to): (u8, End, End),
 ) -> Result<([u8; 4], u16), &'static str> {
     let frame = datagram(config, OUTSIDE, (protocol, [from, to]), b"ask");
     match pair.frame(OUTSIDE, &frame).unwrap_or_else(|what| panic!("{what}")) {

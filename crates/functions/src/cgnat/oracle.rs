@@ -492,12 +492,3 @@ impl Model {
         if port == INSIDE { self.config.inside_mac.0.0 } else { self.config.outside_mac.0.0 }
     }
 }
-
-/// The ends of a packet that left one subscriber as they are for the other one: of a query (RFC 5508 section 3)
-/// the identifier is on the side of whoever gets it.
-fn met(protocol: u8, source: End, destination: End) -> (End, End) {
-    match protocol {
-        1 => ((source.0, 0), (destination.0, source.1)),
-        _ => (source, destination),
-    }
-}

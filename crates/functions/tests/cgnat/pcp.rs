@@ -82,7 +82,7 @@ fn message(config: &Config, from: [u8; 4], message: &[u8]) -> Vec<u8> {
 fn datagram(
     config: &Config,
     port: PortId,
-    (protocol, [from, to]): (u8, [([u8; 4], u16); 2]),
+    (protocol, [from, to]): (u8, [End; 2]),
     payload: &[u8],
 ) -> Vec<u8> {
     let (station, next) = match port == INSIDE {
@@ -132,7 +132,7 @@ fn result(answer: &[u8]) -> (u8, u32) {
 }
 
 /// The outside end that was assigned.
-fn outside(answer: &[u8]) -> ([u8; 4], u16) {
+fn outside(answer: &[u8]) -> End {
     assert_eq!(answer[44..56], mapped([0; 4])[..12]);
     ([answer[56], answer[57], answer[58], answer[59]], u16::from_be_bytes([answer[42], answer[43]]))
 }
@@ -142,7 +142,7 @@ fn arrives(
     pair: &mut Pair<Cgnat>,
     config: &Config,
     (protocol, from, to): (u8, End, End),
-) -> Result<([u8; 4], u16), &'static str> {
+) -> Result<End, &'static str> {
     let frame = datagram(config, OUTSIDE, (protocol, [from, to]), b"ask");
     match pair.frame(OUTSIDE, &frame).unwrap_or_else(|what| panic!("{what}")) {
         Expected::Forward { port: INSIDE, frame } => {

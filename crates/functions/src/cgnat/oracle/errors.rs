@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use packet::PortId;
 
+use super::hairpins::met;
 use super::packets::{Packet, address, mend_ip, sum, word};
 use super::tables::{End, Own};
-use super::{INSIDE, Judgement, Model, OUTSIDE, met};
+use super::{INSIDE, Judgement, Model, OUTSIDE};
 
 impl Model {
     /// An error about a packet of a session is told to whom that packet came from, as it sent it.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::packets::Packet;
-use super::{Begun, Judgement, Left, Model, OUTSIDE, met};
+use super::tables::End;
+use super::{Begun, Judgement, Left, Model, OUTSIDE};
 
 impl Model {
     /// A packet that has its outside ends leaves, or turns around.
@@ -42,5 +43,14 @@ impl Model {
         }
         let (source, destination) = met(packet.protocol, packet.source, packet.destination);
         self.arriving(&Packet { source, destination, ..packet.clone() }, now, left)
+    }
+}
+
+/// The ends of a packet that left one subscriber as they are for the other one: of a query (RFC 5508 section 3)
+/// the identifier is on the side of whoever gets it.
+pub(super) fn met(protocol: u8, source: End, destination: End) -> (End, End) {
+    match protocol {
+        1 => ((source.0, 0), (destination.0, source.1)),
+        _ => (source, destination),
     }
 }

@@ -95,6 +95,7 @@ impl State {
             Sessions::new(share(config.sessions), share(config.mapping_capacity()), secret);
         let subscribers = Subscribers::new(share(config.subscribers));
         let softwires = Softwires::new(config, share(config.subscribers));
+        let granted = GrantedTable::new(config, share(config.subscribers));
         Ok(State {
             sessions: sessions.map_err(memory("sessions"))?,
             subscribers: subscribers.map_err(memory("subscribers"))?,
@@ -103,7 +104,7 @@ impl State {
             tallies: [0; TALLIES.len()],
             session_limit: config.sessions_per_subscriber,
             gateways: Gateways::new(config, shard.count).map_err(memory("calls"))?,
-            granted: GrantedTable::new(config).map(Box::new),
+            granted: granted.map_err(memory("mappings asked for"))?.map(Box::new),
             log: None,
             filtering: config.filtering,
             softwires: softwires.map_err(memory("softwires"))?,

@@ -6,6 +6,11 @@
 //!
 //! [`Far::granted`]: super::super::flow::Far::granted
 
+use std::io;
+
+use machine::memory::HugeArray;
+use packet::Reason;
+
 use super::super::allocation::Wanted;
 use super::super::config::Config;
 use super::super::flow::Inside;
@@ -14,14 +19,13 @@ use super::super::session::Session;
 use super::super::sessions::Number;
 use super::super::times::Moment;
 use super::State;
-use packet::Reason;
 
 /// What of mappings that were asked for does not stand in their sessions.
 pub struct GrantedTable {
-    nonces: Vec<[u8; 12]>,
+    nonces: HugeArray<[u8; 12]>,
     free: Vec<u32>,
     /// How many each subscriber has, by its number.
-    held: Vec<u32>,
+    held: HugeArray<u32>,
     most_of_subscriber: u32,
 }
 
@@ -54,15 +58,18 @@ pub enum Denied {
 }
 
 impl GrantedTable {
-    /// None yet; none at all where nobody can ask.
-    pub fn new(config: &Config) -> Option<GrantedTable> {
-        let pcp = config.pcp?;
-        Some(GrantedTable {
-            nonces: vec![[0; 12]; pcp.mappings as usize],
+    /// None yet, of so many subscribers that there may be; none at all where nobody can ask.
+    ///
+    /// # Errors
+    /// When there is no such memory.
+    pub fn new(config: &Config, subscribers: u32) -> io::Result<Option<GrantedTable>> {
+        let Some(pcp) = config.pcp else { return Ok(None) };
+        Ok(Some(GrantedTable {
+            nonces: HugeArray::zeroed(pcp.mappings as usize)?,
             free: (0..pcp.mappings).rev().collect(),
-            held: vec![0; config.subscribers as usize],
+            held: HugeArray::zeroed(subscribers as usize)?,
             most_of_subscriber: pcp.mappings_per_subscriber,
-        })
+        }))
     }
 
     /// Bytes of memory.

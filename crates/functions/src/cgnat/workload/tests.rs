@@ -1,13 +1,13 @@
 //! The traffic through a translator of a few lines, which chooses what the test tells it.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use proptest::prelude::*;
-use wire::bytes::{put_u16, put_u32, u16_at, u32_at};
+use wire::bytes::{array_at, put_u16, put_u32, u16_at, u32_at};
 use wire::checksum::{Sum, header_checksum};
 
 use super::*;
-use crate::cgnat::config::{Application, Transport};
+use crate::cgnat::config::{self, Application, Family, Transport};
 
 /// Translates a frame as any NAT does, and computes its checksums from every byte.
 fn translated(clients: &Clients, frame: &[u8], uplink: bool, to: (u32, u16)) -> Vec<u8> {
@@ -275,6 +275,28 @@ fn both_directions_of_a_client_find_one_worker() {
     let top = |number| clients.steering(&clients.session(number).expect("a session")) >> 28;
     let few: std::collections::HashSet<u32> = (0..1000).map(top).collect();
     assert_eq!(few.len(), 16, "clients are spread");
+}
+
+#[test]
+fn clients_find_the_worker_that_their_frames_name() {
+    let (ipv4, traffic) = mixed();
+    let ipv6 = Config { nat64: Some(config::Nat64::default()), ..ipv4.clone() };
+    let ds_lite = Config { ds_lite: Some(config::DsLite::default()), ..ipv4.clone() };
+    for (family, config) in [(Family::Ipv4, ipv4), (Family::Ipv6, ipv6), (Family::DsLite, ds_lite)]
+    {
+        let clients = Clients::new(&config, &Traffic { family, ..traffic.clone() });
+        for number in 0..50 {
+            let packet = clients.draw(0, number);
+            let mut frame = vec![0; clients.frame_len(&packet)];
+            clients.write(&packet, Stamp { stream: 0, sequence: 0, time: 0 }, &mut frame);
+            let sender = match frame[12..14] == [8, 0] {
+                true => IpAddr::from(array_at::<4>(&frame, 26)),
+                false => IpAddr::from(array_at::<16>(&frame, 22)),
+            };
+            assert_eq!(sender.is_ipv4(), family == Family::Ipv4);
+            assert_eq!(clients.steering(&packet), steering::of_subscriber(&config, sender));
+        }
+    }
 }
 
 #[test]

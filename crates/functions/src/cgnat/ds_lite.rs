@@ -239,12 +239,17 @@ impl Softwires {
         Ok(Some(Softwires { names: Names::new(config), latest }))
     }
 
-    /// Notes where a packet of a subscriber came from.
+    /// Notes where a packet of a subscriber came from; whether the one before came from elsewhere.
     #[inline]
-    pub fn note(&mut self, subscriber: u32, b4: Ipv6Addr) {
-        if let Some(latest) = self.latest.get_mut(subscriber as usize) {
-            *latest = super::nat64::halves(b4);
-        }
+    pub fn note(&mut self, subscriber: u32, b4: Ipv6Addr) -> bool {
+        let Some(latest) = self.latest.get_mut(subscriber as usize) else { return false };
+        let from = super::nat64::halves(b4);
+        std::mem::replace(latest, from) != from
+    }
+
+    /// Where the last packet of a subscriber came from; none where its name tells that.
+    pub fn latest(&self, subscriber: u32) -> Option<Ipv6Addr> {
+        self.latest.get(subscriber as usize).map(|&latest| super::nat64::address_of(latest))
     }
 
     /// Where packets of a session go.

@@ -70,6 +70,25 @@ impl Far {
         self.is_expected() && (self.0 & ANYBODY != 0 || self.address() == address)
     }
 
+    /// What kind of end it is: 0 for one that packets have.
+    pub const fn kind(self) -> u8 {
+        (self.0 >> 56) as u8
+    }
+
+    /// An end of such a kind; none where there is none like that.
+    pub const fn of_kind(kind: u8, protocol: u8, address: u32, port: u16) -> Option<Far> {
+        const OF_ADDRESS: u8 = Far::expected(0, Some(0)).kind();
+        const OF_ANYBODY: u8 = Far::expected(0, None).kind();
+        const ASKED_FOR: u8 = Far::granted(0).kind();
+        match (kind, address, port) {
+            (0, ..) => Some(Far::new(protocol, address, port)),
+            (OF_ADDRESS, _, 0) => Some(Far::expected(protocol, Some(address))),
+            (OF_ANYBODY, 0, 0) => Some(Far::expected(protocol, None)),
+            (ASKED_FOR, 0, 0) => Some(Far::granted(protocol)),
+            _ => None,
+        }
+    }
+
     /// The number of the IP protocol.
     #[inline(always)]
     pub const fn protocol(self) -> u8 {

@@ -75,6 +75,11 @@ impl Gateways {
         self.shifts.get_mut(*place as usize - 1)
     }
 
+    /// The same of a session that has some.
+    pub fn known(&self, place: u32) -> Option<&Shifts> {
+        self.shifts.get(place.checked_sub(1)? as usize)
+    }
+
     /// Forgets the sequence numbers of a session.
     pub fn forget(&mut self, place: &mut u32) {
         if let Some(number) = std::mem::take(place).checked_sub(1) {

@@ -63,8 +63,8 @@ pub struct Pipeline {
     mss_clamp: u16,
     hairpinning: bool,
     host: Host,
-    /// What holds for mappings that subscribers ask for, and since when they can; none where they cannot.
-    pcp: Option<(Pcp, Moment)>,
+    /// What holds for mappings that subscribers ask for; none where they cannot.
+    pcp: Option<Pcp>,
     /// Counts packets that become IPv4, because they bear no identification.
     identification: u16,
     /// Counts packets that are cut on their way through a softwire.
@@ -210,6 +210,9 @@ impl Pipeline {
         let log = Log::new(config, shard, clock, now);
         let mut state = State::new(config, shard, clock)?;
         state.log = log;
+        if let Some(granted) = &mut state.granted {
+            granted.begun = state.times.moment(now);
+        }
         let follows = config.fragments.datagrams > 0;
         let followed = follows.then(|| {
             let [secret, _] = state.allocation.secret();
@@ -226,7 +229,7 @@ impl Pipeline {
             mss_clamp: config.mss_clamp,
             hairpinning: config.hairpinning,
             host: Host::new(config, &clock),
-            pcp: config.pcp.map(|pcp| (pcp, state.times.moment(now))),
+            pcp: config.pcp,
             identification: 0,
             outer_identification,
             followed,

@@ -37,6 +37,7 @@ mod calls;
 mod close;
 mod expected;
 mod granted;
+mod kept;
 mod tell;
 
 pub use self::expected::Asking;

@@ -101,6 +101,11 @@ impl Times {
         (f64::from(milliseconds.min(MS_MAX)) * self.units_per_s / 1000.0).floor() as u32
     }
 
+    /// The same of the time that a mapping has left for which its subscriber asked.
+    pub fn units_of_left_ms(&self, milliseconds: u32) -> u32 {
+        (f64::from(milliseconds) * self.units_per_s / 1000.0).floor() as u32
+    }
+
     /// Units in milliseconds.
     pub fn ms_of_units(&self, units: u32) -> u32 {
         (f64::from(units) * 1000.0 / self.units_per_s).ceil() as u32

@@ -17,20 +17,20 @@ use wire::checksum::Sum;
 use crate::frames::{INSIDE, OUTSIDE};
 
 const NOW: Ticks = 1 << 40;
-const SERVER: [u8; 4] = [192, 0, 2, 80];
-const ONE: [u8; 4] = [10, 0, 0, 5];
+pub const SERVER: [u8; 4] = [192, 0, 2, 80];
+pub const ONE: [u8; 4] = [10, 0, 0, 5];
 const TWO: [u8; 4] = [10, 0, 0, 6];
 
 /// A NAT with the gateway, and connections of subscribers to the server.
-struct Nat {
-    config: Config,
-    device: Device<Pipeline>,
+pub struct Nat {
+    pub config: Config,
+    pub device: Device<Pipeline>,
     /// Its log.
     told: String,
 }
 
 impl Nat {
-    fn new(more: &str) -> Nat {
+    pub fn new(more: &str) -> Nat {
         Nat::on(more, Shard::WHOLE)
     }
 
@@ -56,7 +56,7 @@ impl Nat {
     }
 
     /// What becomes of a packet of a subscriber of a VRF, or for it, without tag.
-    fn pass(&mut self, port: PortId, vlan: u16, packet: &[u8]) -> Option<Vec<u8>> {
+    pub fn pass(&mut self, port: PortId, vlan: u16, packet: &[u8]) -> Option<Vec<u8>> {
         let frame = self.frame(port, if port == INSIDE { vlan } else { 0 }, packet);
         let (mut left, mut told) = (None, String::new());
         for one in self.device.exchange(port, &frame, NOW) {
@@ -77,7 +77,7 @@ impl Nat {
     }
 
     /// Connects a subscriber's control connection; yields its outside end.
-    fn connect(&mut self, vlan: u16, client: [u8; 4]) -> ([u8; 4], u16) {
+    pub fn connect(&mut self, vlan: u16, client: [u8; 4]) -> ([u8; 4], u16) {
         let syn = segment((client, 3100), (SERVER, 1723), (2, 99, 0), &[]);
         let left = self.pass(INSIDE, vlan, &syn).expect("it leaves");
         let outside = ([left[12], left[13], left[14], left[15]], word(&left, 20));
@@ -87,7 +87,7 @@ impl Nat {
     }
 
     /// The client asks for its call of a number; yields the identifier that the server reads.
-    fn ask(&mut self, vlan: u16, client: [u8; 4], number: u32, call: u16) -> u16 {
+    pub fn ask(&mut self, vlan: u16, client: [u8; 4], number: u32, call: u16) -> u16 {
         let numbers = (16, 100 + 168 * number, 500 + 32 * number);
         let request = segment((client, 3100), (SERVER, 1723), numbers, &request(call));
         let left = self.pass(INSIDE, vlan, &request).expect("it leaves");
@@ -96,7 +96,7 @@ impl Nat {
     }
 
     /// The server answers that; yields the identifiers that the client reads.
-    fn answer(
+    pub fn answer(
         &mut self,
         vlan: u16,
         (outside, number): (([u8; 4], u16), u32),
@@ -173,18 +173,18 @@ fn reply(call: u16, peer: u16) -> Vec<u8> {
 }
 
 /// Enhanced GRE (section 4.1) with a word of data.
-fn gre(from: [u8; 4], to: [u8; 4], call: u16) -> Vec<u8> {
+pub fn gre(from: [u8; 4], to: [u8; 4], call: u16) -> Vec<u8> {
     let [high, low] = call.to_be_bytes();
     ip(47, from, to, &[0x30, 0x81, 0x88, 0x0b, 0, 2, high, low, 0, 0, 0, 7, 0, 0, 0, 3, 0xff, 3])
 }
 
 /// The same a hop later, its header checksum aside.
-fn hop_later(mut packet: Vec<u8>) -> Vec<u8> {
+pub fn hop_later(mut packet: Vec<u8>) -> Vec<u8> {
     packet[8] -= 1;
     packet
 }
 
-fn without_checksum(mut packet: Vec<u8>) -> Vec<u8> {
+pub fn without_checksum(mut packet: Vec<u8>) -> Vec<u8> {
     packet[10..12].fill(0);
     packet
 }

@@ -1,6 +1,6 @@
 //! Subscribers behind softwires, byte by byte: frames that are written here by hand, without sample and model.
 
-use functions::cgnat::config::{Config, Family, Fragments, Replication, Role, Traffic};
+use functions::cgnat::config::{Config, Family, Fragments, Stateless, Traffic};
 use functions::cgnat::{Cgnat, Pipeline, Update};
 use functions::check::Expected;
 use functions::{NetworkFunction, Shard};
@@ -18,7 +18,7 @@ const AFTR: &str = "2001:db8::1";
 const HOST: [u8; 4] = [192, 0, 0, 2];
 const SERVER: [u8; 4] = [192, 0, 2, 80];
 
-fn config(ds_lite: &str) -> Config {
+pub fn config(ds_lite: &str) -> Config {
     let text = format!("{{sessions: 100, subscribers: 10, secret: 3, ds-lite: {ds_lite}}}");
     let mut config: Config = serde_saphyr::from_str(&text).expect("a section");
     let mut traffic = Traffic { sessions: 1, ..Traffic::default() };
@@ -71,7 +71,7 @@ fn frame(config: &Config, port: PortId, packet: &[u8]) -> Vec<u8> {
 }
 
 /// Sends a datagram of the host behind a B4 element out; yields its outside end.
-fn ask(device: &mut Device<Pipeline>, config: &Config, b4: &str) -> ([u8; 4], u16) {
+pub fn ask(device: &mut Device<Pipeline>, config: &Config, b4: &str) -> ([u8; 4], u16) {
     let packet = tunnelled(b4, &datagram((HOST, 5000), (SERVER, 53), 4));
     let outcome = device.pass(INSIDE, &frame(config, INSIDE, &packet), NOW);
     let Outcome::Left(OUTSIDE, out) = outcome else { panic!("{outcome:?}") };
@@ -82,7 +82,7 @@ fn ask(device: &mut Device<Pipeline>, config: &Config, b4: &str) -> ([u8; 4], u1
 }
 
 /// Sends an answer in; yields the B4 element's address and the inner packet.
-fn answer(
+pub fn answer(
     device: &mut Device<Pipeline>,
     config: &Config,
     end: ([u8; 4], u16),
@@ -267,8 +267,8 @@ fn what_cannot_be_is_refused_in_words() {
     ] {
         assert_eq!(refused(ds_lite, more()), ("ds-lite", what.to_owned()));
     }
-    let replication = Replication { role: Role::Active, ..Replication::default() };
-    assert_eq!(refused("{}", Config { replication, ..more() }).0, "replication");
+    let stateless = Some(Stateless::default());
+    assert_eq!(refused("{}", Config { stateless, ..more() }).0, "stateless");
 }
 
 #[test]

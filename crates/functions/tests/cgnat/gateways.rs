@@ -23,7 +23,7 @@ const SERVER: (u32, u16) = (0x0b00_0001, 21);
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 
-fn config() -> Config {
+pub fn config() -> Config {
     kinds().into_iter().find(|one| !one.alg.is_off()).expect("one has gateways")
 }
 
@@ -95,9 +95,9 @@ fn end_at(frame: &[u8], address: usize, port: usize) -> (u32, u16) {
 
 /// A client whose commands go through a NAT to a server, over a network that loses, repeats, cuts and
 /// reorders.
-struct Stream {
+pub struct Stream {
     config: Config,
-    device: Device<Pipeline>,
+    pub device: Device<Pipeline>,
     random: Random,
     text: Vec<u8>,
     first: u32,
@@ -110,6 +110,13 @@ struct Stream {
 
 impl Stream {
     fn new(seed: u64) -> Stream {
+        let config = config();
+        let device = device(&config);
+        Stream::through(device, config, seed)
+    }
+
+    /// One through a NAT.
+    pub fn through(mut device: Device<Pipeline>, config: Config, seed: u64) -> Stream {
         let mut random = Random::new(seed);
         let mut text = Vec::new();
         for line in 0..6 + random.below(10) {
@@ -123,8 +130,7 @@ impl Stream {
             );
         }
         // The numbers wrap around within the stream.
-        let (config, first) = (config(), 0u32.wrapping_sub(random.below(200) as u32));
-        let mut device = device(&config);
+        let first = 0u32.wrapping_sub(random.below(200) as u32);
         let syn = segment(&config, (CLIENT, SERVER), (SYN, first.wrapping_sub(1), 0), &[]);
         let outside = end_at(&left(&mut device, &syn), 26, 34);
         left(&mut device, &segment(&config, (SERVER, outside), (SYN | ACK, 6, first), &[]));
@@ -134,7 +140,7 @@ impl Stream {
     }
 
     /// The client sends from what is not acknowledged, where a line begins most often.
-    fn send(&mut self) {
+    pub fn send(&mut self) {
         let rest = &self.text[self.acked..];
         let lines = rest.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::len);
         let lens: Vec<usize> = lines.collect();
@@ -153,7 +159,7 @@ impl Stream {
     }
 
     /// The server takes what comes and acknowledges what it has without a gap.
-    fn receive(&mut self) {
+    pub fn receive(&mut self) {
         if self.on_the_way.is_empty() {
             return;
         }
@@ -179,6 +185,37 @@ impl Stream {
         self.acked = self.acked.max(told);
     }
 
+    /// Whether the server has everything.
+    pub fn is_over(&self) -> bool {
+        self.acked == self.text.len()
+    }
+
+    /// How many addresses were replaced, of a text that is over: all lines have arrived, and where an address was
+    /// replaced the one that was told leads to it.
+    pub fn judge(&mut self) -> usize {
+        let sent = String::from_utf8(self.text.clone()).expect("text");
+        let got = self.told();
+        assert_eq!(sent.lines().count(), got.lines().count());
+        let mut replaced = 0;
+        for (sent, got) in sent.lines().zip(got.lines()) {
+            let Some(numbers) = got.strip_prefix("PORT ").filter(|_| sent != got) else {
+                assert_eq!(sent, got);
+                continue;
+            };
+            let port = |text: &str| {
+                let numbers: Vec<u16> =
+                    text.split(',').filter_map(|one| one.parse().ok()).collect();
+                numbers[4] * 256 + numbers[5]
+            };
+            let inside = (CLIENT.0, port(&sent[5..]));
+            let outside = (self.outside.0, port(numbers));
+            let data = segment(&self.config, ((SERVER.0, 20), outside), (SYN, 1, 0), &[]);
+            assert_eq!(end_at(&left(&mut self.device, &data), 30, 36), inside);
+            replaced += 1;
+        }
+        replaced
+    }
+
     /// What the server has, from the first byte on.
     fn told(&self) -> String {
         let place = |index: u32| self.received.get(&self.first.wrapping_add(index));
@@ -193,31 +230,13 @@ fn a_stream_arrives_whole_whatever_the_network_does() {
     for seed in 1..=40 {
         let mut stream = Stream::new(seed);
         let mut rounds = 0;
-        while stream.acked < stream.text.len() {
+        while !stream.is_over() {
             stream.send();
             stream.receive();
             rounds += 1;
             assert!(rounds < 5000, "seed {seed}: stands still at {}", stream.acked);
         }
-        let sent = String::from_utf8(stream.text.clone()).expect("text");
-        let got = stream.told();
-        assert_eq!(sent.lines().count(), got.lines().count(), "seed {seed}");
-        for (sent, got) in sent.lines().zip(got.lines()) {
-            let Some(numbers) = got.strip_prefix("PORT ").filter(|_| sent != got) else {
-                assert_eq!(sent, got, "seed {seed}");
-                continue;
-            };
-            let port = |text: &str| {
-                let numbers: Vec<u16> =
-                    text.split(',').filter_map(|one| one.parse().ok()).collect();
-                numbers[4] * 256 + numbers[5]
-            };
-            let inside = (CLIENT.0, port(&sent[5..]));
-            let outside = (stream.outside.0, port(numbers));
-            let data = segment(&stream.config, ((SERVER.0, 20), outside), (SYN, 1, 0), &[]);
-            assert_eq!(end_at(&left(&mut stream.device, &data), 30, 36), inside, "seed {seed}");
-            replaced += 1;
-        }
+        replaced += stream.judge();
     }
     assert!(replaced > 100, "{replaced}");
 }

@@ -18,29 +18,29 @@ use testkit::tshark::dissect;
 use crate::frames::{INSIDE, OUTSIDE, checksum, kinds, net, traffic, valid};
 
 /// An address and a port.
-type End = ([u8; 4], u16);
+pub type End = ([u8; 4], u16);
 
-const SUBSCRIBER: [u8; 4] = [10, 0, 0, 7];
-const HOST: [u8; 4] = [203, 0, 112, 80];
+pub const SUBSCRIBER: [u8; 4] = [10, 0, 0, 7];
+pub const HOST: [u8; 4] = [203, 0, 112, 80];
 const NONCE: [u8; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
-const UDP: u8 = 17;
-const TCP: u8 = 6;
+pub const UDP: u8 = 17;
+pub const TCP: u8 = 6;
 
 /// What a request asks for.
 #[derive(Clone)]
-struct Request {
-    from: [u8; 4],
-    nonce: [u8; 12],
-    lifetime: u32,
-    protocol: u8,
-    port: u16,
-    outside: (u16, [u8; 4]),
-    options: Vec<u8>,
+pub struct Request {
+    pub from: [u8; 4],
+    pub nonce: [u8; 12],
+    pub lifetime: u32,
+    pub protocol: u8,
+    pub port: u16,
+    pub outside: (u16, [u8; 4]),
+    pub options: Vec<u8>,
 }
 
 impl Request {
     /// A mapping of a UDP port for an hour, any outside end.
-    fn of(port: u16) -> Request {
+    pub fn of(port: u16) -> Request {
         Request {
             from: SUBSCRIBER,
             nonce: NONCE,
@@ -60,7 +60,7 @@ impl Request {
         [&header, &data, &mapped(self.outside.1)[..], &self.options].concat()
     }
 
-    fn frame(&self, config: &Config) -> Vec<u8> {
+    pub fn frame(&self, config: &Config) -> Vec<u8> {
         message(config, self.from, &self.message())
     }
 }
@@ -105,7 +105,7 @@ fn datagram(
 }
 
 /// A small NAT with the server.
-fn config() -> Config {
+pub fn config() -> Config {
     let pcp = Pcp { lifetime_min_s: 20, lifetime_max_s: 40_000, ..Pcp::default() };
     valid(&Config { pcp: Some(pcp), ..kinds()[0].clone() }, &traffic()).0
 }
@@ -122,23 +122,28 @@ fn answer(pair: &mut Pair<Cgnat>, frame: &[u8]) -> Vec<u8> {
     }
 }
 
-fn ask(pair: &mut Pair<Cgnat>, config: &Config, request: &Request) -> Vec<u8> {
+pub fn ask(pair: &mut Pair<Cgnat>, config: &Config, request: &Request) -> Vec<u8> {
     answer(pair, &request.frame(config))
 }
 
 /// The result code and the lifetime of an answer.
-fn result(answer: &[u8]) -> (u8, u32) {
+pub fn result(answer: &[u8]) -> (u8, u32) {
     (answer[3], u32::from_be_bytes([answer[4], answer[5], answer[6], answer[7]]))
 }
 
+/// For how long the server has known its mappings, in seconds.
+pub fn epoch(answer: &[u8]) -> u32 {
+    u32::from_be_bytes([answer[8], answer[9], answer[10], answer[11]])
+}
+
 /// The outside end that was assigned.
-fn outside(answer: &[u8]) -> End {
+pub fn outside(answer: &[u8]) -> End {
     assert_eq!(answer[44..56], mapped([0; 4])[..12]);
     ([answer[56], answer[57], answer[58], answer[59]], u16::from_be_bytes([answer[42], answer[43]]))
 }
 
 /// Where a frame from a host outside gets to: the subscriber's address and port, or why it does not.
-fn arrives(
+pub fn arrives(
     pair: &mut Pair<Cgnat>,
     config: &Config,
     (protocol, from, to): (u8, End, End),
@@ -154,7 +159,7 @@ fn arrives(
     }
 }
 
-fn wait(pair: &mut Pair<Cgnat>, seconds: u64) {
+pub fn wait(pair: &mut Pair<Cgnat>, seconds: u64) {
     // Sweeps must not be too far apart.
     for begun in (0..seconds).step_by(1000) {
         pair.wait(Duration::from_secs((seconds - begun).min(1000))).expect("they agree");
@@ -399,7 +404,6 @@ fn what_cannot_be_done_is_answered_by_its_code() {
 fn the_epoch_is_the_time_since_the_start() {
     let config = config();
     let mut pair = pair(&config);
-    let epoch = |answer: &[u8]| u32::from_be_bytes([answer[8], answer[9], answer[10], answer[11]]);
     let first = epoch(&ask(&mut pair, &config, &Request::of(4000)));
     wait(&mut pair, 500);
     let later = epoch(&ask(&mut pair, &config, &Request::of(4000)));

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use functions::cgnat::config::{Alg, Config, Fragments, Replication, Role, Timeouts};
+use functions::cgnat::config::{Config, Fragments, Pcp, Replication, Role, Timeouts};
 use functions::cgnat::replication::Status;
 use functions::cgnat::state::State;
 use functions::cgnat::{Cgnat, Pipeline};
@@ -23,6 +23,7 @@ use crate::frames;
 
 mod failover;
 mod hostile;
+mod kept;
 mod links;
 mod logs;
 mod workers;
@@ -103,11 +104,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A subscriber's realm and address.
 type Who = (u16, [u64; 2]);
 
-/// What packets can tell of a NAT's tables: the sessions by both names with the state of TCP, blocks, and which
-/// ports rest.
+/// What packets can tell of a NAT's tables: the sessions by both names with the state of TCP and what is kept
+/// beside them, blocks, and which ports rest.
 #[derive(Debug, PartialEq)]
 struct Tables {
-    sessions: BTreeMap<String, (u32, u16, u8)>,
+    sessions: BTreeMap<String, (u32, u16, u8, String)>,
     subscribers: BTreeMap<Who, (u32, BTreeSet<u32>, u32, u32)>,
     resting: BTreeSet<(u32, u16)>,
     pools: Vec<String>,
@@ -118,7 +119,8 @@ impl Tables {
     /// Those of a state at a time.
     fn of(state: &State, now: Ticks) -> Tables {
         let moment = state.times.moment(now);
-        let live = state.sessions.from(0).filter(|(_, one)| !state.times.is_over(one, moment));
+        let live =
+            state.sessions.from(0).filter(|(_, one)| state.times.left(one, moment).is_some());
         let subscribers = (0..state.subscribers.used()).filter_map(|number| {
             let one = &state.subscribers.records[number as usize];
             let blocks = one.blocks[..usize::from(one.block_count)].iter().copied().collect();
@@ -130,9 +132,10 @@ impl Tables {
         let resting = state.allocation.ports.resting(0, words, moment);
         Tables {
             sessions: live
-                .map(|(_, one)| {
+                .map(|(number, one)| {
                     let key = format!("{:?}", one.inside_key());
-                    (key, (one.outside, one.outside_port, one.tcp.0))
+                    let kept = format!("{:?}", state.kept(number).iter().collect::<Vec<_>>());
+                    (key, (one.outside, one.outside_port, one.tcp.0, kept))
                 })
                 .collect(),
             subscribers: subscribers.collect(),
@@ -143,13 +146,15 @@ impl Tables {
     }
 }
 
-/// Small NATs of every kind, in which nothing ends by its time within a test.
-/// Every kind, without what a standby is not told of: fragments that are followed, and what gateways keep.
+/// Every kind and one that grants mappings, without what a standby is not told of: fragments that are followed.
 fn kinds() -> Vec<Config> {
-    let told = |config| Config { fragments: Fragments::default(), alg: Alg::default(), ..config };
-    frames::kinds().into_iter().map(told).collect()
+    let told = |config| Config { fragments: Fragments::default(), ..config };
+    let pcp = Some(Pcp { mappings_per_subscriber: 8, ..Pcp::default() });
+    let granting = Config { pcp, ..frames::kinds()[2].clone() };
+    frames::kinds().into_iter().chain([granting]).map(told).collect()
 }
 
+/// Small NATs of every kind, in which nothing ends by its time within a test.
 fn lasting() -> Vec<Config> {
     let lasting = Timeouts {
         udp_s: 15_000.5,

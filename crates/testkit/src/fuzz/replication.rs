@@ -3,18 +3,19 @@
 use std::cell::RefCell;
 
 use functions::Shard;
-use functions::cgnat::config::{Config, PortBlocks, Prefixed};
+use functions::cgnat::alg::{Numbers, Replaced, SLOTS, Side};
+use functions::cgnat::config::{Alg, Config, Pcp, PortBlocks, Prefixed};
 use functions::cgnat::flow::{Far, Inside};
 use functions::cgnat::ports::Class;
 use functions::cgnat::replication::message::{Inbox, Message};
-use functions::cgnat::replication::{Change, Told};
+use functions::cgnat::replication::{Change, Kept, Told};
 use functions::cgnat::session::TcpState;
 use functions::cgnat::state::State;
 
 use crate::check::clock;
 
-/// Messages: those that are read are written as they were. Sessions: whichever are taken over, in whatever
-/// order, ports, blocks and subscribers agree with them.
+/// Messages: those that are read are written as they were. Sessions: whichever are taken over, with whatever is
+/// kept of them, in whatever order, ports, blocks and subscribers agree with them, and so do tables of what is kept.
 pub fn fuzz_cgnat_replication(data: &[u8]) {
     messages(data);
     STATE.with_borrow_mut(|state| {
@@ -24,6 +25,15 @@ pub fn fuzz_cgnat_replication(data: &[u8]) {
                     let next = state.sessions.from(u32::from(piece[1]) % ROOM).next();
                     if let Some(number) = next.map(|(number, _)| number) {
                         state.close(number, now);
+                    }
+                }
+                0xd0.. => {
+                    let next = state.sessions.from(u32::from(piece[1]) % ROOM).next();
+                    if let Some(number) = next.map(|(number, _)| number) {
+                        let kept = kept(piece);
+                        let is_kept = state.keep(number, &kept);
+                        let all: Vec<Kept> = state.kept(number).iter().collect();
+                        assert!(!is_kept || all.contains(&kept), "{kept:?} among {all:?}");
                     }
                 }
                 _ => drop(state.adopt(&told(piece), now)),
@@ -66,17 +76,45 @@ fn messages(data: &[u8]) {
 
 /// One of few sessions, so that they get in each other's way.
 fn told(piece: &[u8]) -> Told {
-    let protocol = [1, 6, 17][usize::from(piece[1] % 3)];
+    let protocol = [1, 6, 17, 47][usize::from(piece[1] % 4)];
     let inside = 0x0a00_0000 + u32::from(piece[2] % 8);
-    let far = Far::new(protocol, 0x0b00_0000 + u32::from(piece[3] % 3), 53);
+    let address = 0x0b00_0000 + u32::from(piece[3] % 3);
+    let far = match (piece[3] / 3 % 5, protocol) {
+        (0, _) => Far::expected(protocol, Some(address)),
+        (1, _) => Far::expected(protocol, None),
+        (2, 6 | 17) => Far::granted(protocol),
+        (_, 47) => Far::new(protocol, address, 0),
+        _ => Far::new(protocol, address, 21),
+    };
     Told {
         number: u32::from(piece[4]),
         key: Inside::ipv4(inside, 1000 + u16::from(piece[5] % 4), 0, far),
         outside: 0xc612_0000 + u32::from(piece[6] % 3),
         outside_port: 1024 + u16::from(piece[7] % 5) * 40,
         tcp: TcpState(piece[1] % 32),
-        flags: 0,
+        is_kept: piece[0] & 1 != 0,
         idle_ms: u32::from(piece[0]) * 100,
+    }
+}
+
+/// Something that may be kept of one.
+fn kept(piece: &[u8]) -> Kept {
+    let word = |at: usize| u32::from_be_bytes([piece[at], piece[at + 1], piece[at + 2], 0]);
+    let side = if piece[2] & 1 == 0 { Side::Inside } else { Side::Outside };
+    match piece[0] % 5 {
+        0 => Kept::B4(u128::from(word(2)).into()),
+        1 => Kept::Call(u16::from(piece[2] % 4)),
+        2 => Kept::Nonce([piece[2]; 12]),
+        3 => Kept::Numbers(side, None),
+        _ => {
+            let mut numbers = Numbers { next: word(3), acked: word(4), ..Numbers::default() };
+            numbers.count = piece[2] % (SLOTS as u8 + 1);
+            for (place, at) in numbers.replaced.iter_mut().zip(0..numbers.count) {
+                let lens = u16::from(piece[6]).rotate_left(at.into());
+                *place = Replaced { at: word(4) >> at, old_len: lens, new_len: piece[7].into() };
+            }
+            Kept::Numbers(side, Some(numbers))
+        }
     }
 }
 
@@ -89,7 +127,16 @@ fn check(state: &State) {
         mappings += one.mappings as usize;
     }
     assert_eq!((sessions, mappings), (state.sessions.count(), state.sessions.mappings()));
+    let (mut streams, mut calls, mut granted) = (0, 0, 0);
     for (number, one) in state.sessions.from(0) {
+        let protocol = one.far.protocol();
+        let count = match (one.shifts, one.far.is_granted()) {
+            (0, _) => &mut 0,
+            (_, true) => &mut granted,
+            (_, false) if protocol == wire::protocol::GRE => &mut calls,
+            _ => &mut streams,
+        };
+        *count += 1;
         let subscriber = &state.subscribers.records[one.subscriber as usize];
         let address = state.allocation.addresses.address(subscriber.outside);
         assert_eq!((subscriber.address, address), (one.inside, one.outside), "{number}");
@@ -100,6 +147,9 @@ fn check(state: &State) {
         let block = state.allocation.block_owner(subscriber.outside, one.outside_port);
         assert_eq!(block, Some(one.subscriber), "{number}");
     }
+    let gateways = &state.gateways;
+    assert_eq!((streams, calls), (gateways.connections(), gateways.calls.count()));
+    assert_eq!(Some(granted), state.granted.as_ref().map(|granted| granted.count()));
 }
 
 thread_local! {
@@ -116,6 +166,8 @@ fn state() -> State {
         mappings: 30,
         subscribers: 6,
         secret: Some(1),
+        alg: Alg { ftp: true, sip: true, pptp: true, connections: 5 },
+        pcp: Some(Pcp { mappings: 4, ..Pcp::default() }),
         ..Config::default()
     };
     State::new(&config, Shard::WHOLE, clock()).expect("a small state")
@@ -132,6 +184,12 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
         Change::Rest { outside: 0xc612_0001, class: 1, port: 1030, left_ms: 5000 },
         Change::Pool { address: 0xc612_0400, len: 24, is_open: true },
         Change::Limit { sessions: 100 },
+        Change::Kept { number: 4, kept: kept(&[5, 1, 2, 3, 4, 5, 6, 7]) },
+        Change::Kept { number: 4, kept: kept(&[8, 1, 2, 3, 4, 5, 6, 7]) },
+        Change::Kept { number: 4, kept: kept(&[9, 1, 2, 3, 4, 5, 6, 7]) },
+        Change::Kept { number: 5, kept: kept(&[6, 1, 2, 3, 4, 5, 6, 7]) },
+        Change::Kept { number: 6, kept: kept(&[7, 1, 2, 3, 4, 5, 6, 7]) },
+        Change::Epoch { seconds: 3600 },
     ];
     let mut all = Vec::new();
     Message::Changes { first: 1 }.write(&changes, &mut all);

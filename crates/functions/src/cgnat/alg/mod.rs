@@ -60,7 +60,7 @@ mod tests;
 pub use self::config::Alg;
 pub use self::edit::{EDITS_MAX, Edited};
 pub use self::list::List;
-pub use self::shift::{Passing, Shifts};
+pub use self::shift::{Numbers, Passing, Replaced, SLOTS, Shifts};
 
 /// Rewrites a payload by one of the gateways; see the module.
 ///

@@ -40,6 +40,12 @@ pub struct Passing {
     pub is_whole: bool,
 }
 
+impl PartialEq for Shifts {
+    fn eq(&self, other: &Shifts) -> bool {
+        [Side::Inside, Side::Outside].iter().all(|&from| self.numbers(from) == other.numbers(from))
+    }
+}
+
 impl Shifts {
     /// A segment with so many bytes of payload, and what of them a gateway would replace.
     pub fn segment(
@@ -67,6 +73,26 @@ impl Shifts {
         blocks.iter_mut().all(|block| stream.acknowledge_block(block)) && rest.is_empty()
     }
 
+    /// What is known of the stream from a side; none before it has begun.
+    pub fn numbers(&self, from: Side) -> Option<Numbers> {
+        let stream = match from {
+            Side::Inside => &self.from_inside,
+            Side::Outside => &self.from_outside,
+        };
+        let Stream { has_begun, next, acked, oldest, base, replaced } = *stream;
+        let mut numbers = Numbers { next, acked, oldest, base, ..Numbers::default() };
+        for (place, known) in numbers.replaced.iter_mut().zip(replaced.iter()) {
+            *place = known;
+            numbers.count += 1;
+        }
+        has_begun.then_some(numbers)
+    }
+
+    /// Goes on with a stream where another NAT was.
+    pub fn go_on(&mut self, from: Side, numbers: Option<&Numbers>) {
+        *self.stream(from) = numbers.map_or(Stream::default(), Stream::new);
+    }
+
     fn stream(&mut self, from: Side) -> &mut Stream {
         match from {
             Side::Inside => &mut self.from_inside,
@@ -83,6 +109,23 @@ impl Side {
             Side::Outside => Side::Inside,
         }
     }
+}
+
+/// What is known of a stream, as one NAT tells it another. Whatever it says, segments stay within their bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Behind all that was passed.
+    pub next: u32,
+    /// Behind all that the receiver acknowledged.
+    pub acked: u32,
+    /// Before it nothing is known any more.
+    pub oldest: u32,
+    /// What is added to a sequence number before all replacements that are known.
+    pub base: u32,
+    /// Those, in the order of the stream; zeros behind the last one.
+    pub replaced: [Replaced; SLOTS],
+    /// How many there are.
+    pub count: u8,
 }
 
 /// One direction. Places are sequence numbers as the sender counts, unless they are called new.
@@ -102,11 +145,14 @@ struct Stream {
 }
 
 /// A text in the place of another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Replaced {
-    at: u32,
-    old_len: u16,
-    new_len: u16,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replaced {
+    /// Where it begins.
+    pub at: u32,
+    /// Its length in bytes.
+    pub old_len: u16,
+    /// That of the other one.
+    pub new_len: u16,
 }
 
 impl Replaced {
@@ -133,6 +179,14 @@ struct Limit {
 }
 
 impl Stream {
+    fn new(numbers: &Numbers) -> Stream {
+        let Numbers { next, acked, oldest, base, .. } = *numbers;
+        let known = numbers.replaced.iter().take(usize::from(numbers.count));
+        let mut stream = Stream { has_begun: true, next, acked, oldest, base, ..Stream::default() };
+        known.for_each(|known| stream.remember(*known));
+        stream
+    }
+
     fn pass(&mut self, seq: u32, len: u32, edited: &List<Edited, UNITS_MAX>) -> Passing {
         if !self.has_begun {
             let oldest = seq.wrapping_sub(WINDOW);

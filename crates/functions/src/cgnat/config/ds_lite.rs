@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Config, Role, Traffic, refuse};
+use super::{Config, Traffic, refuse};
 use crate::sections::Prefixed;
 use crate::unit::Invalid;
 
@@ -82,10 +82,6 @@ pub(super) fn validate(config: &Config) -> Result<(), Invalid> {
     if ds_lite.ipv6_mtu < 1280 {
         let what = format!("packets of {} bytes", ds_lite.ipv6_mtu);
         return refuse(what, "Give at least 1280 as 'ipv6-mtu'");
-    }
-    if config.replication.role != Role::None {
-        let what = "a standby is not told of softwires".into();
-        return super::refuse("replication", what, "Leave 'replication' or 'ds-lite' out");
     }
     if config.stateless.is_some() {
         let what = "IPv6 hosts inside and softwires at once".into();

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Config, Role, refuse};
+use super::{Config, refuse};
 use crate::unit::Invalid;
 
 /// The server of the Port Control Protocol (RFC 6887), by which subscribers ask for mappings that take packets of
@@ -61,10 +61,8 @@ pub(super) fn validate(config: &Config) -> Result<(), Invalid> {
             "Give 'mappings' from 1 to 16777216, and 'mappings-per-subscriber' from 1 on",
         );
     }
-    let is_replicated = config.replication.role != Role::None;
     for (is_there, key, what) in [
         (config.core > 1, "core", "a request comes to any of several workers"),
-        (is_replicated, "replication", "a standby is not told of its mappings"),
         (!config.vrfs.is_empty(), "vrfs", "requests of subscribers of VRFs are not answered"),
         (config.ds_lite.is_some(), "ds-lite", "requests through softwires are not answered"),
         (config.nat64.is_some(), "nat64", "requests of IPv6 subscribers are not answered"),
@@ -88,7 +86,7 @@ const MAPPINGS_MAX: u32 = 16_777_216;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cgnat::config::{DsLite, Nat64, Replication, Vrf};
+    use crate::cgnat::config::{DsLite, Nat64, Vrf};
 
     fn problem(config: &Config) -> Option<String> {
         validate(config).err().map(|invalid| invalid.what)
@@ -116,10 +114,8 @@ mod tests {
     fn what_it_does_not_go_with_is_refused_by_name() {
         let base = Config { pcp: Some(Pcp::default()), ..Config::default() };
         let vrf = Vrf { name: "red".into(), vlan: 9, inside: Vec::new(), pools: Vec::new() };
-        let replication = Replication { role: Role::Active, ..Replication::default() };
         for (key, config) in [
             ("core", Config { core: 2, ..base.clone() }),
-            ("replication", Config { replication, ..base.clone() }),
             ("vrfs", Config { vrfs: vec![vrf], ..base.clone() }),
             ("ds-lite", Config { ds_lite: Some(DsLite::default()), ..base.clone() }),
             ("nat64", Config { nat64: Some(Nat64::default()), ..base.clone() }),

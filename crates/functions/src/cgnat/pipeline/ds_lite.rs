@@ -12,6 +12,7 @@ use super::super::nat64::Nat64;
 use super::super::parse::{Class, Plain, classify};
 use super::super::reasons::{self, Tally};
 use super::super::session::{SOFTWIRE, Session};
+use super::super::sessions::Number;
 use super::{Pipeline, lengths};
 
 impl Pipeline {
@@ -48,11 +49,13 @@ impl Pipeline {
         self.interfaces.nat64.as_ref().map_or(Class::Drop(reasons::NOT_EMBEDDED), classify)
     }
 
-    /// Notes where a packet of a session came from.
+    /// Notes where a packet of a session came from, of which a standby is to hear where that is news.
     #[inline]
-    pub(super) fn note_b4(&mut self, slot: Slot, session: &Session) {
-        if let Some(softwires) = &mut self.state.softwires {
-            softwires.note(session.subscriber, self.way.b4[usize::from(slot)]);
+    pub(super) fn note_b4(&mut self, slot: Slot, (number, session): (Number, &Session)) {
+        let b4 = self.way.b4[usize::from(slot)];
+        let softwires = self.state.softwires.as_mut();
+        if softwires.is_some_and(|softwires| softwires.note(session.subscriber, b4)) {
+            self.state.note(number);
         }
     }
 

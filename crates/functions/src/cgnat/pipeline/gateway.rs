@@ -43,8 +43,9 @@ impl Pipeline {
         let Some((gateway, protocol)) = self.state.gateways.of(&session) else { return };
         if shape.tcp_flags & tcp::FLAG_SYN != 0 {
             // A connection begins: nothing of it was replaced yet.
-            if !session.tcp.is_established() {
+            if !session.tcp.is_established() && record.shifts != 0 {
                 self.state.gateways.forget(&mut record.shifts);
+                self.state.note(number);
             }
             return;
         }
@@ -91,9 +92,14 @@ impl Pipeline {
         let Some(shifts) = self.state.gateways.shifts(&mut session.shifts) else { return };
         let header = &mut batch.frame_mut(slot)[transport..head];
         let seq = u32_at(header, tcp::offset::SEQUENCE);
+        let before = self.state.journal.as_ref().map(|_| *shifts);
         let passing = shifts.segment(from, seq, len, &done.edited);
         renumber(header, (shifts, from), &passing);
+        let is_news = before.is_some_and(|before| before != *shifts);
         self.way.shape[usize::from(slot)].tcp_flags = header[tcp::offset::FLAGS];
+        if is_news {
+            self.state.note(number);
+        }
         if !passing.is_whole || !done.edited.is_empty() && !passing.is_edited {
             self.state.undo_expected(passing.taken, now);
         } else if gateway == Gateway::Pptp {

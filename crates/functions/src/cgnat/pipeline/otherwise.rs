@@ -38,7 +38,7 @@ impl Pipeline {
             self.state.note(number);
         }
         if session.flags & SOFTWIRE != 0 {
-            self.note_b4(slot, &session);
+            self.note_b4(slot, (number, &session));
         }
         if session.flags & CALL != 0 {
             return self.leave_call(batch, slot, &session);

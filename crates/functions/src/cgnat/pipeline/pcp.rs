@@ -125,7 +125,7 @@ impl Pipeline {
 
     /// For how many seconds this server has known its mappings (section 8.5).
     fn epoch(&self, now: Moment) -> u32 {
-        let begun = self.pcp.as_ref().map_or(now, |(_, begun)| *begun);
+        let begun = self.state.granted.as_ref().map_or(now, |granted| granted.begun);
         self.state.times.s_of_units(now.wrapping_sub(begun))
     }
 
@@ -179,7 +179,7 @@ impl Pipeline {
         if !is_one {
             return Err((result::UNSUPP_PROTOCOL, LONG_S));
         }
-        let Some((limits, _)) = self.pcp else { return Err((result::NO_RESOURCES, SHORT_S)) };
+        let Some(limits) = self.pcp else { return Err((result::NO_RESOURCES, SHORT_S)) };
         let lifetime = lifetime.clamp(limits.lifetime_min_s, limits.lifetime_max_s);
         // No address of this NAT is one of IPv6.
         let address = ipv4_of(map.external_address);

@@ -134,10 +134,8 @@ impl Applier {
         interfaces: &mut Interfaces,
         (change, now): (Change, Ticks),
     ) {
-        if let Some(number) = number_of(&change) {
-            // What is newer holds.
-            self.late.retain(|(late, _)| number_of(late) != Some(number));
-        }
+        // What is newer holds.
+        self.late.retain(|(late, _)| !replaces(&change, late));
         if self.apply(state, interfaces, (change, now)) {
             return;
         }
@@ -180,6 +178,16 @@ impl Applier {
                 let update = Update::SetSessionLimit { sessions };
                 control::apply(state, interfaces, &update, now).is_ok()
             }
+            Change::Kept { number, kept } => {
+                self.own(state, number).is_some_and(|own| state.keep(own, &kept))
+            }
+            Change::Epoch { seconds } => {
+                let units = state.times.units_of_s(seconds);
+                if let Some(granted) = &mut state.granted {
+                    granted.begun = moment.wrapping_sub(units);
+                }
+                true
+            }
         }
     }
 
@@ -212,12 +220,22 @@ impl Applier {
     }
 }
 
-/// The number of the session that a change is about.
-fn number_of(change: &Change) -> Option<Number> {
-    match *change {
-        Change::Session(told) => Some(told.number),
-        Change::Free { number } => Some(number),
-        Change::Rest { .. } | Change::Pool { .. } | Change::Limit { .. } => None,
+/// Whether a change leaves nothing of another one: of a session nothing that was told of it before.
+fn replaces(change: &Change, other: &Change) -> bool {
+    let of = |other: &Change| match *other {
+        Change::Session(Told { number, .. })
+        | Change::Free { number }
+        | Change::Kept { number, .. } => Some(number),
+        Change::Rest { .. } | Change::Pool { .. } | Change::Limit { .. } | Change::Epoch { .. } => {
+            None
+        }
+    };
+    match (change, other) {
+        (Change::Kept { kept, .. }, Change::Kept { kept: other_kept, .. }) => {
+            of(change) == of(other) && kept.replaces(other_kept)
+        }
+        (Change::Kept { .. }, _) => false,
+        _ => of(change).is_some() && of(change) == of(other),
     }
 }
 

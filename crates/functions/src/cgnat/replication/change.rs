@@ -5,17 +5,23 @@
 //!
 //! | kind | what follows the byte that says it |
 //! |---|---|
-//! | 1 | a session: number (4), inside address (16), protocol (1), other end's address (4) and port (2), inside port and realm (4), outside address (4) and port (2), TCP state (1), flags (1), milliseconds since a packet from inside (4) |
+//! | 1 | a session: number (4), inside address (16), protocol (1), other end's address (4) and port (2), inside port and realm (4), outside address (4) and port (2), TCP state (1), flags (1), milliseconds since a packet from inside, or of a mapping that was asked for until it ends (4) |
 //! | 2 | a number that no session has (4) |
 //! | 3 | a port that rests: address (4), class (1), port (2), milliseconds left (4) |
 //! | 4 | a pool: address (4), prefix length (1), whether new subscribers get addresses of it (1) |
 //! | 5 | most sessions of a subscriber (4) |
+//! | 6 to 9 | what is kept of a session beside its record: see [`super::kept`] |
+//! | 10 | seconds for which mappings that were asked for are known (4) |
+//!
+//! Flags of a session: in the lowest three bits what its other end is ([`Far::kind`]), 8 where something is kept of it
+//! alone, which follows.
 
 use wire::protocol;
 
 use super::super::flow::{Far, Inside};
 use super::super::ports::Class;
 use super::super::session::TcpState;
+use super::kept::{self, Kept};
 
 /// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +58,18 @@ pub enum Change {
         /// The limit.
         sessions: u32,
     },
+    /// Something that is kept of a session.
+    Kept {
+        /// The session's number.
+        number: u32,
+        /// What it is.
+        kept: Kept,
+    },
+    /// Mappings that subscribers asked for are known for so long (RFC 6887 section 8.5).
+    Epoch {
+        /// In seconds.
+        seconds: u32,
+    },
 }
 
 /// A session as it is told.
@@ -67,9 +85,10 @@ pub struct Told {
     pub outside_port: u16,
     /// What TCP segments have said.
     pub tcp: TcpState,
-    /// Flags of its record that the other side cannot tell by itself.
-    pub flags: u8,
-    /// For how long there was no packet from inside, in milliseconds.
+    /// Whether something is kept of it alone; if not, nothing is any more.
+    pub is_kept: bool,
+    /// For how long there was no packet from inside, in milliseconds; of a mapping that was asked for how long it has
+    /// yet.
     pub idle_ms: u32,
 }
 
@@ -80,7 +99,7 @@ pub struct Malformed(pub &'static str);
 
 impl Change {
     /// The most bytes that one takes.
-    pub const LEN_MAX: usize = 44;
+    pub const LEN_MAX: usize = 1 + 4 + kept::LEN_MAX;
 
     /// Appends it to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
@@ -108,6 +127,15 @@ impl Change {
             Change::Limit { sessions } => {
                 out.push(LIMIT);
                 out.extend(sessions.to_be_bytes());
+            }
+            Change::Kept { number, kept } => {
+                out.push(kept.kind());
+                out.extend(number.to_be_bytes());
+                kept.write(out);
+            }
+            Change::Epoch { seconds } => {
+                out.push(EPOCH);
+                out.extend(seconds.to_be_bytes());
             }
         }
     }
@@ -139,7 +167,11 @@ impl Change {
                 }
             }
             LIMIT => Ok(Change::Limit { sessions: number(bytes)? }),
-            _ => Err(Malformed("a change of no kind")),
+            EPOCH => Ok(Change::Epoch { seconds: number(bytes)? }),
+            kind => {
+                let session = number(bytes)?;
+                Ok(Change::Kept { number: session, kept: Kept::read(kind, bytes)? })
+            }
         }
     }
 }
@@ -155,18 +187,19 @@ impl Told {
         out.extend(self.key.near.to_be_bytes());
         out.extend(self.outside.to_be_bytes());
         out.extend(self.outside_port.to_be_bytes());
-        out.extend([self.tcp.0, self.flags]);
+        let kept = if self.is_kept { KEPT } else { 0 };
+        out.extend([self.tcp.0, self.key.far.kind() | kept]);
         out.extend(self.idle_ms.to_be_bytes());
     }
 
     fn read(bytes: &mut &[u8]) -> Result<Told, Malformed> {
         let session = number(bytes)?;
-        let address = [u64::from_be_bytes(take(bytes)?), u64::from_be_bytes(take(bytes)?)];
+        let inside = [u64::from_be_bytes(take(bytes)?), u64::from_be_bytes(take(bytes)?)];
         let [protocol] = take(bytes)?;
-        if !matches!(protocol, protocol::UDP | protocol::TCP | protocol::ICMP) {
+        if !matches!(protocol, protocol::UDP | protocol::TCP | protocol::ICMP | protocol::GRE) {
             return Err(Malformed("a session of no protocol"));
         }
-        let far = Far::new(protocol, number(bytes)?, u16::from_be_bytes(take(bytes)?));
+        let (address, port) = (number(bytes)?, u16::from_be_bytes(take(bytes)?));
         let near = number(bytes)?;
         let outside = number(bytes)?;
         let outside_port = u16::from_be_bytes(take(bytes)?);
@@ -174,13 +207,15 @@ impl Told {
         if usize::from(tcp) >= TcpState::COUNT {
             return Err(Malformed("a connection of no state"));
         }
+        let far = Far::of_kind(flags & !KEPT, protocol, address, port);
+        let far = far.ok_or(Malformed("a session with an end of no kind"))?;
         Ok(Told {
             number: session,
-            key: Inside { address, far, near },
+            key: Inside { address: inside, far, near },
             outside,
             outside_port,
             tcp: TcpState(tcp),
-            flags,
+            is_kept: flags & KEPT != 0,
             idle_ms: number(bytes)?,
         })
     }
@@ -203,3 +238,7 @@ const FREE: u8 = 2;
 const REST: u8 = 3;
 const POOL: u8 = 4;
 const LIMIT: u8 = 5;
+const EPOCH: u8 = 10;
+
+/// Of a session's flags: something is kept of it alone.
+const KEPT: u8 = 8;

@@ -26,6 +26,7 @@ use super::super::state::State;
 use super::super::times::{Moment, Times};
 use super::change::{Change, Told};
 use super::dirty::Dirty;
+use super::kept::KEPT_MAX;
 use super::link::{Link, Status};
 
 /// What an active NAT has to tell.
@@ -39,6 +40,9 @@ pub struct Journal {
     resynchronisations: u64,
     whole: Whole,
     walk: Walk,
+    /// When a standby was told since when mappings that were asked for are known, and how often it is.
+    epoch_told: Ticks,
+    epoch_every: Ticks,
 }
 
 /// How far everything was told; none where it was.
@@ -50,6 +54,9 @@ struct Whole {
     session: Option<Number>,
     /// The next port.
     port: Option<usize>,
+    /// Since when mappings that subscribers asked for are known, told behind all of them: until then a standby does not
+    /// say that it knows them (RFC 6887 section 8.5).
+    epoch: bool,
     /// A mapping came and went unseen by the standby, so that ports are to be told once more.
     ports_again: bool,
 }
@@ -88,6 +95,8 @@ impl Journal {
             resynchronisations: 0,
             whole: Whole::default(),
             walk: Walk { hand: 0, last: now, per_tick: per_tick as u64 + 1, owed: 0 },
+            epoch_told: now,
+            epoch_every: (clock.ticks_per_second() * EPOCH_EVERY_S) as Ticks,
         })
     }
 
@@ -115,8 +124,13 @@ impl Journal {
         let wanted = self.link.resynchronisations();
         if wanted != self.resynchronisations {
             self.resynchronisations = wanted;
-            self.whole =
-                Whole { setting: Some(0), session: Some(0), port: Some(0), ports_again: false };
+            self.whole = Whole {
+                setting: Some(0),
+                session: Some(0),
+                port: Some(0),
+                epoch: state.granted.is_some(),
+                ports_again: false,
+            };
         }
         if wanted == 0 {
             // Nobody has listened yet; the first who does is told everything.
@@ -127,14 +141,16 @@ impl Journal {
         self.tell_dirty(state, moment);
         self.tell_sessions(state, moment);
         self.tell_ports(state, moment);
+        self.tell_epoch(state, (now, moment));
         self.walk(state, (now, moment));
     }
 
     /// How replication stands.
     pub fn status(&self) -> Status {
         let status = self.link.status();
-        let Whole { setting, session, port, ports_again } = self.whole;
-        let is_told = setting.is_none() && session.is_none() && port.is_none() && !ports_again;
+        let Whole { setting, session, port, epoch, ports_again } = self.whole;
+        let is_whole = setting.is_none() && session.is_none() && port.is_none();
+        let is_told = is_whole && !epoch && !ports_again;
         let unacknowledged = self.handed_over.saturating_sub(status.acknowledged);
         let is_current = status.resynchronisations == self.resynchronisations;
         Status {
@@ -161,6 +177,24 @@ impl Journal {
         is_told
     }
 
+    /// Sessions for which there is room, with what is kept of them.
+    fn room(&self) -> usize {
+        self.ring.slots() / (1 + KEPT_MAX)
+    }
+
+    /// Hands over what is to be told of a number; there must be room.
+    fn tell_session(&mut self, state: &mut State, number: Number, now: Moment) {
+        let change = change_of(state, number, now);
+        self.tell(change);
+        if let Change::Session(told) = change
+            && (told.is_kept || told.key.is_tunnelled())
+        {
+            for kept in state.kept(number).iter() {
+                self.tell(Change::Kept { number, kept });
+            }
+        }
+    }
+
     /// Pools and limits as they are now.
     fn tell_settings(&mut self, state: &State) {
         while let Some(at) = self.whole.setting {
@@ -181,14 +215,13 @@ impl Journal {
             return;
         }
         let mut numbers = [0; DIRTY_MAX];
-        let room = self.ring.slots().min(DIRTY_MAX);
+        let room = self.room().min(DIRTY_MAX);
         let count = self.dirty.take(&mut numbers[..room]);
         for &number in &numbers[..count] {
             prefetch_at(&state.sessions.records, number as usize);
         }
         for &number in &numbers[..count] {
-            let change = change_of(state, number, now);
-            self.tell(change);
+            self.tell_session(state, number, now);
         }
     }
 
@@ -196,7 +229,7 @@ impl Journal {
     fn tell_sessions(&mut self, state: &mut State, now: Moment) {
         let Some(first) = self.whole.session else { return };
         let end = first.saturating_add(WHOLE_LOOK_MAX).min(state.sessions.used());
-        let mut left = WHOLE_TELL_MAX.min(self.ring.slots());
+        let mut left = WHOLE_TELL_MAX.min(self.room());
         for number in first..end {
             let is_told = is_told(&state.sessions.records[number as usize]);
             // Those that changed are told anyway.
@@ -208,8 +241,7 @@ impl Journal {
                 return;
             }
             left -= 1;
-            let change = change_of(state, number, now);
-            self.tell(change);
+            self.tell_session(state, number, now);
         }
         self.whole.session = (end < state.sessions.used()).then_some(end);
     }
@@ -242,6 +274,22 @@ impl Journal {
         self.whole.port = Some(first + count).filter(|&next| next < all);
     }
 
+    /// Since when mappings that subscribers asked for are known, and again from time to time, because two machines have
+    /// two clocks.
+    fn tell_epoch(&mut self, state: &State, (now, moment): (Ticks, Moment)) {
+        let Some(granted) = &state.granted else { return };
+        if now.wrapping_sub(self.epoch_told) > self.epoch_every {
+            self.whole.epoch = true;
+        }
+        if !self.whole.epoch || self.whole.session.is_some() {
+            return;
+        }
+        let seconds = state.times.s_of_units(moment.wrapping_sub(granted.begun));
+        if self.tell(Change::Epoch { seconds }) {
+            (self.whole.epoch, self.epoch_told) = (false, now);
+        }
+    }
+
     /// Looks at as many sessions as are due, and tells of those that packets have used.
     fn walk(&mut self, state: &mut State, (now, moment): (Ticks, Moment)) {
         let walk = &mut self.walk;
@@ -253,7 +301,7 @@ impl Journal {
         if count == 0 || used == 0 || self.whole.session.is_some() {
             return;
         }
-        let mut left = WHOLE_TELL_MAX.min(self.ring.slots());
+        let mut left = WHOLE_TELL_MAX.min(self.room());
         for _ in 0..count.min(used) {
             let number = if self.walk.hand < used { self.walk.hand } else { 0 };
             let session = &mut state.sessions.records[number as usize];
@@ -267,8 +315,7 @@ impl Journal {
                     return;
                 } else {
                     left -= 1;
-                    let change = change_of(state, number, moment);
-                    self.tell(change);
+                    self.tell_session(state, number, moment);
                 }
             }
             self.walk.hand = number + 1;
@@ -277,16 +324,16 @@ impl Journal {
     }
 }
 
-/// Whether a record is a session of which a standby is told: what a gateway expects is none, and calls are of no use
-/// without what their gateway knows.
+/// Whether a record is a session.
 fn is_told(session: &Session) -> bool {
-    let is_call = session.flags & session::CALL != 0;
-    session.far.protocol() != 0 && !session.far.is_expected() && !is_call
+    session.far.protocol() != 0
 }
 
-/// Whether half of a session's time has passed since the use of which the standby knows.
+/// Whether half of a session's time has passed since the use of which the standby knows; no packet is a use of a
+/// mapping that was asked for.
 fn is_old(session: &Session, times: &Times, now: Moment) -> bool {
-    is_told(session) && now.wrapping_sub(session.replica) > times.timeout(session) / 2
+    let is_used = is_told(session) && !session.far.is_granted();
+    is_used && now.wrapping_sub(session.replica) > times.timeout(session) / 2
 }
 
 /// What is to be told of a number.
@@ -302,8 +349,11 @@ fn change_of(state: &mut State, number: Number, now: Moment) -> Change {
         outside: session.outside,
         outside_port: session.outside_port,
         tcp: session.tcp,
-        flags: 0,
-        idle_ms: state.times.ms_of_units(now.wrapping_sub(session.used)),
+        is_kept: session.shifts != 0,
+        idle_ms: state.times.ms_of_units(match session.far.is_granted() {
+            true => state.times.left(session, now).unwrap_or(0),
+            false => now.wrapping_sub(session.used),
+        }),
     })
 }
 
@@ -327,6 +377,9 @@ const WHOLE_TELL_MAX: usize = 32;
 
 /// Records that a round looks at for those.
 const WHOLE_LOOK_MAX: u32 = 256;
+
+/// How often a standby is told since when mappings that were asked for are known, in seconds.
+const EPOCH_EVERY_S: f64 = 3600.0;
 
 /// Words of ports that it looks at.
 const PORTS_LOOK_MAX: usize = 4096;

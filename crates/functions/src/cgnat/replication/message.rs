@@ -218,7 +218,7 @@ const PREFIX_LEN: usize = 4;
 const MAGIC: &[u8; 8] = b"plumbnat";
 
 /// The version of all this.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 const HELLO: u8 = 1;
 const WELCOME: u8 = 2;
@@ -230,27 +230,56 @@ const ACKNOWLEDGED: u8 = 5;
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::super::alg::{Numbers, Replaced, SLOTS, Side};
     use super::super::super::flow::{Far, Inside};
     use super::super::super::session::TcpState;
     use super::super::change::Told;
+    use super::super::kept::Kept;
     use super::*;
 
     fn told() -> impl Strategy<Value = Told> {
-        let key = (any::<[u64; 2]>(), 0..3usize, any::<u32>(), any::<u16>(), any::<u32>());
-        let key = key.prop_map(|(address, protocol, far, port, near)| {
-            let far = Far::new([1, 6, 17][protocol], far, port);
-            Inside { address, far, near }
+        let far = (0..4usize, any::<u32>(), any::<u16>(), 0..4u8);
+        let far = far.prop_map(|(protocol, address, port, kind)| {
+            let protocol = [1, 6, 17, 47][protocol];
+            match kind {
+                0 => Far::new(protocol, address, port),
+                1 => Far::expected(protocol, Some(address)),
+                2 => Far::expected(protocol, None),
+                _ => Far::granted(protocol),
+            }
         });
-        let rest = (any::<u32>(), any::<u32>(), any::<u16>(), 0..32u8, any::<u8>(), any::<u32>());
-        (key, rest).prop_map(|(key, (number, outside, outside_port, tcp, flags, idle_ms))| Told {
+        let key = (any::<[u64; 2]>(), far, any::<u32>());
+        let key = key.prop_map(|(address, far, near)| Inside { address, far, near });
+        let rest = (any::<u32>(), any::<u32>(), any::<u16>(), 0..32u8, any::<bool>(), any::<u32>());
+        (key, rest).prop_map(|(key, (number, outside, outside_port, tcp, is_kept, idle_ms))| Told {
             number,
             key,
             outside,
             outside_port,
             tcp: TcpState(tcp),
-            flags,
+            is_kept,
             idle_ms,
         })
+    }
+
+    fn kept() -> impl Strategy<Value = Kept> {
+        let replaced = (any::<u32>(), any::<u16>(), any::<u16>());
+        let replaced =
+            replaced.prop_map(|(at, old_len, new_len)| Replaced { at, old_len, new_len });
+        let all = proptest::collection::vec(replaced, 0..=SLOTS);
+        let numbers = (any::<[u32; 4]>(), all).prop_map(|([next, acked, oldest, base], all)| {
+            let mut numbers = Numbers { next, acked, oldest, base, ..Numbers::default() };
+            numbers.replaced[..all.len()].copy_from_slice(&all);
+            Numbers { count: all.len() as u8, ..numbers }
+        });
+        let side = any::<bool>().prop_map(|is| if is { Side::Inside } else { Side::Outside });
+        prop_oneof![
+            any::<[u16; 8]>().prop_map(|b4| Kept::B4(b4.into())),
+            (side, proptest::option::of(numbers))
+                .prop_map(|(from, numbers)| Kept::Numbers(from, numbers)),
+            any::<u16>().prop_map(Kept::Call),
+            any::<[u8; 12]>().prop_map(Kept::Nonce),
+        ]
     }
 
     fn change() -> impl Strategy<Value = Change> {
@@ -263,6 +292,8 @@ mod tests {
             (any::<u32>(), 1..33u8, any::<bool>())
                 .prop_map(|(address, len, is_open)| Change::Pool { address, len, is_open }),
             any::<u32>().prop_map(|sessions| Change::Limit { sessions }),
+            (any::<u32>(), kept()).prop_map(|(number, kept)| Change::Kept { number, kept }),
+            any::<u32>().prop_map(|seconds| Change::Epoch { seconds }),
         ]
     }
 
@@ -320,16 +351,45 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_message_fits_and_a_longer_one_is_refused_by_its_length() {
-        let one = Change::Session(Told {
+    fn sessions_and_streams_of_no_kind_are_malformed() {
+        let key = Inside { far: Far::expected(17, None), ..Inside::default() };
+        let told = Told {
             number: 1,
-            key: Inside { far: Far::new(17, 2, 3), ..Inside::default() },
-            outside: 4,
-            outside_port: 5,
+            key,
+            outside: 2,
+            outside_port: 3,
             tcp: TcpState(0),
-            flags: 0,
-            idle_ms: 6,
-        });
+            is_kept: true,
+            idle_ms: 4,
+        };
+        let mut session = Vec::new();
+        Change::Session(told).write(&mut session);
+        let mut stream = Vec::new();
+        let kept = Kept::Numbers(Side::Inside, Some(Numbers::default()));
+        Change::Kept { number: 1, kept }.write(&mut stream);
+        // Protocol, an address and a port that nobody's end has, flags; a side, a count.
+        for (bytes, at, byte) in [
+            (&session, 21, 50),
+            (&session, 22, 1),
+            (&session, 27, 1),
+            (&session, 39, 2),
+            (&session, 39, 5),
+            (&session, 39, 19),
+            (&stream, 5, 2),
+            (&stream, 6, 5),
+            (&stream, 6, 254),
+        ] {
+            let mut changed = bytes.clone();
+            assert!(Change::read(&mut &bytes[..]).is_ok());
+            changed[at] = byte;
+            assert!(Change::read(&mut &changed[..]).is_err(), "{byte} at {at}");
+        }
+    }
+
+    #[test]
+    fn the_largest_message_fits_and_a_longer_one_is_refused_by_its_length() {
+        let numbers = Numbers { count: SLOTS as u8, ..Numbers::default() };
+        let one = Change::Kept { number: 1, kept: Kept::Numbers(Side::Outside, Some(numbers)) };
         let mut bytes = Vec::new();
         Message::Changes { first: 7 }.write(&[one; CHANGES_MAX], &mut bytes);
         let mut inbox = Inbox::default();

@@ -6,9 +6,10 @@
 //!                            window <=== last applied ==== done <---'
 //! ```
 //! The files in the order of that way: which sessions changed ([`dirty`]), what is told of them and when
-//! (`journal`), a change and a message as bytes ([`change`], [`message`]), a connection (`wire`), the
+//! (`journal`), a change, what of a session does not stand in its record, and a message as bytes ([`change`], `kept`,
+//! [`message`]), a connection (`wire`), the
 //! two threads (`sender`, `receiver`), and how changes are applied (`applier`, and
-//! [`super::state::State::adopt`] for a session).
+//! [`super::state::State::adopt`] for a session, [`super::state::State::keep`] for what is kept beside it).
 //!
 //! What is told is the state of a session, not an event: whatever is lost, late or told twice, the last word
 //! holds. Blocks and pairings are not told at all, because they follow from the mappings. A change is
@@ -21,6 +22,7 @@ mod applier;
 pub mod change;
 pub mod dirty;
 mod journal;
+mod kept;
 mod link;
 pub mod message;
 mod receiver;
@@ -39,6 +41,7 @@ use rtrb::RingBuffer;
 pub use self::applier::Received;
 pub use self::change::{Change, Told};
 pub use self::journal::Journal;
+pub use self::kept::{KEPT_MAX, Kept};
 pub use self::link::Status;
 
 use self::applier::Applier;

@@ -52,9 +52,16 @@ impl State {
 
     /// Gives a session that is there the state and the time that it has elsewhere.
     pub fn renew(&mut self, number: Number, told: &Told, now: Moment) {
-        let session = &mut self.sessions.records[number as usize];
+        let mut session = self.sessions.records[number as usize];
+        if !told.is_kept {
+            self.forget_kept(number, &mut session);
+        }
         session.tcp = told.tcp;
-        session.used = now.wrapping_sub(self.times.units_of_ms(told.idle_ms));
+        session.used = match session.far.is_granted() {
+            true => now.wrapping_add(self.times.units_of_left_ms(told.idle_ms)),
+            false => now.wrapping_sub(self.times.units_of_ms(told.idle_ms)),
+        };
+        self.sessions.records[number as usize] = session;
         self.sessions.hasten(number, (now, &self.times));
     }
 

@@ -34,14 +34,21 @@ impl State {
         let far = |port| Far::new(wire::protocol::GRE, remote, port);
         let key = of.beside(inside.ip().to_bits(), inside.port(), far(0));
         let number = self.open_call(&key, now).ok()?;
-        let call = of.beside(inside.ip().to_bits(), 0, far(identifier));
+        self.note(number);
+        Some(self.name_call(number, identifier))
+    }
+
+    /// Notes the other end's identifier of a call, which no other call has any more; whether there was room.
+    pub(super) fn name_call(&mut self, number: Number, identifier: u16) -> bool {
+        let key = self.sessions.records[number as usize].inside_key();
+        let far = Far::new(wire::protocol::GRE, key.far.address(), identifier);
+        let call = key.beside(key.address[1] as u32, 0, far);
         let (calls, sessions) = (&mut self.gateways.calls, &mut self.sessions);
         let keyed = sessions.keyed().clone();
         if let Some(other) = calls.find(&call, sessions) {
             calls.forget(&mut sessions.records[other as usize], other, &keyed);
         }
-        let session = &mut sessions.records[number as usize];
-        Some(calls.note((number, session), identifier, &keyed))
+        calls.note((number, &mut sessions.records[number as usize]), identifier, &keyed)
     }
 
     /// The session of a call, opened where there is none that lives.

@@ -51,14 +51,7 @@ impl State {
         (now, quarantine): (Moment, u32),
     ) -> Option<Number> {
         let mut session = self.sessions.records[number as usize];
-        if session.flags & session::CALL != 0 {
-            self.gateways.calls.forget(&mut session, number, self.sessions.keyed());
-        } else if session.shifts != 0 {
-            match &mut self.granted {
-                Some(granted) if session.far.is_granted() => granted.forget(&session),
-                _ => self.gateways.forget(&mut session.shifts),
-            }
-        }
+        self.forget_kept(number, &mut session);
         let other = self.sessions.close(number);
         if let Some(journal) = &mut self.journal {
             journal.note_end(number);

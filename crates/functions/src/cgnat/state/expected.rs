@@ -143,6 +143,7 @@ impl State {
                 let fits = wanted.fits(key.port(), session.outside_port);
                 fits.then_some(()).ok_or(reasons::PORTS_EXHAUSTED)?;
                 session.used = now;
+                self.note(number);
                 return Ok((number, false));
             }
             self.expire(number, now);

@@ -27,6 +27,8 @@ pub struct GrantedTable {
     /// How many each subscriber has, by its number.
     held: HugeArray<u32>,
     most_of_subscriber: u32,
+    /// Since when they are known, which the epoch tells (section 8.5).
+    pub begun: Moment,
 }
 
 /// What a subscriber asks for.
@@ -69,6 +71,7 @@ impl GrantedTable {
             free: (0..pcp.mappings).rev().collect(),
             held: HugeArray::zeroed(subscribers as usize)?,
             most_of_subscriber: pcp.mappings_per_subscriber,
+            begun: 0,
         }))
     }
 
@@ -89,7 +92,8 @@ impl GrantedTable {
         self.held[session.subscriber as usize] -= 1;
     }
 
-    fn nonce(&self, session: &Session) -> Option<[u8; 12]> {
+    /// The nonce of the request that made the mapping of a session.
+    pub(super) fn nonce(&self, session: &Session) -> Option<[u8; 12]> {
         let place = session.shifts.checked_sub(1)?;
         self.nonces.get(place as usize).copied()
     }
@@ -104,12 +108,15 @@ impl GrantedTable {
         }
     }
 
-    /// Takes a place for the mapping of a session; where there was room, there is one.
-    fn enter(&mut self, session: &mut Session, nonce: [u8; 12]) {
-        let Some(place) = self.free.pop() else { return };
-        self.nonces[place as usize] = nonce;
-        self.held[session.subscriber as usize] += 1;
-        session.shifts = place + 1;
+    /// Notes the nonce of the mapping of a session, in a place that it takes where it has none; whether there was room.
+    pub(super) fn enter(&mut self, session: &mut Session, nonce: [u8; 12]) -> bool {
+        if session.shifts == 0 {
+            let Some(place) = self.free.pop() else { return false };
+            self.held[session.subscriber as usize] += 1;
+            session.shifts = place + 1;
+        }
+        self.nonces[session.shifts as usize - 1] = nonce;
+        true
     }
 }
 
@@ -140,6 +147,7 @@ impl State {
         session.used = now.wrapping_add(ask.lifetime);
         let outside = (session.outside, session.outside_port);
         self.sessions.hasten(number, (now, &self.times));
+        self.note(number);
         Ok(outside)
     }
 
@@ -197,6 +205,7 @@ impl State {
         let opened = self.open(key, wanted, now, Tally::PcpGranted);
         let number = opened.map_err(|reason| denied(reason, wanted))?;
         if let Some(granted) = &mut self.granted {
+            // There was room before.
             granted.enter(&mut self.sessions.records[number as usize], ask.nonce);
         }
         Ok(number)

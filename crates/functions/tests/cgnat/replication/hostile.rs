@@ -130,7 +130,7 @@ fn changes_out_of_order_and_impossible_ones_change_nothing() {
             outside,
             outside_port: 2000,
             tcp: TcpState(0),
-            flags: 0,
+            is_kept: false,
             idle_ms: 0,
         })
     };

@@ -1,6 +1,6 @@
 //! The two ports: their addresses, and to whom frames go on each side.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use packet::PortId;
 use wire::{MacAddr, arp};
@@ -13,6 +13,7 @@ use super::ds_lite::{self, DsLite};
 use super::flow::Inside;
 use super::nat64::Nat64;
 use super::stateless::Stateless;
+use super::translation::Rules;
 use super::vrfs::Vrfs;
 use crate::unit::SetupError;
 
@@ -27,6 +28,7 @@ pub struct Interfaces {
     /// Ethernet addresses.
     pub macs: [MacAddr; 2],
     ips: [Ipv4Addr; 2],
+    ipv6: [Ipv6Addr; 2],
     /// Destination and source address of a frame that leaves by each port.
     pub headers: [[u8; 12]; 2],
     /// What is configured of IPv6 subscribers; none where there are none.
@@ -64,6 +66,7 @@ impl Interfaces {
         Ok(Interfaces {
             macs,
             ips: [config.inside_ip, config.outside_ip],
+            ipv6: [config.inside_ipv6, config.outside_ipv6],
             headers: [header(0), header(1)],
             nat64: Nat64::new(config),
             ds_lite: DsLite::new(config),
@@ -84,6 +87,17 @@ impl Interfaces {
     /// The IPv4 address of a port.
     pub fn ip(&self, port: PortId) -> Ipv4Addr {
         self.ips[usize::from(port.0 & 1)]
+    }
+
+    /// The IPv6 address of a port.
+    pub fn ipv6(&self, port: PortId) -> Ipv6Addr {
+        self.ipv6[usize::from(port.0 & 1)]
+    }
+
+    /// How packets become those of the other family of addresses; none where they never do.
+    pub fn rules(&self) -> Option<&Rules> {
+        let of_sessions = self.nat64.as_ref().map(|nat64| &nat64.rules);
+        of_sessions.or_else(|| self.stateless.as_ref().map(|stateless| &stateless.rules))
     }
 
     /// Whether frames at the inside port may be of a realm of their own.

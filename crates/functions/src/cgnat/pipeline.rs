@@ -143,8 +143,7 @@ impl Function for Pipeline {
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
-        let Interfaces { nat64, ds_lite, .. } = &self.interfaces;
-        let cuts = nat64.is_some() || ds_lite.is_some();
+        let cuts = self.interfaces.rules().is_some() || self.interfaces.ds_lite.is_some();
         if self.followed.is_some() || cuts || self.state.log.is_some() {
             self.made = Some(Made::new(room)?);
         }

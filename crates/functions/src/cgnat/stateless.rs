@@ -15,6 +15,8 @@
 //! The source of an ICMPv6 error, a router mostly, may have no counterpart; it gets the IPv4 address of the port
 //! by which it leaves (RFC 6791 section 3.2).
 //!
+//! A packet that is too long for the next link is cut, or its sender told (`pipeline/lengths.rs`). Here is judged which.
+//!
 //! It holds no state but the tables of the configuration. **Not supported:** IPv4 packets of NAT44
 //! subscribers to hosts inside that are translated so; they leave by the outside port.
 
@@ -162,7 +164,7 @@ impl Stateless {
             });
         let extension_len = if view.is_fragment() { ipv6::FRAGMENT_HEADER_LEN } else { 0 };
         let len = ipv6::HEADER_LEN + extension_len + body.len();
-        if !is_error && len > usize::from(self.rules.ipv6_mtu) {
+        if !is_error && view.dont_fragment() && len > usize::from(self.rules.ipv6_mtu) {
             return Err(reasons::TOO_BIG);
         }
         Ok(Class::Stateless(Becomes::Ipv6(source, destination), is_error))
@@ -198,6 +200,11 @@ impl Stateless {
             && let Some(destination) = self.turned(read.destination())
         {
             self.may_turn(source, read.hop_limit())?;
+            let extension_len = if read.is_fragment() { ipv6::FRAGMENT_HEADER_LEN } else { 0 };
+            let len = ipv6::HEADER_LEN + extension_len + read.body_len;
+            if !is_error && len > usize::from(self.rules.ipv6_mtu) && !read.may_be_cut() {
+                return Err(reasons::TOO_BIG);
+            }
             return Ok(Class::Stateless(Becomes::Ipv6Again(source, destination), is_error));
         }
         let destination = destination(host, port)?;
@@ -205,7 +212,7 @@ impl Stateless {
             return Err(reasons::TTL_EXPIRED);
         }
         let len = ipv4::HEADER_LEN + read.body_len;
-        if !is_error && len > usize::from(self.rules.ipv4_mtu) {
+        if !is_error && len > usize::from(self.rules.ipv4_mtu) && !read.may_be_cut() {
             return Err(reasons::TOO_BIG);
         }
         Ok(Class::Stateless(Becomes::Ipv4(source, destination), is_error))
@@ -221,6 +228,11 @@ impl Stateless {
         let target = Ipv6Addr::from(array_at::<16>(frame, SOLICITED));
         let is_inside = self.of_ipv6(target).is_ok_and(|host| host.side == Side::Inside);
         if is_inside { target } else { own }
+    }
+
+    /// Whether a packet to this address that came by `port` turns around.
+    pub fn turns(&self, destination: Ipv6Addr, port: PortId) -> bool {
+        port == INSIDE && self.turned(destination).is_some()
     }
 
     /// The mapped host inside of which an IPv6 address embeds the IPv4 address.

@@ -145,7 +145,16 @@ fn without_sessions() -> Vec<Config> {
          mappings: [{ipv4: 198.51.100.0/28, ipv6: '2001:db8:46::/124', side: outside}]}";
     let alone = "{mappings: [{ipv4: 45.10.0.0/28, ipv6: '2001:db8:45::/124'}, \
          {ipv4: 11.0.0.0/8, ipv6: '2001:db8:11::/48', side: outside}], ipv6-mtu: 1280}";
+    let narrow = "{mappings: [{ipv4: 198.51.100.0/26, ipv6: '2001:db8:aa::/64'}], \
+         prefix: '2001:db8:6400::/56', ipv4-mtu: 576, ipv6-mtu: 1283}";
     vec![
+        Config {
+            stateless: stateless(narrow),
+            icmp_errors_per_s: 5,
+            icmp_error_burst: 2,
+            hairpinning: false,
+            ..small.clone()
+        },
         Config { stateless: stateless(well_known), ..open.clone() },
         Config { stateless: stateless(nat46), fragments, mss_clamp: 1200, ..small.clone() },
         Config { stateless: stateless(alone), icmp_errors_per_s: 1000, ..small.clone() },

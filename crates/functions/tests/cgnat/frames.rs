@@ -102,7 +102,13 @@ pub fn kinds() -> Vec<Config> {
             ..base.clone()
         },
         vrfs(Config { static_rules: vec![own], ..base.clone() }),
-        Config { mss_clamp: 1300, stateless: stateless(SIIT), ..base.clone() },
+        Config {
+            mss_clamp: 1300,
+            stateless: stateless(SIIT),
+            icmp_errors_per_s: 3,
+            icmp_error_burst: 4,
+            ..base.clone()
+        },
         Config { stateless: stateless(CLAT), icmp_errors_per_s: 1000, ..base.clone() },
         Config {
             one_to_many: one_to_many(),
@@ -199,7 +205,7 @@ pub const SIIT: &str = "{mappings: [\
 
 /// A customer's IPv4 network, and the provider's prefix.
 pub const CLAT: &str = "{inside-family: ipv4, prefix: '2001:db8:64::/96', \
-     mappings: [{ipv4: 192.168.7.0/24, ipv6: '2001:db8:c1a7::/120'}]}";
+     mappings: [{ipv4: 192.168.7.0/24, ipv6: '2001:db8:c1a7::/120'}], ipv6-mtu: 1280}";
 
 /// One with IPv6 subscribers, whose own prefix stands for IPv4 hosts and has them around octet u.
 fn nat64(base: &Config) -> Config {

@@ -23,7 +23,7 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 21] = [
+const REQUIRED: [&str; 22] = [
     "blocks",
     "bypass",
     "changes",
@@ -41,6 +41,7 @@ const REQUIRED: [&str; 21] = [
     "pptp",
     "rules",
     "siit",
+    "siit-lengths",
     "tcp",
     "timers",
     "udp",

@@ -21,6 +21,7 @@ mod queries;
 mod readme;
 mod replication;
 mod stateless;
+mod stateless_lengths;
 mod tables;
 mod vrfs;
 mod workers;

@@ -5,9 +5,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use functions::cgnat::config::{
-    Alg, Config, DsLite, Filtering, Forward, ForwardProtocol, Fragments, OneToMany, OneToManyHost,
-    Pcp, PortBlocks, PortRange, Prefixed, Traffic, Vrf,
+    AddressMapping, Alg, Config, DsLite, Filtering, Forward, ForwardProtocol, Fragments, OneToMany,
+    OneToManyHost, Pcp, PortBlocks, PortRange, Prefixed, Stateless, Traffic, Vrf,
 };
+use functions::cgnat::log::Side;
 use functions::cgnat::{Cgnat, Clients};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
@@ -107,6 +108,7 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
         }
     }
     examples.push(request());
+    examples.extend(long_packets());
     examples.extend([call([10, 0, 0, 1], [11, 0, 0, 1]), call([11, 0, 0, 1], [198, 18, 0, 9])]);
     examples
 }
@@ -134,11 +136,55 @@ fn request() -> Vec<u8> {
     frame
 }
 
-/// Those of every kind, and one of which subscribers ask for mappings.
+/// Those of every kind, one of which subscribers ask for mappings, and one that translates without sessions, too.
 fn configs() -> impl Iterator<Item = Config> {
     let pcp = Some(Pcp { mappings: 3, mappings_per_subscriber: 2, ..Pcp::default() });
     let asked = kinds().next().map(|kind| Config { pcp, ds_lite: None, vrfs: Vec::new(), ..kind });
-    kinds().chain(asked)
+    let translating = kinds().next().map(|kind| Config {
+        stateless: Some(hosts_of_both_families()),
+        ds_lite: None,
+        vrfs: Vec::new(),
+        icmp_errors_per_s: 1000,
+        ..kind
+    });
+    kinds().chain(asked).chain(translating)
+}
+
+/// Hosts of IPv6 inside, and short links.
+fn hosts_of_both_families() -> Stateless {
+    let prefix = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0, 0);
+    Stateless {
+        prefix: Some(Prefixed { address: prefix, len: 96 }),
+        mappings: vec![AddressMapping {
+            ipv4: Prefixed { address: MAPPED, len: 30 },
+            ipv6: Prefixed { address: MAPPED_IPV6, len: 126 },
+            side: Side::Inside,
+        }],
+        ipv4_mtu: 576,
+        ipv6_mtu: 1280,
+        ..Stateless::default()
+    }
+}
+
+/// A datagram of such a host, and one for it, longer than links take.
+fn long_packets() -> [Vec<u8>; 2] {
+    let outside = [0x20, 1, 0xd, 0xb8, 0, 0x64, 0, 0, 0, 0, 0, 0, 11, 0, 0, 1];
+    let datagram = [&[0x13, 0x88, 0, 53, 4, 0xd8, 0, 1][..], &[7; 1232]].concat();
+    let six = [
+        &[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 0x86, 0xdd, 0x60, 0, 0, 0, 4, 0xd8, 17, 64][..],
+        &MAPPED_IPV6.octets(),
+        &outside,
+        &datagram,
+    ];
+    let four = [
+        &Config::default().outside_mac.0.0[..],
+        &[2, 0, 0, 0, 0, 9, 8, 0, 0x45, 0, 4, 0xec, 0, 7, 0, 0, 64, 17, 0, 0, 11, 0, 0, 1],
+        &MAPPED.octets(),
+        &datagram,
+    ];
+    let mut four = four.concat();
+    repair(&mut four);
+    [six.concat(), four]
 }
 
 fn kinds() -> impl Iterator<Item = Config> {
@@ -207,6 +253,10 @@ fn hosts() -> OneToMany {
 /// Rounds of the sweep in which every session comes to its end.
 const ROUNDS: u32 = 4;
 const ROUND: Duration = Duration::from_secs(5000);
+
+/// The first host of both families.
+const MAPPED: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 4);
+const MAPPED_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xaa, 0, 0, 0, 0, 0);
 
 /// The VLAN of the VRF.
 const VLAN: u16 = 9;

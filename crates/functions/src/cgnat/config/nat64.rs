@@ -20,7 +20,7 @@ pub struct Nat64 {
     /// Networks of IPv6 subscribers; packets from elsewhere are dropped.
     #[schemars(length(max = 1024))]
     pub inside: Vec<Prefixed<Ipv6Addr>>,
-    /// The longest packet that subscribers' links take, in bytes; a longer one is dropped.
+    /// The longest packet that subscribers' links take, in bytes; a longer one is cut, or its sender told.
     #[schemars(range(min = 1280))]
     pub ipv6_mtu: u16,
     /// The same of the links outside.

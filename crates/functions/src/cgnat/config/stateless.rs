@@ -32,7 +32,7 @@ pub struct Stateless {
     /// carries are outside.
     #[schemars(length(max = 1024))]
     pub embedded: Vec<Prefixed<Ipv4Addr>>,
-    /// The longest packet that links of IPv6 take, in bytes; a longer one is dropped.
+    /// The longest packet that links of IPv6 take, in bytes; a longer one is cut, or its sender told.
     #[schemars(range(min = 1280))]
     pub ipv6_mtu: u16,
     /// The same of the links of IPv4.

@@ -1,13 +1,13 @@
 //! The NAT as a host: answers to ARP, echo replies, and ICMP errors of its own.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use packet::PortId;
 
-use super::nat64::take;
 use super::packets::{address, mend_ip, sum, word};
 use super::{Expected, INSIDE, Judgement, Model, OUTSIDE};
+use crate::cgnat::translation::oracle::take_ipv6;
 
 impl Model {
     /// What becomes of a frame that is dropped: an error about it where its sender may be told
@@ -25,11 +25,18 @@ impl Model {
         let (kind, code, rest) = match (reason, is_ipv6) {
             ("ttl-expired", false) => (11, 0, 0),
             ("ttl-expired", true) => (3, 0, 0),
-            ("too-big", _) => match self.too_big(frame) {
+            ("too-big", _) => match self.too_big(port, frame) {
+                Some(told) => told,
+                None => return dropped,
+            },
+            ("untranslatable", _) => match self.refused(port, frame) {
                 Some(told) => told,
                 None => return dropped,
             },
             _ if port != INSIDE => return dropped,
+            // RFC 7915 sections 4.4 and 5.4.
+            ("no-counterpart", false) => (3, 13, 0),
+            ("no-counterpart", true) => (1, 1, 0),
             ("hairpin-off", false) => (3, 13, 0),
             ("hairpin-off", true) => (1, 1, 0),
             (
@@ -47,11 +54,11 @@ impl Model {
         };
         let [high, low] = u16::to_be_bytes(rest);
         let message = [kind, code, 0, 0, 0, 0, high, low];
-        if is_ipv6 && self.config.nat64.is_none() {
+        if is_ipv6 && self.config.nat64.is_none() && self.config.stateless.is_none() {
             return dropped;
         }
         if is_ipv6 {
-            return self.tell_ipv6(frame, message, now).unwrap_or(dropped);
+            return self.tell_ipv6((port, frame), message, now).unwrap_or(dropped);
         }
         if word(frame, 12) != 0x0800 {
             return dropped;
@@ -83,11 +90,16 @@ impl Model {
     }
 
     /// RFC 4443 section 2.4: an error about an IPv6 packet to its sender, none where that may not be told.
-    fn tell_ipv6(&mut self, frame: &[u8], message: [u8; 8], now: Duration) -> Option<Expected> {
-        let taken = take(frame)?;
+    fn tell_ipv6(
+        &mut self,
+        (port, frame): (PortId, &[u8]),
+        message: [u8; 8],
+        now: Duration,
+    ) -> Option<Expected> {
+        let taken = take_ipv6(frame.get(14..)?, false).ok()?;
         let source = taken.source.octets();
         let is_far = source[..15].iter().any(|&octet| octet != 0) || source[15] > 1;
-        let is_one = source[0] != 0xff && is_far;
+        let is_one = source[0] != 0xff && taken.destination.octets()[0] != 0xff && is_far;
         let is_error =
             taken.protocol == 58 && matches!(taken.body.first(), None | Some(0..128 | 137));
         let is_first = taken.fragment.is_none_or(|fragment| fragment.offset == 0);
@@ -97,14 +109,14 @@ impl Model {
         }
         let len = 40 + usize::from(word(frame, 18));
         let mut message = [&message, &frame[14..14 + len.min(1280 - 48)]].concat();
-        let own = self.config.inside_ipv6.octets();
+        let own = self.own_ipv6(port).octets();
         let total = (message.len() as u16).to_be_bytes();
         let pseudo = [&own[..], &source, &[0, 0, total[0], total[1], 0, 0, 0, 58], &message];
         let right = !sum(&pseudo.concat());
         message[2..4].copy_from_slice(&right.to_be_bytes());
         let ip = [&[0x6c, 0, 0, 0, total[0], total[1], 58, 64][..], &own, &source].concat();
-        let frame = [&frame[6..12], &self.mac(INSIDE), &[0x86, 0xdd], &ip, &message].concat();
-        Some(Expected::Forward { port: INSIDE, frame })
+        let frame = [&frame[6..12], &self.mac(port), &[0x86, 0xdd], &ip, &message].concat();
+        Some(Expected::Forward { port, frame })
     }
 
     /// RFC 826: who asks for an address of the port is answered.
@@ -168,7 +180,7 @@ impl Model {
     /// Whether a frame is one in the NAT's own name.
     pub(super) fn is_own(&self, port: PortId, frame: &[u8]) -> bool {
         match frame.len() >= 54 && word(frame, 12) == 0x86dd {
-            true => frame[22..38] == self.config.inside_ipv6.octets(),
+            true => frame[22..38] == self.own_ipv6(port).octets(),
             false => {
                 frame.len() >= 34
                     && word(frame, 12) == 0x0800
@@ -176,6 +188,11 @@ impl Model {
                         || self.is_of_aftr(port, address(frame, 26)))
             }
         }
+    }
+
+    /// The IPv6 address of a port.
+    pub(super) fn own_ipv6(&self, port: PortId) -> Ipv6Addr {
+        if port == INSIDE { self.config.inside_ipv6 } else { self.config.outside_ipv6 }
     }
 
     /// The address of a port.

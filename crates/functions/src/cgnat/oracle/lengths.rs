@@ -1,16 +1,20 @@
 //! Packets that are longer in the other family of addresses than the next link takes.
 
+use packet::PortId;
+
 use super::packets::{mend_ip, word};
-use super::{Expected, INSIDE, Model};
+use super::{Expected, Model};
 
 impl Model {
     /// A frame in as many as its packet has to be cut into (RFC 791 section 3.2, RFC 8200 section 4.5): the first one,
     /// the others leave beside it. `identification` is what tells it from others in IPv6.
     pub(super) fn cut(&mut self, whole: Expected, identification: u16) -> Expected {
         let Expected::Forward { port, frame } = whole else { return whole };
-        let Some(nat64) = &self.config.nat64 else { return Expected::Forward { port, frame } };
-        let is_ipv6 = port == INSIDE;
-        let mtu = usize::from(if is_ipv6 { nat64.ipv6_mtu } else { nat64.ipv4_mtu });
+        let Some((ipv4_mtu, ipv6_mtu)) = self.mtus() else {
+            return Expected::Forward { port, frame };
+        };
+        let is_ipv6 = word(&frame, 12) == 0x86dd;
+        let mtu = usize::from(if is_ipv6 { ipv6_mtu } else { ipv4_mtu });
         if frame.len() - 14 <= mtu {
             return Expected::Forward { port, frame };
         }
@@ -53,15 +57,24 @@ impl Model {
     }
 
     /// RFC 7915 sections 4 and 5: what the sender of a frame is told that is too long: a type, a code, a length.
-    pub(super) fn too_big(&self, frame: &[u8]) -> Option<(u8, u8, u16)> {
-        let nat64 = self.config.nat64.as_ref()?;
+    pub(super) fn too_big(&self, port: PortId, frame: &[u8]) -> Option<(u8, u8, u16)> {
+        let (ipv4_mtu, ipv6_mtu) = self.mtus()?;
         if word(frame, 12) == 0x0800 {
-            return Some((3, 4, nat64.ipv6_mtu - 20));
+            let is_part = word(frame, 20) & 0x3fff != 0;
+            return Some((3, 4, ipv6_mtu - if is_part { 28 } else { 20 }));
         }
         let taken = super::nat64::take(frame)?;
-        match 20 + taken.body.len() > usize::from(nat64.ipv4_mtu) {
-            true => Some((2, 0, (nat64.ipv4_mtu + 20).max(1280))),
-            false => Some((2, 0, nat64.ipv6_mtu)),
+        let is_long = 20 + taken.body.len() > usize::from(ipv4_mtu);
+        match is_long && !self.turns(port, taken.destination) {
+            true => Some((2, 0, (ipv4_mtu + 20).max(1280))),
+            false => Some((2, 0, ipv6_mtu)),
         }
+    }
+
+    /// The longest packets that links of IPv4 and of IPv6 take, where packets become those of the other one.
+    fn mtus(&self) -> Option<(u16, u16)> {
+        let of_sessions = self.config.nat64.as_ref().map(|it| (it.ipv4_mtu, it.ipv6_mtu));
+        let of_none = self.config.stateless.as_ref().map(|it| (it.ipv4_mtu, it.ipv6_mtu));
+        of_sessions.or(of_none)
     }
 }

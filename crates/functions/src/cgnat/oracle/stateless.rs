@@ -46,7 +46,7 @@ impl Model {
     }
 
     /// Such a packet becomes IPv6.
-    pub(super) fn judge_stateless_ipv4(&self, port: PortId, packet: &[u8]) -> Judgement {
+    pub(super) fn judge_stateless_ipv4(&mut self, port: PortId, packet: &[u8]) -> Judgement {
         let source = from_side(self.six_of(address(packet, 12)), port)?;
         let destination = to_side(self.six_of(address(packet, 16)), port)?;
         if packet[8] <= 1 {
@@ -56,9 +56,11 @@ impl Model {
         let is_part = word(packet, 6) & 0x3fff != 0;
         let is_error = packet[9] == 1 && !is_part && matches!(body.first(), Some(3 | 11 | 12));
         let len = body.len() + if is_part { 48 } else { 40 };
-        if !is_error && len > usize::from(self.stateless()?.ipv6_mtu) {
+        let stays_whole = packet[6] & 0x40 != 0;
+        if !is_error && stays_whole && len > usize::from(self.stateless()?.ipv6_mtu) {
             return Err("too-big");
         }
+        let number = word(packet, 4);
         let ends = Ends { source, destination, port: Port::Kept };
         let packet = self.clamped_segment(packet.to_vec());
         let bytes = to_ipv6(&packet, &ends, &self.stateless_rules()?, &mut |quote| {
@@ -66,18 +68,19 @@ impl Model {
             Some(Ends { source: from.ok()?.0, destination: to.ok()?.0, port: Port::Kept })
         });
         let to = if port == INSIDE { OUTSIDE } else { INSIDE };
-        Ok(self.frame(to, &bytes.map_err(why)?))
+        let whole = self.frame(to, &bytes.map_err(why)?);
+        Ok(self.cut(whole, number))
     }
 
     /// An IPv6 frame at the port of that family: it becomes IPv4, and IPv6 again if it turns around.
     pub(super) fn judge_stateless_ipv6(
-        &self,
+        &mut self,
         port: PortId,
         frame: &[u8],
         left: Left<'_>,
     ) -> Judgement {
         let packet = whole_ipv6(&frame[14..]);
-        let own = if port == INSIDE { self.config.inside_ipv6 } else { self.config.outside_ipv6 };
+        let own = self.own_ipv6(port);
         if packet.is_some_and(is_discovery) {
             let target = frame.get(62..78).and_then(|it| <[u8; 16]>::try_from(it).ok());
             let target = target.map(Ipv6Addr::from).filter(|target| {
@@ -116,8 +119,15 @@ impl Model {
         if taken.hops <= 1 {
             return Err("ttl-expired");
         }
-        let is_long = 20 + taken.body.len() > usize::from(self.stateless()?.ipv4_mtu);
-        if is_long && !is_error && turned.is_none() {
+        let Stateless { ipv4_mtu, ipv6_mtu, .. } = *self.stateless()?;
+        let (len, mtu) = match turned {
+            None => (20, ipv4_mtu),
+            Some(_) => (if is_part { 48 } else { 40 }, ipv6_mtu),
+        };
+        let is_long = len + taken.body.len() > usize::from(mtu);
+        // RFC 7915 section 5.1: what would bear no "don't fragment".
+        let may_be_cut = taken.fragment.is_some() || 20 + taken.body.len() <= 1260;
+        if is_long && !is_error && !may_be_cut {
             return Err("too-big");
         }
         let ends = Ends { source, destination, port: Port::Kept };
@@ -128,8 +138,14 @@ impl Model {
         });
         let bytes = self.clamped_segment(bytes.map_err(why)?);
         match turned {
-            None => Ok(self.frame(other, &bytes)),
-            Some(_) => self.turn(&bytes, (source, destination)),
+            None => {
+                let whole = self.frame(other, &bytes);
+                Ok(self.cut(whole, 0))
+            }
+            Some(_) => {
+                let whole = self.turn(&bytes, (source, destination))?;
+                Ok(self.cut(whole, word(&bytes, 4)))
+            }
         }
     }
 
@@ -154,6 +170,36 @@ impl Model {
             _ if forbids(prefix, source) => Err("martian"),
             ..=2 => Err("ttl-expired"),
             _ => Ok(()),
+        }
+    }
+
+    /// Whether a packet to an address turns around.
+    pub(super) fn turns(&self, port: PortId, to: Ipv6Addr) -> bool {
+        port == INSIDE && self.turned(to).is_some()
+    }
+
+    /// What the sender of a packet is told whose headers have no counterpart: a type, a code, and what follows (RFC
+    /// 7915 sections 4.1 and 5.1). One of a session that turned around nobody is told of.
+    pub(super) fn refused(&self, port: PortId, frame: &[u8]) -> Option<(u8, u8, u16)> {
+        let rules = Rules::default();
+        if word(frame, 12) == 0x86dd {
+            let none = Ipv4Addr::UNSPECIFIED;
+            let ends = Ends { source: none, destination: none, port: Port::Kept };
+            return match to_ipv4(whole_ipv6(&frame[14..])?, &ends, 0, &rules, &mut |_| None) {
+                Err(Refusal::SegmentsLeft { pointer }) => Some((4, 0, pointer)),
+                Err(Refusal::Protocol) => Some((1, 1, 0)),
+                _ => None,
+            };
+        }
+        if port == INSIDE && self.config.stateless.is_none() {
+            return None;
+        }
+        let none = Ipv6Addr::UNSPECIFIED;
+        let ends = Ends { source: none, destination: none, port: Port::Kept };
+        match to_ipv6(&frame[14..], &ends, &rules, &mut |_| None) {
+            Err(Refusal::SourceRoute) => Some((3, 5, 0)),
+            Err(Refusal::Protocol) => Some((3, 13, 0)),
+            _ => None,
         }
     }
 

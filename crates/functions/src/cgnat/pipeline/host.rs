@@ -2,22 +2,21 @@
 //!
 //! A frame becomes the answer or the error and goes back by the port and to the station that it came from.
 //! Who is told nothing: senders of errors, of fragments but the first, to or from groups, and from outside
-//! all whose packets find no session. How many errors leave is limited, those of both versions together.
+//! all whose packets find no session or are for nobody. How many errors leave is limited, those of both versions together.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Reason, Slot, Verdict};
+use packet::{Batch, PortId, Reason, Slot, Verdict};
 use tables::meter::Meter;
 use wire::bytes::{u16_at, u32_at};
 use wire::{ethernet, icmp, ipv4, protocol};
 
 use super::super::config::Config;
-use super::super::interfaces::Interfaces;
-use super::super::nat64::Nat64;
+use super::super::interfaces::{INSIDE, Interfaces};
 use super::super::reasons::{self, Tallies, Tally};
 use super::super::times::Moment;
-use super::super::translation::Ipv6Packet;
+use super::super::translation::{self, Ipv6Packet};
 use super::Pipeline;
 use super::lengths;
 use crate::stages::icmpv4::{self, Answer};
@@ -44,17 +43,16 @@ impl Host {
     /// Makes a dropped packet an error about it, if its sender may be told.
     fn tell(
         &mut self,
-        (batch, slot, own): (&mut Batch, Slot, Ipv4Addr),
+        (batch, slot, own): (&mut Batch, Slot, IpAddr),
         message: icmp::Fields,
         (interfaces, tallies): (&Interfaces, &mut Tallies),
         now: Ticks,
     ) {
         let Some(limit) = &mut self.limit else { return };
         let port = batch.port(slot);
-        let nat64 = interfaces.nat64.as_ref().filter(|_| is_ipv6(batch.frame(slot)));
-        let is_told = match nat64 {
-            Some(_) => may_be_told_ipv6(batch.frame(slot)),
-            None => may_be_told_ipv4(batch.frame(slot)),
+        let is_told = match own {
+            IpAddr::V6(_) => may_be_told_ipv6(batch.frame(slot)),
+            IpAddr::V4(_) => may_be_told_ipv4(batch.frame(slot)),
         };
         if !is_told {
             return;
@@ -64,9 +62,9 @@ impl Host {
             return;
         }
         let mac = interfaces.mac(port);
-        let is_written = match nat64 {
-            Some(nat64) => icmpv6::write_error(batch, slot, mac, nat64.own.1, message),
-            None => icmpv4::write_error(batch, slot, mac, own, message),
+        let is_written = match own {
+            IpAddr::V6(own) => icmpv6::write_error(batch, slot, mac, own, message),
+            IpAddr::V4(own) => icmpv4::write_error(batch, slot, mac, own, message),
         };
         if is_written {
             tallies[Tally::IcmpErrorsSent as usize] += 1;
@@ -115,13 +113,18 @@ impl Pipeline {
     pub(super) fn tell(&mut self, batch: &mut Batch, now: Ticks) {
         for &slot in self.way.untold.as_slice() {
             let Verdict::Drop(reason) = batch.verdict(slot) else { continue };
-            let own = self.own_ip(batch, slot);
-            let (interfaces, tallies) = (&self.interfaces, &mut self.state.tallies);
-            let nat64 = interfaces.nat64.as_ref();
-            let message = match nat64.filter(|_| is_ipv6(batch.frame(slot))) {
-                Some(nat64) => message_ipv6(reason, batch.frame(slot), nat64),
-                None => message_ipv4(reason, nat64),
+            let (frame, port) = (batch.frame(slot), batch.port(slot));
+            let interfaces = &self.interfaces;
+            let (own, message) = match interfaces.rules().is_some() && is_ipv6(frame) {
+                true => {
+                    (interfaces.ipv6(port).into(), message_ipv6(reason, (frame, port), interfaces))
+                }
+                false => {
+                    let message = message_ipv4(reason, (frame, port), interfaces);
+                    (self.own_ip(batch, slot).into(), message)
+                }
             };
+            let tallies = &mut self.state.tallies;
             if let Some(message) = message {
                 self.host.tell((batch, slot, own), message, (interfaces, tallies), now);
             }
@@ -130,12 +133,23 @@ impl Pipeline {
 }
 
 /// What the sender of an IPv4 packet is told; none where that is nothing.
-fn message_ipv4(reason: Reason, nat64: Option<&Nat64>) -> Option<icmp::Fields> {
+fn message_ipv4(
+    reason: Reason,
+    (frame, port): (&[u8], PortId),
+    interfaces: &Interfaces,
+) -> Option<icmp::Fields> {
     use icmp::v4;
     let (kind, code, rest) = match reason {
         reasons::TTL_EXPIRED => (v4::TIME_EXCEEDED, 0, 0),
         reasons::HAIRPIN_OFF => (v4::UNREACHABLE, v4::PROHIBITED, 0),
-        reasons::TOO_BIG => (v4::UNREACHABLE, v4::TOO_BIG, lengths::ipv4_mtu(nat64?)),
+        reasons::TOO_BIG => {
+            (v4::UNREACHABLE, v4::TOO_BIG, lengths::ipv4_mtu(frame, interfaces.rules()?))
+        }
+        reasons::UNTRANSLATABLE => {
+            return translation::answer_to_ipv4(&frame[ethernet::HEADER_LEN..]);
+        }
+        // RFC 7915 section 4.4.
+        reasons::NO_COUNTERPART if port == INSIDE => (v4::UNREACHABLE, v4::PROHIBITED, 0),
         // RFC 6888 REQ-11 prefers it to "prohibited", by which TCP would give up.
         reason if is_want(reason) => (v4::UNREACHABLE, v4::HOST, 0),
         _ => return None,
@@ -144,12 +158,21 @@ fn message_ipv4(reason: Reason, nat64: Option<&Nat64>) -> Option<icmp::Fields> {
 }
 
 /// The same of an IPv6 packet.
-fn message_ipv6(reason: Reason, frame: &[u8], nat64: &Nat64) -> Option<icmp::Fields> {
+fn message_ipv6(
+    reason: Reason,
+    (frame, port): (&[u8], PortId),
+    interfaces: &Interfaces,
+) -> Option<icmp::Fields> {
     use icmp::v6;
     let (kind, code, rest) = match reason {
         reasons::TTL_EXPIRED => (v6::TIME_EXCEEDED, 0, 0),
         reasons::HAIRPIN_OFF => (v6::UNREACHABLE, v6::PROHIBITED, 0),
-        reasons::TOO_BIG => (v6::TOO_BIG, 0, lengths::ipv6_mtu(frame, nat64)),
+        reasons::TOO_BIG => (v6::TOO_BIG, 0, lengths::ipv6_mtu(frame, port, interfaces)?),
+        reasons::UNTRANSLATABLE => {
+            return translation::answer_to_ipv6(&frame[ethernet::HEADER_LEN..]);
+        }
+        // RFC 7915 section 5.4.
+        reasons::NO_COUNTERPART if port == INSIDE => (v6::UNREACHABLE, v6::PROHIBITED, 0),
         // RFC 6146 section 3.5.1.1.
         reason if is_want(reason) => (v6::UNREACHABLE, v6::ADDRESS, 0),
         _ => return None,
@@ -165,14 +188,14 @@ fn may_be_told_ipv4(frame: &[u8]) -> bool {
         && icmpv4::may_be_told(frame)
 }
 
-/// The same of an IPv6 packet (RFC 4443 section 2.4), whose destination is no group because an IPv4 address is
-/// embedded there.
+/// The same of an IPv6 packet (RFC 4443 section 2.4). It may have segments left.
 fn may_be_told_ipv6(frame: &[u8]) -> bool {
     let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
-    let Ok(packet) = Ipv6Packet::whole(packet) else { return false };
+    let Ok(packet) = Ipv6Packet::quoted(packet) else { return false };
     let source = packet.source();
     let kind = packet.body.first().copied();
     !(source.is_unspecified() || source.is_multicast() || source.is_loopback())
+        && !packet.destination().is_multicast()
         && frame[ethernet::offset::SOURCE] & 1 == 0
         && packet.has_transport()
         && (packet.protocol != protocol::ICMPV6 || kind.is_some_and(icmp::v6::is_query))

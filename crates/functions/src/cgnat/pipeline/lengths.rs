@@ -1,5 +1,5 @@
 //! Packets that the next link does not take whole in the other family of addresses (RFC 7915 sections 4.1 and
-//! 5.1): they are cut once they are translated, or their senders are told what would pass.
+//! 5.1), with a session and without: they are cut once they are translated, or their senders are told what would pass.
 //!
 //! A sender of IPv6 never has its packet cut but for those that every link of IPv6 takes, and those that it cut
 //! itself; one of IPv4 has where it did not forbid that. Pieces but the first are frames of their own.
@@ -8,26 +8,32 @@ use packet::{Batch, Made, PortId, Slot, Verdict};
 use wire::bytes::{put_u16, put_u32, u16_at};
 use wire::{checksum, ethernet, ipv4, ipv6, protocol};
 
-use super::super::interfaces::INSIDE;
+use super::super::interfaces::Interfaces;
 use super::super::nat64::Nat64;
 use super::super::parse::{NOT_WHOLE, Shape};
 use super::super::reasons::{self, Tally};
-use super::super::translation::Ipv6Packet;
+use super::super::translation::{Ipv6Packet, Rules};
 use super::Pipeline;
 
-/// What a sender of IPv4 is told: the longest packet that passes to IPv6 subscribers.
-pub(super) fn ipv4_mtu(nat64: &Nat64) -> u32 {
-    u32::from(nat64.rules.ipv6_mtu).saturating_sub(GROWTH)
+/// What the sender of an IPv4 packet is told: the longest one like it that passes to hosts of IPv6. A fragment takes a
+/// header more.
+pub(super) fn ipv4_mtu(frame: &[u8], rules: &Rules) -> u32 {
+    let extension = if is_fragment(frame) { ipv6::FRAGMENT_HEADER_LEN } else { 0 };
+    u32::from(rules.ipv6_mtu).saturating_sub(GROWTH + extension as u32)
 }
 
-/// What a sender of IPv6 is told: the same outside, where that is what it met, and else to its peer.
-pub(super) fn ipv6_mtu(frame: &[u8], nat64: &Nat64) -> u32 {
-    let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
-    let len = Ipv6Packet::whole(packet).map_or(0, |packet| ipv4::HEADER_LEN + packet.body_len);
-    match len > usize::from(nat64.rules.ipv4_mtu) {
-        true => (u32::from(nat64.rules.ipv4_mtu) + GROWTH).max(IPV6_MTU_MIN),
-        false => nat64.rules.ipv6_mtu.into(),
-    }
+/// What the sender of an IPv6 packet that came by `port` is told: the same to hosts of IPv4, where that is what it met,
+/// and else to its peer.
+pub(super) fn ipv6_mtu(frame: &[u8], port: PortId, interfaces: &Interfaces) -> Option<u32> {
+    let rules = interfaces.rules()?;
+    let packet = Ipv6Packet::whole(frame.get(ethernet::HEADER_LEN..)?).ok()?;
+    let stateless = interfaces.stateless.as_ref();
+    let turns = stateless.is_some_and(|it| it.turns(packet.destination(), port));
+    let is_long = ipv4::HEADER_LEN + packet.body_len > usize::from(rules.ipv4_mtu);
+    Some(match is_long && !turns {
+        true => (u32::from(rules.ipv4_mtu) + GROWTH).max(IPV6_MTU_MIN),
+        false => rules.ipv6_mtu.into(),
+    })
 }
 
 impl Pipeline {
@@ -38,11 +44,12 @@ impl Pipeline {
         fits_ipv6(&frame[..len], transport, nat64)
     }
 
-    /// Cuts a packet that leaves by a port, as IPv6 to subscribers, if it is too long. Pieces of IPv6 are told from
-    /// others by what told the packet of IPv4 (section 4.1).
+    /// Cuts a packet that is ready to leave by a port if it is too long. Pieces of IPv6 are told from others by what
+    /// told the packet of IPv4 (section 4.1).
     pub(super) fn cut(&mut self, batch: &mut Batch, slot: Slot, to: PortId, identification: u16) {
-        let Some(nat64) = &self.interfaces.nat64 else { return };
-        let mtu = if to == INSIDE { nat64.rules.ipv6_mtu } else { nat64.rules.ipv4_mtu };
+        let Some(rules) = self.interfaces.rules() else { return };
+        let is_ipv6 = batch.frame(slot)[ethernet::HEADER_LEN] >> 4 == ipv6::VERSION;
+        let mtu = if is_ipv6 { rules.ipv6_mtu } else { rules.ipv4_mtu };
         if batch.frame_len(slot) <= ethernet::HEADER_LEN + usize::from(mtu) {
             return;
         }

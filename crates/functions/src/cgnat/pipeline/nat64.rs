@@ -6,7 +6,7 @@ use packet::{Batch, Reason, Slot, Verdict};
 use wire::bytes::{array_at, u16_at, u32_at};
 use wire::{MacAddr, ethernet, icmp, ipv4, ipv6, tcp};
 
-use super::super::interfaces::INSIDE;
+use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::super::nat64::{Nat64, reason_of};
 use super::super::parse::Shape;
 use super::super::reasons::{self, Tally};
@@ -57,7 +57,12 @@ impl Pipeline {
         let identification = u16_at(batch.frame(slot), NUMBER);
         let ends = nat64.to_inside(session);
         if let Err(refusal) = translation::to_ipv6(batch, slot, &ends, &nat64.rules, |_| None) {
-            return self.refuse(batch, slot, reason_of(refusal));
+            let reason = reason_of(refusal);
+            // One that turns around is not as its sender sent it.
+            return match batch.port(slot) == OUTSIDE {
+                true => self.refuse_and_tell(batch, slot, reason),
+                false => self.refuse(batch, slot, reason),
+            };
         }
         let extension = if is_fragment(batch.frame(slot)) { ipv6::FRAGMENT_HEADER_LEN } else { 0 };
         let transport = (ethernet::HEADER_LEN + ipv6::HEADER_LEN + extension) as u16;

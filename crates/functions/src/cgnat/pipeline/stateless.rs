@@ -1,7 +1,9 @@
 //! Packets that become those of the other family without a session.
 
+use std::net::Ipv4Addr;
+
 use packet::{Batch, PortId, Reason, Slot};
-use wire::{ipv6, tcp};
+use wire::{ethernet, ipv4, ipv6, tcp};
 
 use super::super::config::Family;
 use super::super::interfaces::INSIDE;
@@ -12,7 +14,7 @@ use super::super::translation::{self, Ends, Port};
 use super::Pipeline;
 
 impl Pipeline {
-    /// Translates a packet and sends it on, or back to a host inside.
+    /// Translates a packet and sends it on, or back to a host inside, in pieces if it is too long.
     pub(super) fn translate_statelessly(
         &mut self,
         batch: &mut Batch,
@@ -27,10 +29,19 @@ impl Pipeline {
             Becomes::Ipv6(..) => stateless.port(Family::Ipv6),
             Becomes::Ipv6Again(..) => INSIDE,
         };
-        match translate((batch, slot), becomes, self.identification, stateless) {
-            Ok(()) => self.send_translated(batch, slot, (port, becomes), is_error),
-            Err(reason) => self.refuse(batch, slot, reason),
+        let mut number = identification_of(batch.frame(slot));
+        if let Err(reason) = translate((batch, slot), becomes, self.identification, stateless) {
+            return self.refuse_and_tell(batch, slot, reason);
         }
+        if let Becomes::Ipv6Again(source, destination) = becomes {
+            number = identification_of(batch.frame(slot));
+            // It is not as its sender sent it.
+            if let Err(reason) = turn((batch, slot), (source, destination), stateless) {
+                return self.refuse(batch, slot, reason);
+            }
+        }
+        self.send_translated(batch, slot, (port, becomes), is_error);
+        self.cut(batch, slot, port, number);
     }
 
     fn send_translated(
@@ -68,6 +79,7 @@ impl Pipeline {
     }
 }
 
+/// The first step: the packet becomes one of the other family.
 fn translate(
     (batch, slot): (&mut Batch, Slot),
     becomes: Becomes,
@@ -85,13 +97,24 @@ fn translate(
             let ends = Ends { source, destination, port: Port::Kept };
             let quoted = |quote: &_| stateless.quoted_to_ipv4(quote);
             translation::to_ipv4(batch, slot, &ends, identification, rules, quoted)
-                .map_err(reason_of)?;
-            if matches!(becomes, Becomes::Ipv4(..)) {
-                return Ok(());
-            }
-            let ends = stateless.turn((source, destination)).ok_or(reasons::NO_COUNTERPART)?;
-            let quoted = |quote: &_| stateless.turn_quoted(quote);
-            translation::to_ipv6(batch, slot, &ends, rules, quoted).map_err(reason_of)
+                .map_err(reason_of)
         }
     }
+}
+
+/// The second one of a packet that turns around: it becomes IPv6 again.
+fn turn(
+    (batch, slot): (&mut Batch, Slot),
+    ends: (Ipv4Addr, Ipv4Addr),
+    stateless: &Stateless,
+) -> Result<(), Reason> {
+    let ends = stateless.turn(ends).ok_or(reasons::NO_COUNTERPART)?;
+    let quoted = |quote: &_| stateless.turn_quoted(quote);
+    translation::to_ipv6(batch, slot, &ends, &stateless.rules, quoted).map_err(reason_of)
+}
+
+/// What tells the packet of a frame from others if it is IPv4, by which its pieces know one another.
+fn identification_of(frame: &[u8]) -> u16 {
+    const AT: usize = ethernet::HEADER_LEN + ipv4::offset::IDENTIFICATION;
+    frame.get(AT..).and_then(<[u8]>::first_chunk).map_or(0, |number| u16::from_be_bytes(*number))
 }

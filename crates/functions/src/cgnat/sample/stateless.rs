@@ -19,6 +19,7 @@ use crate::build::{add_options, mend, set, set_word, text};
 
 mod errors;
 mod sides;
+mod told;
 
 /// Everything of it.
 pub(super) fn all(sample: &mut Sample) {
@@ -27,7 +28,12 @@ pub(super) fn all(sample: &mut Sample) {
         discovery,
         from_six,
         from_four,
-        lengths,
+        told::long_from_six,
+        told::long_from_four,
+        told::long_hairpins,
+        told::last_hops,
+        told::obstacles,
+        told::more_than_may_leave,
         errors::from_six,
         errors::from_four,
         sides::loops,
@@ -123,6 +129,14 @@ impl Sample {
         let mut frame = self.framed(places.six_port, packet);
         frame[12..14].copy_from_slice(&ethernet::TYPE_IPV6.to_be_bytes());
         self.frame(places.six_port, about, frame)
+    }
+
+    /// The same of a group of stations, about which nobody is told.
+    fn six_of_group(&mut self, places: &Places, packet: &[u8]) {
+        let mut frame = self.framed(places.six_port, packet);
+        frame[12..14].copy_from_slice(&ethernet::TYPE_IPV6.to_be_bytes());
+        frame[6] |= 1;
+        self.frame(places.six_port, "from IPv6, of a group of stations", frame);
     }
 
     /// An IPv4 packet at the other one.
@@ -275,24 +289,6 @@ fn from_four(sample: &mut Sample, places: &Places) {
     sample.four(places, "from IPv4, a wrong checksum of its header", &wrong);
     let padded = [sample.framed(places.four_port, &whole), vec![7; 9]].concat();
     sample.frame(places.four_port, "from IPv4, padding", padded);
-}
-
-/// Packets as long as links take, and longer.
-fn lengths(sample: &mut Sample, places: &Places) {
-    let (six, four) = (places.six(0), places.four(0));
-    let Stateless { ipv4_mtu, ipv6_mtu, .. } = places.stateless;
-    let [ipv4_mtu, ipv6_mtu] = [ipv4_mtu, ipv6_mtu].map(usize::from);
-    for len in [1279, 1280, 1281, ipv4_mtu + 20, ipv4_mtu + 21, LONGEST] {
-        let packet = datagram((six.1, 5), (four.1, 6), len.min(LONGEST) - 48);
-        sample.six(places, "from IPv6, long packets", &packet);
-    }
-    for len in [ipv6_mtu - 20, ipv6_mtu - 19, ipv6_mtu - 28, ipv6_mtu - 27, LONGEST] {
-        let data = crate::build::datagram((5, 6), &text(len.min(LONGEST) - 28));
-        let mut packet = crate::build::packet(four.0, six.0, protocol::UDP, &data);
-        sample.four(places, "from IPv4, long packets", &packet);
-        set_word(6, 0x2008)(&mut packet);
-        sample.four(places, "from IPv4, long fragments", &packet);
-    }
 }
 
 /// Hosts of one side that speak.

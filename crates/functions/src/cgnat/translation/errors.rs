@@ -15,7 +15,9 @@ use wire::bytes::put_u16;
 use wire::icmp::{self, v4, v6};
 use wire::{checksum, protocol};
 
-use super::{ERROR_LEN_MAX, Ends, Quote, Refusal, Rules, ipv4, ipv6, quote, transport, types};
+use super::{
+    ERROR_LEN_MAX, ERROR_LEN_MIN, Ends, Quote, Refusal, Rules, ipv4, ipv6, quote, transport, types,
+};
 
 /// A packet that was put together, or is about to be.
 pub(super) type Scratch = [u8; ERROR_LEN_MAX];
@@ -88,7 +90,8 @@ pub(super) fn to_ipv4(
     let inner_head = inner.head(&inner_ends, 0, inner.hop_limit(), rules);
     let edits = inner_edits_to_ipv4(&inner, &inner_ends)?;
     let body = Body { head: &inner_head, rest: inner.body, edits, extensions };
-    let (len, units) = body.put(&mut scratch[IPV4_START..], IPV4_UNIT);
+    let end = usize::from(rules.ipv4_mtu).clamp(ERROR_LEN_MIN, ERROR_LEN_MAX);
+    let (len, units) = body.put(&mut scratch[IPV4_START..end], IPV4_UNIT);
 
     let message_len = icmp::HEADER_LEN + len;
     let head =

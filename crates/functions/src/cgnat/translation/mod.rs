@@ -50,7 +50,7 @@
 //! Who calls has checked the IPv4 header with its checksum, and that the addresses may be translated
 //! (RFC 6052 section 3.1, [`Prefix::forbids`](wire::embedded::Prefix::forbids)). The translator takes one
 //! from time to live or hop limit, as sections 4.1 and 5.1 say; a packet that was refused is as before, so
-//! that it can be quoted in an answer ([`Refusal::answer_to_ipv4`], [`Refusal::answer_to_ipv6`]).
+//! that it can be quoted in an answer ([`answer_to_ipv4`], [`answer_to_ipv6`]).
 //! Link-layer padding is cut off.
 //!
 //! Guarantees: a checksum of a transport header is changed by what changed (RFC 1624), so one that was right is
@@ -91,6 +91,7 @@ use packet::{Batch, Slot};
 
 pub(super) use ipv6::Packet as Ipv6Packet;
 pub use quote::{Quote, quoted_by_ipv4, quoted_by_ipv6};
+pub use rare::{answer_to_ipv4, answer_to_ipv6};
 pub use refusal::Refusal;
 
 /// What becomes of the ends of a packet: addresses of the other family, and a port.
@@ -213,9 +214,12 @@ pub const fn ipv4_len_max(ipv6_mtu: u16) -> u16 {
     payload + wire::ipv4::HEADER_LEN as u16
 }
 
-/// The longest ICMP error that leaves, in bytes with its IP header: what RFC 4443 section 2.4 (c) allows;
-/// of a longer one less is quoted.
+/// The longest ICMP error that leaves, in bytes with its IP header: what RFC 4443 section 2.4 (c) allows, and the next
+/// link of IPv4 takes; of a longer one less is quoted.
 pub const ERROR_LEN_MAX: usize = 1280;
+
+/// The longest that leaves over any link of IPv4, in bytes: what every host takes (RFC 1812 section 4.3.2.3).
+const ERROR_LEN_MIN: usize = 576;
 
 /// The longest packet of IPv4 that is translated without "do not fragment", in bytes (section 5.1).
 const LEN_MAX_FRAGMENTABLE: u16 = 1260;

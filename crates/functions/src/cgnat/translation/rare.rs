@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use packet::{Batch, Slot};
 use wire::bytes::{put_array, put_u16, u16_at};
-use wire::icmp::{v4, v6};
+use wire::icmp::{self, v4, v6};
 use wire::{ethernet, protocol, udp};
 
 use super::transport::{self, Edits};
@@ -22,14 +22,8 @@ pub(super) fn to_ipv6(
 ) -> Result<(), Refusal> {
     let packet = batch.frame(slot).get(ethernet::HEADER_LEN..).ok_or(Refusal::Malformed)?;
     let packet = ipv4::Packet::whole(packet)?;
-    if packet.ttl() <= 1 {
-        return Err(Refusal::Expired);
-    }
-    if packet.has_source_route() {
-        return Err(Refusal::SourceRoute);
-    }
+    passes_to_ipv6(&packet)?;
     let edits = match packet.protocol() {
-        _ if packet.is_foreign() => return Err(Refusal::Protocol),
         IGMP => return Err(Refusal::IcmpType),
         protocol::ICMP if packet.is_fragment() => return Err(Refusal::IcmpFragment),
         protocol::ICMP if is_echo(packet.body, [v4::ECHO_REQUEST, v4::ECHO_REPLY]) => {
@@ -65,12 +59,9 @@ pub(super) fn to_ipv4(
 ) -> Result<(), Refusal> {
     let packet = batch.frame(slot).get(ethernet::HEADER_LEN..).ok_or(Refusal::Malformed)?;
     let packet = ipv6::Packet::whole(packet)?;
-    if packet.hop_limit() <= 1 {
-        return Err(Refusal::Expired);
-    }
+    passes_to_ipv4(&packet)?;
     let mut is_icmp = false;
     let edits = match packet.protocol {
-        _ if packet.is_foreign() => return Err(Refusal::Protocol),
         protocol::ICMPV6 if packet.is_fragment() => return Err(Refusal::IcmpFragment),
         protocol::ICMPV6 if is_echo(packet.body, [v6::ECHO_REQUEST, v6::ECHO_REPLY]) => {
             is_icmp = true;
@@ -94,6 +85,37 @@ pub(super) fn to_ipv4(
         transport::mend_zeros(body);
     }
     Ok(())
+}
+
+/// Whether the headers of a packet let it become IPv6.
+fn passes_to_ipv6(packet: &ipv4::Packet<'_>) -> Result<(), Refusal> {
+    match packet {
+        _ if packet.ttl() <= 1 => Err(Refusal::Expired),
+        _ if packet.has_source_route() => Err(Refusal::SourceRoute),
+        _ if packet.is_foreign() => Err(Refusal::Protocol),
+        _ => Ok(()),
+    }
+}
+
+/// The same of IPv4.
+fn passes_to_ipv4(packet: &ipv6::Packet<'_>) -> Result<(), Refusal> {
+    match packet {
+        _ if packet.hop_limit() <= 1 => Err(Refusal::Expired),
+        _ if packet.is_foreign() => Err(Refusal::Protocol),
+        _ => Ok(()),
+    }
+}
+
+/// The ICMP error that the sender of an IPv4 packet may be told which was refused for its headers; none of others.
+pub fn answer_to_ipv4(packet: &[u8]) -> Option<icmp::Fields> {
+    let packet = ipv4::Packet::whole(packet).and_then(|packet| passes_to_ipv6(&packet));
+    packet.err().and_then(Refusal::answer_to_ipv4)
+}
+
+/// The same of an IPv6 packet.
+pub fn answer_to_ipv6(packet: &[u8]) -> Option<icmp::Fields> {
+    let packet = ipv6::Packet::whole(packet).and_then(|packet| passes_to_ipv4(&packet));
+    packet.err().and_then(Refusal::answer_to_ipv6)
 }
 
 /// Computes the checksum that a datagram over IPv6 must have.

@@ -192,10 +192,11 @@ fn may_be_told_ipv4(frame: &[u8]) -> bool {
 fn may_be_told_ipv6(frame: &[u8]) -> bool {
     let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
     let Ok(packet) = Ipv6Packet::quoted(packet) else { return false };
-    let source = packet.source();
+    let (source, destination) = (packet.source(), packet.destination());
     let kind = packet.body.first().copied();
-    !(source.is_unspecified() || source.is_multicast() || source.is_loopback())
-        && !packet.destination().is_multicast()
+    let is_of_no_host = source.is_unspecified() || source.is_multicast() || source.is_loopback();
+    let is_for_group = destination.is_multicast();
+    !(is_of_no_host || is_for_group)
         && frame[ethernet::offset::SOURCE] & 1 == 0
         && packet.has_transport()
         && (packet.protocol != protocol::ICMPV6 || kind.is_some_and(icmp::v6::is_query))

@@ -101,7 +101,7 @@ pub(super) fn to_ipv4(
     let body = body_to_ipv4(&inner, &inner_ends).unwrap_or_else(|| inner.body.clone());
     let body = cut(body, &inner);
     let packet = emit_ipv4(&inner, &inner_ends, 0, inner.hops, rules, &body, inner.body.len());
-    let most = usize::from(rules.ipv4_mtu).max(576).min(1280);
+    let most = usize::from(rules.ipv4_mtu).clamp(576, 1280);
     let (quoted, units) = lay_out(packet, extensions, 4, most - 20 - ICMP_LEN);
     let mut header = [new_kind, new_code, 0, 0, 0, 0, 0, 0];
     header[4..].copy_from_slice(&(new_rest | units << 16).to_be_bytes());

@@ -14,6 +14,7 @@ mod bypass;
 mod deterministic;
 mod ds_lite;
 mod fragments;
+mod lengths;
 mod mix;
 mod nat64;
 mod one_to_many;
@@ -72,6 +73,11 @@ pub struct Config {
     pub inside_next_hop_mac: Mac,
     /// To whom packets for the Internet go.
     pub outside_next_hop_mac: Mac,
+    /// The longest IPv4 packet that links inside take, in bytes: a longer one that leaves there is cut, or its sender
+    /// told (RFC 4787 REQ-13); 0 for no limit.
+    pub inside_mtu: u16,
+    /// The same of the links outside.
+    pub outside_mtu: u16,
     /// Networks of subscribers; packets from elsewhere are dropped.
     #[schemars(length(max = 1024))]
     pub inside: Vec<Prefixed<Ipv4Addr>>,
@@ -187,6 +193,8 @@ impl Default for Config {
             outside_ipv6: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2),
             inside_next_hop_mac: mac(3),
             outside_next_hop_mac: mac(4),
+            inside_mtu: 0,
+            outside_mtu: 0,
             inside: vec![prefix(10, 0, 8), prefix(100, 64, 10)],
             pools: vec![prefix(198, 18, 24)],
             spare_addresses: 256,

@@ -29,6 +29,8 @@ pub struct Interfaces {
     pub macs: [MacAddr; 2],
     ips: [Ipv4Addr; 2],
     ipv6: [Ipv6Addr; 2],
+    /// The longest IPv4 packets that links take; the greatest number for no limit.
+    mtus: [u16; 2],
     /// Destination and source address of a frame that leaves by each port.
     pub headers: [[u8; 12]; 2],
     /// What is configured of IPv6 subscribers; none where there are none.
@@ -67,6 +69,10 @@ impl Interfaces {
             macs,
             ips: [config.inside_ip, config.outside_ip],
             ipv6: [config.inside_ipv6, config.outside_ipv6],
+            mtus: [config.inside_mtu, config.outside_mtu].map(|mtu| match mtu {
+                0 => u16::MAX,
+                mtu => mtu,
+            }),
             headers: [header(0), header(1)],
             nat64: Nat64::new(config),
             ds_lite: DsLite::new(config),
@@ -92,6 +98,17 @@ impl Interfaces {
     /// The IPv6 address of a port.
     pub fn ipv6(&self, port: PortId) -> Ipv6Addr {
         self.ipv6[usize::from(port.0 & 1)]
+    }
+
+    /// The longest IPv4 packet that links of a port take, in bytes.
+    pub fn mtu(&self, port: PortId) -> u16 {
+        self.mtus[usize::from(port.0 & 1)]
+    }
+
+    /// The shorter one of both; none without a limit.
+    pub fn shortest_mtu(&self) -> Option<u16> {
+        let [one, other] = self.mtus;
+        Some(one.min(other)).filter(|&mtu| mtu < u16::MAX)
     }
 
     /// How packets become those of the other family of addresses; none where they never do.

@@ -31,6 +31,7 @@ mod gateway;
 mod hairpins;
 mod host;
 mod lengths;
+mod links;
 mod nat64;
 mod networks;
 mod one_to_many;
@@ -71,6 +72,8 @@ pub struct Model {
     pcp: pcp::Told,
     /// Whom the last limit concerned.
     concerned: Who,
+    /// What the link takes for which the packet in hand is too long.
+    met: Option<u16>,
     /// The VLAN of the frame in hand; 0 without one.
     realm: u16,
     /// The same of what left inside because of it.
@@ -210,6 +213,7 @@ impl Model {
             softwires: ds_lite::Softwires::default(),
             pcp: pcp::Told::default(),
             concerned: Who { realm: 0, b4: None, address: Ipv4Addr::UNSPECIFIED.into() },
+            met: None,
             realm: 0,
             towards: 0,
             reports: Reports::new(config, shard),
@@ -244,7 +248,7 @@ impl Model {
         };
         let want = judged.as_ref().err().copied().or(self.pcp.want.take());
         self.take_note(want, now);
-        let whole = judged.unwrap_or_else(|reason| self.tell(port, &frame, reason, now));
+        let whole = self.concluded((port, &frame), judged, now, passed);
         self.cut_tunnelled(whole)
     }
 

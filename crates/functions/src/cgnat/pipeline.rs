@@ -43,6 +43,7 @@ mod fragments;
 mod gateway;
 mod host;
 mod lengths;
+mod links;
 mod nat64;
 mod open;
 mod otherwise;
@@ -52,6 +53,7 @@ mod vrfs;
 
 use fragments::Followed;
 use host::Host;
+use links::Long;
 
 /// A running NAT on one worker.
 pub struct Pipeline {
@@ -78,6 +80,9 @@ pub struct Pipeline {
     made: Option<Made>,
     /// A packet that is cut.
     uncut: Vec<u8>,
+    /// Whether links take no longer packets than frames can bear.
+    limits_lengths: bool,
+    long: Box<Long>,
     replication: Option<Box<Replication>>,
 }
 
@@ -100,6 +105,9 @@ impl Function for Pipeline {
     fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>) {
         let moment = self.state.times.moment(now);
         self.state.tell_at(now);
+        if let Some(mtu) = self.interfaces.shortest_mtu() {
+            self.long.keep(batch, mtu);
+        }
         self.check(batch, moment);
         stages.lap(Stage::Check as usize, batch.len());
         self.find();
@@ -112,6 +120,9 @@ impl Function for Pipeline {
         }
         if !self.way.fragments.is_empty() {
             self.fragments(batch, (now, moment));
+        }
+        if self.limits_lengths {
+            self.fit(batch, now);
         }
         if !self.way.untold.is_empty() {
             self.tell(batch, now);
@@ -144,6 +155,7 @@ impl Function for Pipeline {
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
         let cuts = self.interfaces.rules().is_some() || self.interfaces.ds_lite.is_some();
+        let cuts = cuts || self.limits_lengths;
         if self.followed.is_some() || cuts || self.state.log.is_some() {
             self.made = Some(Made::new(room)?);
         }
@@ -220,8 +232,11 @@ impl Pipeline {
         // Where nothing is cut, nothing is drawn: ports follow from what was.
         let begin = config.ds_lite.as_ref().map(|_| state.allocation.secret()[0] as u32);
         let outer_identification = begin.unwrap_or_default();
+        let interfaces = Interfaces::new(config)?;
         Ok(Pipeline {
-            interfaces: Interfaces::new(config)?,
+            limits_lengths: interfaces.shortest_mtu().is_some(),
+            long: Long::new(),
+            interfaces,
             way: Box::new(Way::new()),
             sweep: Sweep::new(&state, &clock, now),
             tcp_pick_up: config.tcp_pick_up,

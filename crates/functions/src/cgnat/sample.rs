@@ -32,6 +32,7 @@ mod gateways;
 mod host;
 mod ipv6;
 mod limits;
+mod links;
 mod nat64;
 mod one_to_many;
 mod pcp;
@@ -46,7 +47,7 @@ use limits::Reach;
 use places::Places;
 
 /// What subscribers do wherever they are.
-const OF_ANY_REALM: [fn(&mut Sample); 14] = [
+const OF_ANY_REALM: [fn(&mut Sample); 15] = [
     sessions::udp,
     sessions::tcp,
     sessions::icmp,
@@ -56,6 +57,7 @@ const OF_ANY_REALM: [fn(&mut Sample); 14] = [
     fragments::hairpins,
     host::pings,
     host::errors,
+    links::links,
     gateways::ftp,
     gateways::sip,
     calls::pptp,
@@ -89,6 +91,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         host::pings,
         host::errors,
         host::more_errors_than_may_leave,
+        links::links,
         deterministic::deterministic,
         gateways::ftp,
         gateways::sip,
@@ -138,7 +141,8 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     unless(filters, "filtered", "mappings take packets from anybody");
     unless(!config.hairpinning, "hairpin-off", "hairpinning is on");
     for (name, is_reached) in nat64::reached(config) {
-        let is_reached = is_reached || stateless::reaches(config, name);
+        let is_long = name == "too-big" && links::reaches(config);
+        let is_reached = is_reached || is_long || stateless::reaches(config, name);
         unless(is_reached, name, "no IPv6 hosts inside, or links that take long packets");
     }
     for name in ["no-counterpart", "loop"] {

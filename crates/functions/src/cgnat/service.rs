@@ -97,6 +97,8 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         tcp_pick_up: _,
         icmp_error_burst: _,
         // For which there are no words.
+        inside_mtu,
+        outside_mtu,
         port_block,
         one_to_many,
         deterministic,
@@ -117,6 +119,8 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         logging,
     } = config;
     Beyond::of(&[
+        ("inside-mtu", "links inside that take less", *inside_mtu != 0),
+        ("outside-mtu", "links outside that take less", *outside_mtu != 0),
         ("port-block", "blocks of ports for each subscriber", port_block.size != 0),
         ("one-to-many", "hosts that share an address by fixed ports", !one_to_many.is_empty()),
         ("deterministic", "ports that follow from the inside address", !deterministic.is_empty()),

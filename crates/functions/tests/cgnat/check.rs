@@ -69,6 +69,7 @@ fn matrix() -> Vec<Config> {
     all.extend(shared_by_hosts());
     all.extend(with_softwires());
     all.extend(with_requests());
+    all.extend(with_short_links());
     all.extend(logged());
     let logged = &logged()[0];
     all.push(Config { sessions: 40, mappings: 20, ..logged.clone() });
@@ -119,6 +120,24 @@ fn with_softwires() -> Vec<Config> {
         Config { ds_lite: ds_lite.clone(), alg: GATEWAYS, ..open },
         Config { ds_lite: ds_lite.clone(), alg: GATEWAYS, ..own },
         Config { ds_lite, ..vrfs },
+    ]
+}
+
+/// Links that take less, where all may be told and nobody, beside VRFs, NAT64, softwires, hosts of one address and
+/// translation without sessions.
+fn with_short_links() -> Vec<Config> {
+    let [small, own, nat64, vrfs, clat, shared, ds_lite] =
+        [0, 2, 4, 6, 8, 9, 12].map(|index: usize| kinds()[index].clone());
+    let syslog = logged()[3].logging.clone();
+    vec![
+        Config { outside_mtu: 576, icmp_errors_per_s: 1000, ..small.clone() },
+        Config { inside_mtu: 577, hairpinning: false, logging: syslog, ..small },
+        Config { inside_mtu: 1000, outside_mtu: 1000, ..own },
+        Config { inside_mtu: 700, outside_mtu: 1400, ..nat64 },
+        Config { inside_mtu: 700, outside_mtu: 900, ..vrfs },
+        Config { inside_mtu: 1500, outside_mtu: 1000, ..clat },
+        Config { inside_mtu: 1499, outside_mtu: 1498, ..shared },
+        Config { inside_mtu: 700, outside_mtu: 1400, ..ds_lite },
     ]
 }
 
@@ -233,7 +252,7 @@ fn each_worker_agrees_on_the_sample() {
                  dynamic-factor: 2}";
     let deterministic = vec![serde_saphyr::from_str(rule).expect("a rule")];
     let deterministic = Config { deterministic, ..kinds()[0].clone() };
-    let some = [0, 1, 2, 3, 4, 5, 6, 9, 10, 12].map(|index: usize| kinds()[index].clone());
+    let some = [0, 1, 2, 3, 4, 5, 6, 9, 10, 12, 13].map(|index: usize| kinds()[index].clone());
     let more = [logged()[0].clone(), deterministic, Config::default()];
     for config in some.into_iter().chain(more) {
         let config = Config { core: 2, ..config };

@@ -130,7 +130,8 @@ pub fn kinds() -> Vec<Config> {
             icmp_error_burst: 4,
             ..base.clone()
         },
-        ds_lite(base),
+        ds_lite(base.clone()),
+        short_links(Config { static_rules: vec![own], ..base }),
     ]
 }
 
@@ -142,6 +143,19 @@ const FRAGMENTS: Fragments = Fragments {
     waiting_per_sender: 8,
     timeout_s: 2.25,
 };
+
+/// One whose links take less on each side, beside destinations to which nothing is translated.
+pub fn short_links(base: Config) -> Config {
+    Config {
+        inside_mtu: 800,
+        outside_mtu: 1301,
+        bypass: vec![net("203.0.112.0/25")],
+        fragments: FRAGMENTS,
+        icmp_errors_per_s: 3,
+        icmp_error_burst: 4,
+        ..base
+    }
+}
 
 /// One with softwires, whose subscribers are known by prefixes of their B4 elements' addresses, beside NAT64; short
 /// links.

@@ -23,7 +23,7 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 22] = [
+const REQUIRED: [&str; 23] = [
     "blocks",
     "bypass",
     "changes",
@@ -34,6 +34,7 @@ const REQUIRED: [&str; 22] = [
     "fragments",
     "hairpin",
     "icmp",
+    "links",
     "nat46",
     "nat64",
     "one-to-many",

@@ -13,6 +13,7 @@ mod gateways;
 mod golden;
 mod laws;
 mod lengths;
+mod links;
 mod log;
 mod nat64;
 mod one_to_many;

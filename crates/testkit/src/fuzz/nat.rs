@@ -136,7 +136,8 @@ fn request() -> Vec<u8> {
     frame
 }
 
-/// Those of every kind, one of which subscribers ask for mappings, and one that translates without sessions, too.
+/// Those of every kind, one of which subscribers ask for mappings, one that translates without sessions, too, and one with
+/// short links.
 fn configs() -> impl Iterator<Item = Config> {
     let pcp = Some(Pcp { mappings: 3, mappings_per_subscriber: 2, ..Pcp::default() });
     let asked = kinds().next().map(|kind| Config { pcp, ds_lite: None, vrfs: Vec::new(), ..kind });
@@ -147,7 +148,14 @@ fn configs() -> impl Iterator<Item = Config> {
         icmp_errors_per_s: 1000,
         ..kind
     });
-    kinds().chain(asked).chain(translating)
+    let short = kinds().nth(2).map(|kind| Config {
+        inside_mtu: 576,
+        outside_mtu: 577,
+        alg: Alg::default(),
+        icmp_errors_per_s: 1000,
+        ..kind
+    });
+    kinds().chain(asked).chain(translating).chain(short)
 }
 
 /// Hosts of IPv6 inside, and short links.

@@ -21,6 +21,7 @@ pub fn validate(config: &mut Config, traffic: &mut Traffic) -> Result<(), Invali
     super::vrfs::validate(config)?;
     super::stateless::validate(config)?;
     super::bypass::validate(config)?;
+    super::lengths::validate(config)?;
     super::pcp::validate(config)?;
     validate_logging(config)?;
     validate_traffic(config, traffic)
@@ -292,6 +293,7 @@ fn validate_traffic(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
         );
     }
     super::bypass::validate_traffic(config, traffic)?;
+    super::lengths::validate_traffic(config, traffic)?;
     super::mix::validate(config, traffic)
 }
 

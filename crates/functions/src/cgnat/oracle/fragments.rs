@@ -141,8 +141,9 @@ impl Model {
             let (first, frame) = self.first(port, packet, now, left)?;
             for waited in std::mem::take(&mut one.waiting) {
                 let at = self.datagrams.made.len();
-                if let Ok(leaves) = self.follow(&first, &waited) {
-                    let leaves = self.cut_fragment(&waited, leaves);
+                let leaves = self.follow(&first, &waited).ok();
+                let leaves = leaves.map(|leaves| self.cut_fragment(&waited, leaves));
+                if let Some(leaves) = leaves.and_then(|leaves| self.fitted_later(leaves)) {
                     let leaves = self.cut_tunnelled(leaves);
                     self.datagrams.made.insert(at, leaves);
                 }
@@ -234,6 +235,7 @@ impl Model {
     ) -> Result<(First, Expected), &'static str> {
         if packet[0] >> 4 == 6 {
             let leaves = self.first_of_ipv6(packet, now, left)?;
+            let leaves = self.passing(leaves)?;
             return self.first_left(port, packet, leaves, left);
         }
         let at = usize::from(packet[0] % 16) * 4;
@@ -254,6 +256,7 @@ impl Model {
             true => self.leaving(&one, now, left)?,
             false => self.arriving(&one, now, left)?,
         };
+        let leaves = self.passing(leaves)?;
         self.first_left(port, packet, leaves, left)
     }
 

@@ -97,7 +97,7 @@ impl Model {
         }
         let header = packet.bytes[packet.transport..packet.transport + 8].to_vec();
         let payload = packet.bytes[packet.transport + 8..].to_vec();
-        let room = room_of(&packet);
+        let room = self.room_of(&packet, is_out);
         let written = self.write(kind, &payload, room, &mut reading);
         packet.with_message([header, written.payload].concat())
     }
@@ -128,7 +128,7 @@ impl Model {
             return packet;
         }
         let mut shifts = known.unwrap_or_default();
-        let written = self.write(kind, &payload, room_of(&packet), reading);
+        let written = self.write(kind, &payload, self.room_of(&packet, reading.is_out), reading);
         let side = if reading.is_out { Side::Inside } else { Side::Outside };
         let number = |at: usize, header: &[u8]| {
             u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
@@ -359,13 +359,17 @@ fn edited(puts: &[Piece]) -> List<Edited, UNITS_MAX> {
     all
 }
 
-/// How long a payload may become: that of a packet of 1500 bytes, or as long as it was.
-fn room_of(packet: &Packet) -> usize {
-    let head = match packet.protocol {
-        6 => usize::from(packet.bytes[packet.transport + 12] >> 4) * 4,
-        _ => 8,
-    };
-    packet.bytes.len().max(1500) - packet.transport - head
+impl Model {
+    /// How long a payload may become: that of a packet of 1500 bytes, or of what the link takes, or as long as it was.
+    fn room_of(&self, packet: &Packet, is_out: bool) -> usize {
+        let head = match packet.protocol {
+            6 => usize::from(packet.bytes[packet.transport + 12] >> 4) * 4,
+            _ => 8,
+        };
+        let mtu = if is_out { self.config.outside_mtu } else { self.config.inside_mtu };
+        let most = if mtu == 0 { 1500 } else { mtu.min(1500) };
+        packet.bytes.len().max(usize::from(most)) - packet.transport - head
+    }
 }
 
 /// The payload of the packet of a protocol that left.

@@ -18,9 +18,14 @@ impl Model {
         if !self.is_outside(packet.destination.0) {
             let way = (begun.own, packet.destination, true);
             let packet = self.by_gateway(packet.clone(), way, now, left);
-            return Ok(self.frame(OUTSIDE, &packet.bytes));
+            let leaves = self.passing(self.frame(OUTSIDE, &packet.bytes));
+            if leaves.is_err() && begun.is_new {
+                self.tables.undo(begun.own, packet.destination, now);
+            }
+            return leaves;
         }
         let turned = self.turn_around(packet, now, left);
+        let turned = turned.and_then(|leaves| self.passing(leaves));
         // RFC 5128 section 3.3: a packet that the other one's filter drops opens one's own.
         let is_known = self.tables.mappings.get(&begun.own).is_some_and(|one| one.count() > 1);
         let is_punched = is_known && matches!(turned, Err("filtered"));

@@ -58,6 +58,10 @@ impl Model {
 
     /// RFC 7915 sections 4 and 5: what the sender of a frame is told that is too long: a type, a code, a length.
     pub(super) fn too_big(&self, port: PortId, frame: &[u8]) -> Option<(u8, u8, u16)> {
+        if let Some(mtu) = self.met {
+            let is_ipv4 = word(frame, 12) == 0x0800;
+            return Some(if is_ipv4 { (3, 4, mtu) } else { (2, 0, (mtu + 20).max(1280)) });
+        }
         let (ipv4_mtu, ipv6_mtu) = self.mtus()?;
         if word(frame, 12) == 0x0800 {
             let is_part = word(frame, 20) & 0x3fff != 0;

@@ -17,7 +17,7 @@ use super::super::reasons::{self, Tally};
 use super::super::times::Moment;
 use super::super::translation::{self, Ends, Ipv6Packet, Port};
 use super::lengths::{self, is_fragment};
-use super::{Pipeline, TTL, ds_lite, hops_left};
+use super::{Pipeline, TTL, ds_lite, hops_left, links};
 use crate::stages::vlan;
 use crate::unit::Shard;
 
@@ -59,6 +59,11 @@ impl Followed {
     pub fn new(config: &Config, shard: Shard, clock: &Clock, secret: u64) -> Followed {
         let side = || Fragments::new(config.fragments, clock);
         Followed { sides: [side(), side()], identifications: Identifications::new(shard, secret) }
+    }
+
+    /// An identification for a packet from inside.
+    pub fn draw_identification(&mut self) -> u16 {
+        self.identifications.draw()
     }
 
     /// Bytes held.
@@ -149,6 +154,9 @@ impl Pipeline {
             (self.way.outside[index], self.way.hash[index]) = (key, key.hash(keyed));
             self.open_from_outside(batch, slot, moment);
         }
+        if self.limits_lengths {
+            self.stops(batch, slot);
+        }
         let Some(Followed { sides, identifications }) = &mut self.followed else { return };
         let made = &mut self.made;
         let side = &mut sides[usize::from(port.0 & 1)];
@@ -174,6 +182,9 @@ impl Pipeline {
                 if has_left && may_be_cut(made.batch_mut().frame(place), was_ipv6, to) {
                     cut_made((made, place), (port, to), nat64, uncut);
                 }
+                let mtu = self.interfaces.mtu(to);
+                let has_left =
+                    has_left && links::fit_made((made, place), (port, to, realm), mtu, uncut);
                 if let Some(ds_lite) = ds_lite.filter(|_| has_left && realm >= SOFTWIRES)
                     && ds_lite::cut_made((made, place), port, (ds_lite, outer), uncut)
                 {
@@ -453,7 +464,7 @@ fn take_hops(frame: &mut [u8], hops: u8) {
 }
 
 /// Sets what tells the fragments of a datagram from others; of IPv6 behind the header, as translated ones have it.
-fn set_identification(frame: &mut [u8], identification: u16) {
+pub(super) fn set_identification(frame: &mut [u8], identification: u16) {
     if is_ipv6(frame) {
         if is_fragment(frame) && frame.len() >= IP + ipv6::HEADER_LEN + ipv6::FRAGMENT_HEADER_LEN {
             put_u32(frame, IP + ipv6::HEADER_LEN + 4, identification.into());

@@ -2,7 +2,7 @@
 //! and ports were translated.
 //!
 //! Only what a receiver would take is read: a packet with a wrong checksum passes as it is, and so is
-//! dropped there. A payload grows to a packet of 1500 bytes at most.
+//! dropped there. A payload grows to a packet of 1500 bytes at most, and to none that the next link does not take.
 
 use packet::{Batch, Slot};
 use wire::bytes::{put_u16, put_u32, u16_at, u32_at};
@@ -12,6 +12,7 @@ use wire::{ethernet, ipv4, protocol, tcp, udp};
 use std::net::SocketAddrV4;
 
 use super::super::alg::{self, Gateway, Passing, Protocol, Rewritten, Shifts, Side, Translation};
+use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::super::parse::Shape;
 use super::super::reasons::Tally;
 use super::super::session::Session;
@@ -130,7 +131,9 @@ impl Pipeline {
             outside: end(session.outside, session.outside_port),
             remote: end(session.far.address(), session.far.port()),
         };
-        let longest = FRAME_LEN_MAX.min(batch.frame_room()).max(frame.len());
+        let to = if from == Side::Inside { OUTSIDE } else { INSIDE };
+        let link = ethernet::HEADER_LEN + usize::from(self.interfaces.mtu(to));
+        let longest = FRAME_LEN_MAX.min(link).min(batch.frame_room()).max(frame.len());
         let room = &mut self.scratch[..longest - head];
         let mut asking = Asking::new(&mut self.state, session.inside_key(), now);
         let done = alg::rewrite(gateway, &frame[head..], &translation, &mut asking, room);

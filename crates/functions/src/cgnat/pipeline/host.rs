@@ -41,7 +41,7 @@ impl Host {
     }
 
     /// Makes a dropped packet an error about it, if its sender may be told.
-    fn tell(
+    pub(super) fn tell(
         &mut self,
         (batch, slot, own): (&mut Batch, Slot, IpAddr),
         message: icmp::Fields,

@@ -31,9 +31,14 @@ pub(super) fn ipv6_mtu(frame: &[u8], port: PortId, interfaces: &Interfaces) -> O
     let turns = stateless.is_some_and(|it| it.turns(packet.destination(), port));
     let is_long = ipv4::HEADER_LEN + packet.body_len > usize::from(rules.ipv4_mtu);
     Some(match is_long && !turns {
-        true => (u32::from(rules.ipv4_mtu) + GROWTH).max(IPV6_MTU_MIN),
+        true => to_ipv6_mtu(rules.ipv4_mtu),
         false => rules.ipv6_mtu.into(),
     })
+}
+
+/// What a sender of IPv6 is told of a link that takes so much of IPv4.
+pub(super) fn to_ipv6_mtu(ipv4_mtu: u16) -> u32 {
+    (u32::from(ipv4_mtu) + GROWTH).max(IPV6_MTU_MIN)
 }
 
 impl Pipeline {
@@ -110,24 +115,56 @@ pub(super) fn pieces(
     }
 }
 
-/// Pieces of a packet without options (RFC 791 section 3.2).
+/// Pieces of a packet (RFC 791 section 3.2).
 fn pieces_of_ipv4(frame: &[u8], mtu: u16, mut each: impl FnMut(usize, &[u8], &[u8])) {
-    let Some((head, body)) = frame.split_first_chunk::<HEAD_IPV4>() else { return };
-    let mut head = *head;
+    let mut len = ethernet::HEADER_LEN + usize::from(frame[ethernet::HEADER_LEN] & 0x0f) * 4;
+    let mut head = [0; HEAD_IPV4_MAX];
+    let Some((first, body)) = frame.split_at_checked(len) else { return };
+    head[..len].copy_from_slice(first);
     let place = u16_at(&head, ethernet::HEADER_LEN + ipv4::offset::FLAGS_FRAGMENT);
-    let room = (usize::from(mtu) - ipv4::HEADER_LEN) & !UNIT_MASK;
-    for (number, part) in body.chunks(room).enumerate() {
-        let offset = number * room;
+    let (mut number, mut offset) = (0, 0);
+    while offset < body.len() {
+        let header = &mut head[ethernet::HEADER_LEN..len];
+        let room = (usize::from(mtu) - header.len()) & !UNIT_MASK;
+        let part = &body[offset..body.len().min(offset + room)];
         let more = if offset + part.len() < body.len() { ipv4::FLAG_MORE_FRAGMENTS } else { 0 };
-        let header = &mut head[ethernet::HEADER_LEN..];
-        put_u16(header, ipv4::offset::TOTAL_LEN, (ipv4::HEADER_LEN + part.len()) as u16);
+        put_u16(header, ipv4::offset::TOTAL_LEN, (header.len() + part.len()) as u16);
         let place = place.wrapping_add((offset / UNIT) as u16) | more;
         put_u16(header, ipv4::offset::FLAGS_FRAGMENT, place);
         put_u16(header, ipv4::offset::CHECKSUM, 0);
         let sum = checksum::checksum(header);
         put_u16(header, ipv4::offset::CHECKSUM, sum);
-        each(number, &head, part);
+        each(number, &head[..len], part);
+        if number == 0 {
+            len = keep_copied_options(&mut head, len);
+        }
+        (number, offset) = (number + 1, offset + part.len());
     }
+}
+
+/// Takes those options out of the header of a first piece that others do not have (RFC 791 section 3.1), and everything behind
+/// one that is broken: how long what stands in front of the others is.
+fn keep_copied_options(head: &mut [u8; HEAD_IPV4_MAX], len: usize) -> usize {
+    let (mut from, mut to) = (HEAD_IPV4, HEAD_IPV4);
+    while from < len && head[from] != ipv4::OPTION_END {
+        let size = match head[from] {
+            ipv4::OPTION_NO_OPERATION => 1,
+            _ if from + 1 < len => usize::from(head[from + 1]).max(2),
+            _ => break,
+        };
+        if from + size > len {
+            break;
+        }
+        if head[from] & OPTION_IS_COPIED != 0 {
+            head.copy_within(from..from + size, to);
+            to += size;
+        }
+        from += size;
+    }
+    let end = HEAD_IPV4 + (to - HEAD_IPV4).next_multiple_of(4);
+    head[to..end].fill(ipv4::OPTION_END);
+    head[ethernet::HEADER_LEN] = ipv4::VERSION << 4 | ((end - ethernet::HEADER_LEN) / 4) as u8;
+    end
 }
 
 /// Pieces of a packet with a fragment header or none (RFC 8200 section 4.5).
@@ -175,12 +212,25 @@ pub(super) fn put(batch: &mut Batch, slot: Slot, head: &[u8], part: &[u8]) -> bo
 }
 
 /// Has a piece leave; one without a place is counted there.
-pub(super) fn add(made: Option<&mut Made>, from: PortId, (head, part): (&[u8], &[u8]), to: PortId) {
-    let Some(made) = made else { return };
-    let Some(place) = made.push(from, head, Verdict::Forward(to)) else { return };
-    if !put(made.batch_mut(), place, head, part) {
+pub(super) fn add(made: Option<&mut Made>, from: PortId, piece: (&[u8], &[u8]), to: PortId) {
+    if let Some(made) = made {
+        add_to(made, from, piece, to);
+    }
+}
+
+/// The same, and where it is, to be changed.
+pub(super) fn add_to(
+    made: &mut Made,
+    from: PortId,
+    (head, part): (&[u8], &[u8]),
+    to: PortId,
+) -> Option<Slot> {
+    let place = made.push(from, head, Verdict::Forward(to))?;
+    let has_room = put(made.batch_mut(), place, head, part);
+    if !has_room {
         made.take_back();
     }
+    has_room.then_some(place)
 }
 
 /// How much longer the header of IPv6 is, in bytes.
@@ -190,6 +240,9 @@ const IPV6_MTU_MIN: u32 = 1280;
 /// What pieces are counted in, in bytes, but for the last one.
 const UNIT: usize = 8;
 const UNIT_MASK: usize = UNIT - 1;
-/// What stands in front of each piece.
+/// Whether an option of IPv4 is copied into each piece.
+const OPTION_IS_COPIED: u8 = 0x80;
+/// What stands in front of each piece, and with the most options.
+const HEAD_IPV4_MAX: usize = ethernet::HEADER_LEN + 60;
 const HEAD_IPV4: usize = ethernet::HEADER_LEN + ipv4::HEADER_LEN;
 const HEAD_IPV6: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN + ipv6::FRAGMENT_HEADER_LEN;

@@ -100,6 +100,9 @@ impl Pipeline {
             Ok(number) => {
                 self.pick_up(number, shape);
                 self.leave(batch, slot, number, now);
+                if self.limits_lengths {
+                    self.stops(batch, slot);
+                }
                 let is_kept = match batch.verdict(slot) {
                     Verdict::Drop(reasons::FILTERED) => self.is_punched(number),
                     verdict => !matches!(verdict, Verdict::Drop(_)),

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use functions::cgnat::replication::message::{Cause, Hello, Inbox, LEN_MAX, Message};
-use functions::cgnat::replication::{Change, Told};
+use functions::cgnat::replication::{Change, Kept, Told};
 use functions::cgnat::session::TcpState;
 use testkit::random::Random;
 
@@ -154,10 +154,13 @@ fn changes_out_of_order_and_impossible_ones_change_nothing() {
     let hello = Hello { instance: 77, ..target.hello };
     stream.write_all(&said(&Message::Hello(hello), &[])).expect("it takes them");
     assert_eq!(hear(&mut stream), Some(Message::Welcome { next: 0 }));
-    let message = said(&Message::Changes { first: 1 }, &[told(0x0102_0304)]);
+    // What is kept of it, or of a session that nobody has, waits as long.
+    let kept = |number| Change::Kept { number, kept: Kept::Nonce([7; 12]) };
+    let message =
+        said(&Message::Changes { first: 1 }, &[told(0x0102_0304), kept(0), kept(9), kept(9)]);
     stream.write_all(&message).expect("it takes them");
     let deadline = Instant::now() + PATIENCE;
-    while target.standby.function_mut().replication().waiting == 0 {
+    while target.standby.function_mut().replication().waiting < 3 {
         target.standby.rest(BEGIN);
         assert!(Instant::now() < deadline);
         a_moment();
@@ -168,6 +171,8 @@ fn changes_out_of_order_and_impossible_ones_change_nothing() {
         assert!(Instant::now() < deadline);
         a_moment();
     }
+    let status = target.standby.function_mut().replication();
+    assert_eq!((status.refused, status.waiting), (3, 0), "of what was told twice the last alone");
     assert_eq!(target.standby.function_mut().state().sessions.count(), 0);
     assert_eq!(target.standby.function_mut().state().subscribers.count(), 0);
 }

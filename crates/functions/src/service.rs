@@ -199,8 +199,8 @@ pub struct Nat {
     pub sessions: u32,
     /// Whether a TCP segment without SYN opens a session.
     pub tcp_pick_up: bool,
-    /// Seconds without packets after which a session ends: UDP, TCP established, TCP otherwise, ICMP.
-    pub timeouts_s: [f64; 4],
+    /// Seconds without packets after which a session ends: UDP, TCP established, that opens, that closes, ICMP.
+    pub timeouts_s: [f64; 5],
 }
 
 /// What carries packets between gateway and base stations.

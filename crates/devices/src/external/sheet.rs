@@ -49,10 +49,10 @@ impl Sheet {
         for (inside, outside, len) in &nat.one_to_one {
             self.say(format_args!("{inside}/{len} becomes {outside}/{len}, one to one."));
         }
-        let [udp, established, transitory, icmp] = nat.timeouts_s;
+        let [udp, established, syn, transitory, icmp] = nat.timeouts_s;
         self.say(format_args!(
-            "Sessions end after {udp} s (UDP), {established} s (TCP, established), {transitory} s \
-             (TCP otherwise) and {icmp} s (ICMP) without packets; room for {}.",
+            "Sessions end after {udp} s (UDP), {established} s (TCP, established), {syn} s \
+             (TCP that opens), {transitory} s (TCP that closes) and {icmp} s (ICMP) without packets; room for {}.",
             nat.sessions
         ));
     }

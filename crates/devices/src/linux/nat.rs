@@ -176,7 +176,8 @@ impl Slots {
 /// What is set of connection tracking, behind the rules that turn it on: times, and that neither checksums
 /// nor windows of TCP are judged, which is not a router's business.
 pub(super) fn sysctls(nat: &Nat) -> Vec<(String, String)> {
-    let [udp, established, transitory, icmp] = nat.timeouts_s.map(|seconds| seconds.ceil() as u64);
+    let [udp, established, syn, transitory, icmp] =
+        nat.timeouts_s.map(|seconds| seconds.ceil() as u64);
     let flag = u64::from;
     let mut all = vec![
         ("checksum", 0),
@@ -189,9 +190,10 @@ pub(super) fn sysctls(nat: &Nat) -> Vec<(String, String)> {
     for state in ["established", "unacknowledged", "max_retrans"] {
         all.push((state, established));
     }
-    for state in
-        ["syn_sent", "syn_recv", "fin_wait", "close_wait", "last_ack", "time_wait", "close"]
-    {
+    for state in ["syn_sent", "syn_recv"] {
+        all.push((state, syn));
+    }
+    for state in ["fin_wait", "close_wait", "last_ack", "time_wait", "close"] {
         all.push((state, transitory));
     }
     let path = |name: &str| match name {
@@ -374,7 +376,7 @@ mod tests {
             first_port: 1024,
             sessions: 1,
             tcp_pick_up: false,
-            timeouts_s: [300.0; 4],
+            timeouts_s: [300.0; 5],
         })
     }
 

@@ -342,8 +342,7 @@ impl Sample {
     /// Every session is over, every port has rested.
     fn forget(&mut self) {
         let times = self.config.timeouts;
-        let all = [times.udp_s, times.tcp_established_s, times.tcp_transitory_s, times.icmp_s];
-        self.wait(all.into_iter().fold(0.0, f64::max) + 1.0);
+        self.wait(times.all().into_iter().fold(0.0, f64::max) + 1.0);
         self.settle();
         self.wait(self.config.quarantine_s + 1.0);
     }

@@ -56,7 +56,7 @@ pub(super) fn service(config: &Config) -> Service {
         first_port: config.first_port,
         sessions: config.sessions,
         tcp_pick_up: config.tcp_pick_up,
-        timeouts_s: [times.udp_s, times.tcp_established_s, times.tcp_transitory_s, times.icmp_s],
+        timeouts_s: times.all(),
     })
 }
 

@@ -421,7 +421,7 @@ impl State {
         (before, after): (TcpState, TcpState),
         now: Moment,
     ) {
-        if before.is_established() && !after.is_established() {
+        if self.times.is_shorter(after, before) {
             self.sessions.hasten(number, (now, &self.times));
         }
         if before != after {

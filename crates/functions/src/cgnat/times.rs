@@ -19,6 +19,8 @@ pub struct Times {
     units_per_s: f64,
     /// By TCP state.
     tcp: [u32; TcpState::COUNT],
+    /// Of those states that close.
+    tcp_transitory: u32,
     udp: u32,
     icmp: u32,
     /// How long a port rests.
@@ -32,14 +34,16 @@ impl Times {
         let units_per_s = clock.ticks_per_second() / (1u64 << shift) as f64;
         let units = |seconds: f64| (seconds * units_per_s).ceil() as u32;
         let timeouts = &config.timeouts;
-        let of_state = |state: usize| match TcpState(state as u8).is_established() {
-            true => units(timeouts.tcp_established_s),
-            false => units(timeouts.tcp_transitory_s),
+        let of_state = |state: usize| match TcpState(state as u8) {
+            state if state.is_established() => units(timeouts.tcp_established_s),
+            state if state.is_closing() => units(timeouts.tcp_transitory_s),
+            _ => units(timeouts.tcp_syn_s),
         };
         Times {
             shift,
             units_per_s,
             tcp: std::array::from_fn(of_state),
+            tcp_transitory: units(timeouts.tcp_transitory_s),
             udp: units(timeouts.udp_s),
             icmp: units(timeouts.icmp_s),
             // One more, because the unit in which it begins has begun before, and its last one is free.
@@ -117,14 +121,17 @@ impl Times {
         tcp.chain([self.udp, self.icmp]).min().unwrap_or(1)
     }
 
-    /// When an established connection counts as used that a segment from outside begins to end, so that it
-    /// has the last time of [`super::config::Timeouts::tcp_transitory_s`] from now on (RFC 7857
-    /// section 2.2), but no longer than it had.
-    pub fn closing(&self, used: Moment, now: Moment) -> Moment {
-        let established = self.tcp[TcpState::picked_up().index()];
-        let transitory = self.tcp[TcpState::default().index()];
-        let kept = used.wrapping_add(established).wrapping_sub(transitory);
+    /// When a connection of the state `before` counts as used that a segment from outside begins to end, so that it has
+    /// the last time of [`super::config::Timeouts::tcp_transitory_s`] from now on (RFC 7857 section 2.2), but no longer
+    /// than it had.
+    pub fn closing(&self, (used, before): (Moment, TcpState), now: Moment) -> Moment {
+        let kept = used.wrapping_add(self.tcp[before.index()]).wrapping_sub(self.tcp_transitory);
         if (now.wrapping_sub(kept) as i32) < 0 { now } else { kept }
+    }
+
+    /// Whether a connection of one state has less time than one of another.
+    pub fn is_shorter(&self, state: TcpState, other: TcpState) -> bool {
+        self.tcp[state.index()] < self.tcp[other.index()]
     }
 
     /// Whether a session has not had a packet from inside for too long: for more units than its time has,
@@ -149,8 +156,13 @@ mod tests {
 
     /// The times of a clock of so many ticks a second.
     fn times(ticks_per_second: f64) -> (Times, impl Fn(f64) -> Moment) {
-        let timeouts =
-            Timeouts { udp_s: 10.0, tcp_established_s: 100.0, tcp_transitory_s: 4.0, icmp_s: 2.0 };
+        let timeouts = Timeouts {
+            udp_s: 10.0,
+            tcp_established_s: 100.0,
+            tcp_syn_s: 6.0,
+            tcp_transitory_s: 4.0,
+            icmp_s: 2.0,
+        };
         let config = Config { timeouts, quarantine_s: 20.0, ..Config::default() };
         let times = Times::new(&config, &Clock::with_rate(ticks_per_second));
         let own = times.clone();
@@ -172,7 +184,7 @@ mod tests {
             for (protocol, tcp, lives_s) in [
                 (protocol::UDP, TcpState::default(), 10.0),
                 (protocol::ICMP, TcpState::default(), 2.0),
-                (protocol::TCP, TcpState::default(), 4.0),
+                (protocol::TCP, TcpState::default(), 6.0),
                 (protocol::TCP, picked_up, 100.0),
                 (protocol::TCP, picked_up.after(wire::tcp::FLAG_RST, false), 4.0),
             ] {
@@ -188,13 +200,17 @@ mod tests {
     #[test]
     fn a_connection_that_closes_lives_no_longer_than_it_had() {
         let (times, at) = times(1e9);
-        let closing = |used_s: f64, now_s: f64| {
-            let state = TcpState::picked_up().after(wire::tcp::FLAG_RST, false);
-            session(protocol::TCP, state, times.closing(at(used_s), at(now_s)))
+        let closing = |before: TcpState, used_s: f64, now_s: f64| {
+            let state = before.after(wire::tcp::FLAG_RST, false);
+            let used = times.closing((at(used_s), before), at(now_s));
+            session(protocol::TCP, state, used)
         };
-        let fresh = closing(10.0, 20.0);
-        assert!(!times.is_over(&fresh, at(24.0)) && times.is_over(&fresh, at(24.3)));
-        let old = closing(10.0, 109.0);
-        assert!(!times.is_over(&old, at(110.0)) && times.is_over(&old, at(110.5)));
+        for (before, lives_s) in [(TcpState::picked_up(), 100.0), (TcpState::default(), 6.0)] {
+            let fresh = closing(before, 10.0, 11.0);
+            assert!(!times.is_over(&fresh, at(15.0)) && times.is_over(&fresh, at(15.3)));
+            let old = closing(before, 10.0, 10.0 + lives_s - 1.0);
+            let end = 10.0 + lives_s;
+            assert!(!times.is_over(&old, at(end)) && times.is_over(&old, at(end + 0.5)));
+        }
     }
 }

@@ -166,7 +166,7 @@ impl Walk {
     /// Something of a call.
     fn talk(&mut self) -> (PortId, Vec<u8>) {
         match &self.asked {
-            Some(asked) if self.random.below(3) == 0 => {
+            Some(asked) if self.random.below(2) == 0 => {
                 (OUTSIDE, answer_call(asked, &mut self.random))
             }
             _ => self.random.one_of(&self.talks).clone(),

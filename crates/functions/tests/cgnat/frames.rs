@@ -52,6 +52,7 @@ pub fn kinds() -> Vec<Config> {
         timeouts: Timeouts {
             udp_s: 10.5,
             tcp_established_s: 40.5,
+            tcp_syn_s: 8.5,
             tcp_transitory_s: 6.5,
             icmp_s: 3.5,
         },
@@ -67,12 +68,14 @@ pub fn kinds() -> Vec<Config> {
             port_block: PortBlocks { size: 0, per_subscriber: 1 },
             hairpinning: false,
             tcp_pick_up: true,
+            timeouts: Timeouts { tcp_syn_s: 12.5, ..base.timeouts },
             ..base.clone()
         },
         Config {
             filtering: Filtering::AddressDependent,
             static_rules: vec![own],
             mss_clamp: 1300,
+            timeouts: Timeouts { tcp_syn_s: 4.5, ..base.timeouts },
             icmp_errors_per_s: 3,
             icmp_error_burst: 4,
             fragments: FRAGMENTS,

@@ -159,6 +159,7 @@ fn lasting() -> Vec<Config> {
     let lasting = Timeouts {
         udp_s: 15_000.5,
         tcp_established_s: 15_000.5,
+        tcp_syn_s: 15_000.5,
         tcp_transitory_s: 15_000.5,
         icmp_s: 15_000.5,
     };

@@ -11,14 +11,31 @@ pub struct Timeouts {
     pub udp_s: f64,
     /// TCP, established: at least 7440 (RFC 5382 REQ-5).
     pub tcp_established_s: f64,
-    /// TCP while it opens or closes: at least 240 (RFC 5382 REQ-5, RFC 7857 section 2).
+    /// TCP until both ends have said SYN: at least 240, but less where that is too much room for floods of them (RFC
+    /// 5382 REQ-5, RFC 7857 section 2.1).
+    pub tcp_syn_s: f64,
+    /// TCP from both FIN, or a RST, on: at least 240 (RFC 5382 REQ-5, RFC 7857 sections 2.1 and 2.2).
     pub tcp_transitory_s: f64,
     /// ICMP queries: at least 60 (RFC 5508 REQ-2).
     pub icmp_s: f64,
 }
 
+impl Timeouts {
+    /// All of them.
+    pub fn all(&self) -> [f64; 5] {
+        let tcp = [self.tcp_established_s, self.tcp_syn_s, self.tcp_transitory_s];
+        [self.udp_s, tcp[0], tcp[1], tcp[2], self.icmp_s]
+    }
+}
+
 impl Default for Timeouts {
     fn default() -> Timeouts {
-        Timeouts { udp_s: 300.0, tcp_established_s: 7440.0, tcp_transitory_s: 240.0, icmp_s: 60.0 }
+        Timeouts {
+            udp_s: 300.0,
+            tcp_established_s: 7440.0,
+            tcp_syn_s: 240.0,
+            tcp_transitory_s: 240.0,
+            icmp_s: 60.0,
+        }
     }
 }

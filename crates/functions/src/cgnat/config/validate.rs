@@ -94,6 +94,7 @@ fn validate_times(config: &Config) -> Result<(), Invalid> {
     for (name, value) in [
         ("udp-s", times.udp_s),
         ("tcp-established-s", times.tcp_established_s),
+        ("tcp-syn-s", times.tcp_syn_s),
         ("tcp-transitory-s", times.tcp_transitory_s),
         ("icmp-s", times.icmp_s),
     ] {
@@ -101,7 +102,7 @@ fn validate_times(config: &Config) -> Result<(), Invalid> {
             return refuse(
                 "timeouts",
                 format!("{name} must be from 0.5 to {TIMEOUT_S_MAX} seconds, not {value}"),
-                "The RFCs ask for 120 (UDP), 7440 and 240 (TCP) and 60 (ICMP) at least",
+                "The RFCs ask for 120 (UDP), 7440, 240 and 240 (TCP) and 60 (ICMP) at least",
             );
         }
     }

@@ -155,7 +155,8 @@ impl Session {
         let times = &config.timeouts;
         Duration::from_secs_f64(match protocol {
             6 if self.is_established() => times.tcp_established_s,
-            6 => times.tcp_transitory_s,
+            6 if self.is_closing() => times.tcp_transitory_s,
+            6 => times.tcp_syn_s,
             1 => times.icmp_s,
             _ => times.udp_s,
         })
@@ -201,9 +202,9 @@ impl Session {
     /// A packet from outside, which refreshes nothing; where it ends a connection, the last time of that
     /// begins (RFC 7857 section 2.2).
     pub fn comes(&mut self, flags: u8, now: Duration, config: &Config) {
-        let (was, end) = (self.is_established(), self.end(6, config));
+        let (was_closing, end) = (self.is_closing(), self.end(6, config));
         self.say(flags, 1);
-        if was && !self.is_established() {
+        if self.is_closing() && !was_closing {
             let last = Duration::from_secs_f64(config.timeouts.tcp_transitory_s);
             self.ends = Some(end.min(now + last));
         }

@@ -74,8 +74,8 @@ impl Pipeline {
         let record = &mut self.state.sessions.records[number as usize];
         let before = record.tcp;
         record.tcp = before.after(shape.tcp_flags, false);
-        if before.is_established() && !record.tcp.is_established() {
-            record.used = self.state.times.closing(record.used, now);
+        if record.tcp.is_closing() && !before.is_closing() {
+            record.used = self.state.times.closing((record.used, before), now);
         }
         let session = *record;
         self.head_for(slot, &session);

@@ -18,7 +18,7 @@ pub(super) fn timeouts(sample: &mut Sample) {
     age(sample, times.icmp_s, (&echo, &reply));
     sample.forget();
     let (open, back) = (segment(visitor, server, syn), segment(server, visitor, ack));
-    age(sample, times.tcp_transitory_s, (&open, &back));
+    age(sample, times.tcp_syn_s, (&open, &back));
     sample.forget();
     let sent = connection(sample, visitor, server);
     let data = segment(visitor, server, ack);
@@ -30,19 +30,33 @@ pub(super) fn closing(sample: &mut Sample) {
     let (address, server) = (sample.visitor(1), (sample.server(0), 80));
     let times = sample.config.timeouts;
     // Ports of their own: where nobody waits for ends, a connection is not begun again at once.
-    let ways = [(5000, tcp::FLAG_FIN, tcp::FLAG_FIN), (5002, tcp::FLAG_ACK, tcp::FLAG_RST)];
-    for (port, own, other) in ways {
+    let (fin, rst, ack) = (tcp::FLAG_FIN, tcp::FLAG_RST, tcp::FLAG_ACK);
+    let established = times.tcp_established_s;
+    let ways = [
+        (5000, Some(fin), fin, established),
+        (5002, Some(ack), rst, established),
+        (5006, None, rst, times.tcp_syn_s),
+    ];
+    for (port, own, other, lives_s) in ways {
         let visitor = (address, port);
-        let back = segment(server, visitor, tcp::FLAG_ACK);
-        let sent = connection(sample, visitor, server);
-        sample.inside("TCP: it ends, or not", &segment(visitor, server, own | tcp::FLAG_ACK));
-        let idle = (times.tcp_transitory_s + 2.5).min(times.tcp_established_s - 1.0);
+        let back = segment(server, visitor, ack);
+        let sent = match own {
+            Some(own) => {
+                let sent = connection(sample, visitor, server);
+                sample.inside("TCP: it ends, or not", &segment(visitor, server, own | ack));
+                sent
+            }
+            None => {
+                sample.inside("TCP: SYN that is refused", &segment(visitor, server, tcp::FLAG_SYN))
+            }
+        };
+        let idle = (times.tcp_transitory_s + 2.5).min(lives_s - 1.0);
         if idle > 1.0 {
             sample.wait(idle);
         }
-        let end = segment(server, visitor, other | tcp::FLAG_ACK);
+        let end = segment(server, visitor, other | ack);
         sample.answer_to((OUTSIDE, sent), "TCP: the other end ends it", &end);
-        let left = times.tcp_transitory_s.min(times.tcp_established_s - idle.max(0.0));
+        let left = times.tcp_transitory_s.min(lives_s - idle.max(0.0));
         if left > 2.0 {
             sample.wait(left - 1.0);
             sample.answer_to((OUTSIDE, sent), "TCP: a late segment", &back);
@@ -52,11 +66,11 @@ pub(super) fn closing(sample: &mut Sample) {
         sample.forget();
     }
     let visitor = (address, 5004);
-    let back = segment(server, visitor, tcp::FLAG_ACK);
+    let back = segment(server, visitor, ack);
     let sent = connection(sample, visitor, server);
-    let reset = segment(server, visitor, tcp::FLAG_RST);
+    let reset = segment(server, visitor, rst);
     sample.answer_to((OUTSIDE, sent), "TCP: RST of somebody else", &reset);
-    sample.inside("TCP: the subscriber goes on", &segment(visitor, server, tcp::FLAG_ACK));
+    sample.inside("TCP: the subscriber goes on", &segment(visitor, server, ack));
     if times.tcp_transitory_s + 2.0 < times.tcp_established_s {
         sample.wait(times.tcp_transitory_s + 1.0);
     }

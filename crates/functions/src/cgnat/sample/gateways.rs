@@ -61,7 +61,7 @@ pub(super) fn ftp(sample: &mut Sample) {
     let told = talk.says(sample, format!("229 Entering (|||51200|)\r\n{PADDING}"));
     talk.comes(sample, told, "FTP: data of an extended passive server", &data);
     client.ends(sample);
-    sample.wait(sample.config.timeouts.tcp_transitory_s + 1.0);
+    sample.wait(sample.config.timeouts.tcp_syn_s + 1.0);
     talk.comes(sample, told, "FTP: data too late", &data);
 }
 

@@ -63,8 +63,13 @@ fn a_standby_that_was_told_everything_goes_on_as_the_oracle_says() {
 #[test]
 fn both_know_the_same_sessions_while_they_come_and_go() {
     // Time goes by the second, and a standby hears of a use by 5/6 of the time.
-    let timeouts =
-        Timeouts { udp_s: 20.5, tcp_established_s: 40.5, tcp_transitory_s: 12.5, icmp_s: 12.5 };
+    let timeouts = Timeouts {
+        udp_s: 20.5,
+        tcp_established_s: 40.5,
+        tcp_syn_s: 15.5,
+        tcp_transitory_s: 12.5,
+        icmp_s: 12.5,
+    };
     for (number, config) in (0..).zip(kinds()) {
         let mut both = Both::new(&Config { timeouts, ..config }, SEED + 200 + number);
         for round in 0..25 {

@@ -35,7 +35,6 @@ pub(super) fn lengths(sample: &mut Sample, places: &Places) {
     let third = (sample.visitor(6), 8004);
     let lengths = [ipv6_mtu - 20, ipv6_mtu - 19, LONGEST].map(|len| len.min(LONGEST) - 28);
     let ping = echo(visitor.0, places.prefix.embed(far.0), v6::ECHO_REQUEST, 77);
-    let asked = sample.inside_ipv6("IPv6: a ping", &ping);
     for len in lengths {
         for flags in [0, ipv4::FLAG_DONT_FRAGMENT] {
             let from = |sample: &mut Sample, (port, at): (_, Sent), packet: Vec<u8>| {
@@ -53,6 +52,7 @@ pub(super) fn lengths(sample: &mut Sample, places: &Places) {
             from(sample, (OUTSIDE, sent), bare);
             let message = [&[v4::ECHO_REPLY, 0, 0, 0, 0, 0, 0, 1][..], &text(len)].concat();
             let reply = crate::build::packet(far.0, nobody.0, protocol::ICMP, &message);
+            let asked = sample.inside_ipv6("IPv6: a ping", &ping);
             from(sample, (OUTSIDE, asked), reply);
             from(sample, (OUTSIDE, sent), build::datagram_of(far, nobody, len));
             if let Some(Step::Answer { answer, .. }) = sample.steps.last_mut() {

@@ -21,7 +21,8 @@ use wire::{MacAddr, ethernet, ipv4, ipv6, protocol};
 
 use super::config::{Config, Prefixed};
 use super::flow::{INNER, Inside, SOFTWIRES};
-use super::nat64::read_ipv6;
+use super::fragments::{Key, Part};
+use super::nat64::{halves, read_ipv6};
 use super::reasons;
 use super::session::Session;
 use crate::stages::nd::{self, Message};
@@ -65,6 +66,8 @@ impl Softwire {
 pub enum Entry {
     /// It bears a packet of a softwire, which begins at a place behind the Ethernet header and has a length.
     Tunnelled(Softwire, (usize, usize)),
+    /// A fragment of such a packet, and where its fragment header begins behind the Ethernet header.
+    Fragment(Part, usize),
     /// Who asks for an address of the port.
     Solicitation(Ipv6Addr),
     /// Not for this end of a softwire.
@@ -155,14 +158,16 @@ impl DsLite {
         if read.destination() != self.aftr {
             return Ok(Entry::Other);
         }
-        // RFC 6333 section 6.3 would have them put together.
-        if read.is_fragment() {
-            return Err(reasons::FRAGMENT);
-        }
         if read.protocol != protocol::IPV4 {
             return Err(reasons::LOCAL);
         }
         let softwire = self.softwire(read.source()).ok_or(reasons::NOT_INSIDE)?;
+        if let Some((offset, more, identification)) = read.place().filter(|_| read.is_fragment()) {
+            let source = halves(read.source());
+            let key = Key { source, protocol: protocol::IPV4, identification, ..Key::default() };
+            let part = Part { key, offset, len: read.body_len as u16, more };
+            return Ok(Entry::Fragment(part, read.header_len - ipv6::FRAGMENT_HEADER_LEN));
+        }
         Ok(Entry::Tunnelled(softwire, (read.header_len, read.body_len)))
     }
 
@@ -243,7 +248,7 @@ impl Softwires {
     #[inline]
     pub fn note(&mut self, subscriber: u32, b4: Ipv6Addr) -> bool {
         let Some(latest) = self.latest.get_mut(subscriber as usize) else { return false };
-        let from = super::nat64::halves(b4);
+        let from = halves(b4);
         std::mem::replace(latest, from) != from
     }
 

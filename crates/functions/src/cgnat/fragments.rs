@@ -6,8 +6,9 @@
 //!  another one    --> of a datagram that is followed: goes on at once
 //!                 --> else it waits, until the first one comes or the time is over
 //! ```
-//! Nothing is put together. Both directions have a store of their own, of a size fixed at the start, of
-//! which no sender gets more than its part; what has no room is refused, and nothing gives way. A datagram
+//! Nothing is put together but outer packets of softwires, which nobody else could (RFC 6333 section 6.3): their
+//! fragments wait for one another. Both directions, and those, have a store of their own, of a size fixed at the start,
+//! of which no sender gets more than its part; what has no room is refused, and nothing gives way. A datagram
 //! whose fragments lie over one another (RFC 5722 for IPv6, RFC 1858 and 3128) goes no further. An entry
 //! ends with the last byte of its datagram, or a fixed time after its beginning, so that the oldest entry
 //! is always the next to end.
@@ -42,14 +43,6 @@ pub struct Key {
 /// Who sends, and of which realm.
 type Sender = ([u64; 2], u16);
 
-impl Key {
-    fn sender(&self) -> Sender {
-        let address = self.source;
-        let sender = Inside { address, near: self.realm.into(), ..Inside::default() };
-        (sender.subscriber(), self.realm)
-    }
-}
-
 /// One fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -61,6 +54,15 @@ pub struct Part {
     pub len: u16,
     /// Whether others follow.
     pub more: bool,
+}
+
+impl Part {
+    /// Whether no datagram has such a fragment.
+    pub fn is_malformed(&self) -> bool {
+        let end = u32::from(self.offset) + u32::from(self.len);
+        let is_cut = self.more && !self.len.is_multiple_of(8);
+        self.len == 0 || is_cut || end > u32::from(u16::MAX)
+    }
 }
 
 /// The new addresses, and with them the family, of a datagram.
@@ -102,6 +104,8 @@ pub enum Step {
 pub struct Fragments {
     limits: config::Fragments,
     timeout: Ticks,
+    /// The part of a source that names a sender.
+    mask: [u64; 2],
     /// Places, those in use linked by age.
     datagrams: Vec<Datagram>,
     by_key: HashMap<Key, u32>,
@@ -142,8 +146,8 @@ struct Held {
 }
 
 impl Fragments {
-    /// None followed yet; its memory is taken here.
-    pub fn new(limits: config::Fragments, clock: &Clock) -> Fragments {
+    /// None followed yet; its memory is taken here. Senders are told apart by the bits of `mask` of their addresses.
+    pub fn new(limits: config::Fragments, clock: &Clock, mask: [u64; 2]) -> Fragments {
         let count = limits.datagrams as usize;
         let waiting = limits.waiting;
         let piece = |number| Piece {
@@ -153,6 +157,7 @@ impl Fragments {
         Fragments {
             limits,
             timeout: (limits.timeout_s * clock.ticks_per_second()) as Ticks,
+            mask,
             datagrams: Vec::with_capacity(count),
             by_key: HashMap::with_capacity(count),
             senders: HashMap::with_capacity(count),
@@ -171,14 +176,15 @@ impl Fragments {
     /// Why it does not go on now; where it waits, it was taken out of `frame`.
     pub fn take(&mut self, part: &Part, frame: &[u8], now: Ticks) -> Result<Step, Reason> {
         let Some(number) = self.find(&part.key, now) else {
-            self.check_room(part.key.sender())?;
+            self.check_room(self.sender(&part.key))?;
             if part.offset == 0 {
                 return Ok(Step::First);
             }
-            self.check_waiting(part.key.sender())?;
+            self.check_waiting(self.sender(&part.key))?;
             let number = self.begin(part.key, now);
             self.place(number, part)?;
-            return Err(self.keep(number, frame));
+            self.keep(number, frame);
+            return Err(reasons::FRAGMENT_WAITS);
         };
         let known = &self.datagrams[number as usize];
         if known.is_broken {
@@ -196,11 +202,46 @@ impl Fragments {
                 Ok(Step::First)
             }
             (None, _) => {
-                self.check_waiting(part.key.sender())?;
+                self.check_waiting(self.sender(&part.key))?;
                 self.place(number, part)?;
-                Err(self.keep(number, frame))
+                self.keep(number, frame);
+                Err(reasons::FRAGMENT_WAITS)
             }
         }
+    }
+
+    /// Keeps `bytes` of a fragment that is sound in itself until its datagram is whole: with the last one `each` gets
+    /// those of the others, in the order in which they came.
+    ///
+    /// # Errors
+    /// Why it does not go on now.
+    pub fn gather(
+        &mut self,
+        part: &Part,
+        bytes: &[u8],
+        now: Ticks,
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<(), Reason> {
+        let sender = self.sender(&part.key);
+        let known = self.find(&part.key, now);
+        match known {
+            Some(number) if self.datagrams[number as usize].is_broken => {
+                return Err(reasons::FRAGMENT_OVERLAP);
+            }
+            Some(_) => {}
+            None => self.check_room(sender)?,
+        }
+        self.check_waiting(sender)?;
+        let number = known.unwrap_or_else(|| self.begin(part.key, now));
+        if !self.place(number, part)? {
+            self.keep(number, bytes);
+            return Err(reasons::OUTER_FRAGMENT_WAITS);
+        }
+        while let Some(piece) = self.take_piece(number) {
+            each(&self.pieces[piece as usize].frame);
+        }
+        self.forget(number);
+        Ok(())
     }
 
     /// The first fragment of a datagram has left so; the others are to follow. `release` gets those that
@@ -260,6 +301,12 @@ impl Fragments {
     pub fn bytes(&self) -> usize {
         let entries = size_of::<Datagram>() + size_of::<(Key, u32)>() + size_of::<(Sender, Held)>();
         self.datagrams.capacity() * entries + self.pieces.len() * (size_of::<Piece>() + FRAME_LEN)
+    }
+
+    fn sender(&self, key: &Key) -> Sender {
+        let address = [key.source[0] & self.mask[0], key.source[1] & self.mask[1]];
+        let sender = Inside { address, near: key.realm.into(), ..Inside::default() };
+        (sender.subscriber(), key.realm)
     }
 
     fn find(&mut self, key: &Key, now: Ticks) -> Option<u32> {
@@ -342,7 +389,7 @@ impl Fragments {
         }
         self.newest = number;
         self.by_key.insert(key, number);
-        self.senders.entry(key.sender()).or_default().datagrams += 1;
+        self.senders.entry(self.sender(&key)).or_default().datagrams += 1;
         number
     }
 
@@ -361,16 +408,17 @@ impl Fragments {
         self.datagrams[number as usize].newer = self.free;
         self.free = number;
         self.by_key.remove(&key);
-        if let Some(held) = self.senders.get_mut(&key.sender()) {
+        let sender = self.sender(&key);
+        if let Some(held) = self.senders.get_mut(&sender) {
             held.datagrams -= 1;
             if held.datagrams == 0 {
-                self.senders.remove(&key.sender());
+                self.senders.remove(&sender);
             }
         }
     }
 
     /// Has a frame wait, for which there is room.
-    fn keep(&mut self, number: u32, frame: &[u8]) -> Reason {
+    fn keep(&mut self, number: u32, frame: &[u8]) {
         let place = self.free_piece;
         let known = &mut self.datagrams[number as usize];
         let before = std::mem::replace(&mut known.last_piece, place);
@@ -383,8 +431,8 @@ impl Fragments {
         self.free_piece = std::mem::replace(&mut piece.next, NONE);
         piece.frame.clear();
         piece.frame.extend_from_slice(frame);
-        self.senders.entry(known.key.sender()).or_default().waiting += 1;
-        reasons::FRAGMENT_WAITS
+        let key = known.key;
+        self.senders.entry(self.sender(&key)).or_default().waiting += 1;
     }
 
     /// The next fragment that waits for a datagram; its bytes stay until another one waits.
@@ -397,7 +445,9 @@ impl Fragments {
             known.last_piece = NONE;
         }
         self.free_piece = place;
-        if let Some(held) = self.senders.get_mut(&known.key.sender()) {
+        let key = known.key;
+        let sender = self.sender(&key);
+        if let Some(held) = self.senders.get_mut(&sender) {
             held.waiting -= 1;
         }
         Some(place)

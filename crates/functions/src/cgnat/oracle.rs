@@ -237,7 +237,7 @@ impl Model {
             }
         };
         self.realm = realm;
-        let (judged, frame) = match self.open_tunnel(port, &frame) {
+        let (judged, frame) = match self.open_tunnel(port, &frame, now) {
             Ok(Opened::Inner(realm, inner)) => {
                 self.realm = realm;
                 (self.judge(port, &inner, now, passed), inner)

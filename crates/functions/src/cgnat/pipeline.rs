@@ -108,7 +108,7 @@ impl Function for Pipeline {
         if let Some(mtu) = self.interfaces.shortest_mtu() {
             self.long.keep(batch, mtu);
         }
-        self.check(batch, moment);
+        self.check(batch, (now, moment));
         stages.lap(Stage::Check as usize, batch.len());
         self.find();
         stages.lap(Stage::Find as usize, batch.len());
@@ -282,7 +282,7 @@ impl Pipeline {
     }
 
     /// What is each frame, and by what is its session looked up?
-    fn check(&mut self, batch: &mut Batch, now: Moment) {
+    fn check(&mut self, batch: &mut Batch, (now, moment): (Ticks, Moment)) {
         self.way.clear();
         if self.interfaces.has_realms() {
             self.way.realm.fill(0);
@@ -291,7 +291,7 @@ impl Pipeline {
         for slot in batch.slots() {
             let class = match plain.recognise(batch.frame(slot), batch.port(slot)) {
                 Some(class) => class,
-                None => self.classify(batch, slot, &plain),
+                None => self.classify(batch, slot, (&plain, now)),
             };
             let (way, sessions) = (&mut *self.way, &self.state.sessions);
             let index = usize::from(slot);
@@ -308,7 +308,7 @@ impl Pipeline {
                     (way.outside[index], way.shape[index], way.hash[index]) = (key, shape, hash);
                     way.from_outside.push(slot);
                 }
-                other => self.out_of_the_ordinary(batch, slot, other, now),
+                other => self.out_of_the_ordinary(batch, slot, other, moment),
             }
         }
     }

@@ -20,10 +20,11 @@ reasons! {
     IP_MALFORMED = "ip-malformed",
     /// The IPv4 header checksum is wrong.
     IP_CHECKSUM = "ip-checksum",
-    /// A fragment, where none is followed: without the key, of ICMP where IPv6 hosts are concerned, before further
-    /// extension headers, and of the outer packet of a softwire.
+    /// A fragment, where none is followed: without the key, of ICMP where IPv6 hosts are concerned, and before further
+    /// extension headers.
     FRAGMENT = "fragment",
-    /// A fragment without data, one in the middle that does not end at 8 bytes, or one beyond 65,535 bytes.
+    /// A fragment without data, one in the middle that does not end at 8 bytes, or one beyond 65,535 bytes; and the last one of an outer
+    /// packet that is longer than frames can be.
     FRAGMENT_MALFORMED = "fragment-malformed",
     /// A first fragment without its whole transport header, or a second one within it (RFC 1858, RFC 3128).
     FRAGMENT_TINY = "fragment-tiny",
@@ -33,6 +34,9 @@ reasons! {
     FRAGMENT_SCATTERED = "fragment-scattered",
     /// Kept until the first fragment of its datagram comes; when it leaves after all, it counts as made.
     FRAGMENT_WAITS = "awaiting-first-fragment",
+    /// A fragment of the outer packet of a softwire, kept until all others have come: the packet goes on in the frame of
+    /// the last one.
+    OUTER_FRAGMENT_WAITS = "awaiting-outer-fragments",
     /// A fragment of a sender with as many datagrams or waiting fragments as it may have.
     FRAGMENT_LIMIT = "fragment-limit",
     /// A fragment where as many datagrams are followed, or as many fragments wait, as there is room for.
@@ -138,8 +142,10 @@ tallies! {
     PacketsCut = "packets-cut",
     /// Fragments translated as the first one of their datagram was.
     FragmentsFollowed = "fragments-followed",
-    /// Fragments that waited for a first one in vain.
+    /// Fragments that waited for a first one, or those of an outer packet for others, in vain.
     FragmentsGivenUp = "fragments-given-up",
+    /// Outer packets of softwires put together.
+    Reassembled = "packets-reassembled",
     /// Pieces, and fragments that had waited, that were lost because too many were to leave at once.
     MadeFull = packet::MADE_FULL,
     /// ICMP errors of its own.

@@ -170,6 +170,8 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
     ] {
         unless(follows, name, "fragments are dropped");
     }
+    let cause = "fragments are dropped, or there are no softwires";
+    unless(follows && config.ds_lite.is_some(), "awaiting-outer-fragments", cause);
     let cause = "fragments are dropped, or it takes more than a sample has";
     unless(fragments.limit, "fragment-limit", cause);
     unless(fragments.full, "fragments-full", cause);

@@ -8,7 +8,8 @@ use super::validate::refuse;
 use crate::unit::Invalid;
 
 /// Fragments in and out of order (RFC 4787 REQ-14): the first one of a datagram is translated, the others
-/// as it was, and those that come before it wait. All numbers are of each worker and each direction.
+/// as it was, and those that come before it wait. Outer packets of softwires are put together (RFC 6333 section 6.3).
+/// All numbers are of each worker and each direction, and of outer packets once more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Fragments {

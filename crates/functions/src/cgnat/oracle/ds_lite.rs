@@ -2,6 +2,7 @@
 //! is met.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 use packet::PortId;
 
@@ -10,6 +11,7 @@ use super::{Expected, INSIDE, Model};
 use crate::cgnat::config::{DsLite, Prefixed};
 use crate::cgnat::translation::Refusal;
 use crate::cgnat::translation::oracle::take_ipv6;
+use crate::models::Pieces;
 
 /// Subscribers behind softwires.
 #[derive(Clone, Debug)]
@@ -22,6 +24,21 @@ pub(super) struct Softwires {
     left: Vec<Vec<u8>>,
     /// Identifications of packets that were cut, the latest last.
     numbers: Vec<u32>,
+    /// Outer packets that are not whole yet.
+    gathered: Vec<Gathered>,
+}
+
+/// Fragments of an outer packet.
+#[derive(Clone, Debug)]
+struct Gathered {
+    /// From whom, and the identification.
+    key: (Ipv6Addr, u32),
+    /// Whose it is.
+    name: Ipv6Addr,
+    pieces: Pieces,
+    /// Where each begins, and its bytes.
+    bodies: Vec<(usize, Vec<u8>)>,
+    until: Duration,
 }
 
 /// What a frame from inside is.
@@ -37,7 +54,8 @@ pub(super) enum Opened {
 impl Default for Softwires {
     fn default() -> Softwires {
         let from = Ipv6Addr::UNSPECIFIED;
-        Softwires { all: Vec::new(), from, left: Vec::new(), numbers: Vec::new() }
+        let (left, numbers, gathered) = (Vec::new(), Vec::new(), Vec::new());
+        Softwires { all: Vec::new(), from, left, numbers, gathered }
     }
 }
 
@@ -47,6 +65,7 @@ impl Model {
         &mut self,
         port: PortId,
         frame: &[u8],
+        now: Duration,
     ) -> Result<Opened, &'static str> {
         let is_ipv6 = frame.len() >= 14 && word(frame, 12) == 0x86dd;
         let Some(ds_lite) = self.config.ds_lite.clone().filter(|_| is_ipv6 && port == INSIDE)
@@ -78,21 +97,85 @@ impl Model {
             let has_other = self.config.nat64.is_some();
             return if has_other { Ok(Opened::Bare) } else { Err("not-embedded") };
         }
-        if taken.fragment.is_some_and(|one| one.offset > 0 || one.more_fragments) {
-            return Err("fragment");
-        }
         if taken.protocol != 4 {
             return Err("local");
         }
         let name = name_of(&ds_lite, taken.source).ok_or("not-inside")?;
+        let fragment = taken.fragment.filter(|one| one.offset > 0 || one.more_fragments);
+        let body = match fragment {
+            Some(fragment) => {
+                let place = (usize::from(fragment.offset) * 8, fragment.more_fragments);
+                let key = (taken.source, fragment.identification);
+                self.gather((key, name), (place, &taken.body), now)?
+            }
+            None => taken.body,
+        };
         self.softwires.from = taken.source;
         let known = self.softwires.all.iter().position(|(known, _)| *known == name);
         let number = known.unwrap_or_else(|| {
             self.softwires.all.push((name, taken.source));
             self.softwires.all.len() - 1
         });
-        let frame = [&frame[..12], &[8, 0], &taken.body].concat();
+        let frame = [&frame[..12], &[8, 0], &body].concat();
         Ok(Opened::Inner(FIRST + number as u16, frame))
+    }
+
+    /// RFC 6333 section 6.3, RFC 8200 section 4.5: what an outer packet bears, with its last fragment.
+    fn gather(
+        &mut self,
+        (key, name): ((Ipv6Addr, u32), Ipv6Addr),
+        ((start, more), body): ((usize, bool), &[u8]),
+        now: Duration,
+    ) -> Result<Vec<u8>, &'static str> {
+        let limits = self.config.fragments;
+        if limits.datagrams == 0 {
+            return Err("fragment");
+        }
+        let end = start + body.len();
+        if body.is_empty() || more && !body.len().is_multiple_of(8) || end > 65_535 {
+            return Err("fragment-malformed");
+        }
+        let gathered = &mut self.softwires.gathered;
+        gathered.retain(|one| now < one.until);
+        let at = gathered.iter().position(|one| one.key == key);
+        if at.is_some_and(|at| gathered[at].pieces.is_broken) {
+            return Err("fragment-overlap");
+        }
+        let of_one = || gathered.iter().filter(|one| one.name == name);
+        let waiting = |all: &mut dyn Iterator<Item = &Gathered>| -> usize {
+            all.map(|one| one.bodies.len()).sum()
+        };
+        if at.is_none() && of_one().count() >= limits.datagrams_per_sender as usize {
+            return Err("fragment-limit");
+        }
+        if at.is_none() && gathered.len() >= limits.datagrams as usize {
+            return Err("fragments-full");
+        }
+        if waiting(&mut of_one()) >= limits.waiting_per_sender as usize {
+            return Err("fragment-limit");
+        }
+        if waiting(&mut gathered.iter()) >= limits.waiting as usize {
+            return Err("fragments-full");
+        }
+        let at = at.unwrap_or_else(|| {
+            let until = now + Duration::from_secs_f64(limits.timeout_s);
+            let (pieces, bodies) = (Pieces::default(), Vec::new());
+            gathered.push(Gathered { key, name, pieces, bodies, until });
+            gathered.len() - 1
+        });
+        let one = &mut gathered[at];
+        let taken = one.pieces.take(start, body.len(), more);
+        if one.pieces.is_broken {
+            one.bodies.clear();
+        }
+        taken?;
+        one.bodies.push((start, body.to_vec()));
+        if !one.pieces.is_whole() {
+            return Err("awaiting-outer-fragments");
+        }
+        let mut bodies = gathered.remove(at).bodies;
+        bodies.sort();
+        Ok(bodies.into_iter().flat_map(|(_, body)| body).collect())
     }
 
     /// A packet of a subscriber has a session: others for it go where that came from.

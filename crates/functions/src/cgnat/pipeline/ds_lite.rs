@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use machine::clock::Ticks;
 use packet::{Batch, Made, PortId, Slot};
 use wire::ethernet;
 
@@ -18,11 +19,23 @@ use super::{Pipeline, lengths};
 impl Pipeline {
     /// The class of an IPv6 frame at the inside port where there are softwires: of one, that of its inner packet.
     #[inline(never)]
-    pub(super) fn classify_ipv6(&mut self, batch: &mut Batch, slot: Slot, plain: &Plain) -> Class {
+    pub(super) fn classify_ipv6(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        (plain, now): (&Plain, Ticks),
+    ) -> Class {
         let ds_lite = self.interfaces.ds_lite.as_ref();
         let entered = ds_lite.map_or(Ok(Entry::Other), |it| it.enter(batch.frame(slot)));
         let (softwire, place) = match entered {
             Ok(Entry::Tunnelled(softwire, place)) => (softwire, place),
+            Ok(Entry::Fragment(part, at)) => {
+                return match self.put_together(batch, slot, (&part, at), now) {
+                    // It is whole now, and so no fragment.
+                    Ok(()) => self.classify_ipv6(batch, slot, (plain, now)),
+                    Err(reason) => Class::Drop(reason),
+                };
+            }
             Ok(Entry::Solicitation(source)) => return Class::Solicitation(source),
             Ok(Entry::Other) => return self.classify_other(batch.frame(slot)),
             Err(reason) => return Class::Drop(reason),

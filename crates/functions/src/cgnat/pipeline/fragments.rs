@@ -8,6 +8,7 @@ use wire::bytes::{array_at, put_u16, put_u32, u16_at, u32_at};
 use wire::{checksum, ethernet, icmp, ipv4, ipv6, protocol, tcp, udp};
 
 use super::super::config::Config;
+use super::super::ds_lite::DsLite;
 use super::super::flow::{Far, Inside, Outside, SOFTWIRES};
 use super::super::fragments::{Addresses, Fragments, Key, Part, Step, Translation};
 use super::super::interfaces::{INSIDE, Interfaces, OUTSIDE};
@@ -21,10 +22,14 @@ use super::{Pipeline, TTL, ds_lite, hops_left, links};
 use crate::stages::vlan;
 use crate::unit::Shard;
 
+mod outer;
+
 /// What is known of fragments.
 pub(super) struct Followed {
     /// By the port where they come in.
     sides: [Fragments; 2],
+    /// Of outer packets of softwires.
+    outer: Option<Fragments>,
     identifications: Identifications,
 }
 
@@ -57,8 +62,14 @@ impl Identifications {
 impl Followed {
     /// As configured; none where fragments are dropped.
     pub fn new(config: &Config, shard: Shard, clock: &Clock, secret: u64) -> Followed {
-        let side = || Fragments::new(config.fragments, clock);
-        Followed { sides: [side(), side()], identifications: Identifications::new(shard, secret) }
+        let store = |mask| Fragments::new(config.fragments, clock, mask);
+        let ds_lite = DsLite::new(config);
+        let mask = ds_lite.map(|it| halves(Ipv6Addr::from_bits(it.mask())));
+        Followed {
+            sides: [store(EVERY_BIT), store(EVERY_BIT)],
+            outer: mask.map(store),
+            identifications: Identifications::new(shard, secret),
+        }
     }
 
     /// An identification for a packet from inside.
@@ -68,7 +79,7 @@ impl Followed {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.sides.iter().map(Fragments::bytes).sum()
+        self.sides.iter().chain(&self.outer).map(Fragments::bytes).sum()
     }
 
     /// Datagrams followed, and fragments that wait, of one direction.
@@ -80,10 +91,10 @@ impl Followed {
 impl Pipeline {
     /// Forgets datagrams whose time is over.
     pub(super) fn forget_fragments(&mut self, now: Ticks) {
-        let sides = self.followed.iter_mut().flat_map(|followed| &mut followed.sides);
-        for side in sides {
-            side.expire(now);
-            self.state.tallies[Tally::FragmentsGivenUp as usize] += side.take_given_up();
+        let Some(Followed { sides, outer, .. }) = &mut self.followed else { return };
+        for store in sides.iter_mut().chain(outer) {
+            store.expire(now);
+            self.state.tallies[Tally::FragmentsGivenUp as usize] += store.take_given_up();
         }
     }
 
@@ -157,7 +168,7 @@ impl Pipeline {
         if self.limits_lengths {
             self.stops(batch, slot);
         }
-        let Some(Followed { sides, identifications }) = &mut self.followed else { return };
+        let Some(Followed { sides, identifications, .. }) = &mut self.followed else { return };
         let made = &mut self.made;
         let side = &mut sides[usize::from(port.0 & 1)];
         let Verdict::Forward(to) = batch.verdict(slot) else { return side.give_up(&part.key) };
@@ -221,9 +232,7 @@ impl Pipeline {
             Shape { transport: (frame.len() - transport.len()) as u16, len: 0, tcp_flags: 0 };
         let transport = &transport[..usize::from(part.len)];
         shape.len = shape.transport + part.len;
-        let end = u32::from(part.offset) + u32::from(part.len);
-        let is_cut = part.more && !part.len.is_multiple_of(8);
-        if part.len == 0 || is_cut || end > u32::from(u16::MAX) {
+        if part.is_malformed() {
             return Err(reasons::FRAGMENT_MALFORMED);
         }
         match (part.key.protocol, part.offset) {
@@ -487,3 +496,6 @@ const BETWEEN: Ends<Ipv4Addr> =
     Ends { source: Ipv4Addr::UNSPECIFIED, destination: Ipv4Addr::UNSPECIFIED, port: Port::Kept };
 
 const IP: usize = ethernet::HEADER_LEN;
+
+/// Whole addresses are senders'.
+const EVERY_BIT: [u64; 2] = [u64::MAX; 2];

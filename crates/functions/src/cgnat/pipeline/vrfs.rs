@@ -1,5 +1,6 @@
 //! Frames of VRFs, and the ways in and out of all that is not plain there: without their tag on the way through, with that of whom they go to when they leave.
 
+use machine::clock::Ticks;
 use packet::{Batch, Slot, Verdict};
 
 use super::super::flow::SOFTWIRES;
@@ -14,7 +15,12 @@ impl Pipeline {
     /// What a frame is that is not plain as it came in: one of a VRF may be without its tag, and the packet of a
     /// softwire without what it came in.
     #[inline(never)]
-    pub(super) fn classify(&mut self, batch: &mut Batch, slot: Slot, plain: &Plain) -> Class {
+    pub(super) fn classify(
+        &mut self,
+        batch: &mut Batch,
+        slot: Slot,
+        (plain, now): (&Plain, Ticks),
+    ) -> Class {
         let port = batch.port(slot);
         let (vrfs, ds_lite) = (self.interfaces.vrfs.as_ref(), self.interfaces.ds_lite.as_ref());
         if port != INSIDE || vrfs.is_none() && ds_lite.is_none() {
@@ -26,7 +32,7 @@ impl Pipeline {
             Err(reason) => return Class::Drop(reason),
         };
         if ds_lite.is_some() && is_ipv6(batch.frame(slot)) {
-            return self.classify_ipv6(batch, slot, plain);
+            return self.classify_ipv6(batch, slot, (plain, now));
         }
         self.way.realm[usize::from(slot)] = realm;
         let frame = batch.frame(slot);

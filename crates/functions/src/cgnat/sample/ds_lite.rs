@@ -16,11 +16,14 @@ use super::nat64::refusals::solicitations;
 use super::{OF_ANY_REALM, Sample, fragments, host, vrfs};
 use crate::build::{frame, set, set_word};
 
+mod outer;
+
 /// All of it, where there are softwires.
 pub(super) fn all(sample: &mut Sample) {
     let Some(ds_lite) = sample.config.ds_lite.clone() else { return };
     discovery(sample, &ds_lite);
     headers(sample, &ds_lite);
+    outer::all(sample, &ds_lite);
     let own: [fn(&mut Sample); 5] = [itself, hosts, lengths, long_pieces, moves];
     for part in OF_ANY_REALM.into_iter().chain(own) {
         sample.forget();
@@ -95,6 +98,10 @@ fn headers(sample: &mut Sample, ds_lite: &DsLite) {
         ("softwire: a fragment that is alone", with_place([0, 0])),
         ("softwire: a first fragment", with_place([0, 1])),
         ("softwire: a last fragment", with_place([0, 8])),
+        ("softwire: a fragment before further headers", {
+            let with_options = extended(&whole, 60, options);
+            extended(&with_options, protocol::IPV6_FRAGMENT, [0, 0, 0, 1, 0, 0, 0, 9])
+        }),
         ("softwire: by a way of its own", extended(&whole, 43, [0, 0, 0, 1, 0, 0, 0, 0])),
         ("softwire: IPv6 in IPv6", packet(from, to, 41, &whole)),
         ("softwire: an outer packet was too big", too_big),

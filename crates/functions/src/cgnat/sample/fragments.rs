@@ -21,6 +21,14 @@ pub(super) struct Reach {
     pub full: bool,
 }
 
+/// What fills the room for fragments that wait.
+pub(super) struct Many {
+    /// Senders that are needed.
+    pub senders: u32,
+    /// Fragments that may wait of each.
+    pub of_one: u32,
+}
+
 impl Reach {
     pub fn new(config: &Config, places: &Places) -> Reach {
         let keys = config.fragments;
@@ -37,6 +45,12 @@ impl Reach {
             limit: keys.datagrams > 0 && of_one <= FILL_MAX && is_limit,
             full: can_fill && (!is_limit || senders as usize <= places.visitors.len()),
         }
+    }
+
+    /// How many fragments, of how many senders, reach what can be; none where nothing is.
+    pub fn many(&self) -> Option<Many> {
+        let senders = if self.full { self.of_all.div_ceil(self.of_one) + 1 } else { 1 };
+        (self.limit || self.full).then_some(Many { senders, of_one: self.of_one })
     }
 }
 
@@ -172,12 +186,10 @@ pub(super) fn overlaps(sample: &mut Sample) {
 
 /// More fragments that wait than may, of one sender and of all.
 pub(super) fn limits(sample: &mut Sample) {
-    let Reach { of_one, of_all, limit, full } = Reach::new(&sample.config, &sample.places);
-    if !limit && !full {
+    let Some(Many { senders, of_one }) = Reach::new(&sample.config, &sample.places).many() else {
         return;
-    }
-    let visitors = if full { of_all.div_ceil(of_one) + 1 } else { 1 };
-    for visitor in 0..visitors.min(sample.places.visitors.len() as u32) {
+    };
+    for visitor in 0..senders.min(sample.places.visitors.len() as u32) {
         let whole =
             datagram_of((sample.visitor(visitor as usize), 6600), (sample.server(0), 6700), 100);
         for number in 0..=of_one {

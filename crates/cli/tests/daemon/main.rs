@@ -5,4 +5,5 @@ mod kit;
 mod nat_ftp;
 mod nat_network;
 mod nat_pptp;
+mod nat_standby;
 mod soak;

@@ -65,17 +65,22 @@ impl Network {
 
     /// Starts the NAT with more keys.
     pub fn nat(&self, keys: &str) -> Child {
+        self.nat_beside("nat", "192.0.2.1", keys)
+    }
+
+    /// Starts one of another name, and with another address outside.
+    pub fn nat_beside(&self, name: &str, outside: &str, keys: &str) -> Child {
         let mac =
             |namespace: &Namespace| namespace.attribute("eth", "address").expect("it has one");
         let text = format!(
-            "function:\n  name: cgnat\n  sessions: 1000\n  outside-ip: 192.0.2.1\n  \
+            "function:\n  name: cgnat\n  sessions: 1000\n  outside-ip: {outside}\n  \
              inside-next-hop-mac: \"{}\"\n  outside-next-hop-mac: \"{}\"\n  {keys}\n\
              ports:\n  inside: {{type: af-packet, interface: a0}}\n  outside: {{type: af-packet, interface: b0}}\n\
              workers: {{idle: sleep}}\n",
             mac(&self.subscribers),
             mac(&self.internet)
         );
-        self.lab.start(&self.lab.write("nat.yaml", &text))
+        self.lab.start(&self.lab.write(&format!("{name}.yaml"), &text))
     }
 
     /// What the NAT tells.

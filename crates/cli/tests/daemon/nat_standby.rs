@@ -1,0 +1,88 @@
+//! Two NATs as daemons of their own on one segment: connections go on at the standby when the active one is killed.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+use netns::Namespace;
+use serde_json::Value;
+
+use crate::kit::until;
+use crate::nat_network::{Network, PATIENCE, SERVER, tally};
+
+/// The Ethernet addresses of the standby's ports, inside and outside.
+const STANDBY: [&str; 2] = ["02:6e:61:74:00:11", "02:6e:61:74:00:12"];
+
+#[test]
+fn a_connection_of_the_kernel_outlives_the_nat_that_opened_it() {
+    let Some(network) = Network::new(&[], &["100.64.0.2"]) else { return };
+    let [inside, outside] = STANDBY;
+    let standby = format!(
+        "inside-mac: \"{inside}\"\n  outside-mac: \"{outside}\"\n  inside-ip: 100.127.255.253\n  \
+         replication: {{role: standby}}"
+    );
+    let _standby = network.nat_beside("standby", "192.0.2.2", &standby);
+    let active = network.nat("replication: {role: active}");
+
+    let address: SocketAddr = (SERVER, 8080).into();
+    let listener = network.internet.run(|| TcpListener::bind(address)).expect("the namespace");
+    let listener = listener.expect("its address is there");
+    let connect = || TcpStream::connect_timeout(&address, PATIENCE);
+    let open = || {
+        let client = network.subscribers.run(connect).expect("the namespace").expect("a server");
+        let (server, from) = listener.accept().expect("a client");
+        for end in [&client, &server] {
+            end.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        }
+        assert!(from.ip().to_string().starts_with("198.18.0."), "{from}");
+        (client, server)
+    };
+    let (client, server) = open();
+    talk(&client, &server, b"through the active NAT");
+    until("the standby to know what the active NAT knows", || {
+        let shown = shown(&network, "nat");
+        let told = tally(&shown, "replication-sent");
+        // The session, and that its connection was answered.
+        (told >= 1 && told == tally(&shown, "replication-acknowledged")).then_some(())
+    });
+    assert_eq!(opened(&network, "standby"), (0, 1));
+
+    // SIGKILL: it says goodbye to nobody.
+    drop(active);
+    move_to(&network.subscribers, "100.127.255.254", inside);
+    move_to(&network.internet, "192.0.2.1", outside);
+    talk(&client, &server, b"through the standby");
+    assert_eq!(opened(&network, "standby"), (0, 1), "the connection is the one that was told");
+    let (client, server) = open();
+    talk(&client, &server, b"by a connection of its own");
+    assert_eq!(opened(&network, "standby"), (1, 1));
+}
+
+/// Both ends say something and hear it.
+fn talk(client: &TcpStream, server: &TcpStream, text: &[u8]) {
+    for _ in 0..3 {
+        for (mut from, mut to) in [(client, server), (server, client)] {
+            from.write_all(text).expect("a connection");
+            let mut heard = vec![0; text.len()];
+            to.read_exact(&mut heard).expect("what was said");
+            assert_eq!(heard, text);
+        }
+    }
+}
+
+/// What the network does on a fail-over: packets for an address go to another station.
+fn move_to(namespace: &Namespace, address: &str, mac: &str) {
+    let neighbour = format!("neigh replace {address} lladdr {mac} dev eth nud permanent");
+    namespace.ip(&neighbour).expect("a neighbour");
+}
+
+/// How many sessions packets have opened there, and how many were told.
+fn opened(network: &Network, name: &str) -> (u64, u64) {
+    let shown = shown(network, name);
+    (tally(&shown, "sessions-opened"), tally(&shown, "sessions-adopted"))
+}
+
+fn shown(network: &Network, name: &str) -> Value {
+    let (code, shown, told) = network.lab.run(&["show", "--json", "--name", name]);
+    assert_eq!(code, 0, "{told}");
+    serde_json::from_str(&shown).expect("JSON")
+}

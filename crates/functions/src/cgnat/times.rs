@@ -115,6 +115,16 @@ impl Times {
         (f64::from(units) * 1000.0 / self.units_per_s).ceil() as u32
     }
 
+    /// A span of any length in milliseconds, rounded up.
+    pub fn long_ms_of_units(&self, units: u32) -> u64 {
+        (f64::from(units) * 1000.0 / self.units_per_s).ceil() as u64
+    }
+
+    /// Milliseconds of a span of any length in units, rounded down: one that was told comes back as it was.
+    pub fn units_of_long_ms(&self, ms: u64) -> u32 {
+        (ms as f64 * self.units_per_s / 1000.0).floor() as u32
+    }
+
     /// The shortest timeout of any session, in units.
     pub fn shortest(&self) -> u32 {
         let tcp = self.tcp.iter().copied();

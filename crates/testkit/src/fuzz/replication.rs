@@ -189,7 +189,7 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
         Change::Kept { number: 4, kept: kept(&[9, 1, 2, 3, 4, 5, 6, 7]) },
         Change::Kept { number: 5, kept: kept(&[6, 1, 2, 3, 4, 5, 6, 7]) },
         Change::Kept { number: 6, kept: kept(&[7, 1, 2, 3, 4, 5, 6, 7]) },
-        Change::Epoch { seconds: 3600 },
+        Change::Epoch { ms: 3_600_000 },
     ];
     let mut all = Vec::new();
     Message::Changes { first: 1 }.write(&changes, &mut all);

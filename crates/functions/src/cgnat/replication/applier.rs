@@ -181,8 +181,8 @@ impl Applier {
             Change::Kept { number, kept } => {
                 self.own(state, number).is_some_and(|own| state.keep(own, &kept))
             }
-            Change::Epoch { seconds } => {
-                let units = state.times.units_of_s(seconds);
+            Change::Epoch { ms } => {
+                let units = state.times.units_of_long_ms(ms);
                 if let Some(granted) = &mut state.granted {
                     granted.begun = moment.wrapping_sub(units);
                 }

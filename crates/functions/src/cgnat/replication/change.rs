@@ -11,7 +11,7 @@
 //! | 4 | a pool: address (4), prefix length (1), whether new subscribers get addresses of it (1) |
 //! | 5 | most sessions of a subscriber (4) |
 //! | 6 to 9 | what is kept of a session beside its record: see [`super::kept`] |
-//! | 10 | seconds for which mappings that were asked for are known (4) |
+//! | 10 | milliseconds for which mappings that were asked for are known (8) |
 //!
 //! Flags of a session: in the lowest three bits what its other end is ([`Far::kind`]), 8 where something is kept of it
 //! alone, which follows.
@@ -67,8 +67,8 @@ pub enum Change {
     },
     /// Mappings that subscribers asked for are known for so long (RFC 6887 section 8.5).
     Epoch {
-        /// In seconds.
-        seconds: u32,
+        /// In milliseconds.
+        ms: u64,
     },
 }
 
@@ -133,9 +133,9 @@ impl Change {
                 out.extend(number.to_be_bytes());
                 kept.write(out);
             }
-            Change::Epoch { seconds } => {
+            Change::Epoch { ms } => {
                 out.push(EPOCH);
-                out.extend(seconds.to_be_bytes());
+                out.extend(ms.to_be_bytes());
             }
         }
     }
@@ -167,7 +167,7 @@ impl Change {
                 }
             }
             LIMIT => Ok(Change::Limit { sessions: number(bytes)? }),
-            EPOCH => Ok(Change::Epoch { seconds: number(bytes)? }),
+            EPOCH => Ok(Change::Epoch { ms: u64::from_be_bytes(take(bytes)?) }),
             kind => {
                 let session = number(bytes)?;
                 Ok(Change::Kept { number: session, kept: Kept::read(kind, bytes)? })

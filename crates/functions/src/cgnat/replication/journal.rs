@@ -284,8 +284,8 @@ impl Journal {
         if !self.whole.epoch || self.whole.session.is_some() {
             return;
         }
-        let seconds = state.times.s_of_units(moment.wrapping_sub(granted.begun));
-        if self.tell(Change::Epoch { seconds }) {
+        let ms = state.times.long_ms_of_units(moment.wrapping_sub(granted.begun));
+        if self.tell(Change::Epoch { ms }) {
             (self.whole.epoch, self.epoch_told) = (false, now);
         }
     }

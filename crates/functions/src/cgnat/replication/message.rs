@@ -293,7 +293,7 @@ mod tests {
                 .prop_map(|(address, len, is_open)| Change::Pool { address, len, is_open }),
             any::<u32>().prop_map(|sessions| Change::Limit { sessions }),
             (any::<u32>(), kept()).prop_map(|(number, kept)| Change::Kept { number, kept }),
-            any::<u32>().prop_map(|seconds| Change::Epoch { seconds }),
+            any::<u64>().prop_map(|ms| Change::Epoch { ms }),
         ]
     }
 

@@ -137,7 +137,7 @@ fn with_short_links() -> Vec<Config> {
         Config { inside_mtu: 700, outside_mtu: 900, ..vrfs },
         Config { inside_mtu: 1500, outside_mtu: 1000, ..clat },
         Config { inside_mtu: 1499, outside_mtu: 1498, ..shared },
-        Config { inside_mtu: 700, outside_mtu: 1400, ..ds_lite },
+        Config { inside_mtu: 700, outside_mtu: 1400, icmp_errors_per_s: 1000, ..ds_lite },
     ]
 }
 

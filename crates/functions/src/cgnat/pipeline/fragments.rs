@@ -63,10 +63,11 @@ impl Followed {
     /// As configured; none where fragments are dropped.
     pub fn new(config: &Config, shard: Shard, clock: &Clock, secret: u64) -> Followed {
         let store = |mask| Fragments::new(config.fragments, clock, mask);
+        let side = || store([u64::MAX; 2]);
         let ds_lite = DsLite::new(config);
         let mask = ds_lite.map(|it| halves(Ipv6Addr::from_bits(it.mask())));
         Followed {
-            sides: [store(EVERY_BIT), store(EVERY_BIT)],
+            sides: [side(), side()],
             outer: mask.map(store),
             identifications: Identifications::new(shard, secret),
         }
@@ -496,6 +497,3 @@ const BETWEEN: Ends<Ipv4Addr> =
     Ends { source: Ipv4Addr::UNSPECIFIED, destination: Ipv4Addr::UNSPECIFIED, port: Port::Kept };
 
 const IP: usize = ethernet::HEADER_LEN;
-
-/// Whole addresses are senders'.
-const EVERY_BIT: [u64; 2] = [u64::MAX; 2];

@@ -37,13 +37,18 @@ impl Long {
     #[inline(never)]
     pub fn keep(&mut self, batch: &Batch, mtu: u16) {
         self.bytes.clear();
-        self.places.fill((0, 0));
         for slot in batch.slots() {
-            let frame = without_padding(batch.frame(slot));
-            if frame.len() > ethernet::HEADER_LEN + usize::from(mtu) {
-                self.places[usize::from(slot)] = (self.bytes.len() as u32, frame.len() as u32);
-                self.bytes.extend_from_slice(frame);
-            }
+            self.keep_one(batch, slot, mtu);
+        }
+    }
+
+    /// Keeps a frame in place of the one that came, if its packet is longer than this.
+    pub fn keep_one(&mut self, batch: &Batch, slot: Slot, mtu: u16) {
+        let frame = without_padding(batch.frame(slot));
+        self.places[usize::from(slot)] = (0, 0);
+        if frame.len() > ethernet::HEADER_LEN + usize::from(mtu) {
+            self.places[usize::from(slot)] = (self.bytes.len() as u32, frame.len() as u32);
+            self.bytes.extend_from_slice(frame);
         }
     }
 

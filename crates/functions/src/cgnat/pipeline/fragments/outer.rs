@@ -49,10 +49,14 @@ impl Pipeline {
         let payload_len = (whole.len() - HEAD) as u16;
         put_u16(whole, IP + ipv6::offset::PAYLOAD_LEN, payload_len);
         self.state.tallies[Tally::Reassembled as usize] += 1;
-        match lengths::put(batch, slot, whole, &[]) {
-            true => Ok(()),
-            false => Err(reasons::FRAGMENT_MALFORMED),
+        if !lengths::put(batch, slot, whole, &[]) {
+            return Err(reasons::FRAGMENT_MALFORMED);
         }
+        // Whoever is told of it is told of the whole.
+        if let Some(mtu) = self.interfaces.shortest_mtu() {
+            self.long.keep_one(batch, slot, mtu);
+        }
+        Ok(())
     }
 }
 

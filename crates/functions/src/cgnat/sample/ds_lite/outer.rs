@@ -6,7 +6,7 @@ use super::super::build::{changed, datagram, datagram_of, query};
 use super::super::fragments::{self, Reach, in_pieces};
 use super::super::{Sample, Sent};
 use super::{FIRST, STRANGER, b4, changed_ipv6, extended, packet};
-use crate::build::{frame, set};
+use crate::build::{frame, set, set_word};
 use crate::cgnat::config::DsLite;
 use crate::cgnat::ds_lite::AFTR;
 use crate::cgnat::interfaces::{INSIDE, OUTSIDE};
@@ -84,12 +84,13 @@ fn orders(sample: &mut Sample, ds_lite: &DsLite) {
     }
 }
 
-/// What whole packets are refused for counts where they are whole.
+/// What whole packets are refused for, or too long, counts where they are whole.
 fn whole(sample: &mut Sample, ds_lite: &DsLite) {
     let (visitor, server) = ((sample.visitor(0), 4000), (sample.server(0), 53));
     let inner = datagram_of(visitor, server, 200);
     let ping = query(visitor.0, AFTR, icmp::v4::ECHO_REQUEST, 7);
     let ping = [ping, vec![7; 32]].concat();
+    let long = datagram_of(visitor, server, 1700);
     for (number, inner) in (0..).zip([
         changed(&inner, set(8, 1)),
         changed(&inner, set(9, 99)),
@@ -100,10 +101,12 @@ fn whole(sample: &mut Sample, ds_lite: &DsLite) {
         },
         ping,
         inner[..60].to_vec(),
+        changed(&long, set_word(6, 0x4000)),
+        long,
         changed_ipv6(&inner, set(0, 0x65)),
     ]) {
         for outer in in_three(&around(sample, ds_lite, (0, &inner)), number) {
-            send(sample, "a fragment of a packet that goes no further", &outer);
+            send(sample, "a fragment of a packet that is judged as a whole", &outer);
         }
     }
 }

@@ -280,6 +280,12 @@ pub(super) fn limitations(nat: &Nat) -> Result<Vec<Limitation>, DriverError> {
             INVALID.to_vec(),
         ),
         of(
+            "a connection whose first answer is RST is over at once (RFC 7857 section 2.2 has it live on for four minutes)"
+                .to_owned(),
+            vec![],
+            vec!["TCP: a segment after a refusal"],
+        ),
+        of(
             "queries from outside reach no subscriber: a connection of ICMP has its type as well as its identifier, so \
              that only answers belong to it (RFC 6146 section 3.5.3 has it otherwise)"
                 .to_owned(),

@@ -40,14 +40,16 @@ pub(super) fn closing(sample: &mut Sample) {
     for (port, own, other, lives_s) in ways {
         let visitor = (address, port);
         let back = segment(server, visitor, ack);
-        let sent = match own {
+        let (sent, about) = match own {
             Some(own) => {
                 let sent = connection(sample, visitor, server);
                 sample.inside("TCP: it ends, or not", &segment(visitor, server, own | ack));
-                sent
+                (sent, ["TCP: a late segment", "TCP: too late a segment"])
             }
             None => {
-                sample.inside("TCP: SYN that is refused", &segment(visitor, server, tcp::FLAG_SYN))
+                let syn = segment(visitor, server, tcp::FLAG_SYN);
+                let sent = sample.inside("TCP: SYN that is refused", &syn);
+                (sent, ["TCP: a segment after a refusal"; 2])
             }
         };
         let idle = (times.tcp_transitory_s + 2.5).min(lives_s - 1.0);
@@ -59,10 +61,10 @@ pub(super) fn closing(sample: &mut Sample) {
         let left = times.tcp_transitory_s.min(lives_s - idle.max(0.0));
         if left > 2.0 {
             sample.wait(left - 1.0);
-            sample.answer_to((OUTSIDE, sent), "TCP: a late segment", &back);
+            sample.answer_to((OUTSIDE, sent), about[0], &back);
         }
         sample.wait(2.0);
-        sample.answer_to((OUTSIDE, sent), "TCP: too late a segment", &back);
+        sample.answer_to((OUTSIDE, sent), about[1], &back);
         sample.forget();
     }
     let visitor = (address, 5004);

@@ -9,7 +9,7 @@ use functions::cgnat::config::{
 use functions::cgnat::log::{Format, Logging, Side};
 use functions::cgnat::sample::sample;
 use functions::cgnat::{Cgnat, Update};
-use functions::check::Step;
+use functions::check::{Expected, Step};
 use functions::{NetworkFunction, Shard};
 use packet::PortId;
 use testkit::check::Pair;
@@ -38,6 +38,35 @@ pub fn checksum(parts: &[&[u8]]) -> [u8; 2] {
     let sum = (sum & 0xffff) + (sum >> 16);
     (!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes()
 }
+
+/// An IPv4 packet with the right checksum of its header.
+pub fn mended(mut packet: Vec<u8>) -> Vec<u8> {
+    let header = usize::from(packet[0] & 15) * 4;
+    packet[10..12].fill(0);
+    let sum = checksum(&[&packet[..header]]);
+    packet[10..12].copy_from_slice(&sum);
+    packet
+}
+
+/// What becomes of a packet that a station sends to a port: the first frame, or the reason for which there is none.
+pub fn pass(
+    pair: &mut Pair<Cgnat>,
+    config: &Config,
+    (port, station): (PortId, [u8; 6]),
+    packet: &[u8],
+) -> Result<(PortId, Vec<u8>), String> {
+    let mac = if port == INSIDE { config.inside_mac } else { config.outside_mac };
+    let kind = if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [8, 0] };
+    let frame = [&mac.0.0[..], &station, &kind, packet].concat();
+    match pair.frame(port, &frame).unwrap_or_else(|what| panic!("{what}")) {
+        Expected::Forward { port, frame } => Ok((port, frame)),
+        Expected::Drop(reason) => Err(reason.to_owned()),
+        other => Err(format!("{other:?}")),
+    }
+}
+
+/// Who sends the packets of tests that write them by hand.
+pub const STATION: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
 /// Small NATs of every kind, whose times are no whole numbers of seconds.
 pub fn kinds() -> Vec<Config> {

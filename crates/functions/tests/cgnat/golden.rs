@@ -23,13 +23,14 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 23] = [
+const REQUIRED: [&str; 24] = [
     "blocks",
     "bypass",
     "changes",
     "clat",
     "deterministic",
     "ds-lite",
+    "ds-lite-fragments",
     "filtering",
     "fragments",
     "hairpin",

@@ -8,7 +8,7 @@ use functions::check::Expected;
 use packet::PortId;
 use testkit::check::Pair;
 
-use crate::frames::{INSIDE, OUTSIDE, checksum};
+use crate::frames::{self, INSIDE, OUTSIDE, STATION, checksum};
 
 const SUBSCRIBER: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x17];
 /// 64:ff9b::11.55.0.1.
@@ -51,14 +51,7 @@ impl Nat {
 
     /// What becomes of a packet: the first frame, or the reason for which there is none.
     fn pass(&mut self, port: PortId, packet: &[u8]) -> Result<(PortId, Vec<u8>), String> {
-        let mac = if port == INSIDE { self.config.inside_mac } else { self.config.outside_mac };
-        let kind = if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [8, 0] };
-        let frame = [&mac.0.0[..], &[2, 0, 0, 0, 0, 9], &kind, packet].concat();
-        match self.pair.frame(port, &frame).unwrap_or_else(|what| panic!("{what}")) {
-            Expected::Forward { port, frame } => Ok((port, frame)),
-            Expected::Drop(reason) => Err(reason.to_owned()),
-            other => Err(format!("{other:?}")),
-        }
+        frames::pass(&mut self.pair, &self.config, (port, STATION), packet)
     }
 
     /// All frames that a packet became.

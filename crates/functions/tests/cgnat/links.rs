@@ -8,7 +8,7 @@ use functions::{NetworkFunction, Shard};
 use packet::PortId;
 use testkit::check::Pair;
 
-use crate::frames::{INSIDE, OUTSIDE, checksum, traffic};
+use crate::frames::{self, INSIDE, OUTSIDE, STATION, checksum, mended, traffic};
 
 type Host = ([u8; 4], [u8; 2]);
 
@@ -41,13 +41,7 @@ impl Nat {
 
     /// What becomes of a packet: the first frame, or the reason for which there is none.
     fn pass(&mut self, port: PortId, packet: &[u8]) -> Result<(PortId, Vec<u8>), String> {
-        let mac = if port == INSIDE { self.config.inside_mac } else { self.config.outside_mac };
-        let frame = [&mac.0.0[..], &[2, 0, 0, 0, 0, 9, 8, 0], packet].concat();
-        match self.pair.frame(port, &frame).unwrap_or_else(|what| panic!("{what}")) {
-            Expected::Forward { port, frame } => Ok((port, frame)),
-            Expected::Drop(reason) => Err(reason.to_owned()),
-            other => Err(format!("{other:?}")),
-        }
+        frames::pass(&mut self.pair, &self.config, (port, STATION), packet)
     }
 
     /// All packets that one became, which leave by a port.
@@ -99,15 +93,6 @@ fn datagram(from: Host, to: Host, flags: u8, len: usize) -> Vec<u8> {
     let sum = checksum(&[&ends, &[0, 17, high, low], &datagram]);
     datagram[6..8].copy_from_slice(&sum);
     mended([ip, datagram].concat())
-}
-
-/// A packet with the right checksum of its header.
-fn mended(mut packet: Vec<u8>) -> Vec<u8> {
-    let header = usize::from(packet[0] & 15) * 4;
-    packet[10..12].fill(0);
-    let sum = checksum(&[&packet[..header]]);
-    packet[10..12].copy_from_slice(&sum);
-    packet
 }
 
 /// The datagram of which these are the pieces, in their order, between two ends.

@@ -11,7 +11,7 @@ use functions::check::Expected;
 use packet::PortId;
 use testkit::check::Pair;
 
-use crate::frames::{INSIDE, OUTSIDE, checksum, stateless};
+use crate::frames::{self, INSIDE, OUTSIDE, STATION, checksum, mended, stateless};
 
 /// A NAT beside its model, and two hosts, each with the port where it is and its addresses of both families.
 struct Nat {
@@ -60,7 +60,7 @@ impl Nat {
 
     /// What becomes of a packet: the first frame, or the reason for which there is none.
     fn pass(&mut self, port: PortId, packet: &[u8]) -> Result<(PortId, Vec<u8>), String> {
-        self.pass_from(port, [2, 0, 0, 0, 0, 9], packet)
+        self.pass_from(port, STATION, packet)
     }
 
     fn pass_from(
@@ -69,14 +69,7 @@ impl Nat {
         station: [u8; 6],
         packet: &[u8],
     ) -> Result<(PortId, Vec<u8>), String> {
-        let mac = if port == INSIDE { self.config.inside_mac } else { self.config.outside_mac };
-        let kind = if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [8, 0] };
-        let frame = [&mac.0.0[..], &station, &kind, packet].concat();
-        match self.pair.frame(port, &frame).unwrap_or_else(|what| panic!("{what}")) {
-            Expected::Forward { port, frame } => Ok((port, frame)),
-            Expected::Drop(reason) => Err(reason.to_owned()),
-            other => Err(format!("{other:?}")),
-        }
+        frames::pass(&mut self.pair, &self.config, (port, station), packet)
     }
 
     /// All packets that one became.
@@ -104,7 +97,7 @@ impl Nat {
     /// sender, with as much of the packet as may be.
     fn told(&mut self, port: PortId, packet: &[u8]) -> (u8, u8, usize) {
         let (to, frame) = self.pass(port, packet).expect("it is told");
-        assert_eq!((to, &frame[..6]), (port, &[2, 0, 0, 0, 0, 9][..]));
+        assert_eq!((to, &frame[..6]), (port, &STATION[..]));
         let index = usize::from(port.0);
         let error = &frame[14..];
         let message = if packet[0] >> 4 == 6 {
@@ -158,15 +151,6 @@ fn four(from: [u8; 4], to: [u8; 4], flags: u8, len: usize) -> Vec<u8> {
     let sum = checksum(&[&ends, &[0, 17, high, low], &datagram]);
     datagram[6..8].copy_from_slice(&sum);
     mended([ip, datagram].concat())
-}
-
-/// An IPv4 packet with the right checksum of its header.
-fn mended(mut packet: Vec<u8>) -> Vec<u8> {
-    let header = usize::from(packet[0] & 15) * 4;
-    packet[10..12].fill(0);
-    let sum = checksum(&[&packet[..header]]);
-    packet[10..12].copy_from_slice(&sum);
-    packet
 }
 
 /// An IPv6 packet with an extension header of 8 bytes.

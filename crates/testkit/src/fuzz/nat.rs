@@ -19,8 +19,8 @@ use crate::check::Pair;
 use crate::mutate::repair;
 
 /// The NAT: every frame becomes exactly what the oracle says, in every kind of configuration, as it is,
-/// with its checksums made right, so with the tag of a VRF, and with an outer header of a softwire; one of several workers
-/// is among them. So much time passes between two inputs that no session is left over.
+/// with its checksums made right, so with the tag of a VRF, and with an outer header of a softwire, whole and in two fragments; one
+/// of several workers is among them. So much time passes between two inputs that no session is left over.
 pub fn fuzz_cgnat(data: &[u8]) {
     let port = PortId((data.len() % 2) as u8);
     let mut frame = data[..data.len().min(FRAME_LEN_MAX)].to_vec();
@@ -35,6 +35,7 @@ pub fn fuzz_cgnat(data: &[u8]) {
         let mut tunnelled = frame.clone();
         repair(&mut tunnelled);
         tunnel(&mut tunnelled);
+        let pieces = in_two(&tunnelled, data.len() % 4 < 2);
         for change in 0..4 {
             match change {
                 1 => repair(&mut frame),
@@ -45,13 +46,38 @@ pub fn fuzz_cgnat(data: &[u8]) {
                 }
                 _ => {}
             }
-            for pair in &mut *pairs {
-                if let Err(difference) = pair.frame(port, &frame) {
-                    panic!("{difference}");
-                }
-            }
+            pass(pairs, port, &frame);
+        }
+        for piece in pieces.iter().flatten() {
+            pass(pairs, PortId(0), piece);
         }
     });
+}
+
+fn pass(pairs: &mut [Pair<Cgnat>], port: PortId, frame: &[u8]) {
+    for pair in pairs {
+        if let Err(difference) = pair.frame(port, frame) {
+            panic!("{difference}");
+        }
+    }
+}
+
+/// The outer packet of a frame in two fragments, the first one first or last; none of one that is too short.
+fn in_two(frame: &[u8], is_in_order: bool) -> Option<[Vec<u8>; 2]> {
+    let (head, body) = frame.split_at_checked(ETHERNET_LEN + ipv6::HEADER_LEN)?;
+    let middle = body.len() / 2 / 8 * 8;
+    let piece = |part: &[u8], place: u16| {
+        let mut head = head.to_vec();
+        head[ETHERNET_LEN + 4..][..2].copy_from_slice(&(part.len() as u16 + 8).to_be_bytes());
+        let next = std::mem::replace(&mut head[ETHERNET_LEN + 6], wire::protocol::IPV6_FRAGMENT);
+        let [high, low] = place.to_be_bytes();
+        [&head[..], &[next, 0, high, low, 0, 0, 0, 7], part].concat()
+    };
+    let mut pieces = [piece(&body[..middle], 1), piece(&body[middle..], middle as u16)];
+    if !is_in_order {
+        pieces.reverse();
+    }
+    (middle > 0).then_some(pieces)
 }
 
 /// Puts the packet of a frame into a softwire.

@@ -47,11 +47,11 @@ fn steps(tally: &mut Tally) -> Result<()> {
     let cargo = |arguments: &str| Invocation::new("cargo", arguments);
     tally.check("format", &cargo("fmt --all -- --check"))?;
     tally.check("lints", &cargo("clippy --locked --workspace --all-targets -- -D warnings"))?;
+    let docs = cargo("doc --locked --workspace --no-deps").variable("RUSTDOCFLAGS", "-D warnings");
+    tally.check("docs", &docs)?;
     tally.tests("tests", &cargo("test --locked --workspace --tests --no-fail-fast"))?;
     tally
         .tests("examples in the docs", &cargo("test --locked --workspace --doc --no-fail-fast"))?;
-    let docs = cargo("doc --locked --workspace --no-deps").variable("RUSTDOCFLAGS", "-D warnings");
-    tally.check("docs", &docs)?;
     dependencies(tally)?;
     smoke(tally)
 }

@@ -10,7 +10,7 @@
 //! | 3 | a port that rests: address (4), class (1), port (2), milliseconds left (4) |
 //! | 4 | a pool: address (4), prefix length (1), whether new subscribers get addresses of it (1) |
 //! | 5 | most sessions of a subscriber (4) |
-//! | 6 to 9 | what is kept of a session beside its record: see [`super::kept`] |
+//! | 6 to 9 | what is kept of a session beside its record: see `kept.rs` |
 //! | 10 | milliseconds for which mappings that were asked for are known (8) |
 //!
 //! Flags of a session: in the lowest three bits what its other end is ([`Far::kind`]), 8 where something is kept of it

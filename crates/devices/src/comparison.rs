@@ -92,7 +92,7 @@ impl<N: NetworkFunction> Comparison<N> {
 pub(crate) fn verdict_name<N: NetworkFunction>(verdict: &Expected) -> String {
     match verdict {
         Expected::Forward { port, .. } => {
-            format!("forward-{}", N::PORTS.get(usize::from(port.0)).unwrap_or(&"nowhere"))
+            format!("forward-{}", N::port_name(*port))
         }
         Expected::Drop(reason) => (*reason).to_owned(),
         Expected::Punt => "punt".to_owned(),

@@ -252,3 +252,16 @@ fn a_function_that_restarted_makes_frames_of_its_own_again() {
     let behind = &trial.reports[trial.reports.len() / 2..];
     assert!(behind.iter().any(|piece| piece.frames > 0), "{:?}", trial.reports);
 }
+
+/// RFC 4787 REQ-9: what they hand over, the check sees; sessions meet on the worker that has them.
+#[test]
+fn several_workers_are_one_nat() {
+    let mut device = device(Config { core: 3, ..config() }, traffic());
+    let check = device.check().expect("a check");
+    assert!(check.passed, "{:?}", check.mismatches);
+    let handed = check.coverage.iter().find(|one| one.name == "forward-another-worker");
+    assert!(handed.is_some_and(|one| one.frames > 0), "{:?}", check.coverage);
+    let counts = measure(&mut device, SessionLoad::all(SessionAction::Open, 5000));
+    assert!(counts.is_whole(), "{counts:?}");
+    assert_eq!((counts.wrong, counts.held), (0, Some(5000)));
+}

@@ -144,9 +144,9 @@ impl<F: Function> Worker<F> {
         }
 
         self.batch.clear();
-        let ports = self.ports.len();
-        for (index, port) in self.ports.iter_mut().enumerate() {
-            let fair_share = self.batch.remaining() / (ports - index);
+        // Those towards other workers stand last: what they do not need of their share is there for the first ones.
+        for (before, port) in self.ports.iter_mut().enumerate().rev() {
+            let fair_share = self.batch.remaining() / (before + 1);
             port.receive(&mut self.batch, fair_share, now);
         }
         let received = self.batch.len();

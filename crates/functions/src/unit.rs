@@ -2,6 +2,7 @@
 
 use engine::{Function, Names};
 use machine::clock::{Clock, Ticks};
+use packet::PortId;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,6 +27,9 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// Whether each of several workers holds a part of the state only, so that a frame must reach the
     /// worker that has its part.
     const IS_SHARDED: bool;
+    /// Whether workers hand frames over to one another. Each has then, behind the function's ports, one towards every
+    /// worker in their order; what it sends by one comes in by its own place on the other side.
+    const HANDS_OVER: bool = false;
 
     /// The `function` section.
     type Config: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static;
@@ -62,6 +66,18 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// The ports of a validated configuration: all of [`Self::PORTS`], or the first ones.
     fn ports(_config: &Self::Config) -> &'static [&'static str] {
         Self::PORTS
+    }
+
+    /// How many ports one of several workers has: those of the function, and those towards workers.
+    fn ports_of_worker(config: &Self::Config, shard: Shard) -> usize {
+        let hands_over = Self::HANDS_OVER && shard.count > 1;
+        Self::ports(config).len() + if hands_over { shard.count as usize } else { 0 }
+    }
+
+    /// The name of a port of a worker in records; those towards workers have one in common.
+    fn port_name(port: PortId) -> &'static str {
+        let own = Self::PORTS.get(usize::from(port.0)).copied();
+        own.unwrap_or(if Self::HANDS_OVER { "another-worker" } else { "nowhere" })
     }
 
     /// The names of what it counts under a validated configuration.

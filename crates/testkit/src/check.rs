@@ -34,7 +34,7 @@ impl<N: NetworkFunction> Pair<N> {
         let function = N::function(config, shard, clock(), SET_UP_AT)
             .unwrap_or_else(|error| panic!("the function cannot be set up: {error}"));
         Pair {
-            device: Device::new(function, N::ports(config).len()),
+            device: Device::new(function, N::ports_of_worker(config, shard)),
             oracle: N::oracle(config, shard),
             coverage: BTreeMap::new(),
             elapsed: Duration::ZERO,
@@ -175,7 +175,7 @@ impl<N: NetworkFunction> Pair<N> {
 /// `access`, `drop spoofed-source` … as coverage counts it.
 fn name<N: NetworkFunction>(verdict: &Expected) -> String {
     match verdict {
-        Expected::Forward { port, .. } => port_name::<N>(*port),
+        Expected::Forward { port, .. } => N::port_name(*port).to_owned(),
         Expected::Drop(reason) => (*reason).to_owned(),
         Expected::Punt => "punt".to_owned(),
     }
@@ -183,14 +183,10 @@ fn name<N: NetworkFunction>(verdict: &Expected) -> String {
 
 fn describe<N: NetworkFunction>(verdict: &Expected) -> String {
     match verdict {
-        Expected::Forward { port, frame } => format!("{} {}", port_name::<N>(*port), hex(frame)),
+        Expected::Forward { port, frame } => format!("{} {}", N::port_name(*port), hex(frame)),
         Expected::Drop(reason) => format!("drop {reason}"),
         Expected::Punt => "punt".to_owned(),
     }
-}
-
-fn port_name<N: NetworkFunction>(port: PortId) -> String {
-    (*N::PORTS.get(usize::from(port.0)).unwrap_or(&"no port")).to_owned()
 }
 
 /// Bytes as text.

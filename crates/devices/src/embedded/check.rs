@@ -20,11 +20,12 @@ use crate::comparison::{Comparison, describe_all};
 
 /// Runs the sample on each worker.
 pub(super) fn check<N: NetworkFunction>(device: &mut Embedded<N>) -> Result<Check, MeasureError> {
-    let ports = N::ports(&device.config).len();
-    let mut links =
-        open_loop::connect(ports, device.lanes.iter_mut().map(|lane| &mut lane.worker))?;
-    let steps = N::sample(&device.config, &device.traffic);
     let count = device.shards();
+    // Of each worker by itself the check sees, and says, what goes to others and comes from them.
+    let ports = N::ports_of_worker(&device.config, Shard { index: 0, count });
+    let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
+    let mut links = open_loop::connect((ports, false), workers)?;
+    let steps = N::sample(&device.config, &device.traffic);
     let mut comparison = Comparison::<N>::new(N::names(&device.config).drops);
     for index in 0..count {
         let oracle = N::oracle(&device.config, Shard { index, count });

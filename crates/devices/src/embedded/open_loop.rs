@@ -1,5 +1,6 @@
 //! The open loop: a tester on its own core, joined to the workers by memory ports.
 
+use std::io;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -32,7 +33,8 @@ pub(super) fn run<N: NetworkFunction>(
 ) -> Result<Trial, MeasureError> {
     let before = device.counts();
     let ports = N::ports(&device.config).len();
-    let links = connect(ports, device.lanes.iter_mut().map(|lane| &mut lane.worker))?;
+    let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
+    let links = connect((ports, N::HANDS_OVER), workers)?;
     let workload = device.workload();
     let conditions = device.conditions;
     device.changed |= !workload.events().is_empty() && conditions.updates_per_s != Some(0.0);
@@ -77,7 +79,8 @@ pub(super) fn run_sessions<N: NetworkFunction>(
 ) -> Result<Trial, MeasureError> {
     let before = device.counts();
     let ports = N::ports(&device.config).len();
-    let links = connect(ports, device.lanes.iter_mut().map(|lane| &mut lane.worker))?;
+    let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
+    let links = connect((ports, N::HANDS_OVER), workers)?;
     let workload = device.workload();
     let taking_over = TakingOver::<N>::new(room::room_for(&workload));
     let replace = |_, function: &mut N::Function| taking_over.replace(function);
@@ -109,7 +112,7 @@ pub(super) fn run_wire<N: NetworkFunction>(
         wires.push((lane.core, wire));
     }
     let ports = N::ports(&device.config).len();
-    let links = connect(ports, wires.iter_mut().map(|(_, wire)| wire))?;
+    let links = connect((ports, false), wires.iter_mut().map(|(_, wire)| wire))?;
     let lanes = wires.iter_mut().map(|(core, wire)| (*core, wire)).collect();
     let workload = device.workload();
     let changes = Changes::new(&workload, NoControl, Some(0.0), device.host.clock);
@@ -169,13 +172,19 @@ fn carry_out<F: Function>(
     })
 }
 
-/// Links so many ports of each worker by rings; the tester's ends by worker and port.
+/// Links so many ports of each worker by rings, and workers to one another where they hand frames over; the tester's ends by
+/// worker and port.
 pub(super) fn connect<'a, F: Function + 'a>(
-    count: usize,
+    (count, hands_over): (usize, bool),
     workers: impl Iterator<Item = &'a mut Worker<F>>,
 ) -> Result<Vec<Links>, MeasureError> {
+    let workers: Vec<_> = workers.collect();
+    let mesh = match hands_over && workers.len() > 1 {
+        true => mesh(workers.len(), count).map_err(device_error)?,
+        false => workers.iter().map(|_| Vec::new()).collect(),
+    };
     let mut all = Vec::new();
-    for worker in workers {
+    for (worker, towards_workers) in workers.into_iter().zip(mesh) {
         let mut links = Links::new();
         let mut ports: Vec<Box<dyn Port>> = Vec::new();
         for index in 0..count {
@@ -184,11 +193,54 @@ pub(super) fn connect<'a, F: Function + 'a>(
             links.push(near);
             ports.push(Box::new(port));
         }
+        ports.extend(towards_workers);
         worker.connect(ports);
         all.push(links);
     }
     Ok(all)
 }
 
-/// Bytes of each ring: some 40,000 of the shortest frames, 8 ms at 5 million a second.
+/// Ports between workers, behind `first` others of each: of each worker those towards all in their order.
+fn mesh(workers: usize, first: usize) -> io::Result<Vec<Vec<Box<dyn Port>>>> {
+    let id = |worker: usize| PortId((first + worker) as u8);
+    let mut all: Vec<Vec<Box<dyn Port>>> = (0..workers).map(|_| Vec::new()).collect();
+    for one in 0..workers {
+        for other in 0..one {
+            let [here, there] = port_memory::between([id(other), id(one)], MESH_BYTES)?;
+            all[one].push(Box::new(here));
+            all[other].push(Box::new(there));
+        }
+        // Nothing is sent by it, but places are counted.
+        let (_, oneself) = port_memory::link(id(one), 0)?;
+        all[one].push(Box::new(oneself));
+    }
+    Ok(all)
+}
+
+/// Bytes of each ring to the tester: some 40,000 of the shortest frames, 8 ms at 5 million a second.
 pub(super) const RING_BYTES: usize = 4 << 20;
+
+/// Bytes of each ring between two workers: what they hand over is the exception.
+const MESH_BYTES: usize = 256 << 10;
+
+#[cfg(test)]
+mod tests {
+    use packet::{Batch, Room, Slot};
+
+    use super::*;
+
+    #[test]
+    fn every_worker_has_a_port_towards_every_other_in_their_order() {
+        let mut mesh = mesh(3, 2).expect("memory");
+        assert!(mesh.iter().all(|ports| ports.len() == 3));
+        for (from, to) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
+            let mut batch = Batch::new(1, Room::default()).expect("memory");
+            batch.append(PortId(0), 60).expect("room").fill(1);
+            let slots: Vec<Slot> = batch.slots().collect();
+            assert_eq!(mesh[from][to].transmit(&mut batch, &slots, 0), 1);
+            batch.clear();
+            assert_eq!(mesh[to][from].receive(&mut batch, 1, 0), 1, "from {from} to {to}");
+            assert_eq!(batch.port(0), PortId(2 + from as u8));
+        }
+    }
+}

@@ -24,7 +24,8 @@ impl<N: NetworkFunction> Embedded<N> {
     /// Lets the workers go round without frames until their standbys have acknowledged everything.
     pub(super) fn follow(&mut self, patience: Duration) -> Result<bool, MeasureError> {
         let ports = N::ports(&self.config).len();
-        let _links = open_loop::connect(ports, self.lanes.iter_mut().map(|lane| &mut lane.worker))?;
+        let workers = self.lanes.iter_mut().map(|lane| &mut lane.worker);
+        let _links = open_loop::connect((ports, N::HANDS_OVER), workers)?;
         let deadline = Instant::now() + patience;
         loop {
             let mut is_synchronised = true;

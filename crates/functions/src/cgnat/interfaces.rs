@@ -1,4 +1,4 @@
-//! The two ports: their addresses, and to whom frames go on each side.
+//! The two ports: their addresses, and to whom frames go on each side; and those to other workers.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -22,6 +22,14 @@ pub const INSIDE: PortId = PortId(0);
 /// Towards the Internet.
 pub const OUTSIDE: PortId = PortId(1);
 
+/// Towards a worker of this NAT, of which packets come as if they came from outside.
+pub fn towards_worker(index: u32) -> PortId {
+    PortId(FIRST_WORKER.0 + index as u8)
+}
+
+/// Behind the two.
+const FIRST_WORKER: PortId = PortId(2);
+
 /// What is configured of both ports, the inside one first.
 #[derive(Debug)]
 pub struct Interfaces {
@@ -31,8 +39,9 @@ pub struct Interfaces {
     ipv6: [Ipv6Addr; 2],
     /// The longest IPv4 packets that links take; the greatest number for no limit.
     mtus: [u16; 2],
-    /// Destination and source address of a frame that leaves by each port.
-    pub headers: [[u8; 12]; 2],
+    /// Destination and source address of a frame that leaves by each port, and of one for another worker.
+    headers: [[u8; 12]; 2],
+    between: [u8; 12],
     /// What is configured of IPv6 subscribers; none where there are none.
     pub nat64: Option<Nat64>,
     /// What is configured of softwires; none where there are none.
@@ -59,10 +68,10 @@ impl Interfaces {
     pub fn new(config: &Config) -> Result<Interfaces, SetupError> {
         let macs = [config.inside_mac.0, config.outside_mac.0];
         let next = [config.inside_next_hop_mac.0, config.outside_next_hop_mac.0];
-        let header = |index: usize| {
+        let header = |to: MacAddr, from: MacAddr| {
             let mut header = [0; 12];
-            header[..6].copy_from_slice(&next[index].0);
-            header[6..].copy_from_slice(&macs[index].0);
+            header[..6].copy_from_slice(&to.0);
+            header[6..].copy_from_slice(&from.0);
             header
         };
         Ok(Interfaces {
@@ -73,7 +82,8 @@ impl Interfaces {
                 0 => u16::MAX,
                 mtu => mtu,
             }),
-            headers: [header(0), header(1)],
+            headers: [header(next[0], macs[0]), header(next[1], macs[1])],
+            between: header(macs[1], macs[1]),
             nat64: Nat64::new(config),
             ds_lite: DsLite::new(config),
             stateless: Stateless::new(config)?.map(Box::new),
@@ -87,22 +97,31 @@ impl Interfaces {
 
     /// The Ethernet address of a port.
     pub fn mac(&self, port: PortId) -> MacAddr {
-        self.macs[usize::from(port.0 & 1)]
+        self.macs[side(port)]
     }
 
     /// The IPv4 address of a port.
     pub fn ip(&self, port: PortId) -> Ipv4Addr {
-        self.ips[usize::from(port.0 & 1)]
+        self.ips[side(port)]
     }
 
     /// The IPv6 address of a port.
     pub fn ipv6(&self, port: PortId) -> Ipv6Addr {
-        self.ipv6[usize::from(port.0 & 1)]
+        self.ipv6[side(port)]
     }
 
-    /// The longest IPv4 packet that links of a port take, in bytes.
+    /// The longest IPv4 packet that links of a port take, in bytes; between workers there is no limit.
     pub fn mtu(&self, port: PortId) -> u16 {
-        self.mtus[usize::from(port.0 & 1)]
+        if port >= FIRST_WORKER { u16::MAX } else { self.mtus[side(port)] }
+    }
+
+    /// Destination and source address of a frame that leaves by a port: between workers those of the outside port.
+    #[inline(always)]
+    pub fn header(&self, port: PortId) -> [u8; 12] {
+        match port {
+            INSIDE | OUTSIDE => self.headers[side(port)],
+            _ => self.between,
+        }
     }
 
     /// The shorter one of both; none without a limit.
@@ -156,4 +175,10 @@ impl Interfaces {
     pub fn set_outside(&mut self, addresses: &Addresses) {
         self.outside = addresses.networks().collect();
     }
+}
+
+/// The place of a port in what there is of both sides: whatever is not inside is outside.
+#[inline(always)]
+pub fn side(port: PortId) -> usize {
+    usize::from(port != INSIDE)
 }

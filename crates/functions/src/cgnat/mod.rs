@@ -115,6 +115,7 @@ impl NetworkFunction for Cgnat {
 
     const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = true;
+    const HANDS_OVER: bool = true;
 
     type Config = Config;
     type Traffic = Traffic;

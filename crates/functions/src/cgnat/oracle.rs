@@ -483,12 +483,13 @@ impl Model {
 
     /// The frame of a packet that leaves, without tag.
     fn frame(&self, port: PortId, packet: &[u8]) -> Expected {
-        let next = match port == INSIDE {
-            true => self.config.inside_next_hop_mac.0,
-            false => self.config.outside_next_hop_mac.0,
+        let next = match port {
+            INSIDE => self.config.inside_next_hop_mac.0.0,
+            OUTSIDE => self.config.outside_next_hop_mac.0.0,
+            _ => self.mac(OUTSIDE),
         };
         let kind = if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [8, 0] };
-        let frame = [&next.0[..], &self.mac(port), &kind, packet].concat();
+        let frame = [&next[..], &self.mac(port), &kind, packet].concat();
         Expected::Forward { port, frame }
     }
 

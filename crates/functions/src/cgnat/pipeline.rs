@@ -41,6 +41,7 @@ mod ds_lite;
 mod errors;
 mod fragments;
 mod gateway;
+mod hand_over;
 mod host;
 mod lengths;
 mod links;
@@ -402,7 +403,7 @@ impl Pipeline {
     #[inline(always)]
     fn send(&self, batch: &mut Batch, slot: Slot, port: PortId) {
         if let Some(header) = batch.frame_mut(slot).first_chunk_mut::<12>() {
-            *header = self.interfaces.headers[usize::from(port.0)];
+            *header = self.interfaces.header(port);
         }
         batch.set_verdict(slot, Verdict::Forward(port));
     }

@@ -77,8 +77,7 @@ reasons! {
     NO_CALL = "no-call",
     /// From outside, for an address that is not one of the outside ones.
     NO_ADDRESS = "no-address",
-    /// For an outside port, but no identifier of ICMP, that another worker has: from a subscriber of this one, or steered
-    /// to a wrong one.
+    /// For an outside port, but no identifier of ICMP, that another worker has: steered to a wrong one.
     OTHER_WORKER = "other-worker",
     /// From outside, for a port that no mapping has.
     NO_MAPPING = "no-mapping",
@@ -132,8 +131,10 @@ tallies! {
     Stateless = "stateless-translated",
     /// Packets forwarded as they are (RFC 6888 REQ-6).
     Bypassed = "bypassed",
-    /// Packets between two subscribers.
+    /// Packets between two subscribers of one worker.
     Hairpinned = "hairpinned",
+    /// Packets from a subscriber of one worker to one of another, errors included, as the first of them counts them.
+    HandedOver = "handed-over",
     /// TCP connections whose maximum segment size was lowered.
     MssClamped = "mss-clamped",
     /// ICMP errors translated.

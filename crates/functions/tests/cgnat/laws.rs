@@ -55,7 +55,7 @@ fn corpus() -> &'static [Vec<u8>] {
 }
 
 /// A datagram without checksum.
-fn datagram(config: &Config, from: (u32, u16), to: (u32, u16)) -> Vec<u8> {
+pub fn datagram(config: &Config, from: (u32, u16), to: (u32, u16)) -> Vec<u8> {
     let mut frame = vec![0; 60];
     frame[..6].copy_from_slice(&config.inside_mac.0.0);
     frame[6..12].copy_from_slice(&config.inside_next_hop_mac.0.0);

@@ -12,5 +12,5 @@
 mod port;
 mod ring;
 
-pub use port::{FarEnd, MemoryPort, link, open};
+pub use port::{FarEnd, MemoryPort, between, link, open};
 pub use ring::{Receiver, Sender, ring};

@@ -31,6 +31,16 @@ pub fn link(id: PortId, ring_bytes: usize) -> io::Result<(FarEnd, MemoryPort)> {
     Ok(((near_sender, near_receiver), MemoryPort { id, incoming, outgoing, counters }))
 }
 
+/// A link between two workers of one process: the port of each, by the number that it has there.
+///
+/// # Errors
+/// When the kernel has no memory for two rings of `ring_bytes`.
+pub fn between(ids: [PortId; 2], ring_bytes: usize) -> io::Result<[MemoryPort; 2]> {
+    let ((outgoing, incoming), other) = link(ids[1], ring_bytes)?;
+    let counters = QueueCounters::new(DROPS);
+    Ok([MemoryPort { id: ids[0], incoming, outgoing, counters }, other])
+}
+
 /// A port with a link for each queue, and the far ends in the order of the queues.
 ///
 /// # Errors
@@ -123,6 +133,21 @@ mod tests {
     use packet::Room;
 
     use super::*;
+
+    #[test]
+    fn a_frame_between_workers_comes_in_by_the_port_of_the_other_side() {
+        let mut ports = between([PortId(7), PortId(5)], 0).expect("memory");
+        for (from, id) in [(0, PortId(5)), (1, PortId(7))] {
+            let mut batch = Batch::new(4, Room { headroom: 0, frame: 100 }).expect("memory");
+            batch.append(PortId(0), 60).expect("room").fill(from as u8);
+            let slots: Vec<Slot> = batch.slots().collect();
+            assert_eq!(ports[from].transmit(&mut batch, &slots, 0), 1);
+            batch.clear();
+            assert_eq!(ports[from].receive(&mut batch, 4, 0), 0, "not back to where it came from");
+            assert_eq!(ports[1 - from].receive(&mut batch, 4, 0), 1);
+            assert_eq!((batch.port(0), batch.frame(0)), (id, &[from as u8; 60][..]));
+        }
+    }
 
     #[test]
     fn frames_go_through_a_worker_port_both_ways() {

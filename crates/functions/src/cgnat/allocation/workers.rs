@@ -25,7 +25,16 @@ impl Allocation {
 
     /// Whether packets from outside to an outside end come to this worker.
     pub fn is_here(&self, protocol: u8, end: (u32, u16)) -> bool {
-        self.shard.count == 1 || self.is_own(self.steering(protocol, end))
+        self.elsewhere(protocol, end).is_none()
+    }
+
+    /// The worker to which they come, if it is another one.
+    pub fn elsewhere(&self, protocol: u8, end: (u32, u16)) -> Option<u32> {
+        if self.shard.count == 1 {
+            return None;
+        }
+        let worker = worker_of(self.steering(protocol, end), self.shard.count);
+        (worker != self.shard.index).then_some(worker)
     }
 
     /// The bits by which they find their worker, as [`traffic::Workload::steering`].

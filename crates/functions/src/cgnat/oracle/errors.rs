@@ -71,25 +71,28 @@ impl Model {
         self.error_onward(&bytes, at, (outside, sender))
     }
 
-    /// The outside end of a mapping that got a packet from `far`, and who sent it if that was another
-    /// subscriber.
-    pub(super) fn subject(&self, own: Own, far: End) -> Result<(End, Option<Own>), &'static str> {
+    /// The outside end of a mapping that got a packet from `far`, and who sent it.
+    pub(super) fn subject(&self, own: Own, far: End) -> Result<(End, Sender), &'static str> {
         let mapping = self.tables.mappings.get(&own).ok_or("icmp-no-session")?;
         if !mapping.sessions.contains_key(&far) {
             return Err("icmp-no-session");
         }
         if !self.is_outside(far.0) {
-            return Ok((mapping.outside, None));
+            return Ok((mapping.outside, Sender::Outside));
         }
         // RFC 5508 REQ-7: the packet came from another subscriber.
         if !self.config.hairpinning {
             return Err("hairpin-off");
         }
         let (outside, far) = met(own.0, mapping.outside, far);
+        let worker = self.worker_of_end(own.0, far);
+        if worker != self.shard.index {
+            return Ok((mapping.outside, Sender::OfWorker(worker)));
+        }
         let sender = self.tables.owner(own.0, far).ok_or("icmp-no-session")?;
         let known = self.tables.mappings.get(&sender).ok_or("icmp-no-session")?;
         match known.sessions.contains_key(&outside) {
-            true => Ok((mapping.outside, Some(sender))),
+            true => Ok((mapping.outside, Sender::Here(sender))),
             false => Err("icmp-no-session"),
         }
     }
@@ -99,14 +102,22 @@ impl Model {
         &self,
         packet: &[u8],
         at: Place,
-        (outside, sender): (End, Option<Own>),
+        (outside, sender): (End, Sender),
     ) -> Judgement {
-        let Some(sender) = sender else { return Ok(self.frame(OUTSIDE, packet)) };
-        match packet[8] <= 1 {
-            true => Err("ttl-expired"),
-            false => self.error_in(packet, at, sender, outside),
+        match sender {
+            Sender::Outside => Ok(self.frame(OUTSIDE, packet)),
+            _ if packet[8] <= 1 => Err("ttl-expired"),
+            Sender::OfWorker(worker) => Ok(self.handed_over(worker, packet)),
+            Sender::Here(sender) => self.error_in(packet, at, sender, outside),
         }
     }
+}
+
+/// Who sent the packet that an error quotes: a subscriber of this worker or of another one, or somebody outside.
+pub(super) enum Sender {
+    Here(Own),
+    OfWorker(u32),
+    Outside,
 }
 
 /// Where an error's message begins, how long the header of the packet is that it quotes, and that one's

@@ -7,7 +7,7 @@ use packet::PortId;
 
 use super::packets::{Packet, address, mend_ip, word};
 use super::vrfs::without_tag;
-use super::{Config, Expected, INSIDE, Judgement, Left, Model};
+use super::{Config, Expected, INSIDE, Judgement, Left, Model, OUTSIDE};
 use crate::models::Pieces;
 
 /// Datagrams of which fragments are followed.
@@ -27,7 +27,7 @@ struct Datagram {
     until: Duration,
 }
 
-/// Where its fragments come in, from whom in which realm to whom, protocol, identification.
+/// On which side its fragments come in, from whom in which realm to whom, protocol, identification.
 pub(super) type Key = (PortId, (IpAddr, u16), Ipv4Addr, u8, u32);
 
 /// How the first fragment left.
@@ -164,10 +164,10 @@ impl Model {
     /// A fragment in pieces, if it became one of the other family, or passed it, and is too long there.
     fn cut_fragment(&mut self, packet: &[u8], leaves: Expected) -> Expected {
         let is_cut = match &leaves {
-            Expected::Forward { port, frame } => match *port == INSIDE {
-                true => frame[12..14] == [0x86, 0xdd] && frame[20] == 44,
-                false => packet[0] >> 4 == 6,
-            },
+            Expected::Forward { port: INSIDE, frame } => {
+                frame[12..14] == [0x86, 0xdd] && frame[20] == 44
+            }
+            Expected::Forward { port: OUTSIDE, .. } => packet[0] >> 4 == 6,
             _ => false,
         };
         if is_cut { self.cut(leaves, 0) } else { leaves }
@@ -182,7 +182,7 @@ impl Model {
             let [from, to] = [12, 16].map(|at| address(packet, at));
             let from = (from.into(), self.realm);
             let part = Part {
-                key: (port, from, to, packet[9], word(packet, 4).into()),
+                key: (port.min(OUTSIDE), from, to, packet[9], word(packet, 4).into()),
                 start: usize::from(word(packet, 6) & 0x1fff) * 8,
                 len: transport.len(),
                 more: word(packet, 6) & 0x2000 != 0,

@@ -24,7 +24,7 @@ impl Model {
             }
             return leaves;
         }
-        let turned = self.turn_around(packet, now, left);
+        let turned = self.turn_around(begun, packet, now, left);
         let turned = turned.and_then(|leaves| self.passing(leaves));
         // RFC 5128 section 3.3: a packet that the other one's filter drops opens one's own.
         let is_known = self.tables.mappings.get(&begun.own).is_some_and(|one| one.count() > 1);
@@ -36,7 +36,13 @@ impl Model {
     }
 
     /// RFC 4787 REQ-9: back in, and the other one sees the outside address of the first.
-    fn turn_around(&mut self, packet: &Packet, now: Duration, left: Left<'_>) -> Judgement {
+    fn turn_around(
+        &mut self,
+        begun: &Begun,
+        packet: &Packet,
+        now: Duration,
+        left: Left<'_>,
+    ) -> Judgement {
         if !self.config.hairpinning {
             return Err("hairpin-off");
         }
@@ -47,6 +53,14 @@ impl Model {
             return Err("no-mapping");
         }
         let (source, destination) = met(packet.protocol, packet.source, packet.destination);
+        let worker = self.worker_of_end(packet.protocol, destination);
+        // A query's first identifier, by which it finds a worker, is the device's choice. Where nothing left, nobody has seen
+        // which one that was, and it was not another worker's.
+        let is_seen = self.tables.mappings.get(&begun.own).is_some_and(|one| one.count() > 1);
+        let is_unseen = packet.protocol == 1 && begun.is_new && !is_seen && left.is_empty();
+        if worker != self.shard.index && !is_unseen {
+            return Ok(self.handed_over(worker, &packet.bytes));
+        }
         self.arriving(&Packet { source, destination, ..packet.clone() }, now, left)
     }
 }

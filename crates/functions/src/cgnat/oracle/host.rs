@@ -33,7 +33,7 @@ impl Model {
                 Some(told) => told,
                 None => return dropped,
             },
-            _ if port != INSIDE => return dropped,
+            _ if port == OUTSIDE => return dropped,
             // RFC 7915 sections 4.4 and 5.4.
             ("no-counterpart", false) => (3, 13, 0),
             ("no-counterpart", true) => (1, 1, 0),

@@ -6,7 +6,7 @@ use packet::PortId;
 
 use super::packets::{address, mend_ip, word};
 use super::vrfs::{with_tag, without_tag};
-use super::{Expected, INSIDE, Judgement, Left, Model};
+use super::{Expected, INSIDE, Judgement, Left, Model, OUTSIDE};
 
 impl Model {
     /// What becomes of a frame that was judged: it leaves as links take it, or its sender is told.
@@ -66,7 +66,12 @@ impl Model {
     /// What the link takes by which an IPv4 packet leaves, where that is less, and the frame without tag.
     fn beyond(&self, leaves: &Expected) -> Option<(u16, Vec<u8>)> {
         let Expected::Forward { port, frame } = leaves else { return None };
-        let mtu = if *port == INSIDE { self.config.inside_mtu } else { self.config.outside_mtu };
+        let mtu = match *port {
+            INSIDE => self.config.inside_mtu,
+            OUTSIDE => self.config.outside_mtu,
+            // Between workers there is no link.
+            _ => 0,
+        };
         let is_tagged = *port == INSIDE && word(frame, 12) == 0x8100;
         let bare = if is_tagged { without_tag(frame).1 } else { frame.clone() };
         let is_long = word(&bare, 12) == 0x0800 && bare.len() > 14 + usize::from(mtu);

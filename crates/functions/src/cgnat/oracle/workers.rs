@@ -1,17 +1,23 @@
-//! Which outside ends are another worker's, found by walking through what is configured.
+//! Which outside ends are another worker's, found by walking through what is configured, and what is handed over to it.
 
 use std::net::Ipv4Addr;
 
+use packet::PortId;
 use traffic::Random;
 use traffic::workload::worker_of;
 
 use super::super::deterministic::Owner;
-use super::Model;
 use super::tables::End;
+use super::{Expected, Model, OUTSIDE};
 
 impl Model {
-    /// Whether packets to an outside end come to this worker: to that of the host inside whose end it is by a rule.
+    /// Whether packets to an outside end come to this worker.
     pub(super) fn is_here(&self, protocol: u8, end: End) -> bool {
+        self.worker_of_end(protocol, end) == self.shard.index
+    }
+
+    /// The worker to which packets to an outside end come: to that of the host inside whose end it is by a rule.
+    pub(super) fn worker_of_end(&self, protocol: u8, end: End) -> u32 {
         let forwarded = self.inside_of(protocol, end).map(|(inside, _)| inside);
         let hosts = self.config.one_to_many.iter().filter(|rule| rule.outside == end.0);
         let dynamic = hosts.flat_map(|rule| &rule.hosts).find_map(|host| {
@@ -23,24 +29,33 @@ impl Model {
             _ => None,
         };
         match forwarded.or(dynamic).or(planned) {
-            Some(inside) => self.is_mine((mixed(inside.to_bits().into()) >> 32) as u32),
-            None => self.gives_away(end),
+            Some(inside) => self.worker((mixed(inside.to_bits().into()) >> 32) as u32),
+            None => self.giver(end),
         }
     }
 
-    /// Whether this worker is the one that gives away a port that is no single subscriber's: all of a block, or 64 that
-    /// follow one another, are of one.
-    pub(super) fn gives_away(&self, (address, port): (Ipv4Addr, u16)) -> bool {
+    /// Whether this worker is the one that gives away a port that is no single subscriber's.
+    pub(super) fn gives_away(&self, end: End) -> bool {
+        self.giver(end) == self.shard.index
+    }
+
+    /// The worker that gives it away: all of a block, or 64 that follow one another, are of one.
+    fn giver(&self, (address, port): (Ipv4Addr, u16)) -> u32 {
         let together = match self.config.port_block.size {
             0 => 64,
             size => size,
         };
         let place = u64::from(address.to_bits()) * 65_536 + u64::from(port / together);
-        self.is_mine(mixed(place) as u32)
+        self.worker(mixed(place) as u32)
     }
 
-    fn is_mine(&self, bits: u32) -> bool {
-        self.shard.count == 1 || worker_of(bits, self.shard.count) == self.shard.index
+    fn worker(&self, bits: u32) -> u32 {
+        if self.shard.count == 1 { 0 } else { worker_of(bits, self.shard.count) }
+    }
+
+    /// A packet with its outside ends on its way to another worker.
+    pub(super) fn handed_over(&self, worker: u32, packet: &[u8]) -> Expected {
+        self.frame(PortId(OUTSIDE.0 + 1 + worker as u8), packet)
     }
 }
 

@@ -1,6 +1,6 @@
 //! ICMP errors on their way through a NAT (RFC 5508 section 4).
 
-use packet::{Batch, Reason, Slot};
+use packet::{Batch, PortId, Reason, Slot};
 use wire::{ethernet, ipv4};
 
 use super::super::icmp;
@@ -63,7 +63,7 @@ impl Pipeline {
         now: Moment,
     ) -> Result<(), Reason> {
         let is_between = session.flags & session::HAIRPIN != 0;
-        let other = if is_between { Some(self.sender_of(session, now)?) } else { None };
+        let sender = if is_between { Some(self.sender_of(session, now)?) } else { None };
         match session.flags & session::IPV6 != 0 {
             true => {
                 self.error_become_ipv4(batch, slot, session)?;
@@ -72,29 +72,40 @@ impl Pipeline {
             }
             false => icmp::error_to_outside(batch.frame_mut(slot), session, shape),
         }
-        let Some(other) = other else {
-            self.send(batch, slot, OUTSIDE);
-            return Ok(());
-        };
-        if batch.frame(slot)[TTL] <= 1 {
-            return Err(reasons::TTL_EXPIRED);
+        match sender {
+            None => self.send(batch, slot, OUTSIDE),
+            Some(_) if batch.frame(slot)[TTL] <= 1 => return Err(reasons::TTL_EXPIRED),
+            Some(Sender::OfWorker(worker)) => self.hand_over(batch, slot, worker),
+            Some(Sender::Here(other)) => {
+                self.error_in(batch, slot, (&other, shape))?;
+                self.state.tallies[Tally::Hairpinned as usize] += 1;
+            }
         }
-        self.error_in(batch, slot, (&other, shape))?;
-        self.state.tallies[Tally::Hairpinned as usize] += 1;
         Ok(())
     }
 
-    /// The session of the subscriber that has sent to this one's outside address (RFC 5508 REQ-7): an error
-    /// about its packet comes back in, quoting that packet as its sender knows it.
-    fn sender_of(&self, session: &Session, now: Moment) -> Result<Session, Reason> {
+    /// The subscriber that has sent to this one's outside address (RFC 5508 REQ-7): an error about its packet comes back
+    /// in, quoting that packet as its sender knows it.
+    fn sender_of(&self, session: &Session, now: Moment) -> Result<Sender, Reason> {
         if !self.hairpinning {
             return Err(reasons::HAIRPIN_OFF);
+        }
+        if let Some(worker) = self.other_worker(session) {
+            return Ok(Sender::OfWorker(worker));
         }
         let key = session.met();
         let sessions = &self.state.sessions;
         let found = sessions.find_outside(key.hash(sessions.keyed()), &key);
         let other = found.map(|number| sessions.records[number as usize]);
         let is_live = |other: &Session| !self.state.times.is_over(other, now);
-        other.filter(is_live).ok_or(reasons::ICMP_NO_SESSION)
+        other.filter(is_live).map(Sender::Here).ok_or(reasons::ICMP_NO_SESSION)
     }
+}
+
+/// A subscriber that has sent a packet to another one's outside address.
+enum Sender {
+    /// By its session.
+    Here(Session),
+    /// One of the worker behind this port.
+    OfWorker(PortId),
 }

@@ -11,7 +11,7 @@ use super::super::config::Config;
 use super::super::ds_lite::DsLite;
 use super::super::flow::{Far, Inside, Outside, SOFTWIRES};
 use super::super::fragments::{Addresses, Fragments, Key, Part, Step, Translation};
-use super::super::interfaces::{INSIDE, Interfaces, OUTSIDE};
+use super::super::interfaces::{INSIDE, Interfaces, OUTSIDE, side};
 use super::super::nat64::{Nat64, halves, reason_of};
 use super::super::parse::{Shape, flags_of_query, is_followed};
 use super::super::reasons::{self, Tally};
@@ -85,7 +85,7 @@ impl Followed {
 
     /// Datagrams followed, and fragments that wait, of one direction.
     pub fn sizes(&self, port: PortId) -> (usize, usize) {
-        self.sides[usize::from(port.0 & 1)].sizes()
+        self.sides[side(port)].sizes()
     }
 }
 
@@ -123,7 +123,7 @@ impl Pipeline {
             self.sound(batch.frame(slot), (port, self.way.realm[index], self.way.b4[index]))?;
         let frame = &batch.frame(slot)[..usize::from(shape.len)];
         let Some(followed) = &mut self.followed else { return Err(reasons::FRAGMENT) };
-        match followed.sides[usize::from(port.0 & 1)].take(&part, frame, now)? {
+        match followed.sides[side(port)].take(&part, frame, now)? {
             Step::Follow(translation) => {
                 batch.truncate(slot, usize::from(shape.len));
                 let was_ipv6 = is_ipv6(batch.frame(slot));
@@ -171,7 +171,7 @@ impl Pipeline {
         }
         let Some(Followed { sides, identifications, .. }) = &mut self.followed else { return };
         let made = &mut self.made;
-        let side = &mut sides[usize::from(port.0 & 1)];
+        let side = &mut sides[side(port)];
         let Verdict::Forward(to) = batch.verdict(slot) else { return side.give_up(&part.key) };
         let identification = match port == INSIDE {
             true => identifications.draw(),
@@ -389,7 +389,7 @@ fn release(
     }
     let frame = made.batch_mut().frame_mut(place);
     if let Some(header) = frame.first_chunk_mut::<12>() {
-        *header = interfaces.headers[usize::from(translation.to.0)];
+        *header = interfaces.header(translation.to);
     }
     // A worker's headroom is larger than a tag, or an outer header.
     let has_room = match (translation.realm, &interfaces.ds_lite) {

@@ -6,7 +6,7 @@ use packet::{Batch, Reason, Slot, Verdict};
 use wire::bytes::{array_at, u16_at, u32_at};
 use wire::{MacAddr, ethernet, icmp, ipv4, ipv6, tcp};
 
-use super::super::interfaces::{INSIDE, OUTSIDE};
+use super::super::interfaces::INSIDE;
 use super::super::nat64::{Nat64, reason_of};
 use super::super::parse::Shape;
 use super::super::reasons::{self, Tally};
@@ -59,9 +59,9 @@ impl Pipeline {
         if let Err(refusal) = translation::to_ipv6(batch, slot, &ends, &nat64.rules, |_| None) {
             let reason = reason_of(refusal);
             // One that turns around is not as its sender sent it.
-            return match batch.port(slot) == OUTSIDE {
-                true => self.refuse_and_tell(batch, slot, reason),
-                false => self.refuse(batch, slot, reason),
+            return match batch.port(slot) == INSIDE {
+                true => self.refuse(batch, slot, reason),
+                false => self.refuse_and_tell(batch, slot, reason),
             };
         }
         let extension = if is_fragment(batch.frame(slot)) { ipv6::FRAGMENT_HEADER_LEN } else { 0 };

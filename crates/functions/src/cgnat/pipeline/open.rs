@@ -5,6 +5,7 @@ use packet::{Batch, Reason, Slot, Verdict};
 use wire::tcp;
 
 use super::super::flow::{Inside, Outside};
+use super::super::interfaces::OUTSIDE;
 use super::super::parse::Shape;
 use super::super::ports::Class;
 use super::super::reasons;
@@ -130,7 +131,9 @@ impl Pipeline {
             Ok(number) => {
                 self.arrive(batch, slot, number, now);
             }
-            Err(reason) => self.refuse(batch, slot, reason),
+            Err(reason) if batch.port(slot) == OUTSIDE => self.refuse(batch, slot, reason),
+            // A subscriber of another worker is told what one of this worker would be told.
+            Err(reason) => self.refuse_and_tell(batch, slot, reason),
         }
     }
 

@@ -118,6 +118,12 @@ impl Pipeline {
         if far.protocol() == protocol::ICMP && far.address() == session.outside {
             return self.refuse(batch, slot, reasons::NO_MAPPING);
         }
+        if let Some(worker) = self.other_worker(session) {
+            return match self.get_outside_ends(batch, slot, session) {
+                Ok(()) => self.hand_over(batch, slot, worker),
+                Err(reason) => self.refuse(batch, slot, reason),
+            };
+        }
         let key = session.met();
         let hash = key.hash(self.state.sessions.keyed());
         match self.state.open_from_outside(&key, hash, now) {

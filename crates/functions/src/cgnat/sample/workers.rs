@@ -1,25 +1,48 @@
-//! Packets for outside ports of which another one of several workers has each.
+//! Packets for outside ports of which another one of several workers has each, and packets that workers hand over.
 
 use std::net::Ipv4Addr;
 
 use traffic::workload::worker_of;
-use wire::protocol;
+use wire::{icmp, protocol};
 
 use super::super::addresses::Addresses;
 use super::super::allocation::Layout;
 use super::super::config::{Config, Prefixed, deterministic_plan};
+use super::super::interfaces::{INSIDE, towards_worker};
 use super::super::steering;
-use super::Sample;
-use super::build::{End, datagram};
+use super::build::{self, End, datagram};
+use super::{Sample, Sent};
 
 /// Whichever worker gets them, one of them is another's.
 pub(super) fn strays(sample: &mut Sample) {
     let Some(ends) = apart(&sample.config) else { return };
     for (end, port) in ends.into_iter().zip(8100..) {
-        let (server, peer) = ((sample.server(0), 53), (sample.visitor(4), port));
+        let server = (sample.server(0), 53);
         sample.outside("to a port of one of several workers", &datagram(server, end));
-        sample.inside("the same from a subscriber", &datagram(peer, end));
+        between_workers(sample, (sample.visitor(4), port), end);
     }
+}
+
+/// A subscriber and a peer at an end, which is another worker's or this one's.
+fn between_workers(sample: &mut Sample, own: End, end: End) {
+    let server = (sample.server(0), 53);
+    let other = towards_worker(0);
+    let known =
+        sample.inside("a peer of several workers asks for its address", &datagram(own, server));
+    let sent =
+        sample.inside("to a port of one of several workers, from inside", &datagram(own, end));
+    let unreachable =
+        |from: Ipv4Addr| build::error(from, server.0, icmp::v4::UNREACHABLE, &[0; 28]);
+    let about = |sent: Sent| vec![(sent, (14, 28, 42)), (sent, (26, 4, 30))];
+    let error = unreachable(end.0);
+    sample.answer(other, "an error about it, from a worker", &error, about(sent));
+    let packet = datagram(end, server);
+    let came = sample.answer_to((other, known), "a worker hands a packet over", &packet);
+    sample.answer(INSIDE, "an error about that", &unreachable(own.0), about(came));
+    sample.inside("and the answer", &datagram(own, end));
+    let mut last = datagram(own, end);
+    crate::build::set(8, 2)(&mut last);
+    sample.inside("a packet whose hops end between workers", &last);
 }
 
 /// Two outside ends of different workers; none where one worker has all of them.

@@ -116,11 +116,11 @@ impl Oracle for Model {
         // What it says in its own name goes back, is no choice, and lets nothing through.
         let left = left(became);
         self.note_left(&left);
-        self.note_answer(&left);
         let towards = left.iter().map(|(port, frame)| self.realm_of(*port, frame));
         self.towards = towards.max().unwrap_or(0);
         let bare = |(port, frame): &(PortId, &[u8])| (*port, self.bare(*port, frame, &left));
         let bare: Vec<_> = left.iter().map(bare).filter(|(_, frame)| !frame.is_empty()).collect();
+        self.note_answer(&bare);
         let mut passed: Vec<_> = bare.iter().map(|(port, frame)| (*port, &frame[..])).collect();
         passed.retain(|(to, left)| *to != port || !self.is_own(*to, left));
         // Whether what is over still takes room where nothing passed is the device's affair.

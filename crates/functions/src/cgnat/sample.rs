@@ -47,7 +47,7 @@ use limits::Reach;
 use places::Places;
 
 /// What subscribers do wherever they are.
-const OF_ANY_REALM: [fn(&mut Sample); 15] = [
+const OF_ANY_REALM: [fn(&mut Sample); 16] = [
     sessions::udp,
     sessions::tcp,
     sessions::icmp,
@@ -61,6 +61,7 @@ const OF_ANY_REALM: [fn(&mut Sample); 15] = [
     gateways::ftp,
     gateways::sip,
     calls::pptp,
+    pcp::pcp,
     limits::sessions_of_a_subscriber,
     limits::pools,
 ];

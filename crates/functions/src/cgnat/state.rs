@@ -96,7 +96,7 @@ impl State {
             Sessions::new(share(config.sessions), share(config.mapping_capacity()), secret);
         let subscribers = Subscribers::new(share(config.subscribers));
         let softwires = Softwires::new(config, share(config.subscribers));
-        let granted = GrantedTable::new(config, share(config.subscribers));
+        let granted = GrantedTable::new(config, share);
         Ok(State {
             sessions: sessions.map_err(memory("sessions"))?,
             subscribers: subscribers.map_err(memory("subscribers"))?,

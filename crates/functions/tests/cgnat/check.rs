@@ -149,8 +149,10 @@ fn with_requests() -> Vec<Config> {
     let some = [0, 1, 2, 5, 9, 11].map(|index: usize| kinds()[index].clone());
     let logged = [0, 2, 3].map(|index: usize| logged()[index].clone());
     let small = Config { pcp: few, sessions: 40, ..kinds()[0].clone() };
+    let vrfs = kinds()[6].clone();
+    let in_realms = Config { ds_lite: kinds()[12].ds_lite.clone(), ..vrfs };
     let with = |config: Config| Config { pcp, ..config };
-    some.into_iter().chain(logged).map(with).chain([small]).collect()
+    some.into_iter().chain(logged).chain([in_realms]).map(with).chain([small]).collect()
 }
 
 /// Translation without sessions under the well-known prefix, of IPv4 hosts inside, and by mappings alone;
@@ -253,7 +255,8 @@ fn each_worker_agrees_on_the_sample() {
     let deterministic = vec![serde_saphyr::from_str(rule).expect("a rule")];
     let deterministic = Config { deterministic, ..kinds()[0].clone() };
     let some = [0, 1, 2, 3, 4, 5, 6, 9, 10, 12, 13].map(|index: usize| kinds()[index].clone());
-    let more = [logged()[0].clone(), deterministic, Config::default()];
+    let asked = Config { pcp: Some(Pcp::default()), ..kinds()[0].clone() };
+    let more = [logged()[0].clone(), deterministic, asked, Config::default()];
     for config in some.into_iter().chain(more) {
         let config = Config { core: 2, ..config };
         let mut expected: BTreeSet<&str> =

@@ -32,7 +32,9 @@ fn pipeline_and_oracle_agree_on_damaged_frames() {
     let logged = logged().into_iter().zip(0..);
     let pcp = Some(Pcp { mappings_per_subscriber: 8, ..Pcp::default() });
     let asked = Config { pcp, ..kinds()[2].clone() };
-    for (number, (config, seed)) in plain.chain(logged).chain([(asked, 99)]).enumerate() {
+    let in_realms = Config { pcp, ds_lite: kinds()[12].ds_lite.clone(), ..kinds()[6].clone() };
+    let asked = [(asked, 99), (in_realms, 98)];
+    for (number, (config, seed)) in plain.chain(logged).chain(asked).enumerate() {
         let mut walk = Walk::new(&config, SEED + seed);
         for case in 0..CASES {
             walk.step().unwrap_or_else(|what| panic!("kind {number}, case {case}: {what}"));

@@ -1,11 +1,12 @@
 //! The Port Control Protocol: requests that are written here by hand, without sample and model; then the pipeline
 //! beside the oracle over requests of every kind between packets of all; and what tshark reads.
 
+use std::net::Ipv6Addr;
 use std::path::Path;
 use std::time::Duration;
 
 use functions::Shard;
-use functions::cgnat::config::{Config, Filtering, Pcp, PortBlocks};
+use functions::cgnat::config::{Config, DsLite, Filtering, Pcp, PortBlocks, Vrf};
 use functions::cgnat::reasons::Tally;
 use functions::cgnat::{Cgnat, Update};
 use functions::check::Expected;
@@ -163,6 +164,90 @@ pub fn wait(pair: &mut Pair<Cgnat>, seconds: u64) {
     // Sweeps must not be too far apart.
     for begun in (0..seconds).step_by(1000) {
         pair.wait(Duration::from_secs((seconds - begun).min(1000))).expect("they agree");
+    }
+}
+
+/// Where subscribers with one address are: in no realm, in a VRF, behind a softwire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Main,
+    Vrf,
+    Softwire,
+}
+
+/// The VRF's tag, and the outer header's end of the B4 element.
+const TAG: [u8; 4] = [0x81, 0, 0, 100];
+const B4: &str = "2001:db8:7::9";
+const AFTR: [u8; 4] = [192, 0, 0, 1];
+
+impl Place {
+    /// A frame as subscribers there send it.
+    fn dress(self, config: &Config, mut frame: Vec<u8>) -> Vec<u8> {
+        match self {
+            Place::Main => {}
+            Place::Vrf => drop(frame.splice(12..12, TAG)),
+            Place::Softwire => {
+                let len = (frame.len() as u16 - 14).to_be_bytes();
+                let b4: Ipv6Addr = B4.parse().expect("an address");
+                let aftr = config.ds_lite.as_ref().expect("softwires").aftr;
+                let fixed = [0x86, 0xdd, 0x60, 0, 0, 0, len[0], len[1], 4, 64];
+                let header = [&fixed[..], &b4.octets(), &aftr.octets()].concat();
+                frame.splice(12..14, header);
+            }
+        }
+        frame
+    }
+
+    /// For whom a frame leaves, and the frame without what says so.
+    fn undress(mut frame: Vec<u8>) -> (Place, Vec<u8>) {
+        let place = match frame[12..14] {
+            [0x81, 0] => Place::Vrf,
+            [0x86, 0xdd] => Place::Softwire,
+            _ => return (Place::Main, frame),
+        };
+        match place {
+            Place::Softwire => {
+                assert_eq!(frame[38..54], B4.parse::<Ipv6Addr>().expect("an address").octets());
+                frame.splice(12..54, [8, 0]);
+            }
+            _ => assert_eq!(frame.splice(12..16, []).collect::<Vec<_>>(), TAG),
+        }
+        (place, frame)
+    }
+}
+
+/// RFC 6887 for subscribers that are told apart by more than their addresses.
+#[test]
+fn subscribers_of_every_realm_ask_for_mappings_of_their_own() {
+    let vrf =
+        Vrf { name: "red".into(), vlan: 100, inside: vec![net("10.0.0.0/8")], pools: Vec::new() };
+    let ds_lite = Some(DsLite { subscriber_len: 56, ..DsLite::default() });
+    let filtering = Filtering::AddressAndPortDependent;
+    let config = Config { vrfs: vec![vrf], ds_lite, filtering, ..config() };
+    let config = valid(&config, &traffic()).0;
+    let mut pair = pair(&config);
+    let mut ends = Vec::new();
+    for place in [Place::Main, Place::Vrf, Place::Softwire] {
+        let server = if place == Place::Softwire { AFTR } else { config.inside_ip.octets() };
+        let request = Request::of(4000);
+        let ends_of = [(request.from, 40_000), (server, 5351)];
+        let frame = datagram(&config, INSIDE, (UDP, ends_of), &request.message());
+        let frame = place.dress(&config, frame);
+        let outcome = pair.frame(INSIDE, &frame).unwrap_or_else(|what| panic!("{what}"));
+        let Expected::Forward { port: INSIDE, frame } = outcome else { panic!("{outcome:?}") };
+        let (towards, answer) = Place::undress(frame);
+        assert_eq!((towards, &answer[26..30]), (place, &server[..]));
+        assert_eq!(result(&answer[42..]), (0, 3600));
+        ends.push((place, outside(&answer[42..])));
+    }
+    assert!(ends[0].1 != ends[1].1 && ends[1].1 != ends[2].1, "each its own: {ends:?}");
+    for (place, end) in ends {
+        let frame = datagram(&config, OUTSIDE, (UDP, [(HOST, 9), end]), b"ask");
+        let outcome = pair.frame(OUTSIDE, &frame).unwrap_or_else(|what| panic!("{what}"));
+        let Expected::Forward { port: INSIDE, frame } = outcome else { panic!("{outcome:?}") };
+        let (towards, frame) = Place::undress(frame);
+        assert_eq!(towards, place);
+        assert_eq!((&frame[30..34], &frame[36..38]), (&SUBSCRIBER[..], &4000u16.to_be_bytes()[..]));
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use functions::cgnat::config::{Config, Filtering, Fragments};
+use functions::cgnat::config::{Config, Filtering, Fragments, Pcp};
 use functions::cgnat::{Cgnat, Update, steering};
 use functions::check::Expected;
 use functions::{NetworkFunction, Shard};
@@ -269,7 +269,13 @@ const STEPS: usize = 4000;
 const LEFT_MAX: usize = 100;
 const SEED: u64 = 0x00c0_12e5;
 
-/// Kinds of NATs, with softwires, gateways and rules of all kinds. All but the last drop fragments, of which none but the first bears
+/// A NAT whose subscribers ask for mappings.
+fn asked() -> Config {
+    let pcp = Some(Pcp { mappings: 100, mappings_per_subscriber: 8, ..Pcp::default() });
+    Config { pcp, ..kinds()[0].clone() }
+}
+
+/// Kinds of NATs, with softwires, gateways and rules of all kinds. All but one drop fragments, of which none but the first bears
 /// a port: from outside they may come to any worker.
 fn spread() -> Vec<Config> {
     let rule = "{inside: 10.255.255.224/27, outside: 203.0.113.128/31, ports-per-subscriber: 4, \
@@ -280,7 +286,7 @@ fn spread() -> Vec<Config> {
     // Each worker has room for as many sessions as a subscriber may have.
     let all = all.map(|config| Config { fragments: Fragments::default(), ..config });
     let follows = Config { filtering: Filtering::EndpointIndependent, ..kinds()[2].clone() };
-    all.chain([follows]).map(|config| Config { sessions: 3000, ..config }).collect()
+    all.chain([follows, asked()]).map(|config| Config { sessions: 3000, ..config }).collect()
 }
 
 #[test]

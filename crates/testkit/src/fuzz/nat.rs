@@ -166,7 +166,7 @@ fn request() -> Vec<u8> {
 /// short links.
 fn configs() -> impl Iterator<Item = Config> {
     let pcp = Some(Pcp { mappings: 3, mappings_per_subscriber: 2, ..Pcp::default() });
-    let asked = kinds().next().map(|kind| Config { pcp, ds_lite: None, vrfs: Vec::new(), ..kind });
+    let asked = kinds().next().map(|kind| Config { pcp, ..kind });
     let translating = kinds().next().map(|kind| Config {
         stateless: Some(hosts_of_both_families()),
         ds_lite: None,

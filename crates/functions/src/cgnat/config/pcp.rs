@@ -62,9 +62,6 @@ pub(super) fn validate(config: &Config) -> Result<(), Invalid> {
         );
     }
     for (is_there, key, what) in [
-        (config.core > 1, "core", "a request comes to any of several workers"),
-        (!config.vrfs.is_empty(), "vrfs", "requests of subscribers of VRFs are not answered"),
-        (config.ds_lite.is_some(), "ds-lite", "requests through softwires are not answered"),
         (config.nat64.is_some(), "nat64", "requests of IPv6 subscribers are not answered"),
         (config.stateless.is_some(), "stateless", "hosts without sessions have no mappings"),
     ] {
@@ -86,7 +83,7 @@ const MAPPINGS_MAX: u32 = 16_777_216;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cgnat::config::{DsLite, Nat64, Vrf};
+    use crate::cgnat::config::{Nat64, Stateless};
 
     fn problem(config: &Config) -> Option<String> {
         validate(config).err().map(|invalid| invalid.what)
@@ -113,12 +110,9 @@ mod tests {
     #[test]
     fn what_it_does_not_go_with_is_refused_by_name() {
         let base = Config { pcp: Some(Pcp::default()), ..Config::default() };
-        let vrf = Vrf { name: "red".into(), vlan: 9, inside: Vec::new(), pools: Vec::new() };
         for (key, config) in [
-            ("core", Config { core: 2, ..base.clone() }),
-            ("vrfs", Config { vrfs: vec![vrf], ..base.clone() }),
-            ("ds-lite", Config { ds_lite: Some(DsLite::default()), ..base.clone() }),
             ("nat64", Config { nat64: Some(Nat64::default()), ..base.clone() }),
+            ("stateless", Config { stateless: Some(Stateless::default()), ..base.clone() }),
         ] {
             let refused = validate(&config).expect_err("it is refused");
             assert!(refused.remedy.contains(key), "{refused:?}");

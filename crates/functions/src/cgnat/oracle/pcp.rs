@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use packet::PortId;
 
+use super::super::config::share_of;
 use super::gateway::script::Wish;
 use super::host::is_host;
 use super::packets::{address, mend_ip, sum, word};
@@ -42,14 +43,13 @@ struct Map<'a> {
 }
 
 impl Model {
-    /// Takes note of what the device answered.
-    pub(super) fn note_answer(&mut self, left: &[(PortId, &[u8])]) {
-        let is_answer = |frame: &[u8]| {
-            let own = self.config.inside_ip;
-            let is_own = frame.len() >= 42 && address(frame, 26) == own && frame[23] == 17;
-            is_own && word(frame, 34) == 5351
+    /// Takes note of what the device answered, in frames without tag or outer header.
+    pub(super) fn note_answer(&mut self, left: &[(PortId, Vec<u8>)]) {
+        let is_answer = |(port, frame): &&(PortId, Vec<u8>)| {
+            let is_long = *port == INSIDE && frame.len() >= 42;
+            is_long && self.is_own(INSIDE, frame) && frame[23] == 17 && word(frame, 34) == 5351
         };
-        let found = left.iter().find(|(port, frame)| *port == INSIDE && is_answer(frame));
+        let found = left.iter().find(is_answer);
         self.pcp = Told { answer: found.map(|(_, frame)| frame[42..].to_vec()), want: None };
     }
 
@@ -74,7 +74,7 @@ impl Model {
         if word(datagram, 6) != 0 && sum(&pseudo) != 0xffff {
             return Some(Err("transport-malformed"));
         }
-        Some(match self.has_inside(0, from) {
+        Some(match self.has_inside(self.realm, from) {
             true => Ok(&datagram[8..]),
             false => Err("not-inside"),
         })
@@ -174,7 +174,7 @@ impl Model {
             &Map {
                 lifetime: u32::from_be_bytes([message[4], message[5], message[6], message[7]]),
                 nonce: message[24..36].try_into().map_err(|_| (3, LONG))?,
-                own: (message[36], (self.who_in(0, from), word(message, 40))),
+                own: (message[36], (self.who(from), word(message, 40))),
                 port: word(message, 42),
                 address: address.map(known),
                 prefers_failure,
@@ -219,6 +219,7 @@ impl Model {
         };
         let ends = now + Duration::from_secs(lifetime.into());
         self.tables.grant(map.own, Granted { nonce: map.nonce, ends });
+        self.note_b4(self.realm);
         Ok((lifetime, map.answer(Some(outside))))
     }
 
@@ -234,7 +235,8 @@ impl Model {
         let answer = (INSIDE, &told[..]);
         let left: Left<'_> = if is_granted { std::slice::from_ref(&answer) } else { &[] };
         let limits = self.config.pcp.unwrap_or_default();
-        let most = (limits.mappings as usize, limits.mappings_per_subscriber as usize);
+        let mappings = share_of(limits.mappings, self.shard.count);
+        let most = (mappings as usize, limits.mappings_per_subscriber as usize);
         let [least, with_over] = [false, true].map(|over| self.tables.granted(who, over));
         match told.get(3) {
             _ if least.1 >= most.1 => return Err((10, SHORT)),
@@ -294,12 +296,15 @@ impl Model {
     /// The outside address that a rule gives to a subscriber.
     fn ruled_address(&self, who: Who) -> Option<Ipv4Addr> {
         let std::net::IpAddr::V4(inside) = who.address else { return None };
+        if who.realm != 0 {
+            return self.plan.forward(who.realm, inside).map(|block| block.outside);
+        }
         let rule = self.config.static_rules.iter().find(|rule| holds(rule.inside, inside));
         let one = rule.map(|rule| {
             Ipv4Addr::from_bits(first(rule.outside) + (inside.to_bits() - first(rule.inside)))
         });
         one.or_else(|| self.host_of(inside).map(|(_, outside)| outside))
-            .or_else(|| self.plan.forward(who.realm, inside).map(|block| block.outside))
+            .or_else(|| self.plan.forward(0, inside).map(|block| block.outside))
     }
 }
 

@@ -1,4 +1,5 @@
-//! The server of the Port Control Protocol (RFC 6887), for subscribers, at the inside port's address.
+//! The server of the Port Control Protocol (RFC 6887), for subscribers, at the inside port's address; behind a softwire at
+//! that of the AFTR, too.
 //!
 //! A frame becomes the answer and goes back by the port and to the station that it came from, as that to a ping.
 
@@ -9,17 +10,26 @@ use wire::bytes::{array_at, put_array, put_u16, put_u32};
 use wire::pcp::{self, opcode, option, result};
 use wire::{Malformed, ethernet, ipv4, protocol, udp};
 
-use super::super::flow::{Far, Inside};
+use super::super::flow::{Far, Inside, SOFTWIRES};
 use super::super::interfaces::INSIDE;
 use super::super::reasons::{self, Tally};
+use super::super::session::SOFTWIRE;
 use super::super::state::{Ask, Denied};
 use super::super::times::Moment;
 use super::Pipeline;
 use super::host::is_host;
 use crate::stages::icmpv4::{CONTROL_DSCP, TTL, turn};
 
-/// Who asks, and from which port.
-type Asker = (Ipv4Addr, u16);
+/// Who asks.
+#[derive(Clone, Copy)]
+struct Asker {
+    address: Ipv4Addr,
+    port: u16,
+    /// Which address of the server it asks.
+    server: Ipv4Addr,
+    /// The slot of its frame, which knows its realm and its softwire.
+    slot: Slot,
+}
 
 /// An answer: its bytes, and how many of them count.
 struct Answer {
@@ -56,15 +66,14 @@ impl Pipeline {
     /// Answers a datagram for the server, or drops it.
     pub(super) fn serve(&mut self, batch: &mut Batch, slot: Slot, now: Moment) -> Verdict {
         let port = batch.port(slot);
-        let answered = self.read(batch.frame(slot), now);
+        let answered = self.read((batch.frame(slot), slot), now);
         let written = answered.and_then(|(asker, answer)| {
             let mac = self.interfaces.mac(port);
-            let own = self.interfaces.ip(port);
             let len = HEADERS_LEN + answer.len;
             batch.set_frame_len(slot, len).then_some(()).ok_or(reasons::PCP_IGNORED)?;
             let frame = batch.frame_mut(slot);
             turn(frame, mac);
-            write(frame, (own, asker), &answer.bytes[..answer.len]);
+            write(frame, asker, &answer.bytes[..answer.len]);
             Ok(())
         });
         match written {
@@ -77,7 +86,11 @@ impl Pipeline {
     }
 
     /// Reads a datagram for the server, and does what it asks for.
-    fn read(&mut self, frame: &[u8], now: Moment) -> Result<(Asker, Answer), Reason> {
+    fn read(
+        &mut self,
+        (frame, slot): (&[u8], Slot),
+        now: Moment,
+    ) -> Result<(Asker, Answer), Reason> {
         let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
         let view = ipv4::View::parse_without_checksum(packet).map_err(|_| reasons::LOCAL)?;
         let malformed = |_| reasons::TRANSPORT_MALFORMED;
@@ -86,23 +99,35 @@ impl Pipeline {
         if usize::from(datagram.length()) != view.payload().len() {
             return Err(reasons::TRANSPORT_MALFORMED);
         }
-        let (source, from) = (view.source(), datagram.source_port());
-        let key = Inside::ipv4(source.to_bits(), 0, 0, Far::default());
-        if !self.interfaces.is_subscriber(&key) {
+        let (address, port) = (view.source(), datagram.source_port());
+        let asker = Asker { address, port, server: view.destination(), slot };
+        if !self.interfaces.is_subscriber(&self.end_of(asker, 0, Far::default())) {
             return Err(reasons::NOT_INSIDE);
         }
-        let answer = self.answer(source, datagram.payload(), now).ok_or(reasons::PCP_IGNORED)?;
-        Ok(((source, from), answer))
+        let answer = self.answer(asker, datagram.payload(), now).ok_or(reasons::PCP_IGNORED)?;
+        Ok((asker, answer))
+    }
+
+    /// An end of who asks, as sessions have it: in its VRF, or behind its softwire.
+    fn end_of(&self, asker: Asker, port: u16, far: Far) -> Inside {
+        let index = usize::from(asker.slot);
+        let realm = self.way.realm[index];
+        let plain = Inside::ipv4(asker.address.to_bits(), port, realm, far);
+        let ds_lite = self.interfaces.ds_lite.as_ref().filter(|_| realm >= SOFTWIRES);
+        match ds_lite.and_then(|it| it.softwire(self.way.b4[index])) {
+            Some(softwire) => Inside { address: softwire.beside(plain.address), ..plain },
+            None => plain,
+        }
     }
 
     /// The answer to a message; none to what is no request (section 8.2).
-    fn answer(&mut self, source: Ipv4Addr, message: &[u8], now: Moment) -> Option<Answer> {
+    fn answer(&mut self, asker: Asker, message: &[u8], now: Moment) -> Option<Answer> {
         let &[_, kind, ..] = message else { return None };
         if kind & pcp::FLAG_RESPONSE != 0 {
             return None;
         }
         let outcome = match pcp::View::parse(message) {
-            Ok(view) => self.fulfil(source, &view, now),
+            Ok(view) => self.fulfil(asker, &view, now),
             Err(Malformed::Truncated) => return None,
             Err(Malformed::BadVersion) => Err((result::UNSUPP_VERSION, LONG_S)),
             Err(_) => Err((result::MALFORMED_REQUEST, LONG_S)),
@@ -130,7 +155,7 @@ impl Pipeline {
     }
 
     /// Does what a request asks for.
-    fn fulfil(&mut self, source: Ipv4Addr, view: &pcp::View<'_>, now: Moment) -> Outcome {
+    fn fulfil(&mut self, asker: Asker, view: &pcp::View<'_>, now: Moment) -> Outcome {
         let is_known = matches!(view.opcode(), opcode::ANNOUNCE | opcode::MAP);
         let map = match view.opcode() {
             opcode::MAP => view.map().map(Some).map_err(|_| (result::MALFORMED_REQUEST, LONG_S))?,
@@ -139,7 +164,7 @@ impl Pipeline {
         if !is_known {
             return Err((result::UNSUPP_OPCODE, LONG_S));
         }
-        if view.client() != source.to_ipv6_mapped() {
+        if view.client() != asker.address.to_ipv6_mapped() {
             return Err((result::ADDRESS_MISMATCH, LONG_S));
         }
         let Some((map, options)) = map else {
@@ -150,13 +175,13 @@ impl Pipeline {
             };
         };
         let or_nothing = prefers_failure(options).map_err(|result| (result, LONG_S))?;
-        self.map(source, (view.lifetime(), map, or_nothing), now)
+        self.map(asker, (view.lifetime(), map, or_nothing), now)
     }
 
     /// The opcode MAP (sections 11.3 and 15).
     fn map(
         &mut self,
-        source: Ipv4Addr,
+        asker: Asker,
         (lifetime, map, or_nothing): (u32, pcp::Map, bool),
         now: Moment,
     ) -> Outcome {
@@ -167,7 +192,7 @@ impl Pipeline {
         let is_mapped = matches!(map.protocol, protocol::UDP | protocol::TCP);
         let is_one = is_mapped && map.internal_port != 0;
         let far = Far::granted(map.protocol);
-        let key = Inside::ipv4(source.to_bits(), map.internal_port, 0, far);
+        let key = self.end_of(asker, map.internal_port, far);
         if lifetime == 0 {
             // There never is a mapping of all ports or all protocols.
             if is_one {
@@ -194,9 +219,13 @@ impl Pipeline {
             or_nothing,
         };
         let granted = self.state.grant(&key, &ask, now);
-        let (address, port) = granted.map_err(|denied| self.error_of(denied))?;
-        let external_address = Ipv4Addr::from_bits(address).to_ipv6_mapped();
-        let map = pcp::Map { external_port: port, external_address, ..map };
+        let number = granted.map_err(|denied| self.error_of(denied))?;
+        let session = self.state.sessions.records[number as usize];
+        if session.flags & SOFTWIRE != 0 {
+            self.note_b4(asker.slot, (number, &session));
+        }
+        let external_address = Ipv4Addr::from_bits(session.outside).to_ipv6_mapped();
+        let map = pcp::Map { external_port: session.outside_port, external_address, ..map };
         Ok((lifetime, Data::Map(map, or_nothing)))
     }
 
@@ -273,7 +302,7 @@ fn ipv4_of(address: Ipv6Addr) -> Option<u32> {
 }
 
 /// Writes the headers of a datagram of the server behind that of Ethernet, and its payload.
-fn write(frame: &mut [u8], (own, (asker, to)): (Ipv4Addr, Asker), message: &[u8]) {
+fn write(frame: &mut [u8], asker: Asker, message: &[u8]) {
     const IP: usize = ethernet::HEADER_LEN;
     const UDP: usize = IP + ipv4::HEADER_LEN;
     let length = (udp::HEADER_LEN + message.len()) as u16;
@@ -287,18 +316,18 @@ fn write(frame: &mut [u8], (own, (asker, to)): (Ipv4Addr, Asker), message: &[u8]
         fragment_offset: 0,
         ttl: TTL,
         protocol: protocol::UDP,
-        source: own,
-        destination: asker,
+        source: asker.server,
+        destination: asker.address,
     };
     let datagram = udp::Fields {
         source_port: pcp::SERVER_PORT,
-        destination_port: to,
+        destination_port: asker.port,
         length,
         checksum: udp::CHECKSUM_NONE,
     };
     let mut header = [0; udp::HEADER_LEN];
     datagram.emit(&mut header);
-    let sum = udp::checksum_ipv4(own, asker, &header, message);
+    let sum = udp::checksum_ipv4(asker.server, asker.address, &header, message);
     put_u16(&mut header, udp::offset::CHECKSUM, sum);
     frame[IP..].first_chunk_mut().into_iter().for_each(|header| ip.emit(header));
     put_array(frame, UDP, header);

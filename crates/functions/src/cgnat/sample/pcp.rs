@@ -5,9 +5,10 @@ use std::net::Ipv4Addr;
 use wire::pcp::{self, opcode, option};
 use wire::{protocol, tcp};
 
-use super::super::interfaces::{INSIDE, OUTSIDE};
+use super::super::ds_lite::AFTR;
+use super::super::interfaces::OUTSIDE;
 use super::build::{self, datagram, datagram_with, segment};
-use super::{Sample, Sent};
+use super::{Sample, Sent, ds_lite};
 use crate::build::{add_options, set_word};
 
 /// All of it, where subscribers can ask.
@@ -158,7 +159,7 @@ fn no_requests(sample: &mut Sample, lifetime: u32) {
     for message in [&whole[..0], &whole[..1], &whole[..4], &whole[..23], &response] {
         say(sample, "PCP: no request", visitor, message);
     }
-    let own = (sample.config.inside_ip, pcp::SERVER_PORT);
+    let own = (self::server(sample), pcp::SERVER_PORT);
     let packet = datagram_with((visitor, 4100), own, &whole);
     let damaged = build::changed(&packet, |packet| packet[40] ^= 1);
     let short = build::changed(&packet, |packet| packet[25] -= 4);
@@ -213,9 +214,15 @@ fn request(
 
 /// A message for the server.
 fn say(sample: &mut Sample, about: &'static str, from: Ipv4Addr, message: &[u8]) -> Sent {
-    let own = (sample.config.inside_ip, pcp::SERVER_PORT);
-    let frame = sample.framed(INSIDE, &datagram_with((from, 4100), own, message));
-    sample.frame(INSIDE, about, frame)
+    let packet = datagram_with((from, 4100), (server(sample), pcp::SERVER_PORT), message);
+    let sent = sample.inside(about, &packet);
+    sample.leaves_towards(sent, sample.vlan);
+    sent
+}
+
+/// The server's address where the sample's subscribers are.
+fn server(sample: &Sample) -> Ipv4Addr {
+    if ds_lite::is_softwire(sample.vlan) { AFTR } else { sample.config.inside_ip }
 }
 
 /// A request with the data of MAP and options.

@@ -60,16 +60,17 @@ pub enum Denied {
 }
 
 impl GrantedTable {
-    /// None yet, of so many subscribers that there may be; none at all where nobody can ask.
+    /// None yet, of a worker with its `share` of mappings and subscribers; none at all where nobody can ask.
     ///
     /// # Errors
     /// When there is no such memory.
-    pub fn new(config: &Config, subscribers: u32) -> io::Result<Option<GrantedTable>> {
+    pub fn new(config: &Config, share: impl Fn(u32) -> u32) -> io::Result<Option<GrantedTable>> {
         let Some(pcp) = config.pcp else { return Ok(None) };
+        let mappings = share(pcp.mappings);
         Ok(Some(GrantedTable {
-            nonces: HugeArray::zeroed(pcp.mappings as usize)?,
-            free: (0..pcp.mappings).rev().collect(),
-            held: HugeArray::zeroed(subscribers as usize)?,
+            nonces: HugeArray::zeroed(mappings as usize)?,
+            free: (0..mappings).rev().collect(),
+            held: HugeArray::zeroed(share(config.subscribers) as usize)?,
             most_of_subscriber: pcp.mappings_per_subscriber,
             begun: 0,
         }))
@@ -129,12 +130,12 @@ impl Ask {
 }
 
 impl State {
-    /// Maps an inside end for a time, whatever packets come, or goes on to; tells the outside one. The key is one
+    /// Maps an inside end for a time, whatever packets come, or goes on to; tells the session of that. The key is one
     /// of [`super::super::flow::Far::granted`].
     ///
     /// # Errors
     /// Why there is no mapping; nothing has changed then.
-    pub fn grant(&mut self, key: &Inside, ask: &Ask, now: Moment) -> Result<(u32, u16), Denied> {
+    pub fn grant(&mut self, key: &Inside, ask: &Ask, now: Moment) -> Result<Number, Denied> {
         let number = match self.known_grant(key, ask.nonce, now)? {
             Some(number) => {
                 let session = &self.sessions.records[number as usize];
@@ -145,10 +146,9 @@ impl State {
         };
         let session = &mut self.sessions.records[number as usize];
         session.used = now.wrapping_add(ask.lifetime);
-        let outside = (session.outside, session.outside_port);
         self.sessions.hasten(number, (now, &self.times));
         self.note(number);
-        Ok(outside)
+        Ok(number)
     }
 
     /// Ends such a mapping, if it is there; sessions of it stay, and with them its outside end.

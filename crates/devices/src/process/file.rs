@@ -19,8 +19,14 @@ pub(super) fn port_names(function: &str) -> Result<&'static [&'static str], Driv
     })
 }
 
-/// The whole file.
-pub(super) fn text(request: &Start<'_>, names: &[&str], links: &Links, socket: &Path) -> String {
+/// The whole file. Workers that share their cores with guests, which never rest, let those go first while no packet comes: one that
+/// polls keeps every packet waiting for the end of its own time.
+pub(super) fn text(
+    request: &Start<'_>,
+    names: &[&str],
+    links: &Links,
+    (socket, shares_cores): (&Path, bool),
+) -> String {
     let mut function = request.configuration.as_object().cloned().unwrap_or_default();
     function.insert("name".to_owned(), request.function.into());
     let ports = names.iter().enumerate().map(|(at, name)| ((*name).to_owned(), links.near(at)));
@@ -28,6 +34,9 @@ pub(super) fn text(request: &Start<'_>, names: &[&str], links: &Links, socket: &
     // With fewer cores than workers, the daemon shares them out itself.
     if let Some(cores) = request.cores.get(..request.workers).filter(|cores| !cores.is_empty()) {
         workers.insert("cores".to_owned(), json!(cores));
+    }
+    if shares_cores {
+        workers.insert("idle".to_owned(), json!("yield"));
     }
     let frame_bytes_max = request.frame_bytes_max.min(FRAME_BYTES_MAX);
     workers.insert("frame-bytes-max".to_owned(), json!(frame_bytes_max));

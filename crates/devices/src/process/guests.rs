@@ -144,7 +144,8 @@ impl Making<'_> {
         let names = file::port_names(self.request.function)?;
         let names = names.get(..self.request.service.ports()).unwrap_or(names);
         let socket = folder.join(SOCKET);
-        let text = file::text(self.request, names, &links, &socket);
+        let shares_cores = self.options.guest_cores.is_empty();
+        let text = file::text(self.request, names, &links, (&socket, shares_cores));
         std::fs::write(folder.join(FILE), text).map_err(|error| of_folder(&error))?;
         Ok((links, socket))
     }

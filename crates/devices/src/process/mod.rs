@@ -154,7 +154,7 @@ impl Device {
         let names = names.get(..request.service.ports()).unwrap_or(names);
         let links = Links::make(&options, &namespace, folder.path(), names.len(), request)?;
         let socket = folder.path().join(SOCKET);
-        let text = file::text(request, names, &links, &socket);
+        let text = file::text(request, names, &links, (&socket, false));
         std::fs::write(folder.path().join(FILE), text).map_err(|error| of_folder(&error))?;
         let mut ready = Ready::spawn(&program, &namespace, folder.path(), &request.stop)?;
         let ports = links.open(request)?;

@@ -95,7 +95,7 @@ fn synchronise(pair: &mut Pair<Cgnat>, standby: &mut Device<Pipeline>) {
 
 /// Lets other threads run.
 fn a_moment() {
-    thread::park_timeout(Duration::from_micros(300));
+    thread::park_timeout(Duration::from_micros(30));
 }
 
 /// How long a test waits for what must come.

@@ -23,7 +23,7 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 24] = [
+const REQUIRED: [&str; 25] = [
     "blocks",
     "bypass",
     "changes",
@@ -40,6 +40,7 @@ const REQUIRED: [&str; 24] = [
     "nat64",
     "one-to-many",
     "pcp",
+    "pcp-realms",
     "pptp",
     "rules",
     "siit",

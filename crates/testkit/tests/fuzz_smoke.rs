@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use testkit::fuzz::{TARGETS, smoke};
 
 /// Inputs for every target.
-const ITERATIONS: u32 = 20_000;
+const ITERATIONS: u32 = 8_000;
 /// Where the inputs start; printed, so that a failure can be repeated.
 const SEED: u64 = 1;
 

@@ -80,7 +80,7 @@ fn message(config: &Config, from: [u8; 4], message: &[u8]) -> Vec<u8> {
 }
 
 /// A frame with a datagram, or with a SYN, that comes in at a port.
-fn datagram(
+pub fn datagram(
     config: &Config,
     port: PortId,
     (protocol, [from, to]): (u8, [End; 2]),

@@ -14,7 +14,7 @@ use super::*;
 use crate::frames::{INSIDE, OUTSIDE, net};
 
 /// Steps with the active NAT, and with its standby.
-const STEPS: [usize; 2] = [1500, 1500];
+const STEPS: [usize; 2] = [1000, 1000];
 const SEED: u64 = 0x0fa1_10e4;
 
 #[test]

@@ -9,6 +9,7 @@ use traffic::workload::worker_of;
 use super::failover::{answer, packet};
 use super::*;
 use crate::frames::{INSIDE, OUTSIDE};
+use crate::pcp;
 
 /// Workers of each NAT.
 const COUNT: u32 = 3;
@@ -62,11 +63,27 @@ impl Team {
         }
     }
 
+    /// Waits until every worker's standby knows what it knows.
+    fn is_followed_by(&mut self, standby: &mut Team, now: Ticks) {
+        for (one, other) in self.devices.iter_mut().zip(&mut standby.devices) {
+            until("synchronised", one, other, now, |status| status.is_synchronised);
+        }
+    }
+
     fn tally(&mut self, tally: Tally) -> Vec<u64> {
         let count =
             |device: &mut Device<Pipeline>| device.function_mut().state().tallies[tally as usize];
         self.devices.iter_mut().map(count).collect()
     }
+}
+
+/// An active NAT and its standby.
+fn teams(config: &Config) -> [Team; 2] {
+    let port = free_ports(COUNT as u16);
+    two(config).map(|mut one| {
+        one.replication.port = port;
+        Team::new(&one)
+    })
 }
 
 /// Subscribers of a pool, of a one-to-one rule and of a deterministic one.
@@ -84,20 +101,13 @@ fn each_worker_has_a_standby_that_takes_over() {
         }],
         ..base
     };
-    let first = free_ports(COUNT as u16);
-    let [active, standby] = two(&config).map(|mut one| {
-        one.replication.port = first;
-        one
-    });
-    let (mut active, mut standby) = (Team::new(&active), Team::new(&standby));
+    let [mut active, mut standby] = teams(&config);
     let now = BEGIN + clock().ticks(Duration::from_secs(1));
     let frame = |number| packet(&active.config.clone(), wire::protocol::UDP, number);
     let frames: Vec<Vec<u8>> = (0..SESSIONS).map(frame).collect();
     let before: Vec<(usize, Vec<u8>)> =
         frames.iter().map(|frame| active.pass(INSIDE, frame, now)).collect();
-    for (one, other) in active.devices.iter_mut().zip(&mut standby.devices) {
-        until("synchronised", one, other, now, |status| status.is_synchronised);
-    }
+    active.is_followed_by(&mut standby, now);
     let opened = active.tally(Tally::SessionsOpened);
     assert!(opened.iter().all(|count| *count > 20), "each worker has some: {opened:?}");
     drop(active);
@@ -109,6 +119,36 @@ fn each_worker_has_a_standby_that_takes_over() {
     }
     assert_eq!(standby.tally(Tally::SessionsOpened), [0; COUNT as usize]);
     assert_eq!(standby.tally(Tally::SessionsOpenedInbound), [0; COUNT as usize]);
+}
+
+/// What is kept beside records is each worker's, too.
+#[test]
+fn mappings_that_were_asked_for_go_on_worker_by_worker() {
+    let config = Config { core: COUNT, ..pcp::config() };
+    let [mut active, mut standby] = teams(&config);
+    let now = BEGIN + clock().ticks(Duration::from_secs(1));
+    let ask = |team: &mut Team, from, nonce| {
+        let request = pcp::Request { from, nonce, ..pcp::Request::of(4000) };
+        let (worker, answer) = team.pass(INSIDE, &request.frame(&config), now);
+        (worker, answer[42..].to_vec())
+    };
+    let subscribers = (1..=40).map(|last| [10, 0, 0, last]);
+    let mut known = Vec::new();
+    for from in subscribers {
+        let (worker, answer) = ask(&mut active, from, [7; 12]);
+        known.push((worker, from, pcp::outside(&answer)));
+    }
+    active.is_followed_by(&mut standby, now);
+    let granted = active.tally(Tally::PcpGranted);
+    assert!(granted.iter().all(|count| *count > 4), "each worker has some: {granted:?}");
+    drop(active);
+    for (worker, from, end) in known {
+        let frame = pcp::datagram(&config, OUTSIDE, (pcp::UDP, [(pcp::HOST, 9), end]), b"ask");
+        let (there, left) = standby.pass(OUTSIDE, &frame, now);
+        assert_eq!((there, &left[30..34], &left[36..38]), (worker, &from[..], &[0x0f, 0xa0][..]));
+        let (there, answer) = ask(&mut standby, from, [8; 12]);
+        assert_eq!((there, pcp::result(&answer).0), (worker, 2), "another nonce changes nothing");
+    }
 }
 
 #[test]

@@ -393,7 +393,11 @@ impl Daemon {
         };
         let tables: Map<String, Value> = names.iter().enumerate().map(of).collect();
         let bytes: usize = sizes.iter().map(|one| one.state_bytes).sum();
-        Ok(json!({"tables": tables, "state_bytes": bytes, "workers": sizes.len()}))
+        let mut shown = json!({"tables": tables, "state_bytes": bytes, "workers": sizes.len()});
+        if let Some(standby) = crate::unit::standby(&sizes) {
+            shown["standby"] = standby;
+        }
+        Ok(shown)
     }
 
     fn table(

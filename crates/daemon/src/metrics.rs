@@ -184,6 +184,14 @@ fn render(all: &Value, tables: &Value) -> String {
     text.by(head, "table", &tables["tables"], |table| number(&table["capacity"]));
     text.metric("state_bytes", "gauge", "Memory of the function's state.");
     text.sample("state_bytes", &[], number(&tables["state_bytes"]));
+    if let Some(standby) = tables.get("standby") {
+        text.metric("standby_synchronised", "gauge", "1 while the standby has acknowledged all.");
+        let is_synchronised = standby["synchronised"].as_bool().unwrap_or(false);
+        text.sample("standby_synchronised", &[], f64::from(u8::from(is_synchronised)));
+        let help = "Changes that the standby has not acknowledged.";
+        text.metric("standby_unacknowledged_changes", "gauge", help);
+        text.sample("standby_unacknowledged_changes", &[], number(&standby["unacknowledged"]));
+    }
     text.0
 }
 

@@ -383,6 +383,7 @@ impl<N: NetworkFunction> Running for Team<N> {
         let look = |function: &mut N::Function| Sizes {
             tables: N::table_sizes(function),
             state_bytes: function.state_bytes(),
+            standby: N::standby(function),
         };
         self.members.iter_mut().map(|member| member.look(look)).collect()
     }

@@ -5,13 +5,13 @@
 use std::marker::PhantomData;
 
 use engine::Port;
-use functions::{NetworkFunction, TablePage, TableSize};
+use functions::{NetworkFunction, Standby, TablePage, TableSize};
 use machine::clock::{Clock, Ticks};
 use packet::Room;
 use schemars::Schema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::config::Rest;
 use crate::error::RunError;
@@ -204,6 +204,19 @@ pub struct Sizes {
     pub tables: Vec<TableSize>,
     /// Bytes of state.
     pub state_bytes: usize,
+    /// How its standby stands, where it tells one.
+    pub standby: Option<Standby>,
+}
+
+/// How the standbys of workers stand, all together; none where there are none.
+pub(crate) fn standby(workers: &[Sizes]) -> Option<Value> {
+    let all: Vec<Standby> = workers.iter().filter_map(|one| one.standby).collect();
+    (!all.is_empty()).then(|| {
+        json!({
+            "synchronised": all.iter().all(|one| one.is_synchronised),
+            "unacknowledged": all.iter().map(|one| one.unacknowledged).sum::<u64>(),
+        })
+    })
 }
 
 /// A key of a function that cannot be used.

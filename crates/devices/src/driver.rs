@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use engine::{Acknowledgement, Opened};
+use functions::Standby;
 use functions::service::{Beyond, Service};
 use machine::clock::Clock;
 use measure::{Stage, TableUse};
@@ -87,6 +88,8 @@ pub struct Start<'a> {
     pub function: &'static str,
     /// The function's section with all defaults, for the same.
     pub configuration: &'a Value,
+    /// The same of its standby, where one beside it is asked for; of a device that is this program.
+    pub standby: Option<&'a Value>,
     /// The driver's keys of the `device` section.
     pub options: &'a Map<String, Value>,
     /// How many workers or queues, where the device has such.
@@ -151,6 +154,31 @@ pub trait Running: Send {
             "choose another device for the reset",
         ))
     }
+
+    /// How the standby beside it stands; none where it has none any more.
+    fn standby(&mut self) -> Option<Standby> {
+        None
+    }
+
+    /// Ends what forwards, as a crash would, and has its standby get the frames of the links.
+    ///
+    /// # Errors
+    /// When there is none, or it did not answer.
+    fn fail_over(&mut self) -> Result<TakenOver, DriverError> {
+        Err(DriverError::new(
+            "this device has no standby beside it",
+            "choose another device for the fail-over",
+        ))
+    }
+}
+
+/// What a standby had when it took over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenOver {
+    /// What it had not acknowledged when the one that ended was last asked.
+    pub unacknowledged: u64,
+    /// What took over, in words.
+    pub what: &'static str,
 }
 
 /// The control of a running device. A call may take as long as a few words to a local socket, not

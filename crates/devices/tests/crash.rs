@@ -60,6 +60,7 @@ fn run_until_killed(driver: &dyn Driver) {
             service: &L2Switch::service(config),
             function: L2Switch::NAME,
             configuration: &serde_json::to_value(config).expect("a configuration"),
+            standby: None,
             options: &options,
             workers: 1,
             cores: &cores[cores.len() - 1..],

@@ -73,6 +73,7 @@ impl Lab {
                 service,
                 function: L3Router::NAME,
                 configuration: &Value::Null,
+                standby: None,
                 options,
                 workers: 1,
                 cores: &[0],

@@ -148,13 +148,19 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         now: Ticks,
     ) -> Vec<Self::Update>;
 
-    /// How the standby stands that a function has beside it in this process; none where it has none.
+    /// Of a configuration that asks for a standby beside it: the function that tells and the one that listens, for
+    /// processes of their own; none where none is asked for.
+    fn pair(_config: &Self::Config) -> Option<[Self::Config; 2]> {
+        None
+    }
+
+    /// How the standby of a function stands; none where it tells none.
     fn standby(_function: &Self::Function) -> Option<Standby> {
         None
     }
 
-    /// Ends what a function has told nobody yet, as a crash would, and gives the standby that it has beside it, to go on
-    /// in its place.
+    /// Ends what a function has told nobody yet, as a crash would, and gives the standby that it has beside it in this
+    /// process, to go on in its place.
     fn fail_over(_function: &mut Self::Function) -> Option<Self::Function> {
         None
     }
@@ -176,6 +182,8 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
 /// How a standby stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standby {
+    /// Whether it is in this process.
+    pub is_here: bool,
     /// Whether it has acknowledged all there is.
     pub is_synchronised: bool,
     /// Changes that it has not acknowledged, those included that are not told yet.

@@ -28,6 +28,44 @@ fn sessions_pass_a_nat_over_shared_memory_both_ways() {
     pass_both_ways("memif");
 }
 
+/// Two processes of which one is killed: the other one goes on with all that it had acknowledged.
+#[test]
+fn sessions_outlive_the_process_that_opened_them() {
+    if !can_run() {
+        return;
+    }
+    let folder = temporary_folder();
+    write(folder.path(), "nat.yaml", WITH_STANDBY);
+    let ended = run(folder.path(), &["bench", "nat.yaml", "--quiet", "--json"]);
+    assert!(matches!(ended.code, Some(0 | 3)), "{:?}: {}", ended.code, ended.stderr);
+    let record = ended.json();
+    let cell = &record["cells"][0];
+    assert_eq!(cell["check"]["passed"], true, "{}", cell["check"]);
+    let [failover, again] = cell["outcomes"].as_array().expect("outcomes").as_slice() else {
+        panic!("{cell}")
+    };
+    assert_eq!(figure(failover, "sessions_opened"), 1000.0, "{failover}");
+    assert_eq!(figure(failover, "sessions_kept"), 1000.0, "{failover}");
+    let [lost, unacknowledged] = ["sessions_fresh_lost", "sessions_unacknowledged"];
+    assert!(figure(failover, lost) <= figure(failover, unacknowledged), "{failover}");
+    let trials = failover["trials"].as_array().expect("trials");
+    let takeovers = trials.iter().filter(|trial| trial["takeover"].is_object());
+    let told = "a standby in a process of its own";
+    let told = takeovers.map(|trial| assert_eq!(trial["takeover"]["what"], told)).count();
+    assert_eq!(told, 2, "each repetition has both anew");
+    assert_eq!(all_succeeded(again, "close"), 100, "the next method has a device again");
+}
+
+/// Half a thousand sessions before, and more while one process is killed.
+const WITH_STANDBY: &str = "\
+function: {name: cgnat, sessions: 5000, port-block: {size: 64, per-subscriber: 4}, replication: {role: rehearsal}}
+device: process
+traffic: {sessions: 0, client: 50, client-ports: 2, server: 20, tcp-share: 0.4, icmp-share: 0.2}
+methods:
+  - {name: failover, sessions: 500, rate: 500, before: 500 ms, after: 500 ms, repetitions: 2, wait: 3 s}
+  - {name: teardown-rate, sessions: 100, repetitions: 1, wait: 20 s}
+";
+
 fn pass_both_ways(ports: &str) {
     if !can_run() {
         return;

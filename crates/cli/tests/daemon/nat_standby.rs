@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use netns::Namespace;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kit::until;
 use crate::nat_network::{Network, PATIENCE, SERVER, tally};
@@ -42,8 +42,11 @@ fn a_connection_of_the_kernel_outlives_the_nat_that_opened_it() {
         let shown = shown(&network, "nat");
         let told = tally(&shown, "replication-sent");
         // The session, and that its connection was answered.
-        (told >= 1 && told == tally(&shown, "replication-acknowledged")).then_some(())
+        let is_told = told >= 1 && told == tally(&shown, "replication-acknowledged");
+        let standby = tables(&network, "nat")["standby"].clone();
+        (is_told && standby == json!({"synchronised": true, "unacknowledged": 0})).then_some(())
     });
+    assert_eq!(tables(&network, "standby").get("standby"), None, "it tells nobody itself");
     assert_eq!(opened(&network, "standby"), (0, 1));
 
     // SIGKILL: it says goodbye to nobody.
@@ -82,7 +85,15 @@ fn opened(network: &Network, name: &str) -> (u64, u64) {
 }
 
 fn shown(network: &Network, name: &str) -> Value {
-    let (code, shown, told) = network.lab.run(&["show", "--json", "--name", name]);
+    ask(network, &["show", "--json", "--name", name])
+}
+
+fn tables(network: &Network, name: &str) -> Value {
+    ask(network, &["show", "tables", "--json", "--name", name])
+}
+
+fn ask(network: &Network, words: &[&str]) -> Value {
+    let (code, shown, told) = network.lab.run(words);
     assert_eq!(code, 0, "{told}");
     serde_json::from_str(&shown).expect("JSON")
 }

@@ -362,7 +362,7 @@ const NO_FLOODS: &str = "this function has no address of its own to be flooded";
 const OPEN_LOOP_ONLY: &str = "a closed loop has neither floods nor restarts";
 
 /// When standbys take over.
-const SESSIONS_ONLY: &str = "a standby takes over while sessions are opened or used";
+pub(crate) const SESSIONS_ONLY: &str = "a standby takes over while sessions are opened or used";
 
 /// Why clients cannot hurry.
 const BY_THE_CLOCK: &str = "its clients do what they do by the clock; `occupancy` measures them";

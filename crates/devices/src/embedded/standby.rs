@@ -13,12 +13,15 @@ use machine::clock;
 use measure::{MeasureError, Restart, Takeover};
 use packet::Room;
 
-use super::{Embedded, open_loop};
+use super::{Embedded, Lane, open_loop};
 
 impl<N: NetworkFunction> Embedded<N> {
     /// Whether each worker has one.
     pub(super) fn has_standby(&mut self) -> bool {
-        self.lanes.iter_mut().all(|lane| N::standby(lane.worker.function_mut()).is_some())
+        let is_here = |lane: &mut Lane<N>| {
+            N::standby(lane.worker.function_mut()).is_some_and(|standby| standby.is_here)
+        };
+        self.lanes.iter_mut().all(is_here)
     }
 
     /// Lets the workers go round without frames until their standbys have acknowledged everything.
@@ -32,7 +35,9 @@ impl<N: NetworkFunction> Embedded<N> {
             for lane in &mut self.lanes {
                 lane.worker.poll(clock::now());
                 let standby = N::standby(lane.worker.function_mut());
-                let standby = standby.ok_or(MeasureError::Unsupported(NO_STANDBY))?;
+                let standby = standby
+                    .filter(|standby| standby.is_here)
+                    .ok_or(MeasureError::Unsupported(NO_STANDBY))?;
                 is_synchronised &= standby.is_synchronised;
             }
             if self.is_interrupted() {

@@ -93,6 +93,7 @@ fn request(service: &Service, stop: Arc<AtomicBool>) -> Start<'_> {
         service,
         function: "test",
         configuration: &Value::Null,
+        standby: None,
         options: &NOTHING,
         workers: 1,
         cores: &[0],

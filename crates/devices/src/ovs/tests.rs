@@ -41,6 +41,7 @@ impl Rig {
             service,
             function: "test",
             configuration: &Value::Null,
+            standby: None,
             options: &options,
             workers: 1,
             cores: &cores[cores.len() - 1..],

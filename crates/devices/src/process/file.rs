@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use daemon::config::Rest;
 use serde_json::{Map, Value, json};
 
 use super::links::Links;
@@ -19,15 +20,25 @@ pub(super) fn port_names(function: &str) -> Result<&'static [&'static str], Driv
     })
 }
 
-/// The whole file. Workers that share their cores with guests, which never rest, let those go first while no packet comes: one that
-/// polls keeps every packet waiting for the end of its own time.
+/// What a daemon is told beside what its function's ports are.
+pub(super) struct Wanted<'a> {
+    /// The function's section.
+    pub section: &'a Value,
+    /// Where its control listens.
+    pub socket: &'a Path,
+    /// What its workers do while no packet comes. Those that share their cores with guests, which never rest, or with the workers
+    /// of another daemon, let these go first: one that polls keeps every packet waiting for the end of its own time.
+    pub rest: Rest,
+}
+
+/// The whole file.
 pub(super) fn text(
     request: &Start<'_>,
     names: &[&str],
     links: &Links,
-    (socket, shares_cores): (&Path, bool),
+    wanted: &Wanted<'_>,
 ) -> String {
-    let mut function = request.configuration.as_object().cloned().unwrap_or_default();
+    let mut function = wanted.section.as_object().cloned().unwrap_or_default();
     function.insert("name".to_owned(), request.function.into());
     let ports = names.iter().enumerate().map(|(at, name)| ((*name).to_owned(), links.near(at)));
     let mut workers = Map::new();
@@ -35,9 +46,7 @@ pub(super) fn text(
     if let Some(cores) = request.cores.get(..request.workers).filter(|cores| !cores.is_empty()) {
         workers.insert("cores".to_owned(), json!(cores));
     }
-    if shares_cores {
-        workers.insert("idle".to_owned(), json!("yield"));
-    }
+    workers.insert("idle".to_owned(), json!(wanted.rest));
     let frame_bytes_max = request.frame_bytes_max.min(FRAME_BYTES_MAX);
     workers.insert("frame-bytes-max".to_owned(), json!(frame_bytes_max));
     let file = json!({
@@ -45,7 +54,7 @@ pub(super) fn text(
         "function": function,
         "ports": ports.collect::<Map<String, Value>>(),
         "workers": workers,
-        "control": {"socket": socket},
+        "control": {"socket": wanted.socket},
         "log": {"level": "warn"},
     });
     file.to_string()

@@ -17,6 +17,9 @@ use functions::service::Service;
 use netns::Namespace;
 use serde_json::json;
 
+use daemon::config::Rest;
+
+use super::file::Wanted;
 use super::links::{Links, open_port};
 use super::options::{Options, Ports, Topology};
 use super::{Daemon, Device, FILE, PATIENCE, POLL, Ready, SOCKET, file, folder, of_folder};
@@ -45,6 +48,10 @@ pub(super) fn possible(topology: Topology, service: &Service) -> Result<(), Driv
 
 /// Starts switch and guests, and waits until frames can pass.
 pub(super) fn start(topology: Topology, request: &Start<'_>) -> Result<Device, DriverError> {
+    if request.standby.is_some() {
+        let what = "a standby has no guests beside the active daemon";
+        return Err(DriverError::new(what, "leave the standby or `topology` out"));
+    }
     if !netns::is_installed("dpdk-testpmd") {
         let remedy = "install it: sudo apt-get install dpdk-dev";
         return Err(DriverError::new("the guests are dpdk-testpmd, which is not there", remedy));
@@ -71,10 +78,11 @@ pub(super) fn start(topology: Topology, request: &Start<'_>) -> Result<Device, D
         monitors,
         guests,
         daemons,
+        standby: None,
         options,
         program,
         stop: request.stop.clone(),
-        _links: links,
+        links,
         namespace,
         folder,
     })
@@ -145,7 +153,9 @@ impl Making<'_> {
         let names = names.get(..self.request.service.ports()).unwrap_or(names);
         let socket = folder.join(SOCKET);
         let shares_cores = self.options.guest_cores.is_empty();
-        let text = file::text(self.request, names, &links, (&socket, shares_cores));
+        let rest = if shares_cores { Rest::Yield } else { Rest::Poll };
+        let wanted = Wanted { section: self.request.configuration, socket: &socket, rest };
+        let text = file::text(self.request, names, &links, &wanted);
         std::fs::write(folder.join(FILE), text).map_err(|error| of_folder(&error))?;
         Ok((links, socket))
     }

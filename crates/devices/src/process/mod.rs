@@ -11,6 +11,7 @@ mod guests;
 mod links;
 mod options;
 mod output;
+mod standby;
 mod usage;
 
 #[cfg(test)]
@@ -23,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use daemon::client::Client;
+use daemon::config::Rest;
 use daemon::protocol::{Ask, View};
 use engine::{Link, Monitor, Opened};
 use functions::service::Service;
@@ -32,11 +34,14 @@ use schemars::Schema;
 use serde_json::{Map, Value, json};
 
 use crate::driver::{
-    Control, DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
+    Control, DeviceFacts, Driver, DriverError, Limitation, Running, Start, TakenOver, Unavailable,
+    Usage,
 };
 use control::Speaker;
+use file::Wanted;
 use links::Links;
 use output::Output;
+use standby::Standby;
 
 use crate::testpmd::guest::Guest;
 
@@ -118,10 +123,12 @@ struct Device {
     monitors: Vec<Arc<dyn Monitor>>,
     guests: Vec<Guest>,
     daemons: Vec<Daemon>,
+    /// It follows the only one of these; none where there is none, or it has taken over.
+    standby: Option<Standby>,
     options: Options,
     program: PathBuf,
     stop: Arc<AtomicBool>,
-    _links: Vec<Links>,
+    links: Vec<Links>,
     namespace: Namespace,
     folder: tempfile::TempDir,
 }
@@ -135,6 +142,17 @@ struct Daemon {
 }
 
 impl Daemon {
+    /// How it says that its standby stands.
+    fn told_standby(&mut self) -> Option<functions::Standby> {
+        let told = self.client.ask(Ask::Show(View::Tables)).ok()?;
+        let standby = told.get("standby")?;
+        Some(functions::Standby {
+            is_here: false,
+            is_synchronised: standby.get("synchronised")?.as_bool()?,
+            unacknowledged: standby.get("unacknowledged")?.as_u64()?,
+        })
+    }
+
     /// Those that a spawned one becomes once it forwards.
     fn of(mut ready: Ready<'_>, socket: &Path) -> Result<Daemon, DriverError> {
         let client = ready.client(socket)?;
@@ -144,34 +162,72 @@ impl Daemon {
     }
 }
 
-impl Device {
-    fn start(request: &Start<'_>) -> Result<Device, DriverError> {
-        let options = Options::read(request.options)?;
-        let program = options.program()?;
-        let namespace = Namespace::new()?;
-        let folder = folder()?;
+/// What daemons are started by.
+struct Making<'a> {
+    request: &'a Start<'a>,
+    options: &'a Options,
+    program: &'a Path,
+    namespace: &'a Namespace,
+}
+
+/// A daemon that forwards, with nothing between it and the tester.
+struct Made {
+    ports: Vec<Opened>,
+    daemon: Daemon,
+    links: Links,
+}
+
+impl Making<'_> {
+    /// One of a section of the function, in a folder of its own.
+    fn daemon(&self, folder: &Path, section: &Value, rest: Rest) -> Result<Made, DriverError> {
+        let Making { request, options, program, namespace } = *self;
+        std::fs::create_dir_all(folder).map_err(|error| of_folder(&error))?;
         let names = file::port_names(request.function)?;
         let names = names.get(..request.service.ports()).unwrap_or(names);
-        let links = Links::make(&options, &namespace, folder.path(), names.len(), request)?;
-        let socket = folder.path().join(SOCKET);
-        let text = file::text(request, names, &links, (&socket, false));
-        std::fs::write(folder.path().join(FILE), text).map_err(|error| of_folder(&error))?;
-        let mut ready = Ready::spawn(&program, &namespace, folder.path(), &request.stop)?;
+        let links = Links::make(options, namespace, folder, names.len(), request)?;
+        let socket = folder.join(SOCKET);
+        let wanted = Wanted { section, socket: &socket, rest };
+        let text = file::text(request, names, &links, &wanted);
+        std::fs::write(folder.join(FILE), text).map_err(|error| of_folder(&error))?;
+        let mut ready = Ready::spawn(program, namespace, folder, &request.stop)?;
         let ports = links.open(request)?;
         let client = ready.client(&socket)?;
         let monitors: Vec<_> = ports.iter().map(|port| port.monitor.clone()).collect();
         ready.links_up(&monitors)?;
         let speaker = speaker(&socket)?;
         let Ready { child, output, .. } = ready;
+        Ok(Made { ports, daemon: Daemon { speaker, client, child, output }, links })
+    }
+}
+
+impl Device {
+    fn start(request: &Start<'_>) -> Result<Device, DriverError> {
+        let options = Options::read(request.options)?;
+        let program = options.program()?;
+        let namespace = Namespace::new()?;
+        let folder = folder()?;
+        let making =
+            Making { request, options: &options, program: &program, namespace: &namespace };
+        let active = making.daemon(folder.path(), request.configuration, Rest::Poll)?;
+        let (mut ports, mut links, mut standby) = (active.ports, vec![active.links], None);
+        if let Some(section) = request.standby {
+            let made = making.daemon(&folder.path().join(STANDBY), section, Rest::Sleep)?;
+            let takes_over = Arc::new(AtomicBool::new(false));
+            ports = standby::either(ports, made.ports, &takes_over);
+            links.push(made.links);
+            standby = Some(Standby { daemon: made.daemon, takes_over });
+        }
+        let monitors: Vec<_> = ports.iter().map(|port| port.monitor.clone()).collect();
         Ok(Device {
             ports,
             monitors,
             guests: Vec::new(),
-            daemons: vec![Daemon { speaker, client, child, output }],
+            daemons: vec![active.daemon],
+            standby,
             options,
             program,
             stop: request.stop.clone(),
-            _links: vec![links],
+            links,
             namespace,
             folder,
         })
@@ -197,13 +253,16 @@ impl Running for Device {
     }
 
     fn usage(&mut self) -> Usage {
+        // A standby's work is none of what forwarding costs.
         let all = self.daemons.iter_mut().map(|one| usage::of(&mut one.client, one.child.id()));
         usage::sum(all.collect())
     }
 
     fn health(&mut self) -> Result<(), DriverError> {
         self.guests.iter_mut().try_for_each(Guest::health)?;
-        self.daemons.iter_mut().try_for_each(|one| health(&mut one.child, &one.output))
+        let standby = self.standby.iter_mut().map(|standby| &mut standby.daemon);
+        let mut all = self.daemons.iter_mut().chain(standby);
+        all.try_for_each(|one| health(&mut one.child, &one.output))
     }
 
     fn control(&mut self) -> Option<&mut dyn Control> {
@@ -235,8 +294,9 @@ impl Running for Device {
     }
 
     fn restarts(&self) -> Option<&'static str> {
-        // Guests give up their ports when the other side of them goes.
-        self.guests.is_empty().then_some("the process, killed and started again")
+        // Guests give up their ports when the other side of them goes, and a standby is there to do without a restart.
+        let is_alone = self.guests.is_empty() && self.links.len() == 1;
+        is_alone.then_some("the process, killed and started again")
     }
 
     fn restart(&mut self) -> Result<(), DriverError> {
@@ -252,6 +312,27 @@ impl Running for Device {
         let Ready { child, output, .. } = ready;
         *daemon = Daemon { speaker, client, child, output };
         Ok(())
+    }
+
+    fn standby(&mut self) -> Option<functions::Standby> {
+        self.standby.as_ref()?;
+        self.daemons.first_mut()?.told_standby()
+    }
+
+    fn fail_over(&mut self) -> Result<TakenOver, DriverError> {
+        let (Some(active), Some(standby)) = (self.daemons.first_mut(), self.standby.take()) else {
+            return Err(DriverError::new("there is no standby any more", "set it up again"));
+        };
+        let told = active.told_standby();
+        active.child.stop(Duration::ZERO);
+        standby.takes_over.store(true, Ordering::Release);
+        *active = standby.daemon;
+        let Some(told) = told else {
+            let what = "the active daemon did not tell how its standby stood";
+            return Err(DriverError::new(what, "run it again"));
+        };
+        let what = "a standby in a process of its own";
+        Ok(TakenOver { unacknowledged: told.unacknowledged, what })
     }
 }
 
@@ -367,6 +448,8 @@ fn of_folder(error: &std::io::Error) -> DriverError {
 /// What stands in the folder.
 const SOCKET: &str = "control.sock";
 const FILE: &str = "function.yaml";
+/// The folder of the standby, in that of the device.
+const STANDBY: &str = "standby";
 
 const FOLDER: &str = "plumbline-process-";
 

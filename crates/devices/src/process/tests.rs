@@ -54,6 +54,7 @@ fn a_wire_of_each_kind_meets_itself() {
             service: &service,
             function: "l2-switch",
             configuration: &Value::Null,
+            standby: None,
             options: &options,
             workers: 1,
             cores: &[0],

@@ -14,6 +14,7 @@ mod exchange;
 mod frames;
 mod restart;
 mod sessions;
+mod standby;
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -31,7 +32,7 @@ use serde_json::{Map, Value};
 use traffic::Workload;
 
 use crate::driver::{self, DeviceFacts, Driver, DriverError, Limitation, Running, Start, Usage};
-use crate::embedded::{Host, has_what_is_asked};
+use crate::embedded::{Host, SESSIONS_ONLY, has_what_is_asked};
 use crate::room;
 use crate::sessions::{Opened, population};
 use crate::tester::Task;
@@ -226,6 +227,9 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
             let trial = self.run_sessions(load, duration, watch);
             return if self.is_interrupted() { Err(MeasureError::Interrupted) } else { trial };
         }
+        if self.conditions.fail_over_after.is_some() {
+            return Err(MeasureError::Unsupported(SESSIONS_ONLY));
+        }
         self.open_sessions(watch)?;
         let trial = self.open_loop(load, duration, watch);
         self.changed |= self.sessions.are_others_behind_a_trial();
@@ -242,11 +246,15 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
         if conditions.restart_after.is_some() && !restarts {
             return Err(MeasureError::Unsupported(NO_RESTART));
         }
-        if conditions.fail_over_after.is_some() {
+        if conditions.fail_over_after.is_some() && self.standby()?.is_none() {
             return Err(MeasureError::Unsupported(NO_STANDBY));
         }
         self.conditions = *conditions;
         Ok(())
+    }
+
+    fn synchronise(&mut self, patience: Duration) -> Result<bool, MeasureError> {
+        self.follow(patience)
     }
 
     fn floods(&self) -> Vec<&'static str> {
@@ -314,14 +322,22 @@ impl<N: NetworkFunction> Setup<'_, N> {
         start: impl FnOnce(&Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError>,
     ) -> Result<Option<Rig>, DriverError> {
         let service = N::service(self.config);
-        let configuration = serde_json::to_value(self.config).map_err(|error| {
-            DriverError::new(format!("the configuration cannot be written: {error}"), "report it")
-        })?;
+        let write = |config: &N::Config| {
+            serde_json::to_value(config).map_err(|error| {
+                let what = format!("the configuration cannot be written: {error}");
+                DriverError::new(what, "report it")
+            })
+        };
+        let (configuration, standby) = match N::pair(self.config) {
+            Some([active, standby]) => (write(&active)?, Some(write(&standby)?)),
+            None => (write(self.config)?, None),
+        };
         let frame_bytes_max = self.frame_bytes_max(host);
         let request = Start {
             service: &service,
             function: N::NAME,
             configuration: &configuration,
+            standby: standby.as_ref(),
             options,
             workers: N::workers(self.config),
             cores: &host.worker_cores,
@@ -459,8 +475,8 @@ const NO_CLOSED_LOOP: &str = "a closed loop runs source and sink inside the work
 const NO_CONTROL: &str = "nothing can be changed on it while it runs; set the rates of changes in \
                           `function` to 0, or take a device with control (`embedded`, `process`)";
 
-const NO_STANDBY: &str =
-    "its standby is not one that the tester could send its frames to; take the device `embedded`";
+const NO_STANDBY: &str = "it has no standby that the tester could send its frames to; `replication: \
+                          {role: rehearsal}` gives cgnat one on the devices `embedded` and `process`";
 
 const NO_RESTART: &str = "it cannot be restarted while its links stay; take the device `embedded`, \
                           or `process` or `ovs` on virtual Ethernet";

@@ -6,11 +6,12 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use functions::NetworkFunction;
-use machine::clock::{self, Ticks};
+use machine::clock::{self, Clock, Ticks};
 use measure::{MeasureError, Restart, Trial, Watch};
 
 use super::{Remote, Rig, Seat, Task, drain, driver_error, lost, note_own_loss};
-use crate::driver::{DriverError, Running};
+use crate::driver::DriverError;
+use crate::tester::Course;
 use crate::tester::changes::{Changes, NoControl};
 use crate::tester::thread::{StopOnDrop, carry_out, device_error};
 
@@ -28,21 +29,12 @@ impl<N: NetworkFunction> Remote<N> {
         drain(links);
         let lost_before = lost(links);
         let what = running.restarts().unwrap_or_default().to_owned();
-        let at = clock::now().saturating_add(host.clock.ticks(after));
-        let over = AtomicBool::new(false);
         let seat = Seat { core: host.tester_core, clock: host.clock, stop: &host.stop };
         let changes = Changes::new(&workload, NoControl, Some(0.0), host.clock);
-        let (trial, span) = std::thread::scope(|scope| {
-            let is_over = StopOnDrop(&over);
-            let restart = scope.spawn(|| restart(running.as_mut(), at, &host.clock, &over));
-            let trial = carry_out(&seat, workload, links, changes, task, watch);
-            drop(is_over);
-            Thread::unpark(restart.thread());
-            let span = restart.join().map_err(|_| device_error("the restart panicked"))?;
-            Ok::<_, MeasureError>((trial, span))
-        })?;
-        let (mut trial, course) = trial?;
-        if let Some((asked, ready)) = span.map_err(driver_error)? {
+        let carry_out = || carry_out(&seat, workload, links, changes, task, watch);
+        let (mut trial, course, done) =
+            beside(&host.clock, after, || running.restart(), carry_out)?;
+        if let Some(Done { asked, ready, .. }) = done {
             trial.restart = Some(Restart {
                 asked_ns: host.clock.nanos(asked.saturating_sub(course.first_sent)),
                 ready_after_ns: host.clock.nanos(ready.saturating_sub(asked)),
@@ -56,13 +48,47 @@ impl<N: NetworkFunction> Remote<N> {
     }
 }
 
-/// Restarts at a time, unless the trial is over by then; when it was asked for and done.
-fn restart(
-    running: &mut dyn Running,
+/// What was done to a device in the middle of a trial.
+pub(super) struct Done<T> {
+    /// When it was asked for.
+    pub asked: Ticks,
+    /// What the device said of it.
+    pub said: T,
+    /// When it had said so.
+    pub ready: Ticks,
+}
+
+/// Carries a trial out, and does something to the device some time after its beginning, unless it is over by then.
+///
+/// # Errors
+/// What either of them failed by.
+pub(super) fn beside<T: Send>(
+    clock: &Clock,
+    after: Duration,
+    act: impl FnOnce() -> Result<T, DriverError> + Send,
+    carry_out: impl FnOnce() -> Result<(Trial, Course), MeasureError>,
+) -> Result<(Trial, Course, Option<Done<T>>), MeasureError> {
+    let at = clock::now().saturating_add(clock.ticks(after));
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let is_over = StopOnDrop(&over);
+        let acting = scope.spawn(|| act_at(at, clock, &over, act));
+        let trial = carry_out();
+        drop(is_over);
+        Thread::unpark(acting.thread());
+        let done = acting.join().map_err(|_| device_error("what was done to it panicked"))?;
+        let (trial, course) = trial?;
+        Ok((trial, course, done.map_err(driver_error)?))
+    })
+}
+
+/// Does it at a time, unless the trial is over by then.
+fn act_at<T>(
     at: Ticks,
-    clock: &clock::Clock,
+    clock: &Clock,
     over: &AtomicBool,
-) -> Result<Option<(Ticks, Ticks)>, DriverError> {
+    act: impl FnOnce() -> Result<T, DriverError>,
+) -> Result<Option<Done<T>>, DriverError> {
     loop {
         let left = clock.duration(at.saturating_sub(clock::now()));
         if over.load(Ordering::Relaxed) {
@@ -74,6 +100,6 @@ fn restart(
         std::thread::park_timeout(left);
     }
     let asked = clock::now();
-    running.restart()?;
-    Ok(Some((asked, clock::now())))
+    let said = act()?;
+    Ok(Some(Done { asked, said, ready: clock::now() }))
 }

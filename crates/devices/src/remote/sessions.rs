@@ -20,18 +20,31 @@ impl<N: NetworkFunction> Remote<N> {
         watch: &mut dyn Watch,
     ) -> Result<Trial, MeasureError> {
         self.sessions.accept(&load)?;
-        let (host, workload) = (self.host.clone(), self.workload());
-        let rig = self.rig()?;
-        let before = rig.running.usage();
-        let mut trial = rig.sessions(&host, workload, (load, wait), watch)?;
-        let after = rig.running.usage();
-        account(&mut trial, &before, after);
-        let held = rig.running.sessions();
+        let mut trial = match self.conditions.fail_over_after {
+            Some(after) => self.taking_over((load, wait), after, watch)?,
+            None => self.going_on((load, wait), watch)?,
+        };
+        let held = self.rig()?.running.sessions();
         self.healthy()?;
         if let Some(counts) = &mut trial.sessions {
             counts.held = held;
             self.sessions.note(&load, counts);
         }
+        Ok(trial)
+    }
+
+    /// The same on a device that goes on all the time.
+    fn going_on(
+        &mut self,
+        load: (SessionLoad, Duration),
+        watch: &mut dyn Watch,
+    ) -> Result<Trial, MeasureError> {
+        let (host, workload) = (self.host.clone(), self.workload());
+        let rig = self.rig()?;
+        let before = rig.running.usage();
+        let mut trial = rig.sessions(&host, workload, load, watch)?;
+        let after = rig.running.usage();
+        account(&mut trial, &before, after);
         Ok(trial)
     }
 

@@ -24,6 +24,7 @@ fn start(options: &Map<String, Value>) -> Result<Process, DriverError> {
         service: &PATCH,
         function: "test",
         configuration: &Value::Null,
+        standby: None,
         options,
         workers: 1,
         cores: &machine::cpu::available_cores(),

@@ -99,6 +99,7 @@ pub use self::workload::{Clients, Packet};
 
 use machine::clock::{Clock, Ticks};
 
+use self::config::{Replication, Role};
 use crate::check::Step;
 use crate::service::Service;
 use crate::unit::{Invalid, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize};
@@ -185,11 +186,23 @@ impl NetworkFunction for Cgnat {
         reload::memory(config, function)
     }
 
+    fn pair(config: &Config) -> Option<[Config; 2]> {
+        (config.replication.role == Role::Rehearsal).then(|| {
+            [Role::Active, Role::Standby].map(|role| {
+                let replication = Replication { role, ..config.replication };
+                Config { replication, ..config.clone() }
+            })
+        })
+    }
+
     fn standby(function: &Pipeline) -> Option<Standby> {
-        function.has_rehearsal().then(|| {
+        function.state().journal.is_some().then(|| {
             let status = function.replication();
-            let unacknowledged = status.unacknowledged + status.waiting;
-            Standby { is_synchronised: status.is_synchronised, unacknowledged }
+            Standby {
+                is_here: function.has_rehearsal(),
+                is_synchronised: status.is_synchronised,
+                unacknowledged: status.unacknowledged + status.waiting,
+            }
         })
     }
 

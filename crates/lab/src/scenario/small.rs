@@ -123,7 +123,7 @@ fn shorten_keys(keys: &mut Map<String, Value>) {
 }
 
 /// Sessions that a function holds and its traffic opens at most.
-const SMALL_SESSIONS: u64 = 20_000;
+const SMALL_SESSIONS: u64 = 30_000;
 
 /// What keys become, in their own units: seconds, frames a second, parts of one.
 const SMALL: &[(&str, f64)] = &[

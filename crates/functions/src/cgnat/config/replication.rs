@@ -30,7 +30,8 @@ pub enum Role {
     Active,
     /// The one that takes over: it listens.
     Standby,
-    /// Active, with a standby on another thread of the same process, to see what it costs.
+    /// Active, with a standby beside it to see what it costs: on another thread of the same process, or in another process
+    /// where a scenario has the device `process`.
     Rehearsal,
 }
 

@@ -378,6 +378,10 @@ const ORDINARY_FRAMES: u64 = 32;
 /// The longest pause: sweeps must not be too far apart to tell the past from the future.
 const PAUSE_S_MAX: f64 = 5000.0;
 
+/// From a second before an end to behind it. Devices whose time is real are waited for no longer than two seconds, and have not been until
+/// then, either.
+const BEYOND_S: f64 = 2.25;
+
 /// A round of the sweep, long enough for some of it, and more than devices wait in real time.
 const ROUND_S: f64 = 2.5;
 /// Rounds in which the sweep ends as many sessions as a sample opens.

@@ -4,7 +4,7 @@ use wire::{icmp, tcp};
 
 use super::super::interfaces::OUTSIDE;
 use super::build::{datagram, query, segment};
-use super::{Sample, Sent};
+use super::{BEYOND_S, Sample, Sent};
 
 /// Packets from inside keep sessions, packets from outside do not (RFC 4787 REQ-6).
 pub(super) fn timeouts(sample: &mut Sample) {
@@ -63,7 +63,7 @@ pub(super) fn closing(sample: &mut Sample) {
             sample.wait(left - 1.0);
             sample.answer_to((OUTSIDE, sent), about[0], &back);
         }
-        sample.wait(2.0);
+        sample.wait(BEYOND_S);
         sample.answer_to((OUTSIDE, sent), about[1], &back);
         sample.forget();
     }
@@ -114,7 +114,7 @@ fn age_from(sample: &mut Sample, (sent, time_s): (Sent, f64), (packet, back): (&
         sample.inside("a packet that keeps it", packet);
         sample.wait(almost);
         sample.answer_to((OUTSIDE, sent), "an answer in time", back);
-        sample.wait(2.0);
+        sample.wait(BEYOND_S);
     } else {
         sample.wait(time_s + 1.0);
     }

@@ -87,12 +87,15 @@ pub(super) fn more_errors_than_may_leave(sample: &mut Sample) {
 pub(super) fn rest(sample: &mut Sample) {
     let Config { icmp_errors_per_s: rate, icmp_error_burst: burst, .. } = sample.config;
     if rate > 0 {
-        sample.wait((f64::from(burst) / f64::from(rate)).min(REST_S_MAX) + 0.5);
+        sample.wait((f64::from(burst) / f64::from(rate)).min(REST_S_MAX) + REST_S_MIN);
     }
 }
 
 /// The largest burst that the sample exceeds.
 const BURST_MAX: u32 = 256;
+
+/// What a rest has beyond what it needs: short, as devices wait for it in real time.
+const REST_S_MIN: f64 = 0.05;
 
 /// The longest rest; whoever lets errors leave more slowly sees them limited.
 const REST_S_MAX: f64 = 20.0;

@@ -10,7 +10,7 @@ use super::super::config::{Config, Nat64};
 use super::super::control::Update;
 use super::super::interfaces::{INSIDE, OUTSIDE};
 use super::ipv6::{self, End, datagram, echo, error, extended, segment};
-use super::{Part, Sample, Sent, build};
+use super::{BEYOND_S, Part, Sample, Sent, build};
 use crate::build::{add_options, frame, mend, set_word};
 use crate::check::{Answer, Step};
 
@@ -298,7 +298,7 @@ fn aging(sample: &mut Sample, places: &Places) {
         sample.wait(almost);
         sample.answer_to((OUTSIDE, sent), "IPv6: an answer in time", &answer);
     }
-    sample.wait(2.0);
+    sample.wait(BEYOND_S);
     sample.answer_to((OUTSIDE, sent), "IPv6: an answer too late", &answer);
     sample.inside_ipv6("IPv6: a packet too late", &packet);
 }

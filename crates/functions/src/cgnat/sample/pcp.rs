@@ -8,7 +8,7 @@ use wire::{protocol, tcp};
 use super::super::ds_lite::AFTR;
 use super::super::interfaces::OUTSIDE;
 use super::build::{self, datagram, datagram_with, segment};
-use super::{Sample, Sent, ds_lite};
+use super::{BEYOND_S, Sample, Sent, ds_lite};
 use crate::build::{add_options, set_word};
 
 /// All of it, where subscribers can ask.
@@ -39,7 +39,7 @@ fn lives(sample: &mut Sample, protocol: u8, lifetime: u32) {
     request(sample, "PCP: it is renewed", visitor, (lifetime, asked, &[]));
     sample.wait((left - 1.0).max(0.0));
     from_outside(sample, sent, protocol, "PCP: a packet before its end");
-    sample.wait(2.0);
+    sample.wait(BEYOND_S);
     from_outside(sample, sent, protocol, "PCP: a packet too late");
     // A mapping that is there by itself.
     let ends = ((visitor, 4001), (sample.server(0), 53));

@@ -179,8 +179,9 @@ impl Daemon {
             queues: count,
             frame_bytes_max: workers.frame_bytes_max,
             ticks_per_second: clock.ticks_per_second(),
+            steering: configuration.function.configured.frame_steering().filter(|_| count > 1),
         };
-        let (ports, queues) = open_all(&configuration, needs)?;
+        let (ports, queues) = open_all(&configuration, &needs)?;
         may_go_on(&jobs)?;
         let launch = Launch {
             cores: configuration.cores.clone(),
@@ -452,7 +453,7 @@ type QueuesByWorker = Vec<Vec<Box<dyn engine::Port>>>;
 /// Opens all ports; those that were opened are closed again where one fails.
 fn open_all(
     configuration: &Configuration,
-    needs: Needs,
+    needs: &Needs,
 ) -> Result<(Vec<OpenPort>, QueuesByWorker), RunError> {
     let mut queues = QueuesByWorker::new();
     queues.resize_with(needs.queues, Vec::new);

@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
-use engine::{Link, Monitor, Port, PortCounts, PortRequest};
+use engine::{Link, Monitor, Opened, Port, PortCounts, PortRequest};
+use functions::FrameSteering;
 use packet::PortId;
 use serde_json::Value;
+use traffic::workload::worker_of;
 
 use crate::error::RunError;
 use crate::read::PortChoice;
@@ -27,7 +29,7 @@ pub struct OpenPort {
 }
 
 /// What all ports of a daemon are opened for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct Needs {
     /// Workers, each with a queue.
     pub queues: usize,
@@ -35,6 +37,8 @@ pub struct Needs {
     pub frame_bytes_max: usize,
     /// Ticks of the clock in a second.
     pub ticks_per_second: f64,
+    /// Which worker a frame is for, where that is not all the same.
+    pub steering: Option<FrameSteering>,
 }
 
 /// A port that was opened, with its queues.
@@ -45,7 +49,7 @@ impl OpenPort {
     ///
     /// # Errors
     /// Why it cannot be, by the port's own words.
-    pub fn open(choice: &PortChoice, number: usize, needs: Needs) -> Result<WithQueues, RunError> {
+    pub fn open(choice: &PortChoice, number: usize, needs: &Needs) -> Result<WithQueues, RunError> {
         let effective = choice.configured.effective();
         let mut port = OpenPort {
             name: choice.name,
@@ -63,7 +67,7 @@ impl OpenPort {
     ///
     /// # Errors
     /// As [`OpenPort::open`].
-    pub fn reopen(&mut self, number: usize, needs: Needs) -> Result<Vec<Box<dyn Port>>, RunError> {
+    pub fn reopen(&mut self, number: usize, needs: &Needs) -> Result<Vec<Box<dyn Port>>, RunError> {
         let request = PortRequest {
             name: self.name.to_owned(),
             id: PortId(number as u8),
@@ -79,6 +83,10 @@ impl OpenPort {
             let error = engine::PortError::new(what, "use one worker");
             return Err(RunError::Port { name: self.name.to_owned(), error });
         }
+        let opened = match &needs.steering {
+            Some(steering) => steered(opened, request.id, steering, needs.queues)?,
+            None => opened,
+        };
         self.monitor = Some(opened.monitor);
         Ok(opened.queues)
     }
@@ -125,6 +133,22 @@ impl OpenPort {
         let (mine, theirs) = (names(&self.effective), names(&effective));
         mine.iter().any(|(_, place)| theirs.iter().any(|(_, other)| place == other))
     }
+}
+
+/// The same port with each frame at its worker.
+fn steered(
+    opened: Opened,
+    id: PortId,
+    steering: &FrameSteering,
+    workers: usize,
+) -> Result<Opened, RunError> {
+    let steering = steering.clone();
+    let worker = move |frame: &[u8]| {
+        steering(id, frame).map(|bits| worker_of(bits, workers as u32) as usize)
+    };
+    let worker: port_memory::Steering = Arc::new(worker);
+    port_memory::steered(opened, id, &worker)
+        .map_err(|error| RunError::setup(format!("no memory between workers: {error}"), ""))
 }
 
 /// A closed port: it brings nothing and takes nothing.

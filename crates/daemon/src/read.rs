@@ -299,13 +299,21 @@ fn cores(
         return Err(document.error(key, what, format!("cores here: {listed}")));
     }
     if function.kind.is_sharded() && count > 1 {
-        let what = format!(
-            "{} divides its state among workers, and no port here can bring each frame to the \
-             worker that has its part",
-            function.kind.name()
-        );
-        let remedy = "use one worker; for more, run a daemon for each part of the users";
-        return Err(document.error(key, what, remedy));
+        let name = function.kind.name();
+        if function.configured.frame_steering().is_none() {
+            let what = format!(
+                "{name} divides its state among workers, and no port here can bring each frame to the \
+                 worker that has its part"
+            );
+            let remedy = "use one worker; for more, run a daemon for each part of the users";
+            return Err(document.error(key, what, remedy));
+        }
+        let asked = function.configured.workers();
+        if asked != count {
+            let what = format!("{name} is asked for {asked} workers, and there are {count} cores");
+            let remedy = format!("set `core: {count}` in `function`, or name as many cores");
+            return Err(document.error(key, what, remedy));
+        }
     }
     match &workers.cores {
         Some(cores) => match cores.iter().find(|core| !available.contains(core)) {

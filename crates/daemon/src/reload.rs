@@ -100,7 +100,8 @@ impl Daemon {
         if shares {
             self.close(number)?;
         }
-        let opened = OpenPort::open(choice, number, self.needs).map_err(|error| as_refused(&error));
+        let opened =
+            OpenPort::open(choice, number, &self.needs).map_err(|error| as_refused(&error));
         let (port, queues) = match opened {
             Ok(opened) => opened,
             Err(refused) if shares => return Err(self.reopened(number, refused)),
@@ -123,8 +124,7 @@ impl Daemon {
 
     /// Opens a closed port again; the refusal that led here, with what else went wrong.
     fn reopened(&mut self, number: usize, refused: Refused) -> Refused {
-        let needs = self.needs;
-        let queues = match self.ports[number].reopen(number, needs) {
+        let queues = match self.ports[number].reopen(number, &self.needs) {
             Ok(queues) => queues,
             Err(error) => {
                 let what = format!("{}; and the port from before is closed: {error}", refused.what);

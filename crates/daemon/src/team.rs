@@ -109,7 +109,16 @@ impl<N: NetworkFunction> unit::Prepared for Prepared<N> {
         let Prepared { config, functions, clock } = *self;
         let stop = Arc::new(AtomicBool::new(false));
         let mut team = Team::<N> { config, members: Vec::new(), clock, stop };
-        for (index, (function, queues)) in functions.into_iter().zip(queues).enumerate() {
+        let mut mesh = match N::HANDS_OVER && functions.len() > 1 {
+            true => port_memory::mesh(functions.len(), N::ports(&team.config).len()).map_err(
+                |error| RunError::setup(format!("no memory between workers: {error}"), ""),
+            )?,
+            false => Vec::new(),
+        };
+        mesh.resize_with(functions.len(), Vec::new);
+        let all = functions.into_iter().zip(queues).zip(mesh).enumerate();
+        for (index, ((function, mut queues), towards_workers)) in all {
+            queues.extend(towards_workers);
             let core = launch.cores.get(index).copied().unwrap_or_default();
             team.members.push(Member::start(function, queues, core, launch, &team.stop)?);
         }

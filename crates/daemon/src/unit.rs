@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 
 use engine::Port;
-use functions::{NetworkFunction, Standby, TablePage, TableSize};
+use functions::{FrameSteering, NetworkFunction, Standby, TablePage, TableSize};
 use machine::clock::{Clock, Ticks};
 use packet::Room;
 use schemars::Schema;
@@ -64,6 +64,9 @@ pub trait Configured: Send {
 
     /// How many workers the keys ask for.
     fn workers(&self) -> usize;
+
+    /// How a frame finds the worker that has its part of the state; none where all have all of it, or nothing tells.
+    fn frame_steering(&self) -> Option<FrameSteering>;
 
     /// Builds the state of so many workers, with what it remembers.
     ///
@@ -316,6 +319,10 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
 
     fn workers(&self) -> usize {
         N::workers(&self.config)
+    }
+
+    fn frame_steering(&self) -> Option<FrameSteering> {
+        N::frame_steering(&self.config)
     }
 
     fn prepare(

@@ -24,7 +24,9 @@ mod models;
 mod passing;
 mod test_packets;
 
-pub use unit::{Invalid, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize};
+pub use unit::{
+    FrameSteering, Invalid, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
+};
 
 /// The list of all functions, in the order of the help text: each wrapped in the unit struct `$unit`,
 /// whose `new` is const, as a `&'static [&'static dyn …]` of the place where it stands.

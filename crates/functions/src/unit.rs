@@ -1,5 +1,7 @@
 //! What every function's folder provides.
 
+use std::sync::Arc;
+
 use engine::{Function, Names};
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
@@ -139,6 +141,12 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// all workers must know of it.
     fn steering(config: &Self::Config, update: &Self::Update) -> Option<u32>;
 
+    /// How a frame finds its worker, by the port where it came in and what is in it alone; none where all workers have all
+    /// of the state, or that cannot be told.
+    fn frame_steering(_config: &Self::Config) -> Option<FrameSteering> {
+        None
+    }
+
     /// The changes that lead from the configured state of a worker to its present one: what came by
     /// control or was learned. Applied to a new function of the same configuration, they restore it.
     fn memory(
@@ -178,6 +186,10 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         now: Ticks,
     ) -> TablePage;
 }
+
+/// The bits by which a frame that came in at a port finds its worker, as [`Workload::steering`]; none of a frame that any
+/// worker may have.
+pub type FrameSteering = Arc<dyn Fn(PortId, &[u8]) -> Option<u32> + Send + Sync>;
 
 /// How a standby stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

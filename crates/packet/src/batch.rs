@@ -40,7 +40,7 @@ pub struct Batch {
     room: Room,
     capacity: usize,
     count: usize,
-    /// The buffer of each slot; another order while some packets are alone.
+    /// The buffer of each slot; another order once frames were taken out, and while some packets are alone.
     home: [Slot; BATCH_MAX],
     start: [u32; BATCH_MAX],
     len: [u16; BATCH_MAX],
@@ -208,6 +208,23 @@ impl Batch {
         self.count = self.count.saturating_sub(1);
     }
 
+    /// Takes out those of the frames from place `first` on that `keeps` does not keep; the others move up in their order.
+    pub fn retain_from(&mut self, first: usize, mut keeps: impl FnMut(&[u8]) -> bool) {
+        let first = first.min(self.count);
+        let mut place = first;
+        for index in first..self.count {
+            if keeps(self.frame(index as Slot)) {
+                self.home.swap(place, index);
+                self.start.swap(place, index);
+                self.len.swap(place, index);
+                self.port.swap(place, index);
+                self.verdict.swap(place, index);
+                place += 1;
+            }
+        }
+        self.count = place;
+    }
+
     /// Where the buffer of a slot begins.
     #[inline(always)]
     fn buffer(&self, index: usize) -> usize {
@@ -280,6 +297,28 @@ mod tests {
 
     fn batch() -> Batch {
         Batch::new(BATCH_MAX, Room { headroom: 64, frame: 200 }).expect("memory for a batch")
+    }
+
+    #[test]
+    fn frames_that_stay_keep_their_order_and_their_bytes() {
+        let mut batch = batch();
+        // Twice, because the buffers have another order the second time.
+        for _ in 0..2 {
+            batch.clear();
+            for value in 0..20u8 {
+                batch.append(PortId(value % 3), 60 + usize::from(value)).expect("room").fill(value);
+            }
+            batch.retain_from(4, |frame| frame[0] % 2 == 1);
+            let expected: Vec<u8> = (0..4).chain((5..20).step_by(2)).collect();
+            let left: Vec<u8> = batch.slots().map(|slot| batch.frame(slot)[0]).collect();
+            assert_eq!(left, expected);
+            for (slot, value) in batch.slots().zip(expected) {
+                assert_eq!(batch.frame(slot), vec![value; 60 + usize::from(value)]);
+                assert_eq!(batch.port(slot), PortId(value % 3));
+            }
+        }
+        batch.retain_from(30, |_| false);
+        assert_eq!(batch.len(), 12, "there is none so far behind");
     }
 
     #[test]

@@ -6,4 +6,5 @@ mod nat_ftp;
 mod nat_network;
 mod nat_pptp;
 mod nat_standby;
+mod nat_workers;
 mod soak;

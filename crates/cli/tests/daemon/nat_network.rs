@@ -70,13 +70,23 @@ impl Network {
 
     /// Starts one of another name, and with another address outside.
     pub fn nat_beside(&self, name: &str, outside: &str, keys: &str) -> Child {
+        self.nat_of_workers((name, outside), keys, "idle: sleep")
+    }
+
+    /// Starts one with these keys of its workers.
+    pub fn nat_of_workers(
+        &self,
+        (name, outside): (&str, &str),
+        keys: &str,
+        workers: &str,
+    ) -> Child {
         let mac =
             |namespace: &Namespace| namespace.attribute("eth", "address").expect("it has one");
         let text = format!(
             "function:\n  name: cgnat\n  sessions: 1000\n  outside-ip: {outside}\n  \
              inside-next-hop-mac: \"{}\"\n  outside-next-hop-mac: \"{}\"\n  {keys}\n\
              ports:\n  inside: {{type: af-packet, interface: a0}}\n  outside: {{type: af-packet, interface: b0}}\n\
-             workers: {{idle: sleep}}\n",
+             workers: {{{workers}}}\n",
             mac(&self.subscribers),
             mac(&self.internet)
         );
@@ -85,7 +95,12 @@ impl Network {
 
     /// What the NAT tells.
     pub fn shown(&self) -> Value {
-        let (code, shown, told) = self.lab.run(&["show", "--json"]);
+        self.told(&["show", "--json"])
+    }
+
+    /// What it answers to a command.
+    pub fn told(&self, words: &[&str]) -> Value {
+        let (code, shown, told) = self.lab.run(words);
         assert_eq!(code, 0, "{told}");
         serde_json::from_str(&shown).expect("JSON")
     }

@@ -85,15 +85,9 @@ fn opened(network: &Network, name: &str) -> (u64, u64) {
 }
 
 fn shown(network: &Network, name: &str) -> Value {
-    ask(network, &["show", "--json", "--name", name])
+    network.told(&["show", "--json", "--name", name])
 }
 
 fn tables(network: &Network, name: &str) -> Value {
-    ask(network, &["show", "tables", "--json", "--name", name])
-}
-
-fn ask(network: &Network, words: &[&str]) -> Value {
-    let (code, shown, told) = network.lab.run(words);
-    assert_eq!(code, 0, "{told}");
-    serde_json::from_str(&shown).expect("JSON")
+    network.told(&["show", "tables", "--json", "--name", name])
 }

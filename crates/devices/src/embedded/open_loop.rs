@@ -1,6 +1,5 @@
 //! The open loop: a tester on its own core, joined to the workers by memory ports.
 
-use std::io;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -180,7 +179,7 @@ pub(super) fn connect<'a, F: Function + 'a>(
 ) -> Result<Vec<Links>, MeasureError> {
     let workers: Vec<_> = workers.collect();
     let mesh = match hands_over && workers.len() > 1 {
-        true => mesh(workers.len(), count).map_err(device_error)?,
+        true => port_memory::mesh(workers.len(), count).map_err(device_error)?,
         false => workers.iter().map(|_| Vec::new()).collect(),
     };
     let mut all = Vec::new();
@@ -200,47 +199,5 @@ pub(super) fn connect<'a, F: Function + 'a>(
     Ok(all)
 }
 
-/// Ports between workers, behind `first` others of each: of each worker those towards all in their order.
-fn mesh(workers: usize, first: usize) -> io::Result<Vec<Vec<Box<dyn Port>>>> {
-    let id = |worker: usize| PortId((first + worker) as u8);
-    let mut all: Vec<Vec<Box<dyn Port>>> = (0..workers).map(|_| Vec::new()).collect();
-    for one in 0..workers {
-        for other in 0..one {
-            let [here, there] = port_memory::between([id(other), id(one)], MESH_BYTES)?;
-            all[one].push(Box::new(here));
-            all[other].push(Box::new(there));
-        }
-        // Nothing is sent by it, but places are counted.
-        let (_, oneself) = port_memory::link(id(one), 0)?;
-        all[one].push(Box::new(oneself));
-    }
-    Ok(all)
-}
-
 /// Bytes of each ring to the tester: some 40,000 of the shortest frames, 8 ms at 5 million a second.
 pub(super) const RING_BYTES: usize = 4 << 20;
-
-/// Bytes of each ring between two workers: what they hand over is the exception.
-const MESH_BYTES: usize = 256 << 10;
-
-#[cfg(test)]
-mod tests {
-    use packet::{Batch, Room, Slot};
-
-    use super::*;
-
-    #[test]
-    fn every_worker_has_a_port_towards_every_other_in_their_order() {
-        let mut mesh = mesh(3, 2).expect("memory");
-        assert!(mesh.iter().all(|ports| ports.len() == 3));
-        for (from, to) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
-            let mut batch = Batch::new(1, Room::default()).expect("memory");
-            batch.append(PortId(0), 60).expect("room").fill(1);
-            let slots: Vec<Slot> = batch.slots().collect();
-            assert_eq!(mesh[from][to].transmit(&mut batch, &slots, 0), 1);
-            batch.clear();
-            assert_eq!(mesh[to][from].receive(&mut batch, 1, 0), 1, "from {from} to {to}");
-            assert_eq!(batch.port(0), PortId(2 + from as u8));
-        }
-    }
-}

@@ -122,7 +122,11 @@ pub(super) fn open_port(
     let request = PortRequest {
         name: format!("tester's port {at}"),
         id: PortId(at as u8),
-        queues: 1,
+        queues: match kind {
+            // Memory that a worker shares with nobody takes no frame.
+            Ports::Memif | Ports::VhostUser | Ports::VirtioUser => request.workers,
+            Ports::AfPacket | Ports::AfXdp => 1,
+        },
         frame_bytes_max: request.frame_bytes_max,
         ticks_per_second: request.clock.ticks_per_second(),
     };

@@ -97,12 +97,17 @@ pub use self::oracle::Model;
 pub use self::pipeline::Pipeline;
 pub use self::workload::{Clients, Packet};
 
+use std::sync::Arc;
+
 use machine::clock::{Clock, Ticks};
 
 use self::config::{Replication, Role};
+use self::steering::Steering;
 use crate::check::Step;
 use crate::service::Service;
-use crate::unit::{Invalid, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize};
+use crate::unit::{
+    FrameSteering, Invalid, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
+};
 
 /// The carrier-grade NAT as a unit.
 pub struct Cgnat;
@@ -180,6 +185,11 @@ impl NetworkFunction for Cgnat {
 
     fn steering(config: &Config, update: &Update) -> Option<u32> {
         reload::steering(config, update)
+    }
+
+    fn frame_steering(config: &Config) -> Option<FrameSteering> {
+        let steering = Steering::new(config);
+        Some(Arc::new(move |port, frame| steering.of_frame(port, frame)))
     }
 
     fn memory(config: &Config, _: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use functions::cgnat::config::{Config, Filtering, Fragments, Pcp};
 use functions::cgnat::{Cgnat, Update, steering};
 use functions::check::Expected;
-use functions::{NetworkFunction, Shard};
+use functions::{FrameSteering, NetworkFunction, Shard};
 use packet::PortId;
 use testkit::check::Pair;
 use testkit::mutate::repair;
@@ -27,6 +27,8 @@ struct Team {
     pairs: Vec<Pair<Cgnat>>,
     /// What became of frames that were handed over: how many arrived, or were dropped for which reason.
     handed: BTreeMap<&'static str, usize>,
+    /// How a port finds their worker.
+    steering: FrameSteering,
     /// What became of the last frame that was made beside another and handed over.
     beside: Option<Expected>,
 }
@@ -37,7 +39,8 @@ impl Team {
         let (config, _) = valid(&Config { core: count, ..config.clone() }, &traffic());
         let shards = (0..count).map(|index| Shard { index, count });
         let pairs = shards.map(|shard| Pair::new(&config, shard)).collect();
-        Team { config, pairs, handed: BTreeMap::new(), beside: None }
+        let steering = Cgnat::frame_steering(&config).expect("it has state");
+        Team { config, pairs, handed: BTreeMap::new(), steering, beside: None }
     }
 
     /// The worker of a frame; none of one that bears nothing by which it could be found.
@@ -210,7 +213,7 @@ fn walk(config: &Config, count: u32, seed: u64) -> Result<[usize; 2], String> {
     let mut random = Random::new(seed);
     let corpus = sample_frames(&Config { core: 1, ..config.clone() });
     let mut left: VecDeque<(usize, (PortId, Vec<u8>))> = VecDeque::new();
-    let mut answered = [0; 2];
+    let (mut answered, mut by_port) = ([0; 2], 0);
     for _ in 0..STEPS {
         if random.below(150) == 0 {
             team.wait(Duration::from_secs(1))?;
@@ -237,6 +240,14 @@ fn walk(config: &Config, count: u32, seed: u64) -> Result<[usize; 2], String> {
             _ => (None, random.one_of(&corpus).clone()),
         };
         let found = team.worker(coming.0, &coming.1);
+        let steered =
+            (team.steering)(coming.0, &coming.1).map(|bits| worker_of(bits, count) as usize);
+        // What is malformed finds one or none.
+        let may_differ = owner.is_none() && (found.is_none() || steered.is_none());
+        if steered != found && !may_differ {
+            return Err(format!("{found:?} has it, a port finds {steered:?}: {coming:x?}"));
+        }
+        by_port += usize::from(steered.is_some());
         if owner.is_some() && found != owner {
             return Err(format!(
                 "the answer to what left {owner:?} goes to {found:?}: {coming:x?}"
@@ -257,6 +268,9 @@ fn walk(config: &Config, count: u32, seed: u64) -> Result<[usize; 2], String> {
         }
     }
     println!("on {count} workers: answered {answered:?}, handed over {:?}", team.handed);
+    if by_port < STEPS / 2 {
+        return Err(format!("ports find workers of {by_port} frames"));
+    }
     if config.hairpinning && team.handed.get("arrived").is_none_or(|arrived| *arrived < 5) {
         return Err(format!("too little was handed over: {:?}", team.handed));
     }
@@ -436,4 +450,28 @@ fn unreachable(config: &Config, from: u32, got: &[u8]) -> Vec<u8> {
     let mut frame = [&mac[..], &next, &[8, 0], &head, &from, to, &message].concat();
     repair(&mut frame);
     frame
+}
+
+/// What a port finds no worker for stays where it came in; what is cut off anywhere is no reason to stop.
+#[test]
+fn frames_that_bear_nothing_find_no_worker() {
+    let config = &kinds()[2];
+    let steering = Cgnat::frame_steering(config).expect("it has state");
+    let arp =
+        sample_frames(config).into_iter().find(|(_, frame)| frame.get(12..14) == Some(&[8, 6]));
+    let (port, frame) = arp.expect("the sample asks for addresses");
+    assert_eq!(steering(port, &frame), None);
+    // A later fragment has its sender, and for whom it is only where that one shares its address with nobody.
+    let mut later = datagram(config, (0x0a00_0001, 4000), (0xc000_0209, 53));
+    later[20..22].copy_from_slice(&[0, 3]);
+    assert!(steering(INSIDE, &later).is_some());
+    assert_eq!(steering(OUTSIDE, &later), None);
+    for config in &kinds() {
+        let steering = Cgnat::frame_steering(config).expect("it has state");
+        for (port, frame) in sample_frames(config) {
+            for len in 0..frame.len().min(110) {
+                steering(port, &frame[..len]);
+            }
+        }
+    }
 }

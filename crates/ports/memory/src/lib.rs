@@ -11,6 +11,8 @@
 
 mod port;
 mod ring;
+mod workers;
 
 pub use port::{FarEnd, MemoryPort, between, link, open};
 pub use ring::{Receiver, Sender, ring};
+pub use workers::{Steering, mesh, steered};

@@ -10,7 +10,7 @@ use functions::cgnat::config::{
 };
 use functions::cgnat::log::Side;
 use functions::cgnat::{Cgnat, Clients};
-use functions::{NetworkFunction, Shard};
+use functions::{FrameSteering, NetworkFunction, Shard};
 use packet::PortId;
 use traffic::{Stamp, Workload};
 use wire::{MacAddr, ipv6};
@@ -55,6 +55,11 @@ pub fn fuzz_cgnat(data: &[u8]) {
 }
 
 fn pass(pairs: &mut [Pair<Cgnat>], port: PortId, frame: &[u8]) {
+    STEERINGS.with_borrow(|all| {
+        for steering in all {
+            steering(port, frame);
+        }
+    });
     for pair in pairs {
         if let Err(difference) = pair.frame(port, frame) {
             panic!("{difference}");
@@ -106,6 +111,9 @@ thread_local! {
     /// Setting up a NAT takes longer than a frame, so that each thread does it once.
     static PAIRS: RefCell<Vec<Pair<Cgnat>>> =
         RefCell::new(pairs());
+    /// How ports find the worker of any frame, which must not fail.
+    static STEERINGS: RefCell<Vec<FrameSteering>> =
+        RefCell::new(configs().filter_map(|config| Cgnat::frame_steering(&config)).collect());
 }
 
 /// Of every configuration one that is alone, and of the first one of three workers.

@@ -1,0 +1,98 @@
+//! A NAT of two workers as a daemon: by whichever worker's queue a packet comes, the one that has its subscriber gets it.
+
+use std::net::{SocketAddr, UdpSocket};
+
+use serde_json::Value;
+
+use crate::nat_network::{Network, PATIENCE, SERVER, tally};
+
+/// Subscribers, and sockets of each.
+const CLIENTS: u8 = 8;
+const SOCKETS: usize = 4;
+
+#[test]
+fn packets_find_the_worker_of_their_subscriber_by_any_queue() {
+    let clients: Vec<String> = (2..2 + CLIENTS).map(|host| format!("100.64.0.{host}")).collect();
+    let names: Vec<&str> = clients.iter().map(String::as_str).collect();
+    let Some(network) = Network::new(&[], &names) else { return };
+    let cores = machine::cpu::available_cores();
+    let [first, .., last] = cores.as_slice() else {
+        println!("skipped: two workers need two cores");
+        return;
+    };
+    let workers = format!("cores: [{first}, {last}], idle: sleep");
+    let _nat = network.nat_of_workers(("nat", "192.0.2.1"), "core: 2", &workers);
+
+    let server = network.internet.run(|| bound((SERVER, 53).into())).expect("the namespace");
+    // Each with the end by which the server knows it.
+    let mut known: Vec<(UdpSocket, SocketAddr)> = Vec::new();
+    for client in &clients {
+        for _ in 0..SOCKETS {
+            let own = SocketAddr::new(client.parse().expect("an address"), 0);
+            let socket = network.subscribers.run(|| bound(own)).expect("the namespace");
+            say(&socket, &server, (SERVER, 53).into());
+            let outside = hear(&server);
+            assert!(outside.ip().to_string().starts_with("198.18.0."), "{outside}");
+            say(&server, &socket, outside);
+            assert_eq!(hear(&socket), (SERVER, 53).into());
+            known.push((socket, outside));
+        }
+    }
+    // Each says something to the subscriber after it, by the end outside (RFC 4787 REQ-9).
+    for (index, (socket, outside)) in known.iter().enumerate() {
+        let (other, to) = &known[(index + SOCKETS) % known.len()];
+        say(socket, other, *to);
+        assert_eq!(hear(other), *outside, "a subscriber is known by its outside end");
+    }
+
+    let tables = network.told(&["show", "tables", "--json"]);
+    let sessions = &tables["tables"]["sessions"]["used_by_worker"];
+    let by_worker: Vec<u64> = sessions.as_array().expect("a list").iter().map(count).collect();
+    assert!(by_worker.len() == 2 && by_worker.iter().all(|count| *count > 0), "{by_worker:?}");
+    let shown = network.told(&["show", "all", "--json"]);
+    assert_eq!(tally(&shown["drops"]["function"], "other-worker"), 0, "{shown}");
+    assert!(
+        tally(&shown, "handed-over") > 0,
+        "some reach a subscriber of the other worker: {shown}"
+    );
+    let handed = ["inside", "outside"].map(|port| {
+        let told = &shown["ports"][port]["facts"]["handed-to-other-workers"];
+        told.as_str().and_then(|count| count.parse::<u64>().ok()).expect("it is told")
+    });
+    println!("sessions {by_worker:?}, handed from queue to queue {handed:?}");
+    assert!(handed.iter().sum::<u64>() > 0, "the kernel knows nothing of subscribers: {shown}");
+}
+
+fn bound(address: SocketAddr) -> UdpSocket {
+    let socket = UdpSocket::bind(address).expect("its address is there");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    socket
+}
+
+/// Sends a datagram, once more as long as nothing comes: neighbours have to be found first.
+fn say(from: &UdpSocket, to: &UdpSocket, address: SocketAddr) {
+    let mut heard = [0; 1];
+    to.set_nonblocking(true).expect("a socket");
+    crate::kit::until("a datagram to arrive", || {
+        let came = to.peek(&mut heard).is_ok();
+        if !came {
+            from.send_to(b"x", address).expect("it can be sent");
+        }
+        came.then_some(())
+    });
+    to.set_nonblocking(false).expect("a socket");
+}
+
+/// From where the next datagram came; others that wait are the same once more.
+fn hear(socket: &UdpSocket) -> SocketAddr {
+    let mut bytes = [0; 16];
+    let (_, from) = socket.recv_from(&mut bytes).expect("something was said");
+    socket.set_nonblocking(true).expect("a socket");
+    while socket.recv_from(&mut bytes).is_ok() {}
+    socket.set_nonblocking(false).expect("a socket");
+    from
+}
+
+fn count(value: &Value) -> u64 {
+    value.as_u64().expect("a number")
+}

@@ -8,7 +8,6 @@
 //! passed twice; since a function here has the two ports that its traffic needs, each way past it is a
 //! daemon of its own with the same configuration, as two workers of one switch would be.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -22,7 +21,7 @@ use daemon::config::Rest;
 use super::file::Wanted;
 use super::links::{Links, open_port};
 use super::options::{Options, Ports, Topology};
-use super::{Daemon, Device, FILE, PATIENCE, POLL, Ready, SOCKET, file, folder, of_folder};
+use super::{Daemon, Device, FILE, Making, PATIENCE, POLL, Ready, SOCKET, file, folder, of_folder};
 use crate::driver::{DriverError, Start};
 use crate::testpmd::guest::{Guest, GuestPort};
 
@@ -86,15 +85,6 @@ pub(super) fn start(topology: Topology, request: &Start<'_>) -> Result<Device, D
         namespace,
         folder,
     })
-}
-
-/// What is needed to make the parts.
-struct Making<'a> {
-    options: &'a Options,
-    program: &'a Path,
-    namespace: &'a Namespace,
-    folder: &'a Path,
-    request: &'a Start<'a>,
 }
 
 /// The parts; as in the device, the tester's ports go first.

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use daemon::client::Client;
+use daemon::client::{Client, ClientError};
 use daemon::config::Rest;
 use daemon::protocol::{Ask, View};
 use engine::{Link, Monitor, Opened};
@@ -153,12 +153,24 @@ impl Daemon {
         })
     }
 
-    /// Those that a spawned one becomes once it forwards.
+    /// What a spawned one becomes once it forwards.
     fn of(mut ready: Ready<'_>, socket: &Path) -> Result<Daemon, DriverError> {
         let client = ready.client(socket)?;
-        let speaker = speaker(socket)?;
+        let error = |error: ClientError| DriverError::new(error.to_string(), "run it again");
+        let speaker = Speaker::new(socket).map_err(error)?;
         let Ready { child, output, .. } = ready;
         Ok(Daemon { speaker, client, child, output })
+    }
+
+    /// The same once frames can pass at the tester's ends, too: those of shared memory have to find a new process.
+    fn linked(
+        mut ready: Ready<'_>,
+        socket: &Path,
+        monitors: &[Arc<dyn Monitor>],
+    ) -> Result<Daemon, DriverError> {
+        ready.client(socket)?;
+        ready.links_up(monitors)?;
+        Daemon::of(ready, socket)
     }
 }
 
@@ -168,6 +180,8 @@ struct Making<'a> {
     options: &'a Options,
     program: &'a Path,
     namespace: &'a Namespace,
+    /// That of the device.
+    folder: &'a Path,
 }
 
 /// A daemon that forwards, with nothing between it and the tester.
@@ -180,7 +194,7 @@ struct Made {
 impl Making<'_> {
     /// One of a section of the function, in a folder of its own.
     fn daemon(&self, folder: &Path, section: &Value, rest: Rest) -> Result<Made, DriverError> {
-        let Making { request, options, program, namespace } = *self;
+        let Making { request, options, program, namespace, .. } = *self;
         std::fs::create_dir_all(folder).map_err(|error| of_folder(&error))?;
         let names = file::port_names(request.function)?;
         let names = names.get(..request.service.ports()).unwrap_or(names);
@@ -189,14 +203,10 @@ impl Making<'_> {
         let wanted = Wanted { section, socket: &socket, rest };
         let text = file::text(request, names, &links, &wanted);
         std::fs::write(folder.join(FILE), text).map_err(|error| of_folder(&error))?;
-        let mut ready = Ready::spawn(program, namespace, folder, &request.stop)?;
+        let ready = Ready::spawn(program, namespace, folder, &request.stop)?;
         let ports = links.open(request)?;
-        let client = ready.client(&socket)?;
         let monitors: Vec<_> = ports.iter().map(|port| port.monitor.clone()).collect();
-        ready.links_up(&monitors)?;
-        let speaker = speaker(&socket)?;
-        let Ready { child, output, .. } = ready;
-        Ok(Made { ports, daemon: Daemon { speaker, client, child, output }, links })
+        Ok(Made { ports, daemon: Daemon::linked(ready, &socket, &monitors)?, links })
     }
 }
 
@@ -206,8 +216,13 @@ impl Device {
         let program = options.program()?;
         let namespace = Namespace::new()?;
         let folder = folder()?;
-        let making =
-            Making { request, options: &options, program: &program, namespace: &namespace };
+        let making = Making {
+            request,
+            options: &options,
+            program: &program,
+            namespace: &namespace,
+            folder: folder.path(),
+        };
         let active = making.daemon(folder.path(), request.configuration, Rest::Poll)?;
         let (mut ports, mut links, mut standby) = (active.ports, vec![active.links], None);
         if let Some(section) = request.standby {
@@ -245,6 +260,10 @@ impl Running for Device {
             ("program".to_owned(), json!(self.program)),
             ("topology".to_owned(), json!(self.options.topology)),
         ];
+        if self.links.len() > 1 && self.guests.is_empty() {
+            let standby = "a process of its own, which sleeps while no packet comes";
+            details.push(("standby".to_owned(), json!(standby)));
+        }
         if let Some(guest) = self.guests.first() {
             details.push(("guests".to_owned(), json!(self.guests.len())));
             details.push(("guest".to_owned(), json!(format!("testpmd, {}", guest.version()))));
@@ -303,14 +322,8 @@ impl Running for Device {
         let Some(daemon) = self.daemons.first_mut() else { return Ok(()) };
         daemon.child.stop(Duration::ZERO);
         let socket = self.folder.path().join(SOCKET);
-        let mut ready =
-            Ready::spawn(&self.program, &self.namespace, self.folder.path(), &self.stop)?;
-        let client = ready.client(&socket)?;
-        // Shared memory ends with either side: the tester's ports have to find the new process.
-        ready.links_up(&self.monitors)?;
-        let speaker = speaker(&socket)?;
-        let Ready { child, output, .. } = ready;
-        *daemon = Daemon { speaker, client, child, output };
+        let ready = Ready::spawn(&self.program, &self.namespace, self.folder.path(), &self.stop)?;
+        *daemon = Daemon::linked(ready, &socket, &self.monitors)?;
         Ok(())
     }
 
@@ -334,11 +347,6 @@ impl Running for Device {
         let what = "a standby in a process of its own";
         Ok(TakenOver { unacknowledged: told.unacknowledged, what })
     }
-}
-
-/// A thread that speaks to the daemon.
-fn speaker(socket: &Path) -> Result<Speaker, DriverError> {
-    Speaker::new(socket).map_err(|error| DriverError::new(error.to_string(), "run it again"))
 }
 
 /// A daemon on its way to forwarding.

@@ -347,7 +347,7 @@ impl Sample {
         let times = self.config.timeouts;
         self.wait(times.all().into_iter().fold(0.0, f64::max) + 1.0);
         self.settle();
-        self.wait(self.config.quarantine_s + 1.0);
+        self.wait(self.config.quarantine_s + BEYOND_S);
     }
 
     /// A visitor's address.

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: coverage-guided fuzzing of the targets in `fuzz/`.
+//! `cargo xtask fuzz`: coverage-guided fuzzing of testkit's targets, by the program in `fuzz/`.
 //!
 //! CI does not run this: `cargo test` gives every target seeded inputs on the stable toolchain.
 
@@ -31,31 +31,32 @@ pub fn run(args: &Args) -> Result<()> {
              without them, `cargo test -p testkit` gives every target seeded inputs"
         );
     }
-    let targets = targets()?;
-    let chosen: Vec<&String> = match &args.target {
-        None => targets.iter().collect(),
-        Some(name) => targets.iter().filter(|target| *target == name).collect(),
+    let listed = Invocation::new("cargo", "run --quiet -p testkit --example fuzz_targets");
+    let listed = listed.output()?;
+    let targets: Vec<&str> = listed.lines().collect();
+    let chosen: Vec<&str> = match &args.target {
+        None => targets.clone(),
+        Some(name) => targets.iter().copied().filter(|target| target == name).collect(),
     };
     if chosen.is_empty() {
         bail!("there is no such target; known are {}", targets.join(", "));
     }
     for target in chosen {
         println!("\n== {target}, {} s", args.seconds);
-        let rest = format!("+nightly fuzz run {target} -- -max_total_time={}", args.seconds);
-        Invocation::new("cargo", &rest).run().context(
+        // Each target has its own inputs and finds.
+        for folder in ["corpus", "artifacts"] {
+            let folder = workspace().join("fuzz").join(folder).join(target);
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot make {}", folder.display()))?;
+        }
+        let rest = format!(
+            "+nightly fuzz run any fuzz/corpus/{target} -- -max_total_time={} \
+             -artifact_prefix=fuzz/artifacts/{target}/",
+            args.seconds
+        );
+        Invocation::new("cargo", &rest).variable("PLUMBLINE_FUZZ", target).run().context(
             "put the input that broke it into a folder `regressions` of the crate it breaks",
         )?;
     }
     Ok(())
-}
-
-fn targets() -> Result<Vec<String>> {
-    let folder = workspace().join("fuzz/fuzz_targets");
-    let files =
-        fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    let mut names: Vec<String> = files
-        .filter_map(|file| Some(file.ok()?.path().file_stem()?.to_str()?.to_owned()))
-        .collect();
-    names.sort();
-    Ok(names)
 }

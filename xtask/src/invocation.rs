@@ -1,7 +1,8 @@
-//! A program with its arguments: run in the workspace's folder, and shown so that it can be repeated.
+//! A program with its arguments: run in the workspace's folder, and shown so that it can be
+//! repeated.
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -13,6 +14,7 @@ pub struct Invocation {
     program: String,
     arguments: Vec<String>,
     environment: Vec<(&'static str, String)>,
+    folder: PathBuf,
 }
 
 /// How an invocation ended.
@@ -26,11 +28,15 @@ pub struct Ended {
     pub tests_failed: u64,
 }
 
+/// How something ended that is no test and went well: it counts as one.
+pub const ONE_PASSED: Ended = Ended { code: Some(0), tests_passed: 1, tests_failed: 0 };
+
 impl Invocation {
     /// A program with arguments separated by single spaces.
     pub fn new(program: impl Into<String>, arguments: &str) -> Invocation {
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
-        Invocation { program: program.into(), arguments, environment: Vec::new() }
+        let (program, environment) = (program.into(), Vec::new());
+        Invocation { program, arguments, environment, folder: workspace() }
     }
 
     /// The same with one more argument, which may hold spaces.
@@ -42,6 +48,12 @@ impl Invocation {
     /// The same with a variable in its environment.
     pub fn variable(mut self, name: &'static str, value: impl Into<String>) -> Invocation {
         self.environment.push((name, value.into()));
+        self
+    }
+
+    /// The same in another folder than the workspace's.
+    pub fn within(mut self, folder: impl Into<PathBuf>) -> Invocation {
+        self.folder = folder.into();
         self
     }
 
@@ -57,23 +69,35 @@ impl Invocation {
         Ok(())
     }
 
-    /// Runs it, passes its standard output on, and adds up the test results in it.
+    /// Runs it with all that it prints in a file, and adds up the test results there.
     ///
     /// # Errors
-    /// When it cannot be started or its output not be read.
-    pub fn run_counting(&self) -> Result<Ended> {
-        let mut child = self
-            .command()
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start `{self}`"))?;
-        let mut ended = Ended { code: None, tests_passed: 0, tests_failed: 0 };
-        if let Some(output) = child.stdout.take() {
-            (ended.tests_passed, ended.tests_failed) = pass_on(output, &mut std::io::stdout())
-                .with_context(|| format!("cannot read what `{self}` prints"))?;
+    /// When it cannot be started, or the file not be written or read.
+    pub fn run_into(&self, path: &Path) -> Result<Ended> {
+        let begun = || -> std::io::Result<Command> {
+            let file = File::create(path)?;
+            let mut command = self.command();
+            command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+            Ok(command)
+        };
+        let mut command = begun().with_context(|| format!("cannot write {}", path.display()))?;
+        let status = command.status().with_context(|| format!("cannot start `{self}`"))?;
+        let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let (tests_passed, tests_failed) = test_results(&String::from_utf8_lossy(&text));
+        Ok(Ended { code: status.code(), tests_passed, tests_failed })
+    }
+
+    /// Runs it and gives what it prints on standard output; what it says beside that is shown.
+    ///
+    /// # Errors
+    /// When it cannot be started or does not end well.
+    pub fn output(&self) -> Result<String> {
+        let output = self.command().stderr(Stdio::inherit()).output();
+        let output = output.with_context(|| format!("cannot start `{self}`"))?;
+        if !output.status.success() {
+            bail!("`{self}` failed ({})", output.status);
         }
-        ended.code = child.wait().with_context(|| format!("cannot wait for `{self}`"))?.code();
-        Ok(ended)
+        String::from_utf8(output.stdout).with_context(|| format!("`{self}` prints no text"))
     }
 
     /// Whether it can be started and ends well; its output is thrown away.
@@ -88,7 +112,7 @@ impl Invocation {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.arguments).current_dir(workspace());
+        command.args(&self.arguments).current_dir(&self.folder);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         // Set by the cargo that runs this program; they would pin the toolchain of the inner one.
         if self.arguments.first().is_some_and(|first| first.starts_with('+')) {
@@ -128,18 +152,10 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Passes lines on, and adds up the passed and failed tests that they tell of.
-fn pass_on(from: impl Read, to: &mut impl Write) -> io::Result<(u64, u64)> {
-    let mut sum = (0, 0);
-    for line in BufReader::new(from).split(b'\n') {
-        let line = String::from_utf8_lossy(&line?).into_owned();
-        // A closed standard output is no reason to leave the tests half-run.
-        let _ = writeln!(to, "{line}");
-        if let Some((passed, failed)) = test_result(&line) {
-            sum = (sum.0 + passed, sum.1 + failed);
-        }
-    }
-    Ok(sum)
+/// The sums of the passed and of the failed tests that a text tells of.
+fn test_results(text: &str) -> (u64, u64) {
+    let results = text.lines().filter_map(test_result);
+    results.fold((0, 0), |sum, (passed, failed)| (sum.0 + passed, sum.1 + failed))
 }
 
 /// Passed and failed tests of a line such as `test result: ok. 12 passed; 0 failed; …`.
@@ -173,17 +189,16 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_code_is_told() {
-        let ended = Invocation::new("sh", "-c").argument("exit 7").run_counting();
-        assert_eq!(ended.expect("sh exists").code, Some(7));
-    }
-
-    #[test]
-    fn output_is_passed_on_and_counted() {
-        let text = "a\ntest result: ok. 2 passed; 1 failed; 0 ignored\n\
-                    test result: ok. 3 passed; 0 failed; 0 ignored\n";
-        let mut out = Vec::new();
-        assert_eq!(pass_on(text.as_bytes(), &mut out).expect("a text is readable"), (5, 1));
-        assert_eq!(out, text.as_bytes());
+    fn what_is_printed_is_kept_and_counted() {
+        let folder = std::env::temp_dir().join(format!("xtask-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder for temporary files");
+        let file = folder.join("printed.txt");
+        let script = "echo 'test result: ok. 2 passed; 1 failed; 0 ignored' >&2; \
+                      echo 'test result: ok. 3 passed; 0 failed; 0 ignored'; pwd; exit 7";
+        let invocation = Invocation::new("sh", "-c").argument(script).within("/");
+        let ended = invocation.run_into(&file).expect("sh exists");
+        assert_eq!((ended.code, ended.tests_passed, ended.tests_failed), (Some(7), 5, 1));
+        assert!(fs::read_to_string(&file).expect("written").ends_with("\n/\n"));
+        fs::remove_dir_all(&folder).expect("it was made here");
     }
 }

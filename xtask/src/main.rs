@@ -1,7 +1,7 @@
 //! `cargo xtask`: everything a developer runs beside cargo's own commands.
 //!
-//! One file per command; `invocation` runs a program and says how to repeat it. Nothing here is part
-//! of the product, and nothing is downloaded but what `setup` asks apt for.
+//! One file per command; `invocation` runs a program and says how to repeat it. Nothing here is
+//! part of the product, and nothing is downloaded but what `setup` asks apt for.
 
 mod fuzz;
 mod golden;
@@ -28,8 +28,8 @@ struct Xtask {
 enum Command {
     /// Install what the tests need and cargo does not bring: tshark and chromium, by apt
     Setup,
-    /// Run everything that CI runs, and stop at the first step that fails
-    Test,
+    /// Run everything that CI runs, or what a change concerns
+    Test(test::Args),
     /// Rewrite all golden files from what the tests see now; review the difference
     Golden,
     /// Fuzz the targets of `fuzz/`; needs a nightly toolchain and cargo-fuzz
@@ -43,7 +43,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Xtask::parse().command {
         Command::Setup => setup::run(),
-        Command::Test => test::run(),
+        Command::Test(args) => test::run(&args),
         Command::Golden => golden::run(),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Miri => miri::run(),

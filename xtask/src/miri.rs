@@ -1,4 +1,5 @@
-//! `cargo xtask miri`: the tests around unsafe code, in an interpreter that sees undefined behaviour.
+//! `cargo xtask miri`: the tests around unsafe code, in an interpreter that sees undefined
+//! behaviour.
 
 use anyhow::{Result, bail};
 

@@ -1,94 +1,85 @@
-//! `cargo xtask setup`: the programs that tests compare with, by apt, and only those that are absent.
+//! `cargo xtask setup`: the programs that tests compare with, by apt, and only those that are
+//! absent.
 //!
 //! A package may bring a service. None is started by the installation (`policy-rc.d`, Debian policy
 //! section 9.3.3), and one that was not there before is not started at the next boot either.
 
+use std::fs;
 use std::io::IsTerminal;
+use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::invocation::{Invocation, is_installed};
+use crate::invocation::{Invocation, is_installed, workspace};
 
-/// A program that tests run.
+/// A package that tests need.
+#[derive(Debug)]
 struct Tool {
-    /// Names under which it may be installed, or a file that tells that it is.
-    names: &'static [&'static str],
-    /// Debian's package.
-    package: &'static str,
+    /// Debian's name.
+    package: String,
+    /// Programs one of which is there, or a file, where it is installed.
+    names: Vec<String>,
     /// What for.
-    reason: &'static str,
+    reason: String,
+    /// The service that it brings.
+    service: Option<String>,
 }
 
-const TOOLS: &[Tool] = &[
-    Tool { names: &["busybox"], package: "busybox-static", reason: "pings through ports" },
-    Tool { names: &["tcpdump"], package: "tcpdump", reason: "reads what ports send" },
-    Tool { names: &["tshark"], package: "tshark", reason: "dissects the traces that are written" },
-    Tool {
-        names: &["dpdk-testpmd"],
-        package: "dpdk-dev",
-        reason: "the other end of memif ports, and a device to compare with",
-    },
-    Tool { names: &["ethtool"], package: "ethtool", reason: "gives virtual Ethernet its queues" },
-    Tool {
-        names: &["ovs-vswitchd"],
-        package: "openvswitch-switch",
-        reason: "a device to compare with",
-    },
-    Tool {
-        names: &["/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"],
-        package: "openvswitch-switch-dpdk",
-        reason: "the same with DPDK, and the other end of vhost-user ports",
-    },
-    Tool {
-        names: &["qemu-system-x86_64"],
-        package: "qemu-system-x86",
-        reason: "runs the guest of vhost-user ports",
-    },
-    Tool {
-        names: &["/var/lib/dpkg/info/linux-image-cloud-amd64.list"],
-        package: "linux-image-cloud-amd64",
-        reason: "the kernel of that guest; this machine goes on with its own",
-    },
-    Tool { names: &["ip"], package: "iproute2", reason: "sets up namespaces, links and routes" },
-    Tool { names: &["setpriv"], package: "util-linux", reason: "ends programs with their owner" },
-    Tool { names: &["nft"], package: "nftables", reason: "rules of the Linux device" },
-    Tool { names: &["nfcapd"], package: "nfdump", reason: "collects the logs of the NAT" },
-    Tool {
-        names: &["vsftpd", "/usr/sbin/vsftpd"],
-        package: "vsftpd",
-        reason: "the FTP server behind the NAT",
-    },
-    Tool { names: &["curl"], package: "curl", reason: "its client" },
-    Tool {
-        names: &["pptpd", "/usr/sbin/pptpd"],
-        package: "pptpd",
-        reason: "the PPTP server behind the NAT",
-    },
-    Tool { names: &["pptp", "/usr/sbin/pptp"], package: "pptp-linux", reason: "its client" },
-    Tool { names: &["promtool"], package: "prometheus", reason: "checks a daemon's metrics" },
-    Tool {
-        names: &["chromium", "chromium-browser", "google-chrome"],
-        package: "chromium",
-        reason: "renders the report",
-    },
-];
+/// What each folder needs, by its own list.
+fn tools() -> Result<Vec<Tool>> {
+    let mut tools = Vec::new();
+    for folder in ["crates", "xtask"] {
+        collect(&workspace().join(folder), &mut tools)?;
+    }
+    tools.sort_by(|one: &Tool, other| one.package.cmp(&other.package));
+    Ok(tools)
+}
+
+fn collect(folder: &Path, tools: &mut Vec<Tool>) -> Result<()> {
+    for entry in
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?
+    {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, tools)?;
+        } else if path.ends_with("debian.txt") {
+            let text = fs::read_to_string(&path)?;
+            let lines = text.lines().filter(|line| !line.starts_with('#'));
+            for line in lines {
+                let tool = tool(line);
+                tools.push(
+                    tool.with_context(|| format!("{}: not understood: {line}", path.display()))?,
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `package | programs or files | what for | its service`, the last one where there is any.
+fn tool(line: &str) -> Option<Tool> {
+    let mut parts = line.split('|').map(|part| part.trim().to_owned());
+    let (package, names, reason) = (parts.next()?, parts.next()?, parts.next()?);
+    let names: Vec<String> = names.split(' ').map(str::to_owned).collect();
+    Some(Tool { package, names, reason, service: parts.next() })
+}
 
 /// Installs what is absent.
 ///
 /// # Errors
 /// When something is absent and cannot be installed from here; the text tells the command.
 pub fn run() -> Result<()> {
-    let mut packages = Vec::new();
-    for Tool { names, package, reason } in TOOLS {
-        let found = is_installed(names);
+    let mut absent = tools()?;
+    absent.retain(|Tool { names, package, reason, .. }| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let found = is_installed(&names);
         println!("{package:<24} {:<8} {reason}", if found { "present" } else { "absent" });
-        if !found {
-            packages.push(*package);
-        }
-    }
-    if packages.is_empty() {
+        !found
+    });
+    if absent.is_empty() {
         return Ok(());
     }
+    let packages: Vec<&str> = absent.iter().map(|tool| tool.package.as_str()).collect();
     if !is_installed(&["apt-get"]) {
         bail!("this system has no apt; install by its own means: {}", packages.join(", "));
     }
@@ -104,39 +95,25 @@ pub fn run() -> Result<()> {
     println!("installing by apt: {packages}");
     // A package list that cannot be refreshed may still know the packages.
     let _ = as_root(become_root, "apt-get update --quiet").run();
-    as_root(become_root, &format!("sh -c '{}'", install(&packages))).run()
+    as_root(become_root, &format!("sh -c '{}'", install(&absent))).run()
 }
 
-/// The script that installs packages and leaves no service behind that was not there before. It holds
-/// no single quote.
-fn install(packages: &str) -> String {
-    let disable: String = SERVICES
-        .iter()
-        .filter(|service| packages.split(' ').any(|package| package == service.package))
-        .map(|service| format!(" && systemctl --quiet disable {}", service.units))
-        .collect();
+/// The script that installs packages and leaves no service behind that was not there before. It
+/// holds no single quote.
+fn install(tools: &[Tool]) -> String {
+    let packages = tools.iter().map(|tool| format!(" {}", tool.package)).collect::<String>();
+    let services = tools.iter().filter_map(|tool| tool.service.as_ref());
+    let disable: String =
+        services.map(|service| format!(" && systemctl --quiet disable {service}")).collect();
     // The machine may have a policy of its own, which then holds.
     format!(
         "p=/usr/sbin/policy-rc.d; \
          if [ ! -e $p ]; then trap \"rm -f $p\" EXIT; \
          printf \"#!/bin/sh\\nexit 101\\n\" > $p && chmod 755 $p; fi; \
-         apt-get install --yes --no-install-recommends {packages} \
+         apt-get install --yes --no-install-recommends{packages} \
          && {{ [ ! -d /run/systemd/system ] || true{disable}; }}"
     )
 }
-
-/// A service that a package of [`TOOLS`] brings.
-struct Service {
-    package: &'static str,
-    units: &'static str,
-}
-
-const SERVICES: &[Service] = &[
-    Service { package: "nfdump", units: "nfdump.service" },
-    Service { package: "openvswitch-switch", units: "openvswitch-switch.service" },
-    Service { package: "pptpd", units: "pptpd.service" },
-    Service { package: "vsftpd", units: "vsftpd.service" },
-];
 
 /// What to put before a command so that root runs it; None where there is no way.
 fn way_to_root() -> Option<&'static str> {
@@ -164,26 +141,30 @@ mod tests {
 
     #[test]
     fn the_script_is_one_that_a_shell_understands_and_disables_only_what_is_new() {
-        let script = install("nftables openvswitch-switch");
+        let with_service =
+            "openvswitch-switch | ovs-vswitchd | a device | openvswitch-switch.service";
+        let [nft, ovs] =
+            ["nftables | nft | rules", with_service].map(|line| tool(line).expect("a tool"));
+        let plain = install(std::slice::from_ref(&nft));
+        assert!(plain.contains("--no-install-recommends nftables "), "{plain}");
+        assert!(!plain.contains("systemctl"), "{plain}");
+        let script = install(&[nft, ovs]);
         assert!(!script.contains('\''), "{script}");
         assert!(
             script.contains("systemctl --quiet disable openvswitch-switch.service"),
             "{script}"
         );
-        assert!(!install("nftables").contains("systemctl"));
-        for script in [script, install("nftables")] {
+        for script in [script, plain] {
             assert!(Invocation::new("sh", "-n -c").argument(&script).succeeds(), "{script}");
         }
     }
 
     #[test]
-    fn every_service_belongs_to_a_package_that_is_installed() {
-        for service in SERVICES {
-            assert!(
-                TOOLS.iter().any(|tool| tool.package == service.package),
-                "{}",
-                service.package
-            );
-        }
+    fn every_folder_says_what_it_needs_and_none_twice() {
+        let tools = tools().expect("the lists are understood");
+        assert!(tools.iter().any(|tool| tool.package == "openvswitch-switch"));
+        assert!(tools.windows(2).all(|two| two[0].package != two[1].package), "{tools:?}");
+        assert!(tools.iter().all(|tool| !tool.reason.is_empty() && !tool.names[0].is_empty()));
+        assert!(tool("nftables | nft").is_none());
     }
 }

@@ -1,7 +1,7 @@
-//! Printing a page as PDF by a browser that is installed; Chromium and its kin can do it unattended.
+//! Prints a page as PDF with an installed browser of the Chromium family, in headless mode.
 //!
-//! The browser gets a profile of its own in a temporary folder, no network, and a time limit. It is
-//! never installed or downloaded here.
+//! The browser gets a profile of its own in a temporary folder, no network, and a time limit. This
+//! program never installs or downloads a browser.
 
 use std::env;
 use std::fs;
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 
 use crate::problem::Problem;
 
-/// Prints a page.
+/// Prints an HTML page as PDF with an installed browser.
 ///
 /// # Errors
-/// When no browser is installed, it fails, it takes too long, or `stop` becomes true.
+/// When no browser is installed, the browser fails or takes too long, or `stop` becomes true.
 pub fn print_to_pdf(page: &[u8], stop: &AtomicBool) -> Result<Vec<u8>, Problem> {
     let browser = find().ok_or_else(|| {
         Problem::of_environment(
-            "no browser is installed that can print a page",
+            "no browser that can print a page is installed",
             "install chromium, or open the page in a browser and print it there",
         )
     })?;
@@ -35,15 +35,16 @@ pub fn print_to_pdf(page: &[u8], stop: &AtomicBool) -> Result<Vec<u8>, Problem> 
     let (html, pdf) = (folder.path().join("report.html"), folder.path().join("report.pdf"));
     fs::write(&html, page).map_err(|error| Problem::of_writing(&html, &error))?;
     let child = command(&browser, folder.path(), &html, &pdf).spawn();
-    let mut child = Running(child.map_err(|error| failed(format!("it cannot be run: {error}")))?);
+    let mut child =
+        Running(child.map_err(|error| failed(format!("the browser cannot be run: {error}")))?);
     let status = child.wait(stop).map_err(&failed)?;
     match fs::read(&pdf) {
         Ok(bytes) if status.success() && bytes.starts_with(b"%PDF") => Ok(bytes),
-        _ => Err(failed(format!("it did not print the page ({status})"))),
+        _ => Err(failed(format!("the browser did not print the page ({status})"))),
     }
 }
 
-/// The first browser of the search path.
+/// The first browser found on the search path.
 fn find() -> Option<PathBuf> {
     let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH")?).collect();
     let candidates = NAMES.iter().flat_map(|name| folders.iter().map(move |f| f.join(name)));
@@ -64,7 +65,7 @@ fn command(browser: &Path, folder: &Path, html: &Path, pdf: &Path) -> Command {
     command
 }
 
-/// A browser that does not outlive this program's interest in it.
+/// A browser process that is killed when this value is dropped.
 struct Running(Child);
 
 impl Running {
@@ -80,22 +81,23 @@ impl Running {
                 Err(error) => return Err(error.to_string()),
             }
         }
-        Err(format!("it did not end within {} s", DEADLINE.as_secs()))
+        Err(format!("the browser did not finish within {} s", DEADLINE.as_secs()))
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It has ended already but for a deadline or Ctrl-C.
+        // The browser is still running only after a timeout or Ctrl-C.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Under these names distributions install it.
+/// Program names under which distributions install Chromium.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// No window, no line of date and path on each sheet, and no way out: the proxy does not exist.
+/// Flags for the browser: no window, no header or footer with date and path, and no network (the
+/// proxy does not exist).
 const FLAGS: [&str; 9] = [
     "--headless",
     "--no-pdf-header-footer",
@@ -108,7 +110,7 @@ const FLAGS: [&str; 9] = [
     "--proxy-server=127.0.0.1:9",
 ];
 
-/// Far more than a page takes, for machines that are busy.
+/// Time limit for printing a page: far more than a page takes, for busy machines.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 const POLL: Duration = Duration::from_millis(20);

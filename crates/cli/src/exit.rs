@@ -7,35 +7,35 @@ use measure::record::Status;
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Everything was done and is as it should be.
+    /// Everything was done, and all checks passed.
     Passed,
     /// The device differs from the oracle.
     CheckFailed,
-    /// The command line or the scenario cannot be used.
+    /// The command line or the scenario is invalid.
     BadInput,
-    /// Measured, but a measurement is not valid.
+    /// The run was measured, but a measurement is not valid.
     Invalid,
     /// The machine, the disk or the device failed.
     Environment,
     /// A threshold of the scenario was not met.
     ThresholdMissed,
-    /// The user stopped it.
+    /// The user stopped the program.
     Interrupted,
 }
 
-/// Every code with its meaning, for `--help`.
+/// All exit codes with their meanings, for `--help`.
 pub const EXIT_CODES: &str = "\
 Exit codes:
-  0    done, and everything passed
+  0    success: everything passed
   1    a functional check failed: the device differs from the oracle
-  2    bad input: the command line or the scenario file
+  2    invalid input: the command line or the scenario file
   3    a measurement is not valid; the report says why
   4    the environment failed: disk, memory, device
   5    a threshold of the scenario was not met
-  130  stopped by Ctrl-C; what was finished is kept";
+  130  stopped by Ctrl-C; finished measurements are kept";
 
 impl Exit {
-    /// The number the shell sees.
+    /// The process exit code.
     pub fn code(self) -> u8 {
         match self {
             Exit::Passed => 0,

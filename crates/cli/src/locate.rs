@@ -1,39 +1,39 @@
-//! From what a user calls a run to its folder: a path, a name in the folder of runs, or `latest`.
+//! Finds the folder of a run by its path, by its name in the folder of runs, or as `latest`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use measure::record::RunRecord;
 use report::ReportError;
-use report::archive::RECORD;
+use report::archive::{RECORD, record_file};
 
 use crate::problem::Problem;
 
-/// Where runs are kept when nothing else is said; `bench` writes there.
+/// The default folder for runs; `bench` writes there.
 pub const RUNS_DIR: &str = "runs";
 
-/// A run that was found.
+/// A run that was found on disk.
 pub struct Located {
-    /// Its folder.
+    /// The run's folder.
     pub folder: PathBuf,
-    /// The file of its record.
+    /// The file that holds the run's record.
     pub file: PathBuf,
 }
 
 impl Located {
-    /// Reads its record.
+    /// Reads the run's record.
     ///
     /// # Errors
-    /// When it is no record that this program can read.
+    /// When the file is not a record that this program can read.
     pub fn read(&self) -> Result<RunRecord, Problem> {
         report::read(&self.file).map_err(of_reading)
     }
 }
 
-/// Finds a run.
+/// Finds a run by path, by name, or as `latest`.
 ///
 /// # Errors
-/// When there is none of that name; the message says which name is near.
+/// When no such run exists; the message suggests the nearest name.
 pub fn locate(run: &Path, runs_dir: &Path) -> Result<Located, Problem> {
     if run.as_os_str() == "latest" && !run.exists() {
         return latest(runs_dir);
@@ -41,10 +41,11 @@ pub fn locate(run: &Path, runs_dir: &Path) -> Result<Located, Problem> {
     let within = runs_dir.join(run);
     for candidate in [run, within.as_path()] {
         if candidate.is_dir() {
-            let file = candidate.join(RECORD);
+            let file = record_file(candidate);
             if !file.exists() {
-                let what = format!("this folder is no run: no {RECORD} in it");
-                let remedy = "name the folder that `plumbline bench` made; `plumbline runs` lists";
+                let what = format!("this folder is not a run: it has no {RECORD}");
+                let remedy =
+                    "name a folder that `plumbline bench` made; `plumbline runs` lists them";
                 return Err(Problem::of_usage(what, remedy).at("folder", candidate.display()));
             }
             return Ok(Located { folder: candidate.to_owned(), file });
@@ -59,17 +60,17 @@ pub fn locate(run: &Path, runs_dir: &Path) -> Result<Located, Problem> {
     let called = run.file_name().unwrap_or(run.as_os_str()).to_string_lossy();
     let near = nearest(&called, names.iter().map(String::as_str));
     let remedy = match near {
-        Some(near) => format!("did you mean `{near}`? `plumbline runs` lists all"),
-        None => "name a folder of a run or its run.json, or `latest`; `plumbline runs` lists all"
+        Some(near) => format!("did you mean `{near}`? `plumbline runs` lists all runs"),
+        None => "name the folder of a run, its run.json, or `latest`; `plumbline runs` lists all"
             .to_owned(),
     };
     Err(Problem::of_usage("no such run", remedy).at("run", run.display()))
 }
 
-/// The run that began last.
+/// The run with the latest start time.
 fn latest(runs_dir: &Path) -> Result<Located, Problem> {
     let none = || {
-        Problem::of_usage("there is no run yet", "make one by `plumbline bench SCENARIO`")
+        Problem::of_usage("there is no run yet", "make one with `plumbline bench SCENARIO`")
             .at("folder", runs_dir.display())
     };
     if !runs_dir.exists() {
@@ -77,23 +78,23 @@ fn latest(runs_dir: &Path) -> Result<Located, Problem> {
     }
     let listing = report::archive::list(runs_dir).map_err(of_reading)?;
     let run = listing.runs.first().ok_or_else(none)?;
-    Ok(Located { folder: run.path.clone(), file: run.path.join(RECORD) })
+    Ok(Located { folder: run.path.clone(), file: record_file(&run.path) })
 }
 
-/// The names in the folder of runs; none when it cannot be read.
+/// The names in the folder of runs; empty if the folder cannot be read.
 fn names(runs_dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(runs_dir).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok()).take(10_000).collect()
 }
 
-/// The name most like a word, if any is like it.
+/// The name most similar to a word, if any is similar enough.
 fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |name: &str| strsim::jaro_winkler(word, name);
     let best = names.map(|name| (likeness(name), name)).max_by(|a, b| a.0.total_cmp(&b.0))?;
     (best.0 > 0.8).then_some(best.1)
 }
 
-/// A record, or a folder of them, that cannot be read.
+/// The problem for a record, or a folder of records, that cannot be read.
 pub fn of_reading(error: ReportError) -> Problem {
     match &error {
         ReportError::Newer { .. } | ReportError::NoTags { .. } => Problem::of_usage(error, ""),
@@ -102,8 +103,9 @@ pub fn of_reading(error: ReportError) -> Problem {
         }
         ReportError::Forbidden { path } => {
             let remedy = "change its permissions, or ask its owner";
-            Problem::of_environment("may not be read", remedy).at("file", path.display())
+            Problem::of_environment("permission to read it is denied", remedy)
+                .at("file", path.display())
         }
-        _ => Problem::of_environment(error, "look whether the file or folder can be read"),
+        _ => Problem::of_environment(error, "check that the file or folder can be read"),
     }
 }

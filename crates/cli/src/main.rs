@@ -6,11 +6,13 @@
 mod browser;
 mod commands;
 mod exit;
+mod host;
 mod locate;
 mod output;
 mod problem;
 mod progress;
 mod remote;
+mod scenario;
 mod stop;
 
 use std::panic::{self, PanicHookInfo};
@@ -21,10 +23,11 @@ use clap::Parser;
 use commands::Command;
 use exit::{EXIT_CODES, Exit};
 
-/// Measures network functions, and proves that they forward as they should.
+/// Measures network functions, and checks that they forward correctly.
 ///
-/// A scenario file names a function (a mobile gateway, say), its configuration, the traffic and the
-/// question. One command checks every output frame against a model, measures, and writes a report.
+/// A scenario file names a function (for example a mobile gateway), its configuration, the traffic
+/// and the methods of measurement. One command checks every output frame against a model, measures,
+/// and writes a report.
 #[derive(Parser)]
 #[command(name = "plumbline", version = VERSION, after_help = format!("{FIRST_STEPS}\n{EXIT_CODES}"))]
 struct Cli {
@@ -45,7 +48,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A panic is a mistake of this program, whatever the input was; who meets it can only report it.
+/// Panic hook: reports a panic as a bug in this program, whatever the input was.
 fn tell_of_bug(panic: &PanicHookInfo<'_>) {
     let payload = panic.payload();
     let text = payload.downcast_ref::<&str>().copied();
@@ -53,8 +56,8 @@ fn tell_of_bug(panic: &PanicHookInfo<'_>) {
         text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
     let place = panic.location().map_or_else(String::new, |at| format!("  place: {at}\n"));
     output::tell(&format!(
-        "error: this is a mistake in plumbline itself: {what}\n{place}  \
-         help: please report it with the scenario file; what was written before is intact\n"
+        "error: this is a bug in plumbline: {what}\n{place}  \
+         help: please report it with the scenario file; files written before are intact\n"
     ));
 }
 
@@ -62,8 +65,8 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PLUMBLINE_C
 
 const FIRST_STEPS: &str = "\
 First steps:
-  plumbline doctor                                what this machine can do
-  plumbline check scenarios/mobile-gateway.yaml   does the function forward as it should?
+  plumbline doctor                                what this machine can measure
+  plumbline check scenarios/mobile-gateway.yaml   does the function forward correctly?
   plumbline bench scenarios/mobile-gateway.yaml   how fast is it? writes runs/…/report.html
-  plumbline run gateway.yaml                      forward with it on real ports
+  plumbline run gateway.yaml                      run the function as a daemon on real ports
 ";

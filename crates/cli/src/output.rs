@@ -13,10 +13,10 @@ pub fn print(text: &str) -> Result<(), Problem> {
     print_bytes(text.as_bytes())
 }
 
-/// The same for a result that may be no text.
+/// Writes a result of any bytes to standard output.
 ///
 /// # Errors
-/// As [`print()`].
+/// When standard output cannot be written, unless the reader closed its end (`| head`).
 pub fn print_bytes(bytes: &[u8]) -> Result<(), Problem> {
     let mut out = io::stdout().lock();
     settle(out.write_all(bytes).and_then(|()| out.flush()))
@@ -25,7 +25,7 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Problem> {
 /// Writes a result to standard output as indented JSON.
 ///
 /// # Errors
-/// As [`print()`].
+/// When standard output cannot be written, unless the reader closed its end (`| head`).
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), Problem> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let written = serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from);
@@ -40,13 +40,13 @@ fn settle(written: io::Result<()>) -> Result<(), Problem> {
     }
 }
 
-/// A message beside the result, on standard error; nobody is left to tell when that is closed.
+/// Writes a message to standard error. A failure is ignored: there is nowhere to report it.
 pub fn tell(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Breaks a text into lines of at most `width` characters where it has blanks, each line after the
-/// first behind `indent`.
+/// Wraps a text at spaces into lines of at most `width` characters; lines after the first are
+/// indented by `indent`.
 pub fn wrap(text: &str, width: usize, indent: &str) -> String {
     let mut lines = vec![String::new()];
     let mut length = 0;
@@ -64,7 +64,8 @@ pub fn wrap(text: &str, width: usize, indent: &str) -> String {
     lines.join("\n")
 }
 
-/// The width of the terminal as the shell tells it, or that of a page.
+/// The width of the terminal in columns from the variable `COLUMNS`, or 100 if it is not set; at
+/// least 60 and at most 200.
 pub fn width() -> u16 {
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     told.unwrap_or(100_u16).clamp(60, 200)

@@ -1,4 +1,4 @@
-//! What ends the program early, told to a person: first what, then where, then what to do.
+//! Errors that end the program, in the form that users read: what failed, where, and the remedy.
 
 use std::fmt;
 use std::io;
@@ -13,7 +13,7 @@ use crate::exit::Exit;
 /// An error for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// How the program ends because of it.
+    /// The exit code that the problem leads to.
     pub exit: Exit,
     what: String,
     places: Vec<(&'static str, String)>,
@@ -21,7 +21,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem of the command line, beyond what the parser of arguments finds.
+    /// A problem with the command line that the argument parser does not detect.
     pub fn of_usage(what: impl fmt::Display, remedy: impl fmt::Display) -> Problem {
         Problem {
             exit: Exit::BadInput,
@@ -31,7 +31,7 @@ impl Problem {
         }
     }
 
-    /// A problem of the machine.
+    /// A problem with the machine or its environment.
     pub fn of_environment(what: impl fmt::Display, remedy: impl fmt::Display) -> Problem {
         Problem { exit: Exit::Environment, ..Problem::of_usage(what, remedy) }
     }
@@ -43,21 +43,21 @@ impl Problem {
                 "free some space, or choose another place"
             }
             io::ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)",
-            io::ErrorKind::BrokenPipe => "let the reader take everything, or write to a file",
-            io::ErrorKind::NotFound => "make its folder first, or choose another place",
-            io::ErrorKind::NotADirectory => "a part of the path is a file; choose another place",
-            _ => "choose a place you may write to",
+            io::ErrorKind::BrokenPipe => "let the reader read everything, or write to a file",
+            io::ErrorKind::NotFound => "create its folder first, or choose another place",
+            io::ErrorKind::NotADirectory => "a part of the path is a file; choose another path",
+            _ => "choose a place that you may write to",
         };
         Problem::of_environment(format!("cannot write: {}", plain(error)), remedy)
             .at("file", path.display())
     }
 
-    /// The same problem with another remedy.
+    /// Replaces the remedy of a problem.
     pub fn with_remedy(self, remedy: impl fmt::Display) -> Problem {
         Problem { remedy: remedy.to_string(), ..self }
     }
 
-    /// The same problem with a place: `file`, `key`.
+    /// Adds a place to a problem: `file` or `key`, for example.
     pub fn at(mut self, label: &'static str, place: impl fmt::Display) -> Problem {
         self.places.push((label, place.to_string()));
         self
@@ -96,11 +96,11 @@ impl From<FolderError> for Problem {
 
 impl From<ReportError> for Problem {
     fn from(error: ReportError) -> Problem {
-        Problem::of_environment(error, "what was written before is intact")
+        Problem::of_environment(error, "files written before are intact")
     }
 }
 
-/// What the system says, without the number that means nothing to a person.
+/// The operating system's error message without the error number.
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

@@ -1,7 +1,7 @@
-//! Live progress on standard error: one moving line on a terminal, a line now and then elsewhere.
+//! Live progress on standard error: one spinner line on a terminal, occasional log lines elsewhere.
 //!
-//! It shows which cell and method run, the load that is tried, the loss so far and the time left.
-//! The time left is an upper bound that shrinks: searches often end early.
+//! It shows the current cell and method, the load of the trial, the loss so far and the time left.
+//! The time left is an upper bound: searches often end early.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use methods::{Observer, Step};
 
 use crate::output::tell;
 
-/// Shows how a run goes.
+/// Displays the progress of a run.
 pub struct Progress {
     display: Display,
-    /// `cell 2/5 user=1000`.
+    /// The current cell, such as `cell 2/5 user=1000`.
     cell: String,
-    /// `throughput`, `setting up` …
+    /// The current phase, such as `throughput` or `setting up`.
     phase: String,
-    /// `trial 4 of 12, 5.20 Mpps each way`.
+    /// The current trial, such as `trial 4 of 12, 5.20 Mpps each way`.
     trial: String,
     cells: usize,
     repetitions: u32,
@@ -37,12 +37,13 @@ enum Display {
 }
 
 impl Progress {
-    /// A moving line if standard error is a terminal that can move, lines otherwise.
+    /// Progress as a spinner line if standard error is a capable terminal, or as log lines
+    /// otherwise.
     pub fn shown() -> Progress {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let display = if std::io::stderr().is_terminal() && !dumb {
             let bar = ProgressBar::new_spinner();
-            // Without a template error there is no other outcome; the default style is as good.
+            // The template is constant and valid; the default style would do as well.
             if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
                 bar.set_style(style);
             }
@@ -59,7 +60,7 @@ impl Progress {
         Progress::with(Display::Nothing)
     }
 
-    /// A step of a command that has no run.
+    /// Shows a step of a command that makes no run.
     pub fn step(&mut self, what: &str) {
         match &self.display {
             Display::Line(bar) => bar.set_message(what.to_owned()),
@@ -82,7 +83,7 @@ impl Progress {
         }
     }
 
-    /// The moving line, with the loss so far where frames were sent.
+    /// Updates the spinner line, with the loss so far if frames were sent.
     fn show(&mut self, loss: &str) {
         let line = self.line(loss);
         if let Display::Line(bar) = &self.display {
@@ -90,7 +91,7 @@ impl Progress {
         }
     }
 
-    /// A line that stays: on a terminal above the moving one.
+    /// Prints a permanent line; on a terminal it appears above the spinner line.
     fn say(&mut self, text: &str) {
         match &mut self.display {
             Display::Line(bar) => bar.println(text),
@@ -102,7 +103,7 @@ impl Progress {
         }
     }
 
-    /// Which cell a line that stays is of, where there are several.
+    /// The cell's name as a prefix for permanent lines; empty if there is only one cell.
     fn lead(&self) -> String {
         if self.cells > 1 { format!("{}: ", self.cell) } else { String::new() }
     }
@@ -133,7 +134,7 @@ impl Watch for Progress {
 impl Observer for Progress {
     fn starting(&mut self, step: &Step) {
         let load = match step.load {
-            Load::ClosedLoop => "as fast as it goes".to_owned(),
+            Load::ClosedLoop => "as fast as possible".to_owned(),
             Load::PerInterface(rate) => format!("{rate} each way"),
             Load::Burst { frames, rate } => format!("{frames} frames at {rate} each way"),
             Load::Step { first, then, .. } => format!("{first}, then {then} each way"),
@@ -160,8 +161,8 @@ impl RunObserver for Progress {
     fn planned(&mut self, measurements: usize, from_cache: usize) {
         if from_cache > 0 {
             self.say(&format!(
-                "{from_cache} of {measurements} measurements taken from earlier runs (--fresh \
-                 measures all)"
+                "{from_cache} of {measurements} measurements reused from earlier runs (--fresh \
+                 measures all again)"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! Which daemon a command speaks to.
+//! Selects the daemon that a command talks to.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use daemon::default_socket;
 
 use crate::problem::Problem;
 
-/// The flags by which a daemon is named.
+/// Flags that select a daemon.
 #[derive(clap::Args)]
 pub struct Which {
-    /// The daemon of this name; not needed where only one runs
+    /// The daemon with this name; not needed if only one daemon is running
     #[arg(long, global = true, value_name = "NAME")]
     name: Option<String>,
     /// The daemon with this control socket
@@ -20,10 +20,10 @@ pub struct Which {
 }
 
 impl Which {
-    /// Connects to it.
+    /// Connects to the selected daemon.
     ///
     /// # Errors
-    /// When there is none, or several where none was named.
+    /// When no daemon is running, or several are and none was selected.
     pub fn connect(&self) -> Result<Client, Problem> {
         Ok(match (&self.socket, &self.name) {
             (Some(path), _) => Client::connect(path)?,
@@ -33,7 +33,7 @@ impl Which {
     }
 }
 
-/// The socket of the only daemon that runs.
+/// The control socket of the only running daemon.
 fn only_one() -> Result<PathBuf, Problem> {
     let any = default_socket("any");
     let folder = any.parent().unwrap_or(&any);
@@ -51,12 +51,12 @@ fn only_one() -> Result<PathBuf, Problem> {
     match sockets.len() {
         1 => Ok(sockets.remove(0)),
         0 => Err(Problem::of_environment(
-            format!("no daemon runs that has its socket in {}", folder.display()),
-            "start one with `plumbline run`, or name its socket with --socket",
+            format!("no daemon is running with its socket in {}", folder.display()),
+            "start one with `plumbline run`, or give the socket with --socket",
         )),
         _ => Err(Problem::of_usage(
-            "several daemons run here",
-            format!("name one with --name: {}", names.join(", ")),
+            "several daemons are running here",
+            format!("choose one with --name: {}", names.join(", ")),
         )),
     }
 }

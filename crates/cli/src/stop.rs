@@ -10,12 +10,12 @@ use crate::output::tell;
 pub fn on_ctrl_c() -> Arc<AtomicBool> {
     // Building tables is not interrupted: ten million users take seconds.
     on_ctrl_c_saying(
-        "\nstopping; what is finished is kept, a set-up under way ends first. \
+        "\nstopping; finished measurements are kept, and a set-up in progress completes first. \
          Press Ctrl-C again to quit at once.\n",
     )
 }
 
-/// The same with other words for the first Ctrl-C.
+/// Installs the handler of [`on_ctrl_c`] with another message for the first Ctrl-C.
 pub fn on_ctrl_c_saying(words: &'static str) -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
@@ -26,8 +26,8 @@ pub fn on_ctrl_c_saying(words: &'static str) -> Arc<AtomicBool> {
         tell(words);
     };
     if ctrlc::set_handler(handler).is_err() {
-        // Then the system's own way holds: the first Ctrl-C ends the program; files stay whole.
-        tell("note: Ctrl-C cannot be caught here; it will end the program at once\n");
+        // The system's default applies: the first Ctrl-C ends the program; files stay complete.
+        tell("note: Ctrl-C cannot be caught here; it ends the program at once\n");
     }
     stop
 }

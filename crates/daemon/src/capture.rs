@@ -1,9 +1,10 @@
 //! Captures: copies of packets from running workers, written as pcapng.
 //!
-//! A tap on each worker copies what is asked for into a ring of bounded size; a full ring is a counted
-//! miss, so a slow reader never holds a worker back, and workers without a tap do nothing. The thread
-//! of the client that asked drains the rings and writes blocks to it: a packet with nanoseconds, its
-//! direction, and for one that was dropped the reason as a comment; at the end what was missed.
+//! A tap on each worker copies what is asked for into a ring of bounded size; a full ring is a
+//! counted miss, so a slow reader never holds a worker back, and workers without a tap do nothing.
+//! The thread of the client that asked drains the rings and writes blocks to it: a packet with
+//! nanoseconds, its direction, and for one that was dropped the reason as a comment; at the end
+//! what was missed.
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Read, Write};
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::Tap;
+use function_kit::PortName;
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot, Verdict};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -30,7 +32,7 @@ use crate::protocol::{Capture, Direction};
 use crate::times::WallClock;
 use crate::unit::Refused;
 
-/// What is copied, in numbers.
+/// Filter of a capture, with ports and drop reasons as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Filter {
     port: Option<PortId>,
@@ -40,25 +42,26 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// From names to numbers.
+    /// Converts the names in a request to numbers.
     ///
     /// # Errors
-    /// A port or reason that the function does not have.
-    pub fn new(wanted: &Capture, ports: &[&str], drops: &[&str]) -> Result<Filter, Refused> {
+    /// A port or drop reason that the function does not have.
+    pub fn new(wanted: &Capture, ports: &[PortName], drops: &[&str]) -> Result<Filter, Refused> {
         let number = |what: &str, name: &Option<String>, known: &[&str]| match name {
             None => Ok(None),
             Some(name) => match known.iter().position(|one| one == name) {
                 Some(number) => Ok(Some(number as u8)),
                 None => {
-                    let remedy = document::keys::nearest(name, known.iter())
+                    let remedy = keys::nearest(name, known.iter())
                         .map_or_else(|| known.join(", "), |near| format!("did you mean `{near}`?"));
                     Err(Refused::new(format!("there is no {what} `{name}`"), remedy))
                 }
             },
         };
+        let ports: Vec<&str> = ports.iter().map(|name| &**name).collect();
         let reason = number("reason for dropping", &wanted.reason, drops)?;
         Ok(Filter {
-            port: number("port", &wanted.port, ports)?.map(PortId),
+            port: number("port", &wanted.port, &ports)?.map(PortId),
             direction: wanted.direction.or(reason.map(|_| Direction::Drop)),
             reason,
             snaplen: wanted.snaplen.unwrap_or(SNAPLEN_MAX).clamp(1, SNAPLEN_MAX),
@@ -71,12 +74,12 @@ impl Filter {
     }
 }
 
-/// What a capture has counted; others may read it.
+/// Counters of a capture, for other threads to read.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// Packets that were copied.
     pub copied: AtomicU64,
-    /// Packets for which the ring had no room.
+    /// Packets that were not copied because the ring was full.
     pub missed: AtomicU64,
 }
 
@@ -87,7 +90,7 @@ pub(crate) struct Copies {
     tally: Arc<Tally>,
 }
 
-/// A tap with the other end of its ring.
+/// Creates a tap and the receiving end of its ring.
 ///
 /// # Errors
 /// When there is no memory for the ring.
@@ -151,34 +154,34 @@ impl Tap for Copies {
         self.ring.publish();
     }
 
-    /// Made frames leave or are dropped as others do; they came in nowhere.
+    /// Handles generated frames, which leave or are dropped like others but have no ingress port.
     fn made(&mut self, batch: &Batch, now: Ticks) {
         self.decided(batch, now);
     }
 }
 
-/// A capture that runs: what its client's thread needs to write it.
+/// A running capture, with what its client's thread needs to write it.
 pub(crate) struct Stream {
-    /// The far ends of the rings, one for each worker.
+    /// Receiving ends of the rings, one per worker.
     pub rings: Vec<Receiver>,
-    /// What was copied and missed.
+    /// Counters of copied and missed packets.
     pub tally: Arc<Tally>,
-    /// The names of the ports.
-    pub ports: Vec<&'static str>,
-    /// The names of the reasons for dropping.
+    /// Names of the ports.
+    pub ports: Vec<PortName>,
+    /// Names of the drop reasons.
     pub drops: &'static [&'static str],
-    /// Tells the time of a packet.
+    /// Converts the time stamps of packets to wall-clock time.
     pub wall: WallClock,
-    /// Ends after so many packets.
+    /// Number of packets after which the capture ends.
     pub count: u64,
 }
 
 impl Stream {
-    /// Writes packets to the client until there are enough, it closes its end, or it takes too long
-    /// to read.
+    /// Writes packets to the client until the count is reached, the client closes its end, or the
+    /// client reads too slowly.
     ///
     /// # Errors
-    /// When the client is gone or too slow.
+    /// When the client has disconnected or is too slow.
     pub fn write_to(mut self, client: &mut UnixStream) -> io::Result<()> {
         let mut writer = PcapNgWriter::new(Vec::new()).map_err(as_io)?;
         for name in &self.ports {
@@ -205,7 +208,7 @@ impl Stream {
         client.write_all(writer.get_ref())
     }
 
-    /// Takes what is in the rings, up to a limit of packets and of memory.
+    /// Reads packets from the rings, up to a limit of packets and of memory.
     fn drain(&mut self, writer: &mut PcapNgWriter<Vec<u8>>, left: u64) -> io::Result<u64> {
         let mut taken = 0;
         for ring in &mut self.rings {
@@ -262,7 +265,7 @@ fn write_packet(
     writer.write_block(&block.into_block()).map(drop).map_err(as_io)
 }
 
-/// Whether the client still has its end open; waits a moment for it to say so.
+/// Returns true if the client still has its end open; waits for a moment.
 fn is_listening(client: &mut UnixStream) -> io::Result<bool> {
     match client.read(&mut [0; 64]) {
         // It closed its end, or wants something else: both end the capture.
@@ -286,26 +289,26 @@ fn as_io(error: PcapError) -> io::Error {
     }
 }
 
-/// Of a packet, before its bytes: time, length, kind, port, reason.
+/// Size of the head of a packet in bytes: time, length, kind, port, reason.
 const HEAD_BYTES: usize = 16;
 
 const IN: u8 = 0;
 const OUT: u8 = 1;
 const DROP: u8 = 2;
 
-/// For each worker; some milliseconds of packets.
+/// Size of the ring of each worker in bytes, sufficient for some milliseconds of packets.
 const RING_BYTES: usize = 8 << 20;
 
-/// What is written to the client at once.
+/// Largest amount that is written to the client at once, in bytes.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
 
-/// Longer than any frame.
+/// Largest `snaplen` in bytes, longer than any frame.
 const SNAPLEN_MAX: usize = 65_000 - HEAD_BYTES;
 
-/// Between two looks into the rings.
+/// Interval between two reads of the rings.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// 10^-9 s, as the option `if_tsresol` has it.
+/// Value of the option `if_tsresol` for nanoseconds (10^-9 s).
 const NANOSECONDS: u8 = 9;
 
 #[cfg(test)]
@@ -314,10 +317,10 @@ mod tests {
 
     use super::*;
 
-    const PORTS: &[&str] = &["access", "core"];
+    const PORTS: [PortName; 2] = [PortName::new("access"), PortName::new("core")];
     const DROPS: &[&str] = &["unhandled", "no-route"];
 
-    /// A frame from port 0 that leaves by port 1, and one that is dropped.
+    /// Returns a batch with a frame from port 0 that leaves by port 1, and a frame that is dropped.
     fn batch() -> Batch {
         let mut batch = Batch::new(4, Room { headroom: 0, frame: 100 }).expect("memory");
         batch.append(PortId(0), 60).expect("room").fill(7);
@@ -328,7 +331,7 @@ mod tests {
     }
 
     fn copied(wanted: &Capture) -> Vec<(u8, u8, usize)> {
-        let filter = Filter::new(wanted, PORTS, DROPS).expect("names that are there");
+        let filter = Filter::new(wanted, &PORTS, DROPS).expect("names that are there");
         let tally = Arc::new(Tally::default());
         let (mut tap, mut ring) = tap(filter, &tally).expect("memory");
         let batch = batch();
@@ -359,13 +362,13 @@ mod tests {
         );
         assert_eq!(copied(&of(None, None, Some("no-route"), None)), all[3..]);
         assert_eq!(copied(&of(None, None, Some("unhandled"), None)), []);
-        let refused = Filter::new(&of(Some("cor"), None, None, None), PORTS, DROPS);
+        let refused = Filter::new(&of(Some("cor"), None, None, None), &PORTS, DROPS);
         assert_eq!(refused.expect_err("no such port").remedy, "did you mean `core`?");
     }
 
     #[test]
     fn a_full_ring_is_a_counted_miss() {
-        let filter = Filter::new(&Capture::default(), PORTS, DROPS).expect("no names");
+        let filter = Filter::new(&Capture::default(), &PORTS, DROPS).expect("no names");
         let tally = Arc::new(Tally::default());
         let (mut tap, _ring) = tap(filter, &tally).expect("memory");
         let batch = batch();

@@ -13,33 +13,33 @@ use crate::control::default_socket;
 use crate::protocol::{Ask, Capture, Outcome, RESPONSE_BYTES_MAX, Request, Response, VERSION};
 use crate::unit::Refused;
 
-/// A conversation with a daemon.
+/// Connection of a client to a daemon.
 pub struct Client {
     path: PathBuf,
     stream: BufReader<UnixStream>,
     next_id: u64,
 }
 
-/// Why there is no answer.
+/// Error of a request to a daemon.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
     /// The daemon cannot be reached, or does not answer.
     #[error("{what}: {}", path.display())]
     Unreachable {
-        /// The socket.
+        /// Path of the socket.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the error.
         what: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
-    /// The daemon refused.
+    /// The daemon refused the request.
     #[error(transparent)]
     Refused(#[from] Refused),
 }
 
 impl ClientError {
-    /// What to do about it; may be empty.
+    /// Returns the remedy; may be empty.
     pub fn remedy(&self) -> &str {
         match self {
             ClientError::Unreachable { remedy, .. } => remedy,
@@ -49,10 +49,10 @@ impl ClientError {
 }
 
 impl Client {
-    /// Connects to the socket at this path.
+    /// Connects to the control socket at this path.
     ///
     /// # Errors
-    /// When nobody serves it, or it may not be used.
+    /// When no daemon serves it, or access is denied.
     pub fn connect(path: &Path) -> Result<Client, ClientError> {
         let unreachable = |what: String, remedy: &str| ClientError::Unreachable {
             path: path.to_owned(),
@@ -61,16 +61,17 @@ impl Client {
         };
         let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => unreachable(
-                "no daemon has this control socket".into(),
-                "start it with `plumbline run`, or name another with --name or --socket",
+                "no daemon serves this control socket".into(),
+                "start a daemon with `plumbline run`, or select another one with --name or \
+                 --socket",
             ),
             ErrorKind::ConnectionRefused => unreachable(
-                "the daemon of this control socket is gone".into(),
+                "the daemon of this control socket has ended".into(),
                 "start it again with `plumbline run`",
             ),
             ErrorKind::PermissionDenied => unreachable(
-                "you may not use this control socket".into(),
-                "become the user of the daemon, or set `control.mode` in its file",
+                "permission denied for this control socket".into(),
+                "use the user account of the daemon, or set `control.mode` in its file",
             ),
             _ => unreachable(format!("the daemon cannot be reached: {error}"), ""),
         })?;
@@ -85,31 +86,36 @@ impl Client {
     /// Connects to the daemon of this name.
     ///
     /// # Errors
-    /// As [`Client::connect`].
+    /// Those of [`Client::connect`].
     pub fn of_name(name: &str) -> Result<Client, ClientError> {
         Client::connect(&default_socket(name))
     }
 
-    /// Asks and waits for the answer.
+    /// Sends a request and waits for the answer.
     ///
     /// # Errors
-    /// What the daemon refuses, or that it does not answer.
+    /// When the daemon refuses the request, or does not answer.
     pub fn ask(&mut self, ask: Ask) -> Result<Value, ClientError> {
         let id = self.next_id;
         self.next_id += 1;
         let failed = |path: &Path, what: String| ClientError::Unreachable {
             path: path.to_owned(),
             what,
-            remedy: "look into the daemon's log".to_owned(),
+            remedy: "see the daemon's log".to_owned(),
         };
         let request = Request { version: VERSION, id, ask };
         let mut text =
             serde_json::to_vec(&request).map_err(|error| failed(&self.path, error.to_string()))?;
         text.push(b'\n');
-        self.stream
-            .get_mut()
-            .write_all(&text)
-            .map_err(|error| failed(&self.path, format!("the daemon does not listen: {error}")))?;
+        self.stream.get_mut().write_all(&text).map_err(|error| {
+            failed(
+                &self.path,
+                format!(
+                    "the request could not be sent to the \
+                                                         daemon: {error}"
+                ),
+            )
+        })?;
         let mut line = Vec::new();
         let limit = RESPONSE_BYTES_MAX as u64;
         let read = self.stream.by_ref().take(limit).read_until(b'\n', &mut line);
@@ -118,18 +124,18 @@ impl Client {
             return Err(failed(&self.path, "the daemon has ended".to_owned()));
         }
         let response: Response = serde_json::from_slice(&line)
-            .map_err(|error| failed(&self.path, format!("an answer that is none: {error}")))?;
+            .map_err(|error| failed(&self.path, format!("the answer is invalid: {error}")))?;
         match response.outcome {
             Outcome::Ok(value) => Ok(value),
             Outcome::Refused(refused) => Err(refused.into()),
         }
     }
 
-    /// Copies of packets as a pcapng file, written out as they come; ends when the daemon has written
-    /// as many as were asked for, or `stop` becomes true.
+    /// Writes copies of packets to `out` as a pcapng file; ends when the daemon has sent the
+    /// requested number, or `stop` becomes true.
     ///
     /// # Errors
-    /// What the daemon refuses, that it is gone, or that `out` takes no more.
+    /// When the daemon refuses the request or ends, or `out` cannot be written.
     pub fn capture(
         mut self,
         wanted: Capture,
@@ -139,8 +145,8 @@ impl Client {
         self.ask(Ask::Capture(wanted))?;
         let broken = |error: std::io::Error| ClientError::Unreachable {
             path: self.path.clone(),
-            what: format!("the capture broke off: {error}"),
-            remedy: "what was written before is good".to_owned(),
+            what: format!("the capture was interrupted: {error}"),
+            remedy: "the packets written so far are valid".to_owned(),
         };
         let mut stopped_at = None;
         self.stream.get_ref().set_read_timeout(Some(LOOK)).map_err(broken)?;
@@ -172,11 +178,11 @@ fn is_pause(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// How soon a wish to stop is seen.
+/// Interval at which `stop` is read.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the daemon may take to end a file.
+/// Time limit for the daemon to end a file.
 const ENDING_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// A reload of a large function takes a while.
+/// Time limit for an answer; a reload of a large function takes a while.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);

@@ -9,107 +9,107 @@ use engine::Idle;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The threads that forward.
+/// Section `workers`: the threads that forward packets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Workers {
-    /// The core of each worker, one worker a core. Without it, as many workers as the function asks
-    /// for, on the last cores this process may use.
+    /// The core of each worker, with one worker per core. By default there are as many workers as
+    /// the function uses, on the last cores that the process may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<Vec<usize>>,
-    /// What a worker does while no packet comes.
+    /// Behaviour of a worker while no packets arrive.
     pub idle: Rest,
-    /// Most packets that go through the stages together.
+    /// Largest number of packets that pass through the stages together.
     #[schemars(range(min = 1, max = 256))]
     pub batch: usize,
-    /// The longest frame, in bytes without check sequence; longer ones are dropped and counted by
-    /// the port.
+    /// The longest frame, in bytes without frame check sequence. The port drops and counts longer
+    /// frames.
     #[schemars(range(min = 60, max = 9216))]
     pub frame_bytes_max: usize,
 }
 
-/// What a worker does while no packet comes.
+/// Behaviour of a worker while no packets arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rest {
-    /// Asks again at once: least latency, a core always busy.
+    /// Polls again at once: lowest latency, the core is always busy.
     #[default]
     Poll,
-    /// Lets other threads of its core go first.
+    /// Lets other threads of the core run first (`sched_yield`).
     Yield,
-    /// Gives the core back for up to half a millisecond.
+    /// Sleeps for up to half a millisecond.
     Sleep,
 }
 
-/// The local control socket.
+/// Section `control`: the local control socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Control {
-    /// Its path. Without it, `<name>.sock` in `$XDG_RUNTIME_DIR/plumbline`, else in
-    /// `/run/plumbline`.
+    /// Path of the control socket. The default is `<name>.sock` in `$XDG_RUNTIME_DIR/plumbline`, or
+    /// in `/run/plumbline` if the variable is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub socket: Option<PathBuf>,
-    /// Who may use it, as the octal mode of the file: "0660" adds the group.
+    /// File mode of the control socket, in octal: "0660" also admits the group.
     pub mode: String,
 }
 
-/// Prometheus metrics and health over HTTP.
+/// Section `metrics`: Prometheus metrics and health over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Metrics {
-    /// Address and port to listen at; port 0 takes any that is free.
+    /// Address and port to listen on; port 0 takes any free port.
     pub listen: SocketAddr,
-    /// Listen at an address that other machines reach; there is no password.
+    /// Allow an address that other machines can reach. There is no password.
     pub allow_remote: bool,
 }
 
-/// The log.
+/// Section `log`: the daemon's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Log {
-    /// The least that is written.
+    /// Lowest level that is logged.
     pub level: Level,
-    /// Lines for people, or an object a line for programs.
+    /// Format of log lines: text for people, or one JSON object per line for programs.
     pub format: Format,
-    /// A file that lines are appended to; standard error without it.
+    /// File to which log lines are appended; by default standard error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
 }
 
-/// How important a line is.
+/// Level of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// Something does not work.
+    /// A failure.
     Error,
-    /// Something needs a look.
+    /// A condition that needs attention.
     Warn,
-    /// What happens: start, stop, change.
+    /// Normal events: start, stop, change.
     #[default]
     Info,
-    /// Every request.
+    /// Each request.
     Debug,
 }
 
-/// How a line is written.
+/// Format of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
-    /// For programs.
+    /// One JSON object per line, for programs.
     Json,
 }
 
-/// When a changed file is read again.
+/// Condition for reloading a changed file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reload {
-    /// On SIGHUP and `plumbline set reload`.
+    /// On SIGHUP and `plumbline set reload` only.
     #[default]
     OnRequest,
-    /// As soon as it changes, too.
+    /// Also as soon as the file changes.
     OnChange,
 }
 
@@ -137,7 +137,7 @@ impl Default for Control {
 }
 
 impl Control {
-    /// The mode as a number, where it is one.
+    /// The file mode as a number; none if the text is not a valid mode.
     pub fn mode_bits(&self) -> Option<u32> {
         let digits = self.mode.strip_prefix("0o").unwrap_or(&self.mode);
         u32::from_str_radix(digits, 8).ok().filter(|mode| *mode <= 0o777)

@@ -21,17 +21,17 @@ use serde_json::{Value, json};
 use crate::capture::Stream;
 use crate::config::Control;
 use crate::error::RunError;
-use crate::keeper::Remote;
+use crate::inbox::Remote;
 use crate::protocol::{Ask, Outcome, REQUEST_BYTES_MAX, Request, Response, VERSION};
 use crate::unit::Refused;
 
-/// A socket that is there; clients wait until somebody serves it.
+/// A bound control socket; clients wait until it is served.
 pub(crate) struct Bound {
     listener: UnixListener,
     file: SocketFile,
 }
 
-/// The server of a socket; dropping it removes the socket and ends all conversations.
+/// Server of a control socket; dropping it removes the socket and ends all connections.
 pub(crate) struct Server {
     waker: UnixStream,
     stop: Arc<AtomicBool>,
@@ -40,10 +40,10 @@ pub(crate) struct Server {
     file: SocketFile,
 }
 
-/// The socket in the file system, removed when it is dropped.
+/// A socket in the file system, removed when it is dropped.
 struct SocketFile(PathBuf);
 
-/// Where the socket of a daemon of this name is, unless its file says otherwise.
+/// Returns the default path of the control socket of a daemon with this name.
 pub fn default_socket(name: &str) -> PathBuf {
     let folder = match env::var_os("XDG_RUNTIME_DIR") {
         Some(folder) if !folder.is_empty() => Path::new(&folder).join("plumbline"),
@@ -53,7 +53,7 @@ pub fn default_socket(name: &str) -> PathBuf {
 }
 
 impl Server {
-    /// Makes the socket, in place of one that nobody serves any more.
+    /// Binds the socket, and replaces one that no daemon serves any more.
     ///
     /// # Errors
     /// When another daemon serves it, or its folder cannot be written.
@@ -66,17 +66,20 @@ impl Server {
         }
         if UnixStream::connect(&path).is_ok() {
             let what = "another daemon serves this control socket".to_owned();
-            return failed(what, "end that one, or choose another `name` or `control.socket`");
+            return failed(what, "stop it, or choose another `name` or `control.socket`");
         }
         if control.socket.is_none()
             && let Some(folder) = path.parent()
             && let Err(error) = fs::create_dir_all(folder)
         {
-            return failed(format!("no folder for the control socket: {error}"), ELSEWHERE);
+            return failed(
+                format!("cannot create the folder of the control socket: {error}"),
+                ELSEWHERE,
+            );
         }
         match bound(&path, control.mode_bits().unwrap_or(0o600)) {
             Ok(bound) => Ok(bound),
-            Err(error) => failed(format!("the control socket cannot be made: {error}"), ELSEWHERE),
+            Err(error) => failed(format!("cannot create the control socket: {error}"), ELSEWHERE),
         }
     }
 
@@ -92,7 +95,7 @@ impl Server {
     }
 }
 
-/// Makes the socket beside its place, with its mode, and moves it there.
+/// Binds the socket under a temporary name, sets its mode, and renames it.
 fn bound(path: &Path, mode: u32) -> io::Result<Bound> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -105,15 +108,15 @@ fn bound(path: &Path, mode: u32) -> io::Result<Bound> {
 }
 
 impl Bound {
-    /// Where it is.
+    /// Returns the path of the socket.
     pub fn path(&self) -> &Path {
         &self.file.0
     }
 
-    /// Serves clients from now on.
+    /// Starts to serve clients.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// When no thread can be created.
     pub fn serve(self, remote: Remote) -> Result<Server, RunError> {
         let Bound { listener, file } = self;
         let failed = |error: io::Error| RunError::path(&file.0, error, "free some memory");
@@ -146,7 +149,7 @@ impl Drop for SocketFile {
     }
 }
 
-/// The clients there are.
+/// The connected clients.
 #[derive(Clone, Default)]
 struct Clients(Arc<Mutex<Vec<Client>>>);
 
@@ -158,7 +161,7 @@ struct Client {
 }
 
 impl Clients {
-    /// Serves one more on a thread of its own; one of those that are silent makes room.
+    /// Serves a client on a new thread; a silent client is disconnected if there are too many.
     fn serve(&self, stream: UnixStream, remote: Remote) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if list.len() >= CLIENTS_MAX {
@@ -201,7 +204,7 @@ impl Clients {
     }
 }
 
-/// One client, from its first request to its end.
+/// Serves a client from its first request to its end.
 fn converse(
     mut stream: UnixStream,
     remote: &Remote,
@@ -226,7 +229,7 @@ fn converse(
     Ok(())
 }
 
-/// Writes a capture to a client; nothing follows it on this connection.
+/// Writes a capture to a client; it is the last answer on the connection.
 fn pour(capture: Stream, id: u64, stream: &mut UnixStream, remote: &Remote) -> io::Result<()> {
     let poured =
         answer(stream, id, Ok(json!({"format": "pcapng"}))).and_then(|()| capture.write_to(stream));
@@ -235,21 +238,22 @@ fn pour(capture: Stream, id: u64, stream: &mut UnixStream, remote: &Remote) -> i
 }
 
 fn understand(line: &[u8]) -> Result<Request, (u64, Refused)> {
-    let value: Value = serde_json::from_slice(line)
-        .map_err(|error| (0, Refused::new(format!("this is no JSON: {error}"), ONE_LINE)))?;
+    let value: Value = serde_json::from_slice(line).map_err(|error| {
+        (0, Refused::new(format!("the request is not JSON: {error}"), ONE_LINE))
+    })?;
     let id = value.get("id").and_then(Value::as_u64).unwrap_or_default();
     match value.get("version").and_then(Value::as_u64) {
         Some(version) if version == u64::from(VERSION) => {}
         _ => {
-            let what = format!("this daemon speaks version {VERSION} of the protocol only");
+            let what = format!("this daemon supports only version {VERSION} of the protocol");
             return Err((
                 id,
-                Refused::new(what, "use the plumbline that the daemon was started by"),
+                Refused::new(what, "use the same version of plumbline as the daemon"),
             ));
         }
     }
     serde_json::from_value(value)
-        .map_err(|error| (id, Refused::new(format!("not understood: {error}"), ONE_LINE)))
+        .map_err(|error| (id, Refused::new(format!("the request is invalid: {error}"), ONE_LINE)))
 }
 
 fn answer(stream: &mut UnixStream, id: u64, outcome: Result<Value, Refused>) -> io::Result<()> {
@@ -262,14 +266,14 @@ fn answer(stream: &mut UnixStream, id: u64, outcome: Result<Value, Refused>) -> 
     stream.write_all(&text)
 }
 
-/// Lines of a client, each of bounded length and complete within a bounded time.
+/// Reader of a client's lines, each of bounded length and complete within a bounded time.
 #[derive(Default)]
 struct Lines {
     buffer: Vec<u8>,
 }
 
 impl Lines {
-    /// The next line without its end; none where the client has no more to say.
+    /// Returns the next line without its end; `None` at the end of the input.
     fn next(&mut self, stream: &mut UnixStream) -> io::Result<Option<Vec<u8>>> {
         let mut chunk = [0; 4096];
         let mut deadline = Instant::now() + SILENCE_MAX;
@@ -304,23 +308,24 @@ impl Lines {
     }
 }
 
-const ELSEWHERE: &str = "name a place that this process may write to: `control.socket`";
-const ONE_LINE: &str = "send one object a line, as docs/running.md shows";
+const ELSEWHERE: &str = "set `control.socket` to a path that this process may write to";
+const ONE_LINE: &str = "send one object per line, as docs/running.md shows";
 
-/// What the address of a local socket holds.
+/// Longest path of a local socket in bytes.
 const PATH_BYTES_MAX: usize = 107;
 
-/// Conversations at a time.
+/// Largest number of clients at a time.
 const CLIENTS_MAX: usize = 32;
 
-/// A client that says nothing for so long has gone.
+/// Time of silence after which a client is considered gone.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
 
-/// A request is complete this long after its first byte.
+/// Time limit from the first byte of a request to its end.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// An answer is taken within this time.
+/// Time limit for a client to read an answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Values of a request nest less deep than serde_json allows, 128 levels.
+/// Stack size of a client's thread in bytes; the values of a request nest at most as deep as
+/// serde_json allows, 128 levels.
 const STACK_BYTES: usize = 512 << 10;

@@ -5,65 +5,65 @@ use std::path::PathBuf;
 use document::DocumentError;
 use engine::PortError;
 
-/// A daemon that cannot run.
+/// Error of a daemon that cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The file cannot be used.
+    /// The configuration file is invalid.
     #[error(transparent)]
     File(#[from] DocumentError),
     /// A port could not be opened.
     #[error("port `{name}`: {error}")]
     Port {
-        /// Its name at the function.
+        /// Name of the port at the function.
         name: String,
-        /// What is wrong, and what to do.
+        /// Error of the port, with its remedy.
         error: PortError,
     },
-    /// The machine has not what the function needs.
+    /// The machine does not meet the requirements of the function.
     #[error("{what}")]
     Setup {
-        /// What is wrong.
+        /// Description of the error.
         what: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
     /// A file or socket of the daemon cannot be used.
     #[error("{what}: {}", path.display())]
     Path {
-        /// Which one.
+        /// Path of the file or socket.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the error.
         what: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
-    /// It was told to stop before it was ready.
-    #[error("stopped before it was ready")]
+    /// The daemon was stopped before it was ready.
+    #[error("stopped before the daemon was ready")]
     Stopped,
-    /// A worker ended by itself, which is a mistake of this program.
-    #[error("worker {0} ended by itself; the log has the place")]
+    /// A worker ended by itself, which is a bug of this program.
+    #[error("worker {0} ended unexpectedly; see the log for the place")]
     WorkerLost(usize),
 }
 
 impl RunError {
-    /// An error of the machine.
+    /// Creates an error of the machine.
     pub fn setup(what: impl ToString, remedy: impl ToString) -> RunError {
         RunError::Setup { what: what.to_string(), remedy: remedy.to_string() }
     }
 
-    /// An error of a path.
+    /// Creates an error of a path.
     pub fn path(path: impl Into<PathBuf>, what: impl ToString, remedy: impl ToString) -> RunError {
         RunError::Path { path: path.into(), what: what.to_string(), remedy: remedy.to_string() }
     }
 
-    /// What to do about it; empty where nothing helps.
+    /// Returns the remedy; empty if there is none.
     pub fn remedy(&self) -> &str {
         match self {
             RunError::File(error) => &error.remedy,
             RunError::Port { error, .. } => &error.remedy,
             RunError::Setup { remedy, .. } | RunError::Path { remedy, .. } => remedy,
             RunError::Stopped => "",
-            RunError::WorkerLost(_) => "please report it with the log",
+            RunError::WorkerLost(_) => "please report this with the log",
         }
     }
 }

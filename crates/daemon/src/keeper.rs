@@ -1,16 +1,18 @@
-//! The daemon itself: one thread that owns the function and its ports, and does one thing at a time.
+//! The daemon itself: one thread that owns the function and its ports, and does one thing at a
+//! time.
 //!
-//! Requests of all clients, signals and the passing of time come through one bounded queue. Workers go
-//! on forwarding meanwhile; nothing here is on a packet's way.
+//! Requests of all clients, signals and the passing of time come through one bounded queue. Workers
+//! go on forwarding meanwhile; nothing here is on a packet's way.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant, SystemTime};
 
+use function_kit::PortName;
 use machine::clock::{self, Clock};
 use packet::Room;
 use serde_json::{Map, Value, json};
@@ -19,144 +21,55 @@ use crate::capture::{self, Filter, Stream, Tally};
 use crate::config::Reload;
 use crate::control::Server;
 use crate::error::RunError;
+use crate::inbox::{Inbox, Job, Remote};
 use crate::links::{Needs, OpenPort};
 use crate::metrics::Exposed;
 use crate::protocol::{Ask, Capture, View};
 use crate::read::{Configuration, Parts};
 use crate::snapshot::Snapshot;
 use crate::state;
+use crate::team::{Prepared, Team};
 use crate::times::WallClock;
-use crate::unit::{Launch, Refused, Running};
+use crate::unit::{Launch, Refused};
 
-/// Something for the keeper to do.
-pub(crate) enum Job {
-    /// A client asks; the answer goes back.
-    Asked(Ask, SyncSender<Result<Value, Refused>>),
-    /// A client wants copies of packets.
-    Capture(Capture, SyncSender<Result<Stream, Refused>>),
-    /// The capture has ended.
-    EndCapture,
-    /// A signal asks to read the file again.
-    Reload,
-    /// A signal asks to end.
-    Stop,
-}
-
-/// Where jobs come from.
-pub struct Inbox {
-    jobs: Receiver<Job>,
-    sender: SyncSender<Job>,
-}
-
-/// Speaks to a daemon of the same process.
-#[derive(Clone)]
-pub struct Remote(SyncSender<Job>);
-
-impl Inbox {
-    /// An empty one.
-    pub fn new() -> Inbox {
-        let (sender, jobs) = sync_channel(JOBS_MAX);
-        Inbox { jobs, sender }
-    }
-
-    /// Speaks to the daemon that has or will have this inbox.
-    pub fn remote(&self) -> Remote {
-        Remote(self.sender.clone())
-    }
-}
-
-impl Default for Inbox {
-    fn default() -> Inbox {
-        Inbox::new()
-    }
-}
-
-impl Remote {
-    /// Ends the daemon well.
-    pub fn stop(&self) {
-        let _ = self.0.send(Job::Stop);
-    }
-
-    /// Lets it read its file again; what comes of it is in the log.
-    pub fn reload(&self) {
-        let _ = self.0.send(Job::Reload);
-    }
-
-    /// Starts a capture.
-    pub(crate) fn capture(&self, wanted: Capture) -> Result<Stream, Refused> {
-        let (answer, answered) = sync_channel(1);
-        let ended = |_| Refused::new("the daemon is ending", "");
-        self.0.send(Job::Capture(wanted, answer)).map_err(|_| ended(()))?;
-        answered.recv().unwrap_or_else(|_| Err(ended(())))
-    }
-
-    /// Takes the taps of a capture away.
-    pub(crate) fn end_capture(&self) {
-        let _ = self.0.send(Job::EndCapture);
-    }
-
-    /// Asks and waits for the answer.
-    ///
-    /// # Errors
-    /// What the daemon refuses, or that it has ended.
-    pub fn ask(&self, ask: Ask) -> Result<Value, Refused> {
-        self.ask_within(ask, ANSWER_TIME_MAX)
-    }
-
-    /// The same for a caller who cannot wait for long.
-    ///
-    /// # Errors
-    /// As [`Remote::ask`], or that it takes too long.
-    pub fn ask_within(&self, ask: Ask, time: Duration) -> Result<Value, Refused> {
-        let (answer, answered) = sync_channel(1);
-        let ended = || Refused::new("the daemon is ending", "");
-        self.0.send(Job::Asked(ask, answer)).map_err(|_| ended())?;
-        match answered.recv_timeout(time) {
-            Ok(answer) => answer,
-            Err(RecvTimeoutError::Timeout) => Err(Refused::new("the daemon is busy", "ask later")),
-            Err(RecvTimeoutError::Disconnected) => Err(ended()),
-        }
-    }
-}
-
-/// Which file to run, and how.
+/// Configuration file of a daemon and start options.
 pub struct Source {
-    /// The file.
+    /// Path of the configuration file.
     pub file: PathBuf,
-    /// What it may name.
+    /// Functions and ports that the file can name.
     pub parts: Parts,
-    /// Whether to begin with what the state file remembers.
+    /// Whether to start from the state file.
     pub with_state: bool,
 }
 
-/// A daemon whose workers forward.
+/// A daemon whose workers forward packets.
 pub struct Daemon {
     pub(crate) source: Source,
     pub(crate) configuration: Configuration,
-    pub(crate) running: Box<dyn Running>,
+    pub(crate) running: Team,
     pub(crate) ports: Vec<OpenPort>,
     pub(crate) needs: Needs,
     clock: Clock,
     wall: WallClock,
     started: Instant,
     inbox: Receiver<Job>,
-    /// The present and the one before, a second or so apart.
+    /// The latest snapshot and an earlier one, about a second apart.
     samples: [Snapshot; 2],
-    /// The last capture, and whether it still runs.
+    /// Counters of the last capture, and whether it still runs.
     capture: (Arc<Tally>, bool),
     metrics: Option<Exposed>,
-    /// Dropping it closes the socket.
+    /// Server of the control socket; dropping it closes the socket.
     _server: Server,
-    /// As it was when it was last looked at, and before.
+    /// State of the file at the last two checks.
     file_seen: [FileState; 2],
     socket: PathBuf,
 }
 
 impl Daemon {
-    /// Starts what a file describes; what was done is undone where that fails.
+    /// Starts the daemon of a file; on failure, all steps are undone.
     ///
     /// # Errors
-    /// What the machine lacks, by interface or file and with what to do.
+    /// What the machine lacks, with the interface or file and a remedy.
     pub fn start(
         configuration: Configuration,
         source: Source,
@@ -172,7 +85,7 @@ impl Daemon {
             _ => None,
         };
         let count = configuration.cores.len();
-        let prepared = configuration.function.configured.prepare(count, clock, memory.as_ref())?;
+        let prepared = Prepared::build(&configuration.function, count, clock, memory.as_ref())?;
         may_go_on(&jobs)?;
         let workers = &configuration.workers;
         let needs = Needs {
@@ -217,20 +130,21 @@ impl Daemon {
         })
     }
 
-    /// The name of the daemon.
+    /// Returns the name of the daemon.
     pub fn name(&self) -> &str {
         &self.configuration.name
     }
 
-    /// Where its control socket is.
+    /// Returns the path of the control socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Does what it is asked until it is to end; then keeps its state and closes everything.
+    /// Executes requests until one ends the daemon; then writes the state file and closes
+    /// everything.
     ///
     /// # Errors
-    /// When a worker is gone, or the state cannot be written.
+    /// When a worker has ended, or the state file cannot be written.
     pub fn run(mut self) -> Result<(), RunError> {
         let mut next_tick = Instant::now() + TICK;
         loop {
@@ -267,10 +181,10 @@ impl Daemon {
         kept.map_err(|refused| RunError::Setup { what: refused.what, remedy: refused.remedy })
     }
 
-    /// What is done now and then.
+    /// Executes the periodic tasks.
     fn tick(&mut self) -> Result<(), RunError> {
         if let Some(worker) = self.running.lost() {
-            tracing::error!(worker, "a worker ended by itself");
+            tracing::error!(worker, "a worker ended unexpectedly");
             return Err(RunError::WorkerLost(worker));
         }
         let now = self.sample();
@@ -280,7 +194,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Reads a file again that has changed and then stayed as it is for a while.
+    /// Reloads a file that has changed and then remained unchanged for a while.
     fn follow_file(&mut self) {
         let now = file_state(&self.source.file);
         let [loaded, seen] = self.file_seen;
@@ -314,7 +228,7 @@ impl Daemon {
             Ask::Table { name, worker, from, limit } => self.table(&name, worker, from, limit),
             Ask::Set(update) => {
                 let text = update.to_string();
-                let applied_at = self.running.update(update)?;
+                let applied_at = self.running.update(&update)?;
                 tracing::info!(update = text, "changed");
                 Ok(json!({
                     "applied_at": self.wall.text(applied_at),
@@ -330,9 +244,9 @@ impl Daemon {
     /// Sets a tap on every worker.
     fn start_capture(&mut self, wanted: &Capture) -> Result<Stream, Refused> {
         if self.capture.1 {
-            return Err(Refused::new("a capture runs already", "end that one first"));
+            return Err(Refused::new("another capture is running", "end it first"));
         }
-        let names: Vec<&'static str> = self.ports.iter().map(|port| port.name).collect();
+        let names: Vec<PortName> = self.ports.iter().map(|port| port.name).collect();
         let drops = self.running.words().drops;
         let filter = Filter::new(wanted, &names, drops)?;
         let tally = Arc::new(Tally::default());
@@ -346,7 +260,7 @@ impl Daemon {
         }
         self.running.tap(taps)?;
         self.capture = (Arc::clone(&tally), true);
-        tracing::info!(?filter, "capture began");
+        tracing::info!(?filter, "capture started");
         let count = wanted.count.unwrap_or(u64::MAX);
         Ok(Stream { rings, tally, ports: names, drops, wall: self.wall, count })
     }
@@ -411,7 +325,7 @@ impl Daemon {
         let names = self.running.words().tables;
         let Some(table) = names.iter().position(|one| *one == name) else {
             let what = format!("there is no table `{name}`");
-            let near = document::keys::nearest(name, names.iter());
+            let near = keys::nearest(name, names.iter());
             let remedy = near.map_or_else(
                 || format!("tables: {}", names.join(", ")),
                 |near| format!("did you mean `{near}`?"),
@@ -426,7 +340,7 @@ impl Daemon {
     fn save(&mut self) -> Result<Value, Refused> {
         let Some(path) = self.configuration.state.clone() else {
             return Err(Refused::new(
-                "the file names no place for the state",
+                "the file has no `state`",
                 "add `state: <file>` and start again",
             ));
         };
@@ -434,12 +348,12 @@ impl Daemon {
         let updates = memory.updates.len();
         state::write(&path, self.configuration.function.kind.name(), memory)
             .map_err(|error| Refused::new(error.to_string(), error.remedy()))?;
-        tracing::info!(updates, path = %path.display(), "state kept");
+        tracing::info!(updates, path = %path.display(), "state saved");
         Ok(json!({"file": path, "updates": updates}))
     }
 }
 
-/// By which a changed file is told from the one before: number, length, time of change.
+/// Attributes by which a changed file is detected: inode number, length, modification time.
 type FileState = Option<(u64, u64, SystemTime)>;
 
 fn file_state(path: &Path) -> FileState {
@@ -447,10 +361,10 @@ fn file_state(path: &Path) -> FileState {
     Some((metadata.ino(), metadata.len(), metadata.modified().ok()?))
 }
 
-/// The queues of each worker, one a port.
+/// Queues of each worker, one per port.
 type QueuesByWorker = Vec<Vec<Box<dyn engine::Port>>>;
 
-/// Opens all ports; those that were opened are closed again where one fails.
+/// Opens all ports; if one fails, the opened ones are closed again.
 fn open_all(
     configuration: &Configuration,
     needs: &Needs,
@@ -468,7 +382,7 @@ fn open_all(
     Ok((ports, queues))
 }
 
-/// Whether nobody asked to stop so far.
+/// Returns an error if a stop was requested.
 fn may_go_on(jobs: &Receiver<Job>) -> Result<(), RunError> {
     loop {
         match jobs.try_recv() {
@@ -482,17 +396,11 @@ fn may_go_on(jobs: &Receiver<Job>) -> Result<(), RunError> {
     }
 }
 
-/// Jobs that wait at most; whoever has another one waits for a place.
-const JOBS_MAX: usize = 64;
-
-/// More than a reload of ten million users takes.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);
-
-/// How often workers and files are looked at, and samples taken.
+/// Interval of the checks of workers and files, and of the samples.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Rates over less than this would jump.
+/// Shortest interval for rates; over shorter ones they would fluctuate.
 const RATE_NS_MIN: u64 = 500_000_000;
 
-/// Entries of a table that a worker gathers between two batches.
+/// Largest number of table entries that a worker reads between two batches.
 const PAGE_MAX: usize = 1000;

@@ -7,18 +7,21 @@
 //!                                                     v                        |
 //!                                          workers on their cores       control socket, metrics
 //! ```
-//! Modules stand in the order in which a daemon comes to be. A worker never waits for anything here:
-//! what is asked of it goes through the engine's bounded queues. Not here: privileges are neither
-//! taken nor dropped, and the process stays in the foreground, as a service manager wants it.
+//! Modules stand in the order in which a daemon comes to be. A worker never waits for anything
+//! here: what is asked of it goes through the engine's bounded queues. Not here: privileges are
+//! neither taken nor dropped, and the process stays in the foreground, as a service manager wants
+//! it.
 
 mod capture;
 pub mod client;
 pub mod config;
 mod control;
 mod error;
+mod inbox;
 mod keeper;
 mod links;
 pub mod logs;
+mod member;
 mod metrics;
 pub mod protocol;
 mod read;
@@ -26,14 +29,16 @@ mod reload;
 mod schema;
 pub mod signals;
 mod snapshot;
-mod state;
+pub mod state;
 mod team;
 mod times;
 mod unit;
 
 pub use control::default_socket;
 pub use error::RunError;
-pub use keeper::{Daemon, Inbox, Remote, Source};
+pub use functions::FUNCTIONS;
+pub use inbox::{Inbox, Remote};
+pub use keeper::{Daemon, Source};
 pub use read::{Configuration, Parts};
 pub use schema::{file_schema, update_schema};
-pub use unit::{FUNCTIONS, FunctionKind, Refused};
+pub use unit::Refused;

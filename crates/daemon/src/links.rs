@@ -5,50 +5,51 @@
 
 use std::sync::Arc;
 
+use engine::steering::worker_of;
 use engine::{Link, Monitor, Opened, Port, PortCounts, PortRequest};
+use function_kit::PortName;
 use functions::FrameSteering;
 use packet::PortId;
 use serde_json::Value;
-use traffic::workload::worker_of;
 
 use crate::error::RunError;
 use crate::read::PortChoice;
 
-/// A port that is open.
+/// An open port.
 pub struct OpenPort {
-    /// Its name at the function.
-    pub name: &'static str,
-    /// Its `type`.
+    /// Name of the port at the function.
+    pub name: PortName,
+    /// The port's `type`.
     pub kind: &'static str,
-    /// Its keys with all defaults.
+    /// Keys of the port with all defaults.
     pub effective: Value,
     choice: Arc<dyn ports::Configured>,
     monitor: Option<Arc<dyn Monitor>>,
-    /// What its predecessors had counted.
+    /// Counters of earlier ports under this name.
     retired: PortCounts,
 }
 
-/// What all ports of a daemon are opened for.
+/// Parameters with which all ports of a daemon are opened.
 #[derive(Clone)]
 pub struct Needs {
-    /// Workers, each with a queue.
+    /// Number of workers, each with one queue.
     pub queues: usize,
-    /// The longest frame, in bytes without check sequence.
+    /// Longest frame, in bytes without frame check sequence.
     pub frame_bytes_max: usize,
-    /// Ticks of the clock in a second.
+    /// Frequency of the time-stamp clock in ticks per second.
     pub ticks_per_second: f64,
-    /// Which worker a frame is for, where that is not all the same.
+    /// How a frame's worker is determined, if it matters.
     pub steering: Option<FrameSteering>,
 }
 
-/// A port that was opened, with its queues.
+/// An open port and its queues.
 pub type WithQueues = (OpenPort, Vec<Box<dyn Port>>);
 
 impl OpenPort {
     /// Opens the port of this number.
     ///
     /// # Errors
-    /// Why it cannot be, by the port's own words.
+    /// The port's error.
     pub fn open(choice: &PortChoice, number: usize, needs: &Needs) -> Result<WithQueues, RunError> {
         let effective = choice.configured.effective();
         let mut port = OpenPort {
@@ -63,25 +64,25 @@ impl OpenPort {
         Ok((port, queues))
     }
 
-    /// Opens it once more, after it was closed.
+    /// Opens the port again after it was closed.
     ///
     /// # Errors
-    /// As [`OpenPort::open`].
+    /// Those of [`OpenPort::open`].
     pub fn reopen(&mut self, number: usize, needs: &Needs) -> Result<Vec<Box<dyn Port>>, RunError> {
         let request = PortRequest {
-            name: self.name.to_owned(),
+            name: self.name.to_string(),
             id: PortId(number as u8),
             queues: needs.queues,
             frame_bytes_max: needs.frame_bytes_max,
             ticks_per_second: needs.ticks_per_second,
         };
-        let failed = |error| RunError::Port { name: self.name.to_owned(), error };
+        let failed = |error| RunError::Port { name: self.name.to_string(), error };
         let opened = self.choice.open(&request).map_err(failed)?;
         if opened.queues.len() != needs.queues {
             let what =
-                format!("it has {} queues for {} workers", opened.queues.len(), needs.queues);
+                format!("the port has {} queues for {} workers", opened.queues.len(), needs.queues);
             let error = engine::PortError::new(what, "use one worker");
-            return Err(RunError::Port { name: self.name.to_owned(), error });
+            return Err(RunError::Port { name: self.name.to_string(), error });
         }
         let opened = match &needs.steering {
             Some(steering) => steered(opened, request.id, steering, needs.queues)?,
@@ -91,36 +92,37 @@ impl OpenPort {
         Ok(opened.queues)
     }
 
-    /// Keeps what was counted, for the port is about to be dropped.
+    /// Keeps the counters before the port is dropped.
     pub fn retire(&mut self) {
         if let Some(monitor) = self.monitor.take() {
             self.retired.add(&monitor.counts());
         }
     }
 
-    /// Counts on from what another port of the name has counted.
+    /// Continues the counters of another port of the same name.
     pub fn count_on_from(&mut self, other: &OpenPort) {
         self.retired = other.counts();
     }
 
-    /// What was counted under this name so far.
+    /// Returns the counters under this name so far.
     pub fn counts(&self) -> PortCounts {
         let mut counts = self.retired.clone();
         self.monitor.iter().for_each(|monitor| counts.add(&monitor.counts()));
         counts
     }
 
-    /// Whether frames can pass.
+    /// Returns the state of the link.
     pub fn link(&self) -> Link {
         self.monitor.as_ref().map_or_else(|| Link::Down("closed".into()), |one| one.link())
     }
 
-    /// How it runs.
+    /// Returns facts about the port.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         self.monitor.as_ref().map(|monitor| monitor.facts()).unwrap_or_default()
     }
 
-    /// Whether another port would use the same interface, file or socket, so that both cannot be open.
+    /// Returns true if another port would use the same interface, file or socket, so that both
+    /// cannot be open.
     pub fn shares_with(&self, other: &PortChoice) -> bool {
         let effective = other.configured.effective();
         let names = |keys: &Value| {
@@ -135,7 +137,7 @@ impl OpenPort {
     }
 }
 
-/// The same port with each frame at its worker.
+/// Adds software steering to a port whose queues do not deliver each frame to its worker.
 fn steered(
     opened: Opened,
     id: PortId,
@@ -151,7 +153,7 @@ fn steered(
         .map_err(|error| RunError::setup(format!("no memory between workers: {error}"), ""))
 }
 
-/// A closed port: it brings nothing and takes nothing.
+/// A closed port, which receives nothing and accepts nothing.
 pub struct Closed;
 
 impl Port for Closed {
@@ -169,5 +171,5 @@ impl Port for Closed {
     }
 }
 
-/// Keys by which ports name what only one of them can have.
+/// Keys that name a resource which only one port can use.
 const PLACES: [&str; 6] = ["interface", "socket", "path", "file", "name", "device"];

@@ -10,7 +10,8 @@ use tracing_subscriber::fmt;
 use crate::config::{Format, Level, Log};
 use crate::error::RunError;
 
-/// Sends all lines of this process where the configuration says; the first call holds.
+/// Directs all log lines of this process to the configured place; only the first call has an
+/// effect.
 ///
 /// # Errors
 /// When the file cannot be opened.
@@ -30,7 +31,7 @@ pub fn install(log: &Log) -> Result<(), RunError> {
             let file =
                 OpenOptions::new().append(true).create(true).open(path).map_err(|error| {
                     let what = format!("the log cannot be opened: {error}");
-                    RunError::path(path, what, "choose a place that this process may write to")
+                    RunError::path(path, what, "choose a path that this process may write to")
                 })?;
             match format {
                 Format::Text => builder.with_ansi(false).with_writer(Mutex::new(file)).try_init(),

@@ -1,8 +1,8 @@
 //! Metrics for Prometheus, and health, over HTTP.
 //!
 //! `/metrics` is the text format 0.0.4 made from what `show` tells; `/health` answers 200 while the
-//! daemon does what it is asked, `/ready` while all its ports are up. The names of metrics are listed
-//! in docs/running.md.
+//! daemon does what it is asked, `/ready` while all its ports are up. The names of metrics are
+//! listed in docs/running.md.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -19,22 +19,22 @@ use serde_json::{Value, json};
 
 use crate::config::Metrics;
 use crate::error::RunError;
-use crate::keeper::Remote;
+use crate::inbox::Remote;
 use crate::protocol::{Ask, View};
 
-/// The server of metrics; dropping it ends it.
+/// Server of the metrics; dropping it stops it.
 pub(crate) struct Exposed {
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: SocketAddr,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Exposed {
-    /// Listens and answers.
+    /// Starts the server.
     ///
     /// # Errors
-    /// When the address is taken, or not this machine's.
+    /// When the address is in use, or not an address of this machine.
     pub fn start(metrics: &Metrics, remote: Remote) -> Result<Exposed, RunError> {
         let failed = |error: &dyn std::fmt::Display| {
             RunError::setup(format!("metrics: {error}"), "choose another `metrics.listen`")
@@ -47,12 +47,12 @@ impl Exposed {
             Arc::new(move |method, uri, headers| respond(&remote, method, uri, headers));
         let body = move || {
             if let Err(error) = server.run(&asked, answer) {
-                tracing::error!(%error, "metrics are no longer served");
+                tracing::error!(%error, "metrics server stopped");
             }
         };
         let thread = thread::Builder::new().name("metrics".into()).spawn(body);
         let thread = thread.map_err(|error| failed(&error))?;
-        tracing::info!(%address, "metrics are served");
+        tracing::info!(%address, "metrics server started");
         Ok(Exposed { address, stop, thread: Some(thread) })
     }
 }
@@ -88,7 +88,7 @@ fn respond(
             Err(_) => response(StatusCode::SERVICE_UNAVAILABLE, TEXT, "no answer\n".to_owned()),
         },
         _ => {
-            let text = "there is /metrics, /health and /ready\n".to_owned();
+            let text = "the pages are /metrics, /health and /ready\n".to_owned();
             response(StatusCode::NOT_FOUND, TEXT, text)
         }
     }
@@ -114,16 +114,16 @@ fn response(status: StatusCode, kind: &'static str, body: String) -> Response<Fu
     response
 }
 
-/// A text in the making, metric by metric.
+/// A text in the Prometheus format that is being built, metric by metric.
 struct Exposition(String);
 
 impl Exposition {
-    /// The head of a metric.
+    /// Adds the head of a metric.
     fn metric(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP plumbline_{name} {help}\n# TYPE plumbline_{name} {kind}");
     }
 
-    /// One of its values.
+    /// Adds a value of a metric.
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         let _ = write!(self.0, "plumbline_{name}");
         for (index, (label, text)) in labels.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Exposition {
         let _ = writeln!(self.0, "{end} {value}");
     }
 
-    /// A metric with a value for each entry of a mapping.
+    /// Adds a metric with a value for each entry of a mapping.
     fn by(
         &mut self,
         (name, kind, help): Head,
@@ -150,28 +150,28 @@ impl Exposition {
     }
 }
 
-/// Name, kind and help of a metric.
+/// Name, type and help text of a metric.
 type Head = (&'static str, &'static str, &'static str);
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_default()
 }
 
-/// A number of nanoseconds in seconds.
+/// Converts nanoseconds to seconds.
 fn seconds(value: &Value) -> f64 {
     number(value) / 1e9
 }
 
-/// All metrics, from what `show` tells.
+/// Returns all metrics, from the answer to `show`.
 fn render(all: &Value, tables: &Value) -> String {
     let mut text = Exposition(String::new());
-    text.metric("uptime_seconds", "gauge", "Time since the daemon was started.");
+    text.metric("uptime_seconds", "gauge", "Time since the start of the daemon.");
     text.sample("uptime_seconds", &[], number(&all["uptime_s"]));
     workers(&mut text, &all["workers"]);
     let function = &all["drops"]["function"];
     let head = ("dropped_packets_total", "counter", "Packets dropped by the function, by reason.");
     text.by(head, "reason", function, number);
-    let head = ("tallies_total", "counter", "What else the function counts.");
+    let head = ("tallies_total", "counter", "Other counters of the function, by name.");
     text.by(head, "tally", &all["counters"]["tallies"], number);
     ports(&mut text, &all["ports"]);
     let head = ("stage_seconds_total", "counter", "Time by stage, over all workers.");
@@ -180,12 +180,17 @@ fn render(all: &Value, tables: &Value) -> String {
     text.by(head, "stage", &all["stages"], |stage| number(&stage["packets"]));
     let head = ("table_entries", "gauge", "Entries in a table.");
     text.by(head, "table", &tables["tables"], |table| number(&table["used"]));
-    let head = ("table_capacity_entries", "gauge", "How many entries a table can have.");
+    let head = ("table_capacity_entries", "gauge", "Largest number of entries of a table.");
     text.by(head, "table", &tables["tables"], |table| number(&table["capacity"]));
     text.metric("state_bytes", "gauge", "Memory of the function's state.");
     text.sample("state_bytes", &[], number(&tables["state_bytes"]));
     if let Some(standby) = tables.get("standby") {
-        text.metric("standby_synchronised", "gauge", "1 while the standby has acknowledged all.");
+        text.metric(
+            "standby_synchronised",
+            "gauge",
+            "1 while the standby has acknowledged all \
+                                                      changes, otherwise 0.",
+        );
         let is_synchronised = standby["synchronised"].as_bool().unwrap_or(false);
         text.sample("standby_synchronised", &[], f64::from(u8::from(is_synchronised)));
         let help = "Changes that the standby has not acknowledged.";
@@ -195,22 +200,47 @@ fn render(all: &Value, tables: &Value) -> String {
     text.0
 }
 
-/// What a value means in the unit of its metric.
+/// Converts a value to the unit of its metric.
 type Reading = fn(&Value) -> f64;
 
 fn workers(text: &mut Exposition, workers: &Value) {
     let counters: [(Head, &str, Reading); 7] = [
         (("received_packets_total", "counter", "Packets received."), "received", number),
-        (("made_packets_total", "counter", "Packets made beside those received."), "made", number),
-        (("forwarded_packets_total", "counter", "Packets a port took."), "forwarded", number),
+        (("made_packets_total", "counter", "Packets that the function generated."), "made", number),
         (
-            ("transmit_full_packets_total", "counter", "Packets a port did not take."),
+            (
+                "forwarded_packets_total",
+                "counter",
+                "Packets that a port accepted for transmission.",
+            ),
+            "forwarded",
+            number,
+        ),
+        (
+            (
+                "transmit_full_packets_total",
+                "counter",
+                "Packets that a port did not accept for \
+                                                        transmission.",
+            ),
             "transmit_full",
             number,
         ),
-        (("punted_packets_total", "counter", "Packets for the control plane."), "punted", number),
-        (("busy_seconds_total", "counter", "Time spent on packets."), "busy_ns", seconds),
-        (("gap_seconds_total", "counter", "Time that others had the core."), "gaps_ns", seconds),
+        (
+            ("punted_packets_total", "counter", "Packets punted to the control plane."),
+            "punted",
+            number,
+        ),
+        (
+            ("busy_seconds_total", "counter", "Time that workers spent on packets."),
+            "busy_ns",
+            seconds,
+        ),
+        (
+            ("gap_seconds_total", "counter", "Time in which a worker did not run on its core."),
+            "gaps_ns",
+            seconds,
+        ),
     ];
     for ((name, kind, help), key, value) in counters {
         text.metric(name, kind, help);
@@ -222,13 +252,24 @@ fn workers(text: &mut Exposition, workers: &Value) {
 }
 
 fn ports(text: &mut Exposition, ports: &Value) {
-    let head = ("port_up", "gauge", "Whether frames can pass.");
+    let head = ("port_up", "gauge", "1 while the link is up, otherwise 0.");
     text.by(head, "port", ports, |port| f64::from(u8::from(port["link_up"] == true)));
     let counters: [(Head, &str); 4] = [
-        (("port_received_packets_total", "counter", "Frames handed to workers."), "received"),
-        (("port_received_bytes_total", "counter", "Their bytes."), "received_bytes"),
-        (("port_sent_packets_total", "counter", "Frames taken by the link."), "sent"),
-        (("port_sent_bytes_total", "counter", "Their bytes."), "sent_bytes"),
+        (
+            (
+                "port_received_packets_total",
+                "counter",
+                "Frames received by a port and passed to \
+                                                     workers.",
+            ),
+            "received",
+        ),
+        (
+            ("port_received_bytes_total", "counter", "Bytes of the frames received."),
+            "received_bytes",
+        ),
+        (("port_sent_packets_total", "counter", "Frames transmitted on the link."), "sent"),
+        (("port_sent_bytes_total", "counter", "Bytes of the frames transmitted."), "sent_bytes"),
     ];
     for (head, key) in counters {
         text.by(head, "port", ports, |port| number(&port[key]));
@@ -250,7 +291,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A scrape waits no longer for what the daemon is doing.
+/// Time limit for a scrape to wait for the daemon.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

@@ -4,75 +4,75 @@
 //! {"version":1,"id":7,"ask":{"show":"counters"}}
 //! {"version":1,"id":7,"ok":{…}}          or {"version":1,"id":7,"refused":{"what":…,"remedy":…}}
 //! ```
-//! After the answer to `capture` the connection carries a pcapng file until enough packets were copied
-//! or the client closes its half; all other requests of a connection may follow one another.
+//! After the answer to `capture` the connection carries a pcapng file until enough packets were
+//! copied or the client closes its half; all other requests of a connection may follow one another.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::unit::Refused;
 
-/// The version of this protocol; a daemon answers only its own.
+/// Version of this protocol; a daemon answers only requests of the same version.
 pub const VERSION: u32 = 1;
 
-/// The longest request, in bytes with its end of line.
+/// Longest request, in bytes including the end of line.
 pub const REQUEST_BYTES_MAX: usize = 64 << 10;
 
-/// The longest answer that a client takes, in bytes.
+/// Longest answer that a client accepts, in bytes.
 pub const RESPONSE_BYTES_MAX: usize = 64 << 20;
 
-/// A line to the daemon.
+/// A request to the daemon, one line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// [`VERSION`].
+    /// Protocol version, [`VERSION`].
     pub version: u32,
-    /// Comes back with the answer.
+    /// Identifier that is repeated in the answer.
     #[serde(default)]
     pub id: u64,
-    /// What is asked for.
+    /// The request itself.
     pub ask: Ask,
 }
 
-/// What a daemon can be asked for.
+/// Requests to a daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ask {
-    /// Whether it forwards: answered once it does.
+    /// Asks whether the daemon forwards; answered once it does.
     Ready,
-    /// What it has counted.
+    /// Returns counters and other information.
     Show(View),
-    /// Entries of a table.
+    /// Returns entries of a table.
     Table {
-        /// Which table.
+        /// Name of the table.
         name: String,
-        /// The worker whose part is shown.
+        /// Worker whose part is shown.
         #[serde(default)]
         worker: usize,
-        /// Where to begin: 0, then what `next` of the page before said.
+        /// First entry: 0, then the value of `next` of the previous page.
         #[serde(default)]
         from: u64,
-        /// How many at most.
+        /// Largest number of entries.
         #[serde(default = "page")]
         limit: usize,
     },
-    /// A change of the function, as its control has it.
+    /// Changes the function, in the form of its control.
     Set(Value),
-    /// Read the file again.
+    /// Reloads the configuration file.
     Reload,
-    /// Write the state file.
+    /// Writes the state file.
     Save,
-    /// Copies of packets, as a pcapng file.
+    /// Returns copies of packets, as a pcapng file.
     Capture(Capture),
-    /// End.
+    /// Ends the daemon.
     Stop,
 }
 
-/// What can be shown.
+/// Information that can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum View {
-    /// All of the following but tables and configuration.
+    /// All of the following except tables and configuration.
     All,
     /// Sums over all workers, with rates.
     Counters,
@@ -82,31 +82,31 @@ pub enum View {
     Stages,
     /// Drops by reason, of the function and of the ports.
     Drops,
-    /// How full the tables are.
+    /// Occupancy of the tables.
     Tables,
-    /// Each worker.
+    /// Counters of each worker.
     Workers,
-    /// The configuration with all defaults.
+    /// Configuration with all defaults.
     Config,
 }
 
-/// Which packets to copy.
+/// Selects the packets to copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Capture {
-    /// Of this port only.
+    /// Port of the packets; by default all.
     pub port: Option<String>,
-    /// On this way only.
+    /// Direction of the packets; by default all.
     pub direction: Option<Direction>,
-    /// Dropped for this reason only.
+    /// Drop reason of the packets; by default all.
     pub reason: Option<String>,
-    /// Ends after so many.
+    /// Number of packets after which the capture ends.
     pub count: Option<u64>,
-    /// Most bytes of a packet.
+    /// Largest number of bytes per packet.
     pub snaplen: Option<usize>,
 }
 
-/// On which way a packet is copied.
+/// Direction in which a packet is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -114,29 +114,29 @@ pub enum Direction {
     In,
     /// As sent.
     Out,
-    /// As dropped, at the port where it came in.
+    /// As dropped, at the ingress port.
     Drop,
 }
 
-/// A line from the daemon.
+/// An answer of the daemon, one line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Response {
-    /// [`VERSION`].
+    /// Protocol version, [`VERSION`].
     pub version: u32,
-    /// That of the request; 0 where none could be read.
+    /// Identifier of the request; 0 if it could not be read.
     pub id: u64,
-    /// What came of it.
+    /// Outcome of the request.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was done.
+    /// The request succeeded.
     Ok(Value),
-    /// It was not.
+    /// The request was refused.
     Refused(Refused),
 }
 

@@ -1,76 +1,80 @@
 //! From a file to a configuration that is complete and valid; nothing is opened yet.
 //!
-//! Every key is checked against the schema of its section before its value is read, so an error names
-//! file, line, key and the nearest valid key.
+//! Every key is checked against the schema of its section before its value is read, so an error
+//! names file, line, key and the nearest valid key.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use document::keys::{Place, nearest, remedy_for_unknown};
 use document::{Document, DocumentError, Kind, SIZE_BYTES_MAX, kind, read_text};
+use function_kit::PortName;
+use functions::{Configured, Kind as FunctionKind};
+use keys::{Place, nearest, parsed, read, remedy_for_unknown};
 use machine::cpu::available_cores;
 use ports::Kind as PortKind;
 use schemars::{JsonSchema, Schema};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::config::{Control, Log, Metrics, Reload, Workers};
-use crate::unit::{BadKey, Configured, FunctionKind, parsed};
 
-/// What can be named in a file.
+/// The functions and ports that a file can name.
 #[derive(Clone, Copy)]
 pub struct Parts {
-    /// The functions there are.
+    /// The available functions.
     pub functions: &'static [&'static dyn FunctionKind],
-    /// The kinds of ports there are.
+    /// The available port types.
     pub ports: &'static [&'static dyn PortKind],
 }
 
 impl Parts {
-    /// All that this program has.
-    pub const ALL: Parts = Parts { functions: crate::unit::FUNCTIONS, ports: ports::PORTS };
+    /// All functions and ports of this program.
+    pub fn all() -> Parts {
+        Parts { functions: functions::FUNCTIONS, ports: ports::PORTS }
+    }
 }
 
-/// What a file says, with all defaults.
+/// A daemon's configuration with all defaults.
 pub struct Configuration {
     /// The name of the daemon.
     pub name: String,
-    /// The function.
+    /// The function and its configuration.
     pub function: Function,
-    /// Its ports, in the order of their numbers.
+    /// The function's ports, in the order of their numbers.
     pub ports: Vec<PortChoice>,
-    /// Its threads.
+    /// Settings of the worker threads.
     pub workers: Workers,
     /// The core of each worker.
     pub cores: Vec<usize>,
-    /// The control socket.
+    /// Settings of the control socket.
     pub control: Control,
-    /// Metrics, where they are asked for.
+    /// Settings of metrics; `None` if the file has no such section.
     pub metrics: Option<Metrics>,
-    /// The log.
+    /// Settings of the log.
     pub log: Log,
-    /// The file that keeps the state.
+    /// Path of the state file; `None` without one.
     pub state: Option<PathBuf>,
-    /// When a changed file is read again.
+    /// Condition for reloading a changed file.
     pub reload: Reload,
 }
 
-/// The function of a file.
+/// The function that a file names.
 pub struct Function {
-    /// Which one.
+    /// Kind of the function.
     pub kind: &'static dyn FunctionKind,
-    /// Its keys.
-    pub configured: Box<dyn Configured>,
+    /// The function's configuration.
+    pub configured: Arc<dyn Configured>,
 }
 
-/// A port of a file.
+/// A port that a file configures.
 pub struct PortChoice {
-    /// Its name at the function.
-    pub name: &'static str,
-    /// Its `type`.
+    /// Name of the port at the function.
+    pub name: PortName,
+    /// The port's `type`.
     pub kind: &'static str,
-    /// Its keys.
+    /// The port's configuration.
     pub configured: Arc<dyn ports::Configured>,
 }
 
@@ -81,19 +85,19 @@ impl std::fmt::Debug for Configuration {
 }
 
 impl Configuration {
-    /// Reads a file.
+    /// Reads a configuration file.
     ///
     /// # Errors
-    /// Whatever is wrong with it, by file, line and key.
+    /// Any error in the file, with its line and key.
     pub fn read(path: &Path, parts: Parts) -> Result<Configuration, DocumentError> {
         let text = read_text(path, &FILE, SIZE_BYTES_MAX)?;
         Configuration::parse(&path.display().to_string(), &text, parts)
     }
 
-    /// Reads the text of a file of this name.
+    /// Parses the text of a configuration file with the given name.
     ///
     /// # Errors
-    /// As [`Configuration::read`].
+    /// Any error in the text, with its line and key.
     pub fn parse(file: &str, text: &str, parts: Parts) -> Result<Configuration, DocumentError> {
         let document = Document::parse(&FILE, file, text)?;
         if let Some(key) = document.root.keys().find(|key| !KEYS.contains(&key.as_str())) {
@@ -102,25 +106,15 @@ impl Configuration {
         }
         let function = function(&document, parts)?;
         let workers: Workers = section(&document, "workers")?.unwrap_or_default();
-        for (key, value, least, most) in [
-            ("workers.batch", workers.batch, 1, packet::BATCH_MAX),
-            (
-                "workers.frame-bytes-max",
-                workers.frame_bytes_max,
-                FRAME_BYTES_LEAST,
-                FRAME_BYTES_MOST,
-            ),
-        ] {
-            if !(least..=most).contains(&value) {
-                let what = format!("must be from {least} to {most}, not {value}");
-                return Err(document.error(key, what, SEE_SCHEMA));
-            }
-        }
         let cores = cores(&document, &workers, &function)?;
         let control: Control = section(&document, "control")?.unwrap_or_default();
         if control.mode_bits().is_none() {
-            let what = format!("`{}` is no mode of a file", control.mode);
-            return Err(document.error("control.mode", what, "write it octal, as \"0660\""));
+            let what = format!("`{}` is not a file mode", control.mode);
+            return Err(document.error(
+                "control.mode",
+                what,
+                "write it in octal, such as \"0660\"",
+            ));
         }
         let metrics: Option<Metrics> = section(&document, "metrics")?;
         check_metrics(&document, metrics.as_ref())?;
@@ -138,22 +132,18 @@ impl Configuration {
         })
     }
 
-    /// All keys with their defaults, as a file would have them.
+    /// Returns all keys with their defaults, in the form of a file.
     pub fn effective(&self) -> Value {
-        let mut function = Map::from_iter([("name".to_owned(), json!(self.function.kind.name()))]);
-        if let Value::Object(keys) = self.function.configured.effective() {
-            function.extend(keys);
-        }
         let port = |port: &PortChoice| {
             let mut keys = Map::from_iter([("type".to_owned(), json!(port.kind))]);
             if let Value::Object(own) = port.configured.effective() {
                 keys.extend(own);
             }
-            (port.name.to_owned(), Value::Object(keys))
+            (port.name.to_string(), Value::Object(keys))
         };
         json!({
             "name": self.name,
-            "function": function,
+            "function": self.function.configured.section(),
             "ports": self.ports.iter().map(port).collect::<Map<_, _>>(),
             "workers": Workers { cores: Some(self.cores.clone()), ..self.workers.clone() },
             "control": self.control,
@@ -174,7 +164,7 @@ fn name(document: &Document) -> Result<String, DocumentError> {
         || name.starts_with('.')
         || !name.chars().all(fits)
     {
-        let what = format!("`{name}` names no daemon, for its socket is called so");
+        let what = format!("`{name}` is not a valid name: it is also the name of the socket");
         let remedy = "use up to 64 letters, digits, `-`, `_` and `.`";
         return Err(document.error("name", what, remedy));
     }
@@ -212,9 +202,8 @@ fn function(document: &Document, parts: Parts) -> Result<Function, DocumentError
         keys.entry(key).or_insert(value);
     }
     check_keys(document, "function", &keys, &found.schema())?;
-    let configured = found
-        .read(Value::Object(keys))
-        .map_err(|bad| bad_key(document, "function", &bad, SEE_SCHEMA))?;
+    let configured =
+        found.read(keys).map_err(|bad| document.invalid("function", bad, SEE_SCHEMA))?;
     Ok(Function { kind: *found, configured })
 }
 
@@ -224,22 +213,23 @@ fn ports_of(
     parts: Parts,
 ) -> Result<Vec<PortChoice>, DocumentError> {
     let wanted = function.configured.ports();
+    let names: Vec<&str> = wanted.iter().map(|name| &**name).collect();
     let function = function.kind;
     let given = match document.root.get("ports") {
         Some(Value::Object(given)) => given,
         Some(other) => return Err(no_mapping(document, "ports", other)),
         None => {
-            let remedy = format!("give one for each of: {}", wanted.join(", "));
+            let remedy = format!("configure one for each of: {}", names.join(", "));
             return Err(document.error("", "no `ports` section", remedy));
         }
     };
-    if let Some(name) = given.keys().find(|name| !wanted.contains(&name.as_str())) {
+    if let Some(name) = given.keys().find(|name| !names.contains(&name.as_str())) {
         let what = format!("{} has no port `{name}`", function.name());
-        let remedy = remedy_for_unknown(name, wanted).replace("valid keys here", "its ports");
+        let remedy = remedy_for_unknown(name, &names).replace("valid keys here", "its ports");
         return Err(document.error(&format!("ports.{name}"), what, remedy));
     }
-    let port = |name: &&'static str| {
-        let Some(value) = given.get(*name) else {
+    let port = |&name: &PortName| {
+        let Some(value) = given.get(&*name) else {
             let what = format!("the port `{name}` of {} is missing", function.name());
             return Err(document.error("ports", what, format!("add `{name}: {{type: …}}`")));
         };
@@ -250,7 +240,7 @@ fn ports_of(
 
 fn port_of(
     document: &Document,
-    name: &'static str,
+    name: PortName,
     value: &Value,
     parts: Parts,
 ) -> Result<PortChoice, DocumentError> {
@@ -265,7 +255,7 @@ fn port_of(
     let wanted = match keys.shift_remove("type") {
         Some(Value::String(wanted)) => wanted,
         Some(other) => {
-            let what = format!("expected a type of port, not {}", kind(&other));
+            let what = format!("expected a port type, not {}", kind(&other));
             return Err(document.error(&at, what, known));
         }
         None => return Err(document.error(&section, "the `type` is missing", known)),
@@ -273,18 +263,15 @@ fn port_of(
     let Some(found) = parts.ports.iter().find(|one| one.name() == wanted) else {
         let remedy =
             nearest(&wanted, names.iter()).map_or(known, |near| format!("did you mean `{near}`?"));
-        return Err(document.error(&at, format!("there is no type of port `{wanted}`"), remedy));
+        return Err(document.error(&at, format!("there is no port type `{wanted}`"), remedy));
     };
     check_keys(document, &section, &keys, &found.schema())?;
-    let configured = found.read(Value::Object(keys)).map_err(|error| {
-        let what = document::in_plain_words(&error.what);
-        let bad = BadKey { key: error.key, what, remedy: String::new() };
-        bad_key(document, &section, &bad, SEE_SCHEMA)
-    })?;
+    let configured = found.read(Value::Object(keys));
+    let configured = configured.map_err(|bad| document.invalid(&section, bad, SEE_SCHEMA))?;
     Ok(PortChoice { name, kind: found.name(), configured: Arc::from(configured) })
 }
 
-/// The core of each worker, and with them how many workers there are.
+/// Returns the core of each worker, which also determines the number of workers.
 fn cores(
     document: &Document,
     workers: &Workers,
@@ -295,23 +282,27 @@ fn cores(
     let count = workers.cores.as_ref().map_or(function.configured.workers(), Vec::len);
     let key = if workers.cores.is_some() { "workers.cores" } else { "function" };
     if !(1..=WORKERS_MAX).contains(&count) {
-        let what = format!("must name 1 to {WORKERS_MAX} cores, not {count}");
-        return Err(document.error(key, what, format!("cores here: {listed}")));
+        let what = format!("must list 1 to {WORKERS_MAX} cores, not {count}");
+        return Err(document.error(key, what, format!("available cores: {listed}")));
     }
-    if function.kind.is_sharded() && count > 1 {
+    if function.configured.is_sharded() && count > 1 {
         let name = function.kind.name();
         if function.configured.frame_steering().is_none() {
             let what = format!(
-                "{name} divides its state among workers, and no port here can bring each frame to the \
-                 worker that has its part"
+                "{name} divides its state among workers, and no port type here can deliver each \
+                 frame to the worker that has its part"
             );
-            let remedy = "use one worker; for more, run a daemon for each part of the users";
+            let remedy = "use one worker; to use more cores, run several daemons, each for a part \
+                          of the users";
             return Err(document.error(key, what, remedy));
         }
         let asked = function.configured.workers();
         if asked != count {
-            let what = format!("{name} is asked for {asked} workers, and there are {count} cores");
-            let remedy = format!("set `core: {count}` in `function`, or name as many cores");
+            let what = format!(
+                "{name} is configured with {asked} workers, but there are {count} \
+                                cores"
+            );
+            let remedy = format!("set `core: {count}` in `function`, or list as many cores");
             return Err(document.error(key, what, remedy));
         }
     }
@@ -319,13 +310,13 @@ fn cores(
         Some(cores) => match cores.iter().find(|core| !available.contains(core)) {
             Some(core) => {
                 let what = format!("this process may not use core {core}");
-                Err(document.error(key, what, format!("cores here: {listed}")))
+                Err(document.error(key, what, format!("available cores: {listed}")))
             }
             None => Ok(cores.clone()),
         },
         None if count > available.len() => {
-            let what = format!("{count} workers on {} cores", available.len());
-            Err(document.error(key, what, "ask for fewer, or list `workers.cores`"))
+            let what = format!("{count} workers but {} cores", available.len());
+            Err(document.error(key, what, "configure fewer workers, or list `workers.cores`"))
         }
         None => Ok(available[available.len() - count..].to_vec()),
     }
@@ -335,16 +326,17 @@ fn check_metrics(document: &Document, metrics: Option<&Metrics>) -> Result<(), D
     let is_remote = |listen: &SocketAddr| !listen.ip().is_loopback();
     match metrics {
         Some(metrics) if is_remote(&metrics.listen) && !metrics.allow_remote => {
-            let what = format!("other machines reach {}, and there is no password", metrics.listen);
-            let remedy = "listen at 127.0.0.1, or add `allow-remote: true`";
+            let what =
+                format!("other machines can reach {}, and there is no password", metrics.listen);
+            let remedy = "listen on 127.0.0.1, or add `allow-remote: true`";
             Err(document.error("metrics.listen", what, remedy))
         }
         _ => Ok(()),
     }
 }
 
-/// A section with known keys; none where the file has none.
-fn section<T: DeserializeOwned + JsonSchema + Default>(
+/// Reads a section with known keys; `None` if the file has no such section.
+fn section<T: DeserializeOwned + Serialize + JsonSchema + Default>(
     document: &Document,
     name: &str,
 ) -> Result<Option<T>, DocumentError> {
@@ -353,20 +345,20 @@ fn section<T: DeserializeOwned + JsonSchema + Default>(
         Some(Value::Null) => Ok(Some(T::default())),
         Some(Value::Object(keys)) => {
             check_keys(document, name, keys, &schemars::schema_for!(T))?;
-            let read = parsed(Value::Object(keys.clone()));
-            read.map(Some).map_err(|bad| bad_key(document, name, &bad, SEE_SCHEMA))
+            let read = read("", keys.clone());
+            read.map(Some).map_err(|bad| document.invalid(name, bad, SEE_SCHEMA))
         }
         Some(other) => Err(no_mapping(document, name, other)),
     }
 }
 
-/// A single value; none where the file has none.
+/// Reads a single value; `None` if the file does not have it.
 fn value<T: DeserializeOwned>(document: &Document, name: &str) -> Result<Option<T>, DocumentError> {
     match document.root.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => {
-            let read = parsed(value.clone()).map(Some);
-            read.map_err(|bad| bad_key(document, name, &bad, SEE_SCHEMA))
+            let read = parsed("", value.clone()).map(Some);
+            read.map_err(|bad| document.invalid(name, bad, SEE_SCHEMA))
         }
     }
 }
@@ -387,36 +379,27 @@ fn check_keys(
     }
 }
 
-fn bad_key(document: &Document, section: &str, bad: &BadKey, remedy: &str) -> DocumentError {
-    let at = if bad.key.is_empty() { section.to_owned() } else { format!("{section}.{}", bad.key) };
-    let remedy = if bad.remedy.is_empty() { remedy } else { &bad.remedy };
-    document.error(&at, &bad.what, remedy)
-}
-
 fn no_mapping(document: &Document, key: &str, found: &Value) -> DocumentError {
     let what = format!("expected a mapping of keys to values, not {}", kind(found));
-    document.error(key, what, "indent its keys below it")
+    document.error(key, what, "write its keys below it, indented")
 }
 
-/// Keys of a file, in the order of the documentation.
+/// Top-level keys of a file, in the order of the documentation.
 pub(crate) const KEYS: [&str; 9] =
     ["name", "function", "ports", "workers", "control", "metrics", "log", "state", "reload"];
 
-/// What messages call such a file.
+/// Description of the kind of file, for messages.
 const FILE: Kind = Kind {
     noun: "function file",
     folder: "docs/examples",
     starting_point: "docs/running.md has examples; `plumbline schema --run` lists every key",
 };
 
-const SEE_SCHEMA: &str = "`plumbline schema --run` tells what each key takes";
+const SEE_SCHEMA: &str = "`plumbline schema --run` lists the values of each key";
 
-/// The shortest Ethernet frame without check sequence, and the longest jumbo frame.
-const FRAME_BYTES_LEAST: usize = 60;
-const FRAME_BYTES_MOST: usize = 9216;
-
-/// A bit for each in the lists of what applied.
+/// Largest number of workers: acknowledgements have a bit for each.
 const WORKERS_MAX: usize = 64;
 
-/// With a folder and `.sock` it must fit into the 107 bytes of a socket's path.
+/// Largest length of a daemon's name in bytes: with a folder and `.sock` it must fit into the 107
+/// bytes of a socket path.
 const NAME_BYTES_MAX: usize = 64;

@@ -1,10 +1,13 @@
-//! A changed file, applied as a difference: what did not change keeps forwarding and keeps its state.
+//! A changed file, applied as a difference: what did not change keeps forwarding and keeps its
+//! state.
 //!
 //! The file is read and checked as a whole first; then ports that changed are opened anew, then the
 //! function is led to its new keys. What was done is undone where a step fails, so that nothing has
-//! changed then. A changed port that would use the same interface, file or socket as the one before is
-//! closed before it is opened, and frames are lost at that port meanwhile; others change hands between
-//! two batches.
+//! changed then. A changed port that would use the same interface, file or socket as the one before
+//! is closed before it is opened, and frames are lost at that port meanwhile; others change hands
+//! between two batches.
+
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -14,18 +17,18 @@ use crate::links::{Closed, OpenPort};
 use crate::read::{Configuration, PortChoice};
 use crate::unit::Refused;
 
-/// A port that was replaced, with what leads back.
+/// A replaced port, with what is needed to restore it.
 struct Replaced {
     number: usize,
     before: OpenPort,
 }
 
 impl Daemon {
-    /// Reads the file again and applies what differs.
+    /// Reloads the file and applies the differences.
     ///
     /// # Errors
-    /// What is wrong with the file, a key that needs a restart, a port that cannot be opened; nothing
-    /// has changed then.
+    /// An error in the file, a key that needs a restart, or a port that cannot be opened;
+    /// the daemon is then unchanged.
     pub(crate) fn reload(&mut self) -> Result<Value, Refused> {
         let done = self.try_reload();
         match &done {
@@ -45,8 +48,8 @@ impl Daemon {
                 Refused::new(what.to_string(), remedy)
             })?;
         self.needs_no_restart(&wanted)?;
-        let keys = wanted.function.configured.effective();
-        let count = self.running.difference(&keys)?;
+        let function = &wanted.function.configured;
+        let count = self.running.difference(&**function)?;
         let differs = |(number, choice): (usize, &PortChoice)| {
             let present = &self.ports[number];
             let same =
@@ -62,15 +65,15 @@ impl Daemon {
                 Err(refused) => return Err(self.bring_back(replaced, refused)),
             }
         }
-        if let Err(refused) = self.running.reconfigure(&keys) {
+        if let Err(refused) = self.running.reconfigure(Arc::clone(function)) {
             return Err(self.bring_back(replaced, refused));
         }
-        let names: Vec<&str> = changed.iter().map(|&number| self.ports[number].name).collect();
+        let names: Vec<&str> = changed.iter().map(|&number| &*self.ports[number].name).collect();
         self.configuration = wanted;
         Ok(json!({"updates": count, "ports": names}))
     }
 
-    /// Refuses what cannot change while the daemon runs.
+    /// Refuses differences that need a restart.
     fn needs_no_restart(&self, wanted: &Configuration) -> Result<(), Refused> {
         let present = &self.configuration;
         let differs = [
@@ -85,7 +88,7 @@ impl Daemon {
             None => Ok(()),
             Some((key, _)) => Err(Refused::new(
                 format!("{}: {key} cannot be changed while the daemon runs", self.file()),
-                "restart it, or take the change back",
+                "restart it, or revert the change",
             )),
         }
     }
@@ -94,7 +97,7 @@ impl Daemon {
         self.source.file.display().to_string()
     }
 
-    /// Puts another port in the place of the present one, which is returned closed.
+    /// Replaces a port; returns the old one, closed.
     fn replace(&mut self, number: usize, choice: &PortChoice) -> Result<OpenPort, Refused> {
         let shares = self.ports.iter().any(|port| port.shares_with(choice));
         if shares {
@@ -114,7 +117,7 @@ impl Daemon {
         Ok(before)
     }
 
-    /// Takes the queues of a port from the workers.
+    /// Removes the queues of a port from the workers.
     fn close(&mut self, number: usize) -> Result<(), Refused> {
         let closed = || Box::new(Closed) as Box<dyn engine::Port>;
         self.running.swap(number, (0..self.needs.queues).map(|_| closed()).collect())?;
@@ -122,12 +125,15 @@ impl Daemon {
         Ok(())
     }
 
-    /// Opens a closed port again; the refusal that led here, with what else went wrong.
+    /// Reopens a closed port; returns the original refusal, extended by further errors.
     fn reopened(&mut self, number: usize, refused: Refused) -> Refused {
         let queues = match self.ports[number].reopen(number, &self.needs) {
             Ok(queues) => queues,
             Err(error) => {
-                let what = format!("{}; and the port from before is closed: {error}", refused.what);
+                let what = format!(
+                    "{}; and the previous port could not be reopened: {error}",
+                    refused.what
+                );
                 return Refused { what, ..refused };
             }
         };
@@ -137,7 +143,7 @@ impl Daemon {
         }
     }
 
-    /// Undoes replacements, the last one first.
+    /// Undoes replacements in reverse order.
     fn bring_back(&mut self, replaced: Vec<Replaced>, mut refused: Refused) -> Refused {
         for Replaced { number, mut before } in replaced.into_iter().rev() {
             if let Err(error) = self.close(number) {

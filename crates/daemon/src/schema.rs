@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use crate::config::{Control, Log, Metrics, Reload, Workers};
 use crate::read::Parts;
 
-/// The schema of a file.
+/// Returns the JSON Schema of a daemon's configuration file.
 pub fn file_schema(parts: Parts) -> Value {
     let mut definitions = Map::new();
-    let function = |kind: &&dyn crate::unit::FunctionKind| {
+    let function = |kind: &&dyn functions::Kind| {
         let names: Vec<&str> =
             [kind.name()].into_iter().chain(kind.aliases().iter().copied()).collect();
         let name = json!({"description": kind.summary(), "enum": names});
@@ -29,26 +29,26 @@ pub fn file_schema(parts: Parts) -> Value {
     let ports: Vec<Value> = parts.ports.iter().map(port).map(&mut gather).collect();
     let mut section = |name: &str, schema: Schema| gather(apart(schema, name));
     let properties = json!({
-        "name": {"type": "string", "description": "The daemon's name, and that of its socket; the \
-                 file's name without its end where it is absent."},
+        "name": {"type": "string", "description": "Name of the daemon and of its socket; by \
+                 default the file name without its extension."},
         "function": {"oneOf": functions},
         "ports": {
             "type": "object",
-            "description": "The function's ports by their names.",
+            "description": "Ports of the function, by their names.",
             "additionalProperties": if ports.is_empty() { json!(true) } else { json!({"oneOf": ports}) },
         },
         "workers": section("workers", schema_of::<Workers>()),
         "control": section("control", schema_of::<Control>()),
         "metrics": section("metrics", schema_of::<Metrics>()),
         "log": section("log", schema_of::<Log>()),
-        "state": {"type": "string", "description": "The file that keeps what came by control or was \
-                  learned over a restart."},
+        "state": {"type": "string", "description": "State file, which keeps changes made by control \
+                  and learned entries over a restart."},
         "reload": section("reload", schema_of::<Reload>()),
     });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Plumbline function file",
-        "description": "A function as a daemon: what `plumbline run` reads.",
+        "description": "Configuration of a function as a daemon, read by `plumbline run`.",
         "type": "object",
         "properties": properties,
         "required": ["function", "ports"],
@@ -57,9 +57,9 @@ pub fn file_schema(parts: Parts) -> Value {
     })
 }
 
-/// The schema of the changes of a function; none where there is no such function.
+/// Returns the JSON Schema of the updates of a function; `None` if the function does not exist.
 pub fn update_schema(parts: Parts, function: &str) -> Option<Value> {
-    let is_it = |kind: &&&dyn crate::unit::FunctionKind| {
+    let is_it = |kind: &&&dyn functions::Kind| {
         kind.name() == function || kind.aliases().contains(&function)
     };
     parts.functions.iter().find(is_it).map(|kind| kind.update_schema().to_value())
@@ -69,7 +69,7 @@ fn schema_of<T: JsonSchema>() -> Schema {
     schema_for!(T)
 }
 
-/// A unit's schema with the key that names the unit, and its definitions.
+/// Returns a unit's schema, extended by the key that names the unit, and the schema's definitions.
 fn with_key(schema: Schema, name: &str, key: (&str, Value)) -> (Value, Map<String, Value>) {
     let (mut schema, definitions) = apart(schema, name);
     schema["properties"][key.0] = key.1;
@@ -79,7 +79,7 @@ fn with_key(schema: Schema, name: &str, key: (&str, Value)) -> (Value, Map<Strin
     (schema, definitions)
 }
 
-/// A schema without its definitions, which are named after the unit and told apart.
+/// Splits a schema from its definitions, which are renamed after the unit to be unique.
 fn apart(schema: Schema, name: &str) -> (Value, Map<String, Value>) {
     let text = schema.to_value().to_string();
     let text = text.replace("\"#/$defs/", &format!("\"#/$defs/{name}."));

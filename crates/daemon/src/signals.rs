@@ -1,4 +1,5 @@
-//! Signals: SIGINT and SIGTERM end the daemon well, a second one at once; SIGHUP reads the file again.
+//! Signals: SIGINT and SIGTERM end the daemon well, a second one at once; SIGHUP reads the file
+//! again.
 //!
 //! They are blocked in every thread and taken by one that waits for them, so that no code runs in a
 //! signal handler.
@@ -10,16 +11,16 @@ use std::thread;
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::error::RunError;
-use crate::keeper::Remote;
+use crate::inbox::Remote;
 
-/// Signals that are blocked and wait to be taken.
+/// Blocked signals that wait to be handled.
 pub struct Signals(SigSet);
 
-/// What a second signal removes before it ends the program.
+/// Files that a second signal removes before it ends the program.
 pub type Leftovers = Arc<Mutex<Vec<PathBuf>>>;
 
 impl Signals {
-    /// Blocks them in this thread and in all that it starts from now on.
+    /// Blocks the signals in this thread and in all threads that it creates later.
     ///
     /// # Errors
     /// When the system refuses.
@@ -30,10 +31,10 @@ impl Signals {
         Ok(Signals(set))
     }
 
-    /// Passes them on from now on.
+    /// Starts to pass the signals to a daemon.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// When no thread can be created.
     pub fn pass_on(self, remote: Remote, leftovers: Leftovers) -> Result<(), RunError> {
         let body = move || {
             let mut asked = false;
@@ -54,9 +55,11 @@ impl Signals {
             }
         };
         let started = thread::Builder::new().name("signals".to_owned()).spawn(body);
-        started.map(drop).map_err(|error| RunError::setup(format!("no thread: {error}"), ""))
+        started
+            .map(drop)
+            .map_err(|error| RunError::setup(format!("cannot create a thread: {error}"), ""))
     }
 }
 
-/// The exit code of a program that Ctrl-C ended.
+/// Exit code of a program that Ctrl-C ended.
 const AT_ONCE: i32 = 130;

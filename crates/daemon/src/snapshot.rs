@@ -8,11 +8,11 @@ use crate::links::OpenPort;
 use crate::protocol::View;
 use crate::unit::{Words, Work};
 
-/// Everything that a view without orders to workers needs.
+/// Contents of all views that need no requests to workers.
 pub struct Snapshot {
-    /// When it was taken.
+    /// Time of the snapshot.
     pub at: Ticks,
-    /// `counters`, `ports`, `drops`, `stages` and `workers`, by name.
+    /// Views `counters`, `ports`, `drops`, `stages` and `workers`, by name.
     pub views: Map<String, Value>,
 }
 
@@ -31,7 +31,7 @@ impl Snapshot {
         let mut total = Counts::zero(engine::Drops(words.drops), words.tallies.len());
         work.iter().for_each(|one| total.add(&one.counts));
         let ports: Map<String, Value> =
-            ports.iter().map(|one| (one.name.to_owned(), port(one))).collect();
+            ports.iter().map(|one| (one.name.to_string(), port(one))).collect();
         let views = Map::from_iter([
             ("counters".to_owned(), counters(&total, words)),
             ("drops".to_owned(), drops(&total, words, &ports)),
@@ -45,7 +45,7 @@ impl Snapshot {
         Snapshot { at, views }
     }
 
-    /// A view, with what it gained a second since an earlier snapshot.
+    /// Returns a view, with rates per second since an earlier snapshot.
     pub fn view(&self, view: View, earlier: &Snapshot, clock: Clock) -> Value {
         let seconds = clock.nanos(self.at.saturating_sub(earlier.at)) as f64 / 1e9;
         let mut shown = Map::new();
@@ -63,7 +63,7 @@ impl Snapshot {
     }
 }
 
-/// The same tree with the gain of each number a second; what is no number is left out.
+/// Returns a tree with the increase of each number per second; other values are omitted.
 fn rates(now: &Value, before: &Value, seconds: f64) -> Value {
     match (now, before) {
         (Value::Object(now), Value::Object(before)) => {
@@ -87,7 +87,7 @@ fn rates(now: &Value, before: &Value, seconds: f64) -> Value {
     }
 }
 
-/// A rate in as many digits as it is worth.
+/// Rounds a rate to its significant digits.
 fn round(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
@@ -161,7 +161,8 @@ fn worker(work: &Work, clock: Clock) -> Value {
     })
 }
 
-/// Time by stage over all workers: ticks of the time-stamp clock (cycles at its rate) and packets.
+/// Returns the time by stage over all workers: ticks of the time-stamp clock (cycles at its rate)
+/// and packets.
 fn stages(words: Words, work: &[Work], clock: Clock) -> Value {
     let names = ["receive"].into_iter().chain(words.stages.iter().copied()).chain(["transmit"]);
     let stage = |(index, name): (usize, &str)| {

@@ -1,7 +1,7 @@
 //! The state file: what a function came to know, kept over a restart.
 //!
-//! It holds the function's section and the changes since; it is written as a whole or not at all, and
-//! a file of another version, function or making is refused with what to do.
+//! It holds the function's section and the changes since; it is written as a whole or not at all,
+//! and a file of another version, function or making is refused with what to do.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -11,17 +11,17 @@ use serde_json::Value;
 
 use crate::error::RunError;
 
-/// What a function remembers: the changes that lead from its configured state to its present one.
+/// Stored state of a function: the changes from its configured state to the present one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// The function's section that they follow.
+    /// Section of the function to which the changes apply.
     pub function: Value,
     /// The changes, in order.
     pub updates: Vec<Value>,
 }
 
-/// The file around it.
+/// Contents of the state file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -31,10 +31,10 @@ struct File {
     memory: Memory,
 }
 
-/// Writes a memory.
+/// Writes the state file.
 ///
 /// # Errors
-/// When the file cannot be written; an older one is still there then.
+/// When the file cannot be written; an older file then remains.
 pub fn write(path: &Path, function: &str, memory: Memory) -> Result<(), RunError> {
     let file = File {
         plumbline_state: VERSION,
@@ -43,17 +43,17 @@ pub fn write(path: &Path, function: &str, memory: Memory) -> Result<(), RunError
         memory,
     };
     let failed = |error: std::io::Error| {
-        let remedy = "choose a place that this process may write to, with room on the disk";
+        let remedy = "choose a path that this process may write to, on a disk with free space";
         RunError::path(path, format!("the state cannot be written: {error}"), remedy)
     };
     let text = serde_json::to_vec(&file).map_err(|error| failed(error.into()))?;
     files::write_whole(path, &text).map_err(failed)
 }
 
-/// Reads a memory; none where there is no file yet.
+/// Reads the state file; `None` if it does not exist.
 ///
 /// # Errors
-/// When the file is damaged, or not of this function.
+/// When the file is damaged, or belongs to another function.
 pub fn read(path: &Path, function: &str) -> Result<Option<Memory>, RunError> {
     let failed = |what: String| Err(RunError::path(path, what, WITHOUT));
     let bytes = match files::read_limited(path, SIZE_BYTES_MAX) {
@@ -70,22 +70,25 @@ pub fn read(path: &Path, function: &str) -> Result<Option<Memory>, RunError> {
         Some(version) => {
             return failed(format!("the state file has version {version}, not {VERSION}"));
         }
-        None => return failed("this is no state file of plumbline".to_owned()),
+        None => return failed("this is not a state file of plumbline".to_owned()),
     }
     let file: File = match serde_json::from_value(value) {
         Ok(file) => file,
         Err(error) => return failed(format!("the state file is damaged: {error}")),
     };
     if file.function_name != function {
-        return failed(format!("the state file is of {}, not of {function}", file.function_name));
+        return failed(format!(
+            "the state file belongs to {}, not to {function}",
+            file.function_name
+        ));
     }
     Ok(Some(file.memory))
 }
 
 const VERSION: u32 = 1;
 
-const WITHOUT: &str =
-    "name the right file, or start with `--without-state`: it is replaced when the daemon stops";
+const WITHOUT: &str = "configure the right file, or start with `--without-state`: the file is replaced when the \
+     daemon stops";
 
-/// Ten million users with some hundred bytes each.
+/// Largest size of a state file in bytes: ten million users with a few hundred bytes each.
 const SIZE_BYTES_MAX: u64 = 4 << 30;

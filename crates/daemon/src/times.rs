@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::Timestamp;
 use machine::clock::{self, Clock, Ticks};
 
-/// Both clocks at one moment.
+/// Relation between the time-stamp clock and wall-clock time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WallClock {
     clock: Clock,
@@ -14,13 +14,13 @@ pub(crate) struct WallClock {
 }
 
 impl WallClock {
-    /// Reads both now.
+    /// Reads both clocks now.
     pub fn new(clock: Clock) -> WallClock {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         WallClock { clock, ticks: clock::now(), unix_ns: unix.as_nanos() as u64 }
     }
 
-    /// Nanoseconds since 1970.
+    /// Returns the nanoseconds since 1970.
     pub fn unix_ns(&self, at: Ticks) -> u64 {
         match at.checked_sub(self.ticks) {
             Some(since) => self.unix_ns.saturating_add(self.clock.nanos(since)),
@@ -28,7 +28,7 @@ impl WallClock {
         }
     }
 
-    /// As RFC 3339 in UTC, with microseconds.
+    /// Returns the time in RFC 3339 form in UTC, with microseconds.
     pub fn text(&self, at: Ticks) -> String {
         let ns = i128::from(self.unix_ns(at));
         let time = Timestamp::from_nanosecond(ns).unwrap_or(Timestamp::UNIX_EPOCH);

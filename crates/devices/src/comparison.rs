@@ -4,26 +4,30 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use engine::Drops;
-use functions::NetworkFunction;
-use functions::check::Expected;
+use function_kit::{NetworkFunction, PortName};
 use measure::record::{Check, ClaimLevel, Covered, Mismatch};
+use model_kit::check::Expected;
+use model_kit::{ConfigOf, Model};
 
-/// The comparison of a device with the oracle.
-pub(crate) struct Comparison<N: NetworkFunction> {
+/// Comparison of a device with the oracle, frame by frame.
+pub(crate) struct Comparison<N: Model> {
     drops: Drops,
+    /// Names of the function's own ports.
+    ports: Vec<PortName>,
     frames: u64,
     mismatch_count: u64,
     mismatches: Vec<Mismatch>,
-    /// Frames by verdict.
+    /// Number of compared frames by verdict.
     coverage: BTreeMap<String, u64>,
     function: PhantomData<N>,
 }
 
-impl<N: NetworkFunction> Comparison<N> {
-    /// Nothing compared yet of a function with these reasons.
-    pub fn new(drops: Drops) -> Comparison<N> {
+impl<N: Model> Comparison<N> {
+    /// Creates a comparison without frames, of a function with this configuration.
+    pub fn new(config: &ConfigOf<N>) -> Comparison<N> {
         Comparison {
-            drops,
+            drops: N::Unit::names(config).drops,
+            ports: N::Unit::ports(config),
             frames: 0,
             mismatch_count: 0,
             mismatches: Vec::new(),
@@ -32,18 +36,53 @@ impl<N: NetworkFunction> Comparison<N> {
         }
     }
 
-    /// A frame of the sample was compared; it was to end so.
+    /// Counts a compared frame of the sample; `expected` is the oracle's verdict on it.
     pub fn frame(&mut self, expected: &Expected) {
         self.frames += 1;
-        *self.coverage.entry(verdict_name::<N>(expected)).or_default() += 1;
+        let name = self.verdict_name(expected);
+        *self.coverage.entry(name).or_default() += 1;
     }
 
-    /// A frame was made beside one of the sample, or by a change or a pause; it was to end so.
+    /// Counts a frame that the function generated in addition to a frame of the sample, or because
+    /// of a change or a pause; `expected` is the oracle's verdict on it.
     pub fn made(&mut self, expected: &Expected) {
-        *self.coverage.entry(verdict_name::<N>(expected)).or_default() += 1;
+        let name = self.verdict_name(expected);
+        *self.coverage.entry(name).or_default() += 1;
     }
 
-    /// Something differs, at the frame that comes next.
+    /// Returns the name of a verdict in records: `forward-uplink`, a drop reason, `punt`.
+    pub fn verdict_name(&self, verdict: &Expected) -> String {
+        match verdict {
+            Expected::Forward { port, .. } => {
+                format!("forward-{}", N::Unit::port_name(&self.ports, *port))
+            }
+            Expected::Drop(reason) => (*reason).to_owned(),
+            Expected::Punt => "punt".to_owned(),
+        }
+    }
+
+    /// Returns the name of a verdict, with the bytes of a forwarded frame.
+    pub fn describe(&self, verdict: &Expected) -> String {
+        let name = self.verdict_name(verdict);
+        match verdict {
+            Expected::Forward { frame, .. } => format!("{name} {}", Mismatch::hex(frame)),
+            Expected::Drop(_) => format!("drop {name}"),
+            Expected::Punt => name,
+        }
+    }
+
+    /// Returns the descriptions of all verdicts of a step.
+    pub fn describe_all(&self, verdicts: &[Expected]) -> String {
+        match verdicts {
+            [] => "nothing".to_owned(),
+            some => {
+                let each = some.iter().map(|verdict| self.describe(verdict));
+                each.collect::<Vec<_>>().join(" and ")
+            }
+        }
+    }
+
+    /// Records a difference at the next frame.
     pub fn mismatch(&mut self, what: String, expected: String, got: String) {
         self.mismatch_count += 1;
         if self.mismatches.len() < MISMATCHES_MAX {
@@ -51,13 +90,14 @@ impl<N: NetworkFunction> Comparison<N> {
         }
     }
 
-    /// Whether more differs than is kept: a device that does nothing right is not waited for long.
+    /// Returns true if there are more differences than are kept; the check then stops, because a
+    /// device that does nothing right is slow to check.
     pub fn is_hopeless(&self) -> bool {
         self.mismatch_count > MISMATCHES_MAX as u64
     }
 
-    /// A reason that a frame could meet, and none of the sample did, is a fault of the check;
-    /// `excuse` tells why one was not met after all.
+    /// Ends the comparison. A drop reason that a frame can meet but that no frame of the sample met
+    /// counts as a difference; `excuse` returns why a reason could not be met.
     pub fn finish(mut self, excuse: impl Fn(&str) -> Option<String>) -> Check {
         let mut uncovered = Vec::new();
         // The first one, of packets that no stage decided on, is no verdict to be reached.
@@ -88,34 +128,5 @@ impl<N: NetworkFunction> Comparison<N> {
     }
 }
 
-/// The name of a verdict in records: `forward-uplink`, a drop reason, `punt`.
-pub(crate) fn verdict_name<N: NetworkFunction>(verdict: &Expected) -> String {
-    match verdict {
-        Expected::Forward { port, .. } => {
-            format!("forward-{}", N::port_name(*port))
-        }
-        Expected::Drop(reason) => (*reason).to_owned(),
-        Expected::Punt => "punt".to_owned(),
-    }
-}
-
-/// The same with the bytes of what is forwarded.
-pub(crate) fn describe<N: NetworkFunction>(verdict: &Expected) -> String {
-    let name = verdict_name::<N>(verdict);
-    match verdict {
-        Expected::Forward { frame, .. } => format!("{name} {}", Mismatch::hex(frame)),
-        Expected::Drop(_) => format!("drop {name}"),
-        Expected::Punt => name,
-    }
-}
-
-/// All verdicts of a step.
-pub(crate) fn describe_all<N: NetworkFunction>(verdicts: &[Expected]) -> String {
-    match verdicts {
-        [] => "nothing".to_owned(),
-        some => some.iter().map(describe::<N>).collect::<Vec<_>>().join(" and "),
-    }
-}
-
-/// Mismatches kept with their bytes; all are counted.
+/// Largest number of differences that are kept with their bytes; all are counted.
 const MISMATCHES_MAX: usize = 20;

@@ -1,285 +1,304 @@
 //! Drivers of devices that are not part of this program: a kernel, a switch, a process, a box.
 //!
 //! A driver is given a [`Service`] and sets a device up that gives it. What it cannot do it says in
-//! [`Limitation`]s, which end up in the record; what it cannot do at all it refuses. It hands out the
-//! tester's ends of the links, and from then on the device runs by itself. Order of calls: `available`,
-//! `limitations`, `start`; then ports are used, `usage` is read, and dropping [`Running`] leaves the
-//! machine as it was. Because a driver's processes and namespaces are bound to this process, that
-//! holds after a crash, too.
+//! [`Limitation`]s, which end up in the record; what it cannot do at all it refuses. It hands out
+//! the tester's ends of the links, and from then on the device runs by itself. Order of calls:
+//! `available`, `limitations`, `start`; then ports are used, `usage` is read, and dropping
+//! [`Running`] leaves the machine as it was. Because a driver's processes and namespaces are bound
+//! to this process, that holds after a crash, too.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use engine::{Acknowledgement, Opened};
-use functions::Standby;
-use functions::service::{Beyond, Service};
+use function_kit::PortName;
+use function_kit::Standby;
+use keys::Invalid;
 use machine::clock::Clock;
 use measure::{Stage, TableUse};
+use model_kit::service::{Beyond, Service};
 use schemars::Schema;
 use serde_json::{Map, Value};
 
-/// A kind of device, as the registry lists it.
+/// A kind of device under test, as the registry lists it.
 pub trait Driver: Sync {
-    /// The name in a scenario's `device.name`.
+    /// Returns the name in `device.name` of a scenario.
     fn name(&self) -> &'static str;
 
-    /// One line for `plumbline list`.
+    /// Returns a one-line summary for `plumbline list`.
     fn summary(&self) -> &'static str;
 
-    /// JSON Schema of its keys in the `device` section, beside the keys that all devices have.
+    /// Returns the JSON Schema of the driver's keys in the `device` section, without the keys that
+    /// all devices have.
     fn schema(&self) -> Schema;
 
-    /// The version of what would run with these keys, as far as it can be told without setting it up:
-    /// what earlier runs measured of another version is not used again.
+    /// Returns the version of the device that would run with these keys, as far as it is known
+    /// without starting it. Results of earlier runs are not reused for another version.
     fn version(&self, _options: &Map<String, Value>) -> String {
         String::new()
     }
 
-    /// Whether it can run on this machine.
+    /// Checks whether the device can run on this machine.
     ///
     /// # Errors
-    /// What is missing, and the one command that would enable it.
+    /// The missing requirement, and the one command that would provide it.
     fn available(&self) -> Result<(), Unavailable>;
 
-    /// Whether it can give a service on this machine, where some services need more than others.
+    /// Checks whether the device can provide a service on this machine; some services have
+    /// additional requirements.
     ///
     /// # Errors
-    /// As [`Driver::available`].
+    /// Those of [`Driver::available`].
     fn available_for(&self, _service: &Service) -> Result<(), Unavailable> {
         self.available()
     }
 
-    /// What this machine lacks for some services only: their name, and what is missing.
+    /// Returns the services that this machine cannot provide, each with the missing requirement.
     fn lacks(&self) -> Vec<(&'static str, Unavailable)> {
         Vec::new()
     }
 
-    /// What of the service the device cannot do, or does otherwise, with these keys.
+    /// Returns what the device cannot do of a service, or does differently, with these keys.
     ///
     /// # Errors
-    /// When nothing sensible is left, or a key cannot be used.
+    /// When the device cannot provide the service at all, or a key is invalid.
     fn limitations(
         &self,
         service: &Service,
         options: &Map<String, Value>,
     ) -> Result<Vec<Limitation>, DriverError>;
 
-    /// Sets the device up and waits, by looking, until it forwards.
+    /// Starts the device and waits until it forwards.
     ///
     /// # Errors
-    /// When it cannot be; the machine is as before.
+    /// When the device cannot be started; the machine is then restored to its earlier
+    /// state.
     fn start(&self, request: &Start<'_>) -> Result<Box<dyn Running>, DriverError>;
 
-    /// The same links with a wire in the place of the device, so that the tester can be measured
-    /// alone; none where that is not possible. The wire joins ports 0 and 1.
+    /// Starts a wire in place of the device on links of the same kind, to measure the baseline of
+    /// the tester; `None` if that is not possible. The wire connects ports 0 and 1.
     ///
     /// # Errors
-    /// When it cannot be set up.
+    /// When the wire cannot be started.
     fn wire(&self, _request: &Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError> {
         Ok(None)
     }
 }
 
-/// What a device is set up for.
+/// Parameters with which a device is started.
 pub struct Start<'a> {
-    /// What it is to do.
+    /// Service that the device must provide.
     pub service: &'a Service,
-    /// The function's name in scenarios, for a device that is this program.
+    /// Name of the function in scenarios; used by devices that run this program.
     pub function: &'static str,
-    /// The function's section with all defaults, for the same.
+    /// Names of the function's ports, in port order; used by devices that run this program.
+    pub port_names: &'a [PortName],
+    /// Configuration of the function with all defaults; used by devices that run this program.
     pub configuration: &'a Value,
-    /// The same of its standby, where one beside it is asked for; of a device that is this program.
+    /// Returns the control messages that create the initial state; used by devices that run this
+    /// program.
+    pub initial: &'a (dyn Fn() -> Result<Vec<Value>, DriverError> + Sync),
+    /// Configuration of the standby if the scenario requests one; used by devices that run this
+    /// program.
     pub standby: Option<&'a Value>,
     /// The driver's keys of the `device` section.
     pub options: &'a Map<String, Value>,
-    /// How many workers or queues, where the device has such.
+    /// Number of workers or queues, for devices that have them.
     pub workers: usize,
-    /// The cores that are the device's; it keeps off the tester's where it can.
+    /// Cores for the device; it does not use the tester's cores if possible.
     pub cores: &'a [usize],
-    /// The longest frame that will be sent, in bytes without check sequence.
+    /// Longest frame that will be sent, in bytes without frame check sequence.
     pub frame_bytes_max: usize,
-    /// The calibrated time-stamp clock.
+    /// Calibrated time-stamp clock.
     pub clock: Clock,
     /// Becomes true when the user asks to stop.
     pub stop: Arc<AtomicBool>,
 }
 
-/// A device that runs. Dropping it ends it and leaves the machine as it was.
+/// A running device. Dropping it stops the device and restores the machine.
 pub trait Running: Send {
-    /// The tester's ends of the links, one for each port of the function, in their order; asked for
+    /// Returns the tester's ends of the links, one per port of the function, in port order; called
     /// once.
     fn ports(&mut self) -> Vec<Opened>;
 
-    /// What it is, worth recording.
+    /// Returns facts about the device for the record.
     fn facts(&self) -> DeviceFacts;
 
-    /// What it has used and counted since it was started.
+    /// Returns the device's resource usage and counters since its start.
     fn usage(&mut self) -> Usage;
 
-    /// Whether it still runs.
+    /// Checks that the device still runs.
     ///
     /// # Errors
-    /// How it ended, with the last it said.
+    /// How the device ended, with the last lines of its output.
     fn health(&mut self) -> Result<(), DriverError>;
 
-    /// How it is asked for changes while it runs; none for a device that cannot be, which has all
-    /// changes of a workload refused before it is measured.
+    /// Returns the control for changes at run time; `None` if the device has none, in which case a
+    /// workload with changes is refused before the measurement.
     fn control(&mut self) -> Option<&mut dyn Control> {
         None
     }
 
-    /// The sessions that it says it holds; none where it keeps none, or does not tell.
+    /// Returns the number of sessions that the device reports; `None` if it has none or does not
+    /// report them.
     fn sessions(&mut self) -> Option<u64> {
         None
     }
 
-    /// How full it says its tables are; empty where it does not tell.
+    /// Returns the occupancy of the tables that the device reports; empty if it does not report
+    /// them.
     fn tables(&mut self) -> Vec<TableUse> {
         Vec::new()
     }
 
-    /// What [`Running::restart`] restarts, in words; none where it cannot be while the links stay.
+    /// Returns a description of what [`Running::restart`] restarts; `None` if a restart is not
+    /// possible while the links remain.
     fn restarts(&self) -> Option<&'static str> {
         None
     }
 
-    /// Ends what forwards, as a crash would, and starts it anew with the same configuration; returns
-    /// once it says that it is ready. The links stay.
+    /// Stops the forwarding process as a crash would, and starts it again with the same
+    /// configuration; returns when it reports that it is ready. The links remain.
     ///
     /// # Errors
-    /// When it did not come back.
+    /// When the device did not start again.
     fn restart(&mut self) -> Result<(), DriverError> {
         Err(DriverError::new(
-            "this device cannot be restarted while its links stay",
-            "choose another device for the reset",
+            "this device does not support a restart with unchanged links",
+            "choose another device for the reset test",
         ))
     }
 
-    /// How the standby beside it stands; none where it has none any more.
+    /// Returns the state of the standby; `None` if there is no standby (any more).
     fn standby(&mut self) -> Option<Standby> {
         None
     }
 
-    /// Ends what forwards, as a crash would, and has its standby get the frames of the links.
+    /// Stops the forwarding process as a crash would, and directs the frames of the links to its
+    /// standby.
     ///
     /// # Errors
-    /// When there is none, or it did not answer.
+    /// When there is no standby, or it did not respond.
     fn fail_over(&mut self) -> Result<TakenOver, DriverError> {
         Err(DriverError::new(
-            "this device has no standby beside it",
-            "choose another device for the fail-over",
+            "this device has no standby",
+            "choose another device for the fail-over test",
         ))
     }
 }
 
-/// What a standby had when it took over.
+/// State of a standby at the take-over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakenOver {
-    /// What it had not acknowledged when the one that ended was last asked.
+    /// Number of changes that the standby had not acknowledged when the active device was last
+    /// asked.
     pub unacknowledged: u64,
-    /// What took over, in words.
+    /// Description of what took over.
     pub what: &'static str,
 }
 
-/// The control of a running device. A call may take as long as a few words to a local socket, not
-/// longer: the tester calls it between frames.
+/// Control of a running device. A call must not take longer than a short message to a local socket,
+/// because the tester calls it between frames.
 pub trait Control: Send {
-    /// Asks for a change, as the function's control has it in JSON, and gives the request's number;
-    /// none where too many are under way.
+    /// Requests a change, in the function's JSON form, and returns the number of the request;
+    /// `None` if too many requests are pending.
     fn request(&mut self, update: &Value) -> Option<u64>;
 
-    /// The next acknowledgement, in the order of the requests; its time is of the clock in
+    /// Returns the next acknowledgement, in the order of the requests; its time is of the clock in
     /// [`Start::clock`].
     fn acknowledged(&mut self) -> Option<Acknowledgement>;
 }
 
-/// What a device is.
+/// Facts about a device for the record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceFacts {
-    /// `Linux 6.18.44`, `Open vSwitch 3.1.0` …
+    /// Version of the device: `Linux 6.18.44`, `Open vSwitch 3.1.0` …
     pub version: String,
-    /// What else is worth recording, in the order to show it.
+    /// Further facts for the record, in the order of display.
     pub details: Vec<(String, Value)>,
 }
 
-/// What a device has used and counted since it was started.
+/// Resource usage and counters of a device since its start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// CPU time of its threads or, for a kernel, of what can be told of it, in nanoseconds; none
-    /// where it cannot be told.
+    /// CPU time of the device's threads (for a kernel: of the part that is known), in nanoseconds;
+    /// `None` if unknown.
     pub cpu_ns: Option<u64>,
-    /// What that CPU time covers: `2 threads of ovs-vswitchd`, `softirq on core 1` …
+    /// Description of what the CPU time covers: `2 threads of ovs-vswitchd`, `softirq on core 1` …
     pub cpu_of: String,
     /// Memory in use, in bytes.
     pub resident_bytes: Option<u64>,
-    /// Frames it dropped, by its own counters.
+    /// Frames that the device dropped, by its own counters.
     pub drops: Vec<(String, u64)>,
-    /// Cycles by stage, for a device that is this program.
+    /// Cycles by stage, for a device that runs this program.
     pub stages: Vec<Stage>,
 }
 
-/// Something of a service that a device cannot do, or does otherwise.
+/// Part of a service that a device cannot provide or provides differently.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limitation {
-    /// In words: `no policer: rates are not limited`.
+    /// Description: `no policer: rates are not limited`.
     pub what: String,
-    /// The verdicts of the oracle that it cannot be held to: drop reasons, `punt`, or
-    /// `forward-downlink` for what leaves by a port; frames with these are left out of the check, and
-    /// the record says so.
+    /// Verdicts of the oracle that cannot be checked on this device: drop reasons, `punt`, or
+    /// `forward-downlink` for frames that leave by a port. Frames with these verdicts are excluded
+    /// from the check, and the record lists them.
     pub verdicts: Vec<&'static str>,
-    /// Steps of the sample, by what they are about, that it does otherwise than the standards say: they are
-    /// left out, too, as if they had never been.
+    /// Steps of the sample, by description, that the device handles differently from the standards;
+    /// they are excluded from the check as well.
     pub steps: Vec<&'static str>,
 }
 
-/// A device that cannot run on this machine.
+/// Error of a device that cannot run on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Unavailable {
-    /// What is missing.
+    /// The missing requirement.
     pub why: String,
-    /// The one command that would enable it, or what to do where there is none.
+    /// The one command that would provide it, or advice if there is no such command.
     pub remedy: String,
 }
 
-/// A device that could not be set up, or broke.
+/// Error of a device that could not be started, or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct DriverError {
-    /// What is wrong, without a full stop.
+    /// Description of the error, without a full stop.
     pub what: String,
-    /// What to do, an imperative sentence without a full stop.
+    /// Remedy: an imperative sentence without a full stop.
     pub remedy: String,
 }
 
 impl DriverError {
-    /// An error and what to do about it.
+    /// Creates an error with its remedy.
     pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> DriverError {
         DriverError { what: what.into(), remedy: remedy.into() }
     }
 
-    /// The device does not put a key of the function into effect.
+    /// Creates the error for a key of the function that the device does not support.
     pub fn undone(device: &str, undone: Beyond) -> DriverError {
         let Beyond { key, what } = undone;
         let remedy = format!(
-            "leave `{key}` out of the function section, or use the device embedded or process"
+            "remove `{key}` from the function section, or use the device embedded or process"
         );
-        DriverError::new(format!("{device} is not told of `{key}` ({what})"), remedy)
+        DriverError::new(format!("{device} does not support `{key}` ({what})"), remedy)
     }
 
-    /// The device translates no addresses here.
+    /// Creates the error for a device that does not support NAT.
     pub fn no_nat() -> DriverError {
-        DriverError::new("it translates no addresses here", "use embedded or process for cgnat")
+        DriverError::new("it does not support NAT here", "use embedded or process for cgnat")
     }
 
-    /// The device gives one service, not several one behind the other.
+    /// Creates the error for a chain of services: a device provides one service only.
     pub fn no_chain() -> DriverError {
-        DriverError::new("it cannot do several functions", "use embedded or process for chains")
+        DriverError::new("it cannot run several functions", "use embedded or process for chains")
     }
 }
 
-/// Refuses a service with anything that the words for devices do not say: what a device is not told,
-/// it does not do, and what it does not do is not compared in silence.
+/// The section of a scenario that has the keys of a device.
+pub const SECTION: &str = "device";
+
+/// Refuses a service with keys that the description of services for devices cannot express: the
+/// device would ignore them, and the check would not notice.
 ///
 /// # Errors
 /// The first such key.
@@ -290,8 +309,22 @@ pub(crate) fn refuse_beyond(device: &str, service: &Service) -> Result<(), Drive
     }
 }
 
+impl From<Invalid> for DriverError {
+    fn from(invalid: Invalid) -> DriverError {
+        let what = invalid.to_string();
+        match invalid.remedy.as_str() {
+            "" => DriverError::new(what, "see `plumbline schema` for the values of each key"),
+            remedy => DriverError::new(what, remedy),
+        }
+    }
+}
+
 impl From<netns::NamespaceError> for DriverError {
     fn from(error: netns::NamespaceError) -> DriverError {
-        DriverError::new(error.to_string(), "see `plumbline doctor` for what devices need")
+        DriverError::new(
+            error.to_string(),
+            "see `plumbline doctor` for the requirements of \
+                                             devices",
+        )
     }
 }

@@ -1,34 +1,35 @@
 //! The devices there are, in the order of the help text.
 
 use crate::driver::Driver;
-use crate::external::External;
-use crate::linux::Linux;
-use crate::ovs::Ovs;
-use crate::process::Process;
-use crate::testpmd::Testpmd;
 
 /// All but the embedded one, which needs no driver.
-pub const DRIVERS: &[&dyn Driver] = &[&Process, &Linux, &Ovs, &Testpmd, &External];
+pub const DRIVERS: &[&dyn Driver] = &[
+    &crate::process::Process,
+    &crate::linux::Linux,
+    &crate::ovs::Ovs,
+    &crate::testpmd::Testpmd,
+    &crate::external::External,
+];
 
-/// A device as a scenario names it.
+/// A device under test as it is named in scenarios.
 #[derive(Clone, Copy)]
 pub struct Device {
-    /// The name in `device.name`.
+    /// Name in `device.name`.
     pub name: &'static str,
-    /// One line for `plumbline list`.
+    /// One-line summary for `plumbline list`.
     pub summary: &'static str,
-    /// Its driver; none for the functions built into this program.
+    /// Driver of the device; `None` for the functions built into this program.
     pub driver: Option<&'static dyn Driver>,
 }
 
-/// The device that a scenario means where it names none.
+/// Default device of a scenario.
 pub const EMBEDDED: Device = Device {
     name: "embedded",
     summary: "the function built into this program, on threads of this machine",
     driver: None,
 };
 
-/// All devices.
+/// Returns all devices.
 pub fn devices() -> impl Iterator<Item = Device> {
     let of = |driver: &&'static dyn Driver| Device {
         name: driver.name(),
@@ -38,7 +39,7 @@ pub fn devices() -> impl Iterator<Item = Device> {
     std::iter::once(EMBEDDED).chain(DRIVERS.iter().map(of))
 }
 
-/// The device of that name.
+/// Finds the device of a name.
 pub fn find(name: &str) -> Option<Device> {
     devices().find(|device| device.name == name)
 }

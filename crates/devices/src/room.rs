@@ -6,7 +6,7 @@
 use packet::Room;
 use traffic::Workload;
 
-/// The longest frame that will be sent, in bytes without check sequence.
+/// Returns the longest frame that will be sent, in bytes without frame check sequence.
 pub(crate) fn frame_bytes_max(workload: &impl Workload) -> usize {
     let directions = 0..workload.directions().len();
     let drawn = directions.flat_map(|direction| {
@@ -16,11 +16,11 @@ pub(crate) fn frame_bytes_max(workload: &impl Workload) -> usize {
     drawn.chain(floods).max().unwrap_or(0)
 }
 
-/// The room of a worker's batch: the usual one, or as much as jumbo frames need.
+/// Returns the room of a worker's batch: the default, or as much as jumbo frames need.
 pub(crate) fn room_for(workload: &impl Workload) -> Room {
     let usual = Room::default();
     Room { frame: usual.frame.max(frame_bytes_max(workload)), ..usual }
 }
 
-/// Frames of each direction whose lengths are looked at.
+/// Number of frames of each direction whose lengths are examined.
 const LENGTHS_SEEN: u64 = 4096;

@@ -1,9 +1,9 @@
 //! Links from the tester to a device in a network namespace: pairs of virtual Ethernet.
 //!
-//! The tester's ends stand in a namespace of their own, where no protocol answers, and are opened as
-//! ports of a kind that the user chooses. Interfaces have names that no other process here uses, so
-//! that the kernel's threads can be told by them. Everything vanishes with [`Wires`], or with this
-//! process.
+//! The tester's ends stand in a namespace of their own, where no protocol answers, and are opened
+//! as ports of a kind that the user chooses. Interfaces have names that no other process here uses,
+//! so that the kernel's threads can be told by them. Everything vanishes with [`Wires`], or with
+//! this process.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -17,34 +17,35 @@ use serde_json::{Map, Value};
 
 use crate::driver::DriverError;
 
-/// How the tester sends and receives on virtual Ethernet.
+/// Port type of the tester on virtual Ethernet, with or without keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
-    expecting = "`ports` takes `af-packet` or `af-xdp`, or one as `type` with its keys"
+    expecting = "`ports` must be `af-packet` or `af-xdp`, or a mapping with one of them as `type` \
+                 and its keys"
 )]
 pub enum TesterPorts {
-    /// A kind of port with its defaults.
+    /// A port type with its defaults.
     Kind(TesterPort),
-    /// A kind of port with keys of its own.
+    /// A port type with keys.
     Keys {
-        /// Which kind.
+        /// The port type.
         #[serde(rename = "type")]
         kind: TesterPort,
-        /// The keys of that kind but `interface`.
+        /// The keys of the port type, without `interface`.
         #[serde(flatten)]
         keys: Map<String, Value>,
     },
 }
 
-/// A kind of port that works on virtual Ethernet.
+/// A port type that works on virtual Ethernet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TesterPort {
-    /// Packet sockets with rings.
+    /// AF_PACKET sockets with rings.
     #[default]
     AfPacket,
-    /// Sockets of the express data path.
+    /// AF_XDP sockets.
     AfXdp,
 }
 
@@ -54,20 +55,20 @@ impl Default for TesterPorts {
     }
 }
 
-/// Links between a device's namespace and the tester's.
+/// Links between a device's namespace and the tester's namespace.
 pub struct Wires {
     tester: Namespace,
-    /// Interfaces, the device's end first.
+    /// Interface names of each link, the device's end first.
     pairs: Vec<[String; 2]>,
     frame_bytes_max: usize,
 }
 
 impl Wires {
-    /// Joins `count` ports of a device to the tester, with room for frames of so many bytes (without
-    /// check sequence), and waits until all are up.
+    /// Connects `count` ports of a device to the tester, for frames of up to the given length in
+    /// bytes (without frame check sequence), and waits until all links are up.
     ///
     /// # Errors
-    /// Without the right to make namespaces or without the programs for it.
+    /// When the process may not create namespaces, or the required programs are missing.
     pub fn join(
         device: &Namespace,
         count: usize,
@@ -93,17 +94,17 @@ impl Wires {
         Ok(wires)
     }
 
-    /// The device's ends, in the order of its ports.
+    /// The device's ends of the links, in the order of its ports.
     pub fn near(&self) -> Vec<&str> {
         self.pairs.iter().map(|[near, _]| near.as_str()).collect()
     }
 
-    /// The tester's ends, in the order of the device's ports.
+    /// The tester's ends of the links, in the order of the device's ports.
     pub fn far(&self) -> Vec<&str> {
         self.pairs.iter().map(|[_, far]| far.as_str()).collect()
     }
 
-    /// Where the tester's ends stand.
+    /// The namespace of the tester's ends.
     pub fn tester(&self) -> &Namespace {
         &self.tester
     }
@@ -111,7 +112,7 @@ impl Wires {
     /// Opens the tester's ends, each with one queue.
     ///
     /// # Errors
-    /// When this kind of port cannot be used here; the text is the port's own.
+    /// When this port type cannot be used here; the text is the port's own.
     pub fn open(
         &self,
         choice: &TesterPorts,
@@ -137,7 +138,7 @@ impl Wires {
 }
 
 impl TesterPorts {
-    /// The kind's `type` in configurations.
+    /// The port type's `type` in configurations.
     pub fn name(&self) -> &'static str {
         let (TesterPorts::Kind(kind) | TesterPorts::Keys { kind, .. }) = self;
         match kind {
@@ -146,10 +147,10 @@ impl TesterPorts {
         }
     }
 
-    /// Whether this kind can be used on this machine.
+    /// Checks that this port type can be used on this machine.
     ///
     /// # Errors
-    /// What is missing, and what to do.
+    /// The missing requirement, and the remedy.
     pub fn available(&self) -> Result<(), PortError> {
         self.kind()?.available()
     }
@@ -157,7 +158,10 @@ impl TesterPorts {
     fn kind(&self) -> Result<&'static dyn ports::Kind, PortError> {
         let name = self.name();
         ports::find(name).ok_or_else(|| {
-            PortError::new(format!("there is no port {name}"), "choose one of `plumbline list`")
+            PortError::new(
+                format!("there is no port type {name}"),
+                "choose one of `plumbline list`",
+            )
         })
     }
 
@@ -174,7 +178,7 @@ impl TesterPorts {
         let kind = self.kind().map_err(refused)?;
         let port = kind.read(Value::Object(keys)).map_err(|error| {
             let what = format!("device.ports: {error}");
-            DriverError::new(what, "see the keys of this kind of port in its README")
+            DriverError::new(what, "see the keys of this port type in its README")
         })?;
         port.open(request).map_err(refused)
     }
@@ -184,11 +188,12 @@ fn refused(error: PortError) -> DriverError {
     DriverError::new(error.what, error.remedy)
 }
 
-/// Numbers the links of this process.
+/// Number of the next link of this process, for unique interface names.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// The payload of an ordinary Ethernet frame, in bytes (IEEE 802.3 clause 3.2.7).
+/// Smallest MTU of a link: the payload of an ordinary Ethernet frame, in bytes (IEEE 802.3 clause
+/// 3.2.7).
 const MTU_MIN: usize = 1500;
 
-/// How long a link may take to come up.
+/// Time limit for a link to come up.
 const PATIENCE: Duration = Duration::from_secs(10);

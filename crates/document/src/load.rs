@@ -1,45 +1,36 @@
 //! From a text to a tree of values that remembers its lines.
 //!
-//! YAML, and JSON as the part of YAML that it is (so TIPSY's trailing commas are no error). Whatever
-//! the file holds, the answer is a [`Document`] or a [`DocumentError`] with file, line and remedy,
-//! never a panic: size, nesting, aliases and the number of nodes are limited before they cost
-//! anything. Duplicate keys are errors. It deliberately has no includes, no variables and no tags.
+//! YAML, and JSON as the part of YAML that it is (so TIPSY's trailing commas are no error).
+//! Whatever the file holds, the answer is a [`Document`] or a [`DocumentError`] with file, line and
+//! remedy, never a panic: size, nesting, aliases and the number of nodes are limited before they
+//! cost anything. Duplicate keys are errors. It deliberately has no includes, no variables and no
+//! tags.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 use serde_saphyr::Spanned;
 
-use crate::tree::{Node, Origin, Tree, child};
+use crate::document::{Document, Origin, kind};
+use crate::tree::{Node, Tree, child};
 use crate::{DocumentError, Kind};
-
-/// A parsed file or a part of one: its values, and where each was written.
-#[derive(Clone, Debug)]
-pub struct Document {
-    /// The file as the user named it.
-    pub file: String,
-    /// The values; the root is an object.
-    pub root: Map<String, Value>,
-    /// Where each key was written; the part as a whole under the empty key.
-    pub(crate) places: HashMap<String, Arc<Origin>>,
-}
 
 impl Document {
     /// Parses the text of a file named `file`.
     ///
     /// # Errors
-    /// When the text is not well-formed, repeats a key, nests too deep or is no mapping.
+    /// When the text is not well-formed, repeats a key, nests too deep or is not a
+    /// mapping.
     pub fn parse(kind: &Kind, file: &str, text: &str) -> Result<Document, DocumentError> {
         Ok(Document::tree(kind, file, text)?.into_document(file))
     }
 
-    /// The same as a tree, to be merged with others.
+    /// Parses the text of a file named `file` to a tree, which can be merged with others.
     ///
     /// # Errors
-    /// As [`Document::parse`].
+    /// Those of [`Document::parse`].
     pub fn tree(kind: &Kind, file: &str, text: &str) -> Result<Tree, DocumentError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let is_blank =
@@ -64,54 +55,6 @@ impl Document {
             }
         }
     }
-
-    /// The line of a key (`function.user[1]`), or of the nearest key around it.
-    pub fn line(&self, key: &str) -> Option<u32> {
-        self.origin(key).map(|(origin, _)| origin.line)
-    }
-
-    /// An error of one key, with the file, line and key where it was written.
-    pub fn error(
-        &self,
-        key: &str,
-        what: impl fmt::Display,
-        remedy: impl fmt::Display,
-    ) -> DocumentError {
-        let Some((origin, rest)) = self.origin(key) else {
-            let whole = DocumentError::of_file(&self.file, what, remedy);
-            return DocumentError { key: key.to_owned(), ..whole };
-        };
-        let join = !origin.key.is_empty() && !rest.is_empty() && !rest.starts_with(['.', '[']);
-        let key = format!("{}{}{rest}", origin.key, if join { "." } else { "" });
-        DocumentError { key, ..origin.error(what, remedy) }
-    }
-
-    /// Where a key or the nearest one around it was written, and what of the key lies below that.
-    fn origin<'a>(&self, key: &'a str) -> Option<(&Origin, &'a str)> {
-        let mut end = key.len();
-        loop {
-            if let Some(origin) = self.places.get(&key[..end]) {
-                return Some((origin, &key[end..]));
-            }
-            end = match key[..end].rfind(['.', '[']) {
-                Some(at) => at,
-                None if end > 0 => 0,
-                None => return None,
-            };
-        }
-    }
-}
-
-/// A word for the kind of a value.
-pub fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a mapping",
-    }
 }
 
 fn options() -> serde_saphyr::Options {
@@ -122,7 +65,6 @@ fn options() -> serde_saphyr::Options {
             max_aliases: 1_000,
             max_documents: 1,
         },
-        emit_comments: false,
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::Error,
         non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::Reject,
         reject_unsupported_tags: true,
@@ -142,13 +84,13 @@ fn syntax_error(kind: &Kind, file: &str, error: &serde_saphyr::Error) -> Documen
         Error::Budget { breach: BudgetBreach::Documents { .. }, .. }
         | Error::MultipleDocuments { .. } => (
             "a second document begins".to_owned(),
-            "keep one document a file: remove the line with `---`",
+            "keep one document per file: remove the line with `---`",
         ),
         Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
             (format!("nested more than {NESTING_MAX} levels deep"), "flatten the file")
         }
         Error::NonFiniteFloat { value, .. } => {
-            (format!("`{value}` is no number to work with"), "write a finite number")
+            (format!("`{value}` is not a finite number"), "write a finite number")
         }
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
@@ -170,8 +112,8 @@ fn syntax_error(kind: &Kind, file: &str, error: &serde_saphyr::Error) -> Documen
 }
 
 fn too_much(kind: &Kind, file: &str, error: &serde_saphyr::Error) -> DocumentError {
-    let what = format!("more values or aliases than a {} can need", kind.noun);
-    let remedy = "write the values out; long lists belong in several files";
+    let what = format!("more values or aliases than a {} may have", kind.noun);
+    let remedy = "write the values without aliases, or split long lists into several files";
     at_line(error, DocumentError::of_file(file, what, remedy))
 }
 
@@ -180,7 +122,7 @@ fn at_line(error: &serde_saphyr::Error, told: DocumentError) -> DocumentError {
     DocumentError { line, ..told }
 }
 
-/// A value as the parser sees it, each child with its place.
+/// A value as parsed, with the place of each child.
 enum Parsed {
     Scalar(Value),
     List(Vec<Spanned<Parsed>>),
@@ -238,7 +180,7 @@ impl<'de> Visitor<'de> for ParsedVisitor {
         Ok(Parsed::Scalar(value.into()))
     }
 
-    /// Whole numbers written as 1e6 are whole numbers: a key that counts takes them.
+    /// Converts integers written as 1e6 to integers, so that keys that count accept them.
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Parsed, E> {
         let number = if value.fract() == 0.0 && value.abs() <= EXACT_IN_F64_MAX {
             Number::from(value as i64)
@@ -288,7 +230,7 @@ const EXACT_IN_F64_MAX: f64 = 9_007_199_254_740_992.0;
 pub(crate) mod tests {
     use super::*;
 
-    /// What the tests read.
+    /// Kind of file in the tests.
     pub(crate) const TEST: Kind =
         Kind { noun: "test file", folder: "tests", starting_point: "write one" };
 
@@ -337,7 +279,7 @@ pub(crate) mod tests {
             ("a: [1, 2\nb: 3\n", None, ""),
             ("a: \"unfinished\n", None, ""),
             ("a: 1\n---\nb: 2\n", None, "document"),
-            ("a: .inf\n", Some(1), "no number"),
+            ("a: .inf\n", Some(1), "finite number"),
             ("a: !secret x\n", Some(1), "tag"),
             ("a: *nowhere\n", Some(1), ""),
             ("- 1\n- 2\n", None, "not a list"),

@@ -4,13 +4,13 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use crate::keys::nearest;
 use crate::{DocumentError, Kind};
+use keys::nearest;
 
-/// The text of a file of this kind.
+/// Reads the text of a file of this kind.
 ///
 /// # Errors
-/// When it cannot be read, is no text or is larger than `bytes_max`.
+/// When it cannot be read, is not text or is larger than `bytes_max`.
 pub fn read_text(path: &Path, kind: &Kind, bytes_max: u64) -> Result<String, DocumentError> {
     let file = &path.display().to_string();
     let fail = |what: &str, remedy: String| Err(DocumentError::of_file(file, what, remedy));
@@ -25,14 +25,14 @@ pub fn read_text(path: &Path, kind: &Kind, bytes_max: u64) -> Result<String, Doc
             return fail("permission denied", format!("allow reading it: chmod u+r {file}"));
         }
         Err(error) => {
-            let remedy = "copy its text to an ordinary file, and name that";
+            let remedy = "copy its text to a regular file, and use that file";
             return fail(&format!("cannot be read: {error}"), remedy.into());
         }
     }
     if bytes.len() as u64 > bytes_max {
         return fail(
-            &format!("larger than {} MiB, which no {} is", SIZE_BYTES_MAX >> 20, kind.noun),
-            "check that this is the file you meant".into(),
+            &format!("larger than {} MiB, the limit of a {}", SIZE_BYTES_MAX >> 20, kind.noun),
+            "check that this is the right file".into(),
         );
     }
     String::from_utf8(bytes).map_err(|error| {
@@ -47,7 +47,7 @@ pub fn read_text(path: &Path, kind: &Kind, bytes_max: u64) -> Result<String, Doc
     })
 }
 
-/// What to say of a file that is not there: one beside it with nearly the same name.
+/// Returns advice for a file that does not exist: a file with a similar name in the same folder.
 fn similar_file(path: &Path, kind: &Kind) -> String {
     let wanted = path.file_name().map(|name| name.to_string_lossy().into_owned());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -68,8 +68,8 @@ fn similar_file(path: &Path, kind: &Kind) -> String {
     )
 }
 
-/// How the names of such files end.
+/// Extensions of such files.
 pub const ENDS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// The largest file that is read, in bytes.
+/// Largest file that is read, in bytes.
 pub const SIZE_BYTES_MAX: u64 = 16 << 20;

@@ -1,38 +1,28 @@
-//! A parsed file as a tree in which every value knows where it was written, and TIPSY's way to merge
-//! two of them.
+//! A parsed file as a tree in which every value knows where it was written, and TIPSY's way to
+//! merge two of them.
 //!
-//! Merging goes by TIPSY's rules, so that its files mean what they mean there: mappings merge key by
-//! key, lists are joined, and of two single values the later one holds. An error of a merged value
-//! still names the file, line and key where it was written.
+//! Merging goes by TIPSY's rules, so that its files mean what they mean there: mappings merge key
+//! by key, lists are joined, and of two single values the later one holds. An error of a merged
+//! value still names the file, line and key where it was written.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::{Document, DocumentError};
-
-/// Where a value was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// The file as the user named it.
-    pub file: Arc<str>,
-    /// The key in that file, from its root; empty for the root.
-    pub key: String,
-    /// The line, counted from 1.
-    pub line: u32,
-}
+use crate::DocumentError;
+use crate::document::{Document, Origin};
 
 /// A value with its place.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// Where it was written.
+    /// Place at which it was written.
     pub origin: Arc<Origin>,
-    /// What was written.
+    /// The value.
     pub node: Node,
 }
 
-/// What was written.
+/// A value of a tree.
 #[derive(Clone, Debug)]
 pub enum Node {
     /// A single value.
@@ -44,7 +34,8 @@ pub enum Node {
 }
 
 impl Tree {
-    /// The values in it, itself included: what a copy costs.
+    /// Returns the number of values in the tree, including itself, which determines the cost of a
+    /// copy.
     pub fn count(&self) -> usize {
         1 + match &self.node {
             Node::Scalar(_) => 0,
@@ -53,17 +44,17 @@ impl Tree {
         }
     }
 
-    /// Takes a key out of a mapping.
+    /// Removes a key from a mapping and returns its value.
     pub fn take(&mut self, key: &str) -> Option<Tree> {
         let Node::Map(entries) = &mut self.node else { return None };
         let at = entries.iter().position(|(name, _)| name == key)?;
         Some(entries.remove(at).1)
     }
 
-    /// This tree with `later` laid over it.
+    /// Merges `later` over this tree.
     ///
     /// # Errors
-    /// When one is a mapping and the other a list, which have no common form.
+    /// When one is a mapping and the other a list.
     pub fn merge(self, later: Tree) -> Result<Tree, DocumentError> {
         match (self.node, later.node) {
             (Node::Map(mine), Node::Map(theirs)) => {
@@ -93,8 +84,8 @@ impl Tree {
         }
     }
 
-    /// The values, with the place of each. Keys are counted from this tree; errors of the document
-    /// name them from the root of the file.
+    /// Returns the values with the place of each. Keys start at this tree; errors of the document
+    /// name keys from the root of the file.
     pub fn into_document(self, file: &str) -> Document {
         let mut places = HashMap::new();
         if !self.origin.key.is_empty() {
@@ -129,22 +120,7 @@ impl Tree {
     }
 }
 
-impl Origin {
-    /// An error of what was written here.
-    pub fn error(
-        &self,
-        what: impl std::fmt::Display,
-        remedy: impl std::fmt::Display,
-    ) -> DocumentError {
-        DocumentError {
-            line: Some(self.line),
-            key: self.key.clone(),
-            ..DocumentError::of_file(&self.file, what, remedy)
-        }
-    }
-}
-
-/// The path of a key below another path.
+/// Returns the path of a key below another path.
 pub fn child(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

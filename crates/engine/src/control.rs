@@ -1,41 +1,41 @@
 //! Control of a running function: typed updates in, acknowledgements out, both through bounded
 //! queues.
 //!
-//! A worker applies updates between batches, so no packet sees half of one, and stamps each with the
-//! time at which it took effect: everything measured about change rests on that stamp.
+//! A worker applies updates between batches, so no packet sees half of one, and stamps each with
+//! the time at which it took effect: everything measured about change rests on that stamp.
 
 use machine::clock::Ticks;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Why an update was not applied.
+/// Reason why an update was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// What it names does not exist.
+    /// The object does not exist.
     #[error("no such entry")]
     NotFound,
-    /// What it adds is there already.
+    /// The object exists already.
     #[error("the entry exists already")]
     Exists,
     /// A table is full.
     #[error("the table is full")]
     Full,
-    /// A value is out of its range.
+    /// A value is out of range.
     #[error("a value is out of range")]
     Invalid,
 }
 
-/// An update took effect, or was refused.
+/// Acknowledgement of an update that took effect or was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledgement {
-    /// The number that [`Controller::request`] gave.
+    /// Number of the request, from [`Controller::request`].
     pub id: u64,
-    /// When the worker applied it; packets of later batches see it.
+    /// Time at which the worker applied the update; packets of later batches see it.
     pub applied_at: Ticks,
-    /// Whether it took effect.
+    /// Whether the update took effect.
     pub outcome: Result<(), Refusal>,
 }
 
-/// The side that asks for changes.
+/// The end of a control queue that requests updates.
 #[derive(Debug)]
 pub struct Controller<U> {
     requests: Producer<(u64, U)>,
@@ -43,14 +43,14 @@ pub struct Controller<U> {
     next_id: u64,
 }
 
-/// The worker's side.
+/// The worker's end of a control queue.
 #[derive(Debug)]
 pub struct ControlEnd<U> {
     requests: Consumer<(u64, U)>,
     acknowledgements: Producer<Acknowledgement>,
 }
 
-/// A pair of ends with `capacity` updates in flight at most.
+/// Creates a pair of ends with at most `capacity` pending updates.
 pub fn control<U>(capacity: usize) -> (Controller<U>, ControlEnd<U>) {
     let (request_in, request_out) = RingBuffer::new(capacity);
     let (ack_in, ack_out) = RingBuffer::new(capacity);
@@ -61,10 +61,10 @@ pub fn control<U>(capacity: usize) -> (Controller<U>, ControlEnd<U>) {
 }
 
 impl<U> Controller<U> {
-    /// Queues an update and gives its number, or gives it back when the queue is full.
+    /// Queues an update and returns its number.
     ///
     /// # Errors
-    /// The update itself, when too many are in flight.
+    /// The update itself, when too many are pending.
     pub fn request(&mut self, update: U) -> Result<u64, U> {
         let id = self.next_id;
         match self.requests.push((id, update)) {
@@ -76,15 +76,15 @@ impl<U> Controller<U> {
         }
     }
 
-    /// The next acknowledgement, in the order of application.
+    /// Returns the next acknowledgement, in the order of application.
     pub fn acknowledged(&mut self) -> Option<Acknowledgement> {
         self.acknowledgements.pop().ok()
     }
 }
 
 impl<U> ControlEnd<U> {
-    /// Applies up to `limit` waiting updates and tells how many; none is taken whose acknowledgement
-    /// has no place.
+    /// Applies up to `limit` waiting updates and returns their number; an update waits until there
+    /// is room for its acknowledgement.
     #[inline]
     pub(crate) fn apply(
         &mut self,

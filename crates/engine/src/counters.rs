@@ -8,27 +8,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::function::Drops;
 
-/// The counts of one worker at one moment.
+/// Counters of one worker at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Packets received.
     pub received: u64,
-    /// Packets that the function made beside those that were received.
+    /// Packets that the function generated.
     pub made: u64,
-    /// Packets forwarded to a port that took them.
+    /// Packets forwarded to a port that accepted them.
     pub forwarded: u64,
     /// Packets forwarded to a port that was full.
     pub transmit_full: u64,
-    /// Packets handed to the control plane.
+    /// Packets passed to the control plane.
     pub punted: u64,
     /// Packets dropped, by reason.
     pub dropped: Vec<u64>,
-    /// The function's own tallies.
+    /// The function's own counters.
     pub tallies: Vec<u64>,
 }
 
 impl Counts {
-    /// All zero, for so many reasons and tallies.
+    /// Creates counters of this number of reasons and tallies, all zero.
     pub fn zero(drops: Drops, tallies: usize) -> Counts {
         Counts {
             received: 0,
@@ -41,7 +41,7 @@ impl Counts {
         }
     }
 
-    /// What was counted since `earlier`.
+    /// Returns the differences to `earlier`.
     pub fn since(&self, earlier: &Counts) -> Counts {
         let minus = |now: &[u64], then: &[u64]| {
             now.iter().zip(then).map(|(a, b)| a.saturating_sub(*b)).collect()
@@ -57,7 +57,7 @@ impl Counts {
         }
     }
 
-    /// Adds another worker's counts.
+    /// Adds another worker's counters.
     pub fn add(&mut self, other: &Counts) {
         self.received += other.received;
         self.made += other.made;
@@ -68,25 +68,26 @@ impl Counts {
         self.tallies.iter_mut().zip(&other.tallies).for_each(|(a, b)| *a += b);
     }
 
-    /// Packets that became something: as many as were received and made, whatever happens.
+    /// Returns the number of packets with a verdict; it always equals the number of received and
+    /// generated packets.
     pub fn accounted_total(&self) -> u64 {
         self.forwarded + self.transmit_full + self.punted + self.dropped_total()
     }
 
-    /// Packets dropped for any reason.
+    /// Returns the number of packets dropped for any reason.
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().sum()
     }
 }
 
-/// The reading side of a worker's counters; clones read the same ones.
+/// Reader of a worker's counters; clones read the same counters.
 #[derive(Clone, Debug)]
 pub struct CounterReader {
     shared: Arc<[AtomicU64]>,
     drops: usize,
 }
 
-/// The writing side, owned by the worker.
+/// Writer of a worker's counters, owned by the worker.
 #[derive(Debug)]
 pub(crate) struct CounterWriter {
     shared: Arc<[AtomicU64]>,
@@ -111,7 +112,7 @@ impl CounterWriter {
 }
 
 impl CounterReader {
-    /// What the worker last published.
+    /// Returns the counters that the worker published last.
     pub fn read(&self) -> Counts {
         let values: Vec<u64> = self.shared.iter().map(|c| c.load(Ordering::Acquire)).collect();
         Counts {

@@ -3,20 +3,20 @@
 use std::thread;
 use std::time::Duration;
 
-/// How a worker rests; kebab-case in files.
+/// Behaviour of a worker without packets; kebab-case in files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Idle {
-    /// It asks its ports again at once: the least latency, and a core that is always busy.
+    /// Polls its ports again at once: lowest latency, and a core that is always busy.
     #[default]
     Poll,
-    /// It lets other threads of its core go first.
+    /// Lets other threads of its core run first.
     Yield,
-    /// It gives the core back for a moment, up to half a millisecond after a long silence.
+    /// Sleeps for a moment, up to half a millisecond after a long time without packets.
     Sleep,
 }
 
 impl Idle {
-    /// Rests after so many rounds without a packet; tells whether it gave the core away.
+    /// Rests after this number of rounds without a packet; returns true if it yielded the core.
     #[inline]
     pub(crate) fn rest(self, empty_rounds: u32) -> bool {
         match self {
@@ -35,14 +35,14 @@ impl Idle {
     }
 }
 
-/// Rounds without a packet before the first rest: about as long as a rest takes to begin.
+/// Number of rounds without a packet before the first rest: about as long as a rest takes to begin.
 const SPINS: u32 = 500;
 
-/// Rests of one length before they double.
+/// Number of rests of one length before the length doubles.
 const ROUNDS_A_STEP: u32 = 16;
 
-/// The system adds about 50 us to each.
+/// Shortest rest; the system adds about 50 us to each.
 const SHORTEST: Duration = Duration::from_micros(15);
 
-/// Rests double up to 480 us, in which a port's ring must hold what comes.
+/// Number of doublings; rests grow to 480 us, for which a port's ring must have room.
 const STEPS_MAX: u32 = 5;

@@ -6,9 +6,11 @@
 pub mod control;
 pub mod counters;
 pub mod function;
+pub mod gaps;
 pub mod idle;
 pub mod port;
 pub mod stages;
+pub mod steering;
 pub mod supervision;
 pub mod tap;
 pub mod worker;
@@ -16,12 +18,13 @@ pub mod worker;
 pub use control::{Acknowledgement, Controller, Refusal};
 pub use counters::{CounterReader, Counts};
 pub use function::{Drops, Function, Names};
+pub use gaps::Gaps;
 pub use idle::Idle;
 pub use port::{
-    KeyError, Link, Monitor, Opened, Port, PortCounts, PortDrop, PortError, PortKind, PortRequest,
+    Link, Monitor, Opened, Port, PortCounts, PortDrop, PortError, PortKind, PortRequest,
     QueueCounters, Way,
 };
 pub use stages::{StageClock, StageTotals};
 pub use supervision::{Done, Order, Supervisor, TotalsReader};
 pub use tap::Tap;
-pub use worker::{Gaps, Worker, WorkerHandle};
+pub use worker::{Worker, WorkerHandle};

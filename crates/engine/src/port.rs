@@ -1,168 +1,163 @@
 //! A port: where frames enter and leave a worker.
 //!
 //! What is opened under one name has a queue for each worker ([`Port`], owned by it) and a
-//! [`Monitor`] that any thread may read. A queue never blocks and never sleeps; it counts each frame
-//! that it cannot carry, by reason. Peers that come and go are the port's own matter: a port without
-//! a peer receives nothing, counts what it is given to send, and carries on when the peer returns.
+//! [`Monitor`] that any thread may read. A queue never blocks and never sleeps; it counts each
+//! frame that it cannot carry, by reason. Peers that come and go are the port's own matter: a port
+//! without a peer receives nothing, counts what it is given to send, and carries on when the peer
+//! returns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use keys::Invalid;
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot};
 
-/// One queue of a port, the end of a link. It belongs to one worker; a full link counts and frees the
-/// frame.
+/// A queue of a port, which is an end of a link. It belongs to one worker; if the link is full, it
+/// counts and frees the frame.
 pub trait Port: Send {
-    /// Appends up to `limit` waiting frames to the batch and tells how many it appended.
+    /// Appends up to `limit` waiting frames to the batch and returns their number.
     fn receive(&mut self, batch: &mut Batch, limit: usize, now: Ticks) -> usize;
 
-    /// Sends these frames of the batch, in order, and tells how many the link took; it counts the
-    /// others as lost.
+    /// Sends these frames of the batch in order and returns the number that the link accepted; it
+    /// counts the others as lost.
     fn transmit(&mut self, batch: &mut Batch, slots: &[Slot], now: Ticks) -> usize;
 }
 
-/// A port that was opened.
+/// An open port.
 pub struct Opened {
-    /// A queue for each worker, in their order.
+    /// A queue for each worker, in the order of workers.
     pub queues: Vec<Box<dyn Port>>,
-    /// What others than the workers may know of it.
+    /// Monitor for threads other than the workers.
     pub monitor: Arc<dyn Monitor>,
 }
 
-/// What may be known of a port from outside its workers.
+/// Information about a port for threads other than its workers.
 pub trait Monitor: Send + Sync {
-    /// What all queues have counted since the port was opened.
+    /// Returns the counters of all queues since the port was opened.
     fn counts(&self) -> PortCounts;
 
-    /// Whether frames can pass at this moment.
+    /// Returns the state of the link.
     fn link(&self) -> Link;
 
-    /// Whether a frame that finds no place on its way out met the peer's own ring, in memory that both
-    /// share: the peer did not keep up, then. Elsewhere such a frame never left this machine.
+    /// Returns true if a frame that is refused on transmission found the peer's own ring full, in
+    /// memory that both share: then the peer is too slow. With other ports such a frame never left
+    /// this machine.
     fn shares_rings(&self) -> bool {
         false
     }
 
-    /// How it runs, worth recording: `("mode", "zero-copy")`, `("driver", "veth")` …
+    /// Returns facts for the record: `("mode", "zero-copy")`, `("driver", "veth")` …
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 }
 
-/// Whether frames can pass.
+/// State of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// They can.
+    /// Frames can pass.
     Up,
-    /// They cannot, for this reason: `no carrier`, `no peer has connected` …
+    /// Frames cannot pass, for this reason: `no carrier`, `no peer has connected` …
     Down(String),
 }
 
-/// What a port counted.
+/// Counters of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortCounts {
-    /// Frames handed to workers.
+    /// Frames passed to workers.
     pub received: u64,
-    /// Their bytes, without check sequences.
+    /// Bytes of the received frames, without frame check sequences.
     pub received_bytes: u64,
-    /// Frames taken by the link.
+    /// Frames accepted by the link.
     pub sent: u64,
-    /// Their bytes, without check sequences.
+    /// Bytes of the sent frames, without frame check sequences.
     pub sent_bytes: u64,
-    /// Frames that were lost in the port, by reason, in the order of the port's [`PortDrop`]s.
+    /// Frames lost in the port, by reason, in the order of the port's [`PortDrop`]s.
     pub drops: Vec<(PortDrop, u64)>,
 }
 
-/// A reason for which a port loses frames.
+/// Drop reason of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortDrop {
-    /// On their way in or out.
+    /// Direction of the lost frames.
     pub way: Way,
-    /// Why, kebab-case: `ring-full`, `too-long`, `no-peer` …
+    /// Name of the reason in kebab case: `ring-full`, `too-long`, `no-peer` …
     pub why: &'static str,
 }
 
-/// On the way in or out, seen from the worker.
+/// Direction of frames, seen from the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Way {
     /// Towards the worker.
     Receive,
-    /// Away from it.
+    /// From the worker.
     Transmit,
 }
 
-/// What a port is opened for.
+/// Parameters with which a port is opened.
 #[derive(Clone, Debug)]
 pub struct PortRequest {
-    /// The name under which messages speak of it.
+    /// Name of the port in messages.
     pub name: String,
-    /// Its number at the function.
+    /// Number of the port at the function.
     pub id: PortId,
-    /// How many queues, one for each worker.
+    /// Number of queues, one for each worker.
     pub queues: usize,
-    /// The longest frame to be carried, in bytes without check sequence.
+    /// Longest frame to be carried, in bytes without frame check sequence.
     pub frame_bytes_max: usize,
-    /// Ticks of the time-stamp clock in a second.
+    /// Frequency of the time-stamp clock in ticks per second.
     pub ticks_per_second: f64,
 }
 
-/// A kind of port, as its crate provides it.
+/// A port type, as its crate provides it.
 pub trait PortKind: 'static {
-    /// The `type` in a configuration, kebab-case: `af-packet`.
+    /// The `type` in a configuration, in kebab case: `af-packet`.
     const NAME: &'static str;
-    /// One line of help.
+    /// One-line summary.
     const SUMMARY: &'static str;
-    /// Its keys beside `type`.
+    /// Keys of the port type, without `type`.
     type Config: Send + Sync + 'static;
 
-    /// Whether it can be used on this machine.
+    /// Checks that the port type can be used on this machine.
     ///
     /// # Errors
-    /// What is missing, and the one command that would enable it.
+    /// The missing requirement, and the one command that would provide it.
     fn available() -> Result<(), PortError>;
 
-    /// Checks what the types of the keys cannot tell.
+    /// Checks values that the schema of the keys does not constrain.
     ///
     /// # Errors
-    /// The first key that cannot be used.
-    fn validate(config: &Self::Config) -> Result<(), KeyError>;
+    /// The first invalid key.
+    fn validate(_config: &Self::Config) -> Result<(), Invalid> {
+        Ok(())
+    }
 
     /// Opens a port; a running program may open it again after it was dropped.
     ///
     /// # Errors
-    /// What is wrong, naming the interface, file or socket, and what to do.
+    /// The cause, with the interface, file or socket, and the remedy.
     fn open(config: &Self::Config, request: &PortRequest) -> Result<Opened, PortError>;
 }
 
-/// A key of a port that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}")]
-pub struct KeyError {
-    /// Which key, dotted, from the port's own section on; empty for the section as a whole.
-    pub key: String,
-    /// What is wrong, without a full stop.
-    pub what: String,
-}
-
-/// A port that could not be opened, or cannot be on this machine.
+/// Error of a port that could not be opened, or cannot be used on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct PortError {
-    /// What is wrong, naming the interface, file or socket; without a full stop.
+    /// Description of the error with the interface, file or socket; without a full stop.
     pub what: String,
-    /// What to do, an imperative sentence without a full stop.
+    /// Remedy: an imperative sentence without a full stop.
     pub remedy: String,
 }
 
 impl PortError {
-    /// An error and what to do about it.
+    /// Creates an error with its remedy.
     pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> PortError {
         PortError { what: what.into(), remedy: remedy.into() }
     }
 }
 
-/// The counters of one queue: written by its worker alone, read by anyone.
+/// Counters of one queue: written by its worker only, readable by any thread.
 #[derive(Debug)]
 pub struct QueueCounters {
     kinds: &'static [PortDrop],
@@ -171,27 +166,27 @@ pub struct QueueCounters {
 }
 
 impl QueueCounters {
-    /// All zero, for a port that loses frames for these reasons.
+    /// Creates counters of a port with these drop reasons, all zero.
     pub fn new(kinds: &'static [PortDrop]) -> Arc<QueueCounters> {
         let drops = kinds.iter().map(|_| AtomicU64::new(0)).collect();
         Arc::new(QueueCounters { kinds, fixed: Default::default(), drops })
     }
 
-    /// So many frames were handed to the worker.
+    /// Counts frames that were passed to the worker.
     #[inline(always)]
     pub fn received(&self, frames: usize, bytes: usize) {
         add(&self.fixed[0], frames as u64);
         add(&self.fixed[1], bytes as u64);
     }
 
-    /// So many frames were taken by the link.
+    /// Counts frames that the link accepted.
     #[inline(always)]
     pub fn sent(&self, frames: usize, bytes: usize) {
         add(&self.fixed[2], frames as u64);
         add(&self.fixed[3], bytes as u64);
     }
 
-    /// So many frames were lost for the reason of this place in the list.
+    /// Counts frames that were lost for the reason with this index.
     #[inline]
     pub fn dropped(&self, kind: usize, frames: u64) {
         if let Some(count) = self.drops.get(kind) {
@@ -199,7 +194,7 @@ impl QueueCounters {
         }
     }
 
-    /// What was counted so far, each number whole.
+    /// Returns the present counters; each number is read atomically.
     pub fn read(&self) -> PortCounts {
         let [received, received_bytes, sent, sent_bytes] =
             self.fixed.each_ref().map(|count| count.load(Ordering::Relaxed));
@@ -216,7 +211,7 @@ fn add(counter: &AtomicU64, count: u64) {
 }
 
 impl PortCounts {
-    /// Adds what another queue of the same port counted.
+    /// Adds the counters of another queue of the same port.
     pub fn add(&mut self, other: &PortCounts) {
         self.received += other.received;
         self.received_bytes += other.received_bytes;
@@ -230,26 +225,26 @@ impl PortCounts {
         }
     }
 
-    /// The sum over the counters of all queues.
+    /// Returns the sum of the counters of all queues.
     pub fn sum<'a>(queues: impl IntoIterator<Item = &'a Arc<QueueCounters>>) -> PortCounts {
         let mut sum = PortCounts::default();
         queues.into_iter().for_each(|queue| sum.add(&queue.read()));
         sum
     }
 
-    /// Frames lost on one way, for whatever reason.
+    /// Returns the number of frames lost in one direction, for any reason.
     pub fn lost(&self, way: Way) -> u64 {
         self.drops.iter().filter(|(kind, _)| kind.way == way).map(|(_, count)| count).sum()
     }
 }
 
 impl PortDrop {
-    /// A reason on the way in.
+    /// Creates a drop reason of the receive direction.
     pub const fn receive(why: &'static str) -> PortDrop {
         PortDrop { way: Way::Receive, why }
     }
 
-    /// A reason on the way out.
+    /// Creates a drop reason of the transmit direction.
     pub const fn transmit(why: &'static str) -> PortDrop {
         PortDrop { way: Way::Transmit, why }
     }

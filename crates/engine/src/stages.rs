@@ -1,12 +1,12 @@
 //! Ticks per stage: always counted, because a clock reading a stage and batch costs little.
 //!
-//! The worker starts the clock for each batch; each stage ends with a lap. Stage 0 is receiving, the
-//! last one transmitting; between them stand the function's own. A worker polled at simulated times
-//! has no meaningful ticks.
+//! The worker starts the clock for each batch; each stage ends with a lap. Stage 0 is receiving,
+//! the last one transmitting; between them stand the function's own. A worker polled at simulated
+//! times has no meaningful ticks.
 
 use machine::clock::{self, Ticks};
 
-/// Most stages of a function.
+/// Largest number of stages of a function.
 pub const STAGES_MAX: usize = 30;
 
 /// Sums over all batches so far.
@@ -16,11 +16,11 @@ pub struct StageTotals {
     pub ticks: [u64; STAGES_MAX + 2],
     /// Packets by stage.
     pub packets: [u64; STAGES_MAX + 2],
-    /// The most ticks that a batch took in the stages of the function together.
+    /// Largest number of ticks that a batch took in all stages of the function.
     pub longest_batch: u64,
 }
 
-/// The running clock of one batch.
+/// Running clock of one batch.
 pub struct StageClock<'a> {
     totals: &'a mut StageTotals,
     last: Ticks,
@@ -29,7 +29,7 @@ pub struct StageClock<'a> {
 }
 
 impl StageTotals {
-    /// A clock that starts at `now`.
+    /// Creates a clock that starts at `now`.
     #[inline]
     pub fn start(&mut self, now: Ticks) -> StageClock<'_> {
         StageClock { totals: self, last: now, function: 0 }
@@ -37,7 +37,7 @@ impl StageTotals {
 }
 
 impl StageClock<'_> {
-    /// Ends function stage `stage` (counted from 0), through which `packets` packets went.
+    /// Ends the function's stage `stage` (counted from 0), which `packets` packets passed.
     #[inline(always)]
     pub fn lap(&mut self, stage: usize, packets: usize) {
         self.function += self.lap_raw(stage + 1, packets);

@@ -1,65 +1,65 @@
 //! Supervision of a running worker: rare orders in, what they yield out, totals for all to read.
 //!
-//! Orders are more than changes of the function: another port, a tap, a look at the function. They go
-//! through a bounded queue of their own that the worker looks at once a round, and all they replace
-//! comes back, so that nothing is freed on the worker. A worker without supervision pays one branch a
-//! round for all of it.
+//! Orders are more than changes of the function: another port, a tap, a look at the function. They
+//! go through a bounded queue of their own that the worker looks at once a round, and all they
+//! replace comes back, so that nothing is freed on the worker. A worker without supervision pays
+//! one branch a round for all of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use crate::gaps::Gaps;
 use crate::port::Port;
 use crate::stages::{STAGES_MAX, StageTotals};
 use crate::tap::Tap;
-use crate::worker::Gaps;
 
-/// Something a worker is asked to do between two rounds.
+/// An order to a worker, executed between two rounds.
 pub enum Order<F> {
     /// Use another queue for the port of this number.
     Swap(usize, Box<dyn Port>),
     /// Show packets to this tap, or to none.
     Tap(Option<Box<dyn Tap>>),
-    /// Let this look at the function; forwarding waits meanwhile.
+    /// Run this closure on the function; forwarding waits meanwhile.
     Look(Look<F>),
 }
 
-/// A look at a function; what it finds it sends or stores itself.
+/// A closure that reads or changes a function; it sends or stores its result itself.
 pub type Look<F> = Box<dyn FnMut(&mut F) + Send>;
 
-/// An order was carried out; it holds what is no longer of use to the worker.
+/// Result of an order, with the objects that the worker no longer needs.
 pub enum Done<F> {
-    /// The queue that was replaced, or the new one where the worker has no port of that number.
+    /// The queue that was replaced, or the new one if the worker has no port of that number.
     Swapped(Box<dyn Port>),
-    /// The tap that was set before.
+    /// The previous tap.
     Untapped(Option<Box<dyn Tap>>),
-    /// The look that was taken.
+    /// The closure that was run.
     Looked(Look<F>),
 }
 
-/// The side that gives orders and reads totals.
+/// The end that gives orders and reads totals.
 pub struct Supervisor<F> {
     orders: Producer<Order<F>>,
     done: Consumer<Done<F>>,
-    /// Reads what the worker's time went into.
+    /// Reader of the worker's times.
     pub totals: TotalsReader,
 }
 
-/// The worker's side.
+/// The worker's end of a supervision.
 pub(crate) struct Supervised<F> {
     orders: Consumer<Order<F>>,
     done: Producer<Done<F>>,
     totals: Arc<[AtomicU64]>,
 }
 
-/// Reads what a worker's time went into; clones read the same.
+/// Reader of a worker's times; clones read the same.
 #[derive(Clone, Debug)]
 pub struct TotalsReader {
     totals: Arc<[AtomicU64]>,
 }
 
-/// A pair of ends for a function with so many stages of its own.
+/// Creates a pair of ends for a function with this number of stages.
 pub(crate) fn supervision<F>(stages: usize) -> (Supervisor<F>, Supervised<F>) {
     let (order_in, order_out) = RingBuffer::new(ORDERS_MAX);
     let (done_in, done_out) = RingBuffer::new(ORDERS_MAX);
@@ -73,22 +73,22 @@ pub(crate) fn supervision<F>(stages: usize) -> (Supervisor<F>, Supervised<F>) {
 }
 
 impl<F> Supervisor<F> {
-    /// Queues an order, or gives it back when too many wait.
+    /// Queues an order.
     ///
     /// # Errors
-    /// The order itself.
+    /// The order itself, when too many wait.
     pub fn order(&mut self, order: Order<F>) -> Result<(), Order<F>> {
         self.orders.push(order).map_err(|rtrb::PushError::Full(order)| order)
     }
 
-    /// What came of the next order, in the order they were given.
+    /// Returns the result of the next order, in the order in which they were given.
     pub fn done(&mut self) -> Option<Done<F>> {
         self.done.pop().ok()
     }
 }
 
 impl<F> Supervised<F> {
-    /// The next order, if what comes of it has a place.
+    /// Returns the next order if there is room for its result.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<Order<F>> {
         if self.orders.is_empty() || self.done.is_full() {
@@ -97,7 +97,7 @@ impl<F> Supervised<F> {
         self.orders.pop().ok()
     }
 
-    /// Gives back what an order left over; [`Supervised::next`] has seen to the place.
+    /// Returns the result of an order; [`Supervised::next`] has checked that there is room.
     pub(crate) fn give_back(&mut self, done: Done<F>) {
         let _ = self.done.push(done);
     }
@@ -120,7 +120,8 @@ impl<F> Supervised<F> {
 }
 
 impl TotalsReader {
-    /// Ticks and packets by stage, receiving first and transmitting last, each number whole.
+    /// Returns ticks and packets by stage, receiving first and transmitting last; each number is
+    /// read atomically.
     pub fn stages(&self) -> Vec<(u64, u64)> {
         let pair = |shared: &[AtomicU64]| {
             (shared[0].load(Ordering::Relaxed), shared[1].load(Ordering::Relaxed))
@@ -128,7 +129,7 @@ impl TotalsReader {
         self.totals[GAPS..].chunks_exact(2).map(pair).collect()
     }
 
-    /// Gaps in the worker's time.
+    /// Returns the times in which the worker did not run.
     pub fn gaps(&self) -> Gaps {
         let [count, total_ticks, longest_ticks] =
             [0, 1, 2].map(|index| self.totals[index].load(Ordering::Relaxed));
@@ -136,8 +137,8 @@ impl TotalsReader {
     }
 }
 
-/// Orders under way at most.
+/// Largest number of pending orders.
 const ORDERS_MAX: usize = 16;
 
-/// Numbers that a [`Gaps`] has.
+/// Number of values of a [`Gaps`].
 const GAPS: usize = 3;

@@ -9,13 +9,14 @@ use packet::{Batch, Room, Slots, Verdict};
 use crate::control::{ControlEnd, Controller, control};
 use crate::counters::{CounterReader, CounterWriter, Counts, counters};
 use crate::function::{Function, Names};
+use crate::gaps::{GAP_TICKS_MIN, Gaps};
 use crate::idle::Idle;
 use crate::port::Port;
 use crate::stages::StageTotals;
 use crate::supervision::{Done, Order, Supervised, Supervisor, supervision};
 use crate::tap::Tap;
 
-/// One function on one core with its ports.
+/// A function on one core with its ports.
 pub struct Worker<F: Function> {
     function: F,
     names: Names,
@@ -32,30 +33,19 @@ pub struct Worker<F: Function> {
     tap: Option<Box<dyn Tap>>,
 }
 
-/// Gaps in the loop's own time: another program, the hypervisor or an interrupt had the core.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gaps {
-    /// Gaps over [`GAP_TICKS_MIN`].
-    pub count: u64,
-    /// Their sum.
-    pub total_ticks: Ticks,
-    /// The longest.
-    pub longest_ticks: Ticks,
-}
-
-/// What of a worker stays with the one who started it.
+/// Handle to a worker for the thread that started it.
 pub struct WorkerHandle<U> {
-    /// Changes the function while it runs.
+    /// Requests changes of the function at run time.
     pub controller: Controller<U>,
-    /// Reads its counters.
+    /// Reads the worker's counters.
     pub counters: CounterReader,
 }
 
 impl<F: Function> Worker<F> {
-    /// A worker for `function` with its ports in their order, and the handle to it.
+    /// Creates a worker for `function` with its ports in order, and a handle to it.
     ///
     /// # Errors
-    /// When there is no memory for its batch, or for frames that the function makes.
+    /// When there is no memory for its batch, or for frames that the function generates.
     pub fn new(
         mut function: F,
         ports: Vec<Box<dyn Port>>,
@@ -84,13 +74,13 @@ impl<F: Function> Worker<F> {
         Ok((worker, WorkerHandle { controller, counters: reader }))
     }
 
-    /// Runs until told to stop, then leaves the queues as they are; tells how many packets it
-    /// handled.
+    /// Runs until told to stop, then leaves the queues as they are; returns the number of processed
+    /// packets.
     pub fn run(&mut self, stop: &AtomicBool) -> u64 {
         self.run_resting(stop, Idle::Poll)
     }
 
-    /// The same, with what to do while no packet comes.
+    /// Runs like [`Worker::run`], with a behaviour for times without packets.
     pub fn run_resting(&mut self, stop: &AtomicBool, idle: Idle) -> u64 {
         self.last_round = clock::now();
         let (mut packets, mut empty_rounds) = (0, 0_u32);
@@ -109,16 +99,16 @@ impl<F: Function> Worker<F> {
         packets
     }
 
-    /// Lets the worker take orders and publish what its time goes into; a later supervisor takes the
-    /// place of an earlier one.
+    /// Lets the worker accept orders and publish its times; a later supervisor replaces an earlier
+    /// one.
     pub fn supervise(&mut self) -> Supervisor<F> {
         let (supervisor, supervised) = supervision(self.names.stages.len());
         self.supervised = Some(supervised);
         supervisor
     }
 
-    /// One round at the present time, which it tells with the number of packets handled; notes the
-    /// gap to the round before.
+    /// Runs one round at the present time, and records the gap since the previous round; returns
+    /// the time and the number of processed packets.
     #[inline]
     pub fn round(&mut self) -> (Ticks, usize) {
         let now = clock::now();
@@ -131,7 +121,8 @@ impl<F: Function> Worker<F> {
         (now, self.poll(now))
     }
 
-    /// One round at time `now`; tells how many packets it handled, made ones included.
+    /// Runs one round at time `now`; returns the number of processed packets, including generated
+    /// ones.
     #[inline]
     pub fn poll(&mut self, now: Ticks) -> usize {
         let function = &mut self.function;
@@ -144,7 +135,8 @@ impl<F: Function> Worker<F> {
         }
 
         self.batch.clear();
-        // Those towards other workers stand last: what they do not need of their share is there for the first ones.
+        // Those towards other workers stand last: what they do not need of their share is there for
+        // the first ones.
         for (before, port) in self.ports.iter_mut().enumerate().rev() {
             let fair_share = self.batch.remaining() / (before + 1);
             port.receive(&mut self.batch, fair_share, now);
@@ -182,7 +174,7 @@ impl<F: Function> Worker<F> {
         received + made
     }
 
-    /// Carries out one order, between two batches.
+    /// Executes one order, between two batches.
     #[cold]
     fn obey(&mut self, order: Order<F>) {
         let done = match order {
@@ -205,40 +197,40 @@ impl<F: Function> Worker<F> {
         self.last_round = clock::now();
     }
 
-    /// Gives the worker other ports, in the order of their numbers; takes the old ones away.
+    /// Replaces the ports, in the order of their numbers.
     pub fn connect(&mut self, ports: Vec<Box<dyn Port>>) {
         self.leaving = vec![Slots::new(); ports.len()];
         self.ports = ports;
         self.last_round = clock::now();
     }
 
-    /// The names of what is counted.
+    /// Returns the names of the counters.
     pub fn names(&self) -> Names {
         self.names
     }
 
-    /// The function, to look at or to load while the worker does not run.
+    /// Returns the function, to read or change it while the worker does not run.
     pub fn function_mut(&mut self) -> &mut F {
         &mut self.function
     }
 
-    /// Ticks and packets by stage since the last call.
+    /// Returns ticks and packets by stage since the last call.
     pub fn take_stages(&mut self) -> StageTotals {
         std::mem::take(&mut self.stages)
     }
 
-    /// Gaps in the loop's time since the last call.
+    /// Returns the gaps in the loop's time since the last call.
     pub fn take_gaps(&mut self) -> Gaps {
         std::mem::take(&mut self.gaps)
     }
 
-    /// What was counted so far.
+    /// Returns the counters so far.
     pub fn counts(&self) -> Counts {
         Counts { tallies: self.function.tallies().to_vec(), ..self.counts.clone() }
     }
 }
 
-/// Sends what the function made beside the frames that came in; tells how many those were.
+/// Sends the frames that the function generated; returns their number.
 #[inline]
 fn send_made<F: Function>(
     function: &mut F,
@@ -257,7 +249,7 @@ fn send_made<F: Function>(
     count
 }
 
-/// Lets each port transmit what is for it, and counts what became of every frame of the batch.
+/// Makes each port transmit its frames, and counts the result of every frame of the batch.
 #[inline]
 fn send(batch: &mut Batch, (ports, leaving, counts): Out<'_>, now: Ticks) {
     sort_by_verdict(batch, leaving, counts);
@@ -268,10 +260,10 @@ fn send(batch: &mut Batch, (ports, leaving, counts): Out<'_>, now: Ticks) {
     }
 }
 
-/// Ports, the lists of what leaves by each, and what counts it.
+/// Ports, the lists of frames for each port, and the counters.
 type Out<'a> = (&'a mut [Box<dyn Port>], &'a mut [Slots], &'a mut Counts);
 
-/// Fills a list for each port and counts what does not leave.
+/// Fills a list for each port and counts frames that are not forwarded.
 #[inline]
 fn sort_by_verdict(batch: &Batch, leaving: &mut [Slots], counts: &mut Counts) {
     leaving.iter_mut().for_each(Slots::clear);
@@ -291,25 +283,10 @@ fn sort_by_verdict(batch: &Batch, leaving: &mut [Slots], counts: &mut Counts) {
     }
 }
 
-impl Gaps {
-    /// Notes the time between two rounds of a loop.
-    #[inline(always)]
-    pub fn note(&mut self, gap: Ticks) {
-        if gap > GAP_TICKS_MIN {
-            self.count += 1;
-            self.total_ticks += gap;
-            self.longest_ticks = self.longest_ticks.max(gap);
-        }
-    }
-}
-
-/// A round takes some 10 us with a full batch; ten times that is not the loop's own doing.
-pub const GAP_TICKS_MIN: Ticks = 260_000;
-
-/// Updates in flight at most.
+/// Largest number of pending updates.
 const CONTROL_QUEUE: usize = 4096;
 
-/// Updates applied between two batches at most, so that control cannot starve forwarding.
+/// Largest number of updates applied between two batches, so that control cannot starve forwarding.
 const CONTROL_PER_ROUND: usize = 32;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Writes `content` to `path` in one step, so that it outlasts a loss of power.
+/// Writes `content` to `path` atomically, and waits until it is on the disk.
 ///
 /// # Errors
 /// When the folder does not exist or cannot be written, or the disk is full.
@@ -20,22 +20,23 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     File::open(folder_of(path)).and_then(|folder| folder.sync_all())
 }
 
-/// The same without waiting for the disk, for files that are only a help: a loss of power may leave
-/// an older one, or none.
+/// Writes `content` to `path` atomically without waiting for the disk, for files that can be
+/// recreated: after a loss of power an older file, or none, may remain.
 ///
 /// # Errors
-/// As [`write_whole`].
+/// Those of [`write_whole`].
 pub fn write_whole_unsynced(path: &Path, content: &[u8]) -> io::Result<()> {
     written_beside(path, content)?.persist(path).map(drop).map_err(|error| error.error)
 }
 
-/// The bytes of a file of at most `bytes_max`.
+/// Reads a file of at most `bytes_max` bytes.
 ///
 /// # Errors
-/// When it is no ordinary file (a pipe would never end), cannot be read, or is larger than that.
+/// When it is not a regular file (a pipe may never end), cannot be read, or is larger than
+/// that.
 pub fn read_limited(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no ordinary file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -46,8 +47,8 @@ pub fn read_limited(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Removes what processes of this machine that are gone left half-written in a folder, and counts
-/// it. What cannot be looked at stays: it is small, and another call may find it.
+/// Removes temporary files that ended processes of this machine left in a folder, and returns their
+/// number. Files that cannot be checked remain: they are small, and a later call may remove them.
 pub fn remove_abandoned(folder: &Path) -> usize {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let abandoned = |entry: &fs::DirEntry| {
@@ -74,24 +75,26 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The process whose temporary file has this name.
+/// Returns the process to which a temporary file with this name belongs.
 fn writer_of(name: &str) -> Option<u32> {
     name.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok()
 }
 
-/// Whether a process runs; where the system does not tell, it might.
+/// Returns true if a process runs, or if that is unknown.
 fn is_alive(process: u32) -> bool {
     let all = Path::new("/proc");
     !all.join("self").exists() || all.join(process.to_string()).exists()
 }
 
-/// A process in another container has another number here, but holds its lock.
+/// Returns true if no process holds the lock of a file: a process in another container has another
+/// number here, but holds its lock.
 fn is_unlocked(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
-/// Temporary files are private by default; ours are to be read by others as the umask says.
+/// Sets the permissions of a new file according to the umask, because temporary files are private
+/// by default.
 trait PermissionsOfNewFile {
     fn permissions_of_new_file(&mut self) -> &mut Self;
 }

@@ -12,20 +12,20 @@ use rustix::process::{Pid, test_kill_process};
 
 use crate::live::{FILE, Live};
 
-/// What a folder's progress file amounts to.
+/// State of a run according to its progress file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum State {
-    /// There is no such file, or it is none.
+    /// The file does not exist or is invalid.
     Unknown,
-    /// The bench ended by itself.
+    /// The bench ended normally.
     Ended(Live),
-    /// It was killed, or the machine was restarted, before it ended.
+    /// The bench was killed, or the machine restarted, before the run ended.
     Gone(Live),
-    /// It measures.
+    /// The bench is still measuring.
     Running(Live),
 }
 
-/// Reads the progress of the run in a folder.
+/// Reads the state of the run in a folder.
 pub fn state(folder: &Path) -> State {
     let path = folder.join(FILE);
     let is_small = fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() < BYTES_MAX);
@@ -38,7 +38,7 @@ pub fn state(folder: &Path) -> State {
     }
 }
 
-/// Whether the process that wrote the file is there.
+/// Whether the process that wrote the file is still running.
 fn wrote(live: &Live) -> bool {
     let Some(pid) = i32::try_from(live.pid).ok().and_then(Pid::from_raw) else { return false };
     let exists = match test_kill_process(pid) {
@@ -49,7 +49,7 @@ fn wrote(live: &Live) -> bool {
     exists && began(live.pid).is_none_or(|began| began <= updated + ROUNDING)
 }
 
-/// When a process began; none where the system does not tell.
+/// Start time of a process; none if the system does not report it.
 fn began(pid: u32) -> Option<Timestamp> {
     let now = Timestamp::now();
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
@@ -62,7 +62,8 @@ fn began(pid: u32) -> Option<Timestamp> {
     now.checked_sub(SignedDuration::try_from(age).ok()?).ok()
 }
 
-/// The kernel counts a process's beginning in hundredths of a second, and clocks are set.
+/// Tolerance for start times: the kernel counts them in hundredths of a second, and clocks are
+/// adjusted.
 const ROUNDING: SignedDuration = SignedDuration::from_secs(2);
 
 const BYTES_MAX: u64 = 1 << 20;

@@ -1,129 +1,31 @@
 //! Every function of this program as a unit of the lab, on the embedded device and on all others.
 
-use std::io;
-use std::marker::PhantomData;
+use std::any::Any;
 use std::sync::atomic::Ordering;
 
 use devices::embedded::{Embedded, Host};
-use functions::{Invalid, NetworkFunction, SetupError};
-use machine::clock::Clock;
+use function_kit::{NetworkFunction, SetupError};
 use measure::record::Check;
 use measure::{MeasureError, Measurer};
-use serde_json::{Value, json};
-use traffic::{Stamp, Workload};
+use model_kit::Model;
+use model_kit::erased::{Configured, Unit};
+use serde_json::json;
 
 use crate::remote;
 use crate::scenario::DeviceChoice;
-use crate::unit::{
-    ConfigError, Configured, DeviceFacts, FunctionUnit, OpenDevice, OpenError, OpenOptions,
-    TraceError, TraceFrame, parse_section,
-};
+use crate::unit::{DeviceFacts, FunctionUnit, OpenDevice, OpenError, OpenOptions};
 
-/// A function as the registry holds it.
-pub struct Unit<N>(PhantomData<N>);
-
-impl<N> Unit<N> {
-    /// The unit of a function.
-    pub const fn new() -> Unit<N> {
-        Unit(PhantomData)
-    }
-}
-
-impl<N> Default for Unit<N> {
-    fn default() -> Unit<N> {
-        Unit::new()
-    }
-}
-
-impl<N: NetworkFunction> FunctionUnit for Unit<N> {
-    fn name(&self) -> &'static str {
-        N::NAME
-    }
-
-    fn aliases(&self) -> &'static [&'static str] {
-        N::ALIASES
-    }
-
-    fn meant_by(&self, alias: &str) -> Vec<(&'static str, Value)> {
-        N::meant_by(alias)
-    }
-
-    fn summary(&self) -> &'static str {
-        N::SUMMARY
-    }
-
-    fn config_schema(&self) -> schemars::Schema {
-        schemars::schema_for!(N::Config)
-    }
-
-    fn traffic_schema(&self) -> schemars::Schema {
-        schemars::schema_for!(N::Traffic)
-    }
-
-    fn configure(
-        &self,
-        function: Value,
-        traffic: Value,
-    ) -> Result<Box<dyn Configured>, ConfigError> {
-        let mut config: N::Config = parse_section("function", function)?;
-        let mut traffic: N::Traffic = parse_section("traffic", traffic)?;
-        N::validate(&mut config, &mut traffic).map_err(|invalid| {
-            let Invalid { section, key, what, remedy } = invalid;
-            ConfigError::new(section, key, what, remedy)
-        })?;
-        Ok(Box::new(Cell::<N> { config, traffic }))
-    }
-}
-
-/// A validated configuration.
-struct Cell<N: NetworkFunction> {
-    config: N::Config,
-    traffic: N::Traffic,
-}
-
-impl<N: NetworkFunction> Configured for Cell<N> {
-    fn effective(&self) -> Value {
-        json!({ "function": self.config, "traffic": self.traffic })
-    }
-
-    fn seed(&self) -> u64 {
-        N::seed(&self.traffic)
-    }
-
-    /// Directions take turns; each sends a frame every microsecond.
-    fn trace(
-        &self,
-        count: u64,
-        each: &mut dyn FnMut(TraceFrame<'_>) -> io::Result<()>,
-    ) -> Result<(), TraceError> {
-        let clock = Clock::with_rate(1e9);
-        let workload = N::workload(&self.config, &self.traffic, clock);
-        let directions = workload.directions().to_vec();
-        let mut buffer = Vec::new();
-        for index in 0..count {
-            let direction = (index % directions.len() as u64) as usize;
-            let sequence = index / directions.len() as u64;
-            let time_ns = sequence * TRACE_INTERVAL_NS + direction as u64;
-            let draw = workload.draw(direction, sequence);
-            buffer.clear();
-            buffer.resize(workload.frame_len(&draw), 0);
-            let stamp = Stamp { stream: direction as u16, sequence, time: time_ns };
-            workload.write(&draw, stamp, &mut buffer);
-            let port = N::PORTS[usize::from(directions[direction].from.0)];
-            each(TraceFrame { time_ns, port, bytes: &buffer })?;
-        }
-        Ok(())
-    }
-
-    fn suits(&self, device: &DeviceChoice) -> Result<(), ConfigError> {
-        remote::suits::<N>(&self.config, device)
-    }
-
+impl<N: Model> FunctionUnit for Unit<N> {
     fn open(
         &self,
+        configured: &dyn Configured,
         device: &DeviceChoice,
         host: &OpenOptions,
     ) -> Result<Box<dyn OpenDevice>, OpenError> {
+        let configured: &dyn Any = configured;
+        let Some(model) = configured.downcast_ref::<model_kit::Configured<N>>() else {
+            return Err(OpenError::Host(format!("this is no configuration of {}", N::Unit::NAME)));
+        };
         let options = Host {
             tester_core: host.tester_core,
             worker_cores: host.worker_cores.clone(),
@@ -131,29 +33,27 @@ impl<N: NetworkFunction> Configured for Cell<N> {
             stop: host.stop.clone(),
         };
         if let Some(driver) = device.device.driver {
-            let sections = (self.config.clone(), self.traffic.clone());
-            return remote::open::<N>(driver, sections, device, options);
+            return remote::open(driver, model.clone(), device, options);
         }
-        let device = Embedded::<N>::open(self.config.clone(), self.traffic.clone(), options)
-            .map_err(open_error)?;
-        let (what, population) = N::population(&self.config);
-        let stop = host.stop.clone();
-        if stop.load(Ordering::Relaxed) {
+        let (what, population) = model.population();
+        let workers = model.workers();
+        let device = Embedded::open(model.clone(), options).map_err(open_error)?;
+        if host.stop.load(Ordering::Relaxed) {
             return Err(OpenError::Host("interrupted".into()));
         }
-        Ok(Box::new(Opened { device, what, population, workers: N::workers(&self.config) }))
+        Ok(Box::new(Opened { device, what, population, workers }))
     }
 }
 
 /// The embedded device, set up.
-struct Opened<N: NetworkFunction> {
+struct Opened<N: Model> {
     device: Embedded<N>,
     what: &'static str,
     population: u64,
     workers: usize,
 }
 
-impl<N: NetworkFunction> OpenDevice for Opened<N> {
+impl<N: Model> OpenDevice for Opened<N> {
     fn facts(&mut self) -> DeviceFacts {
         let state_bytes = self.device.state_bytes();
         DeviceFacts {
@@ -184,6 +84,3 @@ fn open_error(error: SetupError) -> OpenError {
         SetupError::Table { .. } | SetupError::Listen { .. } => OpenError::Host(error.to_string()),
     }
 }
-
-/// Between two frames of a direction in a trace.
-const TRACE_INTERVAL_NS: u64 = 1000;

@@ -1,22 +1,32 @@
 //! A function that forwards everything, for the tests of the lab: it needs no packet.
 
+use std::any::Any;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use function_kit::sections::function_key;
+use function_kit::{Invalid, PortName, Shard};
+use keys::parsed;
+use machine::clock::Clock;
 use measure::record::Check;
 use measure::{
     Direction, Load, MeasureError, Measurer, Stage, StageRole, Trial, TrialProgress, Watch,
 };
+use model_kit::check::{Expected, Step};
+use model_kit::erased::{Frame, Judge, Source};
+use model_kit::service::Service;
+use packet::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use traffic::Stamp;
 
 use crate::scenario::{DeviceChoice, Functions};
 use crate::unit::*;
 
-/// A registry of one.
+/// A registry with one function.
 pub(crate) const FUNCTIONS: Functions = &[&Fake];
 
 pub(crate) struct Fake;
@@ -24,13 +34,13 @@ pub(crate) struct Fake;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct Config {
-    /// How many users.
+    /// Number of users.
     user: u32,
-    /// How many base stations.
+    /// Number of base stations.
     bst: u16,
-    /// Natively a list.
+    /// Port numbers; a key whose value is a list.
     ports: Vec<u16>,
-    /// What happens.
+    /// Behaviour of the fake device.
     behaviour: Behaviour,
 }
 
@@ -57,7 +67,7 @@ impl Default for Config {
 struct Traffic {
     /// Frame size in bytes.
     pkt_size: u16,
-    /// What random choices are drawn from.
+    /// Seed of all random choices.
     random_seed: u64,
 }
 
@@ -67,13 +77,17 @@ impl Default for Traffic {
     }
 }
 
-impl FunctionUnit for Fake {
+impl Kind for Fake {
     fn name(&self) -> &'static str {
         "fake"
     }
 
     fn aliases(&self) -> &'static [&'static str] {
         &["fk"]
+    }
+
+    fn meant_by(&self, _: &str) -> Vec<(&'static str, Value)> {
+        Vec::new()
     }
 
     fn summary(&self) -> &'static str {
@@ -88,17 +102,17 @@ impl FunctionUnit for Fake {
         schemars::schema_for!(Traffic)
     }
 
-    fn configure(
+    fn read(
         &self,
-        function: Value,
-        traffic: Value,
-    ) -> Result<Box<dyn Configured>, ConfigError> {
-        let config: Config = parse_section("function", function)?;
-        let traffic: Traffic = parse_section("traffic", traffic)?;
+        function: Map<String, Value>,
+        traffic: Map<String, Value>,
+    ) -> Result<Arc<dyn Configured>, Invalid> {
+        let config: Config = parsed("function", Value::Object(function))?;
+        let traffic: Traffic = parsed("traffic", Value::Object(traffic))?;
         if config.user == 0 {
-            return Err(ConfigError::new("function", "user", "must be at least 1, not 0", ""));
+            return Err(function_key("user", "must be at least 1, not 0".to_owned(), ""));
         }
-        Ok(Box::new(Ready { config, traffic }))
+        Ok(Arc::new(Ready { config, traffic }))
     }
 }
 
@@ -108,36 +122,113 @@ struct Ready {
 }
 
 impl Configured for Ready {
-    fn effective(&self) -> Value {
-        json!({"function": self.config, "traffic": self.traffic})
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+
+    fn section(&self) -> Map<String, Value> {
+        json!(self.config).as_object().cloned().expect("keys")
+    }
+
+    fn traffic(&self) -> Map<String, Value> {
+        json!(self.traffic).as_object().cloned().expect("keys")
+    }
+
+    fn config(&self) -> Map<String, Value> {
+        self.section()
+    }
+
+    fn ports(&self) -> Vec<PortName> {
+        vec![PortName::new("uplink")]
+    }
+
+    fn population(&self) -> (&'static str, u64) {
+        ("users", self.config.user.into())
     }
 
     fn seed(&self) -> u64 {
         self.traffic.random_seed
     }
 
-    fn trace(
-        &self,
-        count: u64,
-        each: &mut dyn FnMut(TraceFrame<'_>) -> io::Result<()>,
-    ) -> Result<(), TraceError> {
-        for time_ns in 0..count {
-            each(TraceFrame { time_ns, port: "uplink", bytes: &[0; 60] })?;
-        }
-        Ok(())
+    fn initial(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(std::iter::empty())
     }
 
-    fn open(&self, _: &DeviceChoice, host: &OpenOptions) -> Result<Box<dyn OpenDevice>, OpenError> {
-        if self.config.behaviour == Behaviour::HasNoMemory {
+    fn service(&self) -> Service {
+        // One that devices know.
+        <models::l2_switch::L2Switch as model_kit::Model>::service(&Default::default())
+    }
+
+    fn frames(&self, _: Clock) -> Box<dyn Source> {
+        Box::new(Nothing)
+    }
+
+    fn judge(&self, _: Shard) -> Box<dyn Judge> {
+        Box::new(Nothing)
+    }
+
+    fn sample(&self) -> Vec<Step<Value>> {
+        Vec::new()
+    }
+
+    fn unreachable(&self) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+}
+
+/// Frames and verdicts that nobody asks for.
+struct Nothing;
+
+impl Source for Nothing {
+    fn directions(&self) -> &[traffic::Direction] {
+        &[]
+    }
+
+    fn frame_len(&self, _: Frame) -> usize {
+        60
+    }
+
+    fn steering(&self, _: Frame) -> u32 {
+        0
+    }
+
+    fn write(&self, _: Frame, _: Stamp, _: &mut [u8]) {}
+}
+
+impl Judge for Nothing {
+    fn expect(&mut self, _: PortId, _: &[u8], _: Duration) -> Expected {
+        Expected::Punt
+    }
+
+    fn apply(&mut self, _: &Value, _: Duration) -> bool {
+        false
+    }
+
+    fn made(&mut self, _: Duration) -> Vec<Expected> {
+        Vec::new()
+    }
+}
+
+impl FunctionUnit for Fake {
+    fn open(
+        &self,
+        configured: &dyn Configured,
+        _: &DeviceChoice,
+        host: &OpenOptions,
+    ) -> Result<Box<dyn OpenDevice>, OpenError> {
+        let configured: &dyn Any = configured;
+        let ready = configured.downcast_ref::<Ready>().expect("it is what was read");
+        let behaviour = ready.config.behaviour;
+        if behaviour == Behaviour::HasNoMemory {
             let source = io::ErrorKind::OutOfMemory.into();
             return Err(OpenError::Memory { needed_bytes: 1 << 40, source });
         }
         let stop = Arc::clone(&host.stop);
-        Ok(Box::new(Device { behaviour: self.config.behaviour, trials: 0, stop }))
+        Ok(Box::new(Device { behaviour, trials: 0, stop }))
     }
 }
 
-/// Checks of the behaviour that counts them, which one test has.
+/// Number of checks made under the behaviour that counts them, which one test uses.
 static CHECKS: AtomicUsize = AtomicUsize::new(0);
 
 struct Device {

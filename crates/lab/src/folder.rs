@@ -13,22 +13,22 @@ pub struct RunFolder {
     path: PathBuf,
 }
 
-/// A folder that cannot be made or has no room.
+/// A folder that cannot be created, or whose disk is too small.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}", path.display())]
 pub struct FolderError {
-    /// What was to be made.
+    /// Path of the folder or file.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 
 impl RunFolder {
-    /// Makes `parent/name`, or `parent/name-2` and so on where that exists, and checks that
+    /// Creates `parent/name`, or `parent/name-2` and so on if it exists, and checks that
     /// `needed_bytes` can be written there.
     ///
     /// # Errors
-    /// When the folder cannot be made or written, or the disk has less room than that.
+    /// When the folder cannot be created or written, or the disk has too little space.
     pub fn create(parent: &Path, name: &str, needed_bytes: u64) -> Result<RunFolder, FolderError> {
         let fail = |path: &Path| {
             let path = path.to_owned();
@@ -55,14 +55,14 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Removes what killed benches left half-written in their folders; whatever cannot be looked at
-/// stays as it is.
+/// Removes partially written files that killed benches left in their folders; folders that cannot
+/// be read are left alone.
 fn remove_abandoned(parent: &Path) {
     let folders = fs::read_dir(parent).into_iter().flatten().filter_map(Result::ok);
     for run in folders.take(FOLDERS_LOOKED_INTO_MAX) {
@@ -70,11 +70,10 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-/// Makes a folder where there is none, and checks that files can be written there, `needed_bytes` in
-/// all.
+/// Creates a folder if it does not exist, and checks that `needed_bytes` can be written there.
 ///
 /// # Errors
-/// As [`RunFolder::create`].
+/// When the folder cannot be created or written, or the disk has too little space.
 pub(crate) fn make_with_room(path: &Path, needed_bytes: u64) -> Result<(), FolderError> {
     let fail = |source| FolderError { path: path.to_owned(), source };
     fs::create_dir_all(path).map_err(fail)?;
@@ -95,7 +94,7 @@ fn check_room(folder: &Path, needed_bytes: u64) -> Result<(), FolderError> {
     fs::remove_file(&probe).map_err(fail)
 }
 
-/// Looking into more of them would delay the run.
+/// Largest number of folders that are searched for such files, so that the run is not delayed.
 const FOLDERS_LOOKED_INTO_MAX: usize = 10_000;
 
 #[cfg(test)]
@@ -124,7 +123,7 @@ mod tests {
         let parent = tempfile::tempdir().expect("a temporary folder");
         let file = parent.path().join("file");
         fs::write(&file, "").expect("writable");
-        let error = RunFolder::create(&file, "run", 1).expect_err("a file is no folder");
+        let error = RunFolder::create(&file, "run", 1).expect_err("a file is not a folder");
         assert_eq!(error.path, file);
     }
 }

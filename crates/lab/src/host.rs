@@ -10,7 +10,7 @@ use machine::clock::Clock;
 use machine::{clock, cpu, memory};
 use measure::record::{HostFacts, Tsc};
 
-/// What the kernel tells of this machine, and the calibrated rate of its clock.
+/// Facts of this machine as reported by the kernel, and the calibrated rate of its clock.
 pub fn facts(clock: &Clock) -> HostFacts {
     let cpuinfo = read("/proc/cpuinfo");
     HostFacts {
@@ -46,7 +46,7 @@ fn useful_flags(cpuinfo: &str) -> Vec<String> {
     flags.split_whitespace().filter(|flag| USEFUL_FLAGS.contains(flag)).map(str::to_owned).collect()
 }
 
-/// The value of the first `name : value` line.
+/// The value of the first line of the form `name : value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -58,7 +58,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
-/// Those the data path has variants for, or that explain a difference between two machines.
+/// CPU flags for which the data path has variants, or that explain differences between machines.
 const USEFUL_FLAGS: [&str; 14] = [
     "sse4_2",
     "avx",

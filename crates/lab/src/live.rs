@@ -13,54 +13,53 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::{Finished, Phase, RunObserver};
 
-/// The name of the file in the folder of the run.
+/// Name of the progress file in the folder of a run.
 pub const FILE: &str = "progress.json";
 
-/// Where a run stands.
+/// Progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Live {
-    /// The process that measures; it may be gone, killed, while the file still says running.
+    /// Identifier of the measuring process; a killed process leaves a file that says running.
     pub pid: u32,
-    /// Whether it measures still.
+    /// Whether the run is in progress.
     pub running: bool,
-    /// When this was written, RFC 3339 in UTC.
+    /// Time of writing, RFC 3339 in UTC.
     pub updated: String,
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: String,
-    /// The cell that is measured, in words: `user 1,000, pkt-size 64`.
+    /// The current cell: `user 1,000, pkt-size 64`.
     pub cell: String,
-    /// `setting up`, `checking`, or the method.
+    /// The current phase: `setting up`, `checking`, or the method.
     pub phase: String,
-    /// The trial, in words: `search 3 of 12, 5.2 Mpps each way`.
+    /// The current trial: `search 3 of 12, 5.2 Mpps each way`.
     pub trial: String,
-    /// Measurements finished, those taken from an earlier run included.
+    /// Number of finished measurements, including reused ones.
     pub measurements_done: usize,
-    /// Measurements in all.
+    /// Number of all measurements.
     pub measurements: usize,
-    /// Time since the run began.
+    /// Time since the start of the run, in seconds.
     pub elapsed_seconds: f64,
-    /// Time it is expected to take still; none where that is not known.
+    /// Expected remaining time, in seconds; none if unknown.
     pub eta_seconds: Option<f64>,
 }
 
-/// Writes the file, and hands everything on to another observer.
+/// Writes the progress file, and forwards all events to another observer.
 ///
-/// When it goes out of scope, the file says that nothing runs any more; only a process that is
-/// killed leaves another word there.
+/// On drop, the file is marked as not running; only a killed process leaves it marked as running.
 pub struct Telling<'a> {
     inner: &'a mut dyn RunObserver,
     path: PathBuf,
     live: Live,
     begun: Instant,
     written: Option<Instant>,
-    /// When the measurement that is under way began, and how long it and those after it are
-    /// expected to take.
+    /// Start of the current measurement, and the expected durations of it and of all later
+    /// measurements.
     expected: Option<(Instant, [Duration; 2])>,
 }
 
 impl<'a> Telling<'a> {
-    /// An observer of the run of a scenario in a folder.
+    /// Creates an observer for the run of a scenario in a folder.
     pub fn new(inner: &'a mut dyn RunObserver, folder: &Path, scenario: &str) -> Telling<'a> {
         let live = Live {
             pid: std::process::id(),
@@ -118,7 +117,7 @@ impl Observer for Telling<'_> {
         let of = step.index + step.trials_expected;
         let load = match step.load.rate() {
             Some(rate) => format!("{rate} each way"),
-            None => "as fast as it goes".to_owned(),
+            None => "as fast as possible".to_owned(),
         };
         self.live.trial = format!("{} {} of {of}, {load}", step.purpose, step.index + 1);
         self.tell();
@@ -173,5 +172,5 @@ impl RunObserver for Telling<'_> {
     }
 }
 
-/// Between two writings of the file.
+/// Shortest interval between two writes of the file.
 const BETWEEN: Duration = Duration::from_millis(500);

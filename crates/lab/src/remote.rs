@@ -5,43 +5,45 @@ use std::sync::atomic::Ordering;
 use devices::driver::{Driver, DriverError};
 use devices::embedded::Host;
 use devices::remote::Remote;
-use functions::NetworkFunction;
+use function_kit::Invalid;
 use measure::record::{Check, Unavailable};
 use measure::{MeasureError, Measurer};
+use model_kit::{Configured, Model, erased};
 use serde_json::json;
 
 use crate::scenario::DeviceChoice;
-use crate::unit::{ConfigError, DeviceFacts, OpenDevice, OpenError};
+use crate::unit::{DeviceFacts, OpenDevice, OpenError};
 
-/// Whether a device can do the function at all, with the keys that the scenario gives it.
-pub(crate) fn suits<N: NetworkFunction>(
-    config: &N::Config,
-    device: &DeviceChoice,
-) -> Result<(), ConfigError> {
+/// Checks that a device supports the function with the keys of the scenario.
+///
+/// # Errors
+/// When it does not, or one of the device's own keys is invalid.
+pub(crate) fn suits(model: &dyn erased::Configured, device: &DeviceChoice) -> Result<(), Invalid> {
     let Some(driver) = device.device.driver else { return Ok(()) };
-    match driver.limitations(&N::service(config), &device.options) {
-        Ok(_) => Ok(()),
-        Err(DriverError { what, remedy }) => {
-            Err(ConfigError { path: "device".to_owned(), what, remedy })
-        }
-    }
+    let limitations = driver.limitations(&model.service(), &device.options);
+    limitations.map(drop).map_err(|DriverError { what, remedy }| Invalid {
+        section: "device",
+        key: String::new(),
+        what,
+        remedy,
+    })
 }
 
 /// Sets a device up.
-pub(crate) fn open<N: NetworkFunction>(
+pub(crate) fn open<N: Model>(
     driver: &'static dyn Driver,
-    (config, traffic): (N::Config, N::Traffic),
+    model: Configured<N>,
     device: &DeviceChoice,
     host: Host,
 ) -> Result<Box<dyn OpenDevice>, OpenError> {
-    driver.available_for(&N::service(&config)).map_err(|missing| {
+    driver.available_for(&model.service()).map_err(|missing| {
         OpenError::Unavailable(Unavailable { why: missing.why, remedy: missing.remedy })
     })?;
-    let (what, population) = N::population(&config);
-    let workers = N::workers(&config);
+    let (what, population) = model.population();
+    let workers = model.workers();
     let stop = host.stop.clone();
     let options = device.options.clone();
-    let opened = Remote::<N>::open(driver, (config, traffic), options, host);
+    let opened = Remote::open(driver, model, options, host);
     let device = opened.map_err(|DriverError { what, remedy }| {
         OpenError::Host(if remedy.is_empty() { what } else { format!("{what}; {remedy}") })
     })?;
@@ -52,14 +54,14 @@ pub(crate) fn open<N: NetworkFunction>(
 }
 
 /// A device, set up.
-struct Opened<N: NetworkFunction> {
+struct Opened<N: Model> {
     device: Remote<N>,
     what: &'static str,
     population: u64,
     workers: usize,
 }
 
-impl<N: NetworkFunction> OpenDevice for Opened<N> {
+impl<N: Model> OpenDevice for Opened<N> {
     fn facts(&mut self) -> DeviceFacts {
         let facts = self.device.facts();
         let mut details = vec![

@@ -1,139 +1,43 @@
 //! Runs a scenario: each cell is set up, checked against the oracle, and only then measured.
 //!
-//! The order of measurements is that of `plan`; what earlier runs measured is taken from `cache`, and
-//! the record's cells stay in the order of the scenario. The record is handed out to be kept again
-//! and again, so whatever happens later leaves finished cells intact.
-//! A device that differs from the oracle is not measured; a cell that cannot be set up does not keep
-//! the others from running; a stopped run keeps the trials it finished, marked as not valid.
+//! The order of measurements is that of `plan`; what earlier runs measured is taken from `cache`,
+//! and the record's cells stay in the order of the scenario. The record is handed out to be kept
+//! again and again, so whatever happens later leaves finished cells intact. A device that differs
+//! from the oracle is not measured; a cell that cannot be set up does not keep the others from
+//! running; a stopped run keeps the trials it finished, marked as not valid.
 
 pub mod cache;
 mod cell;
 mod drops;
+mod host;
 mod key;
 mod measuring;
+mod observer;
 mod partial;
 mod plan;
+mod state;
 mod thresholds;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use machine::clock::Clock;
-use measure::MeasureError;
-use measure::record::{
-    Cell, HostFacts, Outcome, PlanRecord, RunRecord, Scenario as ScenarioRecord, Status, Tool,
-    Unavailable, compare_values,
-};
-use methods::Observer;
+use measure::record::{RunRecord, Status, compare_values};
 
-use crate::scenario::{DeviceChoice, Scenario};
-use crate::unit::OpenOptions;
-use cache::Cache;
-use cell::Slot;
-use key::Surroundings;
-use measuring::Times;
-use plan::Measurement;
+use crate::scenario::Scenario;
+pub use cache::Reuse;
+pub use host::{Host, Naming, options};
+pub use observer::{Finished, Phase, RunObserver};
+use state::Run;
 
-/// Told how a run goes.
-pub trait RunObserver: Observer {
-    /// The order is made: so many measurements, of which so many were found in earlier runs.
-    fn planned(&mut self, measurements: usize, from_cache: usize);
-    /// The device is set up for cell `index` of `count`: again for each repetition, and whenever
-    /// another cell was in between.
-    fn cell_starting(&mut self, index: usize, count: usize, cell: &Cell);
-    /// The cell enters a phase.
-    fn phase(&mut self, phase: Phase<'_>);
-    /// A measurement is finished.
-    fn measured(&mut self, finished: &Finished<'_>);
-    /// All measurements of a cell are finished, or it failed.
-    fn cell_finished(&mut self, cell: &Cell);
-    /// Something that the user should know, and that keeps nothing from running.
-    fn note(&mut self, what: &str);
-}
-
-/// What is being done with a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase<'a> {
-    /// The device builds its state.
-    SettingUp,
-    /// The device is compared with the oracle.
-    Checking,
-    /// A method measures.
-    Measuring {
-        /// Its name.
-        method: &'a str,
-        /// Which repetition, from 0.
-        repetition: u32,
-        /// Of how many.
-        repetitions: u32,
-        /// The longest it can take.
-        time_bound: Duration,
-        /// The longest that all measurements after it can take.
-        time_after: Duration,
-        /// The time it is expected to take, by those like it so far, and the same for all after it.
-        expected: [Duration; 2],
-    },
-}
-
-/// A measurement that is finished.
-#[derive(Clone, Copy, Debug)]
-pub struct Finished<'a> {
-    /// Of which cell.
-    pub cell: &'a Cell,
-    /// What was found in this repetition.
-    pub outcome: &'a Outcome,
-    /// Which repetition, from 0.
-    pub repetition: u32,
-    /// Measurements finished, those of earlier runs included.
-    pub done: usize,
-    /// Measurements in all.
-    pub measurements: usize,
-}
-
-/// Where and by what a run is done.
-#[derive(Clone, Debug)]
-pub struct Host {
-    /// The program, for the record.
-    pub tool: Tool,
-    /// The calibrated clock.
-    pub clock: Clock,
-    /// Becomes true when the user asks to stop.
-    pub stop: Arc<AtomicBool>,
-    /// What the run is called.
-    pub naming: Naming,
-}
-
-/// What a run is called.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Naming {
-    /// The name of its folder; empty where it has none.
-    pub id: String,
-    /// Words to find it by.
-    pub tags: Vec<String>,
-}
-
-/// What is done with measurements of earlier runs.
-#[derive(Clone, Debug)]
-pub enum Reuse {
-    /// Nothing is taken from anywhere, and nothing is kept for later runs.
-    Nothing,
-    /// Only what is missing is measured.
-    Missing(Cache),
-    /// Everything is measured, and takes the place of what was there.
-    Fresh(Cache),
-}
-
-/// A run that ended because its record could not be kept.
+/// A run that ended because its record could not be written.
 #[derive(Debug)]
 pub struct Lost<E> {
-    /// What was measured.
+    /// The results so far.
     pub record: Box<RunRecord>,
-    /// Why it could not be kept.
+    /// Why the record could not be written.
     pub error: E,
 }
 
-/// Sets up and checks each cell, and measures nothing.
+/// Sets up and checks each cell, without measuring.
 pub fn check(scenario: &Scenario, host: &Host, observer: &mut dyn RunObserver) -> RunRecord {
     let mut run = Run::new(scenario, host, crate::host::facts(&host.clock));
     for index in 0..run.slots.len() {
@@ -145,12 +49,13 @@ pub fn check(scenario: &Scenario, host: &Host, observer: &mut dyn RunObserver) -
     run.record
 }
 
-/// Sets up, checks and measures each cell, as far as `reuse` does not have its measurements. `keep`
-/// is given the record before the first set-up and again and again after that; until the last
-/// measurement is done its status is [`Status::Interrupted`], so that nobody takes it for complete.
+/// Sets up, checks and measures each cell, except for measurements that `reuse` provides. `keep`
+/// receives the record before the first set-up and repeatedly afterwards. Until the last
+/// measurement is done, the record's status is [`Status::Interrupted`], so that it is not mistaken
+/// for a complete one.
 ///
 /// # Errors
-/// What `keep` returned, with the record; nothing is measured after that.
+/// The error of `keep`, with the record; nothing is measured after it.
 pub fn measure<E>(
     scenario: &Scenario,
     host: &Host,
@@ -183,7 +88,7 @@ pub fn measure<E>(
     }
 }
 
-/// How much room the files of a run may take, those for later runs included.
+/// Upper estimate of the disk space for the files of a run, including the cache.
 pub fn needed_bytes(scenario: &Scenario) -> u64 {
     let repetitions = u64::from(scenario.plan.repetitions.max(1));
     let outcomes: usize =
@@ -191,118 +96,13 @@ pub fn needed_bytes(scenario: &Scenario) -> u64 {
     ROOM_BYTES_BASE + (outcomes as u64 * repetitions).saturating_mul(2 * ROOM_BYTES_PER_OUTCOME)
 }
 
-/// A name for the folder of a run that begins now: `mobile-gateway-20261121T115022Z`.
+/// A folder name for a run that starts now: `mobile-gateway-20261121T115022Z`.
 pub fn folder_name(scenario: &Scenario) -> String {
     format!("{}-{}", scenario.name, jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"))
 }
 
-/// The cores for a device, and what else the host gives it.
-///
-/// The tester gets the first core, where the kernel's own work tends to be: a disturbed tester is
-/// seen in its own log, a disturbed worker in the figures.
-pub fn options(device: &DeviceChoice, host: &Host) -> OpenOptions {
-    let available = machine::cpu::available_cores();
-    let taken = device.worker_cores.clone().unwrap_or_default();
-    let tester_core = device.tester_core.or_else(|| {
-        available.iter().copied().find(|core| !taken.contains(core)).filter(|_| available.len() > 1)
-    });
-    let worker_cores = device.worker_cores.clone().unwrap_or_else(|| {
-        let others: Vec<usize> =
-            available.iter().copied().filter(|&core| Some(core) != tester_core).collect();
-        if others.is_empty() { available } else { others }
-    });
-    OpenOptions { tester_core, worker_cores, clock: host.clock, stop: Arc::clone(&host.stop) }
-}
-
-/// A run in progress.
-struct Run<'a> {
-    scenario: &'a Scenario,
-    host: &'a Host,
-    record: RunRecord,
-    /// One for each cell, in the order of the scenario.
-    slots: Vec<Slot<'a>>,
-    /// Where measurements are kept, and whether those that are there are used.
-    store: Option<Store>,
-    /// What is to be measured, in order.
-    queue: Vec<Measurement>,
-    /// How many of these were made.
-    made: usize,
-    times: Times,
-    began: Instant,
-    /// Set when the user stopped the run.
-    stopped: bool,
-}
-
-/// Where measurements are kept.
-struct Store {
-    cache: Cache,
-    surroundings: Surroundings,
-    fresh: bool,
-    /// Tells this run from others.
-    run: String,
-}
-
-/// Why a cell ended early.
-enum Early {
-    Interrupted,
-    Unavailable(Unavailable),
-    Failed(String),
-}
-
-impl<'a> Run<'a> {
-    fn new(scenario: &'a Scenario, host: &'a Host, facts: HostFacts) -> Run<'a> {
-        let now = jiff::Timestamp::now().to_string();
-        let record = RunRecord {
-            schema_version: RunRecord::SCHEMA_VERSION,
-            tool: host.tool.clone(),
-            scenario: ScenarioRecord {
-                name: scenario.name.clone(),
-                file: scenario.file.clone(),
-                description: scenario.description.clone(),
-                references: scenario.references.clone(),
-                text: scenario.text.clone(),
-                hash: format!("blake3:{}", blake3::hash(scenario.text.as_bytes()).to_hex()),
-            },
-            id: host.naming.id.clone(),
-            started: now.clone(),
-            finished: now,
-            seconds: 0.0,
-            tags: host.naming.tags.clone(),
-            host: facts,
-            plan: PlanRecord {
-                seed: scenario.plan.seed,
-                repetitions: scenario.plan.repetitions.max(1),
-                compare: scenario.plan.compare.clone(),
-                ..PlanRecord::default()
-            },
-            cells: Vec::new(),
-            comparisons: Vec::new(),
-            thresholds: Vec::new(),
-            plots: scenario.plots.clone(),
-            status: Status::Interrupted,
-            message: "not finished".to_owned(),
-        };
-        Run {
-            scenario,
-            host,
-            record,
-            slots: cell::slots(scenario),
-            store: None,
-            queue: Vec::new(),
-            made: 0,
-            times: Times::default(),
-            began: Instant::now(),
-            stopped: false,
-        }
-    }
-
-    /// Notes that the record is written now.
-    fn stamp(&mut self) {
-        self.record.finished = jiff::Timestamp::now().to_string();
-        self.record.seconds = self.began.elapsed().as_secs_f64();
-    }
-
-    /// What all cells together amount to.
+impl Run<'_> {
+    /// Computes the results that depend on all cells: status, comparisons and thresholds.
     fn finish(&mut self) {
         self.stamp();
         if let Some(key) = &self.scenario.plan.compare {
@@ -321,28 +121,12 @@ impl<'a> Run<'a> {
         }
         self.record.set_message();
     }
-
-    fn is_stopping(&self) -> bool {
-        self.host.stop.load(Ordering::Relaxed)
-    }
-
-    fn early(&self, error: &MeasureError) -> Early {
-        match error {
-            MeasureError::Interrupted => Early::Interrupted,
-            other => self.failed(other.to_string()),
-        }
-    }
-
-    /// What is stopped while it works may call that a failure.
-    fn failed(&self, why: String) -> Early {
-        if self.is_stopping() { Early::Interrupted } else { Early::Failed(why) }
-    }
 }
 
-/// Keeps the record, but not so often that a large one delays the run.
+/// Writes the record, at a rate that does not delay the run.
 struct Keeper<'a, E> {
     keep: &'a mut dyn FnMut(&RunRecord) -> Result<(), E>,
-    /// How long the last time took.
+    /// Duration of the last write.
     last: Duration,
     at: Instant,
 }
@@ -355,16 +139,17 @@ impl<E> Keeper<'_, E> {
         kept
     }
 
-    /// Measurements are safe in the cache meanwhile.
+    /// Whether the record should be written now; measurements are safe in the cache in the
+    /// meantime.
     fn is_due(&self) -> bool {
         self.last < QUICK || self.at.elapsed() > self.last * 20
     }
 }
 
 const ROOM_BYTES_BASE: u64 = 8 << 20;
-/// Some hundred trials with their histograms.
+/// Estimated space of an outcome in bytes: some hundred trials with their histograms.
 const ROOM_BYTES_PER_OUTCOME: u64 = 2 << 20;
-/// Writing a record that takes no longer than this delays nobody.
+/// Duration of a write that is short enough to repeat without delay.
 const QUICK: Duration = Duration::from_millis(200);
 
 #[cfg(test)]

@@ -1,19 +1,19 @@
 //! The JSON Schema of scenario files, composed from the schemas of functions and methods.
 //!
 //! No key is described here twice: a function's keys come from its configuration types, and this
-//! module only adds what a scenario adds to them: the name, the sections, the list of benchmarks, and
-//! that any single value may also be a list to sweep over.
+//! module only adds what a scenario adds to them: the name, the sections, the list of benchmarks,
+//! and that any single value may also be a list to sweep over.
 
 mod device;
 
 use methods::METHODS;
 use serde_json::{Map, Value, json};
 
-use crate::scenario::keys::Place;
 use crate::scenario::plan::REPETITIONS_MAX;
 use crate::scenario::{Functions, plots, scale, sections, thresholds, tipsy};
+use keys::Place;
 
-/// The schema of scenario files for these functions.
+/// JSON Schema of scenario files for the given functions.
 pub fn scenario_schema(functions: Functions) -> Value {
     let mut definitions = Map::new();
     let sections = functions_and_traffic(functions, &mut definitions);
@@ -33,8 +33,8 @@ pub fn scenario_schema(functions: Functions) -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Plumbline scenario",
-        "description": "Which function to measure, on which device, with which traffic, by which \
-                        methods. A list in place of a single value is swept over.",
+        "description": "The function to measure, the device, the traffic and the methods. A list in \
+                        place of a single value is swept.",
         "type": "object",
         "properties": properties,
         "additionalProperties": false,
@@ -48,14 +48,14 @@ pub fn scenario_schema(functions: Functions) -> Value {
     })
 }
 
-/// The sections that are of a function.
+/// Schemas of the sections that depend on the function.
 struct Sections {
-    /// A function with its name.
+    /// Schema of a section `function` with its name.
     function: Value,
-    /// The same with any key left out, as parts of benchmarks that are merged may, and with TIPSY's
-    /// pipelines that are not built yet.
+    /// Schema of a section `function` in which any key may be absent, as in parts of benchmarks
+    /// that are merged, and which may name TIPSY's pipelines that are not implemented.
     any_function: Value,
-    /// The traffic of any function.
+    /// Schema of the section `traffic` of any function.
     traffic: Value,
 }
 
@@ -78,7 +78,7 @@ fn functions_and_traffic(functions: Functions, definitions: &mut Map<String, Val
         let traffic = Part { prefix: format!("{}.traffic", unit.name()), sweep: true };
         let mut traffic = traffic.embed(&unit.traffic_schema(), definitions);
         for key in tipsy::TRAFFIC_ASIDE {
-            traffic["properties"][key] = json!({"description": "Of TIPSY's traces; left aside."});
+            traffic["properties"][key] = json!({"description": "Key of TIPSY's traces; ignored."});
         }
         traffic["properties"]["json"] = json!({"type": "null"});
         traffic_choices.push(traffic);
@@ -89,7 +89,7 @@ fn functions_and_traffic(functions: Functions, definitions: &mut Map<String, Val
         .filter(|name| !names(functions).contains(name))
         .collect();
     parts.push(json!({
-        "description": "A pipeline of TIPSY that is not built yet; its benchmark is left out.",
+        "description": "A pipeline of TIPSY that is not implemented; its benchmark is skipped.",
         "type": "object",
         "properties": {"name": {"enum": absent}},
         "required": ["name"],
@@ -130,28 +130,29 @@ fn tester(definitions: &mut Map<String, Value>) -> Value {
     let schema = schemars::schema_for!(tipsy::tester::Keys);
     let mut tester = part.embed(&schema, definitions);
     for key in tipsy::tester::ASIDE {
-        tester["properties"][key] = json!({"description": "Of TIPSY's tester; left aside."});
+        tester["properties"][key] = json!({"description": "Key of TIPSY's tester; ignored."});
     }
     definitions.insert("tester".into(), tester);
     json!({"$ref": "#/$defs/tester"})
 }
 
-/// One of several benchmarks, or what all of them have.
+/// Schema of one of several benchmarks, or of `default`.
 fn benchmark(function: Value, traffic: &Value) -> Value {
     let mut properties = entry(&function, traffic);
     let text = json!({"anyOf": [{"type": ["string", "number", "null"]}]});
     for key in ["id", "name", "description"] {
         properties.insert(key.into(), text.clone());
     }
-    properties["id"]["description"] = "Its name; several may share one.".into();
-    properties["name"]["description"] = "Another word for `id`.".into();
-    properties["description"]["description"] = "What it is for.".into();
+    properties["id"]["description"] =
+        "Name of the benchmark; several benchmarks may have the same name.".into();
+    properties["name"]["description"] = "Synonym of `id`.".into();
+    properties["description"]["description"] = "Purpose of the benchmark.".into();
     let tester = json!({"$ref": "#/$defs/tester"});
     properties.insert("tester".into(), nullable(tester, TESTER));
     json!({"type": ["object", "null"], "properties": properties, "additionalProperties": false})
 }
 
-/// The keys of the scenario as a whole, and those that divide it.
+/// Schemas of the keys of the scenario as a whole, and of those that split it.
 fn whole() -> Map<String, Value> {
     let repetitions =
         json!({"type": ["integer", "null"], "minimum": 1, "maximum": REPETITIONS_MAX});
@@ -159,29 +160,32 @@ fn whole() -> Map<String, Value> {
     let keys = [
         (
             "name",
-            json!({"description": "Names the run's folder; default: the name of the file.",
-                "type": "string"}),
+            json!({"description": "Name of the scenario, also used for the run's folder; by default \
+                the file name.", "type": "string"}),
         ),
         (
             "description",
-            json!({"description": "What the scenario is for; shown in the report.",
+            json!({"description": "Purpose of the scenario; shown in the report.",
                 "type": "string"}),
         ),
         (
             "references",
-            json!({"description": "Which published figures the report puts beside ours, by the \
-                beginnings of their names (`vswitch.fib`); default: all of the function's.",
+            json!({"description": "Published figures that the report shows next to ours, by the \
+                prefixes of their names (`vswitch.fib`); by default all of the function.",
                 "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
         ),
         (
             "repetitions",
-            described(repetitions, "How often each method measures each cell; default: once."),
+            described(
+                repetitions,
+                "Number of repetitions of each method in each cell; by default 1.",
+            ),
         ),
         (
             "seed",
             described(
                 json!({"type": ["integer", "null"], "minimum": 0}),
-                "What the order of measuring is drawn from; default: 1.",
+                "Seed of the random order of measurements; by default 1.",
             ),
         ),
         (
@@ -195,12 +199,13 @@ fn whole() -> Map<String, Value> {
         ("visualize", plots::schema()),
         (
             "benchmark",
-            json!({"description": "Several benchmarks in one file, TIPSY's form.",
+            json!({"description": "List of benchmarks in one file, in TIPSY's form.",
                 "type": "array", "items": benchmark, "minItems": 1}),
         ),
         (
             "default",
-            json!({"description": "What all benchmarks have: merged below each, lists joined.",
+            json!({"description": "Keys common to all benchmarks: merged into each, with lists \
+                concatenated.",
                 "anyOf": [benchmark]}),
         ),
     ];
@@ -213,20 +218,22 @@ fn thresholds() -> Value {
     let mut properties = Map::new();
     for key in thresholds::KEYS {
         let (what, schema) = match key {
-            "figure" => ("The figure: `throughput`.", json!({"type": "string"})),
-            "method" => ("The method that gives it; default: any that does.", text.clone()),
-            "of" => ("Of which direction or stage.", text.clone()),
+            "figure" => ("Name of the figure: `throughput`.", json!({"type": "string"})),
+            "method" => {
+                ("Method that reports the figure; by default any method that does.", text.clone())
+            }
+            "of" => ("Direction or stage of the figure.", text.clone()),
             "cells" => (
-                "Swept keys and their values; default: all cells.",
+                "Cells to which the threshold applies, as swept keys with values; by default all.",
                 json!({"type": ["object", "null"]}),
             ),
-            "at-least" => ("The least it may be: `5 Mpps`.", quantity.clone()),
-            _ => ("The most it may be: `100 us`.", quantity.clone()),
+            "at-least" => ("Smallest permitted value of the figure: `5 Mpps`.", quantity.clone()),
+            _ => ("Largest permitted value of the figure: `100 us`.", quantity.clone()),
         };
         properties.insert(key.to_owned(), described(schema, what));
     }
     json!({
-        "description": "What figures must be for the bench to pass.",
+        "description": "Conditions on figures that must be met for the bench to pass.",
         "anyOf": [{"type": "array", "items": {
             "type": "object",
             "properties": properties,
@@ -237,7 +244,7 @@ fn thresholds() -> Value {
     })
 }
 
-/// The keys of a benchmark, the names and the tester apart.
+/// Schemas of the keys of a benchmark, without names and tester.
 fn entry(function: &Value, traffic: &Value) -> Map<String, Value> {
     let methods = json!({"$ref": "#/$defs/methods"});
     let keys = [
@@ -246,22 +253,28 @@ fn entry(function: &Value, traffic: &Value) -> Map<String, Value> {
             "pipeline",
             described(
                 function.clone(),
-                "TIPSY's word for `function`; `scale` then defaults to `none`.",
+                "TIPSY's synonym of `function`; `scale` then defaults to `none`.",
             ),
         ),
         ("device", device::schema()),
-        ("traffic", nullable(traffic.clone(), "What the tester sends; every key has a default.")),
+        (
+            "traffic",
+            nullable(traffic.clone(), "Traffic that the tester sends; every key has a default."),
+        ),
         (
             "methods",
-            described(methods.clone(), "What to find out; default: capacity and throughput."),
+            described(
+                methods.clone(),
+                "Methods of measurement; by default `capacity` and `throughput`.",
+            ),
         ),
-        ("method", described(methods, "Another word for `methods`.")),
+        ("method", described(methods, "Synonym of `methods`.")),
         (
             "scale",
             json!({
                 "description": "How lists within a section combine: `none` (first values only), \
-                                `outer` (every combination, the default) or `joint` (first values \
-                                together, then the second ones …).",
+                                `outer` (all combinations, the default) or `joint` (the first \
+                                values together, then the second values …).",
                 "enum": ["none", "outer", "joint", null],
             }),
         ),
@@ -275,9 +288,10 @@ fn described(mut schema: Value, description: &str) -> Value {
     schema
 }
 
-const TESTER: &str = "TIPSY's tester, which becomes methods.";
+const TESTER: &str = "TIPSY's tester, which is replaced by methods.";
 
-/// A schema on its way into the scenario's: references get a prefix, and values may become lists.
+/// Embeds a unit's schema into that of the scenario: references get a prefix, and values may become
+/// lists.
 struct Part {
     prefix: String,
     sweep: bool,
@@ -323,7 +337,8 @@ impl Part {
     }
 }
 
-/// Allows a list wherever the sweep takes one: for every key whose value is not a list by nature.
+/// Permits a list for every key whose value can be swept, which are those whose value is not a list
+/// itself.
 fn sweep(schema: &mut Value, place: Place<'_>) {
     let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
     for (key, property) in properties {
@@ -369,7 +384,7 @@ fn one_of(mut choices: Vec<Value>) -> Value {
     }
 }
 
-/// A section that may be left empty, as YAML has it when only comments stand below its name.
+/// A section that may be empty, as in YAML if only comments follow its name.
 fn nullable(schema: Value, description: &str) -> Value {
     json!({"description": description, "anyOf": [schema, {"type": "null"}]})
 }

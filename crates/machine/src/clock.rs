@@ -7,10 +7,10 @@
 
 use std::time::{Duration, Instant};
 
-/// A moment or a span of the time-stamp clock. 64 bits at 2.6 GHz last 225 years.
+/// A time or duration of the time-stamp clock. 64 bits at 2.6 GHz last 225 years.
 pub type Ticks = u64;
 
-/// The current time in ticks. About 9 ns on the machines seen.
+/// Returns the current time in ticks; takes about 9 ns on known machines.
 #[inline(always)]
 pub fn now() -> Ticks {
     #[cfg(target_arch = "x86_64")]
@@ -33,7 +33,7 @@ pub fn now() -> Ticks {
     }
 }
 
-/// Whether the processor promises a counter of constant rate that never stops.
+/// Returns true if the processor guarantees a counter of constant rate that never stops.
 pub fn is_invariant() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -47,7 +47,7 @@ pub fn is_invariant() -> bool {
     }
 }
 
-/// How long a tick is, measured once against the operating system's monotonic clock.
+/// Duration of a tick, measured once with the operating system's monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
     ticks_per_second: f64,
@@ -66,35 +66,35 @@ impl Clock {
         Clock::with_rate((tick_end - tick_start) as f64 / seconds)
     }
 
-    /// A clock of a known rate, for tests and for replaying a record.
+    /// Creates a clock of a known rate, for tests and for replaying a record.
     pub fn with_rate(ticks_per_second: f64) -> Clock {
-        assert!(ticks_per_second > 0.0, "a clock has a positive rate");
+        assert!(ticks_per_second > 0.0, "the rate of a clock must be positive");
         Clock { ticks_per_second, ns_per_tick: 1e9 / ticks_per_second }
     }
 
-    /// Ticks in a second.
+    /// Returns the ticks per second.
     pub fn ticks_per_second(&self) -> f64 {
         self.ticks_per_second
     }
 
-    /// The span in ticks that is nearest to a duration.
+    /// Returns a duration in ticks, rounded to the nearest.
     pub fn ticks(&self, span: Duration) -> Ticks {
         (span.as_secs_f64() * self.ticks_per_second) as Ticks
     }
 
-    /// A span of ticks in nanoseconds.
+    /// Converts ticks to nanoseconds.
     #[inline]
     pub fn nanos(&self, span: Ticks) -> u64 {
         (span as f64 * self.ns_per_tick) as u64
     }
 
-    /// A span of ticks as a duration.
+    /// Converts ticks to a duration.
     pub fn duration(&self, span: Ticks) -> Duration {
         Duration::from_nanos(self.nanos(span))
     }
 }
 
-/// A wall-clock and a tick reading taken as close together as a few tries allow.
+/// Returns a wall-clock time and a tick time, read as close together as a few tries permit.
 fn simultaneous() -> (Instant, Ticks) {
     let mut best = (u64::MAX, Instant::now(), now());
     for _ in 0..16 {

@@ -5,7 +5,7 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The cores this process may run on, in ascending order.
+/// Returns the cores that this process may use, in ascending order.
 pub fn available_cores() -> Vec<usize> {
     match sched_getaffinity(None) {
         Ok(set) => (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect(),
@@ -13,15 +13,15 @@ pub fn available_cores() -> Vec<usize> {
     }
 }
 
-/// Keeps the calling thread on one core; false where the system refuses.
+/// Pins the calling thread to one core; returns false if the system refuses.
 pub fn pin_current_thread(core: usize) -> bool {
     let mut set = CpuSet::new();
     set.set(core);
     sched_setaffinity(None, &set).is_ok()
 }
 
-/// Keeps another thread of this machine, by its kernel's number, on one core; false where the system
-/// refuses or there is no such thread.
+/// Pins another thread of this machine, by its kernel identifier, to one core; returns false if the
+/// system refuses or the thread does not exist.
 pub fn pin_thread(id: u32, core: usize) -> bool {
     let mut set = CpuSet::new();
     set.set(core);
@@ -29,7 +29,7 @@ pub fn pin_thread(id: u32, core: usize) -> bool {
     id.is_some() && sched_setaffinity(id, &set).is_ok()
 }
 
-/// CPU time the calling thread has used so far, in nanoseconds.
+/// Returns the CPU time that the calling thread has used so far, in nanoseconds.
 pub fn thread_cpu_time_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

@@ -1,4 +1,5 @@
-//! What the computer offers to the rest: a clock, cores, large memory, prefetch.
+//! What the computer offers to the rest: a clock, cores, large memory, prefetch, and a keyed hash
+//! made of its wide multiplication.
 //!
 //! Guarantees: every function here is safe to call on any Linux machine; what a machine lacks
 //! (an invariant time-stamp counter, huge pages, a second core) is told, never assumed.
@@ -7,4 +8,5 @@
 
 pub mod clock;
 pub mod cpu;
+pub mod hash;
 pub mod memory;

@@ -12,13 +12,13 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// Plain data of which zero bytes are a value: derive [`FromZeros`](zerocopy::FromZeros). What is to be
-/// dropped does not compile.
+/// Plain data for which zero bytes are a valid value: derive [`FromZeros`](zerocopy::FromZeros).
+/// Types with a destructor do not compile.
 pub trait Zeroable: zerocopy::FromZeros {}
 
 impl<T: zerocopy::FromZeros> Zeroable for T {}
 
-/// A fixed-size, zero-initialised array in its own mapping; see the module's text.
+/// A fixed-size, zero-initialised array in its own mapping; see the description of the module.
 pub struct HugeArray<T: Zeroable> {
     start: NonNull<T>,
     len: usize,
@@ -32,20 +32,21 @@ unsafe impl<T: Zeroable + Send> Send for HugeArray<T> {}
 unsafe impl<T: Zeroable + Sync> Sync for HugeArray<T> {}
 
 impl<T: Zeroable> HugeArray<T> {
-    /// An array of `len` zeroes, every page of it touched.
+    /// Creates an array of `len` zeroes, with all pages present.
     ///
     /// # Errors
-    /// What the kernel says when it has no such memory, and as [`Self::populate`].
+    /// The kernel's error when there is no memory, and those of [`Self::populate`].
     pub fn zeroed(len: usize) -> io::Result<HugeArray<T>> {
         let mut array = HugeArray::reserve(len)?;
         array.populate(0..len)?;
         Ok(array)
     }
 
-    /// An array of `len` zeroes whose pages come when they are first written: for sparse tables.
+    /// Creates an array of `len` zeroes whose pages are allocated when they are first written, for
+    /// sparse tables.
     ///
     /// # Errors
-    /// What the kernel says when it has no such address space.
+    /// The kernel's error when there is no address space.
     pub fn reserve(len: usize) -> io::Result<HugeArray<T>> {
         const { assert!(align_of::<T>() <= HUGE_PAGE_BYTES && !std::mem::needs_drop::<T>()) };
         let bytes = len
@@ -60,23 +61,25 @@ impl<T: Zeroable> HugeArray<T> {
         Ok(HugeArray { start: start.cast(), len, mapped_bytes, owns: PhantomData })
     }
 
-    /// An array that takes no memory: of no element, or of a type without a size.
+    /// Creates an array without memory: without elements, or of a type of size zero.
     fn unmapped(len: usize) -> HugeArray<T> {
         HugeArray { start: NonNull::dangling(), len, mapped_bytes: 0, owns: PhantomData }
     }
 
-    /// Bytes of address space this array holds; all of it is resident after [`Self::zeroed`].
+    /// Returns the bytes of address space of this array; all of it is resident after
+    /// [`Self::zeroed`].
     pub fn mapped_bytes(&self) -> usize {
         self.mapped_bytes
     }
 
-    /// Makes the pages of some elements come now, so that nobody waits for the kernel later.
+    /// Allocates the pages of some elements now, so that later accesses do not wait for the kernel.
     ///
     /// # Errors
-    /// When the machine, or its container, has less memory available than that; nothing was taken then.
+    /// When the machine, or its container, has less memory available; nothing is allocated
+    /// then.
     ///
     /// # Panics
-    /// When the range does not lie within the array.
+    /// When the range is not within the array.
     pub fn populate(&mut self, range: Range<usize>) -> io::Result<()> {
         let bytes = size_of_val(&self[range.clone()]);
         check_available(bytes)?;
@@ -96,7 +99,8 @@ impl<T: Zeroable> HugeArray<T> {
     }
 }
 
-/// Whether the machine has so many bytes to give, as far as it tells. Little is taken without asking.
+/// Checks that the machine has this number of bytes available, as far as it reports. Small amounts
+/// are not checked.
 fn check_available(bytes: usize) -> io::Result<()> {
     if bytes < ASKED_FROM_BYTES {
         return Ok(());
@@ -107,23 +111,23 @@ fn check_available(bytes: usize) -> io::Result<()> {
     }
     let mebibytes = |bytes: u64| bytes >> 20;
     let text = format!(
-        "{} MiB are wanted and {} MiB are available",
+        "{} MiB are needed and {} MiB are available",
         mebibytes(bytes as u64),
         mebibytes(available)
     );
     Err(io::Error::new(io::ErrorKind::OutOfMemory, text))
 }
 
-/// Memory of the machine or of the container this process runs in; zeroes if unknown.
+/// Memory of the machine or of the container in which this process runs; zero if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Available {
-    /// All that there is, used or not.
+    /// Total memory in bytes.
     pub total_bytes: u64,
-    /// What could be had now without swapping.
+    /// Available memory without swapping, in bytes.
     pub bytes: u64,
 }
 
-/// How much memory there is, a container's limit taken into account.
+/// Returns the memory, limited by a container's limit.
 pub fn available() -> Available {
     let text = |path| std::fs::read_to_string(path).unwrap_or_default();
     let meminfo = text("/proc/meminfo");
@@ -140,14 +144,14 @@ pub fn available() -> Available {
     }
 }
 
-/// A line of `/proc/meminfo`.
+/// Returns the value of a line of `/proc/meminfo`, in KiB.
 fn kibibytes_of(meminfo: &str, name: &str) -> Option<u64> {
     let value = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     value.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 impl<T: Zeroable> Default for HugeArray<T> {
-    /// An array without elements, which needs no memory.
+    /// Returns an array without elements, which needs no memory.
     fn default() -> HugeArray<T> {
         HugeArray::unmapped(0)
     }
@@ -185,7 +189,7 @@ impl<T: Zeroable> std::fmt::Debug for HugeArray<T> {
     }
 }
 
-/// Asks the processor to bring the cache line of `at` close, for a read that follows.
+/// Prefetches the cache line of `at` for a later read.
 #[inline(always)]
 pub fn prefetch<T>(at: &T) {
     #[cfg(target_arch = "x86_64")]
@@ -199,8 +203,8 @@ pub fn prefetch<T>(at: &T) {
     let _ = at;
 }
 
-/// Asks the processor to bring the cache line of an address close, for a read that follows; any address
-/// will do, also of memory that is not there.
+/// Prefetches the cache line of an address for a later read; any address is permitted, also of
+/// memory that does not exist.
 #[inline(always)]
 pub fn prefetch_address(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -212,7 +216,7 @@ pub fn prefetch_address(at: *const u8) {
     let _ = at;
 }
 
-/// As [`prefetch_address`], for a write: the line is taken from other cores at once.
+/// Prefetches the cache line of an address for a later write, which removes it from other cores.
 #[inline(always)]
 pub fn prefetch_address_to_write(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -225,7 +229,7 @@ pub fn prefetch_address_to_write(at: *const u8) {
     let _ = at;
 }
 
-/// Prefetches element `index` of a slice; an index past its end does nothing.
+/// Prefetches element `index` of a slice; an index beyond its end does nothing.
 #[inline(always)]
 pub fn prefetch_at<T>(slice: &[T], index: usize) {
     if let Some(at) = slice.get(index) {
@@ -233,7 +237,7 @@ pub fn prefetch_at<T>(slice: &[T], index: usize) {
     }
 }
 
-/// Bytes of this process that are resident in memory, from `/proc/self/statm`; 0 if unknown.
+/// Returns the resident memory of this process in bytes, from `/proc/self/statm`; 0 if unknown.
 pub fn resident_bytes() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm")
         .ok()
@@ -242,7 +246,7 @@ pub fn resident_bytes() -> u64 {
     pages * rustix::param::page_size() as u64
 }
 
-/// Maps `bytes` (a multiple of 2 MiB) at a multiple of 2 MiB and asks for huge pages.
+/// Maps `bytes` (a multiple of 2 MiB) at a multiple of 2 MiB and requests huge pages.
 fn map_aligned(bytes: usize) -> io::Result<NonNull<u8>> {
     let span = bytes + HUGE_PAGE_BYTES;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -269,7 +273,7 @@ fn map_aligned(bytes: usize) -> io::Result<NonNull<u8>> {
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Less than this is taken without asking what is available, which means reading a file.
+/// Amount in bytes from which the available memory is checked, which needs to read a file.
 const ASKED_FROM_BYTES: usize = 64 << 20;
 
 #[cfg(test)]

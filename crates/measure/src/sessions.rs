@@ -1,8 +1,8 @@
 //! Sessions of a stateful device in words: what is asked of them in a trial, and what came of it.
 //!
 //! A session is what a translator or a firewall keeps state of (RFC 9693 calls it a connection, of
-//! whatever protocol it is). Sessions are numbered from 0 by the workload that makes their frames, and
-//! the same number is the same session in every trial.
+//! whatever protocol it is). Sessions are numbered from 0 by the workload that makes their frames,
+//! and the same number is the same session in every trial.
 
 use std::fmt;
 
@@ -12,77 +12,79 @@ use serde::{Deserialize, Serialize};
 
 use crate::figure_words;
 
-/// Sessions that are opened, closed or used, one after the other from `first` on.
+/// A load of sessions that are opened, closed or used in sequence, beginning with `first`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SessionLoad {
-    /// What is done with each.
+    /// The action on each session.
     pub action: SessionAction,
-    /// The first one's number.
+    /// Number of the first session.
     pub first: u64,
-    /// How many.
+    /// Number of sessions.
     pub count: u64,
-    /// How many are begun a second, evenly; none for as fast as they succeed, with so few of them
-    /// under way that none is lost for want of room.
+    /// Rate of new sessions per second, evenly spaced. None for as fast as they succeed; the number
+    /// in flight is then limited so that none is lost for lack of buffers.
     pub rate: Option<f64>,
 }
 
-/// What is done with a session.
+/// The action on a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SessionAction {
-    /// The frames that set it up: of UDP one from the client and an answer to where it came from, of
-    /// TCP the handshake, of ICMP an echo and its reply.
+    /// Send the frames that open it: for UDP one from the client and a reply to its source, for TCP
+    /// the handshake, for ICMP an echo request and its reply.
     Open,
-    /// The frames that end it, where its protocol has such: FIN both ways.
+    /// Send the frames that close it, if its protocol has such frames: FIN in both directions.
     Close,
-    /// A frame each way, to prove that it is there (RFC 9693 section 4.6).
+    /// Send a frame in each direction, to verify that the session exists (RFC 9693 section 4.6).
     Use,
-    /// The same, where another translation than before is none: it must be the session that was there.
+    /// Send a frame in each direction; a session with another translation than before counts as
+    /// failed.
     Keep,
 }
 
-/// What became of the sessions of a trial; attempted = succeeded + failed.
+/// Results of a trial of sessions; attempted = succeeded + failed.
 #[derive(Clone, Debug)]
 pub struct SessionCounts {
-    /// What was done with each.
+    /// The action on each session.
     pub action: SessionAction,
-    /// How many the load asked for.
+    /// Number of sessions that the load requested.
     pub asked: u64,
-    /// How many were begun: fewer where the tester was stopped on the way.
+    /// Number of sessions that were started; fewer if the tester was stopped.
     pub attempted: u64,
-    /// Those of which every frame came back where it belongs.
+    /// Number of sessions of which every frame came back correctly.
     pub succeeded: u64,
-    /// The others.
+    /// Number of sessions that failed.
     pub failed: u64,
-    /// Of the failed: what came back can be no translation of this session. Two sessions have one
-    /// outside address, port and remote end, an address is not of the pool …
+    /// Number of failed sessions whose returned frames cannot be translations of the session. For
+    /// example, two sessions have the same outside address, port and remote endpoint, or an address
+    /// is not in the pool.
     pub wrong: u64,
-    /// From the first frame of a session sent to its last one received, in nanoseconds.
+    /// Time from the first sent to the last received frame of a session, in nanoseconds.
     pub answered_ns: Histogram<u64>,
-    /// Sessions that the device itself says it holds at the end, where it tells.
+    /// Number of sessions that the device reports at the end; none if it does not report them.
     pub held: Option<u64>,
 }
 
-/// The sessions that the traffic of a device can make.
+/// The sessions that the traffic of a device can create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionsThere {
-    /// How many are open before a trial of frames begins: the traffic's `sessions` key.
+    /// Number of sessions that are open before a trial of frames: the traffic's key `sessions`.
     pub open: u64,
-    /// How many different ones there are.
+    /// Number of distinct sessions.
     pub most: u64,
-    /// Whether they can be closed by a frame.
+    /// Whether a frame can close them.
     pub closes: bool,
 }
 
 impl SessionLoad {
-    /// So many sessions from the first one on, as fast as they succeed.
+    /// A load of `count` sessions from the first on, as fast as they succeed.
     pub fn all(action: SessionAction, count: u64) -> SessionLoad {
         SessionLoad { action, first: 0, count, rate: None }
     }
 }
 
 impl SessionCounts {
-    /// Counts of a trial in which nothing has happened yet.
+    /// Counters of a trial that has not started.
     pub fn new(load: &SessionLoad) -> SessionCounts {
         SessionCounts {
             action: load.action,
@@ -96,13 +98,14 @@ impl SessionCounts {
         }
     }
 
-    /// Whether every session that was asked for was begun and succeeded.
+    /// Whether every requested session was started and succeeded.
     pub fn is_whole(&self) -> bool {
         self.succeeded == self.asked && self.failed == 0
     }
 }
 
-/// Room for answers of up to a minute, to a tenth of a percent.
+/// An empty histogram for answer times of up to a minute, with a resolution of a tenth of a
+/// percent.
 fn answered() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000_000, 3)
         .unwrap_or_else(|_| unreachable!("these bounds are allowed"))

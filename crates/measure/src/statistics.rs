@@ -3,35 +3,19 @@
 //! Deliberately small: medians and extremes say what five repetitions can say. Distributions of
 //! many values are histograms (`hdrhistogram`), not slices.
 
+mod order;
 mod trend;
 mod usl;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+pub use order::{median, quantile};
 pub use trend::*;
 pub use usl::{Usl, UslError};
 
 use crate::record::Spread;
 
-/// The median; the mean of the middle two for an even number. None of an empty slice.
-pub fn median(values: &[f64]) -> Option<f64> {
-    quantile(values, 0.5)
-}
-
-/// The value below which the fraction `q` of the values lies, interpolated linearly between
-/// neighbours (type 7 of Hyndman and Fan). None of an empty slice.
-pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    let position = q.clamp(0.0, 1.0) * last as f64;
-    let below = sorted[position.floor() as usize];
-    let above = sorted[position.ceil() as usize];
-    Some(below + (above - below) * position.fract())
-}
-
-/// The 95 % confidence interval of the mean, by Student's t; none for fewer than three values, of
-/// which two say nothing about their noise.
+/// The 95 % confidence interval of the mean, by Student's t; none for fewer than three values.
 pub fn confidence_95(values: &[f64]) -> Option<[f64; 2]> {
     let n = values.len() as f64;
     if values.len() < 3 {
@@ -44,7 +28,8 @@ pub fn confidence_95(values: &[f64]) -> Option<[f64; 2]> {
 }
 
 /// The ratio of `a` to `b` over pairs measured side by side: the geometric mean and, for three
-/// pairs or more, its 95 % confidence interval. None unless both have as many positive values.
+/// pairs or more, its 95 % confidence interval. None unless both have the same number of positive
+/// values.
 pub fn paired_ratio(a: &[f64], b: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
     if a.is_empty() || a.len() != b.len() || a.iter().chain(b).any(|value| *value <= 0.0) {
         return None;
@@ -55,8 +40,8 @@ pub fn paired_ratio(a: &[f64], b: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
     Some((mean.exp(), interval))
 }
 
-/// How much larger `a` is than `b` over pairs measured side by side: the mean difference and, for
-/// three pairs or more, its 95 % confidence interval. None unless both have as many values.
+/// The difference of `a` to `b` over pairs measured side by side: the mean and, for three pairs or
+/// more, its 95 % confidence interval. None unless both have the same number of values.
 pub fn paired_difference(a: &[f64], b: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
     if a.is_empty() || a.len() != b.len() {
         return None;
@@ -66,9 +51,9 @@ pub fn paired_difference(a: &[f64], b: &[f64]) -> Option<(f64, Option<[f64; 2]>)
     Some((mean, confidence_95(&differences)))
 }
 
-/// The ratio of `a` to `b`, measured independently of each other: the geometric means' quotient
-/// and, for three values or more on both sides, its 95 % confidence interval (Welch's t on the
-/// logarithms, which allows for different noise on the two sides). None unless all are positive.
+/// The ratio of `a` to `b`, measured independently: the quotient of the geometric means and, for
+/// three values or more on both sides, its 95 % confidence interval (Welch's t on the logarithms,
+/// which allows for different noise on both sides). None unless all values are positive.
 pub fn unpaired_ratio(a: &[f64], b: &[f64]) -> Option<(f64, Option<[f64; 2]>)> {
     if a.is_empty() || b.is_empty() || a.iter().chain(b).any(|value| *value <= 0.0) {
         return None;
@@ -106,7 +91,7 @@ fn deviation(values: &[f64], mean: f64) -> f64 {
 }
 
 impl Spread {
-    /// The spread of repetitions; none of an empty slice.
+    /// The spread of repetitions; none for an empty slice.
     pub fn of(values: &[f64]) -> Option<Self> {
         let median = median(values)?;
         let min = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -118,7 +103,7 @@ impl Spread {
         Some(Self { min, median, max, n, mean, deviation, confidence_95 })
     }
 
-    /// The width from smallest to largest as a fraction of the median; 0 for a median of 0.
+    /// The distance from smallest to largest as a fraction of the median; 0 for a median of 0.
     pub fn relative_width(&self) -> f64 {
         if self.median == 0.0 { 0.0 } else { (self.max - self.min) / self.median.abs() }
     }

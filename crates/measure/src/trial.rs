@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Pps, SessionCounts, SessionLoad, SessionsThere};
 
-/// A method's only contact with the world.
+/// The interface through which a method measures a device; a method has no other contact with the
+/// world.
 ///
-/// Only [`Measurer::measure`] must be there; what a device cannot do beyond it, it refuses or leaves
-/// out, and the method says so.
+/// Only [`Measurer::measure`] is mandatory. A device refuses or omits everything else that it
+/// cannot do, and the method reports that.
 pub trait Measurer {
-    /// Offers `load` for `duration` and tells what came of it.
+    /// Offers `load` for `duration` and returns the results.
     ///
     /// # Errors
     /// When the trial could not be carried out at all; loss is not an error.
@@ -24,10 +25,10 @@ pub trait Measurer {
         watch: &mut dyn Watch,
     ) -> Result<Trial, MeasureError>;
 
-    /// Sets what holds for the trials that follow, until it is set again.
+    /// Sets the conditions of the following trials, until they are set again.
     ///
     /// # Errors
-    /// When the device or the workload cannot do it.
+    /// When the device or the workload does not support them.
     fn set_conditions(&mut self, conditions: &Conditions) -> Result<(), MeasureError> {
         if *conditions == Conditions::default() {
             Ok(())
@@ -36,12 +37,11 @@ pub trait Measurer {
         }
     }
 
-    /// The same traffic with a wire in the place of the device: what the tester alone sends and
-    /// takes back (RFC 2544 asks to know it, the MLRsearch draft too). None where there is no such
-    /// wire.
+    /// Offers the traffic with a wire in place of the device, to measure the maximum of the tester
+    /// alone (RFC 2544 and the MLRsearch draft require to know it). None if there is no such wire.
     ///
     /// # Errors
-    /// As [`Measurer::measure`].
+    /// When the trial could not be carried out at all.
     fn tester_alone(
         &mut self,
         _rate: Pps,
@@ -51,387 +51,388 @@ pub trait Measurer {
         Ok(None)
     }
 
-    /// The floods that can be sent beside a load, by name; none where the workload has none.
+    /// Names of the floods that can be sent in addition to the load; empty if the workload has
+    /// none.
     fn floods(&self) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// The sessions that its traffic can make, for [`Load::Sessions`]; none where it has none.
+    /// The sessions that the traffic can create, for [`Load::Sessions`]; none if it has none.
     fn sessions(&self) -> Option<SessionsThere> {
         None
     }
 
-    /// The clients whose doings its traffic is, where it is that.
+    /// The clients that generate the traffic in real time, if the traffic consists of such.
     fn population(&self) -> Option<Population> {
         None
     }
 
-    /// Lets the standby of the device come up with it, for so long at most; whether it has acknowledged all
-    /// there is.
+    /// Waits until the device's standby has acknowledged all changes, at most for the given time;
+    /// returns whether it has.
     ///
     /// # Errors
-    /// When there is none, or the device broke on the way.
+    /// When there is no standby, or the device failed in the meantime.
     fn synchronise(&mut self, _patience: Duration) -> Result<bool, MeasureError> {
         Err(MeasureError::Unsupported("it has no standby"))
     }
 
-    /// Has the device hold no session: its own way of forgetting them all, in as long as it takes.
+    /// Removes all sessions from the device, in its own way and time.
     ///
     /// # Errors
-    /// When it cannot, or broke on the way.
+    /// When the device cannot do that, or failed in the meantime.
     fn clear_sessions(&mut self) -> Result<(), MeasureError> {
         Err(MeasureError::Unsupported("its sessions cannot be cleared"))
     }
 }
 
-/// What holds during trials beside their load.
+/// Conditions of a trial, in addition to its load.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Conditions {
-    /// Changes a second of all kinds together, in the proportions of the configuration; none for
-    /// as many as it has.
+    /// Rate of changes per second, all kinds together, in the proportions of the configuration;
+    /// none for the configured rate.
     pub updates_per_s: Option<f64>,
-    /// Of how many subscribers the passed bytes are counted one by one; 0 for none.
+    /// Number of subscribers whose passed bytes are counted individually; 0 for none.
     pub subscribers_counted: u32,
-    /// When, after the first frame, the device is restarted; none for not at all.
+    /// Time from the first frame to a restart of the device; none for no restart.
     pub restart_after: Option<Duration>,
-    /// When, after a trial of sessions begins, the device ends and its standby goes on; none for not at all.
+    /// Time from the start of a trial of sessions to the end of the active device, after which its
+    /// standby takes over; none for no fail-over.
     pub fail_over_after: Option<Duration>,
-    /// What is sent to the device beside the load, and counted apart from it.
+    /// Floods that are sent to the device in addition to the load, and counted separately.
     pub floods: [Option<Flood>; 2],
 }
 
-/// Frames that are no part of the load: what an attacker sends, or a prober.
+/// A flood: frames that are not part of the load, such as those of an attacker, or pings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flood {
-    /// Which of [`Measurer::floods`].
+    /// Index of the flood in [`Measurer::floods`].
     pub kind: usize,
-    /// How many a second.
+    /// Rate of the flood.
     pub rate: Pps,
 }
 
-/// Told how a trial goes while it runs; a progress display implements it.
+/// Receives the progress of a running trial; implemented by progress displays.
 pub trait Watch {
-    /// Called a few times a second.
+    /// Called a few times per second.
     fn at(&mut self, progress: TrialProgress);
 }
 
-/// Where a running trial stands.
+/// Progress of a running trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialProgress {
-    /// Time since the trial began.
+    /// Time since the start of the trial.
     pub elapsed: Duration,
-    /// Frames sent so far, all directions together.
+    /// Number of frames sent so far, all directions together.
     pub sent: u64,
-    /// Frames received so far.
+    /// Number of frames received so far, all directions together.
     pub received: u64,
 }
 
-/// What is offered to the device.
+/// A load that is offered to the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
-    /// As fast as the device takes it: its worker runs the source and the sink itself.
+    /// As fast as the device accepts it: its worker runs the source and the sink itself.
     ClosedLoop,
-    /// Frames a second on each interface that sends (RFC 2544 counts loads so), whatever the
-    /// device does with them.
+    /// A rate on each sending interface (as RFC 2544 counts loads), whatever the device does.
     PerInterface(Pps),
-    /// So many frames back to back on each interface, at `rate` from idle (RFC 9004); the rest of
-    /// the duration is silence.
+    /// A burst of back-to-back frames on each interface, at `rate` from idle (RFC 9004); the rest
+    /// of the duration is silence.
     Burst {
-        /// Frames on each interface.
+        /// Number of frames on each interface.
         frames: u64,
-        /// How fast they follow each other.
+        /// Rate of the frames within the burst.
         rate: Pps,
     },
-    /// One rate on each interface, and another from some time on (RFC 2544 section 26.5).
+    /// A rate on each interface that changes once (RFC 2544 section 26.5).
     Step {
-        /// Frames a second at first.
+        /// First rate.
         first: Pps,
-        /// When the rate changes, since the first frame.
+        /// Time of the change, since the first frame.
         after: Duration,
-        /// Frames a second from then on.
+        /// Second rate.
         then: Pps,
     },
-    /// Sessions of a stateful device, each of a few frames that answer each other (RFC 9693). All of
-    /// them are begun; the duration of the trial is how long the last ones are waited for.
+    /// Sessions of a stateful device, each of a few frames that answer each other (RFC 9693). All
+    /// sessions are started; the duration of the trial is the time to wait for the last ones.
     Sessions(SessionLoad),
 }
 
-/// What came of a trial.
+/// The results of a trial.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// What was asked for.
+    /// Requested load.
     pub load: Load,
-    /// How long it was asked to last.
+    /// Requested duration.
     pub intended: Duration,
-    /// From the first frame sent to the last frame sent; of sessions from the first one begun to the
-    /// last one begun.
+    /// Effective duration: from the first to the last frame sent, or from the first to the last
+    /// session started.
     pub effective: Duration,
-    /// One entry a direction in which frames were offered.
+    /// One entry per direction in which frames were offered.
     pub directions: Vec<Direction>,
     /// Cycles by stage, summed over workers; the first is the source or receive side, the last the
     /// sink or transmit side, as `role` says.
     pub stages: Vec<Stage>,
-    /// The most ticks that one batch took in the stages of the function, of any worker; none where the device does
-    /// not tell.
+    /// The largest number of ticks that one batch of any worker took in the stages of the function;
+    /// none if the device does not report it.
     pub longest_batch_ticks: Option<u64>,
-    /// Drops by reason as the device counted them during the trial, zero counts left out.
+    /// Drops by reason as counted by the device during the trial, without zero counts.
     pub drops: Vec<(String, u64)>,
     /// Changes at run time, by kind.
     pub events: Vec<Events>,
-    /// What the threads noticed of the machine.
+    /// Gaps in the threads' own time.
     pub stalls: Vec<Stalls>,
-    /// CPU time each worker thread used, for cycles on its own time.
+    /// CPU time of each worker thread.
     pub workers: Vec<WorkerTime>,
     /// CPU time of the tester's thread.
     pub tester: Option<WorkerTime>,
-    /// Frames that came back while the tester's own ring was full, and whatever else its own ports
-    /// lost of what came in: lost by the tester, not the device.
+    /// Number of frames that came back while the tester's own ring was full, and of other received
+    /// frames that the tester's ports lost.
     pub tester_ring_full: u64,
-    /// Frames of others that the tester heard and passed over: address resolution, routers
-    /// advertising themselves, stragglers of an earlier trial.
+    /// Number of foreign frames that the tester received and ignored: address resolution, router
+    /// advertisements, late frames of an earlier trial.
     pub foreign: u64,
-    /// CPU time of a device that is not part of this program, where it can be told.
+    /// CPU time of a device that is not part of this program, if known.
     pub device_cpu: Option<DeviceCpu>,
-    /// Memory of the process that is the device, at the end of the trial.
+    /// Resident memory of the device's process at the end of the trial, in bytes.
     pub resident_bytes: Option<u64>,
-    /// What the policers let through, by subscriber, where it was asked for.
+    /// Traffic passed by policers, by subscriber, if requested.
     pub policed: Vec<Policed>,
-    /// What became of the frames beside the load, one entry a flood.
+    /// Counters of the floods, one entry per flood.
     pub floods: Vec<FloodCounts>,
-    /// The restart of the device, where one was asked for.
+    /// The restart of the device, if requested.
     pub restart: Option<Restart>,
-    /// The standby that took over, where that was asked for.
+    /// The take-over by a standby, if requested.
     pub takeover: Option<Takeover>,
-    /// What became of the sessions, where the load was of such.
+    /// Results of the sessions, if the load consisted of sessions.
     pub sessions: Option<SessionCounts>,
-    /// How full the tables of the device are at the end, where it tells.
+    /// Occupancy of the device's tables at the end, if the device reports it.
     pub tables: Vec<TableUse>,
-    /// What the device reported by frames of its own, in even pieces of the trial.
+    /// Log messages of the device, by equal intervals of the trial.
     pub reports: Vec<Reports>,
-    /// How many ticks of the stages' clock make a second.
+    /// Rate of the stages' clock, in ticks per second.
     pub ticks_per_second: f64,
 }
 
-/// Clients that do what they do by the clock.
+/// Clients that generate traffic in real time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Population {
-    /// How many.
+    /// Number of clients.
     pub clients: u64,
-    /// Frames a second that they send, and that are sent to them.
+    /// Rate of frames sent by and to the clients, in frames per second.
     pub frames_per_s: f64,
 }
 
-/// How full a table of the device is.
+/// Occupancy of a table of the device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableUse {
-    /// Its name: `sessions`, `mappings` …
+    /// Name of the table: `sessions`, `mappings` …
     pub name: String,
-    /// Entries that it has.
+    /// Number of entries in use.
     pub entries: u64,
 }
 
-/// Frames by which the device reports what happens in it: logs.
+/// Log messages of the device in an interval of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reports {
-    /// How many.
+    /// Number of frames.
     pub frames: u64,
-    /// Their bytes, frame check sequence included.
+    /// Bytes of the frames, including the frame check sequence.
     pub bytes: u64,
 }
 
-/// What became of a flood.
+/// Counters of a flood.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FloodCounts {
-    /// Its name: `icmp-echo`, `arp` …
+    /// Name of the flood: `icmp-echo`, `arp` …
     pub name: String,
     /// Frames offered to the device.
     pub sent: u64,
-    /// Of these, refused because the device's receive ring was full.
+    /// Number of offered frames that the device's full receive ring refused.
     pub ring_full: u64,
-    /// Answers of the device itself: echo replies, ARP replies …
+    /// Number of answers of the device itself: echo replies, ARP replies …
     pub answered: u64,
 }
 
 /// A restart of the device during a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Restart {
-    /// When it was asked for, since the first frame, in nanoseconds.
+    /// Time of the restart command in nanoseconds, since the first frame.
     pub asked_ns: u64,
-    /// How long the device took to say that it runs again, in nanoseconds.
+    /// Time until the device reported that it is ready, in nanoseconds.
     pub ready_after_ns: u64,
-    /// The longest time in the trial without any frame from the device, in nanoseconds: what a buffer
-    /// in front of it bridges without loss is in it, too.
+    /// The longest time in the trial without any frame from the device, in nanoseconds; it includes
+    /// gaps that a buffer in front of the device bridged without loss.
     pub silence_ns: u64,
     /// What was restarted: `the function and its state`, `the process` …
     pub what: String,
 }
 
-/// A standby that took over during a trial.
+/// A take-over by a standby during a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Takeover {
-    /// When the active device ended, since the trial began, in nanoseconds.
+    /// Time of the end of the active device in nanoseconds, since the start of the trial.
     pub asked_ns: u64,
-    /// How long it took until the standby was in its place, in nanoseconds.
+    /// Time until the standby was in its place, in nanoseconds.
     pub ready_after_ns: u64,
     /// The longest time in the trial without any frame from the device, in nanoseconds.
     pub silence_ns: u64,
-    /// Changes that the standby had not acknowledged when the active device ended.
+    /// Number of changes that the standby had not acknowledged when the active device ended.
     pub unacknowledged: u64,
     /// What took over: `a standby in the same process` …
     pub what: String,
 }
 
-/// What a device of another making used of the machine during a trial.
+/// CPU time that a device outside this program used during a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceCpu {
     /// CPU time in nanoseconds.
     pub ns: u64,
-    /// What it covers: `2 threads of ovs-vswitchd`, `softirq on core 1` …
+    /// What the time covers: `2 threads of ovs-vswitchd`, `softirq on core 1` …
     pub of: String,
 }
 
-/// What a policer let through of one subscriber's traffic in one direction.
+/// Traffic that a policer passed for one subscriber in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Policed {
-    /// Which subscriber, from 0.
+    /// Number of the subscriber, from 0.
     pub subscriber: u64,
-    /// Its class of service; the direction's name where the function knows no classes.
+    /// Class of service; the direction's name if the function has no classes.
     pub class: String,
-    /// What the policer is to let through, bytes a second as it counts them.
+    /// Configured rate of the policer, in bytes per second as it counts them.
     pub configured_bytes_per_s: f64,
-    /// How much more it may let through at once, in bytes.
+    /// Burst of the policer, in bytes.
     pub burst_bytes: f64,
     /// Bytes sent in the duration of the trial, as the policer counts them.
     pub offered_bytes: u64,
-    /// Of these, bytes that came back.
+    /// Bytes that came back of those sent.
     pub passed_bytes: u64,
 }
 
-/// Counts of one direction of traffic; sent = received + lost, duplicates apart.
+/// Counters of one direction of traffic; sent = received + lost, without duplicates.
 #[derive(Clone, Debug)]
 pub struct Direction {
-    /// `uplink`, `downlink` …
+    /// Name of the direction: `uplink`, `downlink` …
     pub name: String,
-    /// Frames the load asked for in the effective duration.
+    /// Number of frames that the load requested in the effective duration.
     pub intended: u64,
-    /// Frames offered to the device, those its full ring refused included; not those that the
-    /// tester's own port refused.
+    /// Number of frames offered to the device, including those that its full ring refused, without
+    /// those that the tester's own port refused.
     pub sent: u64,
-    /// Distinct frames that came back where they belong.
+    /// Number of distinct frames that came back correctly.
     pub received: u64,
-    /// Offered and never seen again: `sent - received`.
+    /// Number of lost frames: `sent - received`.
     pub lost: u64,
-    /// Of the lost: refused because the device's receive ring was full.
+    /// Number of lost frames that the device's full receive ring refused.
     pub ring_full: u64,
-    /// Frames seen more than once, each repetition counted.
+    /// Number of duplicates; each repetition counts.
     pub duplicated: u64,
-    /// Frames that came after a later one (RFC 4737 section 3).
+    /// Number of frames that arrived behind a later frame (RFC 4737 section 3).
     pub reordered: u64,
-    /// Frames that came back, but where or in a form the workload did not expect.
+    /// Number of frames that came back at the wrong port or with wrong contents.
     pub misdelivered: u64,
-    /// Bytes sent, frame check sequence included.
+    /// Bytes sent, including the frame check sequence.
     pub sent_bytes: u64,
-    /// Time from sending to receiving, in nanoseconds; empty in a closed loop.
+    /// Time from transmission to reception, in nanoseconds; empty in a closed loop.
     pub latency_ns: Histogram<u64>,
-    /// When the last frame that was lost was sent, since the first frame; none without loss, or
-    /// where the tester cannot tell.
+    /// Time of transmission of the last lost frame in nanoseconds, since the first frame; none
+    /// without loss, or if the tester does not know it.
     pub last_lost_ns: Option<u64>,
 }
 
-/// Cycles of one stage.
+/// Cycles of a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
-    /// The stage's name, as the pipeline's file has it.
+    /// Name of the stage, as in the function's pipeline.
     pub name: String,
     /// Whether the stage belongs to the function or to the bench around it.
     pub role: StageRole,
-    /// Packets that went through it.
+    /// Number of packets that passed the stage.
     pub packets: u64,
-    /// Ticks of the time-stamp clock it took.
+    /// Ticks of the time-stamp counter spent in the stage.
     pub ticks: u64,
 }
 
-/// Whose work a stage is.
+/// Owner of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StageRole {
-    /// Part of what is measured: counts in the *function* and the *total* figure.
+    /// The function: the stage counts in the *function* figure and the *total* figure.
     Function,
-    /// Source, sink, receive and transmit: counts in the *total* only.
+    /// The bench (source, sink, receive and transmit): the stage counts in the *total* figure only.
     Bench,
 }
 
 /// Changes of one kind during a trial.
 #[derive(Clone, Debug)]
 pub struct Events {
-    /// `handover`, `user-update` …
+    /// Kind of the change: `handover`, `user-update` …
     pub kind: String,
-    /// Requested of the device.
+    /// Number of requested changes.
     pub requested: u64,
-    /// Acknowledged by it.
+    /// Number of acknowledged changes.
     pub acknowledged: u64,
-    /// Refused by it, the queue being full or the change impossible.
+    /// Number of refused changes, because of a full queue or because the change is impossible.
     pub refused: u64,
-    /// Frames that still showed the state from before the acknowledgement.
+    /// Number of frames that showed the old state after the acknowledgement.
     pub late_frames: u64,
-    /// Request to acknowledgement, in nanoseconds.
+    /// Time from request to acknowledgement, in nanoseconds.
     pub accepted_ns: Histogram<u64>,
-    /// Request to the first frame that shows the change, in nanoseconds.
+    /// Time from request to the first frame that shows the change, in nanoseconds.
     pub visible_ns: Histogram<u64>,
-    /// The longest time without any frame from the device between a request and the first frame
-    /// that shows the change (or its acknowledgement, where no frame can), in nanoseconds.
+    /// The longest time in nanoseconds without any frame from the device between a request and the
+    /// first frame that shows the change, or the acknowledgement if no frame can show it.
     pub blackout_ns: Histogram<u64>,
 }
 
-/// Gaps in a thread's own time, seen by its loop.
+/// Gaps in a thread's own time, detected by its loop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stalls {
-    /// `tester`, `worker 0` …
+    /// Name of the thread: `tester`, `worker 0` …
     pub thread: String,
-    /// Gaps over the threshold.
+    /// Number of gaps above the threshold.
     pub count: u64,
-    /// Their sum in nanoseconds.
+    /// Sum of the gaps, in nanoseconds.
     pub total_ns: u64,
-    /// The longest one in nanoseconds.
+    /// The longest gap, in nanoseconds.
     pub longest_ns: u64,
-    /// What counts as a gap, in nanoseconds.
+    /// Shortest gap that is counted, in nanoseconds.
     pub threshold_ns: u64,
 }
 
-/// The CPU time of one worker.
+/// CPU time of a worker.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerTime {
-    /// Which worker.
+    /// Number of the worker.
     pub worker: usize,
-    /// The core it was pinned to, if it could be.
+    /// The core to which the worker was pinned; none if it could not be pinned.
     pub core: Option<usize>,
-    /// CPU time its thread used, in nanoseconds.
+    /// CPU time of the worker's thread, in nanoseconds.
     pub cpu_ns: u64,
-    /// Wall time of the same span, in nanoseconds.
+    /// Wall time of the same interval, in nanoseconds.
     pub wall_ns: u64,
-    /// Packets it processed.
+    /// Number of packets that the worker processed.
     pub packets: u64,
 }
 
-/// A trial that could not be carried out.
+/// Why a trial could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
     /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,
-    /// The device broke or refused.
+    /// The device failed or refused.
     #[error("the device failed: {0}")]
     Device(String),
-    /// The device cannot carry this kind of load.
+    /// The device does not support this kind of load.
     #[error("this device cannot carry such a load: {0}; choose another method or device")]
     Unsupported(&'static str),
-    /// The scenario leaves this method nothing to measure; the text says what to change.
+    /// The scenario has nothing for this method to measure; the text says what to change.
     #[error("{0}")]
     NothingToMeasure(String),
 }
 
 impl Load {
-    /// Frames a second on each interface; the first of a step, none in a closed loop and of sessions.
+    /// Rate on each interface; the first rate of a step, none for a closed loop and for sessions.
     pub fn rate(self) -> Option<Pps> {
         match self {
             Self::ClosedLoop | Self::Sessions(_) => None,
@@ -442,7 +443,7 @@ impl Load {
 }
 
 impl Trial {
-    /// A trial in which nothing has happened yet.
+    /// The results of a trial that has not started.
     pub fn new(load: Load, intended: Duration, ticks_per_second: f64) -> Self {
         Self {
             load,
@@ -471,17 +472,17 @@ impl Trial {
         }
     }
 
-    /// Frames offered, all directions.
+    /// Number of frames offered, all directions together.
     pub fn sent(&self) -> u64 {
         self.directions.iter().map(|d| d.sent).sum()
     }
 
-    /// Frames received, all directions.
+    /// Number of frames received, all directions together.
     pub fn received(&self) -> u64 {
         self.directions.iter().map(|d| d.received).sum()
     }
 
-    /// Lost frames as a fraction of those offered, all directions together; 0 when none was.
+    /// Lost frames as a fraction of offered frames, all directions together; 0 if none was offered.
     pub fn loss_ratio(&self) -> f64 {
         let sent = self.sent();
         if sent == 0 { 0.0 } else { (sent - self.received().min(sent)) as f64 / sent as f64 }

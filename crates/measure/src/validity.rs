@@ -10,20 +10,20 @@ use std::time::Duration;
 use crate::record::{HostFacts, Limit, LimitKind, TrialRecord};
 use crate::{Load, Trial};
 
-/// A tester that sent less than this fraction of what it was asked to was the limit. A quarter of
-/// the usual search precision of 2 %.
+/// Fraction of the requested load below which the tester was the limit: a quarter of the usual
+/// search precision of 2 %.
 pub const TESTER_SENT_MIN: f64 = 0.995;
-/// A worker that had less than this fraction of its core is worth a remark.
+/// Fraction of its core below which a worker gets a remark.
 pub const WORKER_SHARE_QUIET: f64 = 0.97;
-/// A worker that had less than this fraction of its core does not show what a core can do.
+/// Fraction of its core below which a worker does not show what a core can do.
 pub const WORKER_SHARE_MIN: f64 = 0.8;
-/// Gaps up to this long, in nanoseconds, are taken up by a ring of usual size and do not explain
-/// loss: the timer tick of a quiet machine stays below it.
+/// Longest gap, in nanoseconds, that a ring of usual size bridges and that does not explain loss:
+/// the timer tick of a quiet machine is shorter.
 pub const STALL_NS_HARMLESS: u64 = 100_000;
-/// A busy loop that lost more than this fraction of its time runs on a busy machine.
+/// Fraction of lost time of a busy loop above which a machine counts as busy.
 pub const HOST_STALLED_MAX: f64 = 0.03;
 
-/// What limited or disturbed one trial.
+/// The limits and disturbances of one trial.
 pub fn trial_limits(trial: &Trial) -> Vec<Limit> {
     [
         tester(trial),
@@ -40,14 +40,14 @@ pub fn trial_limits(trial: &Trial) -> Vec<Limit> {
     .collect()
 }
 
-/// What limits everything measured on this host.
+/// The limits of everything measured on this host.
 pub fn host_limits(host: &HostFacts) -> Vec<Limit> {
     let mut limits = Vec::new();
     if !host.tsc.invariant {
         limits.push(Limit {
             kind: LimitKind::Clock,
             invalidates: true,
-            what: "the time-stamp counter of this CPU does not tick at one rate".into(),
+            what: "the time-stamp counter of this CPU does not tick at a constant rate".into(),
             advice: "measure on a CPU with an invariant TSC (constant_tsc and nonstop_tsc among \
                      the CPU flags)"
                 .into(),
@@ -60,8 +60,8 @@ pub fn host_limits(host: &HostFacts) -> Vec<Limit> {
                 kind: LimitKind::Stall,
                 invalidates: false,
                 what: format!(
-                    "before the run a busy loop did not have its core for {:.1} % of the time, \
-                     {} at the longest",
+                    "before the run a busy loop lost its core for {:.1} % of the time, at most {} \
+                     at a time",
                     share * 100.0,
                     crate::Nanos(probe.longest_ns as f64)
                 ),
@@ -72,7 +72,7 @@ pub fn host_limits(host: &HostFacts) -> Vec<Limit> {
     limits
 }
 
-/// Whether all the loss of a trial fits into the time in which a thread did not run.
+/// Whether all loss of a trial fits into the time in which a thread did not run.
 pub fn stalls_explain_loss(trial: &Trial) -> bool {
     let (offered, lost) = match &trial.sessions {
         Some(sessions) => (sessions.attempted, sessions.failed),
@@ -100,8 +100,8 @@ pub fn tester_fell_short(trial: &Trial) -> bool {
     }
 }
 
-/// What share of the rate at which sessions were to be begun they were; none where none was asked for.
-/// A millisecond is forgiven, so that a few sessions need no clockwork.
+/// Rate of started sessions as a fraction of the requested rate; none if no rate was requested. A
+/// millisecond is tolerated, so that the timing of a few sessions does not matter.
 fn sessions_share(trial: &Trial, rate: Option<f64>) -> Option<f64> {
     let seconds = trial.effective.saturating_sub(SESSIONS_LATE).as_secs_f64();
     // From the first to the last there is one step fewer than sessions.
@@ -110,24 +110,24 @@ fn sessions_share(trial: &Trial, rate: Option<f64>) -> Option<f64> {
     Some(if due > 0.0 { (steps as f64 / due).min(1.0) } else { 1.0 })
 }
 
-/// The limits of several trials as one list: each rule once, with the number of trials it was seen
-/// in and the worst case (an invalidating one before others) in words.
+/// Summarises the limits of several trials: each rule once, with its number of trials and the text
+/// of the worst case, preferably an invalidating one.
 pub fn summarise(trials: &[&TrialRecord]) -> Vec<Limit> {
     let lists: Vec<&[Limit]> = trials.iter().map(|trial| trial.limits.as_slice()).collect();
     summarise_lists(&lists, "trials")
 }
 
-/// The limits of trials that are too many to keep; see [`summarise`].
+/// Accumulates the limits of trials that are too many to keep; see [`summarise`].
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     trials: usize,
     kinds: BTreeMap<LimitKind, usize>,
-    /// By rule, which kind and advice tell: in how many trials, and the worst case.
+    /// For each rule, identified by kind and advice: its number of trials, and the worst case.
     rules: BTreeMap<(LimitKind, String), (usize, Limit)>,
 }
 
 impl Tally {
-    /// Adds those of one trial.
+    /// Adds the limits of one trial.
     pub fn add(&mut self, limits: &[Limit]) {
         self.trials += 1;
         for (at, limit) in limits.iter().enumerate() {
@@ -145,17 +145,17 @@ impl Tally {
         }
     }
 
-    /// In what share of the trials a kind was seen.
+    /// Fraction of the trials in which a kind of limit occurred.
     pub fn share(&self, kind: LimitKind) -> f64 {
         self.kinds.get(&kind).map_or(0.0, |seen| *seen as f64 / self.trials.max(1) as f64)
     }
 
-    /// Each rule once.
+    /// The summarised limits, each rule once.
     pub fn limits(&self) -> Vec<Limit> {
         let one = |(seen, worst): &(usize, Limit)| match self.trials {
             0 | 1 => worst.clone(),
             trials => Limit {
-                what: format!("in {seen} of {trials} trials; one of them: {}", worst.what),
+                what: format!("in {seen} of {trials} trials; for example: {}", worst.what),
                 ..worst.clone()
             },
         };
@@ -163,10 +163,10 @@ impl Tally {
     }
 }
 
-/// The same for several lists of limits, of which each is of one of the `things`: `repetitions`.
-/// What all of them say in the same words is said once, as it is.
+/// Summarises several lists of limits, each of one of the `things` (`repetitions`, for example). A
+/// limit with the same text in all lists is reported once, unchanged.
 pub fn summarise_lists(lists: &[&[Limit]], things: &str) -> Vec<Limit> {
-    // The advice tells rules of one kind apart.
+    // The advice distinguishes rules of the same kind.
     let mut rules: Vec<(LimitKind, &str)> =
         lists.iter().flat_map(|list| *list).map(|l| (l.kind, l.advice.as_str())).collect();
     rules.sort();
@@ -179,7 +179,7 @@ pub fn summarise_lists(lists: &[&[Limit]], things: &str) -> Vec<Limit> {
         let everywhere = seen.len() == lists.len() && seen.iter().all(|l| l.what == limit.what);
         if !everywhere {
             limit.what = format!(
-                "in {} of {} {things}; one of them: {}",
+                "in {} of {} {things}; for example: {}",
                 seen.len(),
                 lists.len(),
                 limit.what
@@ -201,11 +201,10 @@ fn tester(trial: &Trial) -> Option<Limit> {
     }
     let intended: u64 = trial.directions.iter().map(|d| d.intended).sum();
     let percent = trial.sent() as f64 / intended as f64 * 100.0;
-    let frames =
-        format!("the tester sent {percent:.1} % of the {intended} frames it was asked for");
+    let frames = format!("the tester sent {percent:.1} % of the {intended} requested frames");
     let what = match trial.load {
         Load::Sessions(load) => format!(
-            "the tester began sessions at {:.1} % of the rate it was asked for",
+            "the tester started sessions at {:.1} % of the requested rate",
             sessions_share(trial, load.rate).unwrap_or(1.0) * 100.0
         ),
         _ => frames,
@@ -214,13 +213,13 @@ fn tester(trial: &Trial) -> Option<Limit> {
         kind: LimitKind::Tester,
         invalidates: true,
         what,
-        advice: "lower max-rate to what the tester sends, or give it a core of its own: a load \
-                 that was never offered says nothing about the device"
+        advice: "lower max-rate to the tester's maximum, or give the tester a core of its own: a \
+                 load that was not offered says nothing about the device"
             .into(),
     })
 }
 
-/// Frames that the device forwarded and the tester lost count as lost all the same.
+/// A limit for frames that the device forwarded and the tester lost, which count as lost.
 fn tester_ring(trial: &Trial) -> Option<Limit> {
     let lost = trial.tester_ring_full;
     (lost > 0).then(|| Limit {
@@ -229,8 +228,8 @@ fn tester_ring(trial: &Trial) -> Option<Limit> {
         what: format!(
             "the tester lost {lost} frames that the device had forwarded: its own ring was full"
         ),
-        advice: "lower max-rate to what the tester takes back, or give it a core of its own: this \
-                 loss is not the device's"
+        advice: "lower max-rate to what the tester can receive, or give the tester a core of its \
+                 own: this loss is not the device's"
             .into(),
     })
 }
@@ -248,8 +247,8 @@ fn stalls(trial: &Trial) -> Option<Limit> {
         kind: LimitKind::Stall,
         invalidates: false,
         what: format!(
-            "{lost}, no more than arrived while a thread had no core ({}: gaps {}, together {}, \
-             longest {})",
+            "{lost}, no more than arrived while a thread had lost its core ({}: {} gaps, {} in \
+             total, longest {})",
             worst.thread,
             worst.count,
             crate::Nanos(worst.total_ns as f64),
@@ -264,10 +263,11 @@ fn ring_full(trial: &Trial) -> Option<Limit> {
     (refused > 0).then(|| Limit {
         kind: LimitKind::RingFull,
         invalidates: false,
-        what: format!("{refused} of {} frames met a full receive ring", trial.sent()),
-        advice: "the worker did not fetch them in time: above the throughput that is how a device \
-                 loses; below it, look at the stalls"
-            .into(),
+        what: format!("a full receive ring refused {refused} of {} frames", trial.sent()),
+        advice:
+            "the worker did not fetch them in time: above the throughput this is normal; below \
+                 it, look at the stalls"
+                .into(),
     })
 }
 
@@ -280,7 +280,8 @@ fn foreign_cpu(trial: &Trial) -> Option<Limit> {
     short_of_core(share(worst), format!("worker {}", worst.worker), QUIET_ADVICE)
 }
 
-/// The tester's loop never sleeps either; without its core it sends in bursts and stamps late.
+/// A limit for a tester that lost its core: its loop never sleeps, and without the core it sends in
+/// bursts and stamps late.
 fn tester_cpu(trial: &Trial) -> Option<Limit> {
     let tester = trial.tester.as_ref().filter(|tester| tester.wall_ns > 0)?;
     short_of_core(share(tester), "the tester".into(), TESTER_ADVICE)
@@ -295,7 +296,7 @@ fn short_of_core(share: f64, who: String, advice: &str) -> Option<Limit> {
     })
 }
 
-/// CPU time over wall time; both loops spin, so less than 1 went to somebody else.
+/// CPU time divided by wall time; both loops spin, so another program used the rest.
 fn share(worker: &crate::WorkerTime) -> f64 {
     worker.cpu_ns as f64 / worker.wall_ns as f64
 }
@@ -306,7 +307,7 @@ fn forwarding(trial: &Trial) -> Option<Limit> {
     (misdelivered + duplicated > 0).then(|| Limit {
         kind: LimitKind::Forwarding,
         invalidates: misdelivered > 0,
-        what: format!("{misdelivered} frames came back wrong, {duplicated} came more than once"),
+        what: format!("{misdelivered} frames came back wrong, {duplicated} were duplicates"),
         advice:
             "run the functional check with the same seed: it names the frame and the difference"
                 .into(),
@@ -319,21 +320,20 @@ fn wrong_sessions(trial: &Trial) -> Option<Limit> {
         kind: LimitKind::Forwarding,
         invalidates: true,
         what: format!(
-            "{} of {} sessions came back as no translation of theirs can",
+            "{} of {} sessions came back with an impossible translation",
             sessions.wrong, sessions.attempted
         ),
-        advice:
-            "run the functional check with the same seed: two sessions share what tells them apart, \
-             or an address is not of the pool"
-                .into(),
+        advice: "run the functional check with the same seed: two sessions have the same outside \
+             address, port and remote endpoint, or an address is not in the pool"
+            .into(),
     })
 }
 
-/// How much later than asked the last session of a trial may be begun.
+/// Largest delay of the start of the last session of a trial.
 const SESSIONS_LATE: Duration = Duration::from_millis(1);
 
-const TESTER_ADVICE: &str = "stop other work on this machine, or give the tester a core that nobody \
-                             else uses (tester-core in device), and measure again";
+const TESTER_ADVICE: &str = "stop other work on this machine, or give the tester a core of its own \
+                             (tester-core in device), and measure again";
 const QUIET_ADVICE: &str = "stop other work on this machine, or keep it off the measuring cores \
                             (isolcpus, cgroup cpusets), and measure again";
 
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(kinds(&lossy), [], "timer ticks are taken up by the ring");
     }
 
-    /// A trial that was to begin 1000 sessions in a second and took `seconds` for it.
+    /// A trial that should start 1000 sessions in a second and took `seconds`.
     fn opening(seconds: f64, failed: u64) -> Trial {
         let load =
             SessionLoad { rate: Some(1000.0), ..SessionLoad::all(SessionAction::Open, 1000) };
@@ -415,7 +415,7 @@ mod tests {
     fn sessions_that_were_begun_too_slowly_invalidate() {
         assert_eq!(kinds(&opening(0.999, 0)), []);
         assert_eq!(kinds(&opening(1.1, 0)), [(LimitKind::Tester, true)]);
-        assert!(trial_limits(&opening(2.0, 0))[0].what.contains("at 50.0 % of the rate"));
+        assert!(trial_limits(&opening(2.0, 0))[0].what.contains("at 50.0 % of the requested rate"));
         let mut unpaced = opening(100.0, 0);
         unpaced.load = Load::Sessions(SessionLoad::all(SessionAction::Open, 1000));
         assert_eq!(kinds(&unpaced), [], "as fast as they succeed is never too slow");
@@ -515,8 +515,8 @@ mod tests {
         assert_eq!(tally.share(LimitKind::Tester), 0.0);
         let told: Vec<_> = tally.limits().into_iter().map(|l| (l.invalidates, l.what)).collect();
         let expected = [
-            (true, "in 2 of 4 trials; one of them: A"),
-            (false, "in 1 of 4 trials; one of them: B"),
+            (true, "in 2 of 4 trials; for example: A"),
+            (false, "in 1 of 4 trials; for example: B"),
         ];
         assert_eq!(told, expected.map(|(invalidates, what)| (invalidates, what.to_owned())));
     }

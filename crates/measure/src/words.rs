@@ -2,7 +2,7 @@
 
 use crate::{Ratio, si};
 
-/// A figure of the record with its unit: `12.3 Mpps`, `1.25 µs`, `0.5 %`.
+/// Formats a figure of the record with its unit: `12.3 Mpps`, `1.25 µs`, `0.5 %`.
 pub fn figure_words(value: f64, unit: &str) -> String {
     match unit {
         "pps" | "bit/s" | "B" => si(value, unit),
@@ -17,8 +17,8 @@ pub fn figure_words(value: f64, unit: &str) -> String {
     }
 }
 
-/// Four digits that count, and none behind the point that say nothing; whole numbers in full, from
-/// five digits on in groups of three.
+/// Formats a number with four significant digits and without trailing zeros; whole numbers in full,
+/// grouped by three from five digits on.
 fn rounded(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -33,7 +33,7 @@ fn rounded(value: f64) -> String {
     }
 }
 
-/// Digits in groups of three, behind a sign if there is one.
+/// Groups digits by three, behind an optional sign.
 fn grouped(digits: &str) -> String {
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
     let mut text = String::from(sign);

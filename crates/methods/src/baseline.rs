@@ -9,10 +9,10 @@
 use measure::record::{Baseline, Limit, LimitKind};
 use measure::{Pps, Trial};
 
-/// A result of this fraction of the tester's own ceiling, or more, is as much as the tester can do.
+/// Fraction of the tester's own maximum from which on a result is limited by the tester.
 pub(crate) const NEAR_CEILING: f64 = 0.95;
 
-/// What a trial with the tester alone shows: what came back on the slowest interface.
+/// The baseline from a trial with the tester alone: the rate and latency on the slowest interface.
 pub(crate) fn of(trial: &Trial) -> Option<Baseline> {
     let seconds = trial.effective.as_secs_f64();
     let slowest = trial.directions.iter().map(|d| d.received).min()?;
@@ -25,21 +25,21 @@ pub(crate) fn of(trial: &Trial) -> Option<Baseline> {
     Some(Baseline { tester_pps: slowest as f64 / seconds, latency_p50_ns })
 }
 
-/// The limit of a result (on each interface) that is as much as the tester alone can do; the answer
-/// should then say "at least". `asked` is the rate at which the tester was measured alone: one that
-/// sends all it is asked for has shown no ceiling.
+/// The limit of a result (on each interface) that is close to the tester's own maximum; the answer
+/// should then say "at least". `asked` is the load of the baseline trial: a tester that sent all of
+/// it has shown no maximum.
 pub(crate) fn limit(baseline: Baseline, asked: Pps, result: Pps) -> Option<Limit> {
     let has_ceiling = baseline.tester_pps < asked.0 * measure::validity::TESTER_SENT_MIN;
     (has_ceiling && result.0 >= baseline.tester_pps * NEAR_CEILING).then(|| Limit {
         kind: LimitKind::Baseline,
         invalidates: false,
         what: format!(
-            "{result} is {:.0} % of what the tester does alone: the device may do more",
+            "{result} is {:.0} % of the tester's own maximum: the device may do more",
             result.0 / baseline.tester_pps * 100.0
         ),
         advice: format!(
             "the tester was the limit: alone it sends {}; give it a core of its own or a faster \
-             one, use longer frames, or measure by the capacity method",
+             one, use longer frames, or use the method capacity",
             Pps(baseline.tester_pps)
         ),
     })

@@ -2,7 +2,7 @@
 
 use measure::record::{Claim, ClaimLevel};
 
-/// What a result claims of a clause (`rfc2544.26.1`), given each deviation from it in words.
+/// The claim of a result on a clause (`rfc2544.26.1`), with a description of each deviation.
 pub(crate) fn claim(clause: &str, holds: bool, deviations: &[String]) -> Claim {
     let (level, reason) = match (holds, deviations.is_empty()) {
         (false, _) => (ClaimLevel::None, "the result is not valid, or only a bound".to_owned()),

@@ -4,7 +4,7 @@
 use measure::record::{DirectionRecord, Figure, Limit, LimitKind, Spread, TrialRecord};
 use measure::{Direction, Nanos};
 
-/// The median of one value a repetition, with its spread; none without repetitions.
+/// A figure with the median of one value per repetition and its spread; none without repetitions.
 pub(crate) fn over_repetitions(name: &str, unit: &str, values: &[f64]) -> Option<Figure> {
     let spread = Spread::of(values)?;
     Some(Figure {
@@ -16,21 +16,21 @@ pub(crate) fn over_repetitions(name: &str, unit: &str, values: &[f64]) -> Option
     })
 }
 
-/// A remark where repetitions spread so wide that medians compare badly.
+/// A remark if repetitions differ so much that medians are hard to compare.
 pub(crate) fn spread_limit(spread: Option<Spread>) -> Option<Limit> {
     let width = spread.map_or(0.0, |s| s.relative_width());
     (width > SPREAD_REMARKED).then(|| Limit {
         kind: LimitKind::Spread,
         invalidates: false,
-        what: format!("the repetitions spread over {:.0} % of the median", width * 100.0),
-        advice: "measure longer or more often, on a quieter machine; compare medians only beyond \
-                 this spread"
+        what: format!("the repetitions differ by {:.0} % of the median", width * 100.0),
+        advice: "measure longer or more often, on a quieter machine; differences of medians below \
+                 this spread mean nothing"
             .into(),
     })
 }
 
-/// The rate on each interface that a trial shows to pass: its load, or what the tester sent of it
-/// where that was (within its tolerance) less.
+/// The rate on each interface that a trial shows to pass: its load, or the sent part if the tester
+/// sent less (within its tolerance).
 pub(crate) fn rate_pps(trial: &TrialRecord) -> f64 {
     let asked = trial.load_pps().unwrap_or(0.0);
     let seconds = trial.effective_ns as f64 * 1e-9;
@@ -40,10 +40,10 @@ pub(crate) fn rate_pps(trial: &TrialRecord) -> f64 {
     trial.directions.iter().map(|d| d.sent as f64 / seconds).fold(asked, f64::min)
 }
 
-/// How one value of a direction is read.
+/// A function that reads a value of a direction.
 pub(crate) type Reading = fn(&Direction) -> f64;
 
-/// What of each direction's latency is reported: the name of the figure and how it is read.
+/// Reported latencies of each direction: name of the figure and how it is read.
 pub(crate) const LATENCIES: [(&str, Reading); 6] = [
     ("latency_min", |d| d.latency_ns.min() as f64),
     ("latency_p50", |d| d.latency_ns.value_at_quantile(0.5) as f64),
@@ -53,7 +53,7 @@ pub(crate) const LATENCIES: [(&str, Reading); 6] = [
     ("latency_max", |d| d.latency_ns.max() as f64),
 ];
 
-/// The latency of each direction in which frames were timed, in nanoseconds.
+/// Latency figures of each direction with timed frames, in nanoseconds.
 pub(crate) fn latency(trial: &TrialRecord) -> Vec<Figure> {
     let of = |direction: &DirectionRecord| {
         let l = direction.latency.as_ref()?;
@@ -66,14 +66,14 @@ pub(crate) fn latency(trial: &TrialRecord) -> Vec<Figure> {
     trial.directions.iter().filter_map(of).flatten().collect()
 }
 
-/// What the device's processors spent on a packet in a trial, as far as it is known.
+/// CPU time per packet of the device in a trial, as far as it is known.
 pub(crate) fn device_time(trial: &TrialRecord) -> Vec<Figure> {
     let figures =
         DEVICE_TIMES.iter().map(|(name, read)| Some(Figure::single(name, read(trial)?, "ns")));
     figures.flatten().collect()
 }
 
-/// The same over repetitions.
+/// CPU time per packet of the device over repetitions.
 pub(crate) fn device_times(trials: &[TrialRecord]) -> Vec<Figure> {
     let over = |(name, read): &(&str, OfTrial)| {
         let values: Vec<f64> = trials.iter().filter_map(read).collect();
@@ -82,25 +82,21 @@ pub(crate) fn device_times(trials: &[TrialRecord]) -> Vec<Figure> {
     DEVICE_TIMES.iter().filter_map(over).collect()
 }
 
-/// A figure of a trial, where it has it.
+/// A function that reads a figure of a trial, if there is one.
 type OfTrial = fn(&TrialRecord) -> Option<f64>;
 
-/// What is told of the device's processors.
+/// The reported figures of CPU time.
 const DEVICE_TIMES: [(&str, OfTrial); 2] = [
     ("device_cpu_per_packet", TrialRecord::device_cpu_ns_per_packet),
     ("device_busy_per_packet", TrialRecord::device_busy_ns_per_packet),
 ];
 
-/// The latency of all directions in words, empty when none was measured.
+/// The latency of all directions as text; empty if none was measured.
 pub(crate) fn latency_words(trial: &TrialRecord) -> String {
     let timed = || trial.directions.iter().filter_map(|d| d.latency.as_ref());
     let worst = timed().map(|l| l.p50_ns).max().zip(timed().map(|l| l.p99_9_ns).max());
     worst.map_or(String::new(), |(p50, p99_9)| {
-        format!(
-            "; half of the frames take {} or less, 99.9 % take {} or less",
-            Nanos(p50 as f64),
-            Nanos(p99_9 as f64)
-        )
+        format!("; latency median {}, 99.9th percentile {}", Nanos(p50 as f64), Nanos(p99_9 as f64))
     })
 }
 
@@ -109,14 +105,49 @@ pub(crate) fn interface_words(interfaces: usize) -> String {
     if interfaces > 1 { format!(" on each of {interfaces} interfaces") } else { String::new() }
 }
 
-/// Repetitions that spread wider than this fraction of their median are remarked.
+/// Spread above which repetitions get a remark, as a fraction of their median.
 const SPREAD_REMARKED: f64 = 0.1;
 
-/// Whether all are among the known ones, with their units, so that scenarios may name them.
+/// A figure of a method, with its unit in the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownFigure {
+    /// Name of the figure.
+    pub name: &'static str,
+    /// Unit of the figure.
+    pub unit: &'static str,
+}
+
+/// An entry of a list of figures.
+pub(crate) const fn known(name: &'static str, unit: &'static str) -> KnownFigure {
+    KnownFigure { name, unit }
+}
+
+/// Figures of several methods.
+pub(crate) const SHARED: &[KnownFigure] = &[
+    known("device_busy_per_packet", "ns"),
+    known("device_cpu_per_packet", "ns"),
+    known("latency_max", "ns"),
+    known("latency_min", "ns"),
+    known("latency_p50", "ns"),
+    known("latency_p90", "ns"),
+    known("latency_p99", "ns"),
+    known("latency_p99_9", "ns"),
+    known("loss_fraction", "fraction"),
+    known("loss_percent", "percent"),
+    known("reference_throughput", "pps"),
+    known("session_answer_max", "ns"),
+    known("session_answer_p50", "ns"),
+    known("session_answer_p99", "ns"),
+    known("session_answer_p99_9", "ns"),
+    known("sessions_held", "sessions"),
+];
+
+/// Checks that the method lists all figures of its outcome, with their units.
 #[cfg(test)]
-pub(crate) fn assert_known(figures: &[Figure]) {
-    for figure in figures {
-        let known = measure::record::FIGURES.iter().find(|known| known.name == figure.name);
+pub(crate) fn assert_known(outcome: &measure::record::Outcome) {
+    let entry = crate::find(&outcome.method).expect("a method that is listed");
+    for figure in &outcome.figures {
+        let known = entry.figures.iter().chain(SHARED).find(|known| known.name == figure.name);
         assert_eq!(known.map(|known| known.unit), Some(figure.unit.as_str()), "{}", figure.name);
     }
 }

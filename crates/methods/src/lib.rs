@@ -6,6 +6,7 @@
 
 mod baseline;
 mod claims;
+mod entry;
 mod figures;
 mod load;
 mod method;
@@ -36,6 +37,8 @@ pub mod throughput;
 
 pub mod simulated;
 
+pub use entry::Entry;
+pub use figures::KnownFigure;
 pub use load::*;
 pub use method::*;
 pub use observer::*;

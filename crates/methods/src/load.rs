@@ -7,12 +7,12 @@ use measure::{Pps, Ratio};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// `4 Mpps`, or `50 %` of the throughput.
+/// A load: a rate such as `4 Mpps`, or a share of the throughput such as `50 %`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HeldLoad {
-    /// So many frames a second on each interface.
+    /// Frames per second on each interface.
     Rate(Pps),
-    /// This fraction of the throughput.
+    /// Fraction of the throughput.
     Share(Ratio),
 }
 

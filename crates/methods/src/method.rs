@@ -13,27 +13,27 @@ use crate::{Observer, Step, baseline};
 
 /// A configured method.
 pub trait Method: Send + Sync {
-    /// Its name in the registry and in scenario files.
+    /// Name of the method in the registry and in scenario files.
     fn name(&self) -> &'static str;
 
-    /// Its configuration, all defaults filled in.
+    /// Configuration of the method, with all defaults.
     fn configuration(&self) -> Value;
 
-    /// The longest its trials can take together; devices add a little to each trial.
+    /// Upper bound of the total duration of its trials; devices add a little to each trial.
     fn time_bound(&self) -> Duration;
 
-    /// Measures.
+    /// Measures a device.
     ///
     /// # Errors
-    /// When a trial could not be carried out, or the user stopped it; the trials finished before
-    /// were told to the observer.
+    /// When a trial could not be carried out, or the user stopped it. The observer has then
+    /// received all finished trials.
     fn run(
         &self,
         measurer: &mut dyn Measurer,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, MeasureError>;
 
-    /// Whether an interrupted measurement can go on where it stopped, by [`Method::resume`].
+    /// Whether an interrupted measurement can resume with [`Method::resume`].
     fn resumes(&self) -> bool {
         false
     }
@@ -49,11 +49,11 @@ pub trait Method: Send + Sync {
     /// - They must be of the same question: same configuration, function, traffic, device and seed.
     ///   A method cannot check that; [`Outcome::key`] is for it. Records that do not belong to the
     ///   method's own course are an error or are left out, never measured values of this one.
-    /// - A record that was not written in full (the last one, after a crash) is to be left out, with
-    ///   everything after it.
+    /// - A record that was not written in full (the last one, after a crash) is to be left out,
+    ///   with everything after it.
     /// - The indices of trials go on behind the last record handed back.
-    /// - The device may be new: a method marks where it went on, and no figure spans that place as if
-    ///   one device had run all the time.
+    /// - The device may be new: a method marks where it went on, and no figure spans that place as
+    ///   if one device had run all the time.
     /// - An empty iterator is the same as [`Method::run`]; so a caller may always call this one.
     ///
     /// A method that does not resume measures everything again.
@@ -70,37 +70,20 @@ pub trait Method: Send + Sync {
     }
 }
 
-/// A configuration that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {problem}")]
-pub struct ConfigError {
-    /// The key, dotted from the top of the method's section; empty for the section itself.
-    pub key: String,
-    /// What is wrong with it and what would be right.
-    pub problem: String,
-}
-
-impl ConfigError {
-    /// A problem of one key.
-    pub fn new(key: &str, problem: impl Into<String>) -> Self {
-        Self { key: key.into(), problem: problem.into() }
-    }
-}
-
-/// A configuration as JSON. Configurations are plain data of ours, for which this cannot fail; an
-/// empty object stands in all the same rather than a panic in the middle of a bench.
+/// A configuration as JSON. Serialisation of these plain types cannot fail; an empty object
+/// replaces a panic in the middle of a bench.
 pub(crate) fn to_value(config: &impl Serialize) -> Value {
     serde_json::to_value(config).unwrap_or_else(|_| Value::Object(serde_json::Map::new()))
 }
 
-/// Runs trials for a method, tells the observer, and keeps the records.
+/// Runs trials for a method, notifies the observer, and collects the records.
 pub(crate) struct Session<'a> {
     pub(crate) measurer: &'a mut dyn Measurer,
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) records: Vec<TrialRecord>,
-    /// The index of the next trial; more than there are records where not all are kept.
+    /// Index of the next trial; it exceeds the number of records if not all are kept.
     pub(crate) next: usize,
-    /// What holds for the next trial.
+    /// Conditions of the next trial.
     pub(crate) held: Conditions,
 }
 
@@ -109,7 +92,7 @@ impl<'a> Session<'a> {
         Self { measurer, observer, records: Vec::new(), next: 0, held: Conditions::default() }
     }
 
-    /// One trial. `step` tells the observer what is about to happen; its index is filled in here.
+    /// Makes one trial. `step` is passed to the observer, with its index filled in.
     pub(crate) fn trial(
         &mut self,
         load: Load,
@@ -130,13 +113,14 @@ impl<'a> Session<'a> {
         Ok(trial)
     }
 
-    /// One trial, and again, up to `repeats` times, while all its loss may come from a stall: what
-    /// a thread lost while it had no core says nothing about the device. All are kept, the
-    /// repetitions with the purpose [`STALL_REPETITION`]; the last one is returned, and counts.
+    /// Makes a trial, and repeats it up to `repeats` times while all its loss may come from a
+    /// stall: loss while a thread had lost its core says nothing about the device. All trials are
+    /// kept, repetitions with the purpose [`STALL_REPETITION`]; the last one counts and is
+    /// returned.
     ///
-    /// What this does to a search: loss that the device causes by stalling itself is repeated too,
-    /// so the search is milder on devices that pause rarely; a device that pauses in every trial is
-    /// found out all the same, because the last repetition counts with its loss.
+    /// Loss that the device causes by stalling itself is also repeated, so a search is milder on
+    /// devices that stall rarely. A device that stalls in every trial is still detected, because
+    /// the last repetition counts with its loss.
     pub(crate) fn trial_unless_stalled(
         &mut self,
         load: Load,
@@ -155,9 +139,9 @@ impl<'a> Session<'a> {
         Ok(trial)
     }
 
-    /// What the tester alone does at `rate` (see [`Measurer::tester_alone`]); none where there is
-    /// no wire to put in the device's place. It is no trial of the device, so it has no record: the
-    /// outcome's `baseline` tells of it.
+    /// Measures the tester alone at `rate` (see [`Measurer::tester_alone`]); none if there is no
+    /// wire for the device's place. It is not a trial of the device, so it has no record; the
+    /// outcome's `baseline` holds it.
     pub(crate) fn tester_alone(
         &mut self,
         rate: Pps,
@@ -169,16 +153,17 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The purpose of a trial that is done again because a stall may explain the loss of the one before.
+/// Purpose of a trial that is repeated because a stall may explain its loss.
 pub(crate) const STALL_REPETITION: &str = "stall-repetition";
 
-/// How often such a trial is repeated where a method has no key for it.
+/// Number of such repetitions if a method has no key for it.
 pub(crate) const STALL_REPEATS: u32 = 2;
 
-/// How long the tester alone is measured.
+/// Duration of the baseline trial of the tester alone.
 pub(crate) const TESTER_ALONE: Duration = Duration::from_millis(500);
 
-/// Hands progress on; an `&mut dyn Observer` is not yet an `&mut dyn Watch`.
+/// Forwards progress from an observer; needed because an `&mut dyn Observer` is not an `&mut dyn
+/// Watch`.
 struct Forward<'a>(&'a mut dyn Observer);
 
 impl Watch for Forward<'_> {

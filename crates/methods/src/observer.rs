@@ -6,37 +6,37 @@ use std::time::Duration;
 use measure::record::{Bounds, TrialRecord};
 use measure::{Load, TrialProgress, Watch};
 
-/// Told of each trial before and after it, and of its progress in between (as [`Watch`]).
+/// Notified before and after each trial, and of its progress (as [`Watch`]).
 pub trait Observer: Watch {
     /// A trial is about to start.
     fn starting(&mut self, step: &Step);
 
-    /// A trial is finished; the last loss is in its record.
+    /// A trial is finished; its record has the final loss.
     fn finished(&mut self, trial: &TrialRecord);
 }
 
-/// The trial that is about to start, and how far the method is.
+/// The trial that is about to start, and the progress of the method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Why it is done: `warm-up`, `repetition`, `search`, `verification`, `confirmation`,
+    /// Purpose of the trial: `warm-up`, `repetition`, `search`, `verification`, `confirmation`,
     /// `stall-repetition`, `latency 50 %` …
     pub purpose: Cow<'static, str>,
-    /// Counted from 0 within the method.
+    /// Number of the trial in the method, from 0.
     pub index: usize,
-    /// What will be offered.
+    /// Load of the trial.
     pub load: Load,
-    /// For how long.
+    /// Duration of the trial.
     pub duration: Duration,
-    /// How many trials are expected from this one on, itself included.
+    /// Expected number of trials from this one on, including it.
     pub trials_expected: usize,
-    /// How long those are expected to take together.
+    /// Expected total duration of these trials.
     pub time_expected: Duration,
-    /// What a search knows so far.
+    /// Current bounds of a search.
     pub bounds: Option<Bounds>,
 }
 
 impl Step {
-    /// A step whose load, duration and index the session fills in.
+    /// Creates a step; the session fills in load, duration and index.
     pub(crate) fn new(
         purpose: impl Into<Cow<'static, str>>,
         trials_expected: usize,
@@ -55,7 +55,7 @@ impl Step {
     }
 }
 
-/// An observer that looks away.
+/// An observer that ignores all events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 

@@ -12,9 +12,10 @@ use crate::method::Session;
 use crate::{Method, Observer, Step};
 
 impl Session<'_> {
-    /// Runs another method as a part of this one: its trials are told and kept as this one's, its
-    /// outcome has none of its own. The conditions of this method hold in it, too, beside those that
-    /// it sets. `after` is how many trials are expected behind it, and how long they take.
+    /// Runs another method as a part of this one: its trials are reported and recorded as trials of
+    /// this method, and its outcome contains none. The conditions of this method apply, too, in
+    /// addition to those that the part sets. `after` is the number of trials that follow, and their
+    /// duration.
     pub(crate) fn part(
         &mut self,
         method: &dyn Method,
@@ -31,8 +32,8 @@ impl Session<'_> {
         Ok(outcome)
     }
 
-    /// Sets conditions; a device that refuses them leaves nothing to measure, for want of what
-    /// `needed` names.
+    /// Sets conditions. If the device refuses them, there is nothing to measure; `needed` names the
+    /// missing feature.
     pub(crate) fn conditions(
         &mut self,
         conditions: &Conditions,
@@ -40,7 +41,7 @@ impl Session<'_> {
     ) -> Result<(), MeasureError> {
         self.measurer.set_conditions(conditions).map_err(|error| match error {
             MeasureError::Unsupported(why) => MeasureError::NothingToMeasure(format!(
-                "this method needs {needed}, which this device does not offer ({why}); choose \
+                "this method needs {needed}, which this device does not support ({why}); choose \
                  another method or device"
             )),
             other => other,
@@ -49,8 +50,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Does `work` and sets the conditions back, whatever came of it: the next method starts from
-    /// the device's own.
+    /// Runs `work` and restores the conditions afterwards, also after an error, so that the next
+    /// method starts from the device's own.
     pub(crate) fn restoring<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, MeasureError>,
@@ -64,7 +65,7 @@ impl Session<'_> {
     }
 }
 
-/// A device under the conditions of the whole, to which a part adds its own.
+/// A device under the conditions of the whole method, to which a part adds its own.
 struct Holding<'a> {
     measurer: &'a mut dyn Measurer,
     held: Conditions,
@@ -121,7 +122,7 @@ impl Measurer for Holding<'_> {
     }
 }
 
-/// Hands on what a part tells, as trials of the whole.
+/// Forwards the progress of a part as trials of the whole method.
 struct Part<'a> {
     observer: &'a mut dyn Observer,
     first: usize,

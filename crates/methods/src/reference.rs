@@ -1,45 +1,42 @@
 //! What the loads of a method are percentages of: a throughput, or the highest rate there is.
 //!
-//! A throughput is given, or found first by the `throughput` method, whose trials then belong to the
-//! method that asked. The highest rate is the configured one where the tester can send it, and else
-//! what the tester sends of it. Both come with words that say which.
+//! A throughput is given, or found first by the `throughput` method, whose trials then belong to
+//! the method that asked. The highest rate is the configured one where the tester can send it, and
+//! else what the tester sends of it. Both come with words that say which.
 
 use std::time::Duration;
 
+use keys::Invalid;
 use measure::record::{Baseline, Limit, LimitKind};
 use measure::{Load, MeasureError, Pps, Trial, validity};
 
 use crate::method::Session;
-use crate::{ConfigError, Method, Step, throughput};
+use crate::{Method, Step, throughput};
 
-/// A throughput to measure at.
+/// A throughput to which loads refer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Throughput {
-    /// Frames a second on each interface; none where no load passed.
+    /// Frames per second on each interface; none if no load passed.
     pub pps: Option<f64>,
-    /// What the search says of it, as limits of the method that asked.
+    /// Limits of the search, as limits of the method that uses it.
     pub limits: Vec<Limit>,
-    /// What the tester alone did, where the search asked.
+    /// Baseline of the tester, if the search measured it.
     pub baseline: Option<Baseline>,
     given: bool,
 }
 
-/// Refuses what the throughput method would refuse, under the key `search`, and a rate of 0.
-pub(crate) fn validate(of: Option<Pps>, search: &throughput::Config) -> Result<(), ConfigError> {
-    if of.is_some_and(|of| of.0 <= 0.0) {
-        return Err(ConfigError::new("of", "must be more than 0; leave it out to have it found"));
-    }
-    let refused = (throughput::ENTRY.read)(search.configuration()).err();
-    refused.map_or(Ok(()), |e| Err(ConfigError { key: format!("search.{}", e.key), ..e }))
+/// Refuses what the method `throughput` would refuse, under the key `search`.
+pub(crate) fn validate(search: &throughput::Config) -> Result<(), Invalid> {
+    search.validate().map_err(|invalid| invalid.under("search"))
 }
 
-/// The longest that [`throughput()`] takes.
+/// Upper bound of the duration of [`throughput()`].
 pub(crate) fn throughput_time(of: Option<Pps>, search: &throughput::Config) -> Duration {
     if of.is_some() { Duration::ZERO } else { search.time_bound() }
 }
 
-/// The throughput `of` that was given, or one found by `search`. `after` is what the method does
-/// behind it: how many trials, for how long.
+/// The configured throughput `of`, or one found by `search`. `after` is the number of trials that
+/// follow, and their duration.
 pub(crate) fn throughput(
     session: &mut Session<'_>,
     of: Option<Pps>,
@@ -63,8 +60,8 @@ pub(crate) fn throughput(
         }
         None => vec![Limit::of_search(
             true,
-            format!("no throughput was found to measure at: {}", found.answer),
-            "give it by `of`, or mend the search: see the keys of the throughput method",
+            format!("no throughput was found as a reference: {}", found.answer),
+            "set `of`, or adjust the search: see the keys of the method throughput",
         )],
     };
     let pps = figure.map(|figure| figure.value);
@@ -72,28 +69,28 @@ pub(crate) fn throughput(
 }
 
 impl Throughput {
-    /// `the throughput (5.00 Mpps)`, or that it was given.
+    /// The throughput as text, such as `the throughput (5.00 Mpps)`, or that it was configured.
     pub(crate) fn words(&self) -> String {
         let pps = Pps(self.pps.unwrap_or(0.0));
-        if self.given { format!("the given {pps}") } else { format!("the throughput ({pps})") }
+        if self.given { format!("the configured {pps}") } else { format!("the throughput ({pps})") }
     }
 
-    /// The deviation of a clause that asks for the throughput of the device, in words.
+    /// The deviation from a clause that refers to the device's throughput, as text.
     pub(crate) fn deviation(&self) -> Option<String> {
-        self.given.then(|| "the throughput given, not found in this run".to_owned())
+        self.given.then(|| "the throughput is configured, not measured in this run".to_owned())
     }
 }
 
 /// The highest rate that can be offered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Maximum {
-    /// Frames a second on each interface.
+    /// Frames per second on each interface.
     pub pps: f64,
-    /// Whether the tester sent less than was configured.
+    /// Whether the tester sent less than configured.
     pub of_tester: bool,
 }
 
-/// `configured`, or what the tester sends of it in a trial of that duration.
+/// The configured rate, or the part of it that the tester sends in a trial of the given duration.
 pub(crate) fn maximum(
     session: &mut Session<'_>,
     configured: Pps,
@@ -107,20 +104,20 @@ pub(crate) fn maximum(
 }
 
 impl Maximum {
-    /// `20.0 Mpps`, or that it is the most the tester sends.
+    /// The rate as text, such as `20.0 Mpps`, or that it is the tester's maximum.
     pub(crate) fn words(&self) -> String {
-        let most = if self.of_tester { " (the most that the tester sends)" } else { "" };
+        let most = if self.of_tester { " (the tester's maximum)" } else { "" };
         format!("{}{most}", Pps(self.pps))
     }
 
-    /// The deviation of a clause that asks for the maximum rate of a medium, in words.
+    /// The deviation from a clause that refers to the maximum rate of a medium, as text.
     pub(crate) fn deviation(&self) -> String {
-        let what = if self.of_tester { "what the tester sends" } else { "a configured rate" };
+        let what = if self.of_tester { "the tester's own" } else { "a configured rate" };
         format!("the maximum rate is {what}, not that of a medium")
     }
 }
 
-/// What the tester sent a second on the interface where it sent least.
+/// Frames per second that the tester sent on the interface with the fewest.
 pub(crate) fn sent_pps(trial: &Trial) -> f64 {
     let seconds = trial.effective.as_secs_f64();
     let least = trial.directions.iter().map(|d| d.sent).min().unwrap_or(0);
@@ -149,7 +146,7 @@ mod tests {
     fn a_given_throughput_costs_nothing() {
         let (given, trials) = find(&mut Simulated::fixed(1e6), Some(Pps(5e6)));
         assert_eq!((given.pps, trials), (Some(5e6), 0));
-        assert_eq!(given.words(), "the given 5.00 Mpps");
+        assert_eq!(given.words(), "the configured 5.00 Mpps");
         assert!(given.deviation().is_some());
         assert_eq!(throughput_time(Some(Pps(5e6)), &throughput::Config::default()), Duration::ZERO);
     }
@@ -179,7 +176,7 @@ mod tests {
         assert_eq!(maximum_of(Simulated::fixed(1e6)), Maximum { pps: 10e6, of_tester: false });
         let short = maximum_of(Simulated::fixed(1e6).tester_limited(8e6));
         assert_eq!(short, Maximum { pps: 8e6, of_tester: true });
-        assert_eq!(short.words(), "8.00 Mpps (the most that the tester sends)");
+        assert_eq!(short.words(), "8.00 Mpps (the tester's maximum)");
     }
 
     #[test]

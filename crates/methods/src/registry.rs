@@ -1,72 +1,44 @@
 //! The methods there are, in the order of the help text.
 
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
-use crate::{
-    ConfigError, Method, burst, capacity, churn, denial_of_service, failover, forwarding_rate,
-    latency, loss_curve, occupancy, rate_precision, recovery, reset, session_capacity,
-    session_rate, soak, teardown_rate, throughput,
-};
-
-/// One line of the registry.
-pub struct Entry {
-    /// The name in scenario files.
-    pub name: &'static str,
-    /// One line of help.
-    pub summary: &'static str,
-    /// The standard's clauses that the method follows or leans on.
-    pub standards: &'static [&'static str],
-    /// Reads a configuration; a key that is left out gets its documented default.
-    pub read: fn(Value) -> Result<Box<dyn Method>, ConfigError>,
-    /// JSON Schema of the configuration.
-    pub schema: fn() -> schemars::Schema,
-}
+use crate::Entry;
+use crate::figures::{KnownFigure, SHARED};
 
 /// All methods.
-pub const METHODS: &[Entry] = &[
-    capacity::ENTRY,
-    throughput::ENTRY,
-    forwarding_rate::ENTRY,
-    loss_curve::ENTRY,
-    latency::ENTRY,
-    burst::ENTRY,
-    recovery::ENTRY,
-    reset::ENTRY,
-    rate_precision::ENTRY,
-    churn::ENTRY,
-    denial_of_service::ENTRY,
-    session_rate::ENTRY,
-    session_capacity::ENTRY,
-    teardown_rate::ENTRY,
-    failover::ENTRY,
-    occupancy::ENTRY,
-    soak::ENTRY,
+pub static METHODS: &[Entry] = &[
+    crate::capacity::ENTRY,
+    crate::throughput::ENTRY,
+    crate::forwarding_rate::ENTRY,
+    crate::loss_curve::ENTRY,
+    crate::latency::ENTRY,
+    crate::burst::ENTRY,
+    crate::recovery::ENTRY,
+    crate::reset::ENTRY,
+    crate::rate_precision::ENTRY,
+    crate::churn::ENTRY,
+    crate::denial_of_service::ENTRY,
+    crate::session_rate::ENTRY,
+    crate::session_capacity::ENTRY,
+    crate::teardown_rate::ENTRY,
+    crate::failover::ENTRY,
+    crate::occupancy::ENTRY,
+    crate::soak::ENTRY,
 ];
 
-/// What is measured where a scenario names no method: what a first result needs, in a minute.
+/// The methods of a scenario that names none: those of a first result, which takes a minute.
 pub const DEFAULT_METHODS: &[&str] = &["capacity", "throughput"];
 
-/// The method of that name.
+/// The method with this name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     METHODS.iter().find(|m| m.name == name)
 }
 
-/// Reads and validates a configuration, naming the key that is wrong.
-pub(crate) fn read<C>(
-    value: Value,
-    validate: fn(&C) -> Result<(), ConfigError>,
-) -> Result<Box<dyn Method>, ConfigError>
-where
-    C: DeserializeOwned + Method + 'static,
-{
-    let config: C = serde_path_to_error::deserialize(value).map_err(|e| {
-        let path = e.path().to_string();
-        let key = if path == "." { String::new() } else { path };
-        ConfigError { key, problem: e.into_inner().to_string() }
-    })?;
-    validate(&config)?;
-    Ok(Box::new(config))
+/// All figures, sorted by name: those that thresholds and plots can name.
+pub fn figures() -> Vec<KnownFigure> {
+    let own = METHODS.iter().flat_map(|entry| entry.figures);
+    let mut all: Vec<KnownFigure> = own.chain(SHARED).copied().collect();
+    all.sort_by_key(|known| (known.name, known.unit));
+    all.dedup();
+    all
 }
 
 #[cfg(test)]
@@ -113,13 +85,19 @@ mod tests {
             Err(e) => e,
         };
         let unknown = error("capacity", json!({"repetition": 5}));
-        assert!(unknown.problem.contains("`repetition`"), "{unknown}");
-        assert!(unknown.problem.contains("`repetitions`"), "{unknown}");
+        assert!(unknown.what.contains("`repetition`"), "{unknown}");
+        assert!(unknown.what.contains("`repetitions`"), "{unknown}");
         let bad_unit = error("throughput", json!({"max-rate": "5 Mfoo"}));
         assert_eq!(bad_unit.key, "max-rate");
-        assert!(bad_unit.problem.contains("`5 Mpps`"), "{bad_unit}");
+        assert!(bad_unit.what.contains("`5 Mpps`"), "{bad_unit}");
         assert_eq!(error("capacity", json!({"duration": 0})).key, "duration");
         assert_eq!(error("capacity", json!({"repetitions": 0})).key, "repetitions");
         assert_eq!(error("throughput", json!({"min-rate": 10, "max-rate": 5})).key, "max-rate");
+    }
+
+    #[test]
+    fn a_figure_has_one_unit_whatever_method_gives_it() {
+        let all = figures();
+        assert!(all.len() > 100 && all.windows(2).all(|two| two[0].name < two[1].name));
     }
 }

@@ -1,5 +1,5 @@
-//! What the methods of sessions share: what there is to open, an empty device, a trial of sessions, and
-//! the proof that those that were opened are there (RFC 9693 section 4.6).
+//! What the methods of sessions share: what there is to open, an empty device, a trial of sessions,
+//! and the proof that those that were opened are there (RFC 9693 section 4.6).
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use measure::{
 use crate::Step;
 use crate::method::Session;
 
-/// What the traffic can do with sessions; without any a method of sessions has nothing to measure.
+/// The sessions that the traffic can create; an error if there are none.
 pub(crate) fn there(measurer: &dyn Measurer) -> Result<SessionsThere, MeasureError> {
     measurer.sessions().filter(|there| there.most > 0).ok_or_else(|| {
         MeasureError::NothingToMeasure(
-            "this method needs traffic that opens sessions, which this function's does not; choose \
-             another method, or a function that keeps state of sessions"
+            "this method needs traffic that opens sessions, which this function does not have; \
+             choose another method, or a stateful function"
                 .into(),
         )
     })
 }
 
-/// Of so many sessions the ones that stand for all: a share of each of a few pieces, first and count.
+/// A sample of sessions as ranges (first and count): a fraction of each of a few equal parts.
 pub(crate) fn sample(sessions: u64, share: Ratio) -> Vec<(u64, u64)> {
     let pieces = if share.0 >= 1.0 { 1 } else { PIECES.min(sessions) };
     // 128 bits: a piece's end is a product of two counts.
@@ -35,17 +35,17 @@ pub(crate) fn sample(sessions: u64, share: Ratio) -> Vec<(u64, u64)> {
     (0..pieces).map(piece).filter(|(_, count)| *count > 0).collect()
 }
 
-/// What a proof that sessions are there has shown.
+/// Result of verifying that sessions exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verified {
-    /// How many were used.
+    /// Number of sessions that were used.
     pub(crate) used: u64,
-    /// How many of these did not work.
+    /// Number of used sessions that did not work.
     pub(crate) lost: u64,
 }
 
 impl Session<'_> {
-    /// Has the device hold no session; one that cannot leaves nothing to measure.
+    /// Removes all sessions from the device; an error if it cannot do that.
     pub(crate) fn clear(&mut self) -> Result<(), MeasureError> {
         self.measurer.clear_sessions().map_err(|error| match error {
             MeasureError::Unsupported(why) => MeasureError::NothingToMeasure(format!(
@@ -56,7 +56,7 @@ impl Session<'_> {
         })
     }
 
-    /// One trial of sessions, which is waited for `wait` behind its last frame.
+    /// Makes a trial of sessions, with `wait` after the last frame.
     pub(crate) fn sessions(
         &mut self,
         load: SessionLoad,
@@ -65,12 +65,12 @@ impl Session<'_> {
     ) -> Result<(Trial, SessionCounts), MeasureError> {
         let trial = self.trial(Load::Sessions(load), wait, step)?;
         let counts = trial.sessions.clone().ok_or_else(|| {
-            MeasureError::Device("it was to carry sessions and told nothing of them".into())
+            MeasureError::Device("the device returned no result for a load of sessions".into())
         })?;
         Ok((trial, counts))
     }
 
-    /// Uses a share of the first `sessions` sessions, spread evenly over them.
+    /// Uses a fraction of the first `sessions` sessions, spread evenly over them.
     pub(crate) fn verify(
         &mut self,
         sessions: u64,
@@ -93,7 +93,8 @@ impl Session<'_> {
     }
 }
 
-/// How long trials took: from the first session begun to the last, and the wait for what never came.
+/// Duration of trials: from the first to the last session started, plus the wait for missing
+/// frames.
 pub(crate) fn time_spent(records: &[TrialRecord]) -> Duration {
     let one = |record: &TrialRecord| {
         let whole = record.sessions.as_ref().is_some_and(|s| s.succeeded == s.asked);
@@ -102,7 +103,7 @@ pub(crate) fn time_spent(records: &[TrialRecord]) -> Duration {
     Duration::from_nanos(records.iter().map(one).sum())
 }
 
-/// How long sessions took to be answered, as figures.
+/// Answer times of sessions as figures.
 pub(crate) fn answered(counts: &SessionsRecord) -> Vec<Figure> {
     let figures = counts.answered.as_ref().map(|times| {
         [
@@ -116,28 +117,28 @@ pub(crate) fn answered(counts: &SessionsRecord) -> Vec<Figure> {
     figures.into_iter().flatten().map(figure).collect()
 }
 
-/// The same in words; empty when none was.
+/// Answer times of sessions as text; empty if none was answered.
 pub(crate) fn answered_words(counts: &SessionsRecord) -> String {
     counts.answered.as_ref().map_or(String::new(), |times| {
         format!(
-            "; half of them take {} or less, 99.9 % take {} or less",
+            "; answer time median {}, 99.9th percentile {}",
             Nanos(times.p50_ns as f64),
             Nanos(times.p99_9_ns as f64)
         )
     })
 }
 
-/// The sessions that the device says it holds, as a figure.
+/// The number of sessions that the device reports, as a figure.
 pub(crate) fn held(counts: &SessionsRecord) -> Option<Figure> {
     counts.held.map(|held| Figure::single("sessions_held", held as f64, "sessions"))
 }
 
-/// So many sessions in words.
+/// A number of sessions as text.
 pub(crate) fn sessions_words(count: u64) -> String {
     figure_words(count as f64, "sessions")
 }
 
-/// So many a second in words.
+/// A rate of sessions as text.
 pub(crate) fn rate_words(rate: f64) -> String {
     figure_words(rate, "1/s")
 }
@@ -147,10 +148,10 @@ pub(crate) fn column(name: &str, unit: &str) -> Column {
     Column { name: name.into(), unit: unit.into() }
 }
 
-/// The purpose of a trial that proves sessions to be there.
+/// Purpose of a trial that verifies sessions.
 pub(crate) const VALIDATION: &str = "validation";
 
-/// In how many pieces a sample of sessions is taken: each is a trial, of which a search has enough without.
+/// Number of parts of a sample of sessions; each needs a trial, of which a search has enough.
 pub(crate) const PIECES: u64 = 4;
 
 #[cfg(test)]

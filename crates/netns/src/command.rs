@@ -5,24 +5,24 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// A program that failed.
+/// Error of a program that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("`{command}` failed: {why}")]
 pub struct Failed {
-    /// As a person would type it.
+    /// Command line of the program.
     pub command: String,
-    /// What it said.
+    /// Error output of the program, or the system's error.
     pub why: String,
 }
 
 impl Failed {
-    /// What was tried, and why it failed.
+    /// Creates the error of a command with its cause.
     pub fn new(command: &str, why: impl ToString) -> Failed {
         Failed { command: command.to_owned(), why: why.to_string() }
     }
 }
 
-/// Runs a program to its end; gives its standard output.
+/// Runs a program to its end; returns its standard output.
 pub(crate) fn run(
     program: &str,
     arguments: &[&str],
@@ -68,7 +68,7 @@ fn said(program: &str, error: &io::Error) -> String {
     }
 }
 
-/// The package of Debian that has one of the programs by which devices are set up.
+/// Returns the Debian package of a program that sets up devices.
 fn package(program: &str) -> Option<&'static str> {
     let packages = [
         ("bridge", "iproute2"),
@@ -81,14 +81,14 @@ fn package(program: &str) -> Option<&'static str> {
     packages.into_iter().find(|&(name, _)| name == program).map(|(_, package)| package)
 }
 
-/// A program that runs beside this one and is killed with it.
+/// A program that runs in the background and is killed when this program ends.
 #[derive(Debug)]
 pub struct Child {
     child: std::process::Child,
 }
 
 impl Child {
-    /// Starts it on this thread, with whose end the kernel kills it.
+    /// Starts a program on this thread; the kernel kills it when the thread ends.
     pub(crate) fn start(command: Command) -> Result<Child, Failed> {
         let program = command.get_program().to_string_lossy().into_owned();
         let mut wrapped = Command::new("setpriv");
@@ -111,7 +111,7 @@ impl Child {
         Ok(child)
     }
 
-    /// Until the program itself runs: from then on the kernel kills it with this thread.
+    /// Waits until the program itself runs: from then on the kernel kills it with this thread.
     fn wait_for_bond(&mut self, program: &OsStr) {
         let file = format!("/proc/{}/comm", self.id());
         let program = Path::new(program).file_name().unwrap_or_default().as_encoded_bytes();
@@ -122,24 +122,24 @@ impl Child {
         }
     }
 
-    /// Its process.
+    /// Returns the identifier of the process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its standard output and standard error, once; whoever takes them must read them.
+    /// Returns the standard output and standard error, once; the caller must read them.
     pub fn output(
         &mut self,
     ) -> (Option<std::process::ChildStdout>, Option<std::process::ChildStderr>) {
         (self.child.stdout.take(), self.child.stderr.take())
     }
 
-    /// How it ended, if it did.
+    /// Returns the exit status if the program has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Asks it to end (SIGTERM) and waits for `patience`, then kills it.
+    /// Asks the program to end (SIGTERM) and waits for `patience`, then kills it.
     pub fn stop(&mut self, patience: std::time::Duration) -> Option<ExitStatus> {
         use nix::sys::signal::{Signal, kill};
         if let Ok(id) = i32::try_from(self.child.id())
@@ -167,7 +167,7 @@ impl Drop for Child {
     }
 }
 
-/// Whether a program is in the search path.
+/// Returns true if a program is in the search path.
 pub fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // System administration's programs are not in every user's path.
@@ -177,7 +177,7 @@ pub fn is_installed(program: &str) -> bool {
         .any(|folder| Path::new(&folder).join(program).is_file())
 }
 
-/// The kernel knows a program by so many bytes of its name.
+/// Number of bytes of a program's name that the kernel keeps.
 const COMM_LEN_MAX: usize = 15;
 
 const POLL: std::time::Duration = std::time::Duration::from_millis(5);

@@ -9,11 +9,11 @@ use nix::sched::{CloneFlags, unshare};
 use crate::{Failed, Namespace, NamespaceError};
 
 impl Namespace {
-    /// Joins two namespaces by a pair of virtual Ethernet interfaces, both up, with names of at most
-    /// 15 characters.
+    /// Connects two namespaces by a pair of virtual Ethernet interfaces, both up, with names of at
+    /// most 15 characters.
     ///
     /// # Errors
-    /// When a name is taken or no name, or the kernel has no veth.
+    /// When a name is in use or invalid, or the kernel does not support veth.
     pub fn veth(
         &self,
         name: &str,
@@ -22,7 +22,8 @@ impl Namespace {
     ) -> Result<(), NamespaceError> {
         check_name(name)?;
         check_name(peer_name)?;
-        // `ip` takes a process for the target, and the thread that lives there is one to the kernel.
+        // `ip` takes a process for the target, and the thread that lives there is one to the
+        // kernel.
         let thread = peer.run_within(|| nix::unistd::gettid().as_raw())?;
         self.ip(&format!("link add name {name} type veth peer name {peer_name} netns {thread}"))?;
         self.ip(&format!("link set {name} up"))?;
@@ -30,10 +31,10 @@ impl Namespace {
         Ok(())
     }
 
-    /// Reads what the kernel says of an interface below `/sys/class/net`: `operstate`, `threaded` …
+    /// Reads an attribute of an interface below `/sys/class/net`: `operstate`, `threaded` …
     ///
     /// # Errors
-    /// When there is no such interface or attribute.
+    /// When the interface or the attribute does not exist.
     pub fn attribute(&self, interface: &str, key: &str) -> Result<String, NamespaceError> {
         let path = attribute_path(interface, key)?;
         let read = self.with_sysfs(|| std::fs::read_to_string(&path))?;
@@ -41,10 +42,11 @@ impl Namespace {
         Ok(text.trim_end().to_owned())
     }
 
-    /// Sets what [`Namespace::attribute`] reads.
+    /// Sets an attribute that [`Namespace::attribute`] reads.
     ///
     /// # Errors
-    /// When there is no such interface or attribute, or the kernel refuses the value.
+    /// When the interface or the attribute does not exist, or the kernel refuses the
+    /// value.
     pub fn set_attribute(
         &self,
         interface: &str,
@@ -57,11 +59,11 @@ impl Namespace {
         written.map_err(|error| Failed::new(&what(), error).into())
     }
 
-    /// Waits until an interface says of itself that it is up, which the kernel finds some
-    /// milliseconds after its other end.
+    /// Waits until an interface reports that it is up, which happens some milliseconds after its
+    /// peer is up.
     ///
     /// # Errors
-    /// When it is not up after `patience`; the error holds its state.
+    /// When it is not up after `patience`; the error contains its state.
     pub fn wait_until_up(&self, interface: &str, patience: Duration) -> Result<(), NamespaceError> {
         let deadline = Instant::now() + patience;
         loop {
@@ -78,8 +80,8 @@ impl Namespace {
         }
     }
 
-    /// Does something where `/sys` is this namespace's: elsewhere it shows the interfaces of the
-    /// namespace in which it was mounted.
+    /// Runs `work` on a thread whose `/sys` shows this namespace: by default it shows the
+    /// interfaces of the namespace in which it was mounted.
     fn with_sysfs<T: Send>(
         &self,
         work: impl FnOnce() -> std::io::Result<T> + Send,
@@ -100,7 +102,7 @@ fn attribute_path(interface: &str, key: &str) -> Result<PathBuf, NamespaceError>
     Ok(PathBuf::from("/sys/class/net").join(interface).join(key))
 }
 
-/// The kernel's own rule, said before `ip` says something harder to read.
+/// Checks the kernel's rule for names, because the error of `ip` is less clear.
 fn check_name(name: &str) -> Result<(), NamespaceError> {
     let is_wrong = |c: char| c.is_whitespace() || matches!(c, '/' | ':');
     let is_name = !name.is_empty() && name.len() <= NAME_LEN_MAX && !name.contains(is_wrong);
@@ -111,7 +113,7 @@ fn check_name(name: &str) -> Result<(), NamespaceError> {
     Err(NamespaceError::Name(name.to_owned()))
 }
 
-/// The kernel's IFNAMSIZ without its final zero.
+/// Longest name of an interface: the kernel's IFNAMSIZ without the final zero.
 const NAME_LEN_MAX: usize = 15;
 
 const POLL: Duration = Duration::from_millis(2);

@@ -1,9 +1,10 @@
 //! Network namespaces for devices and tests, and what stands in them.
 //!
-//! A [`Namespace`] has no name in the file system: the kernel keeps it as long as a thread, process or
-//! socket is in it. So whatever ends this program, a panic, Ctrl-C or SIGKILL, the namespace goes with
-//! it, and its interfaces and routes go with the namespace. [`Namespace::spawn`] starts programs that
-//! the kernel kills together with this one. The host's own namespace is never touched.
+//! A [`Namespace`] has no name in the file system: the kernel keeps it as long as a thread, process
+//! or socket is in it. So whatever ends this program, a panic, Ctrl-C or SIGKILL, the namespace
+//! goes with it, and its interfaces and routes go with the namespace. [`Namespace::spawn`] starts
+//! programs that the kernel kills together with this one. The host's own namespace is never
+//! touched.
 //!
 //! Interfaces and routes are set up by `ip` of iproute2, whose language every reader knows.
 
@@ -22,37 +23,38 @@ pub use command::{Child, Failed, is_installed};
 /// A network namespace of this program, with its loopback interface up.
 pub struct Namespace {
     file: File,
-    /// Work for the thread that lives in it.
+    /// Channel to the thread that runs in the namespace.
     work: Option<mpsc::Sender<Work>>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A namespace that cannot be made or used.
+/// Error of a namespace that cannot be created or used.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
     /// The kernel refused.
-    #[error("a network namespace cannot be made: {0}; it needs CAP_SYS_ADMIN: run with sudo")]
+    #[error("cannot create a network namespace: {0}; it needs CAP_SYS_ADMIN: run with sudo")]
     Refused(io::Error),
-    /// A program that sets it up failed.
+    /// A program that configures the namespace failed.
     #[error(transparent)]
     Command(#[from] Failed),
-    /// An interface's name that the kernel would not take.
+    /// The kernel does not accept this interface name.
     #[error(
-        "`{0}` is no name of an interface: it needs 1 to 15 characters, none of them a space, `/` or `:`"
+        "`{0}` is not a valid interface name: it must have 1 to 15 characters, without space, `/` \
+         and `:`"
     )]
     Name(String),
-    /// The thread in it has gone.
-    #[error("the thread in the network namespace ended by a panic")]
+    /// The thread in the namespace has ended.
+    #[error("the thread in the network namespace panicked")]
     Gone,
 }
 
 impl Namespace {
-    /// A new, empty namespace.
+    /// Creates an empty namespace.
     ///
     /// # Errors
-    /// Without the right to make one, or without iproute2.
+    /// Without permission to create one, or without iproute2.
     pub fn new() -> Result<Namespace, NamespaceError> {
         let (work, inbox) = mpsc::channel::<Work>();
         let (ready, opened) = mpsc::channel();
@@ -75,8 +77,8 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Does something in the namespace: sockets that it opens stay there, programs that it starts
-    /// live there and die with this program if they ask for it ([`Namespace::spawn`] does).
+    /// Runs `work` in the namespace: sockets that it opens stay there; programs that it starts run
+    /// there and are killed with this program if they request it, as [`Namespace::spawn`] does.
     ///
     /// # Errors
     /// When the work panicked.
@@ -94,8 +96,8 @@ impl Namespace {
         })
     }
 
-    /// Does something on the thread that lives as long as the namespace; for what the kernel ties to
-    /// the life of a thread.
+    /// Runs work on the thread that lives as long as the namespace, for resources that the kernel
+    /// ties to a thread.
     fn run_within<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -109,26 +111,28 @@ impl Namespace {
         result.recv().map_err(|_| NamespaceError::Gone)
     }
 
-    /// Runs `ip` with these words, divided by spaces.
+    /// Runs `ip` with these arguments, separated by spaces.
     ///
     /// # Errors
-    /// What `ip` said.
+    /// The error output of `ip`.
     pub fn ip(&self, words: &str) -> Result<String, NamespaceError> {
         self.command("ip", &words.split_whitespace().collect::<Vec<_>>(), None)
     }
 
-    /// Runs many commands of `ip` at once, one a line: routes by the hundred thousand.
+    /// Runs many commands of `ip` at once, one per line, such as a hundred thousand routes.
     ///
     /// # Errors
-    /// What `ip` said; the lines before the wrong one took effect.
+    /// The error output of `ip`; the lines before the invalid one took effect.
     pub fn ip_batch(&self, lines: &str) -> Result<String, NamespaceError> {
         self.command("ip", &["-batch", "-"], Some(lines))
     }
 
-    /// Runs a program to its end, `input` on its standard input, and gives its standard output.
+    /// Runs a program to its end with `input` on its standard input, and returns its standard
+    /// output.
     ///
     /// # Errors
-    /// When it is not there or ends with another code than 0; the error holds what it said.
+    /// When it does not exist or exits with another code than 0; the error contains its
+    /// output.
     pub fn command(
         &self,
         program: &str,
@@ -139,7 +143,7 @@ impl Namespace {
         Ok(done?)
     }
 
-    /// Starts a program that the kernel kills when this program ends, however it ends.
+    /// Starts a program that the kernel kills when this program ends for any reason.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -148,10 +152,10 @@ impl Namespace {
         Ok(started?)
     }
 
-    /// Writes a value below `/proc/sys`, of which `net` is the namespace's own.
+    /// Writes a value below `/proc/sys`, of which `net` belongs to the namespace.
     ///
     /// # Errors
-    /// When the kernel has no such key or refuses the value.
+    /// When the key does not exist or the kernel refuses the value.
     pub fn sysctl(&self, key: &str, value: &str) -> Result<(), NamespaceError> {
         let path = format!("/proc/sys/{key}");
         let written = self.run(|| std::fs::write(&path, value))?;
@@ -168,7 +172,8 @@ impl Drop for Namespace {
     }
 }
 
-/// Whether this program may make namespaces: tests of what needs one say so and pass without.
+/// Returns true if this program may create namespaces; otherwise tests that need them print a
+/// message and pass.
 pub fn may_make_namespaces() -> bool {
     thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET).is_ok()).join().unwrap_or(false)
 }

@@ -89,7 +89,7 @@ fn names_that_the_kernel_would_not_take_are_refused_by_name() {
     let Some((left, right)) = pair() else { return };
     for name in ["", "-p0", "sixteen-letters!", "a b", "a/b", ".."] {
         let error = left.veth(name, &right, "right0").expect_err("no name").to_string();
-        assert!(error.contains("is no name of an interface"), "{error}");
+        assert!(error.contains("is not a valid interface name"), "{error}");
         assert!(left.attribute(name, "mtu").is_err());
     }
 }

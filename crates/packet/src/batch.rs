@@ -14,20 +14,20 @@ use machine::memory::HugeArray;
 
 use crate::{PortId, Slot, Verdict};
 
-/// Most frames in one batch.
+/// Largest number of frames in a batch.
 pub const BATCH_MAX: usize = 256;
 
-/// How much room each frame of a batch has, in bytes.
+/// Room of each frame of a batch, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// In front of a received frame, for headers that a function adds.
+    /// Bytes in front of a received frame, for headers that a function adds.
     pub headroom: usize,
-    /// For the received frame itself, without its frame check sequence.
+    /// Bytes for the received frame itself, without its frame check sequence.
     pub frame: usize,
 }
 
 impl Default for Room {
-    /// 128 bytes in front, and an Ethernet frame with 2,000 bytes of payload.
+    /// Returns 128 bytes in front, and an Ethernet frame with 2,000 bytes of payload.
     fn default() -> Room {
         Room { headroom: 128, frame: 2014 }
     }
@@ -40,7 +40,8 @@ pub struct Batch {
     room: Room,
     capacity: usize,
     count: usize,
-    /// The buffer of each slot; another order once frames were taken out, and while some packets are alone.
+    /// Buffer of each slot; in another order once frames were removed, and while some packets are
+    /// processed alone.
     home: [Slot; BATCH_MAX],
     start: [u32; BATCH_MAX],
     len: [u16; BATCH_MAX],
@@ -49,17 +50,17 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty batch for up to `capacity` frames.
+    /// Creates an empty batch for up to `capacity` frames.
     ///
     /// # Errors
     /// When the kernel has no memory for the buffers.
     ///
     /// # Panics
-    /// If `capacity` is 0 or above [`BATCH_MAX`], or a frame's room above 65,000 bytes: these are
-    /// chosen by the program, not by a user.
+    /// If `capacity` is 0 or above [`BATCH_MAX`], or a frame's room exceeds 65,000 bytes:
+    /// the program chooses these, not a user.
     pub fn new(capacity: usize, room: Room) -> io::Result<Batch> {
-        assert!((1..=BATCH_MAX).contains(&capacity), "a batch has 1 to {BATCH_MAX} frames");
-        assert!(room.headroom + room.frame <= 65_000, "a frame has at most 65,000 bytes");
+        assert!((1..=BATCH_MAX).contains(&capacity), "a batch must have 1 to {BATCH_MAX} frames");
+        assert!(room.headroom + room.frame <= 65_000, "a frame must have at most 65,000 bytes");
         let stride = ((room.headroom + room.frame).div_ceil(CACHE_LINE) | 1) * CACHE_LINE;
         Ok(Batch {
             memory: HugeArray::zeroed(stride * BATCH_MAX)?,
@@ -81,38 +82,38 @@ impl Batch {
         self.count = 0;
     }
 
-    /// Frames in it.
+    /// Returns the number of frames.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether it has none.
+    /// Returns true if there are no frames.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// How many more frames it takes.
+    /// Returns the number of further frames for which there is room.
     #[inline(always)]
     pub fn remaining(&self) -> usize {
         self.capacity - self.count
     }
 
-    /// Longest frame that can be received, in bytes.
+    /// Returns the longest frame that can be received, in bytes.
     pub fn frame_room(&self) -> usize {
         self.room.frame
     }
 
-    /// All frames in it, by slot.
+    /// Returns the slots of all frames.
     #[inline(always)]
     pub fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
         (0..self.count).map(|index| index as Slot)
     }
 
-    /// Appends a frame of `len` bytes that came in at `port`, and lends its bytes to be filled:
-    /// they hold what an earlier frame left there. None when the batch is full or the frame longer
-    /// than its room.
+    /// Appends a frame of `len` bytes that arrived at `port`, and returns its bytes, which must be
+    /// filled: they contain data of an earlier frame. `None` when the batch is full or the frame is
+    /// longer than its room.
     #[inline(always)]
     pub fn append(&mut self, port: PortId, len: usize) -> Option<&mut [u8]> {
         if self.count >= self.capacity || len > self.room.frame {
@@ -128,8 +129,8 @@ impl Batch {
         self.memory.get_mut(start..start + len)
     }
 
-    /// Appends a copy of a frame of this batch, which came in at the same port and has the same verdict.
-    /// None without a place for it.
+    /// Appends a copy of a frame of this batch, with the same port and verdict. `None` without
+    /// room.
     pub fn append_copy(&mut self, of: Slot) -> Option<Slot> {
         let (len, start) = (self.frame_len(of), self.start[usize::from(of)] as usize);
         self.append(self.port(of), len)?;
@@ -139,21 +140,21 @@ impl Batch {
         Some(slot as Slot)
     }
 
-    /// The bytes of a frame, from its Ethernet header to the end of its payload.
+    /// Returns the bytes of a frame, from its Ethernet header to the end of its payload.
     #[inline(always)]
     pub fn frame(&self, slot: Slot) -> &[u8] {
         let start = self.start[usize::from(slot)] as usize;
         &self.memory[start..start + usize::from(self.len[usize::from(slot)])]
     }
 
-    /// The bytes of a frame, to change them.
+    /// Returns the bytes of a frame, to change them.
     #[inline(always)]
     pub fn frame_mut(&mut self, slot: Slot) -> &mut [u8] {
         let start = self.start[usize::from(slot)] as usize;
         &mut self.memory[start..start + usize::from(self.len[usize::from(slot)])]
     }
 
-    /// Length of a frame in bytes.
+    /// Returns the length of a frame in bytes.
     #[inline(always)]
     pub fn frame_len(&self, slot: Slot) -> usize {
         usize::from(self.len[usize::from(slot)])
@@ -168,8 +169,8 @@ impl Batch {
         self.len[index] -= count as u16;
     }
 
-    /// Adds `count` bytes in front of a frame and lends the whole frame, the new bytes holding what
-    /// was there before. None, and nothing changed, where the headroom is too small.
+    /// Adds `count` bytes in front of a frame and returns the whole frame; the new bytes contain
+    /// earlier data. `None`, without any change, if the headroom is too small.
     #[inline(always)]
     pub fn push_front(&mut self, slot: Slot, count: usize) -> Option<&mut [u8]> {
         let index = usize::from(slot);
@@ -184,15 +185,15 @@ impl Batch {
         self.memory.get_mut(start..start + len)
     }
 
-    /// Cuts a frame off behind its first `len` bytes; a shorter frame stays as it is.
+    /// Truncates a frame to its first `len` bytes; a shorter frame remains unchanged.
     #[inline(always)]
     pub fn truncate(&mut self, slot: Slot, len: usize) {
         let index = usize::from(slot);
         self.len[index] = self.len[index].min(len.min(usize::from(u16::MAX)) as u16);
     }
 
-    /// Sets the length of a frame, to at most the end of its buffer; bytes beyond the old length
-    /// hold what an earlier frame left there. False, and nothing changed, where there is no room.
+    /// Sets the length of a frame, up to the end of its buffer; bytes beyond the old length contain
+    /// data of an earlier frame. Returns false, without any change, if there is no room.
     #[inline]
     pub fn set_frame_len(&mut self, slot: Slot, len: usize) -> bool {
         let index = usize::from(slot);
@@ -203,12 +204,13 @@ impl Batch {
         fits
     }
 
-    /// Takes the last frame out, if there is one.
+    /// Removes the last frame, if there is one.
     pub fn drop_last(&mut self) {
         self.count = self.count.saturating_sub(1);
     }
 
-    /// Takes out those of the frames from place `first` on that `keeps` does not keep; the others move up in their order.
+    /// Removes the frames from position `first` for which `keeps` returns false; the others move up
+    /// in order.
     pub fn retain_from(&mut self, first: usize, mut keeps: impl FnMut(&[u8]) -> bool) {
         let first = first.min(self.count);
         let mut place = first;
@@ -225,16 +227,16 @@ impl Batch {
         self.count = place;
     }
 
-    /// Where the buffer of a slot begins.
+    /// Returns the start of a slot's buffer.
     #[inline(always)]
     fn buffer(&self, index: usize) -> usize {
         usize::from(self.home[index]) * self.stride
     }
 
-    /// Lets `work` see some of the frames alone, as a batch of theirs: there their slots are 0, 1 …
-    /// in the order of the list, and there is room for no other. No byte is moved. Afterwards all frames
-    /// have their slots again; lengths, ports and verdicts are as `work` left them. A slot may stand in
-    /// the list once.
+    /// Calls `work` with some of the frames as a batch: their slots are 0, 1 … in the order of the
+    /// list, and there is room for no other frame. No byte is moved. Afterwards all frames have
+    /// their slots again; lengths, ports and verdicts are as `work` left them. A slot may be in the
+    /// list once.
     pub fn with_only<T>(&mut self, slots: &[Slot], work: impl FnOnce(&mut Batch) -> T) -> T {
         let (count, capacity) = (self.count, self.capacity);
         self.capacity = slots.len();
@@ -264,25 +266,25 @@ impl Batch {
         done
     }
 
-    /// The port at which a frame came in.
+    /// Returns the port at which a frame arrived.
     #[inline(always)]
     pub fn port(&self, slot: Slot) -> PortId {
         self.port[usize::from(slot)]
     }
 
-    /// Says at which port a packet comes in to whoever sees it next.
+    /// Sets the port at which a packet arrives for the next function.
     #[inline(always)]
     pub fn set_port(&mut self, slot: Slot, port: PortId) {
         self.port[usize::from(slot)] = port;
     }
 
-    /// What became of a packet so far.
+    /// Returns the verdict of a packet so far.
     #[inline(always)]
     pub fn verdict(&self, slot: Slot) -> Verdict {
         self.verdict[usize::from(slot)]
     }
 
-    /// Decides what becomes of a packet.
+    /// Sets the verdict of a packet.
     #[inline(always)]
     pub fn set_verdict(&mut self, slot: Slot, verdict: Verdict) {
         self.verdict[usize::from(slot)] = verdict;

@@ -1,9 +1,10 @@
 //! Lists of packets within a batch: what a stage works on.
 
-/// The place of a packet in its batch. Eight bits, so that indexing an array of 256 needs no check.
+/// Index of a packet in its batch. It has eight bits, so that indexing an array of 256 needs no
+/// check.
 pub type Slot = u8;
 
-/// Some of the packets of a batch, in order; at most 256.
+/// A list of packets of a batch, in order; at most 256.
 #[derive(Clone, Debug)]
 pub struct Slots {
     slots: [Slot; 256],
@@ -11,32 +12,32 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// No packets.
+    /// Creates an empty list.
     pub const fn new() -> Slots {
         Slots { slots: [0; 256], len: 0 }
     }
 
-    /// Forgets all.
+    /// Removes all packets.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Appends one packet. A 257th one overwrites the last: a batch has no more than 256.
+    /// Appends a packet. A 257th one overwrites the last: a batch has no more than 256.
     #[inline(always)]
     pub fn push(&mut self, slot: Slot) {
         self.push_if(true, slot);
     }
 
-    /// Appends one packet if `wanted`, without a branch: random traffic cannot be predicted.
+    /// Appends a packet if `wanted`, without a branch, because random traffic cannot be predicted.
     #[inline(always)]
     pub fn push_if(&mut self, wanted: bool, slot: Slot) {
-        debug_assert!(self.len < 256 || !wanted, "a packet stands twice in a list");
+        debug_assert!(self.len < 256 || !wanted, "a packet is in a list twice");
         self.slots[self.len & 255] = slot;
         self.len += usize::from(wanted);
     }
 
-    /// Keeps, in order, the packets for which `wanted` is true.
+    /// Keeps, in order, the packets for which `wanted` returns true.
     #[inline(always)]
     pub fn retain(&mut self, mut wanted: impl FnMut(Slot) -> bool) {
         let mut kept = 0;
@@ -48,19 +49,19 @@ impl Slots {
         self.len = kept;
     }
 
-    /// The packets.
+    /// Returns the packets.
     #[inline(always)]
     pub fn as_slice(&self) -> &[Slot] {
         &self.slots[..self.len.min(256)]
     }
 
-    /// How many.
+    /// Returns the number of packets.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len.min(256)
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no packets.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0

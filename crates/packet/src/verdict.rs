@@ -4,23 +4,23 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortId(pub u8);
 
-/// Why a packet was dropped: an index into the reasons that the function declares.
+/// Drop reason of a packet: an index into the reasons that the function declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reason(pub u8);
 
-/// A packet never yields an error: it gets one of these.
+/// Decision on a packet; a packet never causes an error instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Send it out of this port.
     Forward(PortId),
     /// Drop and count it.
     Drop(Reason),
-    /// Hand it to the control plane.
+    /// Pass it to the control plane.
     Punt,
 }
 
 impl Verdict {
-    /// What a packet has before any function spoke: dropping it under the first declared reason,
-    /// which by convention is `unhandled` and stays at zero.
+    /// Initial verdict of a packet: drop under the first declared reason, which by convention is
+    /// `unhandled` and stays at zero.
     pub const UNHANDLED: Verdict = Verdict::Drop(Reason(0));
 }

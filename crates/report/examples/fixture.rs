@@ -1,12 +1,12 @@
-//! Renders the fixture of the tests, or another record, into a folder, to be looked at in a browser:
-//! `cargo run -p report --example fixture -- FOLDER [RUN.JSON]`.
+//! Renders the fixture of the tests, or another record, into a folder, to be looked at in a
+//! browser: `cargo run -p report --example fixture -- FOLDER [RUN.JSON]`.
 
 use std::path::{Path, PathBuf};
 
 use measure::record::RunRecord;
 use report::ReportError;
 
-#[path = "../tests/fixture/mod.rs"]
+#[path = "../tests/suite/fixture/mod.rs"]
 mod fixture;
 
 /// The page of a record.

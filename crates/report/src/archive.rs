@@ -1,9 +1,9 @@
-//! Runs that are kept in a folder: a list of them, their tags, and removing one.
+//! Runs that are kept in a folder: a list of them, their tags, packing one, and removing one.
 //!
-//! A run is a folder with a `run.json`; anything else in there is told with the reason why it is
-//! none, and never touched. Tags live in `tags.json` beside the record, which stays as it was
-//! written. Removing deletes the files that this program writes, and the folder when nothing else
-//! is in it, so that a file somebody put there survives.
+//! A run is a folder with a `run.json`, or the same compressed; anything else in there is told with
+//! the reason why it is none, and never touched. Tags live in `tags.json` beside the record, which
+//! stays as it was written. Removing deletes the files that this program writes, and the folder
+//! when nothing else is in it, so that a file somebody put there survives.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,65 +13,65 @@ use measure::record::{RunRecord, Status};
 use serde::{Deserialize, Serialize};
 
 use crate::summary::answers;
-use crate::{EXPORTERS, ReportError, read, write_whole};
+use crate::{EXPORTERS, ReportError, json, write_whole};
 
-/// What a list tells of a run.
+/// A run as shown in a list of runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Run {
-    /// The name of its folder.
+    /// Name of the run's folder.
     pub name: String,
-    /// The folder.
+    /// Path of the run's folder.
     pub path: PathBuf,
-    /// The scenario's name.
+    /// Name of the scenario.
     pub scenario: String,
-    /// When it began, RFC 3339 in UTC.
+    /// Start of the run, RFC 3339 in UTC.
     pub started: String,
-    /// How long it took.
+    /// Duration of the run, in seconds.
     pub seconds: f64,
-    /// How it ended.
+    /// Status of the run.
     pub status: Status,
-    /// The same in words.
+    /// Text for the status.
     pub verdict: &'static str,
-    /// What kept it from passing; empty where it passed.
+    /// Why the run did not pass; empty if it passed.
     pub message: String,
-    /// Cells that were begun.
+    /// Number of cells that were started.
     pub cells: usize,
     /// The methods that measured.
     pub methods: Vec<String>,
-    /// Tags of the record and of the file beside it, sorted.
+    /// Tags in the record and in the file next to it, sorted.
     pub tags: Vec<String>,
-    /// Size of the folder's files, those in folders within it left out.
+    /// Total size of the folder's files in bytes, without subfolders.
     pub bytes: u64,
-    /// The answers, one sentence a method.
+    /// The answers, one sentence per method.
     pub answers: Vec<String>,
 }
 
-/// Something in the folder of runs that is none.
+/// An entry in the folder of runs that is not a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Foreign {
-    /// What.
+    /// Path of the entry.
     pub path: PathBuf,
-    /// Why it is no run.
+    /// Why the entry is not a run.
     pub problem: String,
 }
 
-/// What a folder of runs holds.
+/// Contents of a folder of runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Listing {
-    /// Its runs, the newest first.
+    /// The runs, newest first.
     pub runs: Vec<Run>,
-    /// What else is there, by name; hidden files left out.
+    /// Other entries, sorted by name, without hidden files.
     pub foreign: Vec<Foreign>,
 }
 
-/// What became of a folder that was to be removed.
+/// Result of removing a run's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Removed {
-    /// The folder.
+    /// Path of the folder.
     pub path: PathBuf,
-    /// What was deleted.
+    /// Number of deleted bytes.
     pub bytes: u64,
-    /// Files of others, for which the folder was left.
+    /// Files of others, because of which the folder was kept.
     pub left: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ pub fn list(folder: &Path) -> Result<Listing, ReportError> {
         let foreign = |problem: String| Foreign { path: path.clone(), problem };
         if !is_folder {
             listing.foreign.push(foreign("not a folder".into()));
-        } else if !path.join(RECORD).exists() {
+        } else if !record_file(&path).exists() {
             listing.foreign.push(foreign(format!("no {RECORD} in it")));
         } else {
             match look(&path) {
@@ -99,12 +99,20 @@ pub fn list(folder: &Path) -> Result<Listing, ReportError> {
     Ok(listing)
 }
 
-/// What a list tells of the run in a folder.
+/// Reads the facts of the run in a folder.
 ///
 /// # Errors
 /// When its record or its tags cannot be read.
 pub fn look(folder: &Path) -> Result<Run, ReportError> {
-    let record = read(&folder.join(RECORD))?;
+    look_within(folder, json::RECORD_BYTES_MAX)
+}
+
+/// The same of a run whose record has at most `bytes_max`.
+///
+/// # Errors
+/// As [`look`], and [`ReportError::TooLarge`] beyond that size.
+pub fn look_within(folder: &Path, bytes_max: u64) -> Result<Run, ReportError> {
+    let record = json::read_within(&record_file(folder), bytes_max)?;
     let mut tags = tags(folder)?;
     tags.extend(record.tags.iter().cloned());
     tags.sort();
@@ -138,10 +146,29 @@ fn describe(folder: &Path, record: &RunRecord, tags: Vec<String>, bytes: u64) ->
     }
 }
 
-/// The tags beside a record, none where there is no such file.
+/// Returns the file of the record in the folder of a run: the compressed one if it exists, because
+/// the others were made from it. In a folder that is not a run the file does not exist.
+pub fn record_file(folder: &Path) -> PathBuf {
+    let packed = folder.join(PACKED);
+    if packed.exists() { packed } else { folder.join(RECORD) }
+}
+
+/// Writes the record in `file`, byte for byte, compressed into a folder that exists.
 ///
 /// # Errors
-/// When the file is there and cannot be read as one.
+/// When the file cannot be read or the compressed one cannot be written.
+pub fn pack(file: &Path, folder: &Path) -> Result<PathBuf, ReportError> {
+    let text = json::text(file)?;
+    let path = folder.join(PACKED);
+    let packed = json::compress(&text).map_err(|error| ReportError::of(&path, error))?;
+    write_whole(&path, &packed)?;
+    Ok(path)
+}
+
+/// The tags next to a record; empty if there is no such file.
+///
+/// # Errors
+/// When the file exists and cannot be parsed.
 pub fn tags(folder: &Path) -> Result<Vec<String>, ReportError> {
     let path = folder.join(TAGS);
     let text = match fs::metadata(&path) {
@@ -160,7 +187,7 @@ pub fn tags(folder: &Path) -> Result<Vec<String>, ReportError> {
     Ok(tags)
 }
 
-/// Writes the tags beside a record.
+/// Writes the tags next to a record.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -172,31 +199,31 @@ pub fn set_tags(folder: &Path, tags: &[String]) -> Result<(), ReportError> {
     write_whole(&folder.join(TAGS), &text)
 }
 
-/// Says why a word is no tag.
+/// Checks that a word is a valid tag.
 ///
 /// # Errors
-/// Anything but letters, digits, and `.`, `_`, `-` within it.
+/// For anything except letters, digits, and `.`, `_`, `-` within the word.
 pub fn check_tag(tag: &str) -> Result<(), &'static str> {
     let fine = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
     if tag.is_empty() || tag.chars().count() > TAG_CHARS_MAX {
         Err("a tag has 1 to 64 characters")
     } else if !tag.chars().all(fine) || tag.starts_with(['.', '-']) {
         Err(
-            "a tag is made of letters, digits, `.`, `_` and `-`, and begins with none of `.` and `-`",
+            "a tag consists of letters, digits, `.`, `_` and `-`, and does not begin with `.` or `-`",
         )
     } else {
         Ok(())
     }
 }
 
-/// Deletes the files of a run, its record last, and the folder when it is then empty.
+/// Deletes the files of a run, its record last, and the folder if it is then empty.
 ///
 /// # Errors
-/// When a file cannot be deleted; those before it are gone then, the record is not.
+/// When a file cannot be deleted; files before it are deleted, the record is not.
 pub fn remove(folder: &Path) -> Result<Removed, ReportError> {
     let mut removed = Removed { path: folder.to_owned(), bytes: 0, left: Vec::new() };
     let others = EXPORTERS.iter().map(|exporter| exporter.file).filter(|file| *file != RECORD);
-    for name in others.chain(BESIDE.iter().copied()).chain([RECORD]) {
+    for name in others.chain(BESIDE.iter().copied()).chain([RECORD, PACKED]) {
         let path = folder.join(name);
         let bytes = size(&path);
         match fs::remove_file(&path) {
@@ -215,10 +242,10 @@ pub fn remove(folder: &Path) -> Result<Removed, ReportError> {
     Ok(removed)
 }
 
-/// What is in a folder, by name, hidden files left out and no more than a limit.
+/// The entries of a folder, sorted by name, without hidden files, up to a limit.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When the folder cannot be read.
 pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
     let failed = |error| ReportError::of(folder, error);
     let mut paths = Vec::new();
@@ -242,20 +269,23 @@ struct TagsFile {
     tags: Vec<String>,
 }
 
-/// The record's file.
+/// File name of the record.
 pub const RECORD: &str = "run.json";
 
-/// The file of the tags.
+/// File name of a record compressed by gzip.
+pub const PACKED: &str = "run.json.gz";
+
+/// File name of the tags.
 pub const TAGS: &str = "tags.json";
 
-/// Files beside those of the exporters that a run's folder has.
+/// Further files of a run's folder, in addition to those of the exporters.
 const BESIDE: &[&str] = &[TAGS, "progress.json", "report.pdf"];
 
-/// The most tags of a run.
+/// Largest number of tags of a run.
 pub const TAGS_MAX: usize = 64;
 
 const TAG_CHARS_MAX: usize = 64;
 const TAGS_BYTES_MAX: u64 = 64 << 10;
 
-/// The most entries of a folder that are looked at.
+/// Largest number of entries of a folder that are read.
 const ENTRIES_MAX: usize = 10_000;

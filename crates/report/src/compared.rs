@@ -6,10 +6,11 @@
 use measure::record::{Comparison, Figure, RunRecord, compare_runs};
 
 use crate::pivot::Pivot;
-use crate::summary::{distinct, figure_name, figure_words, leaf, status_words, value_words};
+use crate::summary::{figure_name, figure_words, status_words};
 use crate::terminal;
+use crate::words::{distinct, leaf, value_words};
 
-/// The comparison of the first run with each later one in at most `width` columns.
+/// Renders the comparison of the first run with each later run in at most `width` columns.
 pub fn render(records: &[RunRecord], width: u16) -> String {
     let mut text = String::new();
     for (index, record) in records.iter().enumerate() {
@@ -24,12 +25,12 @@ pub fn render(records: &[RunRecord], width: u16) -> String {
     text
 }
 
-/// One pair.
+/// Renders the comparison of two runs.
 fn pair(first: &RunRecord, other: &RunRecord, name: &str, width: u16) -> String {
     let comparisons = compare_runs(other, first);
     if comparisons.is_empty() {
         return format!(
-            "{name} and A have no figure of the same cell and method, so nothing is compared.\n"
+            "{name} and A have no figure for the same cell and method: nothing is compared.\n"
         );
     }
     let changed = comparisons.iter().filter(|one| one.is_change).count();
@@ -39,7 +40,7 @@ fn pair(first: &RunRecord, other: &RunRecord, name: &str, width: u16) -> String 
         comparisons.len(),
         match unknown {
             0 => String::new(),
-            n => format!(", and of {n} it cannot be told with so few repetitions"),
+            n => format!("; {n} have too few repetitions for a verdict"),
         }
     );
     for one in headlines(first, &comparisons) {
@@ -104,7 +105,7 @@ fn cell_words(one: &Comparison) -> String {
     if words.is_empty() { "the only cell".into() } else { words.join(", ") }
 }
 
-/// The ratio with half the width of its interval, in as many places as that leaves.
+/// The ratio with half the width of its interval, with as many digits as the interval justifies.
 fn times(one: &Comparison) -> String {
     match one.confidence_95 {
         None => format!("{:.2}", one.ratio),
@@ -127,13 +128,13 @@ fn verdict(one: &Comparison) -> &'static str {
     }
 }
 
-/// What else differs, each once; it stands behind the answers.
+/// Other differences, each once; they are printed after the answers.
 fn caveats(all: &[Comparison]) -> Vec<&str> {
     let words = all.iter().flat_map(|one| one.answer.split("; ").skip(1));
     distinct(words.filter(|words| !words.ends_with("from noise")))
 }
 
-/// `A`, `B` …, `run 27` when the letters are used up.
+/// The name of a run: `A`, `B` …, or `run 27` after the last letter.
 fn letter(index: usize) -> String {
     match u8::try_from(index) {
         Ok(small @ 0..26) => char::from(b'A' + small).to_string(),
@@ -141,4 +142,4 @@ fn letter(index: usize) -> String {
     }
 }
 
-const FEW: &str = "too few repetitions to tell this from noise";
+const FEW: &str = "too few repetitions to rule out noise";

@@ -7,10 +7,18 @@
 use measure::record::{Cell, DirectionRecord, Outcome, RunRecord, TrialRecord};
 use serde_json::Value;
 
-use crate::ReportError;
+use crate::{Exporter, ReportError};
+
+/// The registry line.
+pub(crate) const EXPORTER: Exporter = Exporter {
+    name: "csv",
+    file: "trials.csv",
+    summary: "one row a trial and direction, for spreadsheets",
+    render,
+};
 
 /// The table.
-pub(crate) fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
+fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
     let failed = |e: ::csv::Error| ReportError::Format { format: "CSV", problem: e.to_string() };
     let columns = Columns::of(record);
     let mut writer = ::csv::Writer::from_writer(Vec::new());
@@ -32,7 +40,7 @@ pub(crate) fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
     writer.into_inner().map_err(|e| ReportError::Format { format: "CSV", problem: e.to_string() })
 }
 
-/// The columns that depend on the record.
+/// Columns that depend on the record.
 struct Columns {
     parameters: Vec<String>,
     stages: Vec<String>,
@@ -129,7 +137,7 @@ fn counts(d: &DirectionRecord) -> Vec<String> {
     ]
 }
 
-/// Each name once, in the order of appearance.
+/// The names without duplicates, in the order of first appearance.
 pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for name in names {
@@ -140,7 +148,7 @@ pub(crate) fn distinct<'a>(names: impl Iterator<Item = &'a String>) -> Vec<Strin
     seen
 }
 
-/// A value of a scenario as a cell.
+/// Formats a value of a scenario as a cell.
 pub(crate) fn value(value: &Value) -> String {
     match value {
         Value::String(s) => text(s),
@@ -148,7 +156,7 @@ pub(crate) fn value(value: &Value) -> String {
     }
 }
 
-/// A text that no spreadsheet takes for a formula.
+/// Escapes a text so that no spreadsheet interprets it as a formula.
 pub(crate) fn text(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         format!("'{text}")
@@ -157,7 +165,7 @@ pub(crate) fn text(text: &str) -> String {
     }
 }
 
-/// The columns that every table has.
+/// Columns of every table.
 const FIXED: &[&str] = &[
     "method",
     "trial",
@@ -196,5 +204,5 @@ const FIXED: &[&str] = &[
     "limits",
 ];
 
-/// How many of those belong to a direction.
+/// Number of columns per direction.
 const DIRECTION_COLUMNS: usize = 18;

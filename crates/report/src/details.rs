@@ -6,10 +6,10 @@ use measure::{Pps, Seconds};
 
 use crate::names::Names;
 use crate::pivot::Pivot;
-use crate::summary::{figure_name, figure_words, headline, leaf, outcomes, value_words};
+use crate::summary::{figure_name, figure_words, headline};
+use crate::words::{leaf, outcomes, value_words};
 
-/// What each search found for each of its goals; none when there is no search with a goal that has
-/// a name of its own.
+/// A table of the results of each search for each of its goals; none if no search has named goals.
 pub(crate) fn goals(record: &RunRecord) -> Option<Pivot> {
     let names = Names::of(record);
     let mut rows = Vec::new();
@@ -29,19 +29,27 @@ pub(crate) fn goals(record: &RunRecord) -> Option<Pivot> {
     }
     pivot(
         "Goals of the searches, on each interface: the highest load that met the goal, the lowest \
-         above it that did not, and the conditional throughput at the former",
-        &["result", "goal", "lower bound", "upper bound", "conditional", "end", "why it ended"],
+         load above it that missed it, and the conditional throughput at the former",
+        &[
+            "result",
+            "goal",
+            "lower bound",
+            "upper bound",
+            "conditional",
+            "end",
+            "end of the search",
+        ],
         rows,
     )
 }
 
-/// Both bounds in words.
+/// Both bounds as text.
 pub(crate) fn bounds_words(bounds: &Bounds) -> [String; 2] {
     [bounds.lower_pps, bounds.upper_pps]
         .map(|bound| bound.map_or("none".into(), |pps| Pps(pps).to_string()))
 }
 
-/// Every repetition of every result that has some.
+/// A table of every repetition of every result that has repetitions.
 pub(crate) fn repetitions(record: &RunRecord) -> Option<Pivot> {
     let names = Names::of(record);
     let mut rows = Vec::new();
@@ -61,13 +69,13 @@ pub(crate) fn repetitions(record: &RunRecord) -> Option<Pivot> {
         }
     }
     pivot(
-        "Every repetition, and its place in the random order of the run",
-        &["result", "repetition", "place", "figure", "value", "took", "measured in", "verdict"],
+        "All repetitions, with their position in the random order of the run",
+        &["result", "repetition", "position", "figure", "value", "took", "measured in", "verdict"],
         rows,
     )
 }
 
-/// What the tester alone does, where it was measured.
+/// A table of the tester's baselines, if measured.
 pub(crate) fn baselines(record: &RunRecord) -> Option<Pivot> {
     let names = Names::of(record);
     let row = |(cell, outcome): (&Cell, &Outcome)| {
@@ -85,14 +93,14 @@ pub(crate) fn baselines(record: &RunRecord) -> Option<Pivot> {
         ])
     };
     pivot(
-        "The tester alone, a wire in the device's place: its ceiling on each interface, and the \
-         latency that every measured latency contains",
-        &["result", "tester alone", "result is", "median latency"],
+        "Baseline of the tester alone, with a wire in the device's place: its maximum on each \
+         interface, and the latency that every measured latency contains",
+        &["result", "tester alone", "ratio", "median latency"],
         outcomes(record).filter_map(row).collect(),
     )
 }
 
-/// The thresholds of the scenario and whether they were met.
+/// A table of the scenario's thresholds, and whether they were met.
 pub(crate) fn thresholds(record: &RunRecord) -> Option<Pivot> {
     let names = Names::of(record);
     let cell_name = |id: &str| {
@@ -109,12 +117,12 @@ pub(crate) fn thresholds(record: &RunRecord) -> Option<Pivot> {
     });
     pivot(
         "Thresholds of the scenario",
-        &["cell", "verdict", "condition", "what was measured"],
+        &["cell", "verdict", "condition", "measured value"],
         rows.collect(),
     )
 }
 
-/// One sentence for each comparison, with where it holds.
+/// One sentence for a comparison, including its cell.
 pub(crate) fn comparison_words(comparison: &Comparison) -> String {
     let others: Vec<String> = comparison
         .parameters
@@ -128,12 +136,12 @@ pub(crate) fn comparison_words(comparison: &Comparison) -> String {
     format!("{place}: {}.", comparison.answer.trim_end_matches('.'))
 }
 
-/// How much of the run was taken from an earlier one; none where nothing was.
+/// A sentence on the measurements that were reused from earlier runs; none if none were.
 pub(crate) fn from_cache(record: &RunRecord) -> Option<String> {
     let plan = &record.plan;
     (plan.from_cache > 0).then(|| {
         format!(
-            "{} of {} measurements were taken from an earlier run of the same question; the list of \
+            "{} of {} measurements with the same inputs were reused from earlier runs; the list of \
              repetitions says which.",
             plan.from_cache, plan.measurements
         )

@@ -9,71 +9,69 @@ pub enum ReportError {
     /// The disk or the quota is full.
     #[error("{path}: no space left; free some or choose another folder; nothing was overwritten", path = .path.display())]
     DiskFull {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The folder or file may not be written.
-    #[error("{path}: may not be written; choose another folder or change its permissions", path = .path.display())]
+    /// The folder or file must not be written.
+    #[error("{path}: no permission to write; choose another folder or change its permissions", path = .path.display())]
     Forbidden {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// Anything else that the system says.
+    /// Another error of the system.
     #[error("{path}: {source}", path = .path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         source: io::Error,
     },
-    /// A record that cannot be turned into its format.
+    /// A record that cannot be rendered in a format.
     #[error("the record cannot be written as {format}: {problem}")]
     Format {
-        /// The format.
+        /// Name of the format.
         format: &'static str,
-        /// What is wrong.
+        /// Description of the error.
         problem: String,
     },
-    /// A file that is no record.
+    /// A file that is not a record.
     #[error("{path}: not a run record: {problem}", path = .path.display())]
     NoRecord {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong, with the line.
+        /// Description of the error, with the line.
         problem: String,
     },
     /// A file that is larger than any record.
-    #[error("{path}: not a run record: it has {bytes} bytes, and no record has more than {limit}", path = .path.display())]
+    #[error("{path}: not a run record: no record has more than {limit} bytes", path = .path.display())]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its size.
-        bytes: u64,
-        /// The largest size that is read.
+        /// Largest size that is read, in bytes.
         limit: u64,
     },
-    /// A file of tags that is none.
-    #[error("{path}: not a file of tags: {problem}; delete it, or mend it by hand", path = .path.display())]
+    /// A file that does not contain tags.
+    #[error("{path}: not a valid tags file: {problem}; delete it, or correct it by hand", path = .path.display())]
     NoTags {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the error.
         problem: String,
     },
-    /// A record of a later version of this tool.
+    /// A record of a newer version of this program.
     #[error("{path}: written by a newer version (record version {found}, this tool reads up to {known}); update the tool", path = .path.display())]
     Newer {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its version.
+        /// Version of the record.
         found: u64,
-        /// The newest version that is understood.
+        /// Newest supported version.
         known: u32,
     },
 }
 
 impl ReportError {
-    /// The error for what the system said of a file.
+    /// The error for a system error on a file.
     pub(crate) fn of(path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {

@@ -1,15 +1,23 @@
 //! `figures.csv`: one row for each figure, with its spread and whether it may be relied on.
 //!
-//! Swept keys are columns of their own, so that a pivot table needs no parsing. RFC 4180; texts that
-//! a spreadsheet would take for a formula are quoted with an apostrophe.
+//! Swept keys are columns of their own, so that a pivot table needs no parsing. RFC 4180; texts
+//! that a spreadsheet would take for a formula are quoted with an apostrophe.
 
 use measure::record::{Cell, Figure, Outcome, RunRecord};
 
-use crate::ReportError;
 use crate::csv::{distinct, text, value};
+use crate::{Exporter, ReportError};
+
+/// The registry line.
+pub(crate) const EXPORTER: Exporter = Exporter {
+    name: "figures",
+    file: "figures.csv",
+    summary: "one row a figure, for spreadsheets",
+    render,
+};
 
 /// The table.
-pub(crate) fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
+fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
     let failed = |e: ::csv::Error| ReportError::Format { format: "CSV", problem: e.to_string() };
     let parameters = distinct(record.cells.iter().flat_map(|cell| cell.parameters.keys()));
     let mut writer = ::csv::Writer::from_writer(Vec::new());
@@ -71,10 +79,10 @@ fn row(
     row
 }
 
-/// The columns before those of the swept keys.
+/// Columns before those of the swept keys.
 const RUN: &[&str] = &["run", "scenario", "started", "cell"];
 
-/// The columns after them.
+/// Columns after those of the swept keys.
 const FIGURE: &[&str] = &[
     "benchmark",
     "function",

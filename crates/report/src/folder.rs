@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::ReportError;
 
-/// Writes `content` to `path` in one step; a file from before stays as it was when that fails.
+/// Writes `content` to `path` atomically; an existing file is unchanged if that fails.
 ///
 /// # Errors
 /// When the folder does not exist or cannot be written, or the disk is full.

@@ -1,10 +1,10 @@
 //! `run.jsonl`: a line of JSON for each run, outcome, figure, goal, point, trial and verdict.
 //!
 //! Made for pipelines (log shippers, databases, `jq`, data frames): every line is one flat object
-//! that can be read without the others. `record` names its kind; `run`, `scenario` and `started` say
-//! of which run it is, `cell`, `function`, `device` and `parameter.<swept key>` of which cell,
-//! `method` of which outcome. Numbers are in the unit that ends their name or that stands in `unit`.
-//! What is not known is left out. Histograms stay in `run.json`.
+//! that can be read without the others. `record` names its kind; `run`, `scenario` and `started`
+//! say of which run it is, `cell`, `function`, `device` and `parameter.<swept key>` of which cell,
+//! `method` of which outcome. Numbers are in the unit that ends their name or that stands in
+//! `unit`. What is not known is left out. Histograms stay in `run.json`.
 
 use measure::record::{
     Cell, DirectionRecord, Figure, LoadRecord, Outcome, RunRecord, Series, SessionsRecord, Spread,
@@ -13,10 +13,18 @@ use measure::record::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::ReportError;
+use crate::{Exporter, ReportError};
+
+/// The registry line.
+pub(crate) const EXPORTER: Exporter = Exporter {
+    name: "jsonl",
+    file: "run.jsonl",
+    summary: "one flat object a line, for pipelines",
+    render,
+};
 
 /// The lines.
-pub(crate) fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
+fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
     let mut lines = Lines { text: Vec::new() };
     let run = Flat::default()
         .with("run", record.name())
@@ -87,12 +95,12 @@ impl Lines {
     }
 }
 
-/// One flat object in the making.
+/// A flat object under construction.
 #[derive(Clone, Default)]
 struct Flat(Map<String, Value>);
 
 impl Flat {
-    /// Adds a value unless it is null, as what is not known is.
+    /// Adds a value unless it is null (unknown).
     fn with(mut self, key: &str, value: impl Serialize) -> Self {
         match json!(value) {
             Value::Null => {}
@@ -103,7 +111,7 @@ impl Flat {
         self
     }
 
-    /// Adds the fields of a structure; of a map or a list within it, the JSON text.
+    /// Adds the fields of a structure; a nested map or list is added as JSON text.
     fn all(mut self, fields: &impl Serialize) -> Self {
         if let Value::Object(fields) = json!(fields) {
             for (key, value) in fields {
@@ -202,7 +210,7 @@ fn spread_facts(spread: &Spread, flat: Flat) -> Flat {
         .with("confidence_95_high", spread.confidence_95.map(|[_, high]| high))
 }
 
-/// One row of a series: `value.<column>` and `unit.<column>`.
+/// A row of a series: `value.<column>` and `unit.<column>`.
 fn point(series: &Series, row: &[Option<f64>], flat: Flat) -> Flat {
     let mut flat = flat.with("series", &series.name);
     for (column, value) in series.columns.iter().zip(row) {
@@ -264,7 +272,7 @@ fn trial(trial: &TrialRecord, flat: Flat) -> Flat {
     flat
 }
 
-/// The counts of a direction behind its name: `uplink.lost`.
+/// Adds the results of sessions.
 fn sessions(counts: &SessionsRecord, flat: Flat) -> Flat {
     let answered = counts.answered.as_ref();
     flat.with("sessions_action", counts.action)

@@ -1,10 +1,10 @@
 //! `junit.xml`: the run as continuous integration knows tests.
 //!
 //! A cell is a test suite; its functional check, each of its methods and each threshold are test
-//! cases. A failed check and a missed threshold are failures; a device that failed and a measurement
-//! that is not valid are errors, for nothing is known then; what Ctrl-C left out is skipped. The
-//! elements stand in the order that the common JUnit schemas ask for: properties before test cases,
-//! and in a test case skipped, error, failure, output.
+//! cases. A failed check and a missed threshold are failures; a device that failed and a
+//! measurement that is not valid are errors, for nothing is known then; what Ctrl-C left out is
+//! skipped. The elements stand in the order that the common JUnit schemas ask for: properties
+//! before test cases, and in a test case skipped, error, failure, output.
 
 use std::io;
 
@@ -12,10 +12,18 @@ use measure::record::{Cell, Outcome, RunRecord, Status, ThresholdVerdict};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
-use crate::ReportError;
+use crate::{Exporter, ReportError};
+
+/// The registry line.
+pub(crate) const EXPORTER: Exporter = Exporter {
+    name: "junit",
+    file: "junit.xml",
+    summary: "checks, methods and thresholds as tests, for CI systems",
+    render,
+};
 
 /// The document.
-pub(crate) fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
+fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
     let failed = |e: io::Error| ReportError::Format { format: "JUnit XML", problem: e.to_string() };
     let suites = suites(record);
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
@@ -44,9 +52,9 @@ struct Test {
 enum Verdict {
     Passed,
     Skipped(String),
-    /// Nothing is known: kind and message.
+    /// An error, whose result is unknown: kind and message.
     Error(&'static str, String),
-    /// It is known to be wrong: kind and message.
+    /// A failure: kind and message.
     Failure(&'static str, String),
 }
 
@@ -138,7 +146,7 @@ fn suite(record: &RunRecord, cell: &Cell) -> Suite {
     }
 }
 
-/// How far the check's claim goes, and why no further.
+/// Properties of the check's claim, with the reasons for a partial claim.
 fn check_properties(cell: &Cell) -> Vec<(String, String)> {
     let Some(check) = &cell.check else { return Vec::new() };
     let left_out = check.left_out();
@@ -187,7 +195,7 @@ fn document(xml: &mut Xml, record: &RunRecord, suites: &[Suite]) -> io::Result<(
     Ok(())
 }
 
-/// An element with the counts that both kinds of suites carry.
+/// An element with the counters that both kinds of suites have.
 fn counted<'x, 't>(
     xml: &'x mut Xml,
     element: &'static str,
@@ -268,7 +276,7 @@ fn reason(xml: &mut Xml, element: &'static str, kind: &str, what: &str) -> io::R
         .map(|_| ())
 }
 
-/// The text without the characters that XML 1.0 (section 2.2) cannot carry even escaped.
+/// The text without characters that XML 1.0 (section 2.2) does not permit, even escaped.
 fn plain(text: &str) -> String {
     let fine = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
     let fine = |c: char| fine(c) && !matches!(c, '\u{fffe}' | '\u{ffff}');

@@ -12,6 +12,7 @@ pub mod compared;
 mod csv;
 mod details;
 mod error;
+mod exporter;
 mod figures;
 mod folder;
 mod html;
@@ -24,67 +25,32 @@ mod pivot;
 pub mod references;
 mod summary;
 pub mod terminal;
+mod words;
 
 use std::path::{Path, PathBuf};
 
 use measure::record::RunRecord;
 
 pub use error::ReportError;
+pub use exporter::Exporter;
 pub use folder::write_whole;
 pub use html::{POLICY as PAGE_POLICY, comparison_page};
-pub use json::read;
-
-/// One exporter of files.
-pub struct Exporter {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// The file it writes in the folder of a run.
-    pub file: &'static str,
-    /// One line of help.
-    pub summary: &'static str,
-    /// The file's content.
-    pub render: fn(&RunRecord) -> Result<Vec<u8>, ReportError>,
-}
+pub use json::{read, read_within, text};
 
 /// All exporters of files, the record itself first and the page last.
 pub const EXPORTERS: &[Exporter] = &[
-    Exporter { name: "json", file: "run.json", summary: "the whole record", render: json::render },
-    Exporter {
-        name: "csv",
-        file: "trials.csv",
-        summary: "one row a trial and direction, for spreadsheets",
-        render: csv::render,
-    },
-    Exporter {
-        name: "figures",
-        file: "figures.csv",
-        summary: "one row a figure, for spreadsheets",
-        render: figures::render,
-    },
-    Exporter {
-        name: "jsonl",
-        file: "run.jsonl",
-        summary: "one flat object a line, for pipelines",
-        render: jsonl::render,
-    },
-    Exporter {
-        name: "junit",
-        file: "junit.xml",
-        summary: "checks, methods and thresholds as tests, for CI systems",
-        render: junit::render,
-    },
-    Exporter {
-        name: "html",
-        file: "report.html",
-        summary: "one self-contained page",
-        render: html::render,
-    },
+    json::EXPORTER,
+    csv::EXPORTER,
+    figures::EXPORTER,
+    jsonl::EXPORTER,
+    junit::EXPORTER,
+    html::EXPORTER,
 ];
 
-/// Writes every file of a run into a folder that exists, and names them.
+/// Writes every file of a run into an existing folder; returns their paths.
 ///
 /// # Errors
-/// When a file cannot be rendered or written; files of that name from before are then untouched.
+/// When a file cannot be rendered or written; existing files are then unchanged.
 pub fn export_all(record: &RunRecord, folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
     let write = |exporter: &Exporter| {
         let path = folder.join(exporter.file);

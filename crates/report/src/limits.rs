@@ -4,17 +4,17 @@
 use measure::record::{Limit, RunRecord};
 
 use crate::names::Names;
-use crate::summary::{grouped, outcomes};
+use crate::words::{grouped, outcomes};
 
-/// A remark, and the results it was made on.
+/// A remark, and the results to which it applies.
 pub(crate) struct Remark {
-    /// The first of its kind, its numbers grouped for reading.
+    /// The first limit of its kind, with grouped digits.
     pub(crate) limit: Limit,
-    /// Cell and method of each, in the order of the record.
+    /// Cell and method of each result, in the order of the record.
     pub(crate) places: Vec<String>,
 }
 
-/// All remarks of a record, those that invalidate first.
+/// All remarks of a record; those that invalidate come first.
 pub(crate) fn remarks(record: &RunRecord) -> Vec<Remark> {
     let names = Names::of(record);
     let mut remarks: Vec<(String, Remark)> = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn remarks(record: &RunRecord) -> Vec<Remark> {
     remarks.into_iter().map(|(_, remark)| remark).collect()
 }
 
-/// The text with digits in groups of three where a number has more than four.
+/// The text with digits grouped by three in numbers of more than four digits.
 pub(crate) fn grouped_in(text: &str) -> String {
     let mut grown = String::with_capacity(text.len());
     let mut rest = text;
@@ -64,10 +64,12 @@ pub(crate) fn grouped_in(text: &str) -> String {
     grown + rest
 }
 
-/// The text without its numbers and their units: what two remarks of one kind have in common.
+/// The text without its numbers and units, which identifies remarks of one kind.
 fn skeleton(text: &str) -> String {
-    // In how many trials it was seen is a number too.
-    let text = text.rsplit_once("one of them: ").map_or(text, |(_, what)| what);
+    // The summary of several trials precedes the text of one; older records word it differently.
+    let summaries = ["; for example: ", "; one of them: "];
+    let text =
+        summaries.iter().find_map(|one| text.rsplit_once(one)).map_or(text, |(_, what)| what);
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         let is_unit = words.last().is_some_and(|last| last.ends_with('#'))
@@ -82,7 +84,7 @@ fn skeleton(text: &str) -> String {
     words.join(" ")
 }
 
-/// Units that follow a number and change with its size.
+/// Units that follow a number and depend on its size.
 const UNITS: &[&str] = &[
     "ns", "µs", "ms", "s", "ppm", "%", "pps", "kpps", "Mpps", "Gpps", "B", "KiB", "MiB", "GiB",
     "kB", "MB", "GB", "bit/s", "kbit/s", "Mbit/s", "Gbit/s",
@@ -104,11 +106,11 @@ mod tests {
 
     #[test]
     fn remarks_are_alike_when_only_their_numbers_differ() {
-        let a = "in 2 of 3 trials; one of them: 492 frames were lost (worker 0: gaps 1, 1.60 ms)";
+        let a = "in 2 of 3 trials; for example: 492 frames were lost (worker 0: gaps 1, 1.60 ms)";
         let b = "in 1 of 9 trials; one of them: 12 frames were lost (worker 1: gaps 7, 980 µs)";
         assert_eq!(skeleton(a), skeleton(b));
         let c = "5 frames were lost (worker 0: gaps 1, 2 µs)";
-        assert_eq!(skeleton(a), skeleton(c), "in how many trials is a number too");
+        assert_eq!(skeleton(a), skeleton(c), "the number of trials is a number, too");
         assert_ne!(skeleton(a), skeleton("the confirmation failed at 12 Mpps"));
         assert_ne!(skeleton("no load passed"), skeleton("every load passed"));
     }

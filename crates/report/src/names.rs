@@ -6,25 +6,25 @@
 use measure::record::{Cell, RunRecord};
 use serde_json::Value;
 
-use crate::summary::{cell_words, distinct, leaf, value_words};
+use crate::words::{cell_words, distinct, leaf, value_words};
 
-/// The swept keys by which the cells of a record are named.
+/// The swept keys that name the cells of a record.
 pub(crate) struct Names {
     /// Dotted keys in the order of the scenario.
     keys: Vec<String>,
-    /// Those that change too, but tell nothing apart that `keys` does not.
+    /// Keys that also change, but distinguish no further cells.
     together: Vec<String>,
-    /// Whether cells belong to several benchmarks, whose names then stand in front.
+    /// Whether cells belong to several benchmarks, whose names are then part of the name.
     benchmarks: bool,
 }
 
 impl Names {
-    /// Takes a key when more cells can be told apart with it than without.
+    /// Selects the keys that distinguish the cells of a record.
     pub(crate) fn of(record: &RunRecord) -> Self {
         Self::of_cells(&record.cells.iter().collect::<Vec<_>>())
     }
 
-    /// The names that are enough within some cells.
+    /// Selects the keys that distinguish the given cells.
     pub(crate) fn of_cells(cells: &[&Cell]) -> Self {
         let benchmarks = cells.iter().any(|cell| cell.benchmark != cells[0].benchmark);
         let mut names = Self { keys: Vec::new(), together: Vec::new(), benchmarks };
@@ -44,12 +44,12 @@ impl Names {
         names
     }
 
-    /// The keys that name a cell, dotted.
+    /// The dotted keys that name a cell.
     pub(crate) fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// The key where one is enough, without its path.
+    /// The key without its path, if there is only one.
     pub(crate) fn only_key(&self) -> Option<&str> {
         match self.keys.as_slice() {
             [key] if !self.benchmarks => Some(leaf(key)),
@@ -62,7 +62,7 @@ impl Names {
         self.without(cell, "").unwrap_or_else(|| cell_words(cell))
     }
 
-    /// A cell's name but for one key that is told elsewhere; none when nothing is left.
+    /// A cell's name without one key; none if nothing is left.
     pub(crate) fn without(&self, cell: &Cell, key: &str) -> Option<String> {
         let keys = self.keys.iter().filter(|name| *name != key);
         let benchmark = Some(&cell.benchmark).filter(|name| self.benchmarks && !name.is_empty());
@@ -74,7 +74,7 @@ impl Names {
         (!words.is_empty()).then(|| words.join(", "))
     }
 
-    /// A cell's name under a heading that has the key already: `1,000`.
+    /// A cell's name under a heading that contains the key: `1,000`.
     pub(crate) fn heading(&self, cell: &Cell) -> String {
         match self.keys.as_slice() {
             [key] if !self.benchmarks => words(cell, key).unwrap_or_else(|| cell_words(cell)),
@@ -82,7 +82,7 @@ impl Names {
         }
     }
 
-    /// Which keys change together with those that name the cells; none when there is no such key.
+    /// A sentence on keys that change together with those in the names; none if there are none.
     pub(crate) fn together(&self) -> Option<String> {
         let list =
             |keys: &[String]| keys.iter().map(|key| leaf(key)).collect::<Vec<_>>().join(" and ");
@@ -96,7 +96,7 @@ fn words(cell: &Cell, key: &str) -> Option<String> {
     cell.parameters.get(key).map(value_words)
 }
 
-/// How many cells differ in some of the keys.
+/// Number of cells that differ in at least one of the keys.
 fn told_apart(cells: &[&Cell], keys: &[String]) -> usize {
     let mut seen: Vec<Vec<Option<&Value>>> = Vec::new();
     for cell in cells {

@@ -1,12 +1,14 @@
 //! Results side by side: for each method one table with a row a cell, and one for the figures that
-//! are of parts: stages as rows and cells as columns, or directions. Terminal and page show the same tables.
+//! are of parts: stages as rows and cells as columns, or directions. Terminal and page show the
+//! same tables.
 
 use measure::record::{Cell, Figure, Outcome, RunRecord, Spread};
 
 use crate::names::Names;
-use crate::summary::{distinct, figure_name, figure_words, headline, outcomes};
+use crate::summary::{figure_name, figure_words, headline};
+use crate::words::{distinct, outcomes};
 
-/// A table; its first column names the row, all others are right-aligned.
+/// A table; its first column names the row, all others are aligned right.
 pub(crate) struct Pivot {
     pub(crate) caption: String,
     pub(crate) head: Vec<String>,
@@ -14,7 +16,7 @@ pub(crate) struct Pivot {
 }
 
 impl Pivot {
-    /// The same without its last column, for which only a page has room.
+    /// The table without its last column, which only fits on a page.
     pub(crate) fn without_last(mut self) -> Self {
         self.head.pop();
         for row in &mut self.rows {
@@ -24,7 +26,7 @@ impl Pivot {
     }
 }
 
-/// The tables of a record, by method in the order of measuring.
+/// The tables of a record, by method in the order of measurement.
 pub(crate) fn pivots(record: &RunRecord) -> Vec<Pivot> {
     let all: Vec<(&Cell, &Outcome)> = outcomes(record).collect();
     let methods = distinct(all.iter().map(|(_, o)| o.method.as_str()));
@@ -38,7 +40,7 @@ pub(crate) fn pivots(record: &RunRecord) -> Vec<Pivot> {
     pivots
 }
 
-/// Whether the outcome's figures may be relied on, in words.
+/// Text that says whether the outcome's figures can be trusted.
 pub(crate) fn validity_words(outcome: &Outcome) -> &'static str {
     match (outcome.validity.valid, outcome.validity.limits.is_empty()) {
         (true, true) => "valid",
@@ -47,7 +49,7 @@ pub(crate) fn validity_words(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// From the smallest to the largest, in percent of the median.
+/// The range from minimum to maximum, in percent of the median.
 fn spread_words(spread: &Spread) -> String {
     if spread.median <= 0.0 {
         return String::new();
@@ -56,13 +58,13 @@ fn spread_words(spread: &Spread) -> String {
     format!("{:+.1} .. {:+.1} %", percent(spread.min), percent(spread.max))
 }
 
-/// Half of the confidence interval of the mean; none where there were too few repetitions.
+/// Half the width of the confidence interval of the mean; none for too few repetitions.
 fn confidence_words(spread: &Spread) -> Option<String> {
     let [low, high] = spread.confidence_95.filter(|_| spread.mean > 0.0)?;
     Some(format!("± {:.1} %", (high - low) / 2.0 / spread.mean * 100.0))
 }
 
-/// How often the outcomes were measured: `3`, or `3 to 5`.
+/// The number of repetitions of the outcomes: `3`, or `3 to 5`.
 fn repetitions_words(spreads: &[usize]) -> String {
     match (spreads.iter().min(), spreads.iter().max()) {
         (Some(min), Some(max)) if min < max => format!("{min} to {max}"),
@@ -71,7 +73,7 @@ fn repetitions_words(spreads: &[usize]) -> String {
     }
 }
 
-/// What the headline of repetitions is: the median, unless the method says it is the mean.
+/// Name of the average of repetitions: the median, unless the method uses the mean.
 fn middle_words(outcomes: &[(&Cell, &Outcome)]) -> &'static str {
     let is_mean = |(_, outcome): &(&Cell, &Outcome)| {
         let figure = headline(outcome);
@@ -82,7 +84,7 @@ fn middle_words(outcomes: &[(&Cell, &Outcome)]) -> &'static str {
     if outcomes.iter().any(is_mean) { "means" } else { "medians" }
 }
 
-/// The figures of the whole: a row a cell, a column a figure.
+/// A table of figures of the whole: one row per cell, one column per figure.
 fn whole(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Pivot {
     let names = names(outcomes, |f| f.of.is_none());
     let spread = |o: &Outcome| headline(o).and_then(|f| f.spread).filter(|s| s.n > 1);
@@ -114,14 +116,14 @@ fn whole(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Pivot {
         (false, _) => String::new(),
         (true, false) => format!(", {of}; spread of the first figure"),
         (true, true) => {
-            format!(", {of}; spread of the first figure, and 95 % interval of its mean")
+            format!(", {of}; spread of the first figure, and 95 % confidence interval of its mean")
         }
     };
     Pivot { caption: format!("{method}{repeated}"), head, rows: outcomes.iter().map(row).collect() }
 }
 
-/// The figures of parts: a row a part and a column a cell where there is one figure, a column a
-/// figure where there are more.
+/// A table of figures of parts: one column per cell if there is one figure, otherwise one column
+/// per figure; one row per part.
 fn parts(method: &str, outcomes: &[(&Cell, &Outcome)], cells: &Names) -> Option<Pivot> {
     let names = names(outcomes, |f| f.of.is_some());
     let parts =
@@ -200,7 +202,7 @@ fn figure_of<'a>(outcome: &'a Outcome, name: &str, part: &str) -> Option<&'a Fig
     outcome.figures.iter().find(|f| f.name == name && f.of.as_deref() == Some(part))
 }
 
-/// A figure whose unit stands in the caption.
+/// A figure without its unit, which is in the caption.
 fn bare(figure: Option<&Figure>) -> String {
     figure.map_or(String::new(), |f| match f.unit.as_str() {
         "ticks" => format!("{:.1}", f.value),
@@ -208,7 +210,7 @@ fn bare(figure: Option<&Figure>) -> String {
     })
 }
 
-/// Names of the figures that a summary has room for, in order.
+/// Names of the figures that fit into a summary, in order.
 fn names<'a>(outcomes: &[(&Cell, &'a Outcome)], wanted: fn(&Figure) -> bool) -> Vec<&'a str> {
     distinct(
         outcomes
@@ -219,14 +221,14 @@ fn names<'a>(outcomes: &[(&Cell, &'a Outcome)], wanted: fn(&Figure) -> bool) -> 
     )
 }
 
-/// Figures that are of stages, so that they add up.
+/// Figures by stage, which add up.
 const STAGES: &[&str] = &["ticks_per_packet", "ns_per_packet"];
 
-/// How the names of all figures of latency begin.
+/// Prefix of the names of all latency figures.
 const LATENCY: &str = "latency_";
 
-/// Figures that say the same in another unit, or little; the record and the page's full table have
-/// them.
+/// Figures that the summary omits because they repeat others in another unit or are less important;
+/// the record and the full table of the page have them.
 const LEFT_OUT: &[&str] = &[
     "wall_clock_pps",
     "ns_per_packet",

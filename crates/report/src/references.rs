@@ -5,48 +5,48 @@
 
 use serde::Deserialize;
 
-/// One figure of another system, or a goal.
+/// A published figure of another system, or a goal.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
-    /// Its name, `vswitch.vm-to-vm.vpp.small`, by whose beginnings scenarios choose; empty for a figure
-    /// that is shown wherever its function is.
+    /// Name of the figure, `vswitch.vm-to-vm.vpp.small`, by whose prefixes scenarios select; empty
+    /// for a figure that is shown for every run of its function.
     #[serde(default)]
     pub id: String,
-    /// The function it belongs to, `mobile-gateway` …
+    /// The function to which it belongs: `mobile-gateway` …
     pub function: String,
-    /// Whose figure it is.
+    /// Name of the system.
     pub system: String,
-    /// Under which conditions.
+    /// Conditions of the measurement.
     pub what: String,
-    /// Where it comes from.
+    /// Origin of the figure.
     pub kind: Kind,
-    /// The value.
+    /// Value of the figure.
     pub value: f64,
-    /// `Mpps`, `Gbit/s`, `1/s` of changes or `sessions`.
+    /// Unit of the value: `Mpps`, `Gbit/s`, `1/s` of changes or `sessions`.
     pub unit: String,
-    /// CPU cores (or threads) of the system; absent when not stated.
+    /// Number of CPU cores (or threads) of the system; absent if not stated.
     pub cores: Option<f64>,
-    /// Users, sessions, tunnels, MACs or addresses of that figure, for charts over them.
+    /// Number of users, sessions, tunnels, MACs or addresses, for charts over them.
     pub user: Option<f64>,
-    /// The frames it was measured with, as `traffic.pkt-size` has them; any where there is none.
+    /// The frame sizes, as in `traffic.pkt-size`; absent for any.
     #[serde(default)]
     pub size: Option<String>,
-    /// Which kind of our figures it compares with.
+    /// The kind of our figures with which it is compared.
     pub counts: Counts,
-    /// Which figure of that kind, where there are several: `latency_max` …
+    /// The figure of this kind, if there are several: `latency_max` …
     #[serde(default)]
     pub reading: Option<String>,
     /// Whether charts show it.
     pub chart: bool,
-    /// Its name in a chart's legend.
+    /// Name in a chart's legend.
     #[serde(default)]
     pub mark: String,
-    /// Where it was published, or how it was measured.
+    /// Publication, or how it was measured.
     pub source: String,
 }
 
-/// Where a figure comes from.
+/// Origin of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -54,32 +54,32 @@ pub enum Kind {
     Measured,
     /// Published by others.
     Published,
-    /// What this project set itself.
+    /// A goal of this project.
     Goal,
 }
 
-/// Which of our figures a reference compares with.
+/// The kind of our figures with which a reference is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
-    /// The function's stages alone, in a closed loop.
+    /// Rate of the function's stages alone, in a closed loop.
     Function,
-    /// With source and sink, in a closed loop.
+    /// Rate including source and sink, in a closed loop.
     Total,
-    /// An open-loop throughput, all interfaces together.
+    /// Open-loop throughput, all interfaces together.
     Throughput,
-    /// Changes a second: sessions attached, users that move.
+    /// Rate of changes per second: attached sessions, moving users.
     Changes,
-    /// How much state it holds.
+    /// Amount of state.
     State,
-    /// A time: of latency, of an outage.
+    /// A time, such as a latency or an outage.
     Time,
-    /// A part: of frames lost, of a core, of a throughput that is kept.
+    /// A fraction, such as lost frames, the load of a core, or a kept throughput.
     Part,
 }
 
 impl Reference {
-    /// The value for each core, where the cores are known.
+    /// The value per core, if the number of cores is known.
     pub fn per_core(&self) -> Option<f64> {
         match self.counts {
             // More cores make a latency or a loss no larger.
@@ -89,14 +89,14 @@ impl Reference {
     }
 }
 
-/// All there are.
+/// All references.
 pub fn all() -> Vec<Reference> {
     // The file is compiled in and a test reads it, so that nothing is lost here.
     serde_json::from_str(FILE).unwrap_or_default()
 }
 
-/// The references of a function that a scenario chose by the beginnings of their names; all where it
-/// chose none. Those chosen by name may be of another function: a chain is compared with a chain.
+/// The references of a function that a scenario selected by name prefixes, or all if it selected
+/// none. Selected references may belong to another function, such as those for a chain.
 pub fn chosen(function: &str, names: &[String]) -> Vec<Reference> {
     let begins = |r: &Reference| names.iter().any(|name| r.id.starts_with(name.as_str()));
     let is_wanted = |r: &Reference| match names.is_empty() {
@@ -106,8 +106,8 @@ pub fn chosen(function: &str, names: &[String]) -> Vec<Reference> {
     all().into_iter().filter(is_wanted).collect()
 }
 
-/// Whether two names of sizes or mixes of frames are of the same: the report's own name for the usual
-/// Internet mix is another one.
+/// Whether two names mean the same frame sizes; some reports have another name for the usual
+/// Internet mix.
 pub fn is_same_mix(one: &str, other: &str) -> bool {
     let plain = |name: &str| if name == "cisco-vswitch" { "imix" } else { name }.to_owned();
     plain(one) == plain(other)

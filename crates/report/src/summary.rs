@@ -3,11 +3,11 @@
 use measure::Pps;
 pub(crate) use measure::figure_words;
 use measure::record::{Cell, Claim, Figure, Outcome, RunRecord, Status};
-use serde_json::Value;
 
 use crate::names::Names;
+use crate::words::{distinct, grouped, outcomes};
 
-/// The answer: one sentence for each method, or why there is none.
+/// The answer: one sentence per method, or why there is none.
 pub(crate) fn answers(record: &RunRecord) -> Vec<String> {
     if let Some(cell) = record.cells.iter().find(|c| c.check.as_ref().is_some_and(|k| !k.passed)) {
         return vec![check_failed(cell, &Names::of(record))];
@@ -21,17 +21,16 @@ pub(crate) fn answers(record: &RunRecord) -> Vec<String> {
     if answers.is_empty() {
         answers.push(match (record.status, record.cells.iter().find_map(|c| c.check.as_ref())) {
             (Status::Interrupted, _) => "Interrupted before the first measurement.".into(),
-            (_, Some(check)) => format!(
-                "The functional check passed: {} frames came out as the oracle says.",
-                check.frames
-            ),
+            (_, Some(check)) => {
+                format!("The functional check passed: {} frames match the oracle.", check.frames)
+            }
             _ => "Nothing was measured.".into(),
         });
     }
     answers
 }
 
-/// How the run ended, in words.
+/// Text for a status.
 pub(crate) fn status_words(status: Status) -> &'static str {
     match status {
         Status::Passed => "valid",
@@ -43,51 +42,9 @@ pub(crate) fn status_words(status: Status) -> &'static str {
     }
 }
 
-/// The figure that stands for a method: its first.
+/// The headline figure of an outcome, which is its first.
 pub(crate) fn headline(outcome: &Outcome) -> Option<&Figure> {
     outcome.figures.first()
-}
-
-/// A value of a swept key as people write it: digits in groups.
-pub(crate) fn value_words(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(n) => n.as_u64().map_or_else(|| n.to_string(), grouped),
-        other => other.to_string(),
-    }
-}
-
-/// Digits in groups of three.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// The last part of a dotted key; of a name, what it is the name of: `device.name` is the `device`.
-pub(crate) fn leaf(key: &str) -> &str {
-    let key = key.strip_suffix(".name").unwrap_or(key);
-    key.rsplit('.').next().unwrap_or(key)
-}
-
-/// All swept keys of a cell: `user 1,000, workers 2`; tables use the shorter [`Names`].
-pub(crate) fn cell_words(cell: &Cell) -> String {
-    if cell.parameters.is_empty() {
-        return cell.function.clone();
-    }
-    let one = |(key, value): (&String, &Value)| format!("{} {}", leaf(key), value_words(value));
-    cell.parameters.iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
-/// All cells with their outcomes.
-pub(crate) fn outcomes(record: &RunRecord) -> impl Iterator<Item = (&Cell, &Outcome)> {
-    record.cells.iter().flat_map(|c| c.outcomes.iter().map(move |o| (c, o)))
 }
 
 /// Each claim once, with the results that make it: a method where all its results do.
@@ -120,17 +77,6 @@ fn claimants(record: &RunRecord, claim: &Claim) -> String {
     methods.into_iter().filter_map(of_method).collect::<Vec<_>>().join("; ")
 }
 
-/// Each text once, in the order of appearance.
-pub(crate) fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut seen = Vec::new();
-    for text in texts {
-        if !seen.contains(&text) {
-            seen.push(text);
-        }
-    }
-    seen
-}
-
 fn check_failed(cell: &Cell, names: &Names) -> String {
     let (differ, frames) =
         cell.check.as_ref().map_or((0, 0), |check| (check.mismatch_count, check.frames));
@@ -143,8 +89,8 @@ fn check_failed(cell: &Cell, names: &Names) -> String {
     )
 }
 
-/// One sentence for all cells of a method: the method's own words for one cell, first and last of
-/// a sweep otherwise.
+/// One sentence for all cells of a method: the method's own answer for one cell, first and last
+/// value for a sweep.
 fn answer_of(record: &RunRecord, method: &str) -> Option<String> {
     let found: Vec<(&Cell, &Outcome)> =
         outcomes(record).filter(|(_, o)| o.method == method).collect();
@@ -169,16 +115,16 @@ fn answer_of(record: &RunRecord, method: &str) -> Option<String> {
     }
 }
 
-/// A figure's name as words.
+/// A figure's name as text.
 pub(crate) fn figure_name(name: &str) -> String {
     match name {
         "function_pps" => "function alone".into(),
         "total_pps" => "with source and sink".into(),
-        "wall_clock_pps" => "by the wall clock".into(),
-        "longest_batch" => "the longest batch".into(),
-        "ticks_per_packet" => "ticks a packet".into(),
-        "ns_per_packet" => "time a packet".into(),
-        "device_cpu_per_packet" => "CPU time a packet".into(),
+        "wall_clock_pps" => "wall clock".into(),
+        "longest_batch" => "longest batch".into(),
+        "ticks_per_packet" => "ticks per packet".into(),
+        "ns_per_packet" => "time per packet".into(),
+        "device_cpu_per_packet" => "CPU time per packet".into(),
         "device_busy_per_packet" => "time in stages".into(),
         "throughput" => "on each interface".into(),
         "throughput_aggregate" => "aggregate".into(),
@@ -201,7 +147,7 @@ fn sentence_start(word: &str) -> String {
     letters.next().map_or(String::new(), |c| c.to_uppercase().chain(letters).collect())
 }
 
-/// Packets a second in millions, for axes and tables of one unit.
+/// Packets per second in millions, for axes and tables with one unit.
 pub(crate) fn mpps(pps: f64) -> f64 {
     Pps(pps).0 / 1e6
 }
@@ -211,21 +157,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_are_grouped_by_three() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_000), "1,000");
-        assert_eq!(grouped(12_345_678), "12,345,678");
-    }
-
-    #[test]
     fn figures_are_named_in_words() {
         assert_eq!(figure_name("latency_p99_9"), "latency p99.9");
         assert_eq!(figure_name("latency_p50"), "latency p50");
-    }
-
-    #[test]
-    fn a_key_is_called_by_its_last_part_that_says_something() {
-        assert_eq!(["function.core", "device.name", "name"].map(leaf), ["core", "device", "name"]);
     }
 }

@@ -16,9 +16,10 @@ use crate::details;
 use crate::limits::{Remark, grouped_in, remarks};
 use crate::names::Names;
 use crate::pivot::{Pivot, pivots};
-use crate::summary::{self, answers, grouped, outcomes, status_words};
+use crate::summary::{self, answers, status_words};
+use crate::words::{grouped, outcomes};
 
-/// The report of a run in at most `width` columns.
+/// Renders the report of a run in at most `width` columns.
 pub fn render(record: &RunRecord, width: u16) -> String {
     let mut text = String::new();
     for answer in answers(record) {
@@ -51,19 +52,19 @@ pub fn render(record: &RunRecord, width: u16) -> String {
     text
 }
 
-/// A table, in parts where it is wider than `width`.
+/// Renders a table, in several parts if it is wider than `width`.
 pub(crate) fn table(text: &mut String, pivot: &Pivot, width: u16) {
     for columns in side_by_side(pivot, width) {
         line(text, &results(pivot, &columns, width).to_string());
     }
 }
 
-/// One line about a functional check, for the `check` command and for reports.
+/// One line about a functional check, for the command `check` and for reports.
 pub fn check_words(check: &Check) -> String {
     let left_out = check.left_out();
     let mut words = if check.passed {
-        let extent = if left_out.is_some() { "passed in part" } else { "passed" };
-        format!("{extent}: {} frames as the oracle says", grouped(check.frames))
+        let extent = if left_out.is_some() { "partially passed" } else { "passed" };
+        format!("{extent}: {} frames match the oracle", grouped(check.frames))
     } else {
         format!(
             "FAILED: {} of {} frames differ from the oracle",
@@ -75,10 +76,11 @@ pub fn check_words(check: &Check) -> String {
         let _ = write!(words, "; not exercised: {}", check.uncovered.join(", "));
     }
     if let Some(left_out) = left_out {
-        let _ = write!(words, "; the device was not held to: {left_out}");
+        let _ = write!(words, "; excluded for this device: {left_out}");
     }
     if check.either > 0 {
-        let _ = write!(words, "; {} frames had two right verdicts by their moment", check.either);
+        let _ =
+            write!(words, "; {} frames with two valid verdicts, depending on timing", check.either);
     }
     words
 }
@@ -88,7 +90,7 @@ fn line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// The columns of a table, in as many parts as the width asks for when no word may be broken; each
+/// Splits the columns of a table into parts that fit into the width without breaking words; each
 /// part begins with the column that names the rows.
 fn side_by_side(pivot: &Pivot, width: u16) -> Vec<Vec<usize>> {
     let first = column_width(pivot, 0);
@@ -106,8 +108,8 @@ fn side_by_side(pivot: &Pivot, width: u16) -> Vec<Vec<usize>> {
     parts
 }
 
-/// The least width of a column with a blank on both sides and the gap to the next: heads may be
-/// wrapped between words and long names of rows to a third of a page, figures not at all.
+/// The smallest width of a column including padding. Headings may wrap between words, and long
+/// names of rows at a third of the page; figures do not wrap.
 fn column_width(pivot: &Pivot, column: usize) -> usize {
     let word = |text: &String| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
     let cells = pivot.rows.iter().filter_map(|row| row.get(column));
@@ -126,7 +128,6 @@ fn results(pivot: &Pivot, columns: &[usize], width: u16) -> Table {
         aligned(&texts.collect::<Vec<_>>())
     };
     table
-        .force_no_tty()
         .load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()))
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width)
@@ -141,7 +142,7 @@ fn results(pivot: &Pivot, columns: &[usize], width: u16) -> Table {
     table
 }
 
-/// The first cell to the left, the others to the right.
+/// Aligns the first cell left, and the others right.
 fn aligned(texts: &[String]) -> Vec<TableCell> {
     let cell = |(index, text): (usize, &String)| match index {
         0 => TableCell::new(text),
@@ -150,7 +151,7 @@ fn aligned(texts: &[String]) -> Vec<TableCell> {
     texts.iter().enumerate().map(cell).collect()
 }
 
-/// Changes at run time, of the last trial of each result that had some.
+/// Renders changes at run time, from the last trial with changes of each result.
 fn events(text: &mut String, record: &RunRecord, names: &Names) {
     let p99 = |times: &Option<Distribution>| {
         times.as_ref().map_or("(not seen)".into(), |t| Nanos(t.p99_ns as f64).to_string())
@@ -209,18 +210,18 @@ fn checks(text: &mut String, record: &RunRecord, names: &Names) {
     }
 }
 
-/// Remarks that say the same once, with where they were made.
+/// Renders remarks, with equal ones merged and their places listed.
 fn limits(text: &mut String, record: &RunRecord) {
     let remarks = remarks(record);
     if !remarks.is_empty() {
         line(text, "");
-        line(text, "What limits the figures:");
+        line(text, "Limits of the figures:");
     }
     for Remark { limit, places } in remarks {
         let severity = if limit.invalidates { "NOT VALID" } else { "remark" };
         let more = match places.len() - 1 {
             0 => String::new(),
-            n => format!(" (and {n} more like it)"),
+            n => format!(" (and {n} more)"),
         };
         line(text, &format!("  {severity}: {}: {}{more}", places[0], limit.what));
         line(text, &format!("    {}", limit.advice));
@@ -255,19 +256,19 @@ fn verdict(record: &RunRecord) -> String {
     let words = status_words(record.status);
     match record.status {
         Status::Passed => format!("Run: {words}."),
-        Status::CheckFailed => format!("Run: {words}; the frames above show where."),
-        Status::Invalid => format!("Run: {words}; the figures above must not be relied on."),
+        Status::CheckFailed => format!("Run: {words}; see the frames above."),
+        Status::Invalid => format!("Run: {words}; do not rely on the figures above."),
         Status::ThresholdMissed | Status::Failed | Status::Interrupted => {
             format!("Run: {words}.")
         }
     }
 }
 
-/// A blank on both sides of what stands in a column, and the gap to the next.
+/// Padding on both sides of a column's contents, plus the gap to the next column.
 const PADDING: usize = 2 + GAP;
 
-/// Names of rows are not wrapped below this, a third of a page.
+/// Smallest width at which names of rows wrap: a third of a page.
 const NAME_WIDTH: usize = 32;
 
-/// What the style of the table leaves between columns.
+/// Gap that the table's style leaves between columns.
 const GAP: usize = 1;

@@ -17,18 +17,18 @@ use crate::archive::{Archive, Unreadable};
 use crate::guard::{ASSETS, Asked, NOT_FOUND};
 use crate::pages;
 
-/// A response in the making.
+/// A response under construction.
 pub struct Answer {
     status: StatusCode,
     kind: &'static str,
-    /// What the page may do, beside what no page may.
+    /// Content security policy of the page, in addition to the common one.
     policy: &'static str,
     body: Vec<u8>,
-    /// The name under which a browser saves it.
+    /// File name under which a browser saves the response.
     saved_as: Option<&'static str>,
 }
 
-/// Answers what was understood; reads files, so it is no work for the thread that serves.
+/// Answers a valid request. It reads files, so it must not run on the server's thread.
 pub fn answer(archive: &Archive, asked: &Asked) -> Answer {
     match asked {
         Asked::List => {
@@ -50,7 +50,7 @@ pub fn answer(archive: &Archive, asked: &Asked) -> Answer {
     }
 }
 
-/// The answer to what is refused.
+/// The answer to a refused request.
 pub fn refusal(refused: &Refused) -> Answer {
     Answer::page(refused.status, pages::refusal(refused.status, refused.why).into_string())
 }
@@ -66,7 +66,7 @@ fn asset(name: &str) -> Answer {
     }
 }
 
-/// A run's page: that of the bench while it measures, the report otherwise.
+/// A run's page: the progress while a bench is measuring, otherwise the report.
 fn shown(archive: &Archive, run: &str) -> Answer {
     if let State::Running(live) = archive.state(run) {
         let page = pages::running(run, &live);
@@ -96,7 +96,7 @@ fn compared(archive: &Archive, runs: &[String]) -> Answer {
     Answer::report(report::comparison_page(&records), pages::way_back(None).into_string())
 }
 
-/// A file of a run, made from its record.
+/// A file of a run, rendered from its record.
 fn exported(record: &RunRecord, file: &str) -> Answer {
     let exporter = EXPORTERS.iter().find(|one| one.file == file && one.name != "html");
     match exporter.map(|one| (one, (one.render)(record))) {
@@ -135,7 +135,7 @@ impl Answer {
         Answer { kind: "application/json", ..Answer::page(StatusCode::OK, body) }
     }
 
-    /// A self-contained page of a report with a way back to the list in it.
+    /// The self-contained page of a report, extended by links to the list.
     fn report(page: Vec<u8>, way_back: String) -> Answer {
         let page =
             String::from_utf8_lossy(&page).replacen("<body>", &format!("<body>{way_back}"), 1);
@@ -152,7 +152,7 @@ impl Answer {
         }
     }
 
-    /// The response on the wire.
+    /// Converts to an HTTP response.
     pub fn into_response(self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(Bytes::from(self.body)));
         *response.status_mut() = self.status;
@@ -180,11 +180,11 @@ impl Answer {
     }
 }
 
-/// Pages of the server: its own style and script, and its own JSON.
+/// Content security policy of the server's own pages: only its own style, script and JSON.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       img-src data:; form-action 'self'; base-uri 'none'";
 
-/// A page cannot say this of itself.
+/// A policy that only a header can express.
 const NO_FRAMES: &str = "frame-ancestors 'none'";
 
 /// Headers of every response.

@@ -8,35 +8,38 @@ use std::time::SystemTime;
 
 use lab::alive::{State, state};
 use measure::record::RunRecord;
-use report::archive::{Foreign, Listing, RECORD, Run, TAGS, entries, look};
+use report::ReportError;
+use report::archive::{
+    Foreign, Listing, PACKED, RECORD, Run, TAGS, entries, look_within, record_file,
+};
 
 use crate::guard::NOT_FOUND;
 use web::Refused;
 
-/// The folder of runs.
+/// The folder of runs, with a cache of what was read.
 pub struct Archive {
     folder: PathBuf,
     known: Mutex<HashMap<PathBuf, Known>>,
 }
 
-/// What was read, or why it could not be, and the stamp of the files then.
+/// The run as read or the error, with the stamp of its files at that time.
 type Known = (Stamp, Result<Run, String>);
 
-/// What changes when a run does.
-type Stamp = [Option<(SystemTime, u64)>; 2];
+/// Times and sizes of the files of a run, which change with the run.
+type Stamp = [Option<(SystemTime, u64)>; 3];
 
 impl Archive {
-    /// Of a folder, which need not exist yet.
+    /// Creates an archive of a folder, which need not exist yet.
     pub fn new(folder: PathBuf) -> Archive {
         Archive { folder, known: Mutex::new(HashMap::new()) }
     }
 
-    /// The folder.
+    /// Path of the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The runs, the newest first, and what is none with the reason.
+    /// The runs, newest first, and other entries with the reason why they are not runs.
     pub fn list(&self) -> Listing {
         let mut listing = Listing::default();
         let paths = entries(&self.folder).unwrap_or_default();
@@ -50,7 +53,7 @@ impl Archive {
             let stamp = stamp(&path);
             let fresh = known.get(&path).is_some_and(|(then, _)| *then == stamp);
             if !fresh {
-                let run = look(&path).map_err(|error| error.to_string());
+                let run = look_within(&path, RECORD_BYTES_MAX).map_err(in_words);
                 known.insert(path.clone(), (stamp, run));
             }
             match known.get(&path).map(|(_, run)| run) {
@@ -65,7 +68,7 @@ impl Archive {
         listing
     }
 
-    /// How each bench gets on, by the name of its run's folder.
+    /// Progress of each bench, by the name of its run's folder.
     pub fn progress(&self) -> Vec<(String, State)> {
         let paths = entries(&self.folder).unwrap_or_default().into_iter();
         let folders = paths.filter(|path| is_folder(path));
@@ -73,66 +76,74 @@ impl Archive {
         states.filter(|(_, state)| !matches!(state, State::Unknown)).collect()
     }
 
-    /// How the bench of a run gets on.
+    /// Progress of the bench of a run.
     pub fn state(&self, name: &str) -> State {
         state(&self.folder.join(name))
     }
 
-    /// The record of a run.
+    /// Reads the record of a run.
     ///
     /// # Errors
-    /// When there is no run of that name, or its record cannot be shown; in words for a person.
+    /// When there is no run of that name, or its record cannot be shown.
     pub fn read(&self, name: &str) -> Result<RunRecord, Unreadable> {
         let path = self.folder.join(name);
         if !is_folder(&path) {
             return Err(Unreadable::Refused(NOT_FOUND));
         }
         is_run(&path).map_err(Unreadable::Problem)?;
-        report::read(&path.join(RECORD)).map_err(|error| Unreadable::Problem(error.to_string()))
+        let record = report::read_within(&record_file(&path), RECORD_BYTES_MAX);
+        record.map_err(|error| Unreadable::Problem(in_words(error)))
     }
 }
 
-/// Why a record is not shown.
+/// Why a record cannot be shown.
 #[derive(Debug)]
 pub enum Unreadable {
-    /// There is none.
+    /// There is no such run.
     Refused(Refused),
-    /// It cannot be read.
+    /// The record cannot be read, as a sentence.
     Problem(String),
 }
 
-/// Whether a path is a folder itself, not a link to one.
+/// Whether a path is a folder, not a link to one.
 fn is_folder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// Says why a path is no run, or none that a page can be made of.
+/// Checks that a path is the folder of a run, without reading the record; otherwise says why not.
 fn is_run(path: &Path) -> Result<(), String> {
     if !is_folder(path) {
         return Err("not a folder".to_owned());
     }
-    match fs::symlink_metadata(path.join(RECORD)) {
+    match fs::symlink_metadata(record_file(path)) {
         Err(_) => Err(format!("no {RECORD} in it")),
-        Ok(record) if !record.is_file() => Err(format!("its {RECORD} is a link or no file")),
-        Ok(record) if record.len() > RECORD_BYTES_MAX => Err(format!(
-            "its {RECORD} has {} MB, too many for a page; `plumbline report` can read it",
-            record.len() / 1_000_000
-        )),
+        Ok(record) if !record.is_file() => Err("its record is a link or not a file".to_owned()),
         Ok(_) => Ok(()),
     }
 }
 
+/// Why a record is not shown, for a person at the browser.
+fn in_words(error: ReportError) -> String {
+    match error {
+        ReportError::TooLarge { limit, .. } => format!(
+            "its record has more than {} MB, too many for a page; `plumbline report` can read it",
+            limit / 1_000_000
+        ),
+        other => other.to_string(),
+    }
+}
+
 fn stamp(path: &Path) -> Stamp {
-    [RECORD, TAGS].map(|file| {
+    [RECORD, PACKED, TAGS].map(|file| {
         let found = fs::metadata(path.join(file)).ok()?;
         Some((found.modified().ok()?, found.len()))
     })
 }
 
-/// The name of a run's folder.
+/// Name of a run's folder.
 fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What a page may be made of: far more than a day of measuring fills.
+/// Largest size of a record for a page in bytes: far more than a day of measuring.
 const RECORD_BYTES_MAX: u64 = 64 << 20;

@@ -7,29 +7,29 @@ use hyper::{Method, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use web::{Refused, check, refuse};
 
-/// What a request asks for.
+/// A valid request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// The list of runs.
     List,
-    /// One of the files that all pages use.
+    /// One of the common assets of all pages.
     Asset(&'static str),
     /// The page of a run.
     Page(String),
-    /// A file of a run, by the name it has in its folder.
+    /// A file of a run, by its name in the run's folder.
     File(String, String),
-    /// Several runs side by side.
+    /// The comparison of several runs.
     Compare(Vec<String>),
     /// The list as JSON.
     ListJson,
-    /// How the benches that run get on, as JSON.
+    /// The progress of running benches as JSON.
     ProgressJson,
 }
 
-/// Understands a request or refuses it.
+/// Parses a request.
 ///
 /// # Errors
-/// Another method than GET and HEAD, a body, a foreign host, a name that is no run's.
+/// A method other than GET and HEAD, a body, a foreign host name, or an invalid name of a run.
 pub fn understand(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Asked, Refused> {
     check(method, headers)?;
     let query = uri.query().unwrap_or_default();
@@ -64,11 +64,11 @@ fn compare(query: &str) -> Result<Asked, Refused> {
         .collect::<Result<_, _>>()?;
     match runs.len() {
         2..=COMPARED_MAX => Ok(Asked::Compare(runs)),
-        _ => Err(refuse(StatusCode::BAD_REQUEST, "tick two to eight runs to compare them")),
+        _ => Err(refuse(StatusCode::BAD_REQUEST, "select two to eight runs to compare them")),
     }
 }
 
-/// A name in the folder of runs: one part of a path, neither hidden nor above.
+/// Decodes a name in the folder of runs: one path component, neither hidden nor `..`.
 fn name(encoded: &str) -> Result<String, Refused> {
     let name = percent_decode_str(encoded).decode_utf8().map_err(|_| NOT_FOUND)?;
     let is_part = !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.starts_with('.');
@@ -76,22 +76,22 @@ fn name(encoded: &str) -> Result<String, Refused> {
     if is_part && is_plain { Ok(name.into_owned()) } else { Err(NOT_FOUND) }
 }
 
-/// The files that all pages use: name, type, content.
+/// Assets of all pages: name, type, content.
 pub const ASSETS: &[(&str, &str, &str)] = &[
     ("style.css", "text/css; charset=utf-8", include_str!("assets/style.css")),
     ("script.js", "text/javascript; charset=utf-8", include_str!("assets/script.js")),
 ];
 
-/// There is nothing of that name.
+/// The answer for an unknown path.
 pub const NOT_FOUND: Refused =
-    Refused { status: StatusCode::NOT_FOUND, why: "there is nothing of that name" };
+    Refused { status: StatusCode::NOT_FOUND, why: "there is no page with this name" };
 
-/// The most runs side by side; more columns nobody reads.
+/// Largest number of compared runs.
 pub const COMPARED_MAX: usize = 8;
 
 const URI_BYTES_MAX: usize = 4096;
 
-/// What file systems take.
+/// Largest length of a file name, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
 #[cfg(test)]

@@ -13,28 +13,28 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use report::EXPORTERS;
 use report::archive::{Foreign, Listing, Run};
 
-/// The list of runs.
+/// Renders the list of runs.
 pub fn list(folder: &Path, listing: &Listing, progress: &[(String, State)]) -> Markup {
     let state = |run: &Run| progress.iter().find(|(name, _)| *name == run.name).map(|(_, s)| s);
     let body = html! {
         header {
             h1 { "Runs" }
-            p class="meta" { "In " code { (folder.display()) } ", the newest first." }
+            p class="meta" { "In " code { (folder.display()) } ", newest first." }
         }
         main {
             @if listing.runs.is_empty() {
-                p { "There is no run yet. Make one by " code { "plumbline bench SCENARIO" } "." }
+                p { "There is no run yet. Make one with " code { "plumbline bench SCENARIO" } "." }
             } @else {
                 form action="/compare" method="get" {
                     p class="tools" {
                         label for="search" { "Search " }
                         input id="search" type="search" autocomplete="off" disabled;
-                        button type="submit" { "Compare the ticked runs" }
+                        button type="submit" { "Compare selected runs" }
                         span id="told" role="status" {}
                     }
                     div class="scroll" tabindex="0" role="region" aria-label="Runs" {
                         table id="runs" {
-                            caption { "Tick two or more to compare them with the oldest of them." }
+                            caption { "Select two or more runs to compare them with the oldest of them." }
                             thead { tr {
                                 th scope="col" { "compare" }
                                 @for (key, name) in COLUMNS { th scope="col" data-key=(key) { (name) } }
@@ -70,14 +70,14 @@ fn row(run: &Run, state: Option<&State>) -> Markup {
     }
 }
 
-/// How the run ended, or how far it is.
+/// Renders how the run ended, or its progress.
 fn result(run: &Run, state: Option<&State>) -> Markup {
     match state {
         Some(State::Running(live)) => html! {
             span class="badge warn" { "measuring" } " " (bar(live))
         },
         Some(State::Gone(_)) => html! {
-            span class="badge bad" title="its process is gone; what was finished is kept" { "killed" }
+            span class="badge bad" title="the process was killed; finished measurements are kept" { "killed" }
         },
         _ => {
             let class = match run.status {
@@ -90,7 +90,7 @@ fn result(run: &Run, state: Option<&State>) -> Markup {
     }
 }
 
-/// Progress in numbers and as a bar.
+/// Renders the progress as numbers and as a bar.
 fn bar(live: &Live) -> Markup {
     let count = format!("{} of {}", live.measurements_done, live.measurements);
     html! {
@@ -101,7 +101,7 @@ fn bar(live: &Live) -> Markup {
     }
 }
 
-/// The page of a bench that runs.
+/// Renders the page of a running bench.
 pub fn running(run: &str, live: &Live) -> Markup {
     let facts = [
         ("cell", "Cell", live.cell.clone()),
@@ -110,8 +110,8 @@ pub fn running(run: &str, live: &Live) -> Markup {
         ("elapsed", "Elapsed", time(live.elapsed_seconds)),
         (
             "eta",
-            "Left",
-            live.eta_seconds.map_or_else(|| "not known".into(), |s| format!("about {}", time(s))),
+            "Remaining",
+            live.eta_seconds.map_or_else(|| "unknown".into(), |s| format!("about {}", time(s))),
         ),
     ];
     let body = html! {
@@ -124,15 +124,15 @@ pub fn running(run: &str, live: &Live) -> Markup {
             p { (bar(live)) " measurements" }
             dl { @for (key, name, value) in &facts { dt { (name) } dd data-live=(key) { (value) } } }
             p class="note" {
-                "This page follows the bench, and turns into the report when it ends. "
-                a href="" { "Load it again" } " where scripts are off."
+                "This page follows the bench, and becomes the report when it ends. "
+                a href="" { "Reload" } " if scripts are disabled."
             }
         }
     };
     document(run, &body)
 }
 
-/// A record that cannot be shown.
+/// Renders the page for a record that cannot be shown.
 pub fn problem(run: &str, problem: &str) -> Markup {
     let body = html! {
         (way_back(None))
@@ -142,7 +142,7 @@ pub fn problem(run: &str, problem: &str) -> Markup {
     document(run, &body)
 }
 
-/// A request that is refused.
+/// Renders the page for a refused request.
 pub fn refusal(status: StatusCode, why: &str) -> Markup {
     let title = status.canonical_reason().unwrap_or("Refused");
     let body = html! {
@@ -152,7 +152,7 @@ pub fn refusal(status: StatusCode, why: &str) -> Markup {
     document(title, &body)
 }
 
-/// The links in front of a report: to the list, and to the run's files.
+/// Renders the links above a report: to the list, and to the run's files.
 pub fn way_back(run: Option<&str>) -> Markup {
     html! {
         nav aria-label="Runs" {
@@ -166,7 +166,7 @@ pub fn way_back(run: Option<&str>) -> Markup {
     }
 }
 
-/// The state in a word.
+/// The state as one word.
 pub fn word(state: &State) -> &'static str {
     match state {
         State::Unknown => "unknown",
@@ -180,7 +180,7 @@ fn foreign(foreign: &[Foreign]) -> Markup {
     html! {
         @if !foreign.is_empty() {
             details {
-                summary { "What else is in the folder (" (foreign.len()) ")" }
+                summary { "Other entries of the folder (" (foreign.len()) ")" }
                 ul { @for one in foreign { li { code { (one.path.display()) } ": " (one.problem) } } }
             }
         }
@@ -209,12 +209,12 @@ fn encoded(name: &str) -> String {
     utf8_percent_encode(name, NON_ALPHANUMERIC).to_string()
 }
 
-/// `2026-11-21 14:20`.
+/// Formats an RFC 3339 time as `2026-11-21 14:20`.
 fn minute(time: &str) -> String {
     time.replace('T', " ").chars().take(16).collect()
 }
 
-/// `1 h 4 min`, `12 s`.
+/// Formats a duration as `1 h 4 min` or `12 s`.
 fn time(seconds: f64) -> String {
     let seconds = seconds.max(0.0) as u64;
     match seconds {
@@ -224,7 +224,7 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// Columns behind the tick: key and heading.
+/// Columns after the check box: key and heading.
 const COLUMNS: [(&str, &str); 7] = [
     ("run", "run"),
     ("began", "began (UTC)"),

@@ -12,7 +12,7 @@ use crate::answer::{answer, refusal};
 use crate::archive::Archive;
 use crate::guard::understand;
 
-/// A server that listens and does not answer yet.
+/// A bound server that does not answer yet.
 #[derive(Debug)]
 pub struct Server {
     listening: web::Server,
@@ -20,26 +20,26 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at an address; port 0 stands for any that is free.
+    /// Binds to an address; port 0 takes any free port.
     ///
     /// # Errors
-    /// When the address is taken, or not this machine's.
+    /// When the address is in use, or not one of this machine.
     pub fn bind(address: SocketAddr, runs_dir: PathBuf) -> Result<Server, ServeError> {
         Ok(Server { listening: web::Server::bind(address)?, runs_dir })
     }
 
-    /// Where it listens.
+    /// The address on which the server listens.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listening.address()
     }
 
-    /// Answers until `stop` becomes true; connections that are open then are cut.
+    /// Answers requests until `stop` becomes true; open connections are then closed.
     ///
     /// # Errors
-    /// When the system refuses a thread or the listening socket.
+    /// When the system refuses a thread or the listening socket fails.
     pub fn run(self, stop: &AtomicBool) -> io::Result<()> {
         let archive = Archive::new(self.runs_dir);
         self.listening.run(

@@ -22,14 +22,15 @@
 //!
 //! What follows from it:
 //!
-//! - **The longest time of a look-up does not depend on what the rules say**, only on how many there
-//!   are and on how many bytes of the key any of them looks at: there are no rule sets, and no
-//!   traffic, on which it degenerates, as trees and hashed tuples do. It is over early when, behind
-//!   the field at which most rules look, the first rule left looks at nothing else.
+//! - **The longest time of a look-up does not depend on what the rules say**, only on how many
+//!   there are and on how many bytes of the key any of them looks at: there are no rule sets, and
+//!   no traffic, on which it degenerates, as trees and hashed tuples do. It is over early when,
+//!   behind the field at which most rules look, the first rule left looks at nothing else.
 //! - **Bytes that no rule looks at cost nothing**, so a wide key is free until it is used.
-//! - **Memory is a product known at the start** ([`Classifier::bytes`]), all of it taken at creation.
-//! - An update writes the bits of one rule. One that comes between others moves those between it and
-//!   the nearest free place by one bit, in all rows.
+//! - **Memory is a product known at the start** ([`Classifier::bytes`]), all of it taken at
+//!   creation.
+//! - An update writes the bits of one rule. One that comes between others moves those between it
+//!   and the nearest free place by one bit, in all rows.
 //!
 //! | | |
 //! |---|---|
@@ -50,77 +51,15 @@ mod ranges;
 
 mod rows;
 
+mod rule;
+
 use std::io;
 
 pub use glance::Glance;
+pub use rule::{Condition, Field, NO_MATCH, RULES_MAX, Refused};
 
 use order::Order;
 use rows::{Byte, Edge, Plan, Rows};
-
-/// Rules that a classifier can be made for.
-pub const RULES_MAX: usize = 1 << 16;
-
-/// What [`Classifier::classify_batch`] says where no rule matches; no rule may have it as a value.
-pub const NO_MATCH: u32 = u32::MAX;
-
-/// A part of the key, in network byte order; the fields of a key lie one behind the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
-    /// So many bytes, from 1 to 16, compared under a mask.
-    Masked(u8),
-    /// Two bytes, compared with a range or under a mask.
-    Ranged,
-}
-
-/// What a rule wants of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// Nothing.
-    Any,
-    /// The bits of the mask are as in the value; the lowest bits are the field's last byte, and bits
-    /// beyond the field are not looked at.
-    Masked {
-        /// What the bits of the mask must be; its other bits are not looked at.
-        value: u128,
-        /// The bits that count.
-        mask: u128,
-    },
-    /// A number from `first` to `last`, both included; for [`Field::Ranged`] and fields of one byte.
-    Range {
-        /// The lowest.
-        first: u16,
-        /// The highest.
-        last: u16,
-    },
-}
-
-/// Why a rule is refused; nothing has changed then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// There are as many rules as the classifier was made for.
-    #[error("the classifier is full: it was made for {rules_max} rules")]
-    Full {
-        /// Rules it was made for.
-        rules_max: usize,
-    },
-    /// The rule has more or fewer conditions than the key has fields.
-    #[error("a rule of {conditions} conditions for a key of {fields} fields")]
-    Conditions {
-        /// Conditions of the rule.
-        conditions: usize,
-        /// Fields of the key.
-        fields: usize,
-    },
-    /// A condition that its field cannot have.
-    #[error("condition {at} does not suit its field: a range that is empty or of a masked field")]
-    Unsuitable {
-        /// Which condition, from 0.
-        at: usize,
-    },
-    /// A value that means "no match".
-    #[error("the value {NO_MATCH} means that no rule matches")]
-    Value,
-}
 
 /// Rules over keys of `KEY` bytes; see the module's text.
 #[derive(Debug)]
@@ -154,8 +93,8 @@ impl<const KEY: usize> Classifier<KEY> {
     /// rules.
     ///
     /// # Panics
-    /// When the fields are not `KEY` bytes together, or one has no byte or more than 16: a layout is
-    /// part of a program.
+    /// When the fields are not `KEY` bytes together, or one has no byte or more than 16: a layout
+    /// is part of a program.
     pub fn new(fields: &[Field], rules_max: usize) -> io::Result<Classifier<KEY>> {
         if rules_max > RULES_MAX {
             let text = format!("a classifier for {rules_max} rules; the most is {RULES_MAX}");
@@ -181,8 +120,8 @@ impl<const KEY: usize> Classifier<KEY> {
         Ok(Classifier { fields: placed, rows, order, users, plan, at_hand, glance })
     }
 
-    /// The same, for a caller that has the first `bytes` bytes of a key at hand before it makes the key:
-    /// [`Classifier::glance`] may spare it that.
+    /// The same, for a caller that has the first `bytes` bytes of a key at hand before it makes the
+    /// key: [`Classifier::glance`] may spare it that.
     ///
     /// # Panics
     /// When a key has fewer.
@@ -396,7 +335,8 @@ impl<const KEY: usize> Classifier<KEY> {
     }
 
     /// The field at which most rules look comes first. Few rules are left behind it, most often the
-    /// last one, which permits or denies everything; where much is still to come, it is worth asking.
+    /// last one, which permits or denies everything; where much is still to come, it is worth
+    /// asking.
     fn pause(&mut self) {
         let looks = |field: &&Placed| {
             let tables = field.at..field.at + field.bytes;

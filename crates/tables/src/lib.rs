@@ -17,7 +17,6 @@
 
 pub mod classifier;
 pub mod groups;
-pub mod hash;
 pub mod index;
 pub mod internet;
 pub mod lpm;
@@ -26,3 +25,5 @@ pub mod meter;
 pub mod oracle;
 pub mod policer;
 pub mod tagged;
+
+pub use machine::hash;

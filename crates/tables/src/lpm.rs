@@ -1,9 +1,9 @@
 //! Longest-prefix match for IPv4 (`u32`) and IPv6 (`u128`) addresses in host byte order.
 //!
-//! A trie of 8 bits a level. Its first levels (IPv4: 2, IPv6: 3) are nodes of 256 plain entries, which stay
-//! in the caches near the core; below, a node is a cache line that says where runs of equal entries
-//! start, and one word for each run. For the main table a row says at once what the first two octets come
-//! to (`front`). So the routing table of the whole Internet fits into a few
+//! A trie of 8 bits a level. Its first levels (IPv4: 2, IPv6: 3) are nodes of 256 plain entries,
+//! which stay in the caches near the core; below, a node is a cache line that says where runs of
+//! equal entries start, and one word for each run. For the main table a row says at once what the
+//! first two octets come to (`front`). So the routing table of the whole Internet fits into a few
 //! megabytes, and a look-up reads one line for a level above, two for a level below.
 //!
 //! | | |
@@ -28,9 +28,13 @@ mod address;
 
 mod blocks;
 
+mod entry;
+
 mod front;
 
 mod iter;
+
+mod limits;
 
 mod lookup;
 
@@ -43,86 +47,14 @@ mod store;
 use std::io;
 
 pub use address::Address;
+pub use entry::NONE;
 pub use iter::Routes;
+pub use limits::{Limits, LpmError, MAX_VALUE, Table};
 pub use pool::Pool;
 
 /// One longest-prefix-match table; see the module's text.
 #[derive(Debug)]
 pub struct Lpm<A: Address>(Pool<A>);
-
-/// One of the tables of a [`Pool`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Table(u16);
-
-impl Table {
-    /// The first one, which every pool has.
-    pub const MAIN: Table = Table(0);
-
-    /// Its number.
-    pub fn number(self) -> u16 {
-        self.0
-    }
-}
-
-/// What a [`Pool`] may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Tables.
-    pub tables: u16,
-    /// Routes of all tables, at most.
-    pub routes: usize,
-    /// Nodes of all tables, at most, without a root for each table; their memory is reserved but
-    /// used only as they are.
-    pub nodes: usize,
-}
-
-impl Limits {
-    /// Room for `routes` routes of any lengths that share nothing in one table: up to 3 nodes each
-    /// for IPv4, 15 for IPv6.
-    pub fn for_any<A: Address>(routes: usize) -> Limits {
-        let depths = 1..u32::from(A::BITS / 8);
-        let most = |depth| 1usize.checked_shl(8 * depth).unwrap_or(usize::MAX);
-        let nodes = depths.map(|depth| routes.min(most(depth))).sum();
-        Limits { tables: 1, routes, nodes }
-    }
-}
-
-/// Why a route was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LpmError {
-    /// The prefix is longer than an address.
-    #[error("prefix length {len} is more than the {bits} bits of an address")]
-    Length {
-        /// Length asked for, in bits.
-        len: u8,
-        /// Bits of an address.
-        bits: u8,
-    },
-    /// Bits behind the prefix are set; clear them, or is the length wrong?
-    #[error("the prefix has bits set behind its length of {len}")]
-    HostBits {
-        /// Length asked for, in bits.
-        len: u8,
-    },
-    /// The value does not fit in an entry.
-    #[error("value {value} is more than {MAX_VALUE}")]
-    Value {
-        /// Value asked for.
-        value: u32,
-    },
-    /// As many routes as the tables were made for.
-    #[error("the table is full: it was made for {limit} routes")]
-    Routes {
-        /// The limit given at creation.
-        limit: usize,
-    },
-    /// The route would need more nodes than the tables were made for.
-    #[error("the table is full: it was made for {limit} nodes of 256 entries")]
-    Nodes {
-        /// The limit given at creation.
-        limit: usize,
-    },
-}
 
 impl<A: Address> Lpm<A> {
     /// An empty table; of [`Limits::tables`] only the first is used.
@@ -205,9 +137,3 @@ impl<A: Address> Lpm<A> {
         self.0.look_up_bytes()
     }
 }
-
-/// The largest value of a route.
-pub const MAX_VALUE: u32 = pool::INHERIT - 1;
-
-/// What a batch of look-ups finds where there is no route.
-pub const NONE: u32 = pool::NO_ROUTE;

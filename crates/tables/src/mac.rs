@@ -1,9 +1,11 @@
-//! Where stations are: the MAC table of a switch with several bridges. It learns from sources, ages,
-//! tells moves, and holds limits: of all stations, of each bridge's, and of how often one may move.
+//! Where stations are: the MAC table of a switch with several bridges. It learns from sources,
+//! ages, tells moves, and holds limits: of all stations, of each bridge's, and of how often one may
+//! move.
 //!
-//! A station is an address in a bridge ([`station`]), and what is known of it a word beside it in an
-//! [`Index`], so that a frame touches a cache line for each of its two addresses, and writes one only
-//! when a station is new, has moved, or is heard of for the first time in a 256th of the ageing time:
+//! A station is an address in a bridge ([`station`]), and what is known of it a word beside it in
+//! an [`Index`], so that a frame touches a cache line for each of its two addresses, and writes one
+//! only when a station is new, has moved, or is heard of for the first time in a 256th of the
+//! ageing time:
 //!
 //! ```text
 //!  31       30 .. 15                14 .. 0
@@ -11,8 +13,8 @@
 //! | fixed  |  what it is behind    | when last heard of, in 256ths of ageing   |
 //! +--------+-----------------------+-------------------------------------------+
 //! ```
-//! A learned station is forgotten when it was not heard of for the ageing time, or up to a 256th of it
-//! later; its room is free again when the sweep comes by, [`SWEEP`] places at each
+//! A learned station is forgotten when it was not heard of for the ageing time, or up to a 256th of
+//! it later; its room is free again when the sweep comes by, [`SWEEP`] places at each
 //! [`MacTable::advance`]. A fixed one stays where it was set.
 //!
 //! A data path asks in two steps, as it does an index: [`MacTable::bucket`] and
@@ -26,9 +28,9 @@
 //! | what a station is behind | a number below 2^16 |
 //! | bridges | up to 2^16 |
 //!
-//! It deliberately knows no frames, no ports and no flooding, reads no clock, and is not shared between
-//! threads. To set or remove a station that was learned searches the list of those: among a million
-//! the median of random ones took 0.13 ms, and a tenth above 0.23 ms, on a busy machine.
+//! It deliberately knows no frames, no ports and no flooding, reads no clock, and is not shared
+//! between threads. To set or remove a station that was learned searches the list of those: among a
+//! million the median of random ones took 0.13 ms, and a tenth above 0.23 ms, on a busy machine.
 
 mod moves;
 
@@ -141,8 +143,8 @@ impl MacTable {
         self.moves = Some(Moves::new(limit));
     }
 
-    /// Notes the present, and frees some places of stations that were forgotten. To be called before
-    /// each batch.
+    /// Notes the present, and frees some places of stations that were forgotten. To be called
+    /// before each batch.
     #[inline(always)]
     pub fn advance(&mut self, now: Ticks) {
         self.now = now;
@@ -350,8 +352,8 @@ impl MacTable {
         self.moves.as_ref().map_or(0, Moves::uncounted)
     }
 
-    /// Stations that move too often at `now`, in the places from `from` on; each with its place, of which
-    /// there are [`RECORDS`].
+    /// Stations that move too often at `now`, in the places from `from` on; each with its place, of
+    /// which there are [`RECORDS`].
     pub fn flapping(
         &self,
         from: usize,
@@ -360,8 +362,8 @@ impl MacTable {
         self.moves.iter().flat_map(move |moves| moves.flapping(from, now))
     }
 
-    /// How many stations move too often, as of the last [`MacTable::advance`], and how many could be
-    /// counted.
+    /// How many stations move too often, as of the last [`MacTable::advance`], and how many could
+    /// be counted.
     pub fn flapping_of(&self) -> (usize, usize) {
         let room = if self.moves.is_some() { RECORDS } else { 0 };
         (self.flapping(0, self.now).count(), room)

@@ -66,6 +66,16 @@ impl Meter {
         Meter { allowed_at: 0, units_per_byte, burst_units: (burst_s * units_per_s) as f32 }
     }
 
+    /// A meter of packets, each of which costs 1: `packets_per_s` pass, and exactly `burst` at one
+    /// moment after a pause.
+    ///
+    /// # Panics
+    /// When the rate, the burst or the clock is not above zero.
+    pub fn of_packets(packets_per_s: u32, burst: u32, ticks_per_s: f64) -> Meter {
+        // A meter may go into debt by one packet: half a packet less is within all rounding.
+        Meter::new(packets_per_s.into(), f64::from(burst) - 0.5, ticks_per_s)
+    }
+
     /// The same meter with no tokens at `now`: a frame then still conforms, by debt, but no burst,
     /// so that the bytes of any interval from now on are the rate's, give or take a frame.
     #[must_use]

@@ -168,7 +168,8 @@ pub fn shares(weights: &[u32], seats: usize) -> Vec<usize> {
 
 /// The policer of [`crate::policer`] without rounding, for rates that are whole bytes per second.
 ///
-/// A token is a byte divided by the ticks of a second, so that a tick brings a whole number of them.
+/// A token is a byte divided by the ticks of a second, so that a tick brings a whole number of
+/// them.
 #[derive(Clone, Copy, Debug)]
 pub struct ExactPolicer {
     /// RFC 2697, 2698 or 4115.

@@ -8,15 +8,16 @@
 //!    └───┬───┘              └───┬───┘             RFC 4115  two rates, two buckets, apart
 //!      green                  yellow
 //! ```
-//! Colour-aware, a frame never leaves better than it came; colour-blind, every frame counts as green.
-//! A frame takes its whole length or nothing, as the RFCs have it: unlike [`crate::meter`] there is no
-//! debt, so a bucket smaller than a frame never lets it pass. Buckets are full at the start.
+//! Colour-aware, a frame never leaves better than it came; colour-blind, every frame counts as
+//! green. A frame takes its whole length or nothing, as the RFCs have it: unlike [`crate::meter`]
+//! there is no debt, so a bucket smaller than a frame never lets it pass. Buckets are full at the
+//! start.
 //!
-//! **A child and its parent.** The child says which colour the frame would have; red is the end, and
-//! costs neither anything. Else the parent is given the frame with that colour. Where the parent says
-//! red, the frame is red and the child keeps its tokens; else each is charged for what it said itself,
-//! and the frame has the worse of the two colours. So what a parent refuses to one child is not lost to
-//! that child. A parent has no parent of its own.
+//! **A child and its parent.** The child says which colour the frame would have; red is the end,
+//! and costs neither anything. Else the parent is given the frame with that colour. Where the
+//! parent says red, the frame is red and the child keeps its tokens; else each is charged for what
+//! it said itself, and the frame has the worse of the two colours. So what a parent refuses to one
+//! child is not lost to that child. A parent has no parent of its own.
 //!
 //! | | |
 //! |---|---|
@@ -24,9 +25,11 @@
 //! | clock | ticks; a step back counts as no time passed |
 //! | precision | tokens are 64-bit floating-point bytes: an error of a part in 10^12 or less; rates from 1 byte/s |
 //!
-//! It deliberately has no counters, does not drop or mark (a colour is an answer) and reads no clock.
+//! It deliberately has no counters, does not drop or mark (a colour is an answer) and reads no
+//! clock.
 
 mod line;
+mod profile;
 
 use std::io;
 
@@ -34,69 +37,10 @@ use machine::memory::{HugeArray, prefetch_at};
 
 use line::Line;
 
+pub use profile::{Colour, Policing, Profile};
+
 /// Policers that a table can be made for.
 pub const POLICERS_MAX: usize = 1 << 24;
-
-/// What a policer says of a frame, from the best to the worst.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Colour {
-    /// Within the committed rate.
-    #[default]
-    Green = 0,
-    /// Above it, and within what is allowed beyond.
-    Yellow = 1,
-    /// Above both.
-    Red = 2,
-}
-
-/// Which algorithm, and its rates and bursts, in bytes a second and bytes; lengths are whatever the
-/// caller counts for a frame.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Profile {
-    /// The single-rate three-colour marker, RFC 2697.
-    SingleRate {
-        /// CIR.
-        committed_bytes_per_s: f64,
-        /// CBS.
-        committed_burst_bytes: f64,
-        /// EBS.
-        excess_burst_bytes: f64,
-    },
-    /// The two-rate three-colour marker, RFC 2698.
-    TwoRate {
-        /// CIR.
-        committed_bytes_per_s: f64,
-        /// CBS.
-        committed_burst_bytes: f64,
-        /// PIR, of which the committed rate is a part.
-        peak_bytes_per_s: f64,
-        /// PBS.
-        peak_burst_bytes: f64,
-    },
-    /// The two-rate three-colour marker with efficient handling of in-profile traffic, RFC 4115.
-    InProfile {
-        /// CIR.
-        committed_bytes_per_s: f64,
-        /// CBS.
-        committed_burst_bytes: f64,
-        /// EIR, on top of the committed rate.
-        excess_bytes_per_s: f64,
-        /// EBS.
-        excess_burst_bytes: f64,
-    },
-}
-
-/// How a policer is set up.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Policing {
-    /// Its algorithm and rates.
-    pub profile: Profile,
-    /// Whether the colour that a frame comes with counts.
-    pub is_colour_aware: bool,
-    /// The policer that is asked next.
-    pub parent: Option<u32>,
-}
 
 /// Why a policer cannot be set or cleared; nothing has changed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,8 +1,8 @@
 //! An index of numbers whose keys lie elsewhere: in records of the caller, which the numbers name.
 //!
-//! Of a key the index holds only a tag, 15 bits of a 64-bit hash that the caller computed. So it takes
-//! 9.6 bytes an entry whatever a key is, and tells a number that is right or, seldom, another's: the
-//! caller looks at the record, which it needs anyway.
+//! Of a key the index holds only a tag, 15 bits of a 64-bit hash that the caller computed. So it
+//! takes 9.6 bytes an entry whatever a key is, and tells a number that is right or, seldom,
+//! another's: the caller looks at the record, which it needs anyway.
 //!
 //! ```text
 //!  hash ── upper 32 bits, multiply-shift ──► home bucket (one cache line: 10 tags, 10 numbers)
@@ -11,12 +11,12 @@
 //!                                    other bucket = f(tag) - home, which leads back in the same way
 //! ```
 //! An entry is in its home or, when that was full, in its other bucket; when both were full, others
-//! are moved to theirs (cuckoo hashing with partial keys: Fan and others, "Cuckoo Filter: Practically
-//! Better Than Bloom", CoNEXT 2014). A home counts its entries that are away, by three bits of the tag,
-//! so a new key is nearly always known to be new from its home alone.
+//! are moved to theirs (cuckoo hashing with partial keys: Fan and others, "Cuckoo Filter:
+//! Practically Better Than Bloom", CoNEXT 2014). A home counts its entries that are away, by three
+//! bits of the tag, so a new key is nearly always known to be new from its home alone.
 //!
-//! At capacity two thirds of the slots are used. In thousandths, when a table was filled and, behind the
-//! comma, after all entries have come and gone twice (`tagged/tests.rs` measures it):
+//! At capacity two thirds of the slots are used. In thousandths, when a table was filled and,
+//! behind the comma, after all entries have come and gone twice (`tagged/tests.rs` measures it):
 //!
 //! | slots used | bytes an entry | entries not in their home | new keys that cost a second cache line |
 //! |---|---|---|---|
@@ -26,21 +26,21 @@
 //! | 75 % | 8.5 | 43, 91 | 36, 76 |
 //! | 80 % | 8.0 | 60, 111 | 53, 98 |
 //!
-//! Who has memory makes it for more entries than there will be. Of the upper 32 bits of a hash and of its
-//! lowest 15 all are used; those between them are not.
+//! Who has memory makes it for more entries than there will be. Of the upper 32 bits of a hash and
+//! of its lowest 15 all are used; those between them are not.
 //!
 //! A data path asks in three steps, so that the memory accesses of a batch overlap:
 //! [`Tagged::prefetch`] for every hash; [`Tagged::candidate`] for every hash, and a prefetch of the
 //! caller's record; then, where the record is not of this key or there was no candidate,
 //! [`Tagged::find`].
 //!
-//! Guarantees: memory is taken at creation and never grows; a look-up never writes and meets at most two
-//! cache lines; an insertion looks at no more than 332; whatever hashes come, nothing loops. An entry that
-//! is refused changes nothing.
+//! Guarantees: memory is taken at creation and never grows; a look-up never writes and meets at
+//! most two cache lines; an insertion looks at no more than 332; whatever hashes come, nothing
+//! loops. An entry that is refused changes nothing.
 //!
-//! It deliberately does not: know keys, so it takes one twice if asked to; resize; hold `u32::MAX` (it
-//! means "no number"); share between threads. More than 20 entries of the same hash are refused, and
-//! keys that others choose need a hash that they do not know ([`crate::hash::Keyed`]).
+//! It deliberately does not: know keys, so it takes one twice if asked to; resize; hold `u32::MAX`
+//! (it means "no number"); share between threads. More than 20 entries of the same hash are
+//! refused, and keys that others choose need a hash that they do not know ([`crate::hash::Keyed`]).
 
 mod bucket;
 mod room;
@@ -95,9 +95,9 @@ impl Tagged {
 
     /// Second step: the number that the tag points to at home, from this one cache line.
     ///
-    /// It may be another key's, and where two tags are equal it is the bitwise "and" of both numbers;
-    /// so it is never larger than all numbers held. None, or a number that proves wrong, does not mean
-    /// that the key is not held: [`Tagged::find`] knows.
+    /// It may be another key's, and where two tags are equal it is the bitwise "and" of both
+    /// numbers; so it is never larger than all numbers held. None, or a number that proves wrong,
+    /// does not mean that the key is not held: [`Tagged::find`] knows.
     #[inline(always)]
     pub fn candidate(&self, hash: u64) -> Option<u32> {
         let found = self.buckets[self.home(hash)].find(tag(hash));
@@ -144,8 +144,8 @@ impl Tagged {
     /// Adds an entry, whether or not the same is held.
     ///
     /// # Errors
-    /// [`Full`] at capacity, and when no place was found. That is always so with more than 20 entries of
-    /// one hash, and does not happen with hashes that are spread evenly.
+    /// [`Full`] at capacity, and when no place was found. That is always so with more than 20
+    /// entries of one hash, and does not happen with hashes that are spread evenly.
     ///
     /// # Panics
     /// When `number` is `u32::MAX`, which means "no number".
@@ -170,8 +170,8 @@ impl Tagged {
         Ok(())
     }
 
-    /// The bucket and the slot for an entry whose home is full: its home after all, its other bucket, or
-    /// that of both in which room could be made.
+    /// The bucket and the slot for an entry whose home is full: its home after all, its other
+    /// bucket, or that of both in which room could be made.
     #[cold]
     fn choose(&mut self, home: usize, tag: u16) -> Option<(usize, usize)> {
         let other = self.other(home, tag);
@@ -189,8 +189,8 @@ impl Tagged {
 
     /// Removes an entry; whether it was held.
     ///
-    /// A number of one hash must not be removed or replaced under another: where home and tag of the two
-    /// are equal, that succeeds.
+    /// A number of one hash must not be removed or replaced under another: where home and tag of
+    /// the two are equal, that succeeds.
     pub fn remove(&mut self, hash: u64, number: u32) -> bool {
         let Some((at, slot)) = self.position(hash, number) else {
             return false;
@@ -258,12 +258,14 @@ impl Tagged {
     /// The first bucket of a hash.
     #[inline(always)]
     fn home(&self, hash: u64) -> usize {
-        // Maps 0..2^32 evenly to 0..buckets; the product is below 2^64 as there are fewer than 2^32.
+        // Maps 0..2^32 evenly to 0..buckets; the product is below 2^64 as there are fewer than
+        // 2^32.
         (((hash >> 32) * self.buckets.len() as u64) >> 32) as usize
     }
 
-    /// The second bucket of an entry that could be in `bucket`: from each of the two it leads to the
-    /// other. It is never `bucket` itself, because of an even number of buckets one is odd and one even.
+    /// The second bucket of an entry that could be in `bucket`: from each of the two it leads to
+    /// the other. It is never `bucket` itself, because of an even number of buckets one is odd and
+    /// one even.
     fn other(&self, bucket: usize, tag: u16) -> usize {
         let buckets = self.buckets.len();
         let spread = u64::from(u32::from(tag).wrapping_mul(0x9e37_79b1));

@@ -4,17 +4,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use functions::check::{Expected, History, Oracle, Step, hear, in_order, without_reports};
-use functions::{NetworkFunction, Shard};
+use function_kit::{NetworkFunction, PortName, Shard};
 use machine::clock::{Clock, Ticks};
+use model_kit::check::{Expected, History, Oracle, Step, hear, in_order, without_reports};
+use model_kit::{Model, PipelineOf, UpdateOf};
 use packet::PortId;
 
 use crate::device::Device;
 
 /// One worker's function and the oracle of the same shard.
-pub struct Pair<N: NetworkFunction> {
-    device: Device<N::Function>,
+pub struct Pair<N: Model> {
+    device: Device<PipelineOf<N>>,
     oracle: N::Oracle,
+    /// Names of the function's own ports.
+    ports: Vec<PortName>,
     /// Frames so far, by what became of them.
     pub coverage: BTreeMap<String, u64>,
     /// Time since both were set up.
@@ -25,17 +28,18 @@ pub struct Pair<N: NetworkFunction> {
     pub reports: u64,
 }
 
-impl<N: NetworkFunction> Pair<N> {
+impl<N: Model> Pair<N> {
     /// Sets both up.
     ///
     /// # Panics
     /// When the function's state does not fit.
-    pub fn new(config: &N::Config, shard: Shard) -> Pair<N> {
-        let function = N::function(config, shard, clock(), SET_UP_AT)
+    pub fn new(config: &N::Section, shard: Shard) -> Pair<N> {
+        let function = model_kit::load::<N>(config, &N::config(config), shard, clock(), SET_UP_AT)
             .unwrap_or_else(|error| panic!("the function cannot be set up: {error}"));
         Pair {
-            device: Device::new(function, N::ports_of_worker(config, shard)),
+            device: Device::new(function, N::Unit::ports_of_worker(&N::config(config), shard)),
             oracle: N::oracle(config, shard),
+            ports: N::Unit::ports(&N::config(config)),
             coverage: BTreeMap::new(),
             elapsed: Duration::ZERO,
             made: Vec::new(),
@@ -47,7 +51,7 @@ impl<N: NetworkFunction> Pair<N> {
     ///
     /// # Errors
     /// The first difference.
-    pub fn take(&mut self, steps: &[Step<N::Update>]) -> Result<(), String> {
+    pub fn take(&mut self, steps: &[Step<UpdateOf<N>>]) -> Result<(), String> {
         let mut history = History::default();
         for (number, step) in steps.iter().enumerate() {
             let differs = |about, difference| Err(format!("step {number}, {about}: {difference}"));
@@ -74,8 +78,8 @@ impl<N: NetworkFunction> Pair<N> {
         Ok(())
     }
 
-    /// Sends a frame through both, and gives the verdict on which they agree; they agree on the frames
-    /// made beside it as well.
+    /// Sends a frame through both, and gives the verdict on which they agree; they agree on the
+    /// frames made beside it as well.
     ///
     /// # Errors
     /// How they differ.
@@ -83,7 +87,7 @@ impl<N: NetworkFunction> Pair<N> {
         let got = self.device.exchange(port, frame, self.now());
         let (got, reports) = without_reports(&self.oracle, got);
         let expected = self.oracle.expect_of(port, frame, self.elapsed, &got);
-        *self.coverage.entry(name::<N>(&expected)).or_default() += 1;
+        *self.coverage.entry(name::<N>(&self.ports, &expected)).or_default() += 1;
         self.agree(Some(&expected), &got)
             .map_err(|difference| format!("\n   frame {}{difference}", hex(frame)))?;
         self.hear(reports)?;
@@ -118,14 +122,15 @@ impl<N: NetworkFunction> Pair<N> {
     fn agree(&mut self, expected: Option<&Expected>, got: &[Expected]) -> Result<(), String> {
         self.made = self.oracle.made(self.elapsed);
         for made in &self.made {
-            *self.coverage.entry(name::<N>(made)).or_default() += 1;
+            *self.coverage.entry(name::<N>(&self.ports, made)).or_default() += 1;
         }
         let expected = in_order(expected.into_iter().chain(&self.made).cloned().collect());
         if got == expected {
             return Ok(());
         }
-        let [expected, got] = [&expected, got]
-            .map(|all| all.iter().map(describe::<N>).collect::<Vec<_>>().join("\n           and "));
+        let [expected, got] = [&expected, got].map(|all| {
+            all.iter().map(|one| self.describe(one)).collect::<Vec<_>>().join("\n           and ")
+        });
         Err(format!("\nexpected {expected}\n     got {got}"))
     }
 
@@ -133,7 +138,7 @@ impl<N: NetworkFunction> Pair<N> {
     ///
     /// # Errors
     /// How they differ.
-    pub fn update(&mut self, update: &N::Update) -> Result<bool, String> {
+    pub fn update(&mut self, update: &UpdateOf<N>) -> Result<bool, String> {
         let expected = self.oracle.apply(update, self.elapsed);
         let got = self.device.update(update.clone(), self.now());
         let word = |done| if done { "possible" } else { "refused" };
@@ -144,6 +149,20 @@ impl<N: NetworkFunction> Pair<N> {
         Ok(got)
     }
 
+    /// The names of the ports, in the order of their numbers.
+    pub fn ports(&self) -> &[PortName] {
+        &self.ports
+    }
+
+    fn describe(&self, verdict: &Expected) -> String {
+        let name = name::<N>(&self.ports, verdict);
+        match verdict {
+            Expected::Forward { frame, .. } => format!("{name} {}", hex(frame)),
+            Expected::Drop(_) => format!("drop {name}"),
+            Expected::Punt => name,
+        }
+    }
+
     /// Drop reasons that no frame met so far.
     pub fn uncovered(&self) -> Vec<&'static str> {
         let names = self.device.names().drops.0.iter().copied();
@@ -151,7 +170,7 @@ impl<N: NetworkFunction> Pair<N> {
     }
 
     /// The function's side.
-    pub fn device_mut(&mut self) -> &mut Device<N::Function> {
+    pub fn device_mut(&mut self) -> &mut Device<PipelineOf<N>> {
         &mut self.device
     }
 
@@ -160,9 +179,9 @@ impl<N: NetworkFunction> Pair<N> {
         &self.oracle
     }
 
-    /// Puts another device into the place of the function's, which it gives back: the oracle goes on with
-    /// what it knows of the former one.
-    pub fn replace(&mut self, device: Device<N::Function>) -> Device<N::Function> {
+    /// Puts another device into the place of the function's, which it gives back: the oracle goes
+    /// on with what it knows of the former one.
+    pub fn replace(&mut self, device: Device<PipelineOf<N>>) -> Device<PipelineOf<N>> {
         std::mem::replace(&mut self.device, device)
     }
 
@@ -173,18 +192,10 @@ impl<N: NetworkFunction> Pair<N> {
 }
 
 /// `access`, `drop spoofed-source` … as coverage counts it.
-fn name<N: NetworkFunction>(verdict: &Expected) -> String {
+fn name<N: Model>(ports: &[PortName], verdict: &Expected) -> String {
     match verdict {
-        Expected::Forward { port, .. } => N::port_name(*port).to_owned(),
+        Expected::Forward { port, .. } => N::Unit::port_name(ports, *port).to_string(),
         Expected::Drop(reason) => (*reason).to_owned(),
-        Expected::Punt => "punt".to_owned(),
-    }
-}
-
-fn describe<N: NetworkFunction>(verdict: &Expected) -> String {
-    match verdict {
-        Expected::Forward { port, frame } => format!("{} {}", N::port_name(*port), hex(frame)),
-        Expected::Drop(reason) => format!("drop {reason}"),
         Expected::Punt => "punt".to_owned(),
     }
 }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{Counts, Function, Names, Port, Worker, WorkerHandle};
-use functions::check::{Expected, became};
 use machine::clock::Ticks;
+use model_kit::check::{Expected, became};
 use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
 
 /// A frame and the port at which it enters or leaves.

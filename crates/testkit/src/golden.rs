@@ -18,26 +18,27 @@ use std::time::Duration;
 use std::{env, fs};
 
 use engine::{Counts, Names};
-use functions::check::Expected;
-use functions::{NetworkFunction, Shard};
+use function_kit::{PortName, Shard};
+use model_kit::check::Expected;
+use model_kit::{Model, UpdateOf};
 use packet::PortId;
 
 use crate::check::{Pair, hex, unhex};
 use crate::layers::layers;
 
 /// How the texts of a function's cases are read.
-pub struct Reader<N: NetworkFunction> {
+pub struct Reader<N: Model> {
     /// The `function` section, validated.
-    pub config: fn(&str) -> N::Config,
+    pub config: fn(&str) -> N::Section,
     /// What follows the word `update`.
-    pub update: fn(&str) -> Result<N::Update, String>,
+    pub update: fn(&str) -> Result<UpdateOf<N>, String>,
 }
 
 /// Holds every case in a folder, of which there must be the required ones.
 ///
 /// # Panics
 /// Where something else comes out than is expected, or a file cannot be read.
-pub fn hold<N: NetworkFunction>(folder: &Path, required: &[&str], reader: &Reader<N>) {
+pub fn hold<N: Model>(folder: &Path, required: &[&str], reader: &Reader<N>) {
     let mut cases: Vec<PathBuf> = fs::read_dir(folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
         .map(|entry| entry.expect("the folder can be read").path())
@@ -50,7 +51,7 @@ pub fn hold<N: NetworkFunction>(folder: &Path, required: &[&str], reader: &Reade
     cases.iter().for_each(|case| run(case, reader));
 }
 
-fn run<N: NetworkFunction>(case: &Path, reader: &Reader<N>) {
+fn run<N: Model>(case: &Path, reader: &Reader<N>) {
     let read = |name: &str| {
         let path = case.join(name);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -71,10 +72,10 @@ fn run<N: NetworkFunction>(case: &Path, reader: &Reader<N>) {
 }
 
 /// Plays the steps and writes what became of them, comments copied.
-fn play<N: NetworkFunction>(
+fn play<N: Model>(
     pair: &mut Pair<N>,
     input: &str,
-    read_update: fn(&str) -> Result<N::Update, String>,
+    read_update: fn(&str) -> Result<UpdateOf<N>, String>,
 ) -> Result<String, String> {
     let mut output = String::new();
     let mut lines = input.lines().enumerate().peekable();
@@ -95,7 +96,7 @@ fn play<N: NetworkFunction>(
                 write(&text_of_made(pair));
             }
             _ => {
-                let port = N::PORTS.iter().position(|port| *port == line);
+                let port = pair.ports().iter().position(|port| *port == *line);
                 let port = port.ok_or_else(|| at(format!("'{line}' is no step")))?;
                 let mut bytes = String::new();
                 while let Some((_, more)) = lines.next_if(|(_, line)| line.starts_with(' ')) {
@@ -103,7 +104,7 @@ fn play<N: NetworkFunction>(
                 }
                 let frame = unhex(&bytes).map_err(at)?;
                 let verdict = pair.frame(PortId(port as u8), &frame).map_err(at)?;
-                write(&text_of::<N>(&verdict));
+                write(&text_of(pair.ports(), &verdict));
                 write(&text_of_made(pair));
             }
         }
@@ -112,16 +113,16 @@ fn play<N: NetworkFunction>(
 }
 
 /// What became of the frames made beside, each behind the word `made`.
-fn text_of_made<N: NetworkFunction>(pair: &Pair<N>) -> String {
-    pair.made.iter().map(|made| format!("made {}", text_of::<N>(made))).collect()
+fn text_of_made<N: Model>(pair: &Pair<N>) -> String {
+    pair.made.iter().map(|made| format!("made {}", text_of(pair.ports(), made))).collect()
 }
 
-fn text_of<N: NetworkFunction>(verdict: &Expected) -> String {
+fn text_of(ports: &[PortName], verdict: &Expected) -> String {
     match verdict {
         Expected::Drop(reason) => format!("drop {reason}\n"),
         Expected::Punt => "punt\n".to_owned(),
         Expected::Forward { port, frame } => {
-            let mut text = format!("{}\n", N::PORTS[usize::from(port.0)]);
+            let mut text = format!("{}\n", ports[usize::from(port.0)]);
             for layer in layers(frame) {
                 let _ = writeln!(text, "    {}", hex(layer));
             }

@@ -26,8 +26,9 @@ pub fn hold<F: Function>(make: impl Fn() -> F, ports: usize, input: Input<'_>) {
     batches_do_not_matter(device, input, &whole);
 }
 
-/// Holds all laws but [`batches_do_not_matter`], for a function whose stages learn from packets what
-/// others of the same batch need; gives the way to make a device, and what became of the frames.
+/// Holds all laws but [`batches_do_not_matter`], for a function whose stages learn from packets
+/// what others of the same batch need; gives the way to make a device, and what became of the
+/// frames.
 pub fn hold_whatever_the_batches<F: Function>(
     make: impl Fn() -> F,
     ports: usize,
@@ -57,9 +58,9 @@ pub fn every_frame_has_a_verdict(outcomes: &Outcomes) {
     assert_eq!(outcomes.counts.dropped[0], 0, "frames without a verdict");
 }
 
-/// Frames one by one, in threes and all at once become the same. Frames made beside them leave behind
-/// their batch, so that the order of a port is another then; and where a whole batch makes more than
-/// there is room for ([`MADE_FULL`]), batches do matter.
+/// Frames one by one, in threes and all at once become the same. Frames made beside them leave
+/// behind their batch, so that the order of a port is another then; and where a whole batch makes
+/// more than there is room for ([`MADE_FULL`]), batches do matter.
 pub fn batches_do_not_matter<F: Function>(
     device: impl Fn() -> Device<F>,
     input: Input<'_>,

@@ -15,6 +15,7 @@ pub mod layers;
 pub mod frames;
 pub mod mutate;
 pub mod random;
+pub mod walk;
 
 pub mod digest;
 pub mod readme;

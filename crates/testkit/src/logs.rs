@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use functions::cgnat::log::oracle::{Collected, Facts, facts};
-use functions::cgnat::log::{
-    Class, Count, Epoch, Event, FRAMES_MAX, Format, Kind, Logger, Logging,
-};
+use export::record::Class;
+use export::{Count, Epoch, FRAMES_MAX, Format, Logger, Logging};
+use functions::cgnat::log::{Event, Kind};
 use machine::clock::{Clock, Ticks};
+use models::cgnat::log::facts;
+use models::cgnat::log::oracle::{Collected, Facts, Way};
 use packet::{Made, PortId, Room, Verdict};
 use wire::MacAddr;
 
@@ -16,7 +17,7 @@ use crate::random::Random;
 /// A logger, its collector, and what is still to come.
 pub struct Trial {
     config: Logging,
-    logger: Logger,
+    logger: Logger<Event>,
     made: Made,
     collected: Collected,
     outstanding: VecDeque<Facts>,
@@ -93,7 +94,7 @@ impl Trial {
             logger: Logger::new(config, way, 3, epoch),
             config: config.clone(),
             made: Made::new(room).expect("memory"),
-            collected: Collected::new(way),
+            collected: Collected::new(Way::out_of(config, SOURCE_MAC, LEAVES_BY)),
             outstanding: VecDeque::new(),
             epoch,
             now: 0,
@@ -105,7 +106,7 @@ impl Trial {
     }
 
     /// The logger.
-    pub fn logger(&self) -> &Logger {
+    pub fn logger(&self) -> &Logger<Event> {
         &self.logger
     }
 

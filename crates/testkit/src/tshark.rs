@@ -1,7 +1,8 @@
 //! Frames read by tshark, for tests that hold our bytes against a dissector that others wrote.
 //!
-//! tshark is a program of Debian's package of that name, which `cargo xtask setup` installs. A test without
-//! it fails, so that it is not forgotten; `PLUMBLINE_SKIP_PEERS=1` leaves it out on purpose.
+//! tshark is a program of Debian's package of that name, which `cargo xtask setup` installs. A test
+//! without it fails, so that it is not forgotten; `PLUMBLINE_SKIP_PEERS=1` leaves it out on
+//! purpose.
 
 use std::env;
 use std::fs::File;
@@ -36,8 +37,8 @@ impl Dissected {
     }
 }
 
-/// Has tshark read frames, which are left in `file`; checksums are checked, which it leaves out by itself.
-/// `options` are more arguments; `fields` are asked for. None where it is to be left out.
+/// Has tshark read frames, which are left in `file`; checksums are checked, which it leaves out by
+/// itself. `options` are more arguments; `fields` are asked for. None where it is to be left out.
 ///
 /// # Panics
 /// When tshark is not there, or does not know a field.

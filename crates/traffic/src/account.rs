@@ -5,27 +5,27 @@
 //! be longer than what a device may hold: [`WINDOW`] frames, a tenth of a second at 10 million a
 //! second.
 
-/// Counts of one stream.
+/// Counters of one stream.
 #[derive(Clone, Debug)]
 pub struct Account {
     received: u64,
     reordered: u64,
     duplicated: u64,
-    /// The next number if all goes in order: one above the highest seen.
+    /// Next number if frames arrive in order: one above the highest received.
     next: u64,
     seen: Vec<u64>,
 }
 
-/// What a number turned out to be.
+/// Classification of a received number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// The next one.
+    /// The next number.
     InOrder,
-    /// Higher than all before, and others before it have not come (yet).
+    /// A number higher than all before; frames between are missing (so far).
     Ahead,
-    /// Lower than one before, and new (RFC 4737 section 3.3).
+    /// A number lower than an earlier one, and not received before (RFC 4737 section 3.3).
     Reordered,
-    /// Seen before.
+    /// A number that was received before.
     Duplicate,
 }
 
@@ -36,12 +36,12 @@ impl Default for Account {
 }
 
 impl Account {
-    /// Nothing received yet; the first number is 0.
+    /// Creates an account without frames; the first number is 0.
     pub fn new() -> Account {
         Account { received: 0, reordered: 0, duplicated: 0, next: 0, seen: vec![0; WORDS] }
     }
 
-    /// Notes the arrival of a frame by its number.
+    /// Records the arrival of a frame by its number.
     #[inline(always)]
     pub fn note(&mut self, sequence: u64) -> Arrival {
         if sequence == self.next {
@@ -78,7 +78,7 @@ impl Account {
         Arrival::Reordered
     }
 
-    /// Clears the words that the window enters on its way from `next` to `sequence`.
+    /// Clears the words that the window enters from `next` to `sequence`.
     fn forget_until(&mut self, sequence: u64) {
         let first = self.next.div_ceil(64);
         let last = sequence / 64;
@@ -88,28 +88,28 @@ impl Account {
         }
     }
 
-    /// Distinct frames received.
+    /// Returns the number of distinct frames received.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// One above the highest number received.
+    /// Returns one above the highest number received.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// Frames that came after one with a higher number.
+    /// Returns the number of frames that arrived after a frame with a higher number.
     pub fn reordered(&self) -> u64 {
         self.reordered
     }
 
-    /// Repetitions.
+    /// Returns the number of duplicates.
     pub fn duplicated(&self) -> u64 {
         self.duplicated
     }
 }
 
-/// How far back a repetition is recognised, in frames.
+/// Number of frames within which a duplicate is recognised.
 pub const WINDOW: u64 = (WORDS as u64 - 1) * 64;
 
 const WORDS: usize = 1 << 14;

@@ -7,31 +7,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::{Bits, Random};
 
-/// A distribution over items numbered from 0, as a scenario names it.
+/// A distribution over items numbered from 0, as named in a scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// All alike.
+    /// All items with equal probability.
     #[default]
     Uniform,
-    /// Item k (from 1) in proportion to 1 / k^exponent; the exponent is the value.
+    /// Zipf: the probability of item k (from 1) is proportional to 1 / k^exponent; the value is the
+    /// exponent.
     Zipf(f64),
 }
 
 /// A distribution ready to be drawn from.
 #[derive(Clone, Copy, Debug)]
 pub enum Draw {
-    /// All of so many alike.
+    /// A uniform distribution over this number of items.
     Uniform(u32),
     /// A Zipf distribution.
     Zipf(Zipf<f64>),
 }
 
 impl Distribution {
-    /// Whether the parameters make sense.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A description of the invalid parameter.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Distribution::Uniform => Ok(()),
@@ -42,7 +43,8 @@ impl Distribution {
         }
     }
 
-    /// The distribution over `count` items; an impossible one is uniform (see [`Self::check`]).
+    /// Returns the distribution over `count` items; invalid parameters yield a uniform one (see
+    /// [`Self::check`]).
     pub fn over(&self, count: u32) -> Draw {
         match self {
             Distribution::Zipf(exponent) if count > 0 => {
@@ -54,7 +56,7 @@ impl Distribution {
 }
 
 impl Draw {
-    /// An item: `bits` decide a uniform draw, the sequence of `number` a Zipf draw.
+    /// Draws an item: `bits` decide a uniform draw, the random sequence of `number` a Zipf draw.
     #[inline(always)]
     pub fn item(&self, bits: &mut Bits, random: &Random, number: u64) -> u32 {
         match self {

@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::Random;
 
-/// How the times between frames or events are chosen.
+/// Distribution of the intervals between frames or events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {
-    /// All alike.
+    /// Equal intervals.
     #[default]
     Constant,
-    /// Exponentially distributed: arrivals are independent of each other.
+    /// Exponentially distributed intervals: arrivals are independent of each other.
     Poisson,
 }
 
-/// Tells how many are due by a given time. Rates hold over any length of time: the schedule counts
-/// from the start, so that a late poll does not slow it down.
+/// Computes how many items are due at a given time. Rates hold over any length of time: the
+/// schedule counts from the start, so that a late poll does not slow it down.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     start: Ticks,
@@ -28,13 +28,13 @@ pub struct Pacer {
     pacing: Pacing,
     random: Random,
     given: u64,
-    /// Only for Poisson: when the next one is due, in ticks since the start.
+    /// Time of the next item in ticks since the start, for Poisson pacing.
     next: f64,
 }
 
 impl Pacer {
-    /// `rate_per_s` a second from `start` on, for a clock of `ticks_per_s`; a rate of 0 never has
-    /// anything due.
+    /// Creates a pacer for `rate_per_s` items per second from `start`, for a clock of
+    /// `ticks_per_s`; with a rate of 0 no item is ever due.
     pub fn new(
         pacing: Pacing,
         rate_per_s: f64,
@@ -50,7 +50,8 @@ impl Pacer {
         pacer
     }
 
-    /// How many are due at `now` and were not taken yet, at most `limit`; none before the start.
+    /// Returns the number of items that are due at `now` and not yet taken, at most `limit`; 0
+    /// before the start.
     #[inline]
     pub fn due(&self, now: Ticks, limit: u64) -> u64 {
         let Some(elapsed) = now.checked_sub(self.start) else { return 0 };
@@ -65,7 +66,7 @@ impl Pacer {
         }
     }
 
-    /// Takes `count` of those that are due.
+    /// Takes `count` of the due items.
     #[inline]
     pub fn take(&mut self, count: u64) {
         for _ in 0..count {
@@ -76,12 +77,12 @@ impl Pacer {
         }
     }
 
-    /// How many were taken.
+    /// Returns the number of items taken so far.
     pub fn taken(&self) -> u64 {
         self.given
     }
 
-    /// When the next one is due.
+    /// Returns the time at which the next item is due.
     pub fn next_due(&self) -> Ticks {
         let after = match self.pacing {
             Pacing::Constant => self.given as f64 * self.ticks_each,

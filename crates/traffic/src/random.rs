@@ -9,37 +9,37 @@ use std::convert::Infallible;
 
 use rand::TryRng;
 
-/// The random numbers of one seed and stream.
+/// Random numbers of one seed and stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Random {
     base: u64,
 }
 
-/// A generator of the numbers that belong to one index.
+/// Generator of the numbers that belong to one index.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequence {
     state: u64,
 }
 
 impl Random {
-    /// The numbers of `stream` under `seed`.
+    /// Creates the numbers of `stream` with `seed`.
     pub const fn new(seed: u64, stream: u64) -> Random {
         Random { base: mix(seed ^ mix(stream.wrapping_add(WEYL))) }
     }
 
-    /// The 64 random bits at `index`.
+    /// Returns the 64 random bits at `index`.
     #[inline(always)]
     pub const fn at(&self, index: u64) -> u64 {
         fold(self.base.wrapping_add(index.wrapping_mul(WEYL)))
     }
 
-    /// Other random bits that follow from some; also mixes a plain number well.
+    /// Returns other random bits derived from `bits`; also mixes a plain number well.
     #[inline(always)]
     pub const fn rehash(bits: u64) -> u64 {
         mix(bits.wrapping_add(WEYL))
     }
 
-    /// As many random numbers as are wanted, all decided by `index`.
+    /// Returns a generator of any number of random numbers, all determined by `index`.
     #[inline]
     pub const fn sequence(&self, index: u64) -> Sequence {
         Sequence { state: self.at(index) }
@@ -73,11 +73,11 @@ pub const fn below(bits: u32, count: u32) -> u32 {
     ((bits as u64 * count as u64) >> 32) as u32
 }
 
-/// Random bits of which several numbers are drawn, one after the other.
+/// Random bits from which several numbers are drawn, one after the other.
 ///
-/// A draw takes the upper part of a product and leaves the lower one: what is left is as random as
-/// what was there, short of the bits that the number has used up. 64 bits are enough for counts
-/// whose product is far below 2^64.
+/// A draw takes the upper part of a product and leaves the lower one, which is as random as the
+/// original bits, apart from the bits that the number has used up. 64 bits suffice for counts whose
+/// product is far below 2^64.
 #[derive(Clone, Copy, Debug)]
 pub struct Bits(pub u64);
 
@@ -91,7 +91,7 @@ impl Bits {
     }
 }
 
-/// Multiplies a value with a twisted copy of itself and joins the halves of the product.
+/// Multiplies a value by a permuted copy of itself and combines the halves of the product.
 #[inline(always)]
 const fn fold(value: u64) -> u64 {
     let product = value as u128 * (value ^ TWIST) as u128;
@@ -108,7 +108,7 @@ const fn mix(value: u64) -> u64 {
 /// 2^64 divided by the golden ratio, odd.
 const WEYL: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Arbitrary, odd, with about as many ones as zeroes.
+/// An odd constant with about as many ones as zeroes.
 const TWIST: u64 = 0xe7a5_9c3b_5a69_d28b;
 
 #[cfg(test)]

@@ -1,75 +1,77 @@
 //! Sessions of a workload: what is sent to set one up, to use it and to end it, a step at a time.
 //!
-//! A session is a number, and so is a step of an action on it. Steps take turns: even ones go from the
-//! client to the server, odd ones back. A step is sent when the one before has come out, as hosts do, so
-//! that a step back can be addressed to what the device made of the client's address
+//! A session is a number, and so is a step of an action on it. Steps take turns: even ones go from
+//! the client to the server, odd ones back. A step is sent when the one before has come out, as
+//! hosts do, so that a step back can be addressed to what the device made of the client's address
 //! ([RFC 9693](https://www.rfc-editor.org/rfc/rfc9693) section 4.2.4 learns it the same way).
 //!
-//! UDP and ICMP frames bear a [`Stamp`]; [`SessionStep::stream`] tells the action and the step in it, and
-//! the session is its sequence number. TCP segments of a handshake carry no data: there the session's
-//! number is the initial sequence number, which a translator leaves as it is.
+//! UDP and ICMP frames bear a [`Stamp`]; [`SessionStep::stream`] tells the action and the step in
+//! it, and the session is its sequence number. TCP segments of a handshake carry no data: there the
+//! session's number is the initial sequence number, which a translator leaves as it is.
 
 use machine::clock::Ticks;
 
 use crate::Stamp;
 
-/// What is done with a session.
+/// Action on a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SessionAction {
-    /// Set up: UDP and ICMP there and back, TCP by its three-way handshake.
+    /// Opens it: UDP and ICMP with one frame in each direction, TCP by its three-way handshake.
     Open,
-    /// Ended: TCP by FIN from both sides. There is nothing to send for UDP and ICMP.
+    /// Closes it: TCP by FIN from both sides. UDP and ICMP send nothing.
     Close,
-    /// Used once each way, to prove that it is there.
+    /// Uses it once in each direction, to verify that it exists.
     Use,
-    /// The same, and only right with the translation that is known of it: to prove that it is the same one still.
+    /// Uses it once in each direction and accepts only the known translation, to verify that it is
+    /// still the same session.
     Keep,
 }
 
-/// The sessions that a workload can make.
+/// Sessions that a workload can create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sessions {
-    /// Those with numbers below this are to be open before ordinary traffic is sent.
+    /// Number of sessions, numbered from 0, that must be open before ordinary traffic is sent.
     pub open: u64,
-    /// How many different ones there can be; their numbers are below this.
+    /// Number of different sessions; their numbers are below this.
     pub most: u64,
-    /// Whether some of them can be ended by what is sent.
+    /// True if some of them can be closed by frames.
     pub closes: bool,
-    /// Whether ordinary traffic opens sessions beyond those, so that a device has others behind a trial
-    /// than before it.
+    /// True if ordinary traffic opens further sessions, so that a device has other sessions after a
+    /// trial than before it.
     pub opens_more: bool,
 }
 
-/// A frame of a session that came out of the device.
+/// A frame of a session that the device forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionStep {
-    /// Whose.
+    /// Number of the session.
     pub session: u64,
-    /// What for.
+    /// Action of the frame.
     pub action: SessionAction,
-    /// Which step of it, from 0.
+    /// Step of the action, from 0.
     pub step: u8,
-    /// When it was sent, where the frame tells.
+    /// Time at which the frame was sent, if the frame contains it.
     pub time: Option<Ticks>,
-    /// Whether it came out where and as it may: to the right host by the right port, translated to
-    /// what a translation of this session can be, and sound.
+    /// True if the frame is correct: it left by the right port to the right host, with a possible
+    /// translation of this session, and is intact.
     pub is_right: bool,
 }
 
 impl SessionAction {
-    /// All of them.
+    /// All actions.
     pub const ALL: [SessionAction; 4] =
         [SessionAction::Open, SessionAction::Close, SessionAction::Use, SessionAction::Keep];
 }
 
 impl SessionStep {
-    /// The stream that the stamp of such a frame names; those of directions and probes are others.
+    /// Returns the stream in the stamp of such a frame; directions and probes have other streams.
     #[inline(always)]
     pub fn stream(action: SessionAction, step: u8) -> u16 {
         SESSIONS | (action as u16) << 8 | u16::from(step)
     }
 
-    /// The session, the action and the step that a stamp names; none if it is of other traffic.
+    /// Returns the session, the action and the step of a stamp; `None` if it belongs to other
+    /// traffic.
     #[inline(always)]
     pub fn of(stamp: &Stamp) -> Option<(u64, SessionAction, u8)> {
         let action = SessionAction::ALL.get(usize::from((stamp.stream ^ SESSIONS) >> 8))?;
@@ -77,7 +79,7 @@ impl SessionStep {
     }
 }
 
-/// Marks the streams of sessions.
+/// Flag of the streams of sessions.
 const SESSIONS: u16 = 0x4000;
 
 #[cfg(test)]

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Sizes of frames in bytes, frame check sequence included, with their weights.
+/// Frame sizes in bytes, including the frame check sequence, with their weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Sizes {
     weights: Vec<(u16, u32)>,
-    /// The size at each of 256 places; a draw picks a place. Shares are exact to 1/256.
+    /// The size at each of 256 positions; a draw selects a position. Shares are exact to 1/256.
     places: Vec<u16>,
 }
 
-/// The forms in which sizes are written.
+/// The forms in which sizes are written in a scenario.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Written {
-    /// All frames alike.
+    /// One size for all frames.
     One(u16),
     /// A mix by name: `imix`, `cisco-vswitch`, `nokia-pe-ipv4`, `nokia-pe-ipv6`, `adva-vcpe-ipv4`,
     /// `adva-vcpe-ipv6` or `nfware`.
@@ -28,15 +28,15 @@ enum Written {
 }
 
 impl Sizes {
-    /// All frames of one size.
+    /// Returns sizes with one size for all frames.
     pub fn fixed(size: u16) -> Sizes {
         Sizes { weights: vec![(size, 1)], places: vec![size; PLACES] }
     }
 
-    /// The mix of sizes and weights.
+    /// Returns a mix of sizes with weights.
     ///
     /// # Errors
-    /// What is wrong with the weights.
+    /// A description of the error in the weights.
     pub fn mix(weights: &[(u16, u32)]) -> Result<Sizes, String> {
         let total: u64 = weights.iter().map(|&(_, weight)| u64::from(weight)).sum();
         if total == 0 {
@@ -55,23 +55,23 @@ impl Sizes {
         Ok(Sizes { weights: weights.to_vec(), places })
     }
 
-    /// The sizes with their weights.
+    /// Returns the sizes with their weights.
     pub fn weights(&self) -> &[(u16, u32)] {
         &self.weights
     }
 
-    /// The size that eight random bits pick.
+    /// Returns the size at the position that eight random bits select.
     #[inline(always)]
     pub fn pick(&self, bits: u8) -> u16 {
         self.places.get(usize::from(bits)).copied().unwrap_or(64)
     }
 
-    /// Mean size in bytes, of the draws that [`Self::pick`] makes.
+    /// Returns the mean size in bytes of the draws of [`Self::pick`].
     pub fn mean(&self) -> f64 {
         self.places.iter().map(|&size| f64::from(size)).sum::<f64>() / PLACES as f64
     }
 
-    /// `64 bytes`, `IMIX`, or the weights.
+    /// Returns the text form: `64 bytes`, `IMIX`, or the weights.
     pub fn label(&self) -> String {
         match self.weights.as_slice() {
             [(size, _)] => format!("{size} bytes"),
@@ -96,7 +96,8 @@ impl TryFrom<Written> for Sizes {
                 None => name.parse().map(Sizes::fixed).map_err(|_| {
                     let names: Vec<&str> = MIXES.iter().map(|(name, _)| *name).collect();
                     format!(
-                        "'{name}' is no size: give a number, a map of sizes to weights, or one of {}",
+                        "'{name}' is not a size: write a number, a mapping of sizes to weights, or \
+                         one of {}",
                         names.join(", ")
                     )
                 }),
@@ -106,7 +107,7 @@ impl TryFrom<Written> for Sizes {
                     .iter()
                     .map(|(size, &weight)| match size.parse() {
                         Ok(size) => Ok((size, weight)),
-                        Err(_) => Err(format!("'{size}' is no size in bytes")),
+                        Err(_) => Err(format!("'{size}' is not a size in bytes")),
                     })
                     .collect();
                 let mut weights = weights?;
@@ -162,12 +163,12 @@ fn weights_of(name: &str) -> Option<&'static [(u16, u32)]> {
     known.map(|(_, weights)| *weights)
 }
 
-/// The first name of a mix.
+/// Returns the first name of a mix with these weights.
 fn name_of(weights: &[(u16, u32)]) -> Option<&'static str> {
     MIXES.iter().find(|(_, known)| *known == weights).map(|(name, _)| *name)
 }
 
-/// Places among which a draw picks.
+/// Number of positions of which a draw selects one.
 const PLACES: usize = 256;
 
 #[cfg(test)]

@@ -6,27 +6,28 @@
 //! | magic | sequence 48 | stream 16 | time, ticks  |   the last 18 bytes of the payload
 //! +------+-----------------------+----------------+
 //! ```
-//! It lies at the end, so that tunnels may come and go in front of it; 18 bytes are what the shortest
-//! Ethernet frame leaves behind IPv4 and UDP. The clock is the tester's own: no other machine reads it.
+//! It lies at the end, so that tunnels may come and go in front of it; 18 bytes are what the
+//! shortest Ethernet frame leaves behind IPv4 and UDP. The clock is the tester's own: no other
+//! machine reads it.
 
 use machine::clock::Ticks;
 
 /// Length of a stamp in bytes.
 pub const STAMP_LEN: usize = 18;
 
-/// What a stamp tells.
+/// Contents of a stamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// The flow of frames that are numbered together.
+    /// Stream of frames that are numbered together.
     pub stream: u16,
-    /// The frame's number in its stream; 48 bits.
+    /// Number of the frame in its stream, 48 bits.
     pub sequence: u64,
-    /// When it was sent.
+    /// Time at which the frame was sent.
     pub time: Ticks,
 }
 
 impl Stamp {
-    /// Writes the stamp over the last bytes of a frame, which must have them.
+    /// Writes the stamp over the last bytes of a frame, which must be long enough.
     #[inline(always)]
     pub fn write(&self, frame: &mut [u8]) {
         debug_assert!(frame.len() >= STAMP_LEN);
@@ -38,7 +39,7 @@ impl Stamp {
         }
     }
 
-    /// Reads the stamp of a frame; None if it bears none.
+    /// Reads the stamp of a frame; `None` if it has none.
     #[inline(always)]
     pub fn read(frame: &[u8]) -> Option<Stamp> {
         let tail = frame.last_chunk::<STAMP_LEN>()?;

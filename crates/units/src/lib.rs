@@ -14,7 +14,8 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-/// Defines a quantity: a number with a declared unit, the units it is read in, and its text.
+/// Defines a quantity: a number with a declared unit, the units that it is parsed from, and its
+/// text form.
 macro_rules! quantity {
     ($(#[$doc:meta])* $name:ident, $units:ident, $example:literal, $show:expr) => {
         $(#[$doc])*
@@ -65,7 +66,7 @@ quantity!(
     BitsPerSec, BITS_PER_SEC, "10 Mbit/s", |value| si(value, "bit/s")
 );
 quantity!(
-    /// Bytes per second, for keys that are declared so; bit rates are accepted and divided by 8.
+    /// Bytes per second, for keys declared in bytes; bit rates are accepted and divided by 8.
     BytesPerSec, BYTES_PER_SEC, "10 Mbit/s", |value| si(value, "B/s")
 );
 quantity!(
@@ -81,12 +82,12 @@ quantity!(
     Seconds, SECONDS, "500 ms", |value| si(value, "s")
 );
 quantity!(
-    /// A ratio as a fraction of 1, loss ratios above all.
+    /// A ratio as a fraction of 1, such as a loss ratio.
     Ratio, RATIO, "10 ppm", show_ratio
 );
 
 impl Seconds {
-    /// The same as a duration; what no duration can hold is the longest one.
+    /// The quantity as a [`Duration`]; values that are too large become the longest duration.
     pub fn duration(self) -> Duration {
         Duration::try_from_secs_f64(self.0).unwrap_or(Duration::MAX)
     }
@@ -98,13 +99,13 @@ impl From<Duration> for Seconds {
     }
 }
 
-/// The rate on the wire for `pps` frames of `frame_len_bytes` (frame check sequence included) each:
-/// preamble, start delimiter and gap add 20 bytes a frame (IEEE 802.3).
+/// The rate on the wire for `pps` frames of `frame_len_bytes` (including the frame check sequence)
+/// each: preamble, start delimiter and gap add 20 bytes per frame (IEEE 802.3).
 pub fn l1_rate(pps: Pps, frame_len_bytes: f64) -> BitsPerSec {
     BitsPerSec(pps.0 * (frame_len_bytes + ETHERNET_OVERHEAD_BYTES) * 8.0)
 }
 
-/// The rate of frame bytes, frame check sequence included.
+/// The rate of frame bytes, including the frame check sequence.
 pub fn l2_rate(pps: Pps, frame_len_bytes: f64) -> BitsPerSec {
     BitsPerSec(pps.0 * frame_len_bytes * 8.0)
 }
@@ -132,25 +133,25 @@ pub fn si(value: f64, unit: &str) -> String {
     format!("{scaled:.decimals$} {prefix}{unit}")
 }
 
-/// A text that is not a quantity of the wanted kind.
+/// An error in the text of a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    /// No number at the beginning, or one that is not finite or negative.
+    /// The text does not begin with a finite, non-negative number.
     #[error("`{text}` does not begin with a number of 0 or more; write for example `{example}`")]
     Number {
-        /// What was written.
+        /// The text as written.
         text: String,
-        /// What would do.
+        /// An example of a valid text.
         example: &'static str,
     },
-    /// An unknown unit, or one that can be read in two ways.
+    /// The unit is unknown or ambiguous.
     #[error("`{unit}` is not a unit here; known are {known}; write for example `{example}`")]
     Unit {
-        /// What was written behind the number.
+        /// The text behind the number.
         unit: String,
-        /// The base units that are known, prefixes apart.
+        /// The known base units, without prefixes.
         known: String,
-        /// What would do.
+        /// An example of a valid text.
         example: &'static str,
     },
 }
@@ -159,7 +160,7 @@ pub enum UnitError {
 /// first of its table.
 type Unit = (&'static str, f64, Prefixes);
 
-/// Which prefixes a unit takes.
+/// The prefixes that a unit accepts.
 #[derive(Clone, Copy, PartialEq)]
 enum Prefixes {
     None,
@@ -215,10 +216,10 @@ const RATIO: &[Unit] = &[
     ("ppm", 1e-6, Prefixes::None),
 ];
 
-/// Preamble, start delimiter and inter-frame gap of Ethernet.
+/// Preamble, start delimiter and inter-frame gap of Ethernet, in bytes.
 const ETHERNET_OVERHEAD_BYTES: f64 = 20.0;
 
-/// Prefixes that are shown, from the largest.
+/// Decimal prefixes used in output, from the largest.
 const PREFIXES: &[(f64, &str)] = &[
     (1e12, "T"),
     (1e9, "G"),
@@ -240,14 +241,14 @@ fn show_ratio(value: f64) -> String {
     }
 }
 
-/// Three significant digits without a prefix or trailing zeros.
+/// Formats a number with three significant digits, without prefix and trailing zeros.
 fn significant(value: f64) -> String {
     let decimals = (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
-/// Reads a number and its unit; the result is in the declared (first) unit.
+/// Parses a number with its unit; the result is in the declared (first) unit.
 fn parse(text: &str, units: &'static [Unit], example: &'static str) -> Result<f64, UnitError> {
     let text = text.trim();
     let (number, unit) = split(text);
@@ -266,7 +267,7 @@ fn parse(text: &str, units: &'static [Unit], example: &'static str) -> Result<f6
     })
 }
 
-/// Splits behind the longest beginning that is a number; `1e6` is one, the `e` of `1 each` is not.
+/// Splits a text after the longest prefix that is a number: all of `1e6`, and `1` of `1 each`.
 fn split(text: &str) -> (&str, &str) {
     let digits = |s: &str| s.len() - s.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let mantissa = text
@@ -284,7 +285,7 @@ fn split(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
-/// What one of a written unit is in the declared unit.
+/// The factor that converts a written unit to the declared unit; none if the unit is unknown.
 fn factor(written: &str, units: &[Unit]) -> Option<f64> {
     units.iter().find_map(|(name, value, prefixes)| {
         let prefix = written.strip_suffix(name)?;
@@ -304,7 +305,7 @@ fn factor(written: &str, units: &[Unit]) -> Option<f64> {
     })
 }
 
-/// Reads a quantity from a number or a text of any self-describing format.
+/// Deserialises a quantity from a number or a text.
 struct NumberOrText {
     units: &'static [Unit],
     example: &'static str,

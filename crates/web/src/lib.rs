@@ -1,4 +1,5 @@
-//! HTTP/1.1 on this machine: connections, heads and times are bounded, and nothing but reading is asked.
+//! HTTP/1.1 on this machine: connections, heads and times are bounded, and nothing but reading is
+//! asked.
 //!
 //! What is answered is its user's matter. There is no password and no encryption.
 

@@ -23,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Makes the response to the head of a request. It may read files and take its time.
+/// Creates the response to the head of a request. It may read files and may take time.
 pub type Answer = Arc<dyn Fn(&Method, &Uri, &HeaderMap) -> Response<Full<Bytes>> + Send + Sync>;
 
 /// A server that listens and does not answer yet.
@@ -32,20 +32,20 @@ pub struct Server {
     listener: TcpListener,
 }
 
-/// A server that cannot listen or not go on.
+/// Error of a server that cannot listen or cannot continue.
 #[derive(Debug)]
 pub struct ServeError {
-    /// Where it was to listen.
+    /// Address on which it should listen.
     pub address: SocketAddr,
-    /// What the system says.
+    /// The system's error.
     pub source: io::Error,
 }
 
 impl Server {
-    /// Listens at an address; port 0 stands for any that is free.
+    /// Listens on an address; port 0 means any free port.
     ///
     /// # Errors
-    /// When the address is taken, or not this machine's.
+    /// When the address is in use, or not an address of this machine.
     pub fn bind(address: SocketAddr) -> Result<Server, ServeError> {
         let failed = |source| ServeError { address, source };
         let listener = TcpListener::bind(address).map_err(failed)?;
@@ -53,15 +53,15 @@ impl Server {
         Ok(Server { listener })
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers until `stop` becomes true; connections that are open then are cut.
+    /// Answers requests until `stop` becomes true; open connections are then closed.
     ///
     /// # Errors
     /// When the system refuses a thread or the listening socket.
@@ -98,7 +98,7 @@ async fn accept(listener: TcpListener, answer: &Answer, stop: &AtomicBool) -> io
     Ok(())
 }
 
-/// One connection, from its first request to its end.
+/// Serves one connection from its first request to its end.
 async fn converse(stream: TcpStream, answer: Answer, _place: OwnedSemaphorePermit) {
     let service = service_fn(move |request| respond(request, Arc::clone(&answer)));
     let connection = http1::Builder::new()
@@ -130,7 +130,7 @@ fn mistake() -> Response<Full<Bytes>> {
 
 impl fmt::Display for ServeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot listen at {}: {}", self.address, self.source)
+        write!(f, "cannot listen on {}: {}", self.address, self.source)
     }
 }
 
@@ -140,12 +140,12 @@ impl std::error::Error for ServeError {
     }
 }
 
-const MISTAKE: &[u8] = b"this is a mistake in plumbline itself; please report it\n";
+const MISTAKE: &[u8] = b"this is a bug in plumbline; please report it\n";
 
-/// More than the tabs of a person.
+/// Largest number of connections, more than the tabs of a user.
 const CONNECTIONS_MAX: usize = 64;
 
-/// Answers that are made at a time; each may hold a record in memory.
+/// Largest number of answers created at a time; each may hold a record in memory.
 const ANSWERS_MAX: usize = 2;
 
 const HEADERS_MAX: usize = 64;
@@ -153,8 +153,8 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 const CONNECTION_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// How soon a wish to stop is seen.
+/// Interval at which `stop` is read.
 const POLL: Duration = Duration::from_millis(100);
 
-/// What a page that is being rendered may still take.
+/// Time limit for a page that is being rendered at the end.
 const GRACE: Duration = Duration::from_secs(1);

@@ -25,21 +25,20 @@
 
 use std::net::Ipv4Addr;
 
-use crate::bytes;
 use crate::ethernet::TYPE_IPV4;
-use crate::{MacAddr, Malformed};
+use crate::{Law, MacAddr, Malformed, bytes};
 
-/// The length of the whole packet in bytes.
+/// Length of the packet in bytes.
 pub const HEADER_LEN: usize = 28;
 
 /// The hardware type of Ethernet.
 pub const HARDWARE_ETHERNET: u16 = 1;
-/// Operation: who has the target IP?
+/// Operation: request for the Ethernet address of the target IP.
 pub const OPERATION_REQUEST: u16 = 1;
-/// Operation: the sender has it.
+/// Operation: reply; the sender has the requested IP address.
 pub const OPERATION_REPLY: u16 = 2;
 
-/// Where the fields begin, in bytes from the start of the packet.
+/// Offsets of the fields, in bytes from the start of the packet.
 pub mod offset {
     /// Hardware type, 2 bytes.
     pub const HARDWARE_TYPE: usize = 0;
@@ -61,14 +60,14 @@ pub mod offset {
     pub const TARGET_IP: usize = 24;
 }
 
-/// A packet that was checked.
+/// A validated packet.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
 }
 
 impl<'a> View<'a> {
-    /// Checks that the packet is whole and speaks of IPv4 over Ethernet.
+    /// Checks that the packet is complete and has addresses of IPv4 over Ethernet.
     ///
     /// # Errors
     /// [`Malformed::Truncated`], [`Malformed::BadAddressFormat`].
@@ -81,7 +80,7 @@ impl<'a> View<'a> {
         Ok(Self { header })
     }
 
-    /// What is asked or answered.
+    /// Operation of the packet.
     #[inline]
     pub fn operation(&self) -> u16 {
         bytes::u16_at(self.header, offset::OPERATION)
@@ -99,7 +98,7 @@ impl<'a> View<'a> {
         bytes::array_at::<4>(self.header, offset::SENDER_IP).into()
     }
 
-    /// The target's Ethernet address; in a request it means nothing.
+    /// The target's Ethernet address; meaningless in a request.
     #[inline]
     pub fn target_mac(&self) -> MacAddr {
         MacAddr(bytes::array_at(self.header, offset::TARGET_MAC))
@@ -124,14 +123,14 @@ impl<'a> View<'a> {
     }
 }
 
-/// A checked packet that can be changed.
+/// A validated packet that can be changed.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     header: &'a mut [u8; HEADER_LEN],
 }
 
 impl<'a> ViewMut<'a> {
-    /// Checks the packet as [`View::parse`] does, with the same errors.
+    /// Checks the packet like [`View::parse`], with the same errors.
     #[inline]
     pub fn parse(packet: &'a mut [u8]) -> Result<Self, Malformed> {
         View::parse(packet)?;
@@ -139,7 +138,7 @@ impl<'a> ViewMut<'a> {
         Ok(Self { header })
     }
 
-    /// The same packet for reading.
+    /// Returns a read-only view of the packet.
     #[inline]
     pub fn as_view(&self) -> View<'_> {
         View { header: self.header }
@@ -156,7 +155,7 @@ impl<'a> ViewMut<'a> {
 /// A packet as values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// What is asked or answered.
+    /// Operation of the packet.
     pub operation: u16,
     /// The sender's Ethernet address.
     pub sender_mac: MacAddr,
@@ -169,7 +168,8 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// The reply to this request by the station `mac`, which has the target's IPv4 address.
+    /// Returns the reply to this request from the station `mac`, which has the target's IPv4
+    /// address.
     #[inline]
     #[must_use]
     pub fn answer(&self, mac: MacAddr) -> Self {
@@ -182,7 +182,7 @@ impl Fields {
         }
     }
 
-    /// Writes the whole packet.
+    /// Writes the complete packet.
     #[inline]
     pub fn emit(&self, header: &mut [u8; HEADER_LEN]) {
         bytes::put_array(header, 0, ADDRESS_FORMAT);
@@ -201,11 +201,29 @@ const ADDRESS_FORMAT: [u8; 6] = {
     [hardware[0], hardware[1], protocol[0], protocol[1], MacAddr::LEN as u8, 4]
 };
 
+/// The law of this module.
+pub const LAW: Law = Law { name: "arp", holds: law, examples: &[] };
+
+/// ARP: what is accepted is written back the same, and a reply goes back to the sender.
+fn law(data: &[u8]) {
+    let Ok(view) = View::parse(data) else { return };
+    let mut written = [0; HEADER_LEN];
+    view.fields().emit(&mut written);
+    assert_eq!(written, data[..HEADER_LEN]);
+
+    let mac = MacAddr([0x02, 0, 0, 0, 0, 1]);
+    let mut packet = data.to_vec();
+    ViewMut::parse(&mut packet).expect("accepted before").turn_into_reply(mac);
+    let reply = View::parse(&packet).expect("a reply can be read");
+    assert_eq!(reply.fields(), view.fields().answer(mac));
+    assert_eq!((reply.target_mac(), reply.target_ip()), (view.sender_mac(), view.sender_ip()));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Who has 200.0.0.1? Tell 200.0.0.222.
+    /// A request for 200.0.0.1 from 200.0.0.222.
     const REQUEST: [u8; HEADER_LEN] = [
         0, 1, 8, 0, 6, 4, 0, 1, 0xaa, 0x22, 0xbb, 0x44, 0xcc, 0x67, 200, 0, 0, 222, 0, 0, 0, 0, 0,
         0, 200, 0, 0, 1,

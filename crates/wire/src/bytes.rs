@@ -4,7 +4,7 @@
 //! functions panic when the field does not fit: an offset is the programmer's, never the
 //! network's.
 
-/// `N` bytes at `at`, copied, for example an address.
+/// Returns a copy of the `N` bytes at `at`, such as an address.
 #[inline(always)]
 pub fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut array = [0; N];
@@ -12,13 +12,13 @@ pub fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     array
 }
 
-/// The 16-bit number at `at`.
+/// Returns the 16-bit number at `at`.
 #[inline(always)]
 pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes(array_at(bytes, at))
 }
 
-/// The 32-bit number at `at`.
+/// Returns the 32-bit number at `at`.
 #[inline(always)]
 pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(array_at(bytes, at))

@@ -7,14 +7,14 @@
 //!
 //! It does not know the zero rules of UDP (see [`crate::udp`]) nor where a checksum stands.
 
-use crate::bytes;
+use crate::{Law, bytes};
 
 /// A ones'-complement sum that is not folded yet; room for 2^48 words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// The sum of nothing.
+    /// The sum of no words.
     pub const ZERO: Self = Self(0);
 
     /// Adds a 16-bit number.
@@ -48,39 +48,39 @@ impl Sum {
         self.add_u16(u16::from_be(fold(sum_in_machine_order(bytes))))
     }
 
-    /// Adds twenty bytes, faster than the same as a slice.
+    /// Adds twenty bytes, faster than [`Sum::add_bytes`].
     #[inline]
     #[must_use]
     pub fn add_header(self, header: &[u8; 20]) -> Self {
         self.add_u16(u16::from_be(fold(sum_of_header(header))))
     }
 
-    /// The sum folded to 16 bits. Over a message that includes a right checksum it is 0xffff.
+    /// Returns the sum folded to 16 bits. For a message with a correct checksum it is 0xffff.
     #[inline]
     pub const fn fold(self) -> u16 {
         fold(self.0)
     }
 
-    /// The complement of the folded sum: the value for the checksum field.
+    /// Returns the complement of the folded sum: the value for the checksum field.
     #[inline]
     pub const fn checksum(self) -> u16 {
         !self.fold()
     }
 }
 
-/// The checksum of a message in one piece, with its checksum field zero or left out.
+/// Returns the checksum of a contiguous message, whose checksum field is zero or omitted.
 #[inline]
 pub fn checksum(bytes: &[u8]) -> u16 {
     Sum::ZERO.add_bytes(bytes).checksum()
 }
 
-/// The checksum of a twenty-byte header with its checksum field zero.
+/// Returns the checksum of a twenty-byte header whose checksum field is zero.
 #[inline]
 pub fn header_checksum(header: &[u8; 20]) -> u16 {
     Sum::ZERO.add_header(header).checksum()
 }
 
-/// Whether a twenty-byte header that carries its checksum is undamaged.
+/// Returns true if the checksum of a twenty-byte header is correct.
 #[inline]
 pub fn header_is_valid(header: &[u8; 20]) -> bool {
     // A sum folds to 0xffff where it is a multiple of that and not zero.
@@ -88,7 +88,7 @@ pub fn header_is_valid(header: &[u8; 20]) -> bool {
     (sum != 0) & sum.is_multiple_of(0xffff)
 }
 
-/// The checksum after a 16-bit word changed from `old` to `new`: HC' = ~(~HC + ~m + m'),
+/// Returns the checksum after a 16-bit word changed from `old` to `new`: HC' = ~(~HC + ~m + m'),
 /// RFC 1624 equation 3.
 #[inline]
 #[must_use]
@@ -96,14 +96,15 @@ pub const fn update_u16(checksum: u16, old: u16, new: u16) -> u16 {
     Sum::ZERO.add_u16(!checksum).add_u16(!old).add_u16(new).checksum()
 }
 
-/// The checksum after an aligned 32-bit field, such as an address, changed from `old` to `new`.
+/// Returns the checksum after an aligned 32-bit field, such as an address, changed from `old` to
+/// `new`.
 #[inline]
 #[must_use]
 pub const fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
     Sum::ZERO.add_u16(!checksum).add_u32(!old).add_u32(new).checksum()
 }
 
-/// The sum of all 16-bit words as the machine reads them, in 32-bit pieces.
+/// Returns the sum of all 16-bit words in host byte order, computed from 32-bit words.
 #[inline]
 fn sum_in_machine_order(bytes: &[u8]) -> u64 {
     // Independent lanes let the compiler use vector registers.
@@ -127,7 +128,7 @@ fn sum_in_machine_order(bytes: &[u8]) -> u64 {
     sum
 }
 
-/// The same of twenty bytes.
+/// Returns the sum of all 16-bit words of twenty bytes, in host byte order.
 #[inline(always)]
 fn sum_of_header(header: &[u8; 20]) -> u64 {
     word_at(header, 0)
@@ -137,7 +138,7 @@ fn sum_of_header(header: &[u8; 20]) -> u64 {
         + word_at(header, 16)
 }
 
-/// Four bytes as the machine reads them.
+/// Returns four bytes in host byte order.
 #[inline(always)]
 fn word_at(header: &[u8; 20], at: usize) -> u64 {
     u64::from(u32::from_ne_bytes(bytes::array_at(header, at)))
@@ -153,17 +154,40 @@ const fn fold(sum: u64) -> u16 {
     ((sum >> 16) + (sum & 0xffff)) as u16
 }
 
-/// 32-bit words summed side by side.
+/// Number of 32-bit words that are summed in parallel.
 const LANES: usize = 8;
-/// Bytes in one turn of the loop.
+/// Number of bytes per iteration of the loop.
 const BLOCK_LEN: usize = LANES * 4;
+
+/// The law of this module.
+pub const LAW: Law = Law { name: "checksum", holds: law, examples: &[] };
+
+/// Checksum: the fast sum is the slow sum, and an update is a recomputation.
+fn law(data: &[u8]) {
+    let words = data
+        .chunks(2)
+        .map(|pair| u64::from(pair[0]) << 8 | pair.get(1).copied().map_or(0, u64::from));
+    // Ones'-complement addition is addition modulo 0xffff, in which only nothing sums to zero.
+    let expected = match words.sum::<u64>() {
+        0 => 0,
+        sum => (sum - 1) % 0xffff + 1,
+    };
+    assert_eq!(u64::from(Sum::ZERO.add_bytes(data).fold()), expected);
+
+    let Some((new, rest)) = data.split_first_chunk::<4>() else { return };
+    let Some(old) = rest.first_chunk::<4>().filter(|_| new != &[0; 4]) else { return };
+    let changed = [new, &rest[4..]].concat();
+    let [old, new] = [old, new].map(|word| u32::from_be_bytes(*word));
+    let updated = update_u32(checksum(rest), old, new);
+    assert_eq!(updated, checksum(&changed));
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Word by word with the carry added at once: slow and obviously right.
+    /// Adds word by word, with the carry added at once: slow and obviously correct.
     fn slow_sum(bytes: &[u8]) -> u16 {
         let mut sum = 0u16;
         for pair in bytes.chunks(2) {

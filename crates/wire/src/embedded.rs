@@ -13,9 +13,9 @@
 //! +--+---+---+---+---+---+---+---+---+---+---+---+---+---+---+---+---+
 //! ```
 //!
-//! Octet u (bits 64 to 71) and the suffix are written as zero and ignored when read, as sections 2.2
-//! and 2.3 say. [`Prefix::embed`] and [`Prefix::extract`] have no branch but the comparison of the
-//! prefix. Whether the well-known prefix may carry an address is a question of its own,
+//! Octet u (bits 64 to 71) and the suffix are written as zero and ignored when read, as sections
+//! 2.2 and 2.3 say. [`Prefix::embed`] and [`Prefix::extract`] have no branch but the comparison of
+//! the prefix. Whether the well-known prefix may carry an address is a question of its own,
 //! [`Prefix::forbids`], because a packet that breaks the rule is dropped for a reason of its own.
 //!
 //! **Not supported:** IPv4-mapped and 6to4 addresses, and finding the prefix by DNS (RFC 7050).
@@ -23,14 +23,16 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A prefix under which every IPv4 address has an IPv6 address.
+use crate::Law;
+
+/// A prefix that embeds IPv4 addresses into IPv6 addresses (RFC 6052).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
-    /// The prefix with zeros behind it.
+    /// The prefix, followed by zeros.
     bits: u128,
-    /// Ones where the prefix is.
+    /// Mask of the bits of the prefix.
     mask: u128,
-    /// How far the IPv4 address stands from the end of the address without octet u, in bits.
+    /// Distance of the IPv4 address from the end of the address without octet u, in bits.
     shift: u8,
 }
 
@@ -38,11 +40,11 @@ impl Prefix {
     /// `64:ff9b::/96` (section 2.1).
     pub const WELL_KNOWN: Self = Self { bits: 0x0064_ff9b << 96, mask: !0 << 32, shift: 0 };
 
-    /// The prefix of this length in bits; bits behind it do not count.
+    /// Creates a prefix of this length in bits; bits after it are ignored.
     ///
     /// # Errors
-    /// [`BadPrefix::Length`] for another length than those of section 2.2, [`BadPrefix::OctetU`] for
-    /// a prefix of 96 bits whose bits 64 to 71 are not zero.
+    /// [`BadPrefix::Length`] for a length that section 2.2 does not define,
+    /// [`BadPrefix::OctetU`] for a prefix of 96 bits whose bits 64 to 71 are not zero.
     pub const fn new(prefix: Ipv6Addr, len: u8) -> Result<Self, BadPrefix> {
         let before_u = match len {
             32 | 40 | 48 | 56 | 64 => len,
@@ -57,26 +59,26 @@ impl Prefix {
         Ok(Self { bits, mask, shift: 120 - 32 - before_u })
     }
 
-    /// The prefix, with zeros behind it.
+    /// Returns the prefix, followed by zeros.
     #[inline]
     pub const fn address(&self) -> Ipv6Addr {
         Ipv6Addr::from_bits(self.bits)
     }
 
-    /// Its length in bits. A prefix is never empty.
+    /// Returns the length of the prefix in bits, which is never 0.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "a length of bits, not of a collection")]
     pub const fn len(&self) -> u8 {
         self.mask.leading_ones() as u8
     }
 
-    /// Whether the address begins with the prefix.
+    /// Returns true if the address begins with the prefix.
     #[inline]
     pub const fn contains(&self, address: Ipv6Addr) -> bool {
         address.to_bits() & self.mask == self.bits
     }
 
-    /// The IPv6 address of an IPv4 address (section 2.3).
+    /// Returns the IPv6 address of an IPv4 address (section 2.3).
     #[inline]
     pub const fn embed(&self, address: Ipv4Addr) -> Ipv6Addr {
         // A number of 120 bits without octet u, then its upper 64 bits a place to the left.
@@ -85,7 +87,7 @@ impl Prefix {
         Ipv6Addr::from_bits(self.bits | spread)
     }
 
-    /// The IPv4 address in an IPv6 address (section 2.3); none under another prefix.
+    /// Returns the IPv4 address in an IPv6 address (section 2.3); `None` for another prefix.
     #[inline]
     pub const fn extract(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
         if !self.contains(address) {
@@ -96,8 +98,8 @@ impl Prefix {
         Some(Ipv4Addr::from_bits((without_u >> self.shift) as u32))
     }
 
-    /// Whether a packet with this IPv4 address under this prefix must be dropped: the well-known
-    /// prefix stands for global addresses only (section 3.1).
+    /// Returns true if a packet with this IPv4 address in this prefix must be dropped: the
+    /// well-known prefix must only be used for global addresses (section 3.1).
     #[inline]
     pub const fn forbids(&self, address: Ipv4Addr) -> bool {
         // As long as the other, it is the same where its bits are.
@@ -113,12 +115,12 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Why a prefix cannot carry IPv4 addresses.
+/// Error of a prefix that cannot embed IPv4 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadPrefix {
-    /// Its length is none of those of section 2.2.
+    /// The length is not one of those of section 2.2.
     Length {
-        /// The length asked for, in bits.
+        /// The invalid length in bits.
         len: u8,
     },
     /// Bits 64 to 71 of a prefix of 96 bits are set (section 2.2).
@@ -143,8 +145,8 @@ impl fmt::Display for BadPrefix {
 
 impl std::error::Error for BadPrefix {}
 
-/// Whether an IPv4 address means the same everywhere: none of RFC 5735 section 3, to which RFC 6052
-/// refers, nor of the shared space of RFC 6598, which joined that list later.
+/// Returns true if an IPv4 address is global: not one of RFC 5735 section 3, to which RFC 6052
+/// refers, nor of the shared address space of RFC 6598, which was added to that list later.
 #[inline]
 pub const fn is_global(address: Ipv4Addr) -> bool {
     let bits = address.to_bits();
@@ -163,7 +165,7 @@ pub const fn is_global(address: Ipv4Addr) -> bool {
     true
 }
 
-/// What is not global, with lengths in bits.
+/// Prefixes that are not global, with lengths in bits.
 const NOT_GLOBAL: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -182,10 +184,29 @@ const NOT_GLOBAL: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// Bits 64 to 71.
+/// Mask of bits 64 to 71.
 const OCTET_U: u128 = 0xff << 56;
-/// The bits behind them.
+/// Mask of the bits after bits 64 to 71.
 const BEHIND_U: u128 = (1 << 56) - 1;
+
+/// The law of this module.
+pub const LAW: Law = Law { name: "embedded", holds: law, examples: &[] };
+
+/// IPv4 in IPv6 addresses: what is embedded comes out again, under every prefix that is accepted.
+fn law(data: &[u8]) {
+    let Some((prefix, rest)) = data.split_first_chunk::<16>() else { return };
+    let Some((address, rest)) = rest.split_first_chunk::<4>() else { return };
+    let Some(&len) = rest.first() else { return };
+    let (address, any) = (Ipv4Addr::from(*address), Ipv6Addr::from(*prefix));
+    // Most lengths are none of a prefix; half of the inputs have one that is.
+    let len = if len & 1 == 0 { len } else { [32, 40, 48, 56, 64, 96][usize::from(len >> 1) % 6] };
+    let Ok(prefix) = Prefix::new(any, len) else { return };
+    let embedded = prefix.embed(address);
+    assert_eq!((prefix.len(), prefix.extract(embedded)), (len, Some(address)));
+    assert!(embedded.octets()[8] == 0 && prefix.contains(prefix.address()));
+    assert_eq!(prefix.extract(any).is_some(), prefix.contains(any));
+    assert!(!prefix.forbids(address) || prefix == Prefix::WELL_KNOWN);
+}
 
 #[cfg(test)]
 mod tests {
@@ -196,7 +217,7 @@ mod tests {
         Prefix::new(text.parse().unwrap(), len).unwrap()
     }
 
-    /// Octet by octet, as section 2.2 draws it.
+    /// Embeds an address octet by octet, as in the figure of section 2.2.
     fn slow_embed(prefix: [u8; 16], len: u8, address: Ipv4Addr) -> [u8; 16] {
         let mut octets = [0; 16];
         let count = usize::from(len / 8);

@@ -1,5 +1,5 @@
-//! Encapsulated remote mirroring, ERSPAN type II over GRE (draft-foschiano-erspan-03 section 4.2, RFC
-//! 2784, RFC 2890).
+//! Encapsulated remote mirroring, ERSPAN type II over GRE (draft-foschiano-erspan-03 section 4.2,
+//! RFC 2784, RFC 2890).
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -14,21 +14,21 @@
 //! The payload is an Ethernet frame without frame check sequence. Type III is in
 //! [`crate::erspan_iii`]. **Not supported:** type I, and GRE for anything else.
 
-use crate::Malformed;
 use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
+use crate::{Law, Malformed};
 
-/// The length of both headers in bytes.
+/// Length of both headers in bytes.
 pub const HEADER_LEN: usize = 16;
-/// The number of the protocol in GRE.
+/// Protocol type in GRE.
 pub const GRE_TYPE: u16 = 0x88be;
-/// The largest number of a session.
+/// Largest session ID.
 pub const SESSION_MAX: u16 = 0x3ff;
 
-/// Where the fields begin, in bytes from the start of the GRE header.
+/// Offsets of the fields, in bytes from the start of the GRE header.
 pub mod offset {
     /// Flags and version of GRE, 2 bytes.
     pub const FLAGS: usize = 0;
-    /// Protocol of what GRE carries, 2 bytes.
+    /// Protocol type of the GRE payload, 2 bytes.
     pub const TYPE: usize = 2;
     /// Sequence number, 4 bytes.
     pub const SEQUENCE: usize = 4;
@@ -40,7 +40,7 @@ pub mod offset {
     pub const INDEX: usize = 12;
 }
 
-/// Headers that were checked.
+/// Validated headers.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -48,7 +48,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Checks that both headers are whole, and of ERSPAN type II with a sequence number alone.
+    /// Checks that both headers are complete, and of ERSPAN type II with a sequence number only.
     ///
     /// # Errors
     /// [`Malformed::Truncated`], [`Malformed::BadFlags`], [`Malformed::BadVersion`].
@@ -92,13 +92,13 @@ pub struct Fields {
     pub sequence: u32,
     /// VLAN of the mirrored frame, 12 bits; 0 without one.
     pub vlan: u16,
-    /// Its priority, 3 bits.
+    /// Priority of the mirrored frame, 3 bits.
     pub class: u8,
-    /// Whether it had a tag, which then is still in it.
+    /// True if the mirrored frame had a VLAN tag, which is preserved in it.
     pub is_tagged: bool,
     /// Number of the session, 10 bits.
     pub session: u16,
-    /// Where and in which direction it was mirrored, 20 bits.
+    /// Port and direction of the mirrored frame, 20 bits.
     pub index: u32,
 }
 
@@ -118,15 +118,28 @@ impl Fields {
     }
 }
 
-/// A sequence number is there (RFC 2890 section 2), and nothing else.
+/// GRE flags: a sequence number is present (RFC 2890 section 2), and no other field.
 const FLAG_SEQUENCE: u16 = 0x1000;
-/// What type II calls itself.
+/// Version field of type II.
 const VERSION: u8 = 1;
 const VLAN_MASK: u16 = 0xfff;
 const CLASS_SHIFT: u32 = 13;
-/// Both bits of the encapsulation: the tag is preserved in the frame.
+/// Both bits of the encapsulation type: the tag is preserved in the frame.
 const TAG_PRESERVED: u16 = 0b11 << 11;
 const INDEX_MASK: u32 = 0xf_ffff;
+
+/// The law of this module.
+pub const LAW: Law = Law { name: "erspan", holds: law, examples: &[] };
+
+/// ERSPAN type II: what is accepted keeps its fields and its payload.
+fn law(data: &[u8]) {
+    let Ok(view) = View::parse(data) else { return };
+    let mut written = [0; HEADER_LEN];
+    view.fields().emit(&mut written);
+    let packet = [&written[..], view.payload()].concat();
+    let again = View::parse(&packet).expect("what is emitted can be read");
+    assert_eq!((again.fields(), again.payload()), (view.fields(), view.payload()));
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,5 @@
-//! Encapsulated remote mirroring with a time: ERSPAN type III over GRE (draft-foschiano-erspan-03 section
-//! 4.3, RFC 2784, RFC 2890). Type II is in [`crate::erspan`].
+//! Encapsulated remote mirroring with a time: ERSPAN type III over GRE (draft-foschiano-erspan-03
+//! section 4.3, RFC 2784, RFC 2890). Type II is in [`crate::erspan`].
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -12,29 +12,30 @@
 //! |             SGT               |P|    FT   |   Hw ID   |D|Gra|O|
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
-//! The payload is an Ethernet frame (P set, FT 0) without frame check sequence, whole and sound (BSO and T
-//! 0), of no security group (SGT 0), and times are in units of 100 ns. **Not supported:** other
-//! granularities, and the platform-specific subheader (O is 0): its forms are of their makers, and
-//! what they add, a larger time and port numbers, is less than what they cost in a frame.
+//! The payload is an Ethernet frame (P set, FT 0) without frame check sequence, whole and sound
+//! (BSO and T 0), of no security group (SGT 0), and times are in units of 100 ns. **Not
+//! supported:** other granularities, and the platform-specific subheader (O is 0): its forms are of
+//! their makers, and what they add, a larger time and port numbers, is less than what they cost in
+//! a frame.
 
-use crate::Malformed;
 use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
 use crate::erspan::SESSION_MAX;
+use crate::{Law, Malformed};
 
-/// The length of both headers in bytes.
+/// Length of both headers in bytes.
 pub const HEADER_LEN: usize = 20;
-/// The number of the protocol in GRE.
+/// Protocol type in GRE.
 pub const GRE_TYPE: u16 = 0x22eb;
-/// The largest number of a port.
+/// Largest port number.
 pub const PORT_MAX: u8 = 0x3f;
-/// Nanoseconds of a unit of time.
+/// Unit of time in nanoseconds.
 pub const UNIT_NS: u64 = 100;
 
-/// Where the fields begin, in bytes from the start of the GRE header.
+/// Offsets of the fields, in bytes from the start of the GRE header.
 pub mod offset {
     /// Flags and version of GRE, 2 bytes.
     pub const FLAGS: usize = 0;
-    /// Protocol of what GRE carries, 2 bytes.
+    /// Protocol type of the GRE payload, 2 bytes.
     pub const TYPE: usize = 2;
     /// Sequence number, 4 bytes.
     pub const SEQUENCE: usize = 4;
@@ -46,11 +47,11 @@ pub mod offset {
     pub const TIMESTAMP: usize = 12;
     /// Security group, 2 bytes.
     pub const GROUP: usize = 16;
-    /// What the payload is, port, direction and granularity, 2 bytes.
+    /// Type of the payload, port, direction and granularity of the time, 2 bytes.
     pub const ORIGIN: usize = 18;
 }
 
-/// Headers that were checked.
+/// Validated headers.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -58,8 +59,8 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Checks that both headers are whole, and of ERSPAN type III with an Ethernet frame, a time in units
-    /// of 100 ns, and nothing behind them.
+    /// Checks that both headers are complete, and of ERSPAN type III with an Ethernet frame, a time
+    /// in units of 100 ns, and no subheader.
     ///
     /// # Errors
     /// [`Malformed::Truncated`], [`Malformed::BadFlags`], [`Malformed::BadVersion`].
@@ -108,15 +109,15 @@ pub struct Fields {
     pub sequence: u32,
     /// VLAN of the mirrored frame, 12 bits; 0 without one.
     pub vlan: u16,
-    /// Its priority, 3 bits.
+    /// Priority of the mirrored frame, 3 bits.
     pub class: u8,
     /// Number of the session, 10 bits.
     pub session: u16,
-    /// When it was mirrored, in units of 100 ns.
+    /// Time of mirroring, in units of 100 ns.
     pub timestamp: u32,
-    /// Where, 6 bits.
+    /// Port of the mirrored frame, 6 bits.
     pub port: u8,
-    /// Whether it was leaving.
+    /// True if the frame was mirrored at egress.
     pub is_egress: bool,
 }
 
@@ -139,18 +140,31 @@ impl Fields {
     }
 }
 
-/// A sequence number is there (RFC 2890 section 2), and nothing else.
+/// GRE flags: a sequence number is present (RFC 2890 section 2), and no other field.
 const FLAG_SEQUENCE: u16 = 0x1000;
-/// What type III calls itself.
+/// Version field of type III.
 const VERSION: u8 = 2;
 const VLAN_MASK: u16 = 0xfff;
 const CLASS_SHIFT: u32 = 13;
 const PORT_SHIFT: u32 = 4;
-/// The frame was leaving.
+/// Flag: the frame was mirrored at egress.
 const EGRESS: u16 = 1 << 3;
 /// P and FT: an Ethernet frame; Gra: units of 100 ns; O: no subheader.
 const FORM: u16 = 1 << 15 | 0b01 << 1;
 const FORM_MASK: u16 = 0xfc07;
+
+/// The law of this module.
+pub const LAW: Law = Law { name: "erspan_iii", holds: law, examples: &[] };
+
+/// ERSPAN type III: what is accepted keeps its fields and its payload.
+fn law(data: &[u8]) {
+    let Ok(view) = View::parse(data) else { return };
+    let mut written = [0; HEADER_LEN];
+    view.fields().emit(&mut written);
+    let packet = [&written[..], view.payload()].concat();
+    let again = View::parse(&packet).expect("what is emitted can be read");
+    assert_eq!((again.fields(), again.payload()), (view.fields(), view.payload()));
+}
 
 #[cfg(test)]
 mod tests {

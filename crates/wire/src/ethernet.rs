@@ -18,15 +18,15 @@
 //! (a tagged frame is a frame of type 0x8100 here) and 802.3 frames with a length, which are
 //! [`Malformed::BadEtherType`].
 
-use crate::Malformed;
 use crate::bytes;
+use crate::{Law, Malformed};
 
 pub use crate::mac::MacAddr;
 
-/// The length of the header in bytes.
+/// Length of the header in bytes.
 pub const HEADER_LEN: usize = 14;
 
-/// The length of a VLAN tag in bytes (IEEE 802.1Q clause 9.3).
+/// Length of a VLAN tag in bytes (IEEE 802.1Q clause 9.3).
 pub const TAG_LEN: usize = 4;
 
 /// The type of IPv4.
@@ -39,10 +39,10 @@ pub const TYPE_VLAN: u16 = 0x8100;
 pub const TYPE_IPV6: u16 = 0x86dd;
 /// The type of a service VLAN tag (IEEE 802.1ad).
 pub const TYPE_SERVICE_VLAN: u16 = 0x88a8;
-/// The least value that is a type and not a length (IEEE 802.3 clause 3.2.6).
+/// Smallest value that is a type and not a length (IEEE 802.3 clause 3.2.6).
 pub const TYPE_MIN: u16 = 0x0600;
 
-/// Where the fields begin, in bytes from the start of the header.
+/// Offsets of the fields, in bytes from the start of the header.
 pub mod offset {
     /// Destination address, 6 bytes.
     pub const DESTINATION: usize = 0;
@@ -52,7 +52,7 @@ pub mod offset {
     pub const TYPE: usize = 12;
 }
 
-/// A frame that was checked.
+/// A validated frame.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -60,7 +60,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Checks that the header is whole and its type is a type.
+    /// Checks that the header is complete and its type is an EtherType.
     ///
     /// # Errors
     /// [`Malformed::Truncated`], [`Malformed::BadEtherType`].
@@ -74,13 +74,13 @@ impl<'a> View<'a> {
         Ok(view)
     }
 
-    /// The address the frame goes to.
+    /// Destination address.
     #[inline]
     pub fn destination(&self) -> MacAddr {
         MacAddr(bytes::array_at(self.header, offset::DESTINATION))
     }
 
-    /// The address the frame comes from.
+    /// Source address.
     #[inline]
     pub fn source(&self) -> MacAddr {
         MacAddr(bytes::array_at(self.header, offset::SOURCE))
@@ -92,7 +92,7 @@ impl<'a> View<'a> {
         bytes::u16_at(self.header, offset::TYPE)
     }
 
-    /// What follows the header, padding included.
+    /// Payload after the header, including padding.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
@@ -109,7 +109,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// A checked frame whose addresses can be changed.
+/// A validated frame whose addresses can be changed.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     header: &'a mut [u8; HEADER_LEN],
@@ -117,7 +117,7 @@ pub struct ViewMut<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// Checks the frame as [`View::parse`] does, with the same errors.
+    /// Checks the frame like [`View::parse`], with the same errors.
     #[inline]
     pub fn parse(frame: &'a mut [u8]) -> Result<Self, Malformed> {
         View::parse(frame)?;
@@ -125,25 +125,25 @@ impl<'a> ViewMut<'a> {
         Ok(Self { header, payload })
     }
 
-    /// The same frame for reading.
+    /// Returns a read-only view of the frame.
     #[inline]
     pub fn as_view(&self) -> View<'_> {
         View { header: self.header, payload: self.payload }
     }
 
-    /// Changes the address the frame goes to.
+    /// Sets the destination address.
     #[inline]
     pub fn set_destination(&mut self, mac: MacAddr) {
         bytes::put_array(self.header, offset::DESTINATION, mac.0);
     }
 
-    /// Changes the address the frame comes from.
+    /// Sets the source address.
     #[inline]
     pub fn set_source(&mut self, mac: MacAddr) {
         bytes::put_array(self.header, offset::SOURCE, mac.0);
     }
 
-    /// What follows the header, to be changed.
+    /// Payload after the header, mutable.
     #[inline]
     pub fn payload_mut(&mut self) -> &mut [u8] {
         self.payload
@@ -153,16 +153,16 @@ impl<'a> ViewMut<'a> {
 /// A header as values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// The address the frame goes to.
+    /// Destination address.
     pub destination: MacAddr,
-    /// The address the frame comes from.
+    /// Source address.
     pub source: MacAddr,
     /// The type of the payload, at least [`TYPE_MIN`].
     pub ether_type: u16,
 }
 
 impl Fields {
-    /// Writes the whole header.
+    /// Writes the complete header.
     #[inline]
     pub fn emit(&self, header: &mut [u8; HEADER_LEN]) {
         debug_assert!(self.ether_type >= TYPE_MIN, "{:#06x} is a length", self.ether_type);
@@ -170,6 +170,25 @@ impl Fields {
         bytes::put_array(header, offset::SOURCE, self.source.0);
         bytes::put_u16(header, offset::TYPE, self.ether_type);
     }
+}
+
+/// The law of this module.
+pub const LAW: Law = Law { name: "ethernet", holds: law, examples: &[] };
+
+/// Ethernet: what is accepted is written back the same, and addresses are kept.
+fn law(data: &[u8]) {
+    let Ok(view) = View::parse(data) else { return };
+    let mut written = [0; HEADER_LEN];
+    view.fields().emit(&mut written);
+    assert_eq!([&written[..], view.payload()].concat(), data);
+
+    let (source, destination) = (view.source(), view.destination());
+    let mut frame = data.to_vec();
+    let mut changed = ViewMut::parse(&mut frame).expect("accepted before");
+    changed.set_source(destination);
+    changed.set_destination(source);
+    let view = changed.as_view();
+    assert_eq!((view.source(), view.destination()), (destination, source));
 }
 
 #[cfg(test)]

@@ -21,8 +21,10 @@
 //! they are read. **Not supported:** GTP′, reading what an extension header says, and
 //! emitting extension headers.
 
-use crate::Malformed;
+use std::hint::black_box;
+
 use crate::bytes;
+use crate::{Law, Malformed};
 
 mod elements;
 mod extensions;
@@ -30,7 +32,7 @@ mod messages;
 
 pub use elements::{
     ELEMENT_EXTENSION_HEADER_TYPES, ELEMENT_PEER_ADDRESS, ELEMENT_RECOVERY, ELEMENT_TEID_DATA_I,
-    Element, Elements, ErrorIndication,
+    Element, Elements,
 };
 pub use extensions::{
     EXTENSION_HEADERS_MAX, EXTENSION_NONE, EXTENSION_PDCP_PDU_NUMBER,
@@ -38,13 +40,13 @@ pub use extensions::{
 };
 pub use messages::{
     ECHO_REQUEST_LEN, ECHO_RESPONSE_LEN, ERROR_INDICATION_IPV4_LEN, ERROR_INDICATION_IPV6_LEN,
-    emit_echo_request, emit_echo_response, emit_error_indication_ipv4, emit_error_indication_ipv6,
-    emit_supported_extension_headers,
+    ErrorIndication, emit_echo_request, emit_echo_response, emit_error_indication_ipv4,
+    emit_error_indication_ipv6, emit_supported_extension_headers,
 };
 
-/// The length of the header without optional fields, in bytes.
+/// Length of the header without optional fields, in bytes.
 pub const HEADER_LEN: usize = 8;
-/// The length of the header with optional fields and without extension headers, in bytes.
+/// Length of the header with optional fields and without extension headers, in bytes.
 pub const HEADER_LEN_OPTIONAL: usize = 12;
 /// The UDP port of GTP-U (section 4.4.2.0).
 pub const GTPU_PORT: u16 = 2152;
@@ -53,31 +55,31 @@ pub const VERSION: u8 = 1;
 
 /// The first byte of a header without optional fields: version 1, protocol type GTP.
 pub const FLAGS: u8 = VERSION << 5 | FLAG_PROTOCOL_TYPE;
-/// Flag: GTP and not GTP′.
+/// Flag: protocol type GTP (not GTP′).
 pub const FLAG_PROTOCOL_TYPE: u8 = 0x10;
-/// Flag: the next extension header field is present and has a meaning.
+/// Flag: the next extension header field is valid.
 pub const FLAG_EXTENSION: u8 = 0x04;
-/// Flag: the sequence number has a meaning.
+/// Flag: the sequence number is valid.
 pub const FLAG_SEQUENCE: u8 = 0x02;
-/// Flag: the N-PDU number has a meaning.
+/// Flag: the N-PDU number is valid.
 pub const FLAG_N_PDU: u8 = 0x01;
-/// Any of the flags that make the optional fields present.
+/// Generates any of the flags that make the optional fields present.
 pub const FLAGS_OPTIONAL: u8 = FLAG_EXTENSION | FLAG_SEQUENCE | FLAG_N_PDU;
 
-/// Message: are you alive? (section 7.2.1)
+/// Message: echo request (section 7.2.1).
 pub const MESSAGE_ECHO_REQUEST: u8 = 1;
-/// Message: I am (section 7.2.2).
+/// Message: echo response (section 7.2.2).
 pub const MESSAGE_ECHO_RESPONSE: u8 = 2;
-/// Message: nobody has the tunnel endpoint that you sent to (section 7.3.1).
+/// Message: error indication, the tunnel endpoint does not exist (section 7.3.1).
 pub const MESSAGE_ERROR_INDICATION: u8 = 26;
-/// Message: these are the extension headers that I understand (section 7.2.3).
+/// Message: supported extension headers notification (section 7.2.3).
 pub const MESSAGE_SUPPORTED_EXTENSION_HEADERS: u8 = 31;
-/// Message: nothing more comes through this tunnel (section 7.3.2).
+/// Message: end marker, no more packets will be sent in this tunnel (section 7.3.2).
 pub const MESSAGE_END_MARKER: u8 = 254;
-/// Message: a packet of the user.
+/// Message: G-PDU, a packet of the user.
 pub const MESSAGE_G_PDU: u8 = 255;
 
-/// Where the fields begin, in bytes from the start of the header.
+/// Offsets of the fields, in bytes from the start of the header.
 pub mod offset {
     /// Version, protocol type and flags, 1 byte.
     pub const FLAGS: usize = 0;
@@ -95,11 +97,11 @@ pub mod offset {
     pub const NEXT_EXTENSION: usize = 11;
 }
 
-/// A message that was checked.
+/// A validated message.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
-    /// Sequence number, N-PDU number and next extension header, if any has a meaning.
+    /// Sequence number, N-PDU number and next extension header, if any of them is valid.
     optional: Option<&'a [u8; OPTIONAL_LEN]>,
     extensions: Extensions<'a>,
     payload: &'a [u8],
@@ -145,13 +147,13 @@ impl<'a> View<'a> {
         self.header[offset::MESSAGE_TYPE]
     }
 
-    /// The length of everything after the first eight bytes, in bytes.
+    /// Length of everything after the first eight bytes, in bytes.
     #[inline]
     pub fn length(&self) -> u16 {
         bytes::u16_at(self.header, offset::LENGTH)
     }
 
-    /// The length of everything before the payload, in bytes.
+    /// Length of everything before the payload, in bytes.
     #[inline]
     pub fn header_len(&self) -> usize {
         HEADER_LEN + usize::from(self.length()) - self.payload.len()
@@ -222,7 +224,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// A checked message that can be changed.
+/// A validated message that can be changed.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     /// The message up to the end that its length states.
@@ -231,7 +233,7 @@ pub struct ViewMut<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// Checks the message as [`View::parse`] does, with the same errors.
+    /// Checks the message like [`View::parse`], with the same errors.
     #[inline]
     pub fn parse(message: &'a mut [u8]) -> Result<Self, Malformed> {
         let view = View::parse(message)?;
@@ -240,13 +242,13 @@ impl<'a> ViewMut<'a> {
         Ok(Self { message: &mut message[..message_len], header_len })
     }
 
-    /// Changes the tunnel endpoint identifier.
+    /// Sets the tunnel endpoint identifier.
     #[inline]
     pub fn set_teid(&mut self, teid: u32) {
         bytes::put_u32(self.message, offset::TEID, teid);
     }
 
-    /// The user's packet or the information elements, to be changed.
+    /// The user's packet or the information elements, mutable.
     #[inline]
     pub fn payload_mut(&mut self) -> &mut [u8] {
         &mut self.message[self.header_len..]
@@ -258,14 +260,14 @@ impl<'a> ViewMut<'a> {
 pub struct Fields {
     /// The type of the message.
     pub message_type: u8,
-    /// The length of everything after the first eight bytes, optional fields included, in bytes.
+    /// Length of everything after the first eight bytes, optional fields included, in bytes.
     pub length: u16,
     /// The tunnel endpoint identifier; 0 in signalling messages but the end marker.
     pub teid: u32,
 }
 
 impl Fields {
-    /// Writes the whole header, without optional fields.
+    /// Writes the complete header, without optional fields.
     #[inline]
     pub fn emit(&self, header: &mut [u8; HEADER_LEN]) {
         header[offset::FLAGS] = FLAGS;
@@ -274,8 +276,8 @@ impl Fields {
         bytes::put_u32(header, offset::TEID, self.teid);
     }
 
-    /// Writes the whole header with these optional fields. If the next extension header is not
-    /// [`EXTENSION_NONE`], the caller writes the chain behind it.
+    /// Writes the header with these optional fields. If the next extension header is not
+    /// [`EXTENSION_NONE`], the caller writes the chain after it.
     #[inline]
     pub fn emit_with(&self, optional: &OptionalFields, header: &mut [u8; HEADER_LEN_OPTIONAL]) {
         header[offset::FLAGS] = FLAGS | optional.flags();
@@ -288,8 +290,8 @@ impl Fields {
     }
 }
 
-/// The optional fields as values; those without meaning are sent as zero with a clear flag. At
-/// least one should have a value, else the receiver takes the four bytes for payload.
+/// The optional fields as values; fields without a value are sent as zero with a clear flag. At
+/// least one should have a value, otherwise the receiver treats the four bytes as payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OptionalFields {
     /// The sequence number.
@@ -313,24 +315,60 @@ impl OptionalFields {
     }
 }
 
-/// The length of the optional fields in bytes.
+/// Length of the optional fields in bytes.
 const OPTIONAL_LEN: usize = HEADER_LEN_OPTIONAL - HEADER_LEN;
+
+/// The law of this module.
+pub const LAW: Law = Law { name: "gtpu", holds: law, examples: &[] };
+
+/// GTP-U: what is accepted is written back the same, and its parts make up the whole.
+fn law(data: &[u8]) {
+    let Ok(view) = View::parse(data) else { return };
+    let message_len = HEADER_LEN + usize::from(view.length());
+    assert_eq!(view.header_len() + view.payload().len(), message_len);
+    let chain_len: usize = view.extensions().map(|header| header.content.len() + 2).sum();
+    let optional_len = view.optional_fields().map_or(0, |_| 4);
+    assert_eq!(view.header_len(), HEADER_LEN + optional_len + chain_len);
+    assert!(view.extensions().count() <= EXTENSION_HEADERS_MAX);
+    assert!(view.elements().count() <= view.payload().len());
+    let _ = black_box((view.recovery(), view.error_indication()));
+    black_box(view.extensions().filter(Extension::is_comprehension_required).count());
+
+    let mut written = [0; HEADER_LEN_OPTIONAL];
+    match view.optional_fields() {
+        Some(optional) => view.fields().emit_with(&optional, &mut written),
+        None => view.fields().emit(written.first_chunk_mut().expect("a constant length")),
+    }
+    // Fields without their flag are written as zero and need not have been, like the spare bit.
+    let written = &written[..HEADER_LEN + optional_len];
+    assert_eq!(written[0], data[0] & !0x08);
+    assert_eq!(written[1..HEADER_LEN], data[1..HEADER_LEN]);
+    let payload_len = view.payload().len();
+
+    let mut message = data.to_vec();
+    let mut changed = ViewMut::parse(&mut message).expect("accepted before");
+    changed.set_teid(!view.teid());
+    assert_eq!(changed.payload_mut().len(), payload_len);
+    let changed = View::parse(&message).expect("a tunnel endpoint changes no length");
+    assert_eq!(changed.teid(), !view.teid());
+    assert_eq!(changed.payload(), view.payload());
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A G-PDU to tunnel endpoint 0x01020304 with two bytes of payload and one of surplus.
+    /// A G-PDU to tunnel endpoint 0x01020304 with two bytes of payload and one surplus byte.
     const G_PDU: [u8; 11] = [0x30, 255, 0, 2, 1, 2, 3, 4, 0xca, 0xfe, 0xff];
 
-    /// A G-PDU with these flags and this body.
+    /// Returns a G-PDU with these flags and this body.
     fn message(flags: u8, body: &[u8]) -> Vec<u8> {
         let mut message = vec![FLAGS | flags, MESSAGE_G_PDU, 0, body.len() as u8, 0, 0, 0, 9];
         message.extend(body);
         message
     }
 
-    /// What is wrong with a G-PDU with these flags and this body.
+    /// Returns the error of a G-PDU with these flags and this body.
     fn error_of(flags: u8, body: &[u8]) -> Malformed {
         View::parse(&message(flags, body)).unwrap_err()
     }

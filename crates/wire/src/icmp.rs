@@ -16,15 +16,15 @@
 
 use std::net::Ipv6Addr;
 
-use crate::Malformed;
 use crate::bytes::{self, put_u16, put_u32};
 use crate::checksum::Sum;
 use crate::protocol;
+use crate::{Law, Malformed};
 
-/// The length of the header in bytes.
+/// Length of the header in bytes.
 pub const HEADER_LEN: usize = 8;
 
-/// Where the fields begin, in bytes from the start of the header.
+/// Offsets of the fields, in bytes from the start of the header.
 pub mod offset {
     /// Type, 1 byte.
     pub const TYPE: usize = 0;
@@ -32,7 +32,7 @@ pub mod offset {
     pub const CODE: usize = 1;
     /// Checksum, 2 bytes.
     pub const CHECKSUM: usize = 2;
-    /// What belongs to the type, 4 bytes.
+    /// Rest of the header, whose meaning depends on the type, 4 bytes.
     pub const REST: usize = 4;
 }
 
@@ -53,37 +53,38 @@ pub mod v4 {
     /// Parameter problem.
     pub const PARAMETER_PROBLEM: u8 = 12;
 
-    /// Code of unreachable: no route to the network.
+    /// Code of unreachable: network unreachable.
     pub const NO_ROUTE: u8 = 0;
-    /// Code of unreachable: nobody answers for the host.
+    /// Code of unreachable: host unreachable.
     pub const HOST: u8 = 1;
-    /// Code of unreachable: the host does not know the protocol.
+    /// Code of unreachable: protocol unreachable.
     pub const PROTOCOL: u8 = 2;
-    /// Code of unreachable: nobody listens at the port.
+    /// Code of unreachable: port unreachable.
     pub const PORT: u8 = 3;
-    /// Code of unreachable: the packet is too long and must not be fragmented (RFC 1191).
+    /// Code of unreachable: fragmentation needed but not permitted (RFC 1191).
     pub const TOO_BIG: u8 = 4;
     /// Code of unreachable: the source route failed.
     pub const SOURCE_ROUTE_FAILED: u8 = 5;
-    /// Code of unreachable: the host may not be talked to.
+    /// Code of unreachable: communication with the host administratively prohibited.
     pub const HOST_PROHIBITED: u8 = 10;
-    /// Code of unreachable: no service of this type for the host.
+    /// Code of unreachable: host unreachable for this type of service.
     pub const HOST_TYPE_OF_SERVICE: u8 = 12;
-    /// Code of unreachable: a filter forbids it.
+    /// Code of unreachable: communication administratively prohibited.
     pub const PROHIBITED: u8 = 13;
-    /// Code of unreachable: the precedence is too low for the host.
+    /// Code of unreachable: host precedence violation.
     pub const PRECEDENCE_VIOLATION: u8 = 14;
-    /// Code of unreachable: the precedence is too low for the network.
+    /// Code of unreachable: precedence cutoff in effect.
     pub const PRECEDENCE_CUTOFF: u8 = 15;
 
-    /// Code of parameter problem: the pointer tells where.
+    /// Code of parameter problem: the pointer indicates the error.
     pub const POINTER: u8 = 0;
     /// Code of parameter problem: an option is missing (RFC 1108).
     pub const MISSING_OPTION: u8 = 1;
     /// Code of parameter problem: a length is wrong.
     pub const BAD_LENGTH: u8 = 2;
 
-    /// Whether a type is a question or an answer, and no error (RFC 1122 section 3.2.2, RFC 950).
+    /// Returns true if a type is a query or a reply and not an error (RFC 1122 section 3.2.2, RFC
+    /// 950).
     pub const fn is_query(kind: u8) -> bool {
         matches!(kind, ECHO_REPLY | ECHO_REQUEST | 9 | 10 | 13..=18)
     }
@@ -114,24 +115,24 @@ pub mod v6 {
 
     /// Code of unreachable: no route to the destination.
     pub const NO_ROUTE: u8 = 0;
-    /// Code of unreachable: a filter forbids it.
+    /// Code of unreachable: communication administratively prohibited.
     pub const PROHIBITED: u8 = 1;
-    /// Code of unreachable: the source's scope is too small.
+    /// Code of unreachable: beyond scope of source address.
     pub const BEYOND_SCOPE: u8 = 2;
-    /// Code of unreachable: nobody answers for the address.
+    /// Code of unreachable: address unreachable.
     pub const ADDRESS: u8 = 3;
-    /// Code of unreachable: nobody listens at the port.
+    /// Code of unreachable: port unreachable.
     pub const PORT: u8 = 4;
 
-    /// Code of parameter problem: a header field is wrong.
+    /// Code of parameter problem: erroneous header field.
     pub const BAD_FIELD: u8 = 0;
-    /// Code of parameter problem: the next header is not known.
+    /// Code of parameter problem: unrecognized next header.
     pub const BAD_NEXT_HEADER: u8 = 1;
-    /// Code of parameter problem: an option is not known.
+    /// Code of parameter problem: unrecognized option.
     pub const BAD_OPTION: u8 = 2;
 
-    /// Whether a type is no error (RFC 4443 section 2.1) and no redirect, about which none may be
-    /// sent either (section 2.4).
+    /// Returns true if a type is neither an error (RFC 4443 section 2.1) nor a redirect, in reply
+    /// to which no error may be sent either (section 2.4).
     pub const fn is_query(kind: u8) -> bool {
         kind >= 128 && kind != REDIRECT
     }
@@ -145,7 +146,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Checks that the header is whole.
+    /// Checks that the header is complete.
     ///
     /// # Errors
     /// [`Malformed::Truncated`].
@@ -168,19 +169,19 @@ impl<'a> View<'a> {
         self.header[offset::CODE]
     }
 
-    /// The checksum, as it stands there.
+    /// Checksum field.
     #[inline]
     pub fn checksum(&self) -> u16 {
         bytes::u16_at(self.header, offset::CHECKSUM)
     }
 
-    /// What belongs to the type.
+    /// Rest of the header, whose meaning depends on the type.
     #[inline]
     pub fn rest(&self) -> u32 {
         bytes::u32_at(self.header, offset::REST)
     }
 
-    /// What follows the header.
+    /// Payload after the header.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
@@ -200,12 +201,12 @@ pub struct Fields {
     pub kind: u8,
     /// The code.
     pub code: u8,
-    /// What belongs to the type.
+    /// Rest of the header, whose meaning depends on the type.
     pub rest: u32,
 }
 
 impl Fields {
-    /// Writes the whole header, the checksum as zero.
+    /// Writes the complete header, the checksum as zero.
     #[inline]
     pub fn emit(&self, header: &mut [u8; HEADER_LEN]) {
         header[offset::TYPE] = self.kind;
@@ -215,28 +216,47 @@ impl Fields {
     }
 }
 
-/// Whether the checksum of a whole message over IPv4 is right.
+/// Returns true if the checksum of a whole message over IPv4 is correct.
 pub fn verify_ipv4(message: &[u8]) -> bool {
     Sum::ZERO.add_bytes(message).fold() == 0xffff
 }
 
-/// The same over IPv6.
+/// Returns true if the checksum of a whole message over IPv6 is correct.
 pub fn verify_ipv6(source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) -> bool {
     pseudo_header(source, destination, message.len()).add_bytes(message).fold() == 0xffff
 }
 
-/// The checksum of a message over IPv6 whose checksum field is zero.
+/// Returns the checksum of a message over IPv6 whose checksum field is zero.
 pub fn checksum_ipv6(source: Ipv6Addr, destination: Ipv6Addr, message: &[u8]) -> u16 {
     pseudo_header(source, destination, message.len()).add_bytes(message).checksum()
 }
 
-/// RFC 8200 section 8.1.
+/// Returns the sum of the pseudo header (RFC 8200 section 8.1).
 fn pseudo_header(source: Ipv6Addr, destination: Ipv6Addr, len: usize) -> Sum {
     Sum::ZERO
         .add_bytes(&source.octets())
         .add_bytes(&destination.octets())
         .add_u32(len as u32)
         .add_u16(u16::from(protocol::ICMPV6))
+}
+
+/// The law of this module.
+pub const LAW: Law = Law { name: "icmp", holds: law, examples: &[] };
+
+/// ICMP: what is accepted is written back the same but for its checksum; a computed one is right.
+fn law(data: &[u8]) {
+    let Ok(view) = View::parse(data) else { return };
+    let mut written = [0; HEADER_LEN];
+    view.fields().emit(&mut written);
+    put_u16(&mut written, offset::CHECKSUM, view.checksum());
+    assert_eq!([&written[..], view.payload()].concat(), data);
+
+    let address = Ipv6Addr::LOCALHOST;
+    let mut message = data.to_vec();
+    message[offset::CHECKSUM..][..2].fill(0);
+    let sum = checksum_ipv6(address, address, &message);
+    message[offset::CHECKSUM..][..2].copy_from_slice(&sum.to_be_bytes());
+    assert!(verify_ipv6(address, address, &message));
 }
 
 #[cfg(test)]

@@ -22,13 +22,14 @@
 //! Every setter keeps the header checksum right by RFC 1624. **Not supported:** emitting options
 //! and reassembly.
 
+use std::hint::black_box;
 use std::net::Ipv4Addr;
 
-use crate::Malformed;
 use crate::bytes;
 use crate::checksum::{self, Sum};
+use crate::{Law, Malformed};
 
-/// The length of the header without options, in bytes.
+/// Length of the header without options, in bytes.
 pub const HEADER_LEN: usize = 20;
 /// The longest header, with options, in bytes.
 pub const HEADER_LEN_MAX: usize = 60;
@@ -48,10 +49,10 @@ pub const FRAGMENT_OFFSET_MASK: u16 = 0x1fff;
 pub const OPTION_END: u8 = 0;
 /// Option: padding of one byte.
 pub const OPTION_NO_OPERATION: u8 = 1;
-/// Option: every router must look at the packet (RFC 2113).
+/// Option: router alert, every router must examine the packet (RFC 2113).
 pub const OPTION_ROUTER_ALERT: u8 = 148;
 
-/// Where the fields begin, in bytes from the start of the header.
+/// Offsets of the fields, in bytes from the start of the header.
 pub mod offset {
     /// Version and header length in words, 1 byte.
     pub const VERSION_IHL: usize = 0;
@@ -75,7 +76,7 @@ pub mod offset {
     pub const DESTINATION: usize = 16;
 }
 
-/// A packet that was checked.
+/// A validated packet.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -84,11 +85,11 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Makes every check that RFC 1812 section 5.2.2 demands of a router.
+    /// Makes all checks that RFC 1812 section 5.2.2 requires of a router.
     ///
     /// # Errors
-    /// [`Malformed::Truncated`], [`Malformed::BadVersion`], [`Malformed::BadHeaderLength`],
-    /// [`Malformed::BadTotalLength`], [`Malformed::BadChecksum`].
+    /// [`Malformed::Truncated`], [`Malformed::BadVersion`],
+    /// [`Malformed::BadHeaderLength`], [`Malformed::BadTotalLength`], [`Malformed::BadChecksum`].
     #[inline]
     pub fn parse(packet: &'a [u8]) -> Result<Self, Malformed> {
         let view = Self::parse_without_checksum(packet)?;
@@ -98,11 +99,11 @@ impl<'a> View<'a> {
         Ok(view)
     }
 
-    /// The checks of [`parse`](Self::parse) but the checksum, for packets that were seen before
-    /// the network card filled it in.
+    /// Makes the checks of [`parse`](Self::parse) except that of the checksum, for packets whose
+    /// checksum the network card had not filled in yet.
     ///
     /// # Errors
-    /// Those of [`parse`](Self::parse) but [`Malformed::BadChecksum`].
+    /// Those of [`parse`](Self::parse) except [`Malformed::BadChecksum`].
     #[inline]
     pub fn parse_without_checksum(packet: &'a [u8]) -> Result<Self, Malformed> {
         let (header, rest) =
@@ -121,7 +122,7 @@ impl<'a> View<'a> {
         Ok(Self { header, options, payload })
     }
 
-    /// The length of the header with its options, in bytes.
+    /// Length of the header with its options, in bytes.
     #[inline]
     pub fn header_len(&self) -> usize {
         HEADER_LEN + self.options.len()
@@ -139,43 +140,43 @@ impl<'a> View<'a> {
         self.header[offset::DSCP_ECN] & 0x03
     }
 
-    /// The length of header, options and payload, in bytes.
+    /// Length of header, options and payload, in bytes.
     #[inline]
     pub fn total_len(&self) -> u16 {
         bytes::u16_at(self.header, offset::TOTAL_LEN)
     }
 
-    /// What tells the fragments of one packet from those of another.
+    /// Identification, which is common to the fragments of a packet.
     #[inline]
     pub fn identification(&self) -> u16 {
         bytes::u16_at(self.header, offset::IDENTIFICATION)
     }
 
-    /// Whether routers must not fragment the packet.
+    /// True if routers must not fragment the packet.
     #[inline]
     pub fn dont_fragment(&self) -> bool {
         self.flags_fragment() & FLAG_DONT_FRAGMENT != 0
     }
 
-    /// Whether this is a fragment that others follow.
+    /// True if more fragments follow.
     #[inline]
     pub fn more_fragments(&self) -> bool {
         self.flags_fragment() & FLAG_MORE_FRAGMENTS != 0
     }
 
-    /// Where the payload stands in the whole packet, in units of 8 bytes.
+    /// Fragment offset, in units of 8 bytes.
     #[inline]
     pub fn fragment_offset(&self) -> u16 {
         self.flags_fragment() & FRAGMENT_OFFSET_MASK
     }
 
-    /// Whether the payload is only a part of the packet that was sent.
+    /// True if the packet is a fragment.
     #[inline]
     pub fn is_fragment(&self) -> bool {
         self.flags_fragment() & (FLAG_MORE_FRAGMENTS | FRAGMENT_OFFSET_MASK) != 0
     }
 
-    /// How many more hops the packet may make.
+    /// Time to live.
     #[inline]
     pub fn ttl(&self) -> u8 {
         self.header[offset::TTL]
@@ -187,13 +188,13 @@ impl<'a> View<'a> {
         self.header[offset::PROTOCOL]
     }
 
-    /// The checksum of the header, as it stands there.
+    /// Checksum field of the header.
     #[inline]
     pub fn checksum(&self) -> u16 {
         bytes::u16_at(self.header, offset::CHECKSUM)
     }
 
-    /// Whether the checksum matches the header and its options.
+    /// Returns true if the checksum of the header and its options is correct.
     #[inline]
     pub fn checksum_is_valid(&self) -> bool {
         if self.options.is_empty() {
@@ -202,31 +203,31 @@ impl<'a> View<'a> {
         Sum::ZERO.add_header(self.header).add_bytes(self.options).fold() == 0xffff
     }
 
-    /// The address the packet comes from.
+    /// Source address.
     #[inline]
     pub fn source(&self) -> Ipv4Addr {
         bytes::array_at::<4>(self.header, offset::SOURCE).into()
     }
 
-    /// The address the packet goes to.
+    /// Destination address.
     #[inline]
     pub fn destination(&self) -> Ipv4Addr {
         bytes::array_at::<4>(self.header, offset::DESTINATION).into()
     }
 
-    /// Whether the header has options.
+    /// True if the header has options.
     #[inline]
     pub fn has_options(&self) -> bool {
         !self.options.is_empty()
     }
 
-    /// The options, one by one; they are checked while they are read.
+    /// Iterates over the options, which are checked on the way.
     #[inline]
     pub fn options(&self) -> Options<'a> {
         Options { rest: self.options }
     }
 
-    /// What follows the header, without link-layer padding.
+    /// Payload after the header, without link-layer padding.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
@@ -261,11 +262,11 @@ impl<'a> View<'a> {
 pub struct HeaderOption<'a> {
     /// The type, with its copied flag and class.
     pub kind: u8,
-    /// What follows the length byte; empty for the options of one byte.
+    /// Data after the length byte; empty for options of one byte.
     pub data: &'a [u8],
 }
 
-/// Reads options until the end of the list or the first malformed one.
+/// Iterator over options until the end of the list or the first malformed one.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     rest: &'a [u8],
@@ -294,7 +295,7 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-/// A checked packet that can be changed; every setter keeps the checksum right.
+/// A validated packet that can be changed; every setter updates the checksum.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     header: &'a mut [u8; HEADER_LEN],
@@ -303,7 +304,7 @@ pub struct ViewMut<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// Checks the packet as [`View::parse`] does, with the same errors.
+    /// Checks the packet like [`View::parse`], with the same errors.
     #[inline]
     pub fn parse(packet: &'a mut [u8]) -> Result<Self, Malformed> {
         let view = View::parse(packet)?;
@@ -314,13 +315,13 @@ impl<'a> ViewMut<'a> {
         Ok(Self { header, options, payload })
     }
 
-    /// The same packet for reading.
+    /// Returns a read-only view of the packet.
     #[inline]
     pub fn as_view(&self) -> View<'_> {
         View { header: self.header, options: self.options, payload: self.payload }
     }
 
-    /// Changes the code point; only its lower 6 bits count.
+    /// Sets the code point; only its lower 6 bits are used.
     #[inline]
     pub fn set_dscp(&mut self, dscp: u8) {
         let old = bytes::u16_at(self.header, offset::VERSION_IHL);
@@ -329,25 +330,25 @@ impl<'a> ViewMut<'a> {
         self.update_checksum(checksum::update_u16, old, new);
     }
 
-    /// Takes one from the time to live, as [`decrement_ttl`] does.
+    /// Decrements the time to live like [`decrement_ttl`].
     #[inline]
     pub fn decrement_ttl(&mut self) -> bool {
         decrement_ttl(self.header)
     }
 
-    /// Changes the address the packet comes from. A checksum in the payload is the caller's.
+    /// Sets the source address. The caller must update a checksum in the payload.
     #[inline]
     pub fn set_source(&mut self, source: Ipv4Addr) {
         self.set_address(offset::SOURCE, source);
     }
 
-    /// Changes the address the packet goes to. A checksum in the payload is the caller's.
+    /// Sets the destination address. The caller must update a checksum in the payload.
     #[inline]
     pub fn set_destination(&mut self, destination: Ipv4Addr) {
         self.set_address(offset::DESTINATION, destination);
     }
 
-    /// What follows the header, to be changed.
+    /// Payload after the header, mutable.
     #[inline]
     pub fn payload_mut(&mut self) -> &mut [u8] {
         self.payload
@@ -367,16 +368,17 @@ impl<'a> ViewMut<'a> {
     }
 }
 
-/// Takes one from the time to live and corrects the checksum; says whether the packet may go on.
-/// With a time to live of 0 or 1 it must not (RFC 1812 section 5.3.1), and nothing is changed.
+/// Decrements the time to live and updates the checksum; returns true if the packet may be
+/// forwarded. With a time to live of 0 or 1 it must not be (RFC 1812 section 5.3.1), and nothing is
+/// changed.
 #[inline]
 #[must_use]
 pub fn decrement_ttl(header: &mut [u8; HEADER_LEN]) -> bool {
     if header[offset::TTL] <= 1 {
         return false;
     }
-    // Time to live, protocol and checksum are one word, read and written as such. Taking 0x0100 from
-    // its upper half adds as much to the checksum, with the carry around its end (RFC 1624).
+    // Time to live, protocol and checksum are one word, read and written as such. Taking 0x0100
+    // from its upper half adds as much to the checksum, with the carry around its end (RFC 1624).
     let old = bytes::u32_at(header, offset::TTL);
     let sum = old as u16;
     let sum = sum.wrapping_add(0x0100 + u16::from(sum >= 0xfeff));
@@ -391,28 +393,28 @@ pub struct Fields {
     pub dscp: u8,
     /// Explicit congestion notification; only the lower 2 bits are written.
     pub ecn: u8,
-    /// The length of header and payload, in bytes.
+    /// Length of header and payload, in bytes.
     pub total_len: u16,
-    /// What tells the fragments of one packet from those of another.
+    /// Identification, which is common to the fragments of a packet.
     pub identification: u16,
-    /// Whether routers must not fragment the packet.
+    /// True if routers must not fragment the packet.
     pub dont_fragment: bool,
-    /// Whether more fragments follow.
+    /// True if more fragments follow.
     pub more_fragments: bool,
-    /// Where the payload stands in the whole packet, in units of 8 bytes; 13 bits are written.
+    /// Fragment offset, in units of 8 bytes; 13 bits are written.
     pub fragment_offset: u16,
-    /// How many more hops the packet may make.
+    /// Time to live.
     pub ttl: u8,
     /// The protocol of the payload.
     pub protocol: u8,
-    /// The address the packet comes from.
+    /// Source address.
     pub source: Ipv4Addr,
-    /// The address the packet goes to.
+    /// Destination address.
     pub destination: Ipv4Addr,
 }
 
 impl Fields {
-    /// Writes the whole header with its checksum.
+    /// Writes the complete header with its checksum.
     #[inline]
     pub fn emit(&self, header: &mut [u8; HEADER_LEN]) {
         let dont_fragment = u16::from(self.dont_fragment) * FLAG_DONT_FRAGMENT;
@@ -434,10 +436,47 @@ impl Fields {
     }
 }
 
-/// The length of the header with its options, in bytes, from its first byte.
+/// Length of the header with its options, in bytes, from its first byte.
 #[inline]
 const fn header_len(version_ihl: u8) -> usize {
     (version_ihl & 0x0f) as usize * 4
+}
+
+/// The law of this module.
+pub const LAW: Law = Law { name: "ipv4", holds: law, examples: &[] };
+
+/// IPv4: what is accepted is written back the same, and setters keep the checksum right.
+fn law(data: &[u8]) {
+    let Ok(view) = View::parse_without_checksum(data) else { return };
+    assert_eq!(view.header_len() + view.payload().len(), usize::from(view.total_len()));
+    assert!(view.options().count() <= HEADER_LEN_MAX);
+    black_box((view.is_fragment(), view.has_options(), view.checksum()));
+    let is_valid = view.checksum_is_valid();
+    assert_eq!(View::parse(data).is_ok(), is_valid);
+
+    // A right checksum makes the rest of the code reachable.
+    let mut packet = data.to_vec();
+    packet[offset::CHECKSUM..][..2].fill(0);
+    let sum = checksum::checksum(&packet[..view.header_len()]);
+    packet[offset::CHECKSUM..][..2].copy_from_slice(&sum.to_be_bytes());
+    let view = View::parse(&packet).expect("only the checksum was wrong");
+    let has_reserved_flag = packet[offset::FLAGS_FRAGMENT] & 0x80 != 0;
+    if !view.has_options() && !has_reserved_flag {
+        let mut written = [0; HEADER_LEN];
+        view.fields().emit(&mut written);
+        assert_eq!(written, packet[..HEADER_LEN]);
+    }
+
+    let (source, destination, ttl) = (view.source(), view.destination(), view.ttl());
+    let mut changed = ViewMut::parse(&mut packet).expect("accepted before");
+    changed.set_source(destination);
+    changed.set_destination(Ipv4Addr::BROADCAST);
+    changed.set_source(source);
+    changed.set_dscp(46);
+    assert_eq!(changed.decrement_ttl(), ttl > 1);
+    assert!(changed.as_view().checksum_is_valid());
+    changed.set_destination(destination);
+    assert!(View::parse(&packet).is_ok());
 }
 
 #[cfg(test)]
@@ -445,13 +484,13 @@ mod tests {
     use super::*;
     use crate::protocol;
 
-    /// UDP from 192.168.0.1 to 192.168.0.199 with two bytes of payload and one of padding.
+    /// A UDP packet from 192.168.0.1 to 192.168.0.199 with two bytes of payload and one of padding.
     const PACKET: [u8; 23] = [
         0x45, 0xb9, 0x00, 0x16, 0x12, 0x34, 0x40, 0x00, 0x40, 0x11, 0xa5, 0xd1, 0xc0, 0xa8, 0x00,
         0x01, 0xc0, 0xa8, 0x00, 0xc7, 0xca, 0xfe, 0x00,
     ];
 
-    /// The packet with options in front of its payload and the lengths that belong to them.
+    /// Returns the packet with options in front of its payload and updated lengths.
     fn with_options(options: &[u8]) -> Vec<u8> {
         let mut packet = [&PACKET[..HEADER_LEN], options, &PACKET[HEADER_LEN..22]].concat();
         packet[offset::VERSION_IHL] += (options.len() / 4) as u8;
@@ -462,7 +501,7 @@ mod tests {
         packet
     }
 
-    /// What a change of one byte of the packet makes of it.
+    /// Returns the error of the packet with one byte changed.
     fn error_with(at: usize, value: u8) -> Malformed {
         let mut packet = PACKET;
         packet[at] = value;

@@ -21,27 +21,28 @@
 
 use std::net::Ipv6Addr;
 
-use crate::Malformed;
 use crate::bytes;
 use crate::protocol;
+use crate::{Law, Malformed};
 
-/// The length of the header in bytes.
+/// Length of the header in bytes.
 pub const HEADER_LEN: usize = 40;
 
-/// The length of a fragment header in bytes (RFC 8200 section 4.5).
+/// Length of a fragment header in bytes (RFC 8200 section 4.5).
 pub const FRAGMENT_HEADER_LEN: usize = 8;
 /// The version field.
 pub const VERSION: u8 = 6;
-/// How many extension headers are walked at most. Section 4.1 names six kinds, one of them twice.
+/// Largest number of extension headers that are parsed. Section 4.1 lists six kinds, one of them
+/// twice.
 pub const EXTENSION_HEADERS_MAX: usize = 8;
 
-/// Where the fields begin, in bytes from the start of the header.
+/// Offsets of the fields, in bytes from the start of the header.
 pub mod offset {
     /// Version, traffic class and flow label, 4 bytes.
     pub const VERSION_CLASS_FLOW: usize = 0;
     /// Length of everything after the header, 2 bytes.
     pub const PAYLOAD_LEN: usize = 4;
-    /// Protocol of what follows, 1 byte.
+    /// Next header, 1 byte.
     pub const NEXT_HEADER: usize = 6;
     /// Hop limit, 1 byte.
     pub const HOP_LIMIT: usize = 7;
@@ -51,7 +52,7 @@ pub mod offset {
     pub const DESTINATION: usize = 24;
 }
 
-/// A packet that was checked.
+/// A validated packet.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -59,7 +60,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Checks the version and that the packet is as long as it says.
+    /// Checks the version and that the packet has the length of its payload length field.
     ///
     /// # Errors
     /// [`Malformed::Truncated`], [`Malformed::BadVersion`].
@@ -87,47 +88,47 @@ impl<'a> View<'a> {
         self.version_class_flow() & FLOW_LABEL_MASK
     }
 
-    /// The length of everything after the header, extension headers included, in bytes.
+    /// Length of everything after the header, extension headers included, in bytes.
     #[inline]
     pub fn payload_len(&self) -> u16 {
         bytes::u16_at(self.header, offset::PAYLOAD_LEN)
     }
 
-    /// The protocol of what follows the header: an extension header or the upper layer.
+    /// Next header: the type of an extension header or the upper-layer protocol.
     #[inline]
     pub fn next_header(&self) -> u8 {
         self.header[offset::NEXT_HEADER]
     }
 
-    /// How many more hops the packet may make.
+    /// Hop limit.
     #[inline]
     pub fn hop_limit(&self) -> u8 {
         self.header[offset::HOP_LIMIT]
     }
 
-    /// The address the packet comes from.
+    /// Source address.
     #[inline]
     pub fn source(&self) -> Ipv6Addr {
         bytes::array_at::<16>(self.header, offset::SOURCE).into()
     }
 
-    /// The address the packet goes to.
+    /// Destination address.
     #[inline]
     pub fn destination(&self) -> Ipv6Addr {
         bytes::array_at::<16>(self.header, offset::DESTINATION).into()
     }
 
-    /// What follows the header, extension headers included, without link-layer padding.
+    /// Payload after the header, including extension headers, without link-layer padding.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// Walks the extension headers to what they carry (section 4). Of a fragment that is not the
-    /// first one, the payload is the middle of a packet and only the protocol means anything.
+    /// Skips the extension headers (section 4) and returns the upper layer. In a fragment other
+    /// than the first one, the payload is a part of a packet and only the protocol is meaningful.
     ///
     /// # Errors
-    /// [`Malformed::BadExtensionHeader`] when one reaches beyond the packet,
+    /// [`Malformed::BadExtensionHeader`] when one extends beyond the packet,
     /// [`Malformed::TooManyExtensionHeaders`] for more than [`EXTENSION_HEADERS_MAX`].
     #[inline]
     pub fn upper_layer(&self) -> Result<UpperLayer<'a>, Malformed> {
@@ -162,20 +163,20 @@ impl<'a> View<'a> {
     }
 }
 
-/// What stands behind the extension headers.
+/// Upper layer after the extension headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpperLayer<'a> {
-    /// Its protocol.
+    /// Protocol of the upper layer.
     pub protocol: u8,
-    /// Its bytes.
+    /// Bytes of the upper layer.
     pub payload: &'a [u8],
     /// The fragment header, if there was one.
     pub fragment: Option<Fragment>,
 }
 
 impl UpperLayer<'_> {
-    /// Whether what follows is an extension header that can be stepped over. The rest of a
-    /// fragment that is not the first one is not a header of any kind.
+    /// Returns true if the next bytes are an extension header that can be skipped. The rest of a
+    /// fragment other than the first one is not a header.
     #[inline]
     fn is_extension_header(&self) -> bool {
         let is_middle = self.fragment.is_some_and(|fragment| fragment.offset != 0);
@@ -190,7 +191,7 @@ impl UpperLayer<'_> {
             )
     }
 
-    /// What stands behind the next extension header.
+    /// Returns the part after the next extension header.
     #[inline]
     fn step(self) -> Result<Self, Malformed> {
         let start: &[u8; EXTENSION_LEN_MIN] =
@@ -211,11 +212,11 @@ impl UpperLayer<'_> {
 /// A fragment header (section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Where the payload stands in the whole packet, in units of 8 bytes.
+    /// Fragment offset, in units of 8 bytes.
     pub offset: u16,
-    /// Whether more fragments follow.
+    /// True if more fragments follow.
     pub more_fragments: bool,
-    /// What tells the fragments of one packet from those of another.
+    /// Identification, which is common to the fragments of a packet.
     pub identification: u32,
 }
 
@@ -231,7 +232,7 @@ impl Fragment {
     }
 }
 
-/// A checked packet that can be changed.
+/// A validated packet that can be changed.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     header: &'a mut [u8; HEADER_LEN],
@@ -239,7 +240,7 @@ pub struct ViewMut<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// Checks the packet as [`View::parse`] does, with the same errors.
+    /// Checks the packet like [`View::parse`], with the same errors.
     #[inline]
     pub fn parse(packet: &'a mut [u8]) -> Result<Self, Malformed> {
         let payload_len = View::parse(packet)?.payload.len();
@@ -248,13 +249,13 @@ impl<'a> ViewMut<'a> {
         Ok(Self { header, payload })
     }
 
-    /// The same packet for reading.
+    /// Returns a read-only view of the packet.
     #[inline]
     pub fn as_view(&self) -> View<'_> {
         View { header: self.header, payload: self.payload }
     }
 
-    /// Changes the traffic class.
+    /// Sets the traffic class.
     #[inline]
     pub fn set_traffic_class(&mut self, traffic_class: u8) {
         let others = self.as_view().version_class_flow() & !TRAFFIC_CLASS_MASK;
@@ -262,33 +263,33 @@ impl<'a> ViewMut<'a> {
         bytes::put_u32(self.header, offset::VERSION_CLASS_FLOW, word);
     }
 
-    /// Takes one from the hop limit, as [`decrement_hop_limit`] does.
+    /// Decrements the hop limit like [`decrement_hop_limit`].
     #[inline]
     pub fn decrement_hop_limit(&mut self) -> bool {
         decrement_hop_limit(self.header)
     }
 
-    /// Changes the address the packet comes from. A checksum in the payload is the caller's.
+    /// Sets the source address. The caller must update a checksum in the payload.
     #[inline]
     pub fn set_source(&mut self, source: Ipv6Addr) {
         bytes::put_array(self.header, offset::SOURCE, source.octets());
     }
 
-    /// Changes the address the packet goes to. A checksum in the payload is the caller's.
+    /// Sets the destination address. The caller must update a checksum in the payload.
     #[inline]
     pub fn set_destination(&mut self, destination: Ipv6Addr) {
         bytes::put_array(self.header, offset::DESTINATION, destination.octets());
     }
 
-    /// What follows the header, to be changed.
+    /// Payload after the header, mutable.
     #[inline]
     pub fn payload_mut(&mut self) -> &mut [u8] {
         self.payload
     }
 }
 
-/// Takes one from the hop limit; says whether the packet may go on. With a hop limit of 0 or 1 it
-/// must not (section 3), and nothing is changed.
+/// Decrements the hop limit; returns true if the packet may be forwarded. With a hop limit of 0 or
+/// 1 it must not be (section 3), and nothing is changed.
 #[inline]
 #[must_use]
 pub fn decrement_hop_limit(header: &mut [u8; HEADER_LEN]) -> bool {
@@ -306,20 +307,20 @@ pub struct Fields {
     pub traffic_class: u8,
     /// The flow label; only the lower 20 bits are written.
     pub flow_label: u32,
-    /// The length of everything after the header, in bytes.
+    /// Length of everything after the header, in bytes.
     pub payload_len: u16,
-    /// The protocol of what follows the header.
+    /// Next header.
     pub next_header: u8,
-    /// How many more hops the packet may make.
+    /// Hop limit.
     pub hop_limit: u8,
-    /// The address the packet comes from.
+    /// Source address.
     pub source: Ipv6Addr,
-    /// The address the packet goes to.
+    /// Destination address.
     pub destination: Ipv6Addr,
 }
 
 impl Fields {
-    /// Writes the whole header.
+    /// Writes the complete header.
     #[inline]
     pub fn emit(&self, header: &mut [u8; HEADER_LEN]) {
         let version_class_flow = u32::from(VERSION) << 28
@@ -341,6 +342,29 @@ const TRAFFIC_CLASS_MASK: u32 = 0x0ff0_0000;
 /// The shortest extension header, in bytes.
 const EXTENSION_LEN_MIN: usize = 8;
 
+/// The law of this module.
+pub const LAW: Law = Law { name: "ipv6", holds: law, examples: &[] };
+
+/// IPv6: what is accepted is written back the same, and the walk stays inside the packet.
+fn law(data: &[u8]) {
+    let Ok(view) = View::parse(data) else { return };
+    let mut written = [0; HEADER_LEN];
+    view.fields().emit(&mut written);
+    assert_eq!(written, data[..HEADER_LEN]);
+    assert_eq!(view.payload().len(), usize::from(view.payload_len()));
+    if let Ok(upper) = view.upper_layer() {
+        assert!(view.payload().ends_with(upper.payload));
+    }
+
+    let mut packet = data.to_vec();
+    let mut changed = ViewMut::parse(&mut packet).expect("accepted before");
+    changed.set_traffic_class(!view.traffic_class());
+    assert_eq!(changed.decrement_hop_limit(), view.hop_limit() > 1);
+    let changed = changed.as_view();
+    assert_eq!(changed.traffic_class(), !view.traffic_class());
+    assert_eq!(changed.flow_label(), view.flow_label());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -348,7 +372,7 @@ mod tests {
     const SOURCE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
     const DESTINATION: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
 
-    /// The packet with this payload and one byte of padding.
+    /// Returns the packet with this payload and one byte of padding.
     fn packet(next_header: u8, payload: &[u8]) -> Vec<u8> {
         let mut packet = vec![0x6b, 0x91, 0x23, 0x45, 0, payload.len() as u8, next_header, 64];
         packet.extend(SOURCE.octets());

@@ -35,9 +35,30 @@ pub mod pcp;
 pub mod bytes;
 pub mod checksum;
 pub mod embedded;
+mod law;
 pub mod mac;
 pub mod malformed;
 pub mod protocol;
 
+pub use law::Law;
 pub use mac::MacAddr;
 pub use malformed::Malformed;
+
+/// What must hold of any bytes, for all modules that read any.
+pub const LAWS: &[Law] = &[
+    ethernet::LAW,
+    arp::LAW,
+    ipv4::LAW,
+    ipv6::LAW,
+    icmp::LAW,
+    tcp::LAW,
+    udp::LAW,
+    erspan::LAW,
+    erspan_iii::LAW,
+    gtpu::LAW,
+    vxlan::LAW,
+    pcp::LAW,
+    checksum::LAW,
+    embedded::LAW,
+    mac::LAW,
+];

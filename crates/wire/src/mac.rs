@@ -6,37 +6,39 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// An Ethernet address, in the order of the wire.
+use crate::Law;
+
+/// An Ethernet address, in network order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MacAddr(pub [u8; 6]);
 
 impl MacAddr {
     /// The length in bytes.
     pub const LEN: usize = 6;
-    /// All bits zero: no station; also "not known yet" in ARP.
+    /// All bits zero: no station; in ARP also an unknown address.
     pub const ZERO: Self = Self([0; 6]);
-    /// All bits one: every station.
+    /// All bits one: broadcast to all stations.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// The bytes in the order of the wire.
+    /// Returns the bytes in network order.
     #[inline]
     pub const fn octets(self) -> [u8; 6] {
         self.0
     }
 
-    /// Whether the group bit is set; true for broadcast too.
+    /// Returns true if the group bit is set, also for broadcast.
     #[inline]
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 0x01 != 0
     }
 
-    /// Whether this is the broadcast address.
+    /// Returns true for the broadcast address.
     #[inline]
     pub const fn is_broadcast(self) -> bool {
         matches!(self.0, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff])
     }
 
-    /// Whether the locally-administered bit is set, so no vendor assigned the address.
+    /// Returns true if the locally-administered bit is set, so that no vendor assigned the address.
     #[inline]
     pub const fn is_local(self) -> bool {
         self.0[0] & 0x02 != 0
@@ -86,7 +88,7 @@ impl FromStr for MacAddr {
     }
 }
 
-/// The address, if the text is exactly one.
+/// Parses a text that consists of one address only.
 fn parse(text: &[u8]) -> Option<MacAddr> {
     let text: &[u8; TEXT_LEN] = text.try_into().ok()?;
     let separator = text[2];
@@ -103,16 +105,26 @@ fn parse(text: &[u8]) -> Option<MacAddr> {
     Some(MacAddr(octets))
 }
 
-/// The value of one hexadecimal digit.
+/// Returns the value of a hexadecimal digit.
 fn digit(byte: u8) -> Option<u8> {
     let value = char::from(byte).to_digit(16)?;
     u8::try_from(value).ok()
 }
 
-/// Two digits and the separator, which the last group lacks.
+/// Length of two digits and the separator, which the last group lacks.
 const GROUP_LEN: usize = 3;
-/// The length of the only form accepted.
+/// Length of the only accepted form.
 const TEXT_LEN: usize = MacAddr::LEN * GROUP_LEN - 1;
+
+/// The law of this module.
+pub const LAW: Law = Law { name: "mac", holds: law, examples: &[] };
+
+/// Ethernet addresses: what is accepted is printed as an address that is the same.
+fn law(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else { return };
+    let Ok(mac) = text.parse::<MacAddr>() else { return };
+    assert_eq!(mac.to_string(), text.to_lowercase().replace('-', ":"));
+}
 
 #[cfg(test)]
 mod tests {

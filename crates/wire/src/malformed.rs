@@ -5,12 +5,12 @@
 
 use std::fmt;
 
-/// Why bytes were not accepted as a header.
+/// Reason why bytes are not a valid header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Malformed {
     /// The bytes end before the header, or before the length that the header states.
     Truncated,
-    /// The version field is not the one of this format.
+    /// The version field is not that of this format.
     BadVersion,
     /// The header length field is below the minimum.
     BadHeaderLength,
@@ -20,24 +20,24 @@ pub enum Malformed {
     BadChecksum,
     /// The Ethernet type is below 0x0600: an 802.3 length or an undefined value.
     BadEtherType,
-    /// ARP for other addresses than IPv4 over Ethernet.
+    /// The ARP packet has other addresses than IPv4 over Ethernet.
     BadAddressFormat,
-    /// The GTP protocol type bit says GTP′.
+    /// The protocol type bit is that of GTP′.
     BadProtocolType,
     /// A flag that must be set is not.
     BadFlags,
-    /// An option has a length that is too short, or reaches beyond the options.
+    /// An option has a length that is too short, or extends beyond the options.
     BadOption,
-    /// An extension header has length zero, or reaches beyond the packet.
+    /// An extension header has length zero, or extends beyond the packet.
     BadExtensionHeader,
-    /// More extension headers follow one another than the format's limit.
+    /// There are more extension headers than the limit of the format.
     TooManyExtensionHeaders,
-    /// An information element is missing, too short, or reaches beyond the message.
+    /// An information element is missing, too short, or extends beyond the message.
     BadElement,
 }
 
 impl Malformed {
-    /// Every value, in the order of declaration.
+    /// All values, in the order of declaration.
     pub const ALL: [Self; 13] = [
         Self::Truncated,
         Self::BadVersion,
@@ -54,7 +54,7 @@ impl Malformed {
         Self::BadElement,
     ];
 
-    /// The name in kebab-case, as counters and documents write it.
+    /// Returns the name in kebab case, as in counters and documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Truncated => "truncated",

@@ -14,16 +14,16 @@
 //! |   data of the opcode, then options                            |
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
-//! A request has zero in the place of the result code. IPv4 addresses are written as IPv6 ones that are
-//! mapped. The data of the opcode MAP is [`Map`], and options are walked by [`options`].
-//! **Not supported:** the data of PEER and of the options THIRD_PARTY and FILTER.
+//! A request has zero in the place of the result code. IPv4 addresses are written as IPv6 ones that
+//! are mapped. The data of the opcode MAP is [`Map`], and options are walked by [`options`]. **Not
+//! supported:** the data of PEER and of the options THIRD_PARTY and FILTER.
 
 use std::net::Ipv6Addr;
 
-use crate::Malformed;
 use crate::bytes::{self, array_at, put_array, put_u16, put_u32};
+use crate::{Law, Malformed};
 
-/// The length of the header in bytes.
+/// Length of the header in bytes.
 pub const HEADER_LEN: usize = 24;
 /// The longest message in bytes (section 7).
 pub const MESSAGE_LEN_MAX: usize = 1100;
@@ -31,68 +31,68 @@ pub const MESSAGE_LEN_MAX: usize = 1100;
 pub const SERVER_PORT: u16 = 5351;
 /// The version of this format.
 pub const VERSION: u8 = 2;
-/// Of the second byte: the message is a response.
+/// Flag of the second byte: the message is a response.
 pub const FLAG_RESPONSE: u8 = 0x80;
-/// The length of the data of MAP in bytes.
+/// Length of the data of MAP in bytes.
 pub const MAP_LEN: usize = 36;
-/// The length of an option's code, reserved byte and length.
+/// Length of an option's code, reserved byte and length.
 pub const OPTION_HEADER_LEN: usize = 4;
 
-/// Where the fields begin, in bytes from the start of the header.
+/// Offsets of the fields, in bytes from the start of the header.
 pub mod offset {
     /// Version, 1 byte.
     pub const VERSION: usize = 0;
-    /// The bit of responses, and the opcode, 1 byte.
+    /// Response flag and opcode, 1 byte.
     pub const OPCODE: usize = 1;
-    /// Result code, 1 byte, behind a reserved one.
+    /// Result code, 1 byte, after a reserved byte.
     pub const RESULT: usize = 3;
     /// Lifetime, 4 bytes.
     pub const LIFETIME: usize = 4;
-    /// Of a request: the client's address, 16 bytes.
+    /// Client's address of a request, 16 bytes.
     pub const CLIENT: usize = 8;
-    /// Of a response: the epoch time, 4 bytes, and 12 reserved ones.
+    /// Epoch time of a response, 4 bytes, followed by 12 reserved bytes.
     pub const EPOCH: usize = 8;
 }
 
-/// What a request asks for (section 19.2).
+/// Opcodes of requests (section 19.2).
 pub mod opcode {
-    /// To hear of a server that has lost its state.
+    /// Announcement of a server that has lost its state.
     pub const ANNOUNCE: u8 = 0;
-    /// A mapping for anybody's packets.
+    /// A mapping for packets of all peers.
     pub const MAP: u8 = 1;
     /// A mapping for packets of one peer.
     pub const PEER: u8 = 2;
 }
 
-/// What came of a request (section 7.4).
+/// Result codes (section 7.4).
 pub mod result {
-    /// It was done.
+    /// The request succeeded.
     pub const SUCCESS: u8 = 0;
-    /// The version is not spoken here.
+    /// The version is not supported.
     pub const UNSUPP_VERSION: u8 = 1;
-    /// The client may not do this.
+    /// The client is not authorized.
     pub const NOT_AUTHORIZED: u8 = 2;
-    /// The message is no request.
+    /// The request is malformed.
     pub const MALFORMED_REQUEST: u8 = 3;
-    /// The opcode is not known.
+    /// The opcode is not supported.
     pub const UNSUPP_OPCODE: u8 = 4;
-    /// An option that must be understood is not.
+    /// A mandatory-to-process option is not supported.
     pub const UNSUPP_OPTION: u8 = 5;
-    /// An option is wrong.
+    /// An option is malformed.
     pub const MALFORMED_OPTION: u8 = 6;
-    /// The network around the server does not work.
+    /// A network failure prevents the mapping.
     pub const NETWORK_FAILURE: u8 = 7;
-    /// The server has no room at present.
+    /// The server has no resources at present.
     pub const NO_RESOURCES: u8 = 8;
-    /// The transport protocol is not mapped here.
+    /// The transport protocol is not supported.
     pub const UNSUPP_PROTOCOL: u8 = 9;
-    /// The client has as much as it may have.
+    /// The client's quota is exceeded.
     pub const USER_EX_QUOTA: u8 = 10;
-    /// What was suggested is to be given or nothing, and cannot be given.
+    /// The suggested external port or address cannot be provided, and PREFER_FAILURE was requested.
     pub const CANNOT_PROVIDE_EXTERNAL: u8 = 11;
-    /// The request came from another address than it says.
+    /// The source address differs from the client's address in the request.
     pub const ADDRESS_MISMATCH: u8 = 12;
-    /// More peers are to be filtered than the server can.
+    /// The filters list more remote peers than the server supports.
     pub const EXCESSIVE_REMOTE_PEERS: u8 = 13;
 }
 
@@ -100,15 +100,15 @@ pub mod result {
 pub mod option {
     /// The mapping is for another host than the client.
     pub const THIRD_PARTY: u8 = 1;
-    /// What is suggested, or nothing.
+    /// The request must fail if the suggested port or address cannot be provided.
     pub const PREFER_FAILURE: u8 = 2;
-    /// Only packets of some peers.
+    /// Only packets of the listed peers are accepted.
     pub const FILTER: u8 = 3;
-    /// From this code on a server may leave out what it does not know (section 7.3).
+    /// Lowest code of options that a server may ignore (section 7.3).
     pub const OPTIONAL: u8 = 128;
 }
 
-/// A message that has a whole header of this version.
+/// A message with a complete header of this version.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -119,8 +119,8 @@ impl<'a> View<'a> {
     /// Checks version and length.
     ///
     /// # Errors
-    /// [`Malformed::BadVersion`], [`Malformed::Truncated`], and [`Malformed::BadTotalLength`] of a message
-    /// that is too long or no multiple of 4 bytes.
+    /// [`Malformed::BadVersion`], [`Malformed::Truncated`], and
+    /// [`Malformed::BadTotalLength`] for a message that is too long or not a multiple of 4 bytes.
     #[inline]
     pub fn parse(message: &'a [u8]) -> Result<Self, Malformed> {
         if message.first().is_some_and(|&version| version != VERSION) {
@@ -134,49 +134,49 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether it is a response.
+    /// True if the message is a response.
     #[inline]
     pub fn is_response(&self) -> bool {
         self.header[offset::OPCODE] & FLAG_RESPONSE != 0
     }
 
-    /// What is asked for, or was.
+    /// Opcode of the request.
     #[inline]
     pub fn opcode(&self) -> u8 {
         self.header[offset::OPCODE] & !FLAG_RESPONSE
     }
 
-    /// What came of it; of a response.
+    /// Result code of a response.
     #[inline]
     pub fn result(&self) -> u8 {
         self.header[offset::RESULT]
     }
 
-    /// The lifetime that is asked for or given, or that of an error, in seconds.
+    /// Requested or assigned lifetime, or lifetime of an error, in seconds.
     #[inline]
     pub fn lifetime(&self) -> u32 {
         bytes::u32_at(self.header, offset::LIFETIME)
     }
 
-    /// The client's address; of a request.
+    /// Client's address of a request.
     #[inline]
     pub fn client(&self) -> Ipv6Addr {
         array_at::<16>(self.header, offset::CLIENT).into()
     }
 
-    /// The server's epoch time in seconds; of a response.
+    /// Server's epoch time of a response, in seconds.
     #[inline]
     pub fn epoch(&self) -> u32 {
         bytes::u32_at(self.header, offset::EPOCH)
     }
 
-    /// What follows the header: data of the opcode, then options.
+    /// Payload after the header: data of the opcode, then options.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// The data of MAP, and the options behind it.
+    /// Returns the data of MAP, and the options after it.
     ///
     /// # Errors
     /// [`Malformed::Truncated`].
@@ -193,7 +193,7 @@ impl<'a> View<'a> {
         Request { opcode: self.opcode(), lifetime: self.lifetime(), client: self.client() }
     }
 
-    /// That of a response.
+    /// The header of a response as values.
     #[inline]
     pub fn response(&self) -> Response {
         Response {
@@ -208,16 +208,16 @@ impl<'a> View<'a> {
 /// The header of a request as values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked for; its lower 7 bits are written.
+    /// Opcode; its lower 7 bits are written.
     pub opcode: u8,
-    /// For how long, in seconds.
+    /// Lifetime in seconds.
     pub lifetime: u32,
     /// The client's address.
     pub client: Ipv6Addr,
 }
 
 impl Request {
-    /// Writes the whole header.
+    /// Writes the complete header.
     #[inline]
     pub fn emit(&self, header: &mut [u8; HEADER_LEN]) {
         *header = [0; HEADER_LEN];
@@ -231,18 +231,18 @@ impl Request {
 /// The header of a response as values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// What was asked for; its lower 7 bits are written.
+    /// Opcode; its lower 7 bits are written.
     pub opcode: u8,
-    /// What came of it.
+    /// Result code.
     pub result: u8,
-    /// For how long, in seconds.
+    /// Lifetime in seconds.
     pub lifetime: u32,
-    /// For how long the server has its state, in seconds (section 8.5).
+    /// Epoch time: age of the server's state in seconds (section 8.5).
     pub epoch: u32,
 }
 
 impl Response {
-    /// Writes the whole header, reserved fields as zero.
+    /// Writes the complete header, reserved fields as zero.
     #[inline]
     pub fn emit(&self, header: &mut [u8; HEADER_LEN]) {
         *header = [0; HEADER_LEN];
@@ -254,24 +254,24 @@ impl Response {
     }
 }
 
-/// The data of the opcode MAP (section 11.1): 12 bytes of nonce, the protocol and three reserved bytes, the
-/// ports of 2 bytes each, the external address.
+/// The data of the opcode MAP (section 11.1): 12 bytes of nonce, the protocol and three reserved
+/// bytes, the ports of 2 bytes each, the external address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Map {
-    /// What shows that requests are of the same client.
+    /// Mapping nonce, which shows that requests come from the same client.
     pub nonce: [u8; 12],
     /// The protocol that is mapped; 0 for all.
     pub protocol: u8,
     /// The client's port; 0 for all.
     pub internal_port: u16,
-    /// The outside port that is suggested or assigned; 0 for any.
+    /// Suggested or assigned external port; 0 for any.
     pub external_port: u16,
-    /// The same of the address.
+    /// Suggested or assigned external address.
     pub external_address: Ipv6Addr,
 }
 
 impl Map {
-    /// Reads the data.
+    /// Parses the data.
     #[inline]
     pub fn read(data: &[u8; MAP_LEN]) -> Map {
         Map {
@@ -298,20 +298,20 @@ impl Map {
 /// An option (section 7.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opt<'a> {
-    /// Its code.
+    /// Code of the option.
     pub code: u8,
-    /// Its data, without the zeros behind it.
+    /// Data of the option, without padding.
     pub data: &'a [u8],
 }
 
-/// The options behind the data of an opcode, one by one; the last one is an error where it reaches beyond the
-/// message ([`Malformed::BadOption`]).
+/// Iterates over the options after the data of an opcode; the last one is an error if it extends
+/// beyond the message ([`Malformed::BadOption`]).
 #[inline]
 pub fn options(bytes: &[u8]) -> Options<'_> {
     Options { rest: bytes }
 }
 
-/// See [`options`].
+/// Iterator over options; see [`options`].
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     rest: &'a [u8],
@@ -338,11 +338,39 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
+/// The law of this module.
+pub const LAW: Law = Law { name: "pcp", holds: law, examples: &[] };
+
+/// PCP: what is accepted keeps its header, its data and its options; reserved bytes do not count.
+fn law(data: &[u8]) {
+    let Ok(view) = View::parse(data) else { return };
+    let mut written = [0; HEADER_LEN];
+    match view.is_response() {
+        true => view.response().emit(&mut written),
+        false => view.request().emit(&mut written),
+    }
+    let message = [&written[..], view.payload()].concat();
+    let again = View::parse(&message).expect("what is emitted can be read");
+    match view.is_response() {
+        true => assert_eq!(again.response(), view.response()),
+        false => assert_eq!(again.request(), view.request()),
+    }
+    let Ok((map, rest)) = view.map() else { return };
+    let mut data = [0; MAP_LEN];
+    map.emit(&mut data);
+    assert_eq!(Map::read(&data), map);
+    let lengths = options(rest).flatten();
+    let lengths = lengths.map(|one| OPTION_HEADER_LEN + one.data.len().next_multiple_of(4));
+    let is_cut = options(rest).any(|option| option.is_err());
+    let walked: usize = lengths.sum();
+    assert!(walked <= rest.len() && (is_cut || walked == rest.len()));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A request for UDP port 4000 by 10.0.0.7, port 5000 suggested and nothing else to be given.
+    /// A request for UDP port 4000 of 10.0.0.7, with PREFER_FAILURE for port 5000.
     const REQUEST: [u8; HEADER_LEN + MAP_LEN + OPTION_HEADER_LEN] = [
         2, 1, 0, 0, 0, 0, 0x0e, 0x10, //
         0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 7, //

@@ -25,7 +25,7 @@ pub const IPV6_ROUTING: u8 = 43;
 pub const IPV6_FRAGMENT: u8 = 44;
 /// Authentication header (RFC 4302).
 pub const AUTHENTICATION: u8 = 51;
-/// IPv6: nothing follows (RFC 8200 section 4.7).
+/// IPv6 no next header (RFC 8200 section 4.7).
 pub const IPV6_NO_NEXT_HEADER: u8 = 59;
 /// IPv6 destination options (RFC 8200 section 4.6).
 pub const IPV6_DESTINATION_OPTIONS: u8 = 60;

@@ -22,43 +22,44 @@
 //! functions do. A segment ends where the packet around it ends: it states no length of its own.
 //! **Not supported:** the reserved bits and emitting options.
 
+use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::Malformed;
 use crate::bytes;
 use crate::checksum::{self, Sum};
 use crate::protocol;
+use crate::{Law, Malformed};
 
-/// The length of the header without options, in bytes.
+/// Length of the header without options, in bytes.
 pub const HEADER_LEN: usize = 20;
 /// The longest header, with options, in bytes.
 pub const HEADER_LEN_MAX: usize = 60;
 
-/// Control bit: no more data from the sender.
+/// Control bit FIN: no more data from the sender.
 pub const FLAG_FIN: u8 = 0x01;
-/// Control bit: sequence numbers are to be synchronised.
+/// Control bit SYN: synchronize sequence numbers.
 pub const FLAG_SYN: u8 = 0x02;
-/// Control bit: the connection is reset.
+/// Control bit RST: reset the connection.
 pub const FLAG_RST: u8 = 0x04;
-/// Control bit: data is to be pushed.
+/// Control bit PSH: push function.
 pub const FLAG_PSH: u8 = 0x08;
-/// Control bit: the acknowledgment number counts.
+/// Control bit ACK: the acknowledgment number is valid.
 pub const FLAG_ACK: u8 = 0x10;
-/// Control bit: the urgent pointer counts.
+/// Control bit URG: the urgent pointer is valid.
 pub const FLAG_URG: u8 = 0x20;
-/// Control bit: congestion was notified (RFC 3168).
+/// Control bit ECE: ECN-echo (RFC 3168).
 pub const FLAG_ECE: u8 = 0x40;
-/// Control bit: the congestion window was reduced (RFC 3168).
+/// Control bit CWR: congestion window reduced (RFC 3168).
 pub const FLAG_CWR: u8 = 0x80;
 
 /// Option: end of the list (section 3.2).
 pub const OPTION_END: u8 = 0;
 /// Option: padding of one byte.
 pub const OPTION_NO_OPERATION: u8 = 1;
-/// Option: the longest segment that the sender takes, 2 bytes (section 3.7.1).
+/// Option: maximum segment size, 2 bytes (section 3.7.1).
 pub const OPTION_MAXIMUM_SEGMENT_SIZE: u8 = 2;
 
-/// Where the fields begin, in bytes from the start of the header.
+/// Offsets of the fields, in bytes from the start of the header.
 pub mod offset {
     /// Source port, 2 bytes.
     pub const SOURCE_PORT: usize = 0;
@@ -80,7 +81,7 @@ pub mod offset {
     pub const URGENT: usize = 18;
 }
 
-/// A segment that was checked, but for its checksum.
+/// A validated segment; the checksum is not checked.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -89,7 +90,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Checks that the header with its options is whole.
+    /// Checks that the header with its options is complete.
     ///
     /// # Errors
     /// [`Malformed::Truncated`], [`Malformed::BadHeaderLength`].
@@ -103,19 +104,19 @@ impl<'a> View<'a> {
         Ok(Self { header, options, payload })
     }
 
-    /// The length of the header with its options, in bytes.
+    /// Length of the header with its options, in bytes.
     #[inline]
     pub fn header_len(&self) -> usize {
         HEADER_LEN + self.options.len()
     }
 
-    /// The port the segment comes from.
+    /// Source port.
     #[inline]
     pub fn source_port(&self) -> u16 {
         bytes::u16_at(self.header, offset::SOURCE_PORT)
     }
 
-    /// The port the segment goes to.
+    /// Destination port.
     #[inline]
     pub fn destination_port(&self) -> u16 {
         bytes::u16_at(self.header, offset::DESTINATION_PORT)
@@ -127,7 +128,7 @@ impl<'a> View<'a> {
         bytes::u32_at(self.header, offset::SEQUENCE)
     }
 
-    /// The sequence number that is expected next; means something with [`FLAG_ACK`] only.
+    /// Acknowledgment number: the next expected sequence number; valid with [`FLAG_ACK`] only.
     #[inline]
     pub fn acknowledgment(&self) -> u32 {
         bytes::u32_at(self.header, offset::ACKNOWLEDGMENT)
@@ -139,44 +140,44 @@ impl<'a> View<'a> {
         self.header[offset::FLAGS]
     }
 
-    /// How much the sender takes, in bytes, before scaling (RFC 7323).
+    /// Window in bytes, before scaling (RFC 7323).
     #[inline]
     pub fn window(&self) -> u16 {
         bytes::u16_at(self.header, offset::WINDOW)
     }
 
-    /// The checksum, as it stands there.
+    /// Checksum field.
     #[inline]
     pub fn checksum(&self) -> u16 {
         bytes::u16_at(self.header, offset::CHECKSUM)
     }
 
-    /// Where urgent data ends; means something with [`FLAG_URG`] only.
+    /// Urgent pointer: the end of urgent data; valid with [`FLAG_URG`] only.
     #[inline]
     pub fn urgent(&self) -> u16 {
         bytes::u16_at(self.header, offset::URGENT)
     }
 
-    /// The options, one by one; they are checked while they are read.
+    /// Iterates over the options, which are checked on the way.
     #[inline]
     pub fn options(&self) -> Options<'a> {
         Options { at: 0, options: self.options }
     }
 
-    /// The longest segment that the sender takes, if it says so in a way that can be read.
+    /// Returns the maximum segment size, if the option is present and well-formed.
     #[inline]
     pub fn maximum_segment_size(&self) -> Option<u16> {
         let at = maximum_segment_size_at(self.options)?;
         Some(bytes::u16_at(self.options, at))
     }
 
-    /// What follows the header.
+    /// Payload after the header.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// Checks the checksum over IPv4.
+    /// Verifies the checksum over IPv4.
     ///
     /// # Errors
     /// [`Malformed::BadChecksum`].
@@ -185,7 +186,7 @@ impl<'a> View<'a> {
         self.verify(addresses_ipv4(source, destination))
     }
 
-    /// Checks the checksum over IPv6.
+    /// Verifies the checksum over IPv6.
     ///
     /// # Errors
     /// [`Malformed::BadChecksum`].
@@ -226,14 +227,14 @@ impl<'a> View<'a> {
 pub struct HeaderOption<'a> {
     /// The kind.
     pub kind: u8,
-    /// What follows the length byte; empty for the options of one byte.
+    /// Data after the length byte; empty for options of one byte.
     pub data: &'a [u8],
 }
 
-/// Reads options until the end of the list or the first malformed one: at most 40.
+/// Iterator over at most 40 options until the end of the list or the first malformed one.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
-    /// Where the next one begins.
+    /// Offset of the next option.
     at: usize,
     options: &'a [u8],
 }
@@ -262,8 +263,8 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-/// A checked segment that can be changed. Ports are changed without the checksum, which is the
-/// caller's; [`set_maximum_segment_size`](Self::set_maximum_segment_size) keeps it right.
+/// A validated segment that can be changed. The caller must update the checksum after a change of
+/// ports; [`set_maximum_segment_size`](Self::set_maximum_segment_size) updates it.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     header: &'a mut [u8; HEADER_LEN],
@@ -272,7 +273,7 @@ pub struct ViewMut<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// Checks the segment as [`View::parse`] does, with the same errors.
+    /// Checks the segment like [`View::parse`], with the same errors.
     #[inline]
     pub fn parse(segment: &'a mut [u8]) -> Result<Self, Malformed> {
         let options_len = View::parse(segment)?.options.len();
@@ -281,32 +282,32 @@ impl<'a> ViewMut<'a> {
         Ok(Self { header, options, payload })
     }
 
-    /// The same segment for reading.
+    /// Returns a read-only view of the segment.
     #[inline]
     pub fn as_view(&self) -> View<'_> {
         View { header: self.header, options: self.options, payload: self.payload }
     }
 
-    /// Changes the port the segment comes from.
+    /// Sets the source port.
     #[inline]
     pub fn set_source_port(&mut self, port: u16) {
         bytes::put_u16(self.header, offset::SOURCE_PORT, port);
     }
 
-    /// Changes the port the segment goes to.
+    /// Sets the destination port.
     #[inline]
     pub fn set_destination_port(&mut self, port: u16) {
         bytes::put_u16(self.header, offset::DESTINATION_PORT, port);
     }
 
-    /// Changes the checksum.
+    /// Sets the checksum.
     #[inline]
     pub fn set_checksum(&mut self, checksum: u16) {
         bytes::put_u16(self.header, offset::CHECKSUM, checksum);
     }
 
-    /// Changes the longest segment that the sender says it takes, and the checksum with it. False,
-    /// and nothing changed, where the options do not say one.
+    /// Sets the maximum segment size and updates the checksum. Returns false, without any change,
+    /// if there is no such option.
     #[inline]
     pub fn set_maximum_segment_size(&mut self, size: u16) -> bool {
         let Some(at) = maximum_segment_size_at(self.options) else { return false };
@@ -321,7 +322,7 @@ impl<'a> ViewMut<'a> {
         true
     }
 
-    /// What follows the header, to be changed.
+    /// Payload after the header, mutable.
     #[inline]
     pub fn payload_mut(&mut self) -> &mut [u8] {
         self.payload
@@ -331,23 +332,23 @@ impl<'a> ViewMut<'a> {
 /// A header as values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// The port the segment comes from.
+    /// Source port.
     pub source_port: u16,
-    /// The port the segment goes to.
+    /// Destination port.
     pub destination_port: u16,
     /// The sequence number of the first byte, or of the SYN.
     pub sequence: u32,
-    /// The sequence number that is expected next.
+    /// Acknowledgment number: the next expected sequence number.
     pub acknowledgment: u32,
-    /// The length of the header with the options that follow, in bytes: 20, 24 … 60.
+    /// Length of the header with the options that follow, in bytes: 20, 24 … 60.
     pub header_len: u8,
     /// The control bits.
     pub flags: u8,
-    /// How much the sender takes, in bytes, before scaling.
+    /// Window in bytes, before scaling.
     pub window: u16,
     /// The checksum, from [`checksum_ipv4`] or [`checksum_ipv6`].
     pub checksum: u16,
-    /// Where urgent data ends.
+    /// Urgent pointer: the end of urgent data.
     pub urgent: u16,
 }
 
@@ -367,39 +368,39 @@ impl Fields {
     }
 }
 
-/// The checksum field for a whole segment over IPv4 in which it stands as zero.
+/// Returns the checksum of a whole segment over IPv4 whose checksum field is zero.
 #[inline]
 pub fn checksum_ipv4(source: Ipv4Addr, destination: Ipv4Addr, segment: &[u8]) -> u16 {
     let sum = pseudo_header(addresses_ipv4(source, destination), segment.len());
     sum.add_bytes(segment).checksum()
 }
 
-/// The checksum field for a whole segment over IPv6 in which it stands as zero.
+/// Returns the checksum of a whole segment over IPv6 whose checksum field is zero.
 #[inline]
 pub fn checksum_ipv6(source: Ipv6Addr, destination: Ipv6Addr, segment: &[u8]) -> u16 {
     let sum = pseudo_header(addresses_ipv6(source, destination), segment.len());
     sum.add_bytes(segment).checksum()
 }
 
-/// The addresses of the pseudo-header of section 3.1.
+/// Returns the sum of the addresses of the pseudo header of section 3.1.
 #[inline]
 fn addresses_ipv4(source: Ipv4Addr, destination: Ipv4Addr) -> Sum {
     Sum::ZERO.add_u32(source.to_bits()).add_u32(destination.to_bits())
 }
 
-/// The addresses of the pseudo-header of RFC 8200 section 8.1.
+/// Returns the sum of the addresses of the pseudo header of RFC 8200 section 8.1.
 #[inline]
 fn addresses_ipv6(source: Ipv6Addr, destination: Ipv6Addr) -> Sum {
     Sum::ZERO.add_bytes(&source.octets()).add_bytes(&destination.octets())
 }
 
-/// The same with length and protocol.
+/// Returns the sum of the pseudo header: addresses, length and protocol.
 #[inline]
 fn pseudo_header(addresses: Sum, len: usize) -> Sum {
     addresses.add_u32(len as u32).add_u16(u16::from(protocol::TCP))
 }
 
-/// Where the value of the first option for the maximum segment size stands among the options.
+/// Returns the offset of the value of the first maximum segment size option.
 #[inline]
 fn maximum_segment_size_at(options: &[u8]) -> Option<usize> {
     // Most senders write it first.
@@ -415,10 +416,41 @@ fn maximum_segment_size_at(options: &[u8]) -> Option<usize> {
     None
 }
 
-/// The length of the header with its options, in bytes.
+/// Length of the header with its options, in bytes.
 #[inline]
 const fn header_len(header: &[u8; HEADER_LEN]) -> usize {
     (header[offset::DATA_OFFSET] >> 4) as usize * 4
+}
+
+/// The law of this module.
+pub const LAW: Law = Law { name: "tcp", holds: law, examples: &[] };
+
+/// TCP: what is accepted is written back the same, a size that is set can be read, and a computed
+/// checksum is right and stays so.
+fn law(data: &[u8]) {
+    let Ok(view) = View::parse(data) else { return };
+    let mut written = [0; HEADER_LEN];
+    view.fields().emit(&mut written);
+    // The reserved bits are written as zero and need not have been.
+    written[offset::DATA_OFFSET] |= data[offset::DATA_OFFSET] & 0x0f;
+    assert_eq!(written, data[..HEADER_LEN]);
+    assert_eq!(view.header_len() + view.payload().len(), data.len());
+    assert!(view.options().count() <= HEADER_LEN_MAX - HEADER_LEN);
+
+    let (ipv4, ipv6) = (Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
+    let _ = black_box((view.verify_ipv4(ipv4, ipv4), view.verify_ipv6(ipv6, ipv6)));
+    black_box(view.maximum_segment_size());
+    let mut segment = data.to_vec();
+    segment[offset::CHECKSUM..][..2].fill(0);
+    let sums = [checksum_ipv4(ipv4, ipv4, &segment), checksum_ipv6(ipv6, ipv6, &segment)];
+    let mut changed = ViewMut::parse(&mut segment).expect("accepted before");
+    changed.set_checksum(sums[0]);
+    assert_eq!(changed.as_view().verify_ipv4(ipv4, ipv4), Ok(()));
+    changed.set_checksum(sums[1]);
+    let is_set = changed.set_maximum_segment_size(1220);
+    let view = changed.as_view();
+    assert_eq!(view.verify_ipv6(ipv6, ipv6), Ok(()));
+    assert_eq!(view.maximum_segment_size(), is_set.then_some(1220));
 }
 
 #[cfg(test)]

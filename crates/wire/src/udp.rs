@@ -17,19 +17,20 @@
 //!
 //! A checked datagram ends where its length says. **Not supported:** the length 0 of jumbograms.
 
+use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::Malformed;
 use crate::bytes;
 use crate::checksum::{self, Sum};
 use crate::protocol;
+use crate::{Law, Malformed};
 
-/// The length of the header in bytes.
+/// Length of the header in bytes.
 pub const HEADER_LEN: usize = 8;
 /// The checksum field of a datagram without checksum.
 pub const CHECKSUM_NONE: u16 = 0;
 
-/// Where the fields begin, in bytes from the start of the header.
+/// Offsets of the fields, in bytes from the start of the header.
 pub mod offset {
     /// Source port, 2 bytes.
     pub const SOURCE_PORT: usize = 0;
@@ -41,7 +42,7 @@ pub mod offset {
     pub const CHECKSUM: usize = 6;
 }
 
-/// A datagram that was checked, but for its checksum.
+/// A validated datagram; the checksum is not checked.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -49,7 +50,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Checks that the length covers the header and no more than there is.
+    /// Checks that the length covers the header and does not exceed the available bytes.
     ///
     /// # Errors
     /// [`Malformed::Truncated`], [`Malformed::BadTotalLength`].
@@ -63,31 +64,31 @@ impl<'a> View<'a> {
         Ok(Self { header, payload })
     }
 
-    /// The port the datagram comes from; 0 when no answer is expected.
+    /// Source port; 0 if no answer is expected.
     #[inline]
     pub fn source_port(&self) -> u16 {
         bytes::u16_at(self.header, offset::SOURCE_PORT)
     }
 
-    /// The port the datagram goes to.
+    /// Destination port.
     #[inline]
     pub fn destination_port(&self) -> u16 {
         bytes::u16_at(self.header, offset::DESTINATION_PORT)
     }
 
-    /// The length of header and payload, in bytes.
+    /// Length of header and payload, in bytes.
     #[inline]
     pub fn length(&self) -> u16 {
         bytes::u16_at(self.header, offset::LENGTH)
     }
 
-    /// The checksum as it stands there; [`CHECKSUM_NONE`] if the sender left it out.
+    /// Checksum field; [`CHECKSUM_NONE`] if the sender did not compute it.
     #[inline]
     pub fn checksum(&self) -> u16 {
         bytes::u16_at(self.header, offset::CHECKSUM)
     }
 
-    /// Checks the checksum over IPv4, where none is right too.
+    /// Verifies the checksum over IPv4, where a datagram without checksum is valid.
     ///
     /// # Errors
     /// [`Malformed::BadChecksum`].
@@ -96,7 +97,7 @@ impl<'a> View<'a> {
         self.verify_or_none(|| pseudo_header_ipv4(source, destination))
     }
 
-    /// Checks the checksum over IPv6, where it must be present.
+    /// Verifies the checksum over IPv6, where it must be present.
     ///
     /// # Errors
     /// [`Malformed::BadChecksum`].
@@ -105,7 +106,7 @@ impl<'a> View<'a> {
         self.verify(pseudo_header_ipv6(source, destination))
     }
 
-    /// Checks the checksum over IPv6 of a tunnel that may leave it out (RFC 6936 section 4).
+    /// Verifies the checksum over IPv6 of a tunnel, in which it is optional (RFC 6936 section 4).
     ///
     /// # Errors
     /// [`Malformed::BadChecksum`].
@@ -118,7 +119,7 @@ impl<'a> View<'a> {
         self.verify_or_none(|| pseudo_header_ipv6(source, destination))
     }
 
-    /// What follows the header.
+    /// Payload after the header.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
@@ -155,8 +156,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// A checked datagram that can be changed. Only [`set_checksum`](Self::set_checksum) touches the
-/// checksum; [`update_u16`] and [`update_u32`] say what it has to become.
+/// A validated datagram that can be changed. Only [`set_checksum`](Self::set_checksum) changes the
+/// checksum; [`update_u16`] and [`update_u32`] compute it.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     header: &'a mut [u8; HEADER_LEN],
@@ -164,7 +165,7 @@ pub struct ViewMut<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// Checks the datagram as [`View::parse`] does, with the same errors.
+    /// Checks the datagram like [`View::parse`], with the same errors.
     #[inline]
     pub fn parse(datagram: &'a mut [u8]) -> Result<Self, Malformed> {
         let payload_len = View::parse(datagram)?.payload.len();
@@ -173,31 +174,31 @@ impl<'a> ViewMut<'a> {
         Ok(Self { header, payload })
     }
 
-    /// The same datagram for reading.
+    /// Returns a read-only view of the datagram.
     #[inline]
     pub fn as_view(&self) -> View<'_> {
         View { header: self.header, payload: self.payload }
     }
 
-    /// Changes the port the datagram comes from.
+    /// Sets the source port.
     #[inline]
     pub fn set_source_port(&mut self, port: u16) {
         bytes::put_u16(self.header, offset::SOURCE_PORT, port);
     }
 
-    /// Changes the port the datagram goes to.
+    /// Sets the destination port.
     #[inline]
     pub fn set_destination_port(&mut self, port: u16) {
         bytes::put_u16(self.header, offset::DESTINATION_PORT, port);
     }
 
-    /// Changes the checksum.
+    /// Sets the checksum.
     #[inline]
     pub fn set_checksum(&mut self, checksum: u16) {
         bytes::put_u16(self.header, offset::CHECKSUM, checksum);
     }
 
-    /// What follows the header, to be changed.
+    /// Payload after the header, mutable.
     #[inline]
     pub fn payload_mut(&mut self) -> &mut [u8] {
         self.payload
@@ -207,18 +208,18 @@ impl<'a> ViewMut<'a> {
 /// A header as values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// The port the datagram comes from.
+    /// Source port.
     pub source_port: u16,
-    /// The port the datagram goes to.
+    /// Destination port.
     pub destination_port: u16,
-    /// The length of header and payload, in bytes.
+    /// Length of header and payload, in bytes.
     pub length: u16,
     /// The checksum, from [`checksum_ipv4`] or [`checksum_ipv6`], or [`CHECKSUM_NONE`].
     pub checksum: u16,
 }
 
 impl Fields {
-    /// Writes the whole header.
+    /// Writes the complete header.
     #[inline]
     pub fn emit(&self, header: &mut [u8; HEADER_LEN]) {
         bytes::put_u16(header, offset::SOURCE_PORT, self.source_port);
@@ -228,7 +229,7 @@ impl Fields {
     }
 }
 
-/// The checksum field for a datagram over IPv4; what stands in the field now does not count.
+/// Returns the checksum of a datagram over IPv4; its present checksum field is ignored.
 #[inline]
 pub fn checksum_ipv4(
     source: Ipv4Addr,
@@ -240,7 +241,7 @@ pub fn checksum_ipv4(
     sum_to_field(sum_without_checksum(pseudo_header, header, payload))
 }
 
-/// The checksum field for a datagram over IPv6; what stands in the field now does not count.
+/// Returns the checksum of a datagram over IPv6; its present checksum field is ignored.
 #[inline]
 pub fn checksum_ipv6(
     source: Ipv6Addr,
@@ -252,7 +253,7 @@ pub fn checksum_ipv6(
     sum_to_field(sum_without_checksum(pseudo_header, header, payload))
 }
 
-/// The checksum field after a 16-bit word that it covers changed; none stays none.
+/// Returns the checksum field after a covered 16-bit word changed; [`CHECKSUM_NONE`] is unchanged.
 #[inline]
 #[must_use]
 pub const fn update_u16(checksum: u16, old: u16, new: u16) -> u16 {
@@ -262,7 +263,8 @@ pub const fn update_u16(checksum: u16, old: u16, new: u16) -> u16 {
     }
 }
 
-/// The checksum field after an aligned 32-bit field that it covers changed; none stays none.
+/// Returns the checksum field after a covered, aligned 32-bit field changed; [`CHECKSUM_NONE`] is
+/// unchanged.
 #[inline]
 #[must_use]
 pub const fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
@@ -272,21 +274,22 @@ pub const fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
     }
 }
 
-/// Addresses and protocol of the pseudo-header of RFC 768, without the length.
+/// Returns the sum of addresses and protocol of the pseudo header of RFC 768, without the length.
 #[inline]
 fn pseudo_header_ipv4(source: Ipv4Addr, destination: Ipv4Addr) -> Sum {
     let addresses = Sum::ZERO.add_u32(source.to_bits()).add_u32(destination.to_bits());
     addresses.add_u16(u16::from(protocol::UDP))
 }
 
-/// Addresses and protocol of the pseudo-header of RFC 8200 section 8.1, without the length.
+/// Returns the sum of addresses and protocol of the pseudo header of RFC 8200 section 8.1, without
+/// the length.
 #[inline]
 fn pseudo_header_ipv6(source: Ipv6Addr, destination: Ipv6Addr) -> Sum {
     let addresses = Sum::ZERO.add_bytes(&source.octets()).add_bytes(&destination.octets());
     addresses.add_u16(u16::from(protocol::UDP))
 }
 
-/// The sum of everything that the checksum covers but the checksum itself.
+/// Returns the sum of all bytes that the checksum covers, without the checksum itself.
 #[inline]
 fn sum_without_checksum(pseudo_header: Sum, header: &[u8; HEADER_LEN], payload: &[u8]) -> Sum {
     let length = bytes::u16_at(header, offset::LENGTH);
@@ -295,16 +298,38 @@ fn sum_without_checksum(pseudo_header: Sum, header: &[u8; HEADER_LEN], payload: 
     numbers.add_u32(bytes::u32_at(header, offset::SOURCE_PORT)).add_bytes(payload)
 }
 
-/// The value of the checksum field for this sum.
+/// Returns the value of the checksum field for this sum.
 #[inline]
 fn sum_to_field(sum: Sum) -> u16 {
     never_none(sum.checksum())
 }
 
-/// The other form of zero, if the checksum came out as the one that means none.
+/// Returns 0xffff for a computed checksum of zero, because zero means that there is no checksum.
 #[inline]
 const fn never_none(checksum: u16) -> u16 {
     if checksum == CHECKSUM_NONE { 0xffff } else { checksum }
+}
+
+/// The law of this module.
+pub const LAW: Law = Law { name: "udp", holds: law, examples: &[] };
+
+/// UDP: what is accepted is written back the same, and a computed checksum is right.
+fn law(data: &[u8]) {
+    let Ok(view) = View::parse(data) else { return };
+    let mut written = [0; HEADER_LEN];
+    view.fields().emit(&mut written);
+    assert_eq!(written, data[..HEADER_LEN]);
+    assert_eq!(HEADER_LEN + view.payload().len(), usize::from(view.length()));
+
+    let (ipv4, ipv6) = (Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
+    let _ = black_box((view.verify_ipv4(ipv4, ipv4), view.verify_ipv6(ipv6, ipv6)));
+    let _ = black_box(view.verify_ipv6_tunnel(ipv6, ipv6));
+    let mut datagram = data.to_vec();
+    let mut changed = ViewMut::parse(&mut datagram).expect("accepted before");
+    changed.set_checksum(checksum_ipv4(ipv4, ipv4, &written, view.payload()));
+    assert_eq!(changed.as_view().verify_ipv4(ipv4, ipv4), Ok(()));
+    changed.set_checksum(checksum_ipv6(ipv6, ipv6, &written, view.payload()));
+    assert_eq!(changed.as_view().verify_ipv6(ipv6, ipv6), Ok(()));
 }
 
 #[cfg(test)]
@@ -314,10 +339,10 @@ mod tests {
 
     const SOURCE: Ipv4Addr = Ipv4Addr::new(152, 1, 51, 27);
     const DESTINATION: Ipv4Addr = Ipv4Addr::new(152, 14, 94, 75);
-    /// A datagram whose checksum was worked out by hand, with one byte of surplus.
+    /// A datagram whose checksum was computed by hand, with one surplus byte.
     const DATAGRAM: [u8; 11] = [0xa0, 0x8f, 0x26, 0x94, 0x00, 0x0a, 0x14, 0xde, 0x62, 0x62, 0xff];
 
-    /// The checksum of the pseudo-header and the datagram written out in full.
+    /// Returns the checksum of pseudo header and datagram, computed from all their bytes.
     fn slow_checksum(addresses: &[u8], datagram: &[u8]) -> u16 {
         let mut message = addresses.to_vec();
         message.extend((datagram.len() as u32).to_be_bytes());

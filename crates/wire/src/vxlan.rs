@@ -14,27 +14,27 @@
 //! and ignored when received, as the RFC says. **Not supported:** the generic protocol extension
 //! and group policies, which give meaning to reserved bits.
 
-use crate::Malformed;
 use crate::bytes;
+use crate::{Law, Malformed};
 
-/// The length of the header in bytes.
+/// Length of the header in bytes.
 pub const HEADER_LEN: usize = 8;
 /// The UDP port that IANA assigned.
 pub const VXLAN_PORT: u16 = 4789;
-/// The flag that says that the network identifier is valid.
+/// Flag: the network identifier is valid.
 pub const FLAG_VNI: u8 = 0x08;
-/// The greatest network identifier.
+/// Largest network identifier.
 pub const VNI_MAX: u32 = 0x00ff_ffff;
 
-/// Where the fields begin, in bytes from the start of the header.
+/// Offsets of the fields, in bytes from the start of the header.
 pub mod offset {
     /// Flags, 1 byte.
     pub const FLAGS: usize = 0;
-    /// Network identifier, 3 bytes; the upper ones of a 4-byte number.
+    /// Network identifier, the upper 3 bytes of a 4-byte number.
     pub const VNI: usize = 4;
 }
 
-/// A packet that was checked.
+/// A validated packet.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     header: &'a [u8; HEADER_LEN],
@@ -42,7 +42,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Checks that the header is whole and its identifier valid.
+    /// Checks that the header is complete and its identifier valid.
     ///
     /// # Errors
     /// [`Malformed::Truncated`], [`Malformed::BadFlags`].
@@ -75,7 +75,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// A checked packet that can be changed.
+/// A validated packet that can be changed.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     header: &'a mut [u8; HEADER_LEN],
@@ -83,7 +83,7 @@ pub struct ViewMut<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// Checks the packet as [`View::parse`] does, with the same errors.
+    /// Checks the packet like [`View::parse`], with the same errors.
     #[inline]
     pub fn parse(packet: &'a mut [u8]) -> Result<Self, Malformed> {
         View::parse(packet)?;
@@ -91,20 +91,20 @@ impl<'a> ViewMut<'a> {
         Ok(Self { header, payload })
     }
 
-    /// The same packet for reading.
+    /// Returns a read-only view of the packet.
     #[inline]
     pub fn as_view(&self) -> View<'_> {
         View { header: self.header, payload: self.payload }
     }
 
-    /// Changes the network identifier; only its lower 24 bits count. The reserved byte beside it
+    /// Sets the network identifier; only its lower 24 bits are used. The reserved byte after it
     /// becomes zero.
     #[inline]
     pub fn set_vni(&mut self, vni: u32) {
         bytes::put_u32(self.header, offset::VNI, vni << 8);
     }
 
-    /// The Ethernet frame inside, to be changed.
+    /// The Ethernet frame inside, mutable.
     #[inline]
     pub fn payload_mut(&mut self) -> &mut [u8] {
         self.payload
@@ -119,12 +119,25 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Writes the whole header.
+    /// Writes the complete header.
     #[inline]
     pub fn emit(&self, header: &mut [u8; HEADER_LEN]) {
         bytes::put_u32(header, offset::FLAGS, u32::from(FLAG_VNI) << 24);
         bytes::put_u32(header, offset::VNI, self.vni << 8);
     }
+}
+
+/// The law of this module.
+pub const LAW: Law = Law { name: "vxlan", holds: law, examples: &[] };
+
+/// VXLAN: what is accepted keeps its identifier and its payload.
+fn law(data: &[u8]) {
+    let Ok(view) = View::parse(data) else { return };
+    let mut written = [0; HEADER_LEN];
+    view.fields().emit(&mut written);
+    let packet = [&written[..], view.payload()].concat();
+    let again = View::parse(&packet).expect("what is emitted can be read");
+    assert_eq!((again.fields(), again.payload()), (view.fields(), view.payload()));
 }
 
 #[cfg(test)]

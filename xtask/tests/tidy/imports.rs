@@ -1,17 +1,23 @@
-//! Which crate of ours may import which; the drawing is in ARCHITECTURE.md, "Imports point one way".
+//! Which crate of ours may import which; the drawing is in ARCHITECTURE.md, "Imports point one
+//! way".
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+
+use serde_json::Value;
 
 use crate::none;
 use crate::tree::{file, members, text};
 
 /// A crate and what it may import of ours. Leaving one out is fine; adding one is a decision that
-/// changes ARCHITECTURE.md, too.
+/// changes ARCHITECTURE.md, too. A `*` in the name of a row stands for the crates of a group that
+/// have no row of their own; a `*` in what they import stands for the same text, and in other rows
+/// for any of such a group.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     // vocabulary
     ("units", &[]),
     ("files", &[]),
-    ("document", &[]),
+    ("keys", &[]),
+    ("document", &["keys"]),
     ("web", &[]),
     ("netns", &[]),
     ("machine", &[]),
@@ -19,34 +25,63 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("packet", &["machine"]),
     ("tables", &["machine"]),
     // the engine knows no protocol and no function
-    ("engine", &["machine", "packet"]),
-    // the units: a function knows vocabulary and engine, never a port or a device
-    ("traffic", &["machine", "packet", "units", "wire"]),
-    ("functions", &["engine", "machine", "packet", "tables", "traffic", "units", "wire"]),
-    ("port-af-xdp", &["engine", "machine", "packet"]),
-    ("port-af-packet", &["engine", "machine", "packet"]),
-    ("port-memif", &["engine", "machine", "packet"]),
-    ("port-pcap", &["engine", "machine", "packet", "port-memory"]),
-    ("port-memory", &["engine", "machine", "packet"]),
-    ("port-tap", &["engine", "machine", "packet"]),
-    ("port-vhost-user", &["engine", "machine", "packet"]),
-    ("port-fault", &["engine", "machine", "packet"]),
+    ("engine", &["keys", "machine", "packet"]),
+    // the product's functions: a function knows vocabulary, engine and stages, never a port, a
+    // device, or the bench
+    ("stages", &["machine", "packet", "tables", "wire"]),
+    ("function-kit", &["engine", "keys", "machine", "packet", "wire"]),
+    ("export", &["function-kit", "keys", "machine", "packet", "tables", "wire"]),
+    ("replication", &["machine"]),
     (
-        "ports",
+        "function-*",
         &[
             "engine",
-            "port-af-packet",
-            "port-af-xdp",
-            "port-fault",
-            "port-memif",
-            "port-pcap",
-            "port-tap",
-            "port-vhost-user",
+            "export",
+            "function-kit",
+            "keys",
+            "machine",
+            "packet",
+            "replication",
+            "stages",
+            "tables",
+            "units",
+            "wire",
         ],
     ),
+    ("functions", &["function-*", "function-kit"]),
+    // what the bench knows of them
+    ("traffic", &["machine", "packet", "units", "wire"]),
+    (
+        "model-kit",
+        &["engine", "function-kit", "keys", "machine", "packet", "tables", "traffic", "wire"],
+    ),
+    (
+        "model-*",
+        &[
+            "engine",
+            "export",
+            "function-*",
+            "function-kit",
+            "machine",
+            "model-kit",
+            "packet",
+            "replication",
+            "stages",
+            "tables",
+            "traffic",
+            "units",
+            "wire",
+        ],
+    ),
+    ("models", &["functions", "model-*", "model-kit"]),
+    // what joins the engine to the world
+    ("port-*", &["engine", "keys", "machine", "packet"]),
+    ("port-memory", &["engine", "machine", "packet"]),
+    ("port-pcap", &["engine", "keys", "machine", "packet", "port-memory"]),
+    ("ports", &["engine", "keys", "port-*", "port-pcap"]),
     // measuring knows no packets
     ("measure", &["units"]),
-    ("methods", &["measure"]),
+    ("methods", &["keys", "measure"]),
     ("report", &["files", "measure"]),
     // bringing both together
     (
@@ -55,9 +90,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "daemon",
             "engine",
             "files",
-            "functions",
+            "function-kit",
+            "keys",
             "machine",
             "measure",
+            "model-kit",
             "netns",
             "packet",
             "port-memory",
@@ -73,10 +110,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "devices",
             "document",
             "files",
-            "functions",
+            "function-kit",
+            "keys",
             "machine",
             "measure",
             "methods",
+            "model-kit",
+            "models",
             "ports",
             "traffic",
             "units",
@@ -89,12 +129,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "document",
             "engine",
             "files",
+            "function-kit",
             "functions",
+            "keys",
             "machine",
             "packet",
             "port-memory",
             "ports",
-            "traffic",
             "web",
         ],
     ),
@@ -104,6 +145,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "daemon",
             "devices",
             "functions",
+            "keys",
             "lab",
             "machine",
             "measure",
@@ -114,7 +156,23 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     // for development
-    ("testkit", &["engine", "functions", "machine", "packet", "traffic", "units", "wire"]),
+    (
+        "testkit",
+        &[
+            "engine",
+            "export",
+            "function-kit",
+            "functions",
+            "machine",
+            "model-kit",
+            "models",
+            "packet",
+            "replication",
+            "traffic",
+            "units",
+            "wire",
+        ],
+    ),
     ("port-conformance", &["engine", "machine", "packet"]),
     ("xtask", &[]),
 ];
@@ -122,33 +180,63 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 /// What tests may import on top: the kit. `xtask`'s tests look at the registries.
 const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("*", &["netns", "port-conformance", "testkit"]),
+    ("function-*", &["model-kit"]),
+    ("model-kit", &["stages"]),
+    ("stages", &["model-kit"]),
+    ("model-chain", &["functions", "models"]),
+    ("devices", &["functions", "models"]),
     ("port-fault", &["port-memory"]),
     ("port-tap", &["port-af-packet"]),
-    ("xtask", &["devices", "lab", "measure", "methods", "ports", "report"]),
+    ("xtask", &["daemon", "devices", "lab", "measure", "methods", "ports", "report"]),
 ];
+
+/// Folders of the product, which works without the bench.
+const PRODUCT: &[&str] = &[
+    "crates/functions/",
+    "crates/stages/",
+    "crates/export/",
+    "crates/replication/",
+    "crates/protocols/",
+    "crates/controllers/",
+];
+
+/// Crates of the bench: a name, or the beginning of one.
+const BENCH: &[&str] = &["model-*", "models", "traffic", "testkit", "measure", "methods"];
+
+#[test]
+fn the_product_never_imports_the_bench() {
+    let mut findings = Vec::new();
+    for package in members() {
+        let manifest = text(package, "manifest_path");
+        if !PRODUCT.iter().any(|folder| manifest.contains(folder)) {
+            continue;
+        }
+        let name = text(package, "name");
+        let is_of_bench = |other: &&str| BENCH.iter().any(|row| fits(row, other).is_some());
+        let of_bench = imports(package, false).filter(is_of_bench);
+        findings.extend(of_bench.map(|other| format!("{name} imports {other}")));
+    }
+    none("crates of the product that import the bench", &findings);
+}
 
 #[test]
 fn imports_point_one_way() {
-    let allowed: BTreeMap<&str, &[&str]> = MAY_IMPORT.iter().copied().collect();
     let ours: BTreeSet<&str> = members().map(|package| text(package, "name")).collect();
     let mut findings = Vec::new();
     for package in members() {
         let name = text(package, "name");
-        let Some(allowed) = allowed.get(name) else {
+        if row(MAY_IMPORT, name).is_none() {
             findings.push(format!("{name} has no row in the table of this test"));
             continue;
-        };
-        for dependency in package["dependencies"].as_array().into_iter().flatten() {
-            let other = text(dependency, "name");
-            let for_tests = dependency["kind"] == "dev";
-            let extra = |(who, what): &(&str, &[&str])| {
-                (*who == "*" || *who == name) && what.contains(&other)
-            };
-            let fine = allowed.contains(&other)
-                || for_tests && TESTS_MAY_IMPORT.iter().any(extra)
-                || for_tests && reaches(other, name).is_none() && allowed_below(name, other);
-            if ours.contains(other) && !fine {
-                findings.push(format!("{name} imports {other}"));
+        }
+        for for_tests in [false, true] {
+            for other in imports(package, for_tests).filter(|other| ours.contains(other)) {
+                let fine = may_import(name, other)
+                    || for_tests && tests_may_import(name, other)
+                    || for_tests && !reaches(other, name, &ours) && reaches(name, other, &ours);
+                if !fine {
+                    findings.push(format!("{name} imports {other}"));
+                }
             }
         }
     }
@@ -158,34 +246,104 @@ fn imports_point_one_way() {
 #[test]
 fn the_table_names_the_crates_there_are_and_has_no_circle() {
     let ours: BTreeSet<&str> = members().map(|package| text(package, "name")).collect();
-    let table: BTreeSet<&str> = MAY_IMPORT.iter().map(|(name, _)| *name).collect();
-    assert_eq!(table, ours);
-    for (name, imports) in MAY_IMPORT {
-        for other in *imports {
-            assert!(reaches(other, name).is_none(), "{name} and {other} import each other");
+    let is_used =
+        |pattern: &&str| ours.iter().any(|name| row_name(MAY_IMPORT, name) == Some(*pattern));
+    let rows = MAY_IMPORT.iter().map(|(pattern, _)| *pattern);
+    let empty: Vec<String> = rows.filter(|row| !is_used(row)).map(str::to_owned).collect();
+    none("rows without a crate", &empty);
+    for name in &ours {
+        for other in ours.iter().filter(|other| may_import(name, other)) {
+            assert!(!reaches(other, name, &ours), "{name} and {other} import each other");
         }
     }
 }
+
+#[test]
+fn one_crate_reads_sections() {
+    let reads = |package: &&'static Value| imports(package, false).any(|one| one == READER);
+    let readers: Vec<&str> = members().filter(reads).map(|package| text(package, "name")).collect();
+    assert_eq!(readers, ["keys"], "the others read by `keys::read`");
+}
+
+/// What tells the path of a key that does not fit its type.
+const READER: &str = "serde_path_to_error";
 
 #[test]
 fn architecture_names_every_crate() {
     let architecture = file("ARCHITECTURE.md");
     let absent = |package| {
         let manifest = text(package, "manifest_path");
-        let folder = manifest.strip_suffix("/Cargo.toml")?.rsplit('/').next()?;
+        let (above, folder) = manifest.strip_suffix("/Cargo.toml")?.rsplit_once('/')?;
+        // Of a group it is enough to name the group.
+        let of_group = row_name(MAY_IMPORT, text(package, "name")).is_some_and(|r| r.contains('*'));
+        let folder = if of_group { above.rsplit('/').next()? } else { folder };
         let named = architecture.contains(&format!("{folder}/"));
         (!named).then(|| format!("{folder}/ is not in the layout of ARCHITECTURE.md"))
     };
     none("crates without a line", &members().filter_map(absent).collect::<Vec<_>>());
 }
 
-/// Whether a path of allowed imports leads from one crate to another.
-fn reaches(from: &str, to: &str) -> Option<()> {
-    let (_, imports) = MAY_IMPORT.iter().find(|(name, _)| *name == from)?;
-    imports.iter().any(|next| *next == to || reaches(next, to).is_some()).then_some(())
+/// What a package imports, for its tests or for everything else.
+fn imports(package: &'static Value, for_tests: bool) -> impl Iterator<Item = &'static str> {
+    let all = package["dependencies"].as_array().into_iter().flatten();
+    let wanted = move |one: &&'static Value| (one["kind"] == "dev") == for_tests;
+    all.filter(wanted).map(|dependency| text(dependency, "name"))
 }
 
-/// Whether a test of `name` may use `other` because code of `name` reaches it anyway.
-fn allowed_below(name: &str, other: &str) -> bool {
-    reaches(name, other).is_some()
+/// The text for which the `*` of a pattern stands in a name; none where it does not fit.
+fn fits<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
+    match pattern.split_once('*') {
+        None => (pattern == name).then_some(""),
+        Some((begin, end)) => name.strip_prefix(begin)?.strip_suffix(end),
+    }
+}
+
+/// The row for a crate: its own, or that of its group.
+fn row<'a>(table: &'a [(&str, &[&str])], name: &str) -> Option<&'a (&'a str, &'a [&'a str])> {
+    let own = table.iter().find(|(pattern, _)| *pattern == name);
+    own.or_else(|| table.iter().find(|(pattern, _)| fits(pattern, name).is_some()))
+}
+
+fn row_name<'a>(table: &'a [(&str, &[&str])], name: &str) -> Option<&'a str> {
+    row(table, name).map(|(pattern, _)| *pattern)
+}
+
+/// Whether the table allows one crate to import another.
+fn may_import(name: &str, other: &str) -> bool {
+    let Some((pattern, imports)) = row(MAY_IMPORT, name) else { return false };
+    allows((pattern, imports), name, other)
+}
+
+fn tests_may_import(name: &str, other: &str) -> bool {
+    let rows = TESTS_MAY_IMPORT.iter().filter(|(pattern, _)| fits(pattern, name).is_some());
+    rows.copied().any(|row| row.1.iter().any(|allowed| fits(allowed, other).is_some()))
+}
+
+/// Whether a row allows its crate to import another: a `*` on both sides stands for the same text,
+/// one on the right alone for the crates of the group.
+fn allows((pattern, imports): (&str, &[&str]), name: &str, other: &str) -> bool {
+    let own = pattern.contains('*').then(|| fits(pattern, name)).flatten();
+    let fine = |allowed: &&str| match (fits(allowed, other), own) {
+        (Some(stands_for), Some(own)) if allowed.contains('*') => stands_for == own,
+        (Some(_), None) if allowed.contains('*') => row_name(MAY_IMPORT, other) == Some(allowed),
+        (found, _) => found.is_some(),
+    };
+    name != other && imports.iter().any(fine)
+}
+
+/// Whether a path of allowed imports leads from one crate to another.
+fn reaches(from: &str, to: &str, ours: &BTreeSet<&str>) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut ahead = vec![from];
+    while let Some(at) = ahead.pop() {
+        for next in ours.iter().copied().filter(|next| may_import(at, next)) {
+            if next == to {
+                return true;
+            }
+            if seen.insert(next) {
+                ahead.push(next);
+            }
+        }
+    }
+    false
 }

@@ -1,4 +1,5 @@
-//! Licences of everything that is linked in or used to build; the list of allowed ones is deny.toml.
+//! Licences of everything that is linked in or used to build; the list of allowed ones is
+//! deny.toml.
 
 use crate::none;
 use crate::tree::{file, members, packages, text};

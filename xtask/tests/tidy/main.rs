@@ -4,13 +4,23 @@
 //! A rule that a machine can hold stands here and not in a review. Each test names every place that
 //! breaks it and what to do.
 
+mod circles;
+mod documented;
 mod documents;
 mod imports;
+mod keys;
 mod licences;
+mod modules;
+mod oracles;
 mod schema;
 mod sources;
+mod targets;
+mod template;
 mod tree;
 mod units;
+mod width;
+mod words;
+mod written;
 
 /// Fails with all findings, each on a line of its own.
 #[track_caller]

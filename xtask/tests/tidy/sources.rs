@@ -1,18 +1,8 @@
 //! What a source file looks like, and what never stands in one.
 
 use crate::none;
-use crate::tree::{FILES, file, files, members, root, text};
-
-/// Crates that may hold unsafe code, with the reason in ARCHITECTURE.md.
-const UNSAFE_CRATES: &[&str] = &[
-    "machine",
-    "port-af-packet",
-    "port-af-xdp",
-    "port-memif",
-    "port-memory",
-    "port-tap",
-    "port-vhost-user",
-];
+use crate::tree::{FILES, file, files, in_project, members, text};
+use crate::written;
 
 /// Most lines of a file with its tests, and without them.
 const LINES_MAX: usize = 700;
@@ -78,29 +68,26 @@ fn nothing_names_a_place_outside_the_project() {
 }
 
 #[test]
-fn unsafe_code_is_where_architecture_says() {
+fn unsafe_code_is_where_a_manifest_says_why() {
     let workspace = file("Cargo.toml");
     assert!(workspace.contains("unsafe_code = \"forbid\""), "the workspace forbids it");
     let mut findings = Vec::new();
+    let mut table = "| crate | why |\n|---|---|\n".to_owned();
     for package in members() {
         let name = text(package, "name");
-        let folder = folder_of(package);
-        let manifest = file(&format!("{folder}/Cargo.toml"));
+        let manifest = file(in_project(text(package, "manifest_path")));
         let inherits = manifest.contains("[lints]\nworkspace = true");
-        let allowed = UNSAFE_CRATES.contains(&name);
-        if allowed && !manifest.contains("undocumented_unsafe_blocks = \"deny\"") {
+        let why = package["metadata"]["unsafe"]["why"].as_str();
+        if why.is_some() && !manifest.contains("undocumented_unsafe_blocks = \"deny\"") {
             findings.push(format!("{name} does not deny unsafe blocks without a reason"));
         }
-        if inherits == allowed {
-            findings.push(format!("{name}: its lints and the list of this test disagree"));
+        if inherits == why.is_some() {
+            findings.push(format!("{name}: its lints and `metadata.unsafe` disagree"));
         }
-    }
-    for name in UNSAFE_CRATES {
-        if !file("ARCHITECTURE.md").contains(&format!("| `{name}` | ")) {
-            findings.push(format!("{name} has no row in ARCHITECTURE.md's table of unsafe code"));
-        }
+        table.extend(why.map(|why| format!("| `{name}` | {why} |\n")));
     }
     none("unsafe code", &findings);
+    written::hold("ARCHITECTURE.md", "unsafe", &table);
 }
 
 /// `path:line: text` of every line with one of the words.
@@ -118,12 +105,4 @@ fn lines_with(words: &[&str], judged: impl Fn(&str) -> bool) -> Vec<String> {
 
 fn is_test(path: &str) -> bool {
     path.contains("/tests/") || path.ends_with("/tests.rs") || path.contains("/benches/")
-}
-
-/// The folder of a package from the workspace's.
-fn folder_of(package: &serde_json::Value) -> String {
-    let root = root().canonicalize().expect("the workspace is there");
-    let manifest = std::path::Path::new(text(package, "manifest_path"));
-    let folder = manifest.parent().and_then(|folder| folder.strip_prefix(&root).ok());
-    folder.expect("a member lies in the workspace").to_string_lossy().into_owned()
 }

@@ -10,8 +10,8 @@ use report::EXPORTERS;
 use crate::none;
 use crate::tree::{FILES, file, folders, members, root, text};
 
-/// Folders of `functions/src` that are no function.
-const NO_FUNCTIONS: &[&str] = &["stages"];
+/// Folders of `functions` and `models` that are no function.
+const NO_FUNCTIONS: &[&str] = &["kit", "registry"];
 
 /// Folders of `devices/src` that are no device.
 const NO_DEVICES: &[&str] = &["remote", "tester"];
@@ -40,18 +40,24 @@ const METHOD_SECTIONS: &[&str] =
 
 /// Files that every function has under the same name.
 const FUNCTION_FILES: &[&str] =
-    &["mod.rs", "config.rs", "pipeline.rs", "control.rs", "workload.rs", "oracle.rs"];
+    &["README.md", "src/lib.rs", "src/config.rs", "src/pipeline.rs", "src/control.rs"];
+
+/// Files that every model has under the same name.
+const MODEL_FILES: &[&str] =
+    &["src/lib.rs", "src/sections.rs", "src/workload.rs", "src/oracle.rs", "src/sample.rs"];
 
 /// Files that every method has under the same name.
 const METHOD_FILES: &[&str] = &["mod.rs", "config.rs", "tests.rs"];
 
 #[test]
 fn registered_functions_are_the_folders() {
-    let mut found = folders("crates/functions/src");
-    found.retain(|name| !NO_FUNCTIONS.contains(&name.as_str()));
     let names: BTreeSet<String> = FUNCTIONS.iter().map(|unit| unit.name().to_owned()).collect();
-    assert_eq!(names, kebab(&found));
-    has_files("crates/functions/src", &found, FUNCTION_FILES);
+    for (kind, files) in [("crates/functions", FUNCTION_FILES), ("crates/models", MODEL_FILES)] {
+        let mut found = folders(kind);
+        found.retain(|name| !NO_FUNCTIONS.contains(&name.as_str()));
+        assert_eq!(names, kebab(&found), "{kind}");
+        has_files(kind, &found, files);
+    }
 }
 
 #[test]
@@ -98,10 +104,24 @@ fn registered_exporters_are_modules_of_their_name() {
 }
 
 #[test]
+fn every_wire_format_that_is_read_has_its_law() {
+    let list = file("crates/wire/src/lib.rs");
+    let mut findings = Vec::new();
+    for source in FILES.iter().filter(|source| source.path.starts_with("crates/wire/src/")) {
+        let name = source.path.trim_start_matches("crates/wire/src/").trim_end_matches(".rs");
+        let reads = source.text.contains("pub fn parse(") || source.text.contains("impl FromStr");
+        if reads && !list.contains(&format!("\n    {name}::LAW,\n")) {
+            findings.push(format!("{} has no law in LAWS", source.path));
+        }
+    }
+    none("wire formats", &findings);
+}
+
+#[test]
 fn every_unit_is_described_under_the_same_headings() {
     let mut findings = Vec::new();
     for (kind, sections) in [
-        ("crates/functions/src", SECTIONS),
+        ("crates/functions", SECTIONS),
         ("crates/methods/src", METHOD_SECTIONS),
         ("crates/ports", SECTIONS),
         ("crates/devices/src", SECTIONS),
@@ -123,7 +143,7 @@ fn every_unit_is_described_under_the_same_headings() {
 fn every_drop_reason_has_its_row() {
     let mut findings = Vec::new();
     for source in FILES.iter().filter(|file| file.path.ends_with("/reasons.rs")) {
-        let readme = source.path.replace("reasons.rs", "README.md");
+        let readme = source.path.replace("src/reasons.rs", "README.md");
         let names = source.text.lines().filter_map(|line| {
             line.strip_prefix("    ")?
                 .strip_suffix("\",")?

@@ -10,36 +10,38 @@ use measure::record::{RunRecord, Status};
 use report::archive::check_tag;
 use report::{EXPORTERS, write_whole};
 
-use super::{host, scenario};
 use crate::exit::{EXIT_CODES, Exit};
+use crate::host::host;
 use crate::output::{print, print_json, tell, width};
 use crate::problem::Problem;
 use crate::progress::Progress;
+use crate::scenario;
 use crate::stop::on_ctrl_c;
 
 /// Checks a device against the oracle, measures it, and writes a report.
 ///
-/// Every combination of the scenario's lists is one cell. A cell whose functional check fails is not
-/// measured. The files of a run go to a new folder: `report.html` (open it in a browser), `run.json`
-/// (everything, raw), `figures.csv` and `trials.csv` for spreadsheets, `run.jsonl` for pipelines and
-/// `junit.xml` for CI systems. Ctrl-C ends the run cleanly and keeps what
-/// was finished; the same command then measures only what is missing, as it does whenever this very
-/// program has measured the same thing on this machine before.
+/// Each combination of the values in the scenario's lists is one cell. A cell whose functional
+/// check fails is not measured. The files of a run go to a new folder: `report.html` (open it in a
+/// browser), `run.json` (the complete raw record), `figures.csv` and `trials.csv` for spreadsheets,
+/// `run.jsonl` for pipelines and `junit.xml` for CI systems. Ctrl-C ends the run cleanly and keeps
+/// the finished measurements. The same command then measures only what is missing. Measurements
+/// that the same build has made on this machine before are reused as well.
 #[derive(clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct Args {
     /// The scenario file, YAML or JSON; files of TIPSY work too
     scenario: PathBuf,
-    /// Where to make the folder of this run
+    /// The folder in which the folder of this run is created
     #[arg(long, short, value_name = "DIR", default_value = "runs")]
     output_dir: PathBuf,
-    /// Measure everything, also what earlier runs in the same folder measured already
+    /// Measure everything again, even if an earlier run in the same folder measured it
     #[arg(long)]
     fresh: bool,
-    /// Every part of it once, in seconds, at low rates: shows that it works, not how fast it is
-    #[arg(long)]
-    small: bool,
-    /// Give the run a tag, to find it by (`plumbline runs`); may be repeated
+    /// Smoke test: run each part once, in seconds, at low rates. It shows that the scenario works,
+    /// not how fast the device is
+    #[arg(long, alias = "small")]
+    smoke: bool,
+    /// Tag the run, so that `plumbline runs` can find it; may be repeated
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// Print the whole record as JSON on standard output instead of a table
@@ -57,19 +59,22 @@ Examples:
   plumbline bench scenario.yaml --json | jq '.cells[].outcomes[].answer'
 ";
 
-/// Does it.
+/// Runs `plumbline bench`.
 ///
 /// # Errors
-/// A bad scenario, or a folder or disk that cannot be written.
+/// When the scenario is invalid, or the folder or disk cannot be written.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     for tag in &args.tag {
         let usage = |what| Problem::of_usage(format!("`{tag}`: {what}"), "give it another name");
         check_tag(tag).map_err(usage)?;
     }
-    let mut scenario = scenario(&args.scenario)?;
-    if args.small {
-        scenario = scenario.made_small().map_err(|error| {
-            Problem::of_usage(format!("it cannot be made small: {error}"), "report it")
+    let mut scenario = scenario::read(&args.scenario)?;
+    if args.smoke {
+        scenario = scenario.smoke_test().map_err(|error| {
+            Problem::of_usage(
+                format!("no smoke test can be made of it: {error}"),
+                "report this bug",
+            )
         })?;
     }
     let stop = on_ctrl_c();
@@ -97,7 +102,7 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
         Ok(record) => (record, Ok(())),
         Err(Lost { record, error }) => (*record, Err(error)),
     };
-    // First to the terminal: nothing of the disk can keep the figures from there.
+    // The terminal comes first: a full disk must not keep the figures from the user.
     if args.json {
         print_json(&record)?;
     } else {
@@ -110,10 +115,10 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
         files.iter().rev().map(|file| format!("  {}\n", file.display())).collect();
     tell(&format!("written:\n{}", files.concat()));
     if record.status == Status::Interrupted {
-        tell("the same command measures what is missing; finished measurements are kept\n");
+        tell("finished measurements are kept; the same command measures what is missing\n");
     }
     Ok(record.status.into())
 }
 
-const REMEDY: &str = "free some space, or choose another place with --output-dir; what was written \
-                      before is intact, and finished measurements are not measured again";
+const REMEDY: &str = "free some space, or choose another folder with --output-dir; files written before \
+                      are intact, and finished measurements are not repeated";

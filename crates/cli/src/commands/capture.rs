@@ -15,42 +15,42 @@ use crate::stop::on_ctrl_c_saying;
 
 /// Writes copies of a running daemon's packets to a pcapng file.
 ///
-/// Without a filter each packet appears as it came in, and as it went out or was dropped; a dropped
-/// one carries the reason as a comment. The daemon forwards on meanwhile: what the capture cannot keep
-/// up with is missed and counted. Ctrl-C ends it.
+/// Without a filter, each packet is captured as received, and again as sent or dropped. A dropped
+/// packet carries the drop reason as a comment. The daemon keeps forwarding: packets that the
+/// capture cannot keep up with are missed and counted. Ctrl-C ends the capture.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The file to write; `-` for standard output
     #[arg(short = 'w', long = "write", value_name = "FILE")]
     file: PathBuf,
-    /// At this port only
+    /// Capture at this port only
     #[arg(long, value_name = "PORT")]
     port: Option<String>,
-    /// On this way only
+    /// Capture in this direction only
     #[arg(long, value_enum)]
-    direction: Option<Way>,
-    /// Dropped for this reason only
+    direction: Option<Filter>,
+    /// Capture only packets dropped for this reason
     #[arg(long, value_name = "REASON")]
     reason: Option<String>,
-    /// End after so many packets
+    /// Stop after this number of packets
     #[arg(long, short = 'c', value_name = "COUNT")]
     count: Option<u64>,
-    /// Most bytes of a packet
+    /// Capture at most this number of bytes of each packet
     #[arg(long, value_name = "BYTES")]
     snaplen: Option<usize>,
     #[command(flatten)]
     which: Which,
 }
 
-/// On which way.
+/// Direction of the packets to capture.
 #[derive(Clone, Copy, ValueEnum)]
-enum Way {
-    /// As received
+enum Filter {
+    /// Packets as received
     In,
-    /// As sent
+    /// Packets as sent
     Out,
-    /// As dropped
+    /// Packets as dropped
     Drop,
 }
 
@@ -60,17 +60,17 @@ Examples:
   plumbline capture -w drops.pcapng --direction drop --reason no-route
   plumbline capture -w - --port core | tshark -r -";
 
-/// Does it.
+/// Runs `plumbline capture`.
 ///
 /// # Errors
-/// When no daemon answers, it refuses, or the file cannot be written.
+/// When no daemon answers, the daemon refuses the capture, or the file cannot be written.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     let wanted = Capture {
         port: args.port.clone(),
-        direction: args.direction.map(|way| match way {
-            Way::In => Direction::In,
-            Way::Out => Direction::Out,
-            Way::Drop => Direction::Drop,
+        direction: args.direction.map(|filter| match filter {
+            Filter::In => Direction::In,
+            Filter::Out => Direction::Out,
+            Filter::Drop => Direction::Drop,
         }),
         reason: args.reason.clone(),
         count: args.count,

@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use lab::run::{Host, Naming, folder_name};
 use measure::record::{Cell, RunRecord};
 
-use super::{host, scenario};
 use crate::exit::{EXIT_CODES, Exit};
+use crate::host::host;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::progress::Progress;
+use crate::scenario;
 use crate::stop::on_ctrl_c;
 
-/// Compares a device with the oracle, frame by frame, and measures nothing.
+/// Compares a device with the oracle, frame by frame, without measuring.
 ///
-/// The oracle is a slow, simple model of the function. The sample covers every verdict and every
-/// reason to drop a frame; each output must be the oracle's, byte for byte.
+/// The oracle is a slow, simple model of the function. The sample covers each verdict and each drop
+/// reason. Each output frame must equal the oracle's, byte for byte.
 #[derive(clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n{EXIT_CODES}"))]
 pub struct Args {
@@ -35,12 +36,12 @@ Examples:
   plumbline check scenario.yaml --json | jq '.cells[].check.coverage'
 ";
 
-/// Does it.
+/// Runs `plumbline check`.
 ///
 /// # Errors
-/// A bad scenario.
+/// When the scenario is invalid.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
-    let scenario = scenario(&args.scenario)?;
+    let scenario = scenario::read(&args.scenario)?;
     let naming = Naming { id: folder_name(&scenario), ..Naming::default() };
     let host = Host { naming, ..host(on_ctrl_c()) };
     let mut progress = if args.quiet { Progress::hidden() } else { Progress::shown() };

@@ -9,12 +9,13 @@ use crate::output::{print, print_json, width, wrap};
 use crate::problem::Problem;
 use crate::progress::Progress;
 
-/// Looks at this machine: what it can measure, and its noise floor.
+/// Examines this machine: what it can measure, and its noise floor.
 ///
-/// Watches each core for stalls for a second, sends a cache line between two cores, and reads memory
-/// at random in tables of several sizes. Then it tells which devices can run here and which ports can
-/// be opened, and for each other one the command that would enable it. It changes nothing, installs
-/// nothing and needs no root; close other programs first to see what the machine itself does.
+/// The command watches each core for stalls for a second, sends a cache line between two cores, and
+/// reads memory at random in tables of several sizes. It then lists the devices that can run here
+/// and the ports that can be opened, and for each of the others the command that would enable it.
+/// It changes nothing, installs nothing and needs no root. Close other programs first, so that only
+/// the machine itself is measured.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -36,7 +37,7 @@ Examples:
   plumbline doctor --json | jq '.stalls[].longest_ns'
   plumbline doctor --json | jq '.devices[] | select(.hindrance == null).name'";
 
-/// Does it.
+/// Runs `plumbline doctor`.
 ///
 /// # Errors
 /// When standard output cannot be written.
@@ -123,7 +124,7 @@ fn usable(title: &str, all: &[Usable]) -> String {
             }
         }
         for (function, hindrance) in lacks {
-            text += &told(&format!("{indent}but not for {function}: {}", hindrance.why));
+            text += &told(&format!("{indent}except for {function}: {}", hindrance.why));
             text += &told(&format!("{indent}-> {}", hindrance.remedy));
         }
     }

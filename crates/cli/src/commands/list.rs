@@ -18,7 +18,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Does it.
+/// Runs `plumbline list`.
 ///
 /// # Errors
 /// When standard output cannot be written.

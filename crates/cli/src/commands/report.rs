@@ -1,4 +1,5 @@
-//! `plumbline report`: the files of a run again, one of them elsewhere, or several runs side by side.
+//! `plumbline report`: renders the files of a run again, writes one format to another place, or
+//! compares several runs.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -21,27 +22,28 @@ use crate::stop::on_ctrl_c_saying;
 
 /// Renders the report of a run again, or compares runs.
 ///
-/// A run is its folder, its run.json, the name of its folder in --runs-dir, or `latest`. Of one run
-/// the result is printed and all files beside run.json are written again; of several each is
-/// compared with the first: a difference is called a change only beyond the noise of the
-/// repetitions.
+/// A run is named by its folder, by its run.json (or run.json.gz), by the name of its folder in
+/// --runs-dir, or by `latest`. For one run, the command prints the result and writes all files
+/// except the record again.
+/// For several runs, it compares each with the first: a difference counts as a change only if it
+/// exceeds the noise of the repetitions.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The run; several are compared with the first
+    /// The run; further runs are compared with the first
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// Where runs are looked for by name
+    /// The folder in which runs are looked up by name
     #[arg(long, value_name = "DIR", default_value = RUNS_DIR)]
     runs_dir: PathBuf,
-    /// Make this format only
+    /// Write this format only
     #[arg(long, short, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Where to write it: a file, or - for standard output [default: its name in the run's folder,
-    /// `comparison.html` here for several]
+    /// The file to write, or - for standard output [default: the format's file name in the run's
+    /// folder; `comparison.html` in the current folder for several runs]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print the page as PDF by a headless Chromium, where one is installed
+    /// Print the page as PDF with a headless Chromium, if one is installed
     #[arg(long, conflicts_with = "format")]
     pdf: bool,
     /// Print the record, or the comparisons, as JSON on standard output
@@ -60,10 +62,10 @@ Examples:
   plumbline report runs/before runs/after --output comparison.html
   plumbline report latest --pdf --output report.pdf";
 
-/// Does it.
+/// Runs `plumbline report`.
 ///
 /// # Errors
-/// A run that cannot be read, or a file that cannot be written.
+/// When a run cannot be read, or a file cannot be written.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     let found: Vec<Located> =
         args.runs.iter().map(|run| locate(run, &args.runs_dir)).collect::<Result<_, _>>()?;
@@ -81,8 +83,8 @@ fn one(args: &Args, located: &Located, record: &RunRecord) -> Result<Exit, Probl
         (Some(Format(exporter)), _) => {
             let target = args.output.clone().unwrap_or_else(|| located.folder.join(exporter.file));
             if exporter.name == "json" && same_file(&target, &located.file) {
-                let remedy = "name another file by --output, or - for standard output";
-                return Err(Problem::of_usage("the record is not written over itself", remedy)
+                let remedy = "name another file with --output, or - for standard output";
+                return Err(Problem::of_usage("a record cannot overwrite itself", remedy)
                     .at("file", target.display()));
             }
             put(&target, &(exporter.render)(record)?)?;
@@ -97,7 +99,7 @@ fn one(args: &Args, located: &Located, record: &RunRecord) -> Result<Exit, Probl
         }
         _ => {
             print(&report::terminal::render(record, width()))?;
-            // The record is what everything else is made from: it stays as it was measured.
+            // All other files are made from the record; the record itself stays as measured.
             for exporter in EXPORTERS.iter().filter(|exporter| exporter.name != "json") {
                 put(&located.folder.join(exporter.file), &(exporter.render)(record)?)?;
             }
@@ -108,8 +110,8 @@ fn one(args: &Args, located: &Located, record: &RunRecord) -> Result<Exit, Probl
 
 fn several(args: &Args, records: &[RunRecord]) -> Result<Exit, Problem> {
     if let Some(Format(exporter)) = args.format.filter(|format| format.0.name != "html") {
-        let what = format!("{} is a format of one run", exporter.name);
-        return Err(Problem::of_usage(what, "name one run, or take --json for the comparison"));
+        let what = format!("the format {} takes one run only", exporter.name);
+        return Err(Problem::of_usage(what, "name one run, or use --json for the comparison"));
     }
     let [first, others @ ..] = records else { return Ok(Exit::Passed) };
     if args.json {
@@ -130,7 +132,7 @@ fn several(args: &Args, records: &[RunRecord]) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// What the JSON of a comparison says of a run; its comparisons name it by when it began.
+/// The facts of a run in the JSON of a comparison. Comparisons name the run by its start time.
 fn about(record: &RunRecord) -> serde_json::Value {
     json!({
         "id": record.name(),
@@ -146,7 +148,7 @@ fn stop() -> Arc<AtomicBool> {
     on_ctrl_c_saying("\nstopping\n")
 }
 
-/// Writes a file whole or not at all; a device or a pipe is written to, never replaced.
+/// Writes a file completely or not at all. A device or pipe is written to and never replaced.
 fn put(path: &Path, content: &[u8]) -> Result<(), Problem> {
     if path.as_os_str() == "-" {
         return print_bytes(content);

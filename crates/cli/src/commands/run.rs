@@ -13,20 +13,20 @@ use crate::exit::Exit;
 use crate::output::{print, print_json, tell};
 use crate::problem::Problem;
 
-/// Forwards with a function on real ports, until it is told to stop.
+/// Forwards on real ports with one function, as a daemon in the foreground.
 ///
-/// The file names the function, its ports, and what is around them; docs/running.md has every key.
-/// `plumbline show`, `set` and `capture` speak to it while it runs. Ctrl-C or SIGTERM ends it well,
-/// SIGHUP lets it read its file again.
+/// The file names the function, its ports and the daemon's settings; docs/running.md has every key.
+/// `plumbline show`, `set` and `capture` talk to the running daemon. Ctrl-C or SIGTERM stops it
+/// cleanly; SIGHUP makes it reload its file.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The file that describes the daemon
     file: PathBuf,
-    /// Only read the file and tell what is wrong with it
+    /// Only validate the file and print what is wrong with it
     #[arg(long)]
     check: bool,
-    /// Begin without what the state file remembers
+    /// Start without the contents of the state file
     #[arg(long)]
     without_state: bool,
     /// Print `ready` as JSON; with --check, the configuration with all defaults
@@ -40,17 +40,17 @@ Examples:
   plumbline run gateway.yaml --check
   plumbline show --name gateway";
 
-/// Does it.
+/// Runs `plumbline run`.
 ///
 /// # Errors
-/// A file that cannot be used, or what the machine lacks.
+/// When the file is invalid, or the machine lacks something that it needs.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
-    let configuration = Configuration::read(&args.file, Parts::ALL)
+    let configuration = Configuration::read(&args.file, Parts::all())
         .map_err(|error| Problem::from(RunError::from(error)))?;
     if args.check {
         match args.json {
             true => print_json(&configuration.effective())?,
-            false => print(&format!("{}: good\n", args.file.display()))?,
+            false => print(&format!("{}: valid\n", args.file.display()))?,
         }
         return Ok(Exit::Passed);
     }
@@ -63,20 +63,20 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
 
 fn serve(configuration: Configuration, args: &Args) -> Result<(), RunError> {
     logs::install(&configuration.log)?;
-    // Before any other thread, which would take the signals otherwise.
+    // Signals are blocked before any other thread starts: that thread would receive them.
     let signals = Signals::block()?;
     let inbox = Inbox::new();
     let leftovers = Arc::new(Mutex::new(Vec::new()));
     signals.pass_on(inbox.remote(), Arc::clone(&leftovers))?;
     let source =
-        Source { file: args.file.clone(), parts: Parts::ALL, with_state: !args.without_state };
+        Source { file: args.file.clone(), parts: Parts::all(), with_state: !args.without_state };
     let clock = Clock::calibrate(Duration::from_millis(100));
     let daemon = Daemon::start(configuration, source, inbox, clock)?;
     if let Ok(mut leftovers) = leftovers.lock() {
         leftovers.push(daemon.socket().to_owned());
     }
     if let Err(problem) = say_ready(&daemon, args.json) {
-        // Whoever started it may not read it; it forwards all the same.
+        // The daemon forwards even if the process that started it does not read its output.
         tell(&problem.to_string());
     }
     daemon.run()

@@ -1,6 +1,7 @@
-//! `plumbline runs`: the runs that are kept: listing, tagging, pruning.
+//! `plumbline runs`: the runs that are kept: listing, tagging, packing, pruning.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,25 +9,25 @@ use clap::Subcommand;
 use jiff::{SignedDuration, Timestamp};
 use lab::alive::{State, state};
 use lab::run::cache;
-use report::archive::{self, Listing, Removed, Run, TAGS_MAX, check_tag, set_tags};
+use report::archive::{self, Listing, Removed, Run, TAGS_MAX, check_tag, record_file, set_tags};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::locate::{RUNS_DIR, locate, of_reading};
+use crate::locate::{Located, RUNS_DIR, locate, of_reading};
 use crate::output::{print, print_json, tell, width, wrap};
 use crate::problem::Problem;
 
-/// Lists the runs that are kept, the newest first; tags them, and deletes old ones.
+/// Lists the stored runs, newest first; tags, packs and deletes them.
 ///
-/// A tag keeps a run from being pruned. Tags are in a file beside run.json, which stays as it was
-/// measured.
+/// A tagged run is never pruned. Tags are stored in a file beside run.json, so that the record
+/// stays as measured.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// What to do; without it the runs are listed
+    /// The action; without one the runs are listed
     #[command(subcommand)]
     action: Option<Action>,
-    /// Where runs are kept
+    /// The folder that holds the runs
     #[arg(long, value_name = "DIR", default_value = RUNS_DIR, global = true)]
     runs_dir: PathBuf,
     /// Print JSON
@@ -36,15 +37,21 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Gives a run tags
+    /// Adds tags to a run
     Tag(Tagging),
-    /// Takes tags from a run
+    /// Removes tags from a run
     Untag(Tagging),
+    /// Copies the compressed record of runs elsewhere, to be kept for good
+    ///
+    /// Each run gets a folder there with `run.json.gz` alone, whose content is that of run.json,
+    /// byte for byte. Every command reads it, and `plumbline report` makes all other files from it.
+    /// A record that is there already is never replaced.
+    Pack(Packing),
     /// Deletes runs that have no tag
     ///
-    /// Never deleted are tagged runs, a run that is under way, folders that are no run, and files
-    /// that this program did not write. With both --keep and --older-than a run must be named by
-    /// both.
+    /// Tagged runs, runs in progress, folders that are not runs, and files that this program did
+    /// not write are never deleted. With both --keep and --older-than, a run is deleted only if
+    /// both select it.
     Prune(Pruning),
 }
 
@@ -52,26 +59,36 @@ enum Action {
 struct Tagging {
     /// The run: its folder, its name in --runs-dir, or `latest`
     run: PathBuf,
-    /// Words of letters, digits, `.`, `_` and `-`
+    /// A tag of letters, digits, `.`, `_` and `-`; may be repeated
     #[arg(required = true, value_name = "TAG", value_parser = tag)]
     tags: Vec<String>,
 }
 
 #[derive(clap::Args)]
+struct Packing {
+    /// The runs: their folders, their names in --runs-dir, or `latest`
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// Where to make the folders of the records
+    #[arg(long, value_name = "DIR")]
+    into: PathBuf,
+}
+
+#[derive(clap::Args)]
 struct Pruning {
-    /// Keep so many of the newest runs without a tag
+    /// Keep this number of the newest untagged runs
     #[arg(long, value_name = "N", required_unless_present_any = ["older_than", "cache_max"])]
     keep: Option<usize>,
-    /// Delete only what is older: 30d, 12h, 4w
+    /// Delete only runs that are older than this: 30d, 12h, 4w
     #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Option<SignedDuration>,
-    /// Delete the oldest cached measurements until the others take so much at most: 500M, 2G, 0
+    /// Delete the oldest cached measurements until the cache is no larger than this: 500M, 2G, 0
     #[arg(long, value_name = "SIZE", value_parser = size)]
     cache_max: Option<u64>,
-    /// Only tell what would be deleted
+    /// Only print what would be deleted
     #[arg(long, short = 'n')]
     dry_run: bool,
-    /// Delete without asking
+    /// Delete without confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -80,19 +97,21 @@ const EXAMPLES: &str = "\
 Examples:
   plumbline runs
   plumbline runs tag latest release-1.2
+  plumbline runs pack latest --into results
   plumbline runs prune --older-than 30d --dry-run
   plumbline runs prune --keep 20 --cache-max 1G --yes
   plumbline runs --json | jq -r '.runs[] | select(.status == \"passed\") | .path'";
 
-/// Does it.
+/// Runs `plumbline runs`.
 ///
 /// # Errors
-/// A folder that cannot be read, a run that is not there, a file that cannot be written or deleted.
+/// When a folder cannot be read, a run does not exist, or a file cannot be written or deleted.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     match &args.action {
         None => list(args),
         Some(Action::Tag(tagging)) => retag(args, tagging, |tags, tag| tags.insert(tag)),
         Some(Action::Untag(tagging)) => retag(args, tagging, |tags, tag| tags.remove(&tag)),
+        Some(Action::Pack(packing)) => pack(args, packing),
         Some(Action::Prune(pruning)) => prune(args, pruning),
     }
 }
@@ -106,15 +125,15 @@ fn list(args: &Args) -> Result<Exit, Problem> {
     }
     if listing.runs.is_empty() {
         let folder = args.runs_dir.display();
-        tell(&format!("no run in {folder}; make one by `plumbline bench SCENARIO`\n"));
+        tell(&format!("no runs in {folder}; make one with `plumbline bench SCENARIO`\n"));
     } else {
         print(&table(&listing.runs))?;
     }
     if !listing.foreign.is_empty() {
-        tell("no runs:\n");
+        tell("not runs:\n");
         for one in &listing.foreign {
             let path = one.path.display().to_string();
-            // Most errors of reading name their file already.
+            // Most read errors name the file already.
             let problem = one.problem.strip_prefix(&format!("{path}: ")).unwrap_or(&one.problem);
             tell(&format!("  {path}: {problem}\n"));
         }
@@ -122,7 +141,7 @@ fn list(args: &Args) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// The runs of a folder; none where there is no folder yet.
+/// The runs in a folder; an empty list if the folder does not exist yet.
 fn listing(runs_dir: &Path) -> Result<Listing, Problem> {
     if !runs_dir.exists() {
         return Ok(Listing::default());
@@ -136,7 +155,7 @@ fn as_json(run: &Run) -> Value {
     value
 }
 
-/// Two lines a run: its facts in columns, and the first of its answers.
+/// Formats the runs, two lines each: the facts in columns, then the first answer.
 fn table(runs: &[Run]) -> String {
     let facts = |run: &Run| {
         let cells = if run.cells == 1 { "1 cell".into() } else { format!("{} cells", run.cells) };
@@ -163,7 +182,7 @@ fn table(runs: &[Run]) -> String {
     text
 }
 
-/// How the run ended, or that it has not.
+/// The run's status: how it ended, or its progress if it is still running.
 fn verdict(run: &Run) -> String {
     match state(&run.path) {
         State::Running(live) if live.measurements > 0 => {
@@ -187,12 +206,12 @@ fn retag(
     for tag in &tagging.tags {
         let changed = change(&mut tags, tag.clone());
         if !changed && record.tags.contains(tag) && !tags.contains(tag) {
-            tell(&format!("note: {tag} was given when the run was made, and stays\n"));
+            tell(&format!("note: {tag} was set when the run was made, and cannot be removed\n"));
         }
     }
     if tags.len() > TAGS_MAX {
-        let what = format!("a run has {TAGS_MAX} tags at most");
-        return Err(Problem::of_usage(what, "take some away by `plumbline runs untag`"));
+        let what = format!("a run can have at most {TAGS_MAX} tags");
+        return Err(Problem::of_usage(what, "remove some with `plumbline runs untag`"));
     }
     let tags: Vec<String> = tags.into_iter().collect();
     set_tags(&located.folder, &tags)?;
@@ -205,6 +224,37 @@ fn retag(
         print(&format!("{}: {words}\n", located.folder.display()))?;
     }
     Ok(Exit::Passed)
+}
+
+fn pack(args: &Args, packing: &Packing) -> Result<Exit, Problem> {
+    let found: Vec<Located> =
+        packing.runs.iter().map(|run| locate(run, &args.runs_dir)).collect::<Result<_, _>>()?;
+    let pack = |located| pack_one(located, &packing.into);
+    let packed: Vec<PathBuf> = found.iter().map(pack).collect::<Result<_, _>>()?;
+    if args.json {
+        print_json(&json!({"packed": packed}))?;
+    }
+    Ok(Exit::Passed)
+}
+
+fn pack_one(located: &Located, into: &Path) -> Result<PathBuf, Problem> {
+    located.read()?;
+    if matches!(state(&located.folder), State::Running(_)) {
+        let problem = Problem::of_usage("this run is under way", "pack it when it has ended");
+        return Err(problem.at("folder", located.folder.display()));
+    }
+    // Only the system knows the name of `.`, and the root has none.
+    let whole = fs::canonicalize(&located.folder).unwrap_or_default();
+    let folder = into.join(whole.file_name().unwrap_or("run".as_ref()));
+    if record_file(&folder).exists() {
+        let remedy = "name another folder by --into, or delete that record";
+        let problem = Problem::of_usage("a record is there already, and is not replaced", remedy);
+        return Err(problem.at("folder", folder.display()));
+    }
+    fs::create_dir_all(&folder).map_err(|error| Problem::of_writing(&folder, &error))?;
+    let path = archive::pack(&located.file, &folder)?;
+    tell(&format!("written: {}\n", path.display()));
+    Ok(path)
 }
 
 fn prune(args: &Args, pruning: &Pruning) -> Result<Exit, Problem> {
@@ -230,7 +280,7 @@ fn prune(args: &Args, pruning: &Pruning) -> Result<Exit, Problem> {
     let mut cached = cache::Pruned::default();
     if !pruning.dry_run {
         for run in &chosen {
-            // It may have begun, or have got a tag, while the user was thinking.
+            // The run may have started or been tagged while the user was thinking.
             if removable(run) {
                 removed.push(archive::remove(&run.path)?);
             }
@@ -263,17 +313,17 @@ fn told(pruning: &Pruning, question: &str, removed: &[Removed], cached: cache::P
     }
     for one in removed.iter().filter(|one| !one.left.is_empty()) {
         let (folder, left) = (one.path.display(), one.left.join(", "));
-        text += &format!("note: {folder} is left for what others put there: {left}\n");
+        text += &format!("note: {folder} is kept, because it holds files of others: {left}\n");
     }
     text
 }
 
-/// The runs that both limits name, the newest first.
+/// The runs that both --keep and --older-than select for deletion, newest first.
 fn chosen<'a>(runs: &'a [Run], pruning: &Pruning, now: Timestamp) -> Vec<&'a Run> {
     let is_old = |run: &Run| match (pruning.older_than, run.started.parse::<Timestamp>()) {
         (None, _) => true,
         (Some(age), Ok(started)) => now.duration_since(started) > age,
-        // A time that cannot be read says nothing of age.
+        // The age of a run is unknown if its time cannot be parsed.
         (Some(_), Err(_)) => false,
     };
     let untagged = runs.iter().filter(|run| run.tags.is_empty());
@@ -286,12 +336,12 @@ fn removable(run: &Run) -> bool {
     untagged && !matches!(state(&run.path), State::Running(_))
 }
 
-/// Asks on the terminal.
+/// Asks for confirmation on the terminal.
 fn agreed(question: &str) -> Result<bool, Problem> {
     let input = io::stdin();
     if !input.is_terminal() {
-        let remedy = "add --yes to delete, or --dry-run to look";
-        return Err(Problem::of_usage("nobody is there to be asked", remedy));
+        let remedy = "add --yes to delete, or --dry-run to list only";
+        return Err(Problem::of_usage("standard input is no terminal to confirm on", remedy));
     }
     let mut error = io::stderr().lock();
     let asked = write!(error, "Delete {question}? [y/N] ").and_then(|()| error.flush());
@@ -305,7 +355,7 @@ fn tag(text: &str) -> Result<String, &'static str> {
     check_tag(text).map(|()| text.to_owned())
 }
 
-/// `30d`: a whole number of hours, days or weeks.
+/// Parses an age such as `30d`: a whole number of hours, days or weeks.
 fn age(text: &str) -> Result<SignedDuration, String> {
     let wrong = || "expected a number and h, d or w, as in 30d".to_owned();
     let unit = text.chars().last().ok_or_else(wrong)?;
@@ -319,7 +369,7 @@ fn age(text: &str) -> Result<SignedDuration, String> {
     Ok(SignedDuration::from_hours(i64::from(number) * hours))
 }
 
-/// `2G`: a whole number of bytes, or of thousands, millions or milliards of them.
+/// Parses a size such as `2G`: a whole number of bytes, optionally with a decimal unit prefix.
 fn size(text: &str) -> Result<u64, String> {
     let wrong = || "expected a number of bytes, as in 0, 500M or 2G".to_owned();
     let digits = text.trim_end_matches(['k', 'K', 'M', 'G', 'T']);
@@ -335,7 +385,7 @@ fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(unit).ok_or_else(wrong)
 }
 
-/// `2026-11-21 14:20`.
+/// Formats an RFC 3339 time as `2026-11-21 14:20`.
 fn minute(time: &str) -> String {
     time.replace('T', " ").chars().take(16).collect()
 }

@@ -8,11 +8,11 @@ use crate::problem::Problem;
 
 /// Prints the JSON Schema of scenario files: every key, its meaning, its default.
 ///
-/// Editors that know JSON Schema complete and check scenario files with it.
+/// Editors that support JSON Schema use it to complete and validate scenario files.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Taken for uniformity: the schema always is JSON
+    /// Accepted for consistency with other commands; the schema is always JSON
     #[arg(long)]
     json: bool,
     /// Print the schema of `run.json` instead
@@ -21,7 +21,7 @@ pub struct Args {
     /// Print the schema of files for `plumbline run` instead
     #[arg(long, conflicts_with = "record")]
     run: bool,
-    /// Print the schema of the updates that `plumbline set` takes for a function instead
+    /// Print the schema of the updates that `plumbline set` accepts for a function instead
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["record", "run"])]
     updates: Option<String>,
 }
@@ -31,19 +31,19 @@ Examples:
   plumbline schema > scenario.schema.json
   plumbline schema | jq '.\"$defs\".function'";
 
-/// Does it.
+/// Runs `plumbline schema`.
 ///
 /// # Errors
-/// When standard output cannot be written, or there is no such function.
+/// When standard output cannot be written, or the function does not exist.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     if args.record {
         print_json(&measure::record::record_schema())?;
     } else if args.run {
-        print_json(&daemon::file_schema(Parts::ALL))?;
+        print_json(&daemon::file_schema(Parts::all()))?;
     } else if let Some(function) = &args.updates {
-        let Some(schema) = daemon::update_schema(Parts::ALL, function) else {
+        let Some(schema) = daemon::update_schema(Parts::all(), function) else {
             let what = format!("there is no function `{function}`");
-            return Err(Problem::of_usage(what, "`plumbline list` names all"));
+            return Err(Problem::of_usage(what, "`plumbline list` lists all"));
         };
         print_json(&schema)?;
     } else {

@@ -12,17 +12,17 @@ use crate::output::{print, print_json, tell};
 use crate::problem::Problem;
 use crate::stop::on_ctrl_c_saying;
 
-/// Shows runs in a browser: list, report pages, comparison, progress of a bench that runs.
+/// Shows runs in a browser: list, report pages, comparison, progress of a running bench.
 ///
-/// It only reads. Whoever can reach the address can read all runs, so it listens on this machine
-/// only unless told otherwise. Ctrl-C ends it.
+/// The server only reads files. Everyone who can reach the address can read all runs; therefore it
+/// listens on the loopback address by default. Ctrl-C stops it.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Where runs are kept
+    /// The folder that holds the runs
     #[arg(long, value_name = "DIR", default_value = RUNS_DIR)]
     runs_dir: PathBuf,
-    /// Where to listen: an address and a port, 0 for any that is free
+    /// The address and port to listen on; port 0 takes any free port
     #[arg(long, value_name = "ADDR:PORT", default_value_t = DEFAULT, value_parser = address)]
     listen: SocketAddr,
     /// Print the address as JSON
@@ -36,13 +36,13 @@ Examples:
   plumbline serve --runs-dir results --listen 127.0.0.1:0
   ssh -L 8484:127.0.0.1:8484 lab-machine plumbline serve     # from a machine elsewhere";
 
-/// Does it.
+/// Runs `plumbline serve`.
 ///
 /// # Errors
-/// An address that cannot be listened at.
+/// When the server cannot listen on the address.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     if args.runs_dir.exists() && !args.runs_dir.is_dir() {
-        let problem = Problem::of_usage("this is no folder", "name the folder that holds runs");
+        let problem = Problem::of_usage("this is not a folder", "name the folder that holds runs");
         return Err(problem.at("file", args.runs_dir.display()));
     }
     let server = Server::bind(args.listen, args.runs_dir.clone()).map_err(refused)?;
@@ -50,28 +50,29 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
     let stop = on_ctrl_c_saying("\n");
     if !address.ip().is_loopback() {
         tell(
-            "warning: everybody who can reach this address can read all runs; there is no password \
+            "warning: everyone who can reach this address can read all runs; there is no password \
              and no encryption\n",
         );
     }
     if !args.runs_dir.exists() {
         let folder = args.runs_dir.display();
-        tell(&format!("note: {folder} is not there yet; its runs are shown once it is\n"));
+        tell(&format!("note: {folder} does not exist yet; its runs are shown once it does\n"));
     }
     let url = format!("http://{}/", reachable(address));
     if args.json {
         print_json(&json!({"url": url, "runs_dir": args.runs_dir}))?;
     } else {
         print(&format!("{url}\n"))?;
-        tell("Ctrl-C ends it.\n");
+        tell("Press Ctrl-C to stop.\n");
     }
     server.run(&stop).map_err(|error| {
-        Problem::of_environment(format!("the server cannot go on: {error}"), "start it again")
+        Problem::of_environment(format!("the server cannot continue: {error}"), "start it again")
     })?;
     Ok(Exit::Passed)
 }
 
-/// What a browser on this machine opens: `0.0.0.0` is no address of anybody.
+/// The address that a browser on this machine can open: the loopback address in place of the
+/// unspecified address `0.0.0.0`.
 fn reachable(address: SocketAddr) -> SocketAddr {
     match address.ip().is_unspecified() {
         true => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port()),
@@ -81,7 +82,9 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 
 fn refused(error: ServeError) -> Problem {
     let remedy = match error.source.kind() {
-        std::io::ErrorKind::AddrInUse => "choose another port, or any by --listen 127.0.0.1:0",
+        std::io::ErrorKind::AddrInUse => {
+            "choose another port, or any free one with --listen 127.0.0.1:0"
+        }
         std::io::ErrorKind::PermissionDenied => "choose a port above 1023",
         _ => "name an address of this machine, as in --listen 127.0.0.1:8484",
     };

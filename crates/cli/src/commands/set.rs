@@ -8,11 +8,11 @@ use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::remote::Which;
 
-/// Changes a running daemon: what its function's control allows, or the whole file.
+/// Changes a running daemon: applies an update of its function, or reloads the whole file.
 ///
-/// A change is the name of an update with its keys, or the same as JSON. Three words are the daemon's
-/// own: `reload` reads the file again and applies what differs, `save` writes the state file, `stop`
-/// ends it well.
+/// A change is the name of an update and its keys, or an update as JSON. Three words address the
+/// daemon itself: `reload` reads the file again and applies the differences, `save` writes the
+/// state file, `stop` stops the daemon cleanly.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -31,14 +31,14 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   plumbline set reload
-  plumbline set handover teid=7 base-station=2
-  plumbline set '{\"handover\": {\"teid\": 7, \"base-station\": 2}}' --name gateway
+  plumbline set handover ipv4=10.0.0.7 base-station=10.1.0.2
+  plumbline set '{\"handover\": {\"ipv4\": \"10.0.0.7\", \"base-station\": \"10.1.0.2\"}}' --name gateway
   plumbline schema --updates mobile-gateway      # every update with its keys";
 
-/// Does it.
+/// Runs `plumbline set`.
 ///
 /// # Errors
-/// When no daemon answers, or it refuses.
+/// When no daemon answers, or the daemon refuses the change.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
     let ask = ask(&args.change, &args.keys)?;
     let answer = args.which.connect()?.ask(ask)?;
@@ -71,7 +71,10 @@ fn ask(change: &str, keys: &[String]) -> Result<Ask, Problem> {
         ("stop", []) => Ok(Ask::Stop),
         (json, []) if json.trim_start().starts_with('{') => {
             serde_json::from_str(json).map(Ask::Set).map_err(|error| {
-                Problem::of_usage(format!("this is no JSON: {error}"), "quote it for the shell")
+                Problem::of_usage(
+                    format!("this is not valid JSON: {error}"),
+                    "quote it for the shell",
+                )
             })
         }
         (name, []) => Ok(Ask::Set(Value::String(name.to_owned()))),
@@ -82,10 +85,13 @@ fn ask(change: &str, keys: &[String]) -> Result<Ask, Problem> {
     }
 }
 
-/// `key=value`; a value that is no number, truth or object of JSON is a text.
+/// Parses `key=value`. A value that is not valid JSON is taken as a string.
 fn pair(text: &str) -> Result<(String, Value), Problem> {
     let Some((key, value)) = text.split_once('=') else {
-        return Err(Problem::of_usage(format!("`{text}` is no key=value"), "write teid=7, say"));
+        return Err(Problem::of_usage(
+            format!("`{text}` is not key=value"),
+            "write teid=7, for example",
+        ));
     };
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
     Ok((key.to_owned(), value))

@@ -15,30 +15,31 @@ use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::remote::Which;
 
-/// Shows what a running daemon counts, with rates.
+/// Shows the counters of a running daemon, with rates.
 ///
-/// `plumbline show table users` shows entries of a table, `plumbline show tables` how full they are.
+/// `plumbline show table users` shows the entries of a table, `plumbline show tables` the occupancy
+/// of all tables.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// What to show
     #[arg(value_enum, default_value_t = What::Counters)]
     what: What,
-    /// The table to show entries of
+    /// The table whose entries are shown
     #[arg(required_if_eq("what", "table"))]
     table: Option<String>,
     #[command(flatten)]
     which: Which,
-    /// Show it again and again
+    /// Repeat until interrupted
     #[arg(long)]
     watch: bool,
-    /// How long to wait between two times, in seconds
+    /// The time between repetitions, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = interval)]
     interval: f64,
-    /// Entries of a table at most
+    /// The largest number of table entries to show
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     limit: usize,
-    /// Entries of a table of this worker
+    /// The worker whose table entries are shown
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     worker: usize,
     /// Print JSON
@@ -46,12 +47,12 @@ pub struct Args {
     json: bool,
 }
 
-/// What can be shown.
+/// The views that can be shown.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum What {
     /// Sums over all workers
     Counters,
-    /// Ports with counters, link and facts
+    /// Ports with counters, link state and properties
     Ports,
     /// Cycles by stage
     Stages,
@@ -61,11 +62,11 @@ enum What {
     Tables,
     /// Entries of a table
     Table,
-    /// Each worker
+    /// Counters of each worker
     Workers,
     /// The configuration with all defaults
     Config,
-    /// All that is counted
+    /// All views
     All,
 }
 
@@ -75,7 +76,7 @@ Examples:
   plumbline show ports --watch
   plumbline show table users --limit 20 --name gateway";
 
-/// Does it.
+/// Runs `plumbline show`.
 ///
 /// # Errors
 /// When no daemon answers.
@@ -117,7 +118,7 @@ impl What {
     }
 }
 
-/// Entries page by page until there are enough.
+/// Fetches the entries of a table page by page, up to the limit.
 fn table(args: &Args, client: &mut Client) -> Result<(), Problem> {
     let mut entries: Vec<Value> = Vec::new();
     let mut from = Some(0);
@@ -146,12 +147,12 @@ fn table(args: &Args, client: &mut Client) -> Result<(), Problem> {
     let rows = entries.iter().map(|entry| heads.iter().map(|head| cell(entry, head)).collect());
     let mut text = aligned([heads.clone()].into_iter().chain(rows));
     if from.is_some() {
-        text.push_str("… and more: raise --limit\n");
+        text.push_str("… more entries follow: raise --limit\n");
     }
     print(&text)
 }
 
-/// A section for each view: a line for each number with its rate.
+/// Formats each view as a section with one line per number, with its rate.
 fn text(shown: &Value) -> String {
     let mut text = String::new();
     let none = Map::new();
@@ -186,7 +187,8 @@ fn text(shown: &Value) -> String {
     text
 }
 
-/// A row for each entry of a mapping whose entries are numbers under the same keys; none for another.
+/// One row per entry of a mapping whose entries are numbers under the same keys; none if the
+/// mapping has another shape.
 fn table_of(name: &str, view: &Value) -> Option<Vec<Vec<String>>> {
     let entries = view.as_object()?;
     let first = entries.values().next()?.as_object()?;
@@ -207,7 +209,7 @@ fn table_of(name: &str, view: &Value) -> Option<Vec<Vec<String>>> {
     Some(rows)
 }
 
-/// The leaves of a tree with their paths.
+/// Collects the leaves of a JSON tree with their paths.
 fn flatten(path: &str, value: &Value, leaves: &mut Vec<(String, String)>) {
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match value {
@@ -238,7 +240,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Rows in columns: the first to the left, the others to the right.
+/// Formats rows as columns: the first column aligned left, the others right.
 fn aligned(rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let rows: Vec<Vec<String>> = rows.into_iter().collect();
     let mut widths: Vec<usize> = Vec::new();

@@ -1,7 +1,8 @@
 //! `plumbline trace`: the workload as a classic pcap file with nanosecond stamps.
 //!
-//! Frames are written as they are made, so a trace may be larger than memory. A regular file appears
-//! under its name only when it is complete; a pipe or a device gets the frames as they come.
+//! Frames are written as they are made, so a trace may be larger than memory. A regular file
+//! appears under its name only when it is complete; a pipe or a device gets the frames as they
+//! come.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
@@ -9,21 +10,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab::unit::{Configured, TraceError, TraceFrame};
+use lab::unit::{Configured, TraceFrame};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, PcapError, TsResolution};
 
-use super::{choose, scenario};
 use crate::exit::Exit;
 use crate::output::{print_json, tell};
 use crate::problem::Problem;
+use crate::scenario::{self, choose};
 use crate::stop::on_ctrl_c;
 
 /// Writes the traffic of a scenario to a pcap file.
 ///
-/// The frames are those a bench sends, in the order of sending, with their times in nanoseconds from
-/// the first one; the same scenario always yields the same bytes. Open the file with Wireshark, or
-/// replay it with another tester.
+/// The frames are those that a bench sends, in the order of transmission, with timestamps in
+/// nanoseconds from the first frame. The same scenario always yields the same bytes. Open the file
+/// with Wireshark, or replay it with another tester.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -32,16 +33,16 @@ pub struct Args {
     /// The file to write; `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// How many frames
+    /// The number of frames
     #[arg(long, short = 'n', value_name = "N", default_value = "1000")]
     count: u64,
-    /// Which cell of the scenario; default: the first
+    /// The cell of the scenario; default: the first
     #[arg(long, value_name = "ID")]
     cell: Option<String>,
     /// Overwrite the file if it exists
     #[arg(long)]
     force: bool,
-    /// Print what was written as JSON on standard output
+    /// Print a summary of what was written as JSON on standard output
     #[arg(long)]
     json: bool,
 }
@@ -51,12 +52,12 @@ Examples:
   plumbline trace scenarios/mobile-gateway.yaml --output mobile.pcap --count 1000
   plumbline trace scenarios/mobile-gateway.yaml --output - -n 20 | tshark -r -";
 
-/// Does it.
+/// Runs `plumbline trace`.
 ///
 /// # Errors
-/// A bad scenario or cell, a file that exists or cannot be written.
+/// When the scenario or cell is invalid, or the file exists or cannot be written.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
-    let scenario = scenario(&args.scenario)?;
+    let scenario = scenario::read(&args.scenario)?;
     let (benchmark, cell) = choose(&scenario, args.cell.as_deref(), "traced")?;
     let configured = benchmark.configure(cell)?;
     let configured = configured.as_ref();
@@ -64,7 +65,10 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
     let to_stdout = args.output.as_os_str() == "-";
     if to_stdout && args.json {
         let remedy = "write the trace to a file, or leave --json out";
-        return Err(Problem::of_usage("standard output cannot take both trace and JSON", remedy));
+        return Err(Problem::of_usage(
+            "standard output cannot take both the trace and JSON",
+            remedy,
+        ));
     }
     let written = if to_stdout {
         to_standard_output(configured, args.count, &stop)?
@@ -85,7 +89,7 @@ pub fn run(args: &Args) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// What went into a trace.
+/// The number of frames and bytes written to a trace.
 #[derive(Clone, Copy, Debug, Default)]
 struct Written {
     frames: u64,
@@ -100,17 +104,20 @@ fn to_standard_output(
     let out = io::stdout();
     if out.is_terminal() {
         let remedy = "pipe it into a program (| tshark -r -), or name a file";
-        return Err(Problem::of_usage("a trace is binary and would upset the terminal", remedy));
+        return Err(Problem::of_usage(
+            "a trace is binary and cannot be shown on a terminal",
+            remedy,
+        ));
     }
     let mut writer = BufWriter::new(out.lock());
     match write(workload, count, stop, &mut writer) {
         // A reader that has seen enough is no error.
-        Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
             // What is buffered has nowhere to go, and must not be tried again.
             let _ = writer.into_parts();
             Ok(Written::default())
         }
-        other => other.map_err(|failure| failure.into_problem(Path::new("standard output"))),
+        other => other.map_err(|error| Problem::of_writing(Path::new("standard output"), &error)),
     }
 }
 
@@ -130,7 +137,7 @@ fn to_file(workload: &dyn Configured, args: &Args, stop: &AtomicBool) -> Result<
         if written.is_err() {
             let _ = writer.into_parts();
         }
-        return written.map_err(|failure| failure.into_problem(path));
+        return written.map_err(|error| Problem::of_writing(path, &error));
     }
     if exists.is_ok() && !args.force {
         let problem = Problem::of_usage("the file exists", "name another, or add --force");
@@ -145,10 +152,10 @@ fn to_file(workload: &dyn Configured, args: &Args, stop: &AtomicBool) -> Result<
     if written.is_err() || stopped {
         // Half a trace helps nobody; the file from before is as it was.
         let _ = fs::remove_file(&partial);
-        return written.map_err(|failure| failure.into_problem(path));
+        return written.map_err(|error| Problem::of_writing(path, &error));
     }
     fs::rename(&partial, path).map_err(|error| fail(&error))?;
-    written.map_err(|failure| failure.into_problem(path))
+    written.map_err(|error| Problem::of_writing(path, &error))
 }
 
 fn partial_name(path: &Path) -> PathBuf {
@@ -156,20 +163,20 @@ fn partial_name(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{}.partial", std::process::id()))
 }
 
-/// Writes and flushes a trace; ends early, without an error, when the user asks to stop.
+/// Writes and flushes a trace. It ends early, without an error, if the user asks to stop.
 fn write(
     workload: &dyn Configured,
     count: u64,
     stop: &AtomicBool,
     out: &mut impl Write,
-) -> Result<Written, Failure> {
+) -> io::Result<Written> {
     let header = PcapHeader {
         ts_resolution: TsResolution::NanoSecond,
         datalink: DataLink::ETHERNET,
         snaplen: SNAPLEN,
         ..PcapHeader::default()
     };
-    let mut pcap = PcapWriter::with_header(out, header).map_err(Failure::of)?;
+    let mut pcap = PcapWriter::with_header(out, header).map_err(as_io)?;
     let mut written = Written::default();
     let mut each = |frame: TraceFrame<'_>| -> io::Result<()> {
         if stop.load(Ordering::Relaxed) {
@@ -183,37 +190,13 @@ fn write(
         written.bytes += frame.bytes.len() as u64;
         Ok(())
     };
-    match workload.trace(count, &mut each) {
-        Err(TraceError::Output(error)) if error.kind() == ErrorKind::Interrupted => {}
-        Err(TraceError::Output(error)) => return Err(Failure::Output(error)),
-        Err(error) => {
-            return Err(Failure::Problem(Problem::of_environment(error, "")));
-        }
+    match lab::unit::trace(workload, count, &mut each) {
+        Err(error) if error.kind() == ErrorKind::Interrupted => {}
+        Err(error) => return Err(error),
         Ok(()) => {}
     }
-    pcap.into_writer().flush().map_err(Failure::Output)?;
+    pcap.into_writer().flush()?;
     Ok(written)
-}
-
-/// Why a trace ended early.
-enum Failure {
-    /// Its output failed.
-    Output(io::Error),
-    /// Something else.
-    Problem(Problem),
-}
-
-impl Failure {
-    fn of(error: PcapError) -> Failure {
-        Failure::Output(as_io(error))
-    }
-
-    fn into_problem(self, path: &Path) -> Problem {
-        match self {
-            Failure::Output(error) => Problem::of_writing(path, &error),
-            Failure::Problem(problem) => problem,
-        }
-    }
 }
 
 fn as_io(error: PcapError) -> io::Error {

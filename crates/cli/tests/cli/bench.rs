@@ -133,7 +133,7 @@ methods:
     kill_process(pid, Signal::INT).expect("the program still runs");
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     assert_eq!(wait(&mut child), Some(130), "{rest:?}");
-    assert!(rest.iter().any(|line| line.contains("what is finished is kept")), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains("finished measurements are kept")), "{rest:?}");
     let run = &runs(folder.path())[0];
     let record = record(run);
     assert_eq!(record["status"], "interrupted");

@@ -1,5 +1,5 @@
-//! Devices other than the embedded one, by the program that they start: the daemon, over each kind of
-//! port, and the comparison of devices.
+//! Devices other than the embedded one, by the program that they start: the daemon, over each kind
+//! of port, and the comparison of devices.
 
 use std::fs;
 

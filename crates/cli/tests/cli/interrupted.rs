@@ -1,4 +1,5 @@
-//! A bench that is stopped or killed at random points goes on without a lost or doubled measurement.
+//! A bench that is stopped or killed at random points goes on without a lost or doubled
+//! measurement.
 
 use std::collections::HashMap;
 use std::fs;
@@ -134,7 +135,7 @@ methods: [{name: soak, load: 1 kpps, duration: 3 s, slice: 100 ms, warm-up: 0}]
     child.wait().expect("it is our child");
     let known = finished_trials(folder.path());
     let ended = run(folder.path(), &["bench", "soak.yaml", "--json"]);
-    let told = format!("{known} finished trials are taken up again");
+    let told = format!("{known} finished trials are reused");
     assert!(ended.stderr.contains(&told), "{told}: {}", ended.stderr);
     let [soak] = &outcomes(ended.json())[..] else { panic!("one outcome") };
     let figures = soak["figures"].as_array().expect("a list");
@@ -181,7 +182,7 @@ fn interrupt(folder: &Path, signal: Signal, lines: usize) -> Option<usize> {
 
 /// The number in `12 of 20 measurements taken from earlier runs`.
 fn taken_in(stderr: &str) -> Option<usize> {
-    let line = stderr.lines().find(|line| line.contains("taken from earlier runs"))?;
+    let line = stderr.lines().find(|line| line.contains("reused from earlier runs"))?;
     line.split(' ').next()?.parse().ok()
 }
 

@@ -14,7 +14,7 @@ mod nat_process;
 mod report;
 mod runs;
 mod serve;
-mod small;
+mod smoke;
 mod trace;
 
 use std::fs;
@@ -46,8 +46,7 @@ impl From<Output> for Ended {
     fn from(output: Output) -> Ended {
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-        for words in
-            ["mistake in plumbline", "panicked", "RUST_BACKTRACE", "unwrap()", "Err(", "Os {"]
+        for words in ["bug in plumbline", "panicked", "RUST_BACKTRACE", "unwrap()", "Err(", "Os {"]
         {
             assert!(!stderr.contains(words), "a person reads this: {stderr}");
         }

@@ -1,4 +1,4 @@
-//! The off-line look-up of whose an outside port is.
+//! The off-line look-up of the subscriber that has an outside port.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use tempfile::TempDir;
 
 use crate::{Ended, run, temporary_folder, write};
 
-/// Two deterministic rules, a one-to-one and a one-to-many rule beside a pool.
+/// Two deterministic rules, a one-to-one and a port forwarding rule beside a pool.
 const RULES: &str = "\
 function:
   name: cgnat
   inside: [10.0.0.0/8]
   pools: [198.19.0.0/24]
   static: [{inside: 10.9.0.0/30, outside: 203.0.113.64/30}]
-  one-to-many:
+  port-forwarding:
     - outside: 203.0.113.80
       hosts:
         - inside: 10.8.0.5
@@ -47,19 +47,19 @@ fn json_of(folder: &Path, arguments: &str) -> Value {
 fn both_ways_are_told_to_a_person() {
     let folder = folder();
     // 4,096 subscribers on 64 addresses: 64 each, and four more shares: 64,512 / 68 ports each.
-    let rule = "  rule 1 of `deterministic`: 10.0.0.0/20 has 198.18.0.0/26\n";
+    let rule = "  rule 1 of `deterministic`: 10.0.0.0/20 to 198.18.0.0/26\n";
     let forward = nat(folder.path(), "forward nat.yaml 10.0.0.71").expect(0).stdout;
     let expected = format!(
-        "10.0.0.71 has 198.18.0.7, ports 1972 to 2919 (948)\n  beyond those: ports 61696 to 65535 (3840), \
-         shared with others; the log tells whose each was\n{rule}"
+        "10.0.0.71 has 198.18.0.7, ports 1972 to 2919 (948)\n  in addition: ports 61696 to 65535 (3840), \
+         shared with others; only the log shows who had each\n{rule}"
     );
     assert_eq!(forward, expected);
     let reverse = nat(folder.path(), "reverse nat.yaml 198.18.0.7 2000").expect(0).stdout;
     assert_eq!(reverse, format!("10.0.0.71 has 198.18.0.7, ports 1972 to 2919 (948)\n{rule}"));
     let shared = nat(folder.path(), "reverse nat.yaml 198.18.0.7 65000").expect(0).stdout;
-    assert!(shared.contains("is shared by the subscribers of the rule"), "{shared}");
+    assert!(shared.contains("is shared by the rule's subscribers"), "{shared}");
     let nobody = nat(folder.path(), "reverse nat.yaml 198.18.0.7 80").expect(0).stdout;
-    assert!(nobody.starts_with("198.18.0.7 port 80 is nobody's"), "{nobody}");
+    assert!(nobody.starts_with("198.18.0.7 port 80 has no subscriber"), "{nobody}");
     let own = nat(folder.path(), "reverse nat.yaml 203.0.113.66 80").expect(0).stdout;
     assert!(own.starts_with("10.9.0.2 has 203.0.113.66, ports 0 to 65535"), "{own}");
 }
@@ -98,22 +98,22 @@ fn the_answers_are_json_too_and_one_another_s_reverse() {
 fn ports_that_hosts_share_an_address_by_are_told() {
     let folder = folder();
     let told = |asked: &str| nat(folder.path(), asked).expect(0).stdout;
-    let rule = "  rule 1 of `one-to-many`: 10.8.0.5 has 203.0.113.80\n";
+    let rule = "  rule 1 of `port-forwarding`: 10.8.0.5 to 203.0.113.80\n";
     let host = "10.8.0.5 has 203.0.113.80, ports 2000 to 2999 (1000)\n\
-                \x20 TCP port 80 forwarded to its port 8080\n\
-                \x20 TCP and UDP ports 5000 to 5003 (4) forwarded to its ports from 7000 on\n";
+                \x20 TCP port 80 forwarded to inside port 8080\n\
+                \x20 TCP and UDP ports 5000 to 5003 (4) forwarded to inside ports from 7000\n";
     assert_eq!(told("forward nat.yaml 10.8.0.5"), format!("{host}{rule}"));
-    let other = "10.8.0.6 has 203.0.113.80\n  UDP port 80 forwarded to its port 80\n";
-    let other_rule = "  rule 1 of `one-to-many`: 10.8.0.6 has 203.0.113.80\n";
+    let other = "10.8.0.6 has 203.0.113.80\n  UDP port 80 forwarded to inside port 80\n";
+    let other_rule = "  rule 1 of `port-forwarding`: 10.8.0.6 to 203.0.113.80\n";
     assert_eq!(told("forward nat.yaml 10.8.0.6"), format!("{other}{other_rule}"));
     let reverse = "reverse nat.yaml 203.0.113.80";
     assert_eq!(
         told(&format!("{reverse} 5002")),
-        format!("{host}  port 5002 is its port 7002\n{rule}")
+        format!("{host}  port 5002 maps to inside port 7002\n{rule}")
     );
     assert_eq!(told(&format!("{reverse} 2999")), format!("{host}{rule}"));
     let both = nat(folder.path(), &format!("{reverse} 80")).expect(2).stderr;
-    let said = "port 80 of 203.0.113.80 is 10.8.0.5's for TCP and 10.8.0.6's for UDP";
+    let said = "port 80 of 203.0.113.80 belongs to 10.8.0.5 for TCP and to 10.8.0.6 for UDP";
     assert!(both.contains(said) && both.contains("--protocol"), "{both}");
     for (protocol, inside, port) in [("tcp", "10.8.0.5", 8080), ("udp", "10.8.0.6", 80)] {
         let answer = json_of(folder.path(), &format!("{reverse} 80 --protocol {protocol}"));
@@ -122,7 +122,7 @@ fn ports_that_hosts_share_an_address_by_are_told() {
     }
     for asked in ["81", "80 --protocol icmp"] {
         let nobody = told(&format!("{reverse} {asked}"));
-        assert!(nobody.contains("is nobody's"), "{nobody}");
+        assert!(nobody.contains("has no subscriber"), "{nobody}");
     }
     let drawn = json_of(folder.path(), &format!("{reverse} 2000 --protocol icmp"));
     assert_eq!((&drawn["inside"], drawn.get("inside_port")), (&json!("10.8.0.5"), None));
@@ -132,7 +132,7 @@ fn ports_that_hosts_share_an_address_by_are_told() {
 fn what_the_rules_do_not_tell_is_said_with_what_to_do() {
     let folder = folder();
     let pool = nat(folder.path(), "reverse nat.yaml 198.19.0.3 4711").expect(2).stderr;
-    assert!(pool.contains("of the pool 198.19.0.0/24") && pool.contains("the log"), "{pool}");
+    assert!(pool.contains("in the pool 198.19.0.0/24") && pool.contains("NAT's log"), "{pool}");
     let foreign = nat(folder.path(), "reverse nat.yaml 192.0.2.1 4711").expect(2).stderr;
     assert!(foreign.contains("198.18.1.0/26, 203.0.113.64/30, 203.0.113.80/32"), "{foreign}");
     let inside = nat(folder.path(), "forward nat.yaml 10.2.0.1").expect(2).stderr;
@@ -144,7 +144,7 @@ fn what_the_rules_do_not_tell_is_said_with_what_to_do() {
     assert!(none.contains("add `deterministic` rules"), "{none}");
     write(folder.path(), "switch.yaml", "function: l2-switch\n");
     let other = nat(folder.path(), "reverse switch.yaml 198.18.0.7 4711").expect(2).stderr;
-    assert!(other.contains("`l2-switch` translates no addresses"), "{other}");
+    assert!(other.contains("`l2-switch` is not a NAT"), "{other}");
     nat(folder.path(), "reverse nat.yaml 198.18.0.7 65536").expect(2);
     nat(folder.path(), "reverse nat.yaml 198.18.0 1").expect(2);
 }
@@ -157,7 +157,7 @@ function: {name: cgnat, sessions: [2000, 3000], deterministic: [{inside: 10.0.0.
 ";
     write(folder.path(), "sweep.yaml", sweep);
     let first = nat(folder.path(), "forward sweep.yaml 10.0.0.1").expect(0);
-    assert!(first.stderr.contains("of 2 cells the first is looked at"), "{}", first.stderr);
+    assert!(first.stderr.contains("of 2 cells the first is read"), "{}", first.stderr);
     nat(folder.path(), "forward sweep.yaml 10.0.0.1 --cell sessions=3000").expect(0);
     let rules = "{name: nat44, deterministic: [{inside: 10.0.0.0/24, outside: 198.18.9.0/30}]}";
     let chain = format!("function: {{name: chain, chain: [{{name: l2-switch}}, {rules}]}}\n");

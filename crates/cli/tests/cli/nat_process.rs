@@ -1,8 +1,8 @@
-//! The NAT as a process of its own, over packet sockets and over shared memory: sessions of all protocols are
-//! opened, used both ways and closed, each frame of the check held to the oracle.
+//! The NAT as a process of its own, over packet sockets and over shared memory: sessions of all
+//! protocols are opened, used both ways and closed, each frame of the check held to the oracle.
 //!
-//! Sessions are begun as fast as they succeed, and again while they have no answer, so that a busy machine
-//! takes longer and loses none.
+//! Sessions are begun as fast as they succeed, and again while they have no answer, so that a busy
+//! machine takes longer and loses none.
 
 use serde_json::Value;
 

@@ -10,13 +10,13 @@ use crate::{Ended, plumbline, run, temporary_folder};
 /// A run that was published, written by an earlier version.
 pub fn published() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
-    folder.join("mobile-gateway-capacity-20261121T141115Z/run.json")
+    folder.join("mobile-gateway-capacity-20261121T141115Z/run.json.gz")
 }
 
 /// Makes `runs/NAME` of the published run, changed by `change`.
 pub fn keep(folder: &Path, name: &str, change: impl FnOnce(&mut Value)) -> PathBuf {
-    let text = fs::read_to_string(published()).expect("it is published");
-    let mut record: Value = serde_json::from_str(&text).expect("JSON");
+    let text = report::text(&published()).expect("it is published");
+    let mut record: Value = serde_json::from_slice(&text).expect("JSON");
     change(&mut record);
     let path = folder.join("runs").join(name);
     fs::create_dir_all(&path).expect("a temporary folder is writable");
@@ -63,7 +63,7 @@ fn a_record_is_not_written_over_itself() {
     let folder = temporary_folder();
     keep(folder.path(), "one", |_| {});
     let ended = run(folder.path(), &["report", "one", "--format", "json"]).expect(2);
-    assert!(ended.stderr.contains("not written over itself"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("cannot overwrite itself"), "{}", ended.stderr);
 }
 
 /// Gives every outcome three repetitions whose figures spread by a percent, `factor` times larger.
@@ -114,7 +114,7 @@ fn runs_are_compared_with_the_first_and_noise_is_no_change() {
     let comparisons = json["comparisons"].as_array().expect("a list");
     assert!(comparisons.iter().any(|one| one["is_change"] == true), "{comparisons:?}");
     let ended = run(folder.path(), &["report", "before", "same", "-f", "csv"]).expect(2);
-    assert!(ended.stderr.contains("a format of one run"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("takes one run only"), "{}", ended.stderr);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn what_is_no_run_is_answered_with_what_is() {
     let ended = run(folder.path(), &["report", "mobile-gatway-1"]).expect(2);
     assert!(ended.stderr.contains("did you mean `mobile-gateway-1`?"), "{}", ended.stderr);
     let ended = run(folder.path(), &["report", "."]).expect(2);
-    assert!(ended.stderr.contains("no run.json in it"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("it has no run.json"), "{}", ended.stderr);
     let path = keep(folder.path(), "newer", |record| record["schema_version"] = 99.into());
     let ended = run(folder.path(), &["report", "newer"]).expect(2);
     assert!(ended.stderr.contains("update the tool"), "{}", ended.stderr);
@@ -167,7 +167,11 @@ fn without_a_browser_printing_says_what_to_do() {
     let mut command = plumbline(folder.path());
     command.args(["report", "one", "--pdf"]).env("PATH", folder.path());
     let ended = Ended::from(command.output().expect("it starts")).expect(4);
-    assert!(ended.stderr.contains("no browser is installed"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("no browser that can print a page is installed"),
+        "{}",
+        ended.stderr
+    );
     assert!(ended.stderr.contains("install chromium"), "{}", ended.stderr);
 }
 

@@ -1,4 +1,4 @@
-//! The runs that are kept: listed, tagged, pruned.
+//! The runs that are kept: listed, tagged, packed, pruned.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn the_list_names_each_run_and_what_is_none() {
     let folder = temporary_folder();
     let ended = run(folder.path(), &["runs"]).expect(0);
     assert!(ended.stdout.is_empty(), "{}", ended.stdout);
-    assert!(ended.stderr.contains("no run in runs; make one by"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("no runs in runs; make one with"), "{}", ended.stderr);
     three(folder.path());
     fs::create_dir(folder.path().join("runs/mine")).expect("writable");
     fs::write(folder.path().join("runs/b/run.json"), "{").expect("writable");
@@ -58,11 +58,60 @@ fn tags_come_and_go() {
     let json = run(folder.path(), &["runs", "untag", "a", "release-1", "--json"]).expect(0).json();
     assert_eq!(json["tags"], serde_json::json!([]));
     let ended = run(folder.path(), &["runs", "tag", "a", "two words"]).expect(2);
-    assert!(ended.stderr.contains("a tag is made of"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("a tag consists of"), "{}", ended.stderr);
     let ended = run(folder.path(), &["runs", "tag", "z", "x"]).expect(2);
     assert!(ended.stderr.contains("no such run"), "{}", ended.stderr);
     let ended = run(folder.path(), &["runs", "tagg", "a", "x"]).expect(2);
     assert!(ended.stderr.contains("'tag'"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_packed_run_is_its_compressed_record_and_every_command_reads_it() {
+    let folder = temporary_folder();
+    three(folder.path());
+    let ended = run(folder.path(), &["runs", "pack", "b", "runs/c", "--into", "kept/here"]);
+    let written = "written: kept/here/b/run.json.gz\nwritten: kept/here/c/run.json.gz\n";
+    assert_eq!(ended.expect(0).stderr, written);
+    let packed = folder.path().join("kept/here/b");
+    let names = fs::read_dir(&packed).expect("there").flatten().map(|entry| entry.file_name());
+    assert_eq!(names.collect::<Vec<_>>(), ["run.json.gz"]);
+    let listed = run(folder.path(), &["runs", "--runs-dir", "kept/here"]).expect(0).stdout;
+    assert!(listed.contains("2001-01-02 00:00"), "{listed}");
+    let page = |run_or_file: &str| {
+        run(folder.path(), &["report", run_or_file, "-f", "html", "-o", "-"]).expect(0).stdout
+    };
+    let pages = ["runs/b", "kept/here/b", "kept/here/b/run.json.gz"].map(page);
+    assert!(pages[0].contains("</html>") && pages.iter().all(|one| *one == pages[0]));
+    let ended = run(folder.path(), &["report", "c", "--runs-dir", "kept/here"]).expect(0);
+    assert!(ended.stderr.contains("written: kept/here/c/report.html"), "{}", ended.stderr);
+    let ended = run(folder.path(), &["report", "c", "kept/here/c", "--json"]).expect(0);
+    assert_eq!(ended.json()["runs"][0], ended.json()["runs"][1]);
+    run(folder.path(), &["runs", "tag", "kept/here/b", "x"]).expect(0);
+    let json = run(folder.path(), &["runs", "pack", "latest", "--into", ".", "--json"]).expect(0);
+    assert_eq!(json.json()["packed"], serde_json::json!(["./c/run.json.gz"]));
+}
+
+#[test]
+fn what_is_packed_is_whole_and_nothing_is_replaced() {
+    let folder = temporary_folder();
+    three(folder.path());
+    run(folder.path(), &["runs", "pack", "a", "--into", "kept"]).expect(0);
+    let refused = |arguments: &[&str], why: &str| {
+        let ended = run(folder.path(), &[&["runs", "pack"], arguments].concat()).expect(2);
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+    };
+    refused(&["a", "--into", "kept"], "a record is there already");
+    refused(&["a", "--into", "runs"], "a record is there already");
+    refused(&["a"], "--into");
+    let live = format!(
+        "{{\"pid\": {}, \"running\": true, \"updated\": \"2999-01-01T00:00:00Z\"}}",
+        std::process::id()
+    );
+    fs::write(folder.path().join("runs/b/progress.json"), live).expect("writable");
+    refused(&["b", "--into", "kept"], "this run is under way");
+    fs::write(folder.path().join("runs/c/run.json"), "{").expect("writable");
+    refused(&["c", "--into", "kept"], "not a run record");
+    assert_eq!(fs::read_dir(folder.path().join("kept")).expect("there").count(), 1);
 }
 
 #[test]
@@ -79,7 +128,7 @@ fn pruning_spares_tagged_new_and_foreign_ones() {
     assert_eq!(left(folder.path()), ["a", "b", "c", "mine"]);
     fs::write(folder.path().join("runs/a/notes.txt"), "mine").expect("writable");
     let ended = run(folder.path(), &["runs", "prune", "--older-than", "30d", "--yes"]).expect(0);
-    assert!(ended.stderr.contains("runs/a is left for what others put there: notes.txt"));
+    assert!(ended.stderr.contains("runs/a is kept, because it holds files of others: notes.txt"));
     assert!(!folder.path().join("runs/a/run.json").exists());
     run(folder.path(), &["runs", "prune", "--keep", "1", "--yes"]).expect(0);
     assert_eq!(left(folder.path()), ["a", "b", "c", "mine"], "the newest is kept");

@@ -87,6 +87,12 @@ fn hostile_requests_are_refused_and_the_server_goes_on() {
     fs::create_dir(&huge).expect("writable");
     let file = File::create(huge.join("run.json")).expect("writable");
     file.set_len(1 << 40).expect("a hole takes no room");
+    // Some kilobytes that become more than any page is made of.
+    let zeros = folder.path().join("zeros");
+    File::create(&zeros).and_then(|file| file.set_len(65 << 20)).expect("a hole takes no room");
+    let bomb = folder.path().join("runs/bomb");
+    fs::create_dir(&bomb).expect("writable");
+    report::archive::pack(&zeros, &bomb).expect("it is packed");
     let serving = Serving::start(folder.path());
     for path in [
         "/runs/../secret.txt",
@@ -106,8 +112,10 @@ fn hostile_requests_are_refused_and_the_server_goes_on() {
     }
     let answer = serving.get("/runs/linked/");
     assert!(status(&answer) == "422" && !answer.contains("precious"), "{answer}");
-    let answer = serving.get("/runs/huge/");
-    assert!(status(&answer) == "422" && answer.contains("too many for a page"), "{answer}");
+    for path in ["/runs/huge/", "/runs/bomb/"] {
+        let answer = serving.get(path);
+        assert!(status(&answer) == "422" && answer.contains("too many for a page"), "{answer}");
+    }
     let host = serving.address;
     let post = format!("POST / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 5\r\n\r\nhello");
     assert_eq!(status(&serving.exchange(post.as_bytes())), "405");
@@ -204,7 +212,7 @@ fn an_address_that_is_taken_or_public_is_told() {
     let mut line = String::new();
     let error = public.stderr.take().expect("piped");
     BufReader::new(error).read_line(&mut line).expect("it warns");
-    assert!(line.starts_with("warning: everybody who can reach"), "{line}");
+    assert!(line.starts_with("warning: everyone who can reach"), "{line}");
     public.kill().expect("our child");
     public.wait().expect("our child");
 }

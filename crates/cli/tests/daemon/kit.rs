@@ -38,11 +38,8 @@ pub struct End {
 impl Lab {
     /// Makes it; none, and a note, where that cannot be done.
     pub fn new() -> Option<Lab> {
-        if !netns::may_make_namespaces() || !netns::is_installed("ip") {
-            println!("skipped: this needs the right to make network namespaces, and iproute2");
-            return None;
-        }
-        let namespace = Namespace::new().expect("it may be made");
+        let lab = Lab::bare()?;
+        let namespace = &lab.namespace;
         for key in ["all", "default"] {
             // The kernel's own packets would be counted, too.
             let _ = namespace.sysctl(&format!("net/ipv6/conf/{key}/disable_ipv6"), "1");
@@ -53,6 +50,17 @@ impl Lab {
                 namespace.ip(&format!("link set {end} up")).expect("an interface");
             }
         }
+        Some(lab)
+    }
+
+    /// Makes one without links and with the kernel's default settings; none, and a note, where that
+    /// cannot be done.
+    pub fn bare() -> Option<Lab> {
+        if !netns::may_make_namespaces() || !netns::is_installed("ip") {
+            println!("skipped: this needs the right to make network namespaces, and iproute2");
+            return None;
+        }
+        let namespace = Namespace::new().expect("it may be made");
         Some(Lab { namespace, folder: tempfile::tempdir().expect("a folder") })
     }
 

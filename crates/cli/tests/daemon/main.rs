@@ -7,4 +7,5 @@ mod nat_network;
 mod nat_pptp;
 mod nat_standby;
 mod nat_workers;
+mod neighbours;
 mod soak;

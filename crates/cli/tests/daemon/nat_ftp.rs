@@ -1,8 +1,9 @@
-//! A real FTP server and a real client on both sides of a NAT with its gateway for FTP: files pass both ways, by
-//! connections that the client opens and by those that the server opens, and arrive as they were sent.
+//! A real FTP server and a real client on both sides of a NAT with its gateway for FTP: files pass
+//! both ways, by connections that the client opens and by those that the server opens, and arrive
+//! as they were sent.
 //!
-//! The server (vsftpd) opens data connections to nobody but the host of the control connection, by address; so
-//! `PORT` and `EPRT` succeed only if the NAT replaced the address.
+//! The server (vsftpd) opens data connections to nobody but the host of the control connection, by
+//! address; so `PORT` and `EPRT` succeed only if the NAT replaced the address.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};

@@ -1,5 +1,5 @@
-//! Subscribers and a server of the Internet, each side in a namespace of its own, and the NAT between them as a
-//! daemon.
+//! Subscribers and a server of the Internet, each side in a namespace of its own, and the NAT
+//! between them as a daemon.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -20,11 +20,13 @@ pub struct Network {
     pub lab: Lab,
     pub subscribers: Namespace,
     pub internet: Namespace,
+    /// Address of a subscriber, which all packets to subscribers are sent to.
+    inside_next_hop: String,
 }
 
 impl Network {
-    /// Makes it with subscribers of these addresses; none, and a note, where that cannot be done or one of the programs
-    /// is absent.
+    /// Makes it with subscribers of these addresses; none, and a note, where that cannot be done or
+    /// one of the programs is absent.
     pub fn new(programs: &[&str], clients: &[&str]) -> Option<Network> {
         let all = ["ip", "ethtool"].iter().chain(programs);
         let missing = all.into_iter().find(|program| !netns::is_installed(program));
@@ -60,7 +62,9 @@ impl Network {
         subscribers.ip("route add default via 100.127.255.254").expect("a route");
         internet.ip("route add 198.18.0.0/24 via 192.0.2.1").expect("a route");
         let folder = tempfile::tempdir().expect("a folder");
-        Some(Network { lab: Lab { namespace: nat, folder }, subscribers, internet })
+        let inside_next_hop = clients.first().expect("a subscriber").to_string();
+        let lab = Lab { namespace: nat, folder };
+        Some(Network { lab, subscribers, internet, inside_next_hop })
     }
 
     /// Starts the NAT with more keys.
@@ -80,15 +84,12 @@ impl Network {
         keys: &str,
         workers: &str,
     ) -> Child {
-        let mac =
-            |namespace: &Namespace| namespace.attribute("eth", "address").expect("it has one");
+        let (inside, server) = (&self.inside_next_hop, Ipv4Addr::from(SERVER));
         let text = format!(
             "function:\n  name: cgnat\n  sessions: 1000\n  outside-ip: {outside}\n  \
-             inside-next-hop-mac: \"{}\"\n  outside-next-hop-mac: \"{}\"\n  {keys}\n\
+             inside-next-hop: {inside}\n  outside-next-hop: {server}\n  {keys}\n\
              ports:\n  inside: {{type: af-packet, interface: a0}}\n  outside: {{type: af-packet, interface: b0}}\n\
-             workers: {{{workers}}}\n",
-            mac(&self.subscribers),
-            mac(&self.internet)
+             workers: {{{workers}}}\n"
         );
         self.lab.start(&self.lab.write(&format!("{name}.yaml"), &text))
     }

@@ -1,8 +1,10 @@
-//! A real PPTP server and two real clients on both sides of a NAT with its gateway: both have a call at a time from
-//! one outside address, and what they say by enhanced GRE comes to the right one.
+//! A real PPTP server and two real clients on both sides of a NAT with its gateway: both have a
+//! call at a time from one outside address, and what they say by enhanced GRE comes to the right
+//! one.
 //!
-//! In the place of `pppd`, which needs a kernel that has PPP, stand programs that say the same frame again and again
-//! and keep what they hear: client (pptp) and server (pptpd) pass on any frame of HDLC (RFC 1662).
+//! In the place of `pppd`, which needs a kernel that has PPP, stand programs that say the same
+//! frame again and again and keep what they hear: client (pptp) and server (pptpd) pass on any
+//! frame of HDLC (RFC 1662).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -53,7 +55,8 @@ fn two_subscribers_have_calls_to_one_server() {
     }
 }
 
-/// Starts the server, which gives each call a frame of its own to say, and waits until it takes connections.
+/// Starts the server, which gives each call a frame of its own to say, and waits until it takes
+/// connections.
 fn server(network: &Network) -> netns::Child {
     let script = format!(
         "#!/bin/sh\ntrap '' HUP TERM\nstty raw -echo\ncd {}\n\

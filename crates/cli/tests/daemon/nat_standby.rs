@@ -1,4 +1,5 @@
-//! Two NATs as daemons of their own on one segment: connections go on at the standby when the active one is killed.
+//! Two NATs as daemons of their own on one segment: connections go on at the standby when the
+//! active one is killed.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

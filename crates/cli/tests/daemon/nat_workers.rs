@@ -1,4 +1,5 @@
-//! A NAT of two workers as a daemon: by whichever worker's queue a packet comes, the one that has its subscriber gets it.
+//! A NAT of two workers as a daemon: by whichever worker's queue a packet comes, the one that has
+//! its subscriber gets it.
 
 use std::net::{SocketAddr, UdpSocket};
 

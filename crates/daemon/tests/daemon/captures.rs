@@ -10,7 +10,8 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 
 use crate::kit::{BRIDGE, frame, pass, start, until};
 
-/// Length, port, flags and comment of each packet of a file, and what its end says was missed.
+/// Length, port, flags and comment of each packet of a file, and the missed packets according to
+/// its end.
 type Packets = Vec<(usize, u32, u32, String)>;
 
 fn packets(file: &[u8]) -> Packets {
@@ -56,7 +57,9 @@ fn a_capture_holds_packets_with_direction_and_reason() {
         });
         until("the tap", || (run.show(View::Counters)["capture"]["runs"] == true).then_some(()));
         let second = run.ask(Ask::Capture(Capture::default()));
-        assert!(second.expect_err("one at a time").to_string().contains("runs already"));
+        assert!(
+            second.expect_err("one at a time").to_string().contains("another capture is running")
+        );
         pass(1, &mut sender, &mut receiver);
         assert!(sender.send(&frame(9, 0)));
         sender.publish();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use daemon::protocol::{Ask, View};
 use serde_json::json;
 
-use crate::kit::{BRIDGE, frame, pass, start, try_start, until};
+use crate::kit::{BRIDGE, frame, more_stations, pass, start, try_start, until};
 
 fn station(last: u8) -> serde_json::Value {
     json!({"set-station": {"mac": format!("02:00:00:00:00:{last:02x}"), "port": "uplink"}})
@@ -66,15 +66,15 @@ fn a_reload_changes_what_differs_and_nothing_else() {
     run.ask(Ask::Set(station(5))).expect("a good change");
 
     // More stations: the ports stay, and so does what control did.
-    run.rewrite(&BRIDGE.replace("upstream-table-size: 2", "upstream-table-size: 7"));
+    run.rewrite(&more_stations(BRIDGE, 5));
     let done = run.ask(Ask::Reload).expect("a good file");
     assert_eq!(done, json!({"updates": 5, "ports": []}));
     pass(10, &mut sender, &mut receiver);
     let tables = run.show(View::Tables).to_string();
-    assert!(tables.contains("\"used\":10"), "7 + 2 + 1: {tables}");
+    assert!(tables.contains("\"used\":8"), "2 + 5 + 1: {tables}");
 
     // Another uplink: the downlink forwards on, counters go on.
-    run.rewrite(&BRIDGE.replace("@up", "@next").replace("-size: 2", "-size: 7"));
+    run.rewrite(&more_stations(&BRIDGE.replace("@up", "@next"), 5));
     let done = run.ask(Ask::Reload).expect("a good file");
     assert_eq!(done["ports"], json!(["uplink"]));
     let (_another, mut next) = run.far("next");
@@ -83,10 +83,8 @@ fn a_reload_changes_what_differs_and_nothing_else() {
     assert_eq!(ports["ports"]["uplink"]["sent"], 30, "of both links: {ports}");
 
     // The same link with another key: it is closed first.
-    let coloured = BRIDGE
-        .replace("interface: @up", "interface: @next, colour: red")
-        .replace("-size: 2", "-size: 7");
-    run.rewrite(&coloured);
+    let coloured = BRIDGE.replace("interface: @up", "interface: @next, colour: red");
+    run.rewrite(&more_stations(&coloured, 5));
     run.ask(Ask::Reload).expect("a good file");
     let (_another, mut again) = run.far("next");
     pass(10, &mut sender, &mut again);
@@ -100,20 +98,20 @@ fn a_bad_file_is_refused_whole() {
     let run = start(BRIDGE);
     let (mut sender, _keep) = run.far("down");
     let (_other, mut receiver) = run.far("up");
-    let more = BRIDGE.replace("upstream-table-size: 2", "upstream-table-size: 9");
+    let more = more_stations(BRIDGE, 7);
     for (text, why) in [
         (more.replace("idle: sleep", "idel: sleep"), "unknown key `idel`"),
         (more.replace("idle: sleep", "idle: poll"), "workers cannot be changed"),
         (more.replace("@up", "@upbroken"), "there is no link"),
         (more.replace("@up}", "@upbroken, colour: red}"), "there is no link"),
-        (more.replace("upstream-table-size: 9", "learning: false"), "learning"),
+        (more.replace("stations:", "learning: false, stations:"), "learning"),
         ("function: [".to_owned(), "1"),
     ] {
         run.rewrite(&text);
         let refused = run.ask(Ask::Reload).expect_err("a bad file").to_string();
         assert!(refused.contains(why), "{why}: {refused}");
         let used = run.show(View::Tables).to_string();
-        assert!(used.contains("\"used\":4"), "{why}: {used}");
+        assert!(used.contains("\"used\":2,"), "{why}: {used}");
         pass(5, &mut sender, &mut receiver);
     }
     // One port changes and the other cannot: the first one comes back.
@@ -127,7 +125,15 @@ fn a_bad_file_is_refused_whole() {
 }
 
 const GATEWAY: &str = "\
-function: {name: mobile-gateway, user: 10, bst: 3, server: 4}
+function:
+  name: mobile-gateway
+  gw-ip: 192.0.2.1
+  base-stations: [{address: 10.1.0.1, mac: '02:00:00:00:01:01'}]
+  next-hops: [{address: 198.51.100.1, mac: '02:00:00:00:02:01'}]
+  routes: [{prefix: 0.0.0.0/0, next-hop: 198.51.100.1}]
+  users:
+  - {ipv4: 10.0.0.1, teid: 1, base-station: 10.1.0.1}
+  - {ipv4: 10.0.0.2, teid: 2, base-station: 10.1.0.1} # the last
 ports:
   access: {type: wired, interface: @down}
   core: {type: wired, interface: @up}
@@ -138,29 +144,33 @@ control: {socket: @/control.sock}
 #[test]
 fn a_reload_that_is_refused_midway_is_undone() {
     let run = start(GATEWAY);
-    // By control comes the user that a larger population would bring, too.
     let page = Ask::Table { name: "users".into(), worker: 0, from: 0, limit: 100 };
     let users = |run: &crate::kit::Run| run.show(View::Tables)["tables"]["users"]["used"].clone();
-    let user = json!({"add-user": {
-        "ipv4": "9.9.9.9", "ipv6-prefix": 0, "teid": 12, "base-station": 0,
-    }});
-    run.ask(Ask::Set(user)).expect("a new user");
+    let user =
+        |number: u32| format!("{{ipv4: 10.0.0.{number}, teid: {number}, base-station: 10.1.0.1}}");
+    // By control comes a user with an identifier that the file gives to another one.
+    let guest = json!({"add-user": {"ipv4": "9.9.9.9", "teid": 4, "base-station": "10.1.0.1"}});
+    run.ask(Ask::Set(guest)).expect("a new user");
     let before = run.ask(page.clone()).expect("a table");
-    run.rewrite(&GATEWAY.replace("user: 10", "user: 14"));
-    let refused = run.ask(Ask::Reload).expect_err("user 12 is there").to_string();
+    let more = GATEWAY.replace("# the last", &format!("\n  - {}\n  - {}", user(3), user(4)));
+    run.rewrite(&more);
+    let refused = run.ask(Ask::Reload).expect_err("identifier 4 is taken").to_string();
     assert!(refused.contains("exists already"), "{refused}");
-    assert_eq!(users(&run), 11);
+    assert_eq!(users(&run), 3);
     assert_eq!(run.ask(page).expect("a table"), before);
-    run.ask(Ask::Set(json!({"remove-user": {"teid": 12}}))).expect("it was there");
-    assert_eq!(run.ask(Ask::Reload).expect("now it fits")["updates"], 4);
-    assert_eq!(users(&run), 14);
+    run.ask(Ask::Set(json!({"remove-user": {"ipv4": "9.9.9.9"}}))).expect("it was there");
+    assert_eq!(run.ask(Ask::Reload).expect("now it fits")["updates"], 2);
+    assert_eq!(users(&run), 4);
+    run.rewrite(&more.replace("gw-ip: 192.0.2.1", "gw-ip: 192.0.2.2"));
+    let refused = run.ask(Ask::Reload).expect_err("its own address").to_string();
+    assert!(refused.contains("gw-ip"), "{refused}");
 }
 
 #[test]
 fn a_file_is_followed_if_it_says_so() {
     let text = format!("{BRIDGE}reload: on-change\n");
     let run = start(&text);
-    run.rewrite(&text.replace("upstream-table-size: 2", "upstream-table-size: 30"));
+    run.rewrite(&more_stations(&text, 30));
     until("the reload", || {
         run.show(View::Tables).to_string().contains("\"used\":32").then_some(())
     });
@@ -179,20 +189,20 @@ fn state_survives_a_restart() {
 
     let used = |run: &crate::kit::Run| run.show(View::Tables).to_string();
     let run = try_start(&text, true, Arc::clone(&folder)).expect("it starts");
-    assert!(used(&run).contains("\"used\":6"), "{}", used(&run));
+    assert!(used(&run).contains("\"used\":4"), "{}", used(&run));
     run.stop().expect("it ends well");
     // Under other keys, what was kept comes on top.
-    let larger = text.replace("upstream-table-size: 2", "upstream-table-size: 3");
+    let larger = more_stations(&text, 1);
     let run = try_start(&larger, true, Arc::clone(&folder)).expect("it starts");
-    assert!(used(&run).contains("\"used\":7"), "{}", used(&run));
+    assert!(used(&run).contains("\"used\":5"), "{}", used(&run));
     run.stop().expect("it ends well");
 
     let kept = fs::read_to_string(&state).expect("a file");
     for (damaged, why) in [
         (kept[..kept.len() / 2].to_owned(), "damaged"),
-        ("{}".to_owned(), "no state file"),
+        ("{}".to_owned(), "not a state file"),
         (kept.replace("\"plumbline_state\":1", "\"plumbline_state\":9"), "version 9"),
-        (kept.replace("l2-switch", "l3-router"), "of l3-router"),
+        (kept.replace("l2-switch", "l3-router"), "to l3-router"),
         (kept.replace("set-station", "set-stat"), "does not fit"),
         (kept.replace("\"learning\":true", "\"learning\":false"), "learning"),
     ] {
@@ -202,7 +212,7 @@ fn state_survives_a_restart() {
         assert!(refused.remedy().contains("--without-state"), "{}", refused.remedy());
     }
     let run = try_start(&text, false, Arc::clone(&folder)).expect("it starts without");
-    assert!(used(&run).contains("\"used\":4"), "{}", used(&run));
+    assert!(used(&run).contains("\"used\":2"), "{}", used(&run));
     run.stop().expect("it ends well");
     try_start(&text, true, folder).expect("the file is a good one again").stop().expect("well");
 }

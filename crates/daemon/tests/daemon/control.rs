@@ -10,7 +10,7 @@ use daemon::protocol::{Ask, REQUEST_BYTES_MAX};
 
 use crate::kit::{BRIDGE, Run, start, try_start};
 
-/// All that comes back for some bytes.
+/// Sends bytes and returns the complete answer.
 fn exchange(run: &Run, bytes: &[u8]) -> String {
     let mut stream = UnixStream::connect(&run.socket).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
@@ -38,13 +38,13 @@ fn the_protocol_is_lines_of_json() {
 fn hostile_clients_are_refused_and_others_served() {
     let run = start(BRIDGE);
     for (bytes, part) in [
-        (b"GET / HTTP/1.1\r\n\r\n".to_vec(), "no JSON"),
+        (b"GET / HTTP/1.1\r\n\r\n".to_vec(), "not JSON"),
         (b"{}\n".to_vec(), "version 1"),
         (b"{\"version\":2,\"ask\":\"ready\"}\n".to_vec(), "version 1"),
-        (b"{\"version\":1,\"ask\":\"rm\"}\n".to_vec(), "not understood"),
-        (b"{\"version\":1,\"ask\":\"ready\",\"more\":1}\n".to_vec(), "not understood"),
-        (b"\xff\xfe\n".to_vec(), "no JSON"),
-        (format!("{}\n", "[".repeat(50_000)).into_bytes(), "no JSON"),
+        (b"{\"version\":1,\"ask\":\"rm\"}\n".to_vec(), "is invalid"),
+        (b"{\"version\":1,\"ask\":\"ready\",\"more\":1}\n".to_vec(), "is invalid"),
+        (b"\xff\xfe\n".to_vec(), "not JSON"),
+        (format!("{}\n", "[".repeat(50_000)).into_bytes(), "not JSON"),
         (vec![b'x'; 2 * REQUEST_BYTES_MAX], "at most"),
         (b"{\"version\":1".to_vec(), ""),
         (Vec::new(), ""),

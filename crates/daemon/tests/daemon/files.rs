@@ -2,30 +2,30 @@
 
 use daemon::{Configuration, file_schema, update_schema};
 
-use crate::kit::{BRIDGE, PARTS, try_start};
+use crate::kit::{BRIDGE, parts, try_start};
 
 #[test]
 fn what_is_wrong_is_told_with_line_and_remedy() {
     for (from, to, line, what, remedy) in [
         ("ports:", "prots:", 2, "unknown key `prots`", "did you mean `ports`?"),
         ("l2-switch", "l2-swithc", 1, "no function", "did you mean `l2-switch`?"),
-        ("upstream-table-size", "upstream-table-sise", 1, "unknown key", "upstream-table-size"),
+        ("stations", "statoins", 1, "unknown key", "did you mean `stations`?"),
         ("  downlink:", "  dwnlink:", 3, "has no port `dwnlink`", "did you mean `downlink`?"),
-        ("type: wired, interface: @down", "type: wird", 3, "no type of port", "`wired`"),
+        ("type: wired, interface: @down", "type: wird", 3, "no port type", "`wired`"),
         ("type: wired, interface: @down", "interface: a", 3, "`type` is missing", "wired"),
         ("interface: @down", "interfase: @down", 3, "unknown key", "did you mean `interface`?"),
         ("interface: @down", "interface: 7", 3, "got `7`", "schema --run"),
         ("idle: sleep", "idle: snooze", 5, "unknown value `snooze`", ""),
-        ("idle: sleep", "cores: []", 5, "1 to 64 cores", "cores here"),
-        ("idle: sleep", "cores: [4000]", 5, "core 4000", "cores here"),
+        ("idle: sleep", "cores: []", 5, "1 to 64 cores", "available cores"),
+        ("idle: sleep", "cores: [4000]", 5, "core 4000", "available cores"),
         ("idle: sleep", "batch: 0", 5, "1 to 256", ""),
         ("control:", "metrics: {listen: 0.0.0.0:1}\ncontrol:", 6, "other machines", "allow-remote"),
         ("control:", "log: {format: xml}\ncontrol:", 6, "xml", ""),
-        ("control:", "name: a/b\ncontrol:", 6, "names no daemon", "letters"),
-        ("control.sock}", "control.sock, mode: \"999\"}", 6, "no mode", "octal"),
+        ("control:", "name: a/b\ncontrol:", 6, "not a valid name", "letters"),
+        ("control.sock}", "control.sock, mode: \"999\"}", 6, "not a file mode", "octal"),
     ] {
         let text = BRIDGE.replacen(from, to, 1);
-        let error = Configuration::parse("a.yaml", &text.replace('@', ""), PARTS).expect_err(to);
+        let error = Configuration::parse("a.yaml", &text.replace('@', ""), parts()).expect_err(to);
         assert_eq!(error.line, Some(line), "{to}: {error}");
         assert!(error.what.contains(what), "{to}: {error}");
         assert!(error.remedy.contains(remedy), "{to}: {error}");
@@ -33,17 +33,18 @@ fn what_is_wrong_is_told_with_line_and_remedy() {
 }
 
 #[test]
-fn a_divided_state_needs_one_worker() {
-    let text = BRIDGE
-        .replace(
-            "l2-switch, upstream-table-size: 2, downstream-table-size: 2",
-            "mobile-gateway, core: 2",
-        )
-        .replace("downlink", "access")
-        .replace("uplink", "core");
-    let error =
-        Configuration::parse("a.yaml", &text.replace('@', ""), PARTS).expect_err("two workers");
-    assert!(error.what.contains("divides its state"), "{error}");
+fn a_state_that_no_frame_can_be_brought_to_needs_one_worker() {
+    let with = |keys: &str| {
+        let (_, below) = BRIDGE.split_once('\n').expect("it has lines");
+        let text = format!("function: {{name: mobile-gateway, core: 2{keys}}}\n{below}");
+        let text = text.replace("downlink", "access").replace("uplink", "core").replace('@', "");
+        Configuration::parse("a.yaml", &text.replace("sleep", "sleep, cores: [0, 1]"), parts())
+    };
+    let error = with(", ipv6: true").expect_err("two workers");
+    assert!(error.to_string().contains("ipv6"), "{error}");
+    assert!(error.what.contains("IPv4 address alone"), "{error}");
+    let error = with("").err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.is_empty() || error.contains("may not use core 1"), "{error}");
 }
 
 #[test]
@@ -60,8 +61,8 @@ fn a_start_that_fails_leaves_nothing() {
 #[test]
 fn the_schema_holds_every_key_of_an_effective_file() {
     let configuration =
-        Configuration::parse("a.yaml", &BRIDGE.replace('@', ""), PARTS).expect("a good file");
-    let schema = file_schema(PARTS);
+        Configuration::parse("a.yaml", &BRIDGE.replace('@', ""), parts()).expect("a good file");
+    let schema = file_schema(parts());
     let keys = schema["properties"].as_object().expect("properties");
     let effective = configuration.effective();
     for key in effective.as_object().expect("a mapping").keys() {
@@ -71,6 +72,6 @@ fn the_schema_holds_every_key_of_an_effective_file() {
     for reference in text.split("\"#/$defs/").skip(1).filter_map(|rest| rest.split('"').next()) {
         assert!(schema["$defs"].get(reference).is_some(), "{reference}");
     }
-    assert!(update_schema(PARTS, "mgw").expect("an alias").to_string().contains("handover"));
-    assert!(update_schema(PARTS, "nothing").is_none());
+    assert!(update_schema(parts(), "mgw").expect("an alias").to_string().contains("handover"));
+    assert!(update_schema(parts(), "nothing").is_none());
 }

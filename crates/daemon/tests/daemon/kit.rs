@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use daemon::client::Client;
 use daemon::protocol::{Ask, View};
-use daemon::{Configuration, Daemon, FUNCTIONS, Inbox, Parts, Remote, RunError, Source};
+use daemon::{Configuration, Daemon, Inbox, Parts, Remote, RunError, Source};
 use engine::{
-    KeyError, Link, Monitor, Opened, Port, PortCounts, PortDrop, PortError, PortKind, PortRequest,
+    Link, Monitor, Opened, Port, PortCounts, PortDrop, PortError, PortKind, PortRequest,
     QueueCounters,
 };
 use machine::clock::{Clock, Ticks};
@@ -24,28 +24,30 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The functions there are, on links of memory.
-pub const PARTS: Parts = Parts { functions: FUNCTIONS, ports: WIRED };
+pub fn parts() -> Parts {
+    Parts { functions: functions::FUNCTIONS, ports: WIRED }
+}
 
 const WIRED: &[&dyn Kind] = &[&Entry::<Wired>::new()];
 
 const DROPS: &[PortDrop] = &[PortDrop::transmit("ring-full")];
 
-/// The far ends of open links, by name.
+/// Remote ends of open links, by name.
 static FAR: LazyLock<Mutex<HashMap<String, Far>>> = LazyLock::new(Mutex::default);
 
-/// What a peer of a port has.
+/// Remote end of a port.
 pub type Far = (Sender, Receiver);
 
-/// A kind of port that is a link of memory.
+/// A port type that is a link of memory.
 struct Wired;
 
-/// Its keys.
+/// Keys of the port type.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Keys {
-    /// The link; one whose name ends in `broken` cannot be opened.
+    /// Name of the link; one whose name ends in `broken` cannot be opened.
     interface: String,
-    /// Something else to change.
+    /// A further key that can be changed.
     #[serde(default)]
     colour: String,
 }
@@ -59,21 +61,23 @@ impl PortKind for Wired {
         Ok(())
     }
 
-    fn validate(_: &Keys) -> Result<(), KeyError> {
-        Ok(())
-    }
-
     fn open(keys: &Keys, request: &PortRequest) -> Result<Opened, PortError> {
         if keys.interface.ends_with("broken") {
             let what = format!("there is no link {}", keys.interface);
             return Err(PortError::new(what, "name another"));
         }
-        let (far, port) = port_memory::link(request.id, 1 << 20)
-            .map_err(|error| PortError::new(error.to_string(), ""))?;
-        FAR.lock().expect("no test panicked").insert(keys.interface.clone(), far);
         let counters = QueueCounters::new(DROPS);
-        let queue = Counted { port, counters: Arc::clone(&counters) };
-        Ok(Opened { queues: vec![Box::new(queue)], monitor: Arc::new(Watched(counters)) })
+        let mut queues: Vec<Box<dyn Port>> = Vec::new();
+        for queue in 0..request.queues {
+            let (far, port) = port_memory::link(request.id, 1 << 20)
+                .map_err(|error| PortError::new(error.to_string(), ""))?;
+            // The first queue has the link's name, the others their number behind it.
+            let number = if queue == 0 { String::new() } else { format!("#{queue}") };
+            let name = format!("{}{number}", keys.interface);
+            FAR.lock().expect("no test panicked").insert(name, far);
+            queues.push(Box::new(Counted { port, counters: Arc::clone(&counters) }));
+        }
+        Ok(Opened { queues, monitor: Arc::new(Watched(counters)) })
     }
 }
 
@@ -119,9 +123,11 @@ pub struct Run {
     thread: Option<JoinHandle<Result<(), RunError>>>,
 }
 
-/// A bridge between two links whose names begin with `@`, with whatever else a test adds.
+/// Configuration of a bridge between two links whose names begin with `@`, to which a test can add
+/// keys.
 pub const BRIDGE: &str = "\
-function: {name: l2-switch, upstream-table-size: 2, downstream-table-size: 2}
+function: {name: l2-switch, stations: [{mac: 0a:00:00:00:00:01, port: uplink}, \
+{mac: 0a:00:00:00:00:02, port: downlink}]}
 ports:
   downlink: {type: wired, interface: @down}
   uplink: {type: wired, interface: @up}
@@ -129,21 +135,30 @@ workers: {idle: sleep}
 control: {socket: @/control.sock}
 ";
 
-/// Starts what a text says; `@` stands for something that no other test has.
+/// A text like [`BRIDGE`] with further stations.
+pub fn more_stations(text: &str, count: u8) -> String {
+    let station = |last| format!("{{mac: 0a:00:00:00:01:{last:02x}, port: uplink}}, ");
+    text.replace(
+        "stations: [",
+        &format!("stations: [{}", (0..count).map(station).collect::<String>()),
+    )
+}
+
+/// Starts a daemon with this configuration; `@` stands for a text that is unique to the test.
 pub fn start(text: &str) -> Run {
     try_start(text, true, Arc::new(tempfile::tempdir().expect("a folder"))).expect("it starts")
 }
 
-/// The same in a folder that may hold something.
+/// Starts a daemon with this configuration in a folder that may contain files.
 pub fn try_start(text: &str, with_state: bool, folder: Arc<TempDir>) -> Result<Run, RunError> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let links = format!("link{}-", NUMBER.fetch_add(1, Ordering::Relaxed));
     let file = folder.path().join("function.yaml");
     std::fs::write(&file, fill(text, &folder, &links)).expect("writable");
-    let configuration = Configuration::read(&file, PARTS)?;
+    let configuration = Configuration::read(&file, parts())?;
     let inbox = Inbox::new();
     let remote = inbox.remote();
-    let source = Source { file: file.clone(), parts: PARTS, with_state };
+    let source = Source { file: file.clone(), parts: parts(), with_state };
     let clock = Clock::calibrate(Duration::from_millis(5));
     let daemon = Daemon::start(configuration, source, inbox, clock)?;
     let socket = daemon.socket().to_owned();
@@ -156,19 +171,19 @@ fn fill(text: &str, folder: &TempDir, links: &str) -> String {
 }
 
 impl Run {
-    /// The far end of a link, once for each time it was opened.
+    /// Returns the remote end of a link, once for each time it was opened.
     pub fn far(&self, name: &str) -> Far {
         let name = format!("{}{name}", self.links);
         FAR.lock().expect("no test panicked").remove(&name).expect("the link is open")
     }
 
-    /// Another text for the file.
+    /// Replaces the text of the file.
     pub fn rewrite(&self, text: &str) {
         let text = fill(text, &self.folder, &self.links);
         std::fs::write(&self.file, text).expect("writable");
     }
 
-    /// Asks over the socket.
+    /// Sends a request over the socket.
     pub fn ask(&self, ask: Ask) -> Result<Value, daemon::client::ClientError> {
         Client::connect(&self.socket)?.ask(ask)
     }
@@ -177,7 +192,7 @@ impl Run {
         self.ask(Ask::Show(view)).expect("it answers")
     }
 
-    /// Ends it and tells how it went.
+    /// Stops the daemon and returns its result.
     pub fn stop(mut self) -> Result<(), RunError> {
         self.remote.stop();
         self.thread.take().expect("it runs").join().expect("it does not panic")
@@ -191,7 +206,7 @@ impl Drop for Run {
     }
 }
 
-/// A frame between two stations.
+/// Returns a frame between two stations.
 pub fn frame(to: u8, from: u8) -> [u8; 60] {
     let mut frame = [0; 60];
     frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, to]);
@@ -200,7 +215,7 @@ pub fn frame(to: u8, from: u8) -> [u8; 60] {
     frame
 }
 
-/// Sends frames and waits until the far end of the other port has all of them.
+/// Sends frames and waits until the remote end of the other port has received all of them.
 pub fn pass(count: usize, from: &mut Sender, to: &mut Receiver) {
     for _ in 0..count {
         assert!(from.send(&frame(9, 8)), "the ring has room");
@@ -212,7 +227,7 @@ pub fn pass(count: usize, from: &mut Sender, to: &mut Receiver) {
     }
 }
 
-/// What is found before the deadline.
+/// Polls `found` until it returns a value, or panics after the deadline.
 pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
     while Instant::now() < deadline {

@@ -1,8 +1,11 @@
-//! Daemons in this process, between links of memory: what they count, take, refuse, keep and give away.
+//! Daemons in this process, between links of memory: what they count, take, refuse, keep and give
+//! away.
 
 mod captures;
 mod changes;
 mod control;
 mod files;
+mod gateway;
 mod kit;
 mod metrics;
+mod ports;

@@ -1,34 +1,35 @@
 //! The functional check: every frame of the sample through the worker, and beside it the oracle.
 //!
 //! The worker is polled by this thread, one frame at a time and at simulated times, so that each
-//! frame's verdict is known: what left by which port, or whose drop counter moved. The same holds for
-//! the frames that the function makes beside it, or because of a change or a pause.
+//! frame's verdict is known: what left by which port, or whose drop counter moved. The same holds
+//! for the frames that the function makes beside it, or because of a change or a pause.
 
 use std::time::Duration;
 
 use engine::Counts;
-use functions::check::{Expected, History, Oracle, Step, became, hear, in_order, without_reports};
-use functions::{NetworkFunction, Shard};
+use function_kit::{NetworkFunction, Shard};
 use machine::clock;
 use measure::MeasureError;
 use measure::record::Check;
+use model_kit::check::{Expected, History, Oracle, Step, became, hear, in_order, without_reports};
+use model_kit::{Model, UpdateOf};
 use packet::PortId;
 
-use super::open_loop::{self, Links};
-use super::{Embedded, Lane};
-use crate::comparison::{Comparison, describe_all};
+use super::device::{Embedded, Lane};
+use super::links::{Links, connect};
+use crate::comparison::Comparison;
 
 /// Runs the sample on each worker.
-pub(super) fn check<N: NetworkFunction>(device: &mut Embedded<N>) -> Result<Check, MeasureError> {
+pub(super) fn check<N: Model>(device: &mut Embedded<N>) -> Result<Check, MeasureError> {
     let count = device.shards();
     // Of each worker by itself the check sees, and says, what goes to others and comes from them.
-    let ports = N::ports_of_worker(&device.config, Shard { index: 0, count });
+    let ports = N::Unit::ports_of_worker(&device.model.config, Shard { index: 0, count });
     let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
-    let mut links = open_loop::connect((ports, false), workers)?;
-    let steps = N::sample(&device.config, &device.traffic);
-    let mut comparison = Comparison::<N>::new(N::names(&device.config).drops);
+    let mut links = connect((ports, false), workers)?;
+    let steps = device.model.sample();
+    let mut comparison = Comparison::<N>::new(&device.model.config);
     for index in 0..count {
-        let oracle = N::oracle(&device.config, Shard { index, count });
+        let oracle = device.model.oracle(Shard { index, count });
         let lane = &mut device.lanes[index as usize];
         let clock = device.host.clock;
         let links = &mut links[index as usize];
@@ -37,7 +38,7 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Embedded<N>) -> Result<Chec
             return Err(MeasureError::Interrupted);
         }
     }
-    let unreachable = N::unreachable(&device.config);
+    let unreachable = device.model.unreachable();
     Ok(comparison.finish(|name| {
         let cause = unreachable.iter().find(|(reason, _)| *reason == name);
         cause.map(|(_, cause)| (*cause).to_owned())
@@ -45,11 +46,11 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Embedded<N>) -> Result<Chec
 }
 
 /// Runs the sample on one worker.
-fn compare<N: NetworkFunction>(
+fn compare<N: Model>(
     comparison: &mut Comparison<N>,
     (lane, links): (&mut Lane<N>, &mut Links),
     mut oracle: N::Oracle,
-    steps: &[Step<N::Update>],
+    steps: &[Step<UpdateOf<N>>],
     clock: clock::Clock,
 ) {
     let start = clock::now();
@@ -84,7 +85,7 @@ fn compare<N: NetworkFunction>(
         if let Some((port, frame, about)) = &coming
             && !send(links, *port, frame)
         {
-            let what = "the port took no frame".to_owned();
+            let what = "the port accepted no frame".to_owned();
             comparison.mismatch((*about).to_owned(), String::new(), what);
         }
         let now = start + clock.ticks(elapsed);
@@ -96,25 +97,25 @@ fn compare<N: NetworkFunction>(
         let made = oracle.made(elapsed);
         let expected = in_order(of_frame.iter().chain(&made).cloned().collect());
         if got != expected {
-            let [expected, got] = [expected, got].map(|all| describe_all::<N>(&all));
+            let [expected, got] = [expected, got].map(|all| comparison.describe_all(&all));
             comparison.mismatch(what.clone(), expected, got);
         }
         for wrong in hear(&mut oracle, &reports, elapsed) {
-            comparison.mismatch(what.clone(), "a true report".to_owned(), wrong);
+            comparison.mismatch(what.clone(), "a correct report".to_owned(), wrong);
         }
         made.iter().for_each(|made| comparison.made(made));
         of_frame.iter().for_each(|expected| comparison.frame(expected));
     }
 }
 
-/// Asks for a change and lets the worker apply it; None without an acknowledgement.
-fn apply<N: NetworkFunction>(lane: &mut Lane<N>, update: N::Update, now: u64) -> Option<bool> {
+/// Requests a change and lets the worker apply it; `None` without an acknowledgement.
+fn apply<N: Model>(lane: &mut Lane<N>, update: UpdateOf<N>, now: u64) -> Option<bool> {
     lane.handle.controller.request(update).ok()?;
     lane.worker.poll(now);
     Some(lane.handle.controller.acknowledged()?.outcome.is_ok())
 }
 
-/// Gives the worker one frame; whether the port took it.
+/// Sends one frame to the worker; returns true if the port accepted it.
 fn send(links: &mut Links, port: PortId, frame: &[u8]) -> bool {
     let sender = &mut links[usize::from(port.0)].0;
     let taken = sender.send(frame);
@@ -122,12 +123,8 @@ fn send(links: &mut Links, port: PortId, frame: &[u8]) -> bool {
     taken
 }
 
-/// What became of all frames that the worker got or made since `before`.
-fn what_became<N: NetworkFunction>(
-    lane: &Lane<N>,
-    links: &mut Links,
-    before: &Counts,
-) -> Vec<Expected> {
+/// Returns the verdicts on all frames that the worker received or generated since `before`.
+fn what_became<N: Model>(lane: &Lane<N>, links: &mut Links, before: &Counts) -> Vec<Expected> {
     let mut left = Vec::new();
     for (index, (_, receiver)) in links.iter_mut().enumerate() {
         while let Some(frame) = receiver.next_frame() {

@@ -1,5 +1,5 @@
-//! The closed loop: as fast as the workers go, with source and sink on their own cores. Changes, where
-//! they are asked for, are requested by one more thread, on the tester's core.
+//! The closed loop: as fast as the workers go, with source and sink on their own cores. Changes,
+//! where they are asked for, are requested by one more thread, on the tester's core.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,20 +7,21 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use engine::{Function, Port, Worker};
-use functions::NetworkFunction;
+use function_kit::NetworkFunction;
 use machine::clock::{self, Clock};
 use measure::{Direction, Events, Load, MeasureError, Trial, Watch};
+use model_kit::Model;
 use packet::PortId;
-use traffic::Workload;
+use traffic::{Frames, Workload};
 
+use super::device::{Embedded, Host, Lane, deadline};
 use super::generator::{Generator, Made};
-use super::{Embedded, Host, Lane, deadline};
 use crate::tester::changes::{Changes, Control};
 use crate::tester::latency_histogram;
 use crate::tester::thread::{StopOnDrop, Usage, WATCH_INTERVAL, device_error, tell};
 
 /// Runs all workers for `duration`.
-pub(super) fn run<N: NetworkFunction>(
+pub(super) fn run<N: Model>(
     device: &mut Embedded<N>,
     duration: Duration,
     watch: &mut dyn Watch,
@@ -77,14 +78,12 @@ pub(super) fn run<N: NetworkFunction>(
     Ok(trial)
 }
 
-/// Gives each worker a generator for each port, and tells what they count, by worker and port. A large
-/// workload takes a while to make: the first generator that sends gets this one.
-fn connect<N: NetworkFunction>(
-    device: &mut Embedded<N>,
-    workload: N::Workload,
-) -> Vec<Vec<Arc<Made>>> {
+/// Gives each worker a generator for each port, and returns the generators' counters, by worker and
+/// port. A large workload takes time to create, so that the first sending generator gets the
+/// existing one.
+fn connect<N: Model>(device: &mut Embedded<N>, workload: N::Workload) -> Vec<Vec<Arc<Made>>> {
     let workers = device.shards();
-    let ports = N::ports(&device.config);
+    let ports = N::Unit::ports(&device.model.config);
     let directions = workload.directions().to_vec();
     let mut first = Some(workload);
     (0..workers)
@@ -155,7 +154,8 @@ fn run_workers<F: Function, W: Workload, C: Control<W::Update> + Send>(
     })
 }
 
-/// Requests changes at their pace and takes in what the workers acknowledge, until told to stop.
+/// Requests changes at their rate and collects the acknowledgements of the workers, until told to
+/// stop.
 fn change<W: Workload, C: Control<W::Update>>(
     mut workload: W,
     mut changes: Changes<C>,
@@ -171,14 +171,15 @@ fn change<W: Workload, C: Control<W::Update>>(
     changes.finish()
 }
 
-/// The cores of the workers, and the tester's too where they are short: it does not run here.
+/// Returns the cores of the workers, including the tester's core if there are too few: the tester
+/// does not run in a closed loop.
 fn cores(host: &Host, workers: usize) -> Vec<usize> {
     let mut cores = host.worker_cores.clone();
     cores.extend(host.tester_core.filter(|core| workers > cores.len() && !cores.contains(core)));
     cores
 }
 
-/// Polls until the end; tells how many packets went through.
+/// Polls until the end; returns the number of processed packets.
 fn run_worker<F: Function>(worker: &mut Worker<F>, end: u64, stops: &[&AtomicBool]) -> u64 {
     let mut packets = 0;
     loop {

@@ -7,37 +7,38 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::Port;
+use engine::steering::worker_of;
 use machine::clock::Ticks;
 use packet::{Batch, Slot};
-use traffic::workload::worker_of;
 use traffic::{Stamp, Workload};
 
 use crate::tester::CHECK_SEQUENCE_LEN;
 
-/// A port that makes its frames itself.
+/// A port that generates its frames itself.
 pub(super) struct Generator<W: Workload> {
-    /// Whose frames enter here, and of which direction; none for a port that only takes.
+    /// Workload and direction of the frames that enter here; `None` for a port that only receives.
     source: Option<(W, usize)>,
     next_number: u64,
-    /// This worker, and how many there are: frames of other workers' subscribers are left out.
+    /// Number of this worker and number of workers: frames of other workers' subscribers are
+    /// skipped.
     worker: u32,
     workers: u32,
     made: Arc<Made>,
 }
 
-/// What a generator has made and taken, for others to read.
+/// Counters of a generator, for other threads to read.
 #[derive(Debug, Default)]
 pub(super) struct Made {
-    /// Frames made.
+    /// Generated frames.
     pub frames: AtomicU64,
-    /// Their bytes, check sequence included.
+    /// Bytes of the generated frames, including the frame check sequence.
     pub bytes: AtomicU64,
     /// Frames that left by this port.
     pub taken: AtomicU64,
 }
 
 impl<W: Workload> Generator<W> {
-    /// The port that frames of a direction enter, if there is one, on one of the workers.
+    /// Creates the port that frames of a direction enter, on one of the workers.
     pub fn new(
         source: Option<(W, usize)>,
         (worker, workers): (u32, u32),
@@ -46,8 +47,8 @@ impl<W: Workload> Generator<W> {
         Generator { source, next_number: 0, worker, workers, made }
     }
 
-    /// The next frame for this worker: its number and what that decides. None after many frames of
-    /// others: with fewer users than workers, some have none at all.
+    /// Returns the number and the draw of the next frame for this worker; `None` after many frames
+    /// of other workers, because with fewer users than workers some workers have no users.
     #[inline(always)]
     fn next_own(
         next_number: &mut u64,
@@ -108,8 +109,8 @@ fn add(counter: &AtomicU64, count: usize) {
     counter.store(counter.load(Ordering::Relaxed) + count as u64, Ordering::Relaxed);
 }
 
-/// Frames of each other worker passed over before giving up.
+/// Number of skipped frames, per other worker, after which the search for an own frame ends.
 const FOREIGN_MAX: u64 = 64;
 
-/// Frames decided before they are written.
+/// Number of frames that are drawn before they are written.
 const TURN: usize = 32;

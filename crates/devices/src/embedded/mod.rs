@@ -11,89 +11,55 @@
 
 mod check;
 mod closed_loop;
+mod device;
 mod generator;
+mod links;
 mod open_loop;
 mod restart;
 mod standby;
 mod wire;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use engine::{Counts, Drops, Function, StageTotals, Worker, WorkerHandle};
-use functions::{NetworkFunction, SetupError, Shard};
-use machine::clock::{Clock, Ticks};
+use device::Lane;
+pub use device::{Embedded, Host};
+use engine::{Counts, Drops, Function, StageTotals, Worker};
+use function_kit::{NetworkFunction, SetupError, Shard};
 use measure::record::Check;
 use measure::{
     Conditions, Load, MeasureError, Measurer, Population, Pps, SessionLoad, SessionsThere, Stage,
     StageRole, TableUse, Trial, Watch,
 };
+use model_kit::{Configured, Model};
 use packet::BATCH_MAX;
-use traffic::Workload;
+use traffic::{Floods, Frames, Workload};
 
 use crate::room;
 use crate::sessions::{self, Opened};
 use crate::tester::thread::{device_error, stalls};
 
-/// What the host gives to the device.
-#[derive(Clone, Debug)]
-pub struct Host {
-    /// The core for the tester's thread; none where there is no second core.
-    pub tester_core: Option<usize>,
-    /// A core for each worker; workers take them in turn.
-    pub worker_cores: Vec<usize>,
-    /// The calibrated time-stamp clock.
-    pub clock: Clock,
-    /// Becomes true when the user asks to stop.
-    pub stop: Arc<AtomicBool>,
-}
-
-/// A function with its workers, ready to be checked and measured.
-pub struct Embedded<N: NetworkFunction> {
-    config: N::Config,
-    traffic: N::Traffic,
-    host: Host,
-    lanes: Vec<Lane<N>>,
-    setup: Duration,
-    conditions: Conditions,
-    /// Whether changes were applied, so that the state is no longer the configured one.
-    changed: bool,
-    sessions: Opened<N::Workload>,
-}
-
-/// One worker and the handle to it.
-struct Lane<N: NetworkFunction> {
-    worker: Worker<N::Function>,
-    handle: WorkerHandle<N::Update>,
-    core: usize,
-}
-
-impl<N: NetworkFunction> Embedded<N> {
-    /// Sets the function up with as many workers as its configuration asks for.
+impl<N: Model> Embedded<N> {
+    /// Creates the function with the configured number of workers.
     ///
     /// # Errors
-    /// When its state does not fit.
-    pub fn open(
-        config: N::Config,
-        traffic: N::Traffic,
-        host: Host,
-    ) -> Result<Embedded<N>, SetupError> {
+    /// When the state does not fit into memory.
+    pub fn open(model: Configured<N>, host: Host) -> Result<Embedded<N>, SetupError> {
         let start = Instant::now();
-        let workload = N::workload(&config, &traffic, host.clock);
-        let lanes = lanes::<N>(&config, &workload, &host)?;
+        let workload = model.workload(host.clock);
+        let lanes = lanes(&model, &workload, &host)?;
         let setup = start.elapsed();
         let conditions = Conditions::default();
         let sessions = Opened::new(workload);
-        Ok(Embedded { config, traffic, host, lanes, setup, conditions, changed: false, sessions })
+        Ok(Embedded { model, host, lanes, setup, conditions, changed: false, sessions })
     }
 
-    /// Time that setting up took.
+    /// Returns the time that the set-up took.
     pub fn setup_time(&self) -> Duration {
         self.setup
     }
 
-    /// Bytes of state on all workers.
+    /// Returns the bytes of state of all workers.
     pub fn state_bytes(&mut self) -> u64 {
         self.lanes.iter_mut().map(|lane| lane.worker.function_mut().state_bytes() as u64).sum()
     }
@@ -101,19 +67,19 @@ impl<N: NetworkFunction> Embedded<N> {
     /// Compares a sample that covers every verdict with the oracle, on each worker.
     ///
     /// # Errors
-    /// When memory or the state is not to be had.
+    /// When memory or the state is not available.
     pub fn check(&mut self) -> Result<Check, MeasureError> {
         self.restore()?;
         self.changed = true;
         check::check(self)
     }
 
-    /// The configured state again, where changes were applied.
+    /// Restores the configured state if changes were applied.
     fn restore(&mut self) -> Result<(), MeasureError> {
         if self.changed {
             self.lanes.clear();
-            let workload = N::workload(&self.config, &self.traffic, self.host.clock);
-            self.lanes = lanes::<N>(&self.config, &workload, &self.host).map_err(device_error)?;
+            let workload = self.model.workload(self.host.clock);
+            self.lanes = lanes(&self.model, &workload, &self.host).map_err(device_error)?;
             self.changed = false;
             self.sessions = Opened::new(workload);
         }
@@ -126,7 +92,7 @@ impl<N: NetworkFunction> Embedded<N> {
 
     fn workload(&self) -> N::Workload {
         let twin = self.sessions.twin();
-        twin.unwrap_or_else(|| N::workload(&self.config, &self.traffic, self.host.clock))
+        twin.unwrap_or_else(|| self.model.workload(self.host.clock))
     }
 
     /// Opens, uses or closes sessions of the traffic.
@@ -145,17 +111,17 @@ impl<N: NetworkFunction> Embedded<N> {
         Ok(trial)
     }
 
-    /// The sessions that the function says it holds.
+    /// Returns the number of sessions that the function reports.
     fn held(&mut self) -> Option<u64> {
         self.tables().into_iter().find(|table| table.name == "sessions").map(|table| table.entries)
     }
 
-    /// How full the function says its tables are, those of all workers together.
+    /// Returns the occupancy of the function's tables, summed over all workers.
     fn tables(&mut self) -> Vec<TableUse> {
         let empty = |name: &&str| TableUse { name: (*name).to_owned(), entries: 0 };
-        let mut tables: Vec<TableUse> = N::TABLES.iter().map(empty).collect();
+        let mut tables: Vec<TableUse> = N::Unit::TABLES.iter().map(empty).collect();
         for lane in &mut self.lanes {
-            let sizes = N::table_sizes(lane.worker.function_mut());
+            let sizes = N::Unit::table_sizes(lane.worker.function_mut());
             tables.iter_mut().zip(sizes).for_each(|(table, size)| table.entries += size.used);
         }
         tables
@@ -166,15 +132,15 @@ impl<N: NetworkFunction> Embedded<N> {
     }
 
     fn counts(&self) -> Counts {
-        let names = N::names(&self.config);
+        let names = N::Unit::names(&self.model.config);
         let mut sum = Counts::zero(names.drops, names.tallies.len());
         self.lanes.iter().for_each(|lane| sum.add(&lane.worker.counts()));
         sum
     }
 
-    /// Stages, drops and stalls of all workers since `before`, into a trial.
+    /// Adds the stages, drops and stalls of all workers since `before` to a trial.
     fn finish(&mut self, trial: &mut Trial, before: &Counts) {
-        let names = N::names(&self.config);
+        let names = N::Unit::names(&self.model.config);
         let mut stages = StageTotals::default();
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             let taken = lane.worker.take_stages();
@@ -193,7 +159,7 @@ impl<N: NetworkFunction> Embedded<N> {
     }
 }
 
-impl<N: NetworkFunction> Measurer for Embedded<N> {
+impl<N: Model> Measurer for Embedded<N> {
     fn measure(
         &mut self,
         load: Load,
@@ -278,15 +244,16 @@ impl<N: NetworkFunction> Measurer for Embedded<N> {
     }
 }
 
-/// Whether nothing beside the load is asked for.
+/// Returns true if the conditions consist of the load only.
 fn is_plain(conditions: &Conditions) -> bool {
     conditions.restart_after.is_none() && conditions.floods == [None; 2]
 }
 
-/// Whether a workload has the changes, subscribers and floods that conditions ask for, on any device.
+/// Checks that a workload has the changes, subscribers and floods that the conditions request;
+/// applies to any device.
 ///
 /// # Errors
-/// What it has not.
+/// The missing part.
 pub(crate) fn has_what_is_asked(
     workload: &impl Workload,
     conditions: &Conditions,
@@ -304,17 +271,17 @@ pub(crate) fn has_what_is_asked(
     Ok(())
 }
 
-fn lanes<N: NetworkFunction>(
-    config: &N::Config,
+fn lanes<N: Model>(
+    model: &Configured<N>,
     workload: &N::Workload,
     host: &Host,
 ) -> Result<Vec<Lane<N>>, SetupError> {
-    let count = N::workers(config) as u32;
+    let count = model.workers() as u32;
     let room = room::room_for(workload);
     (0..count)
         .map(|index| {
             let shard = Shard { index, count };
-            let function = N::function(config, shard, host.clock, machine::clock::now())?;
+            let function = model.function(shard, host.clock, machine::clock::now())?;
             let (worker, handle) = Worker::new(function, Vec::new(), BATCH_MAX, room)
                 .map_err(|source| SetupError::Memory { what: "a batch", source })?;
             let core = host.worker_cores[index as usize % host.worker_cores.len()];
@@ -346,26 +313,22 @@ fn drops_of(names: Drops, counts: &Counts) -> Vec<(String, u64)> {
     drops
 }
 
-/// The end of a trial that begins now.
-fn deadline(clock: &Clock, start: Ticks, duration: Duration) -> Ticks {
-    start.saturating_add(clock.ticks(duration))
-}
-
-/// Why updates at a rate cannot be asked for.
+/// Error text: why updates at a rate cannot be requested.
 const NOTHING_CHANGES: &str =
-    "nothing of this traffic changes; give a kind of change a rate in `function`";
+    "this traffic has no changes; set the rate of a kind of change in `function`";
 
-/// Why there are no frames beside the load.
-const NO_FLOODS: &str = "this function has no address of its own to be flooded";
+/// Error text: why there are no floods.
+const NO_FLOODS: &str = "this function has no address of its own, so floods cannot be sent to it";
 
-/// Why a closed loop has neither floods nor restarts.
-const OPEN_LOOP_ONLY: &str = "a closed loop has neither floods nor restarts";
+/// Error text: why a closed loop supports neither floods nor restarts.
+const OPEN_LOOP_ONLY: &str = "a closed loop supports neither floods nor restarts";
 
-/// When standbys take over.
-pub(crate) const SESSIONS_ONLY: &str = "a standby takes over while sessions are opened or used";
+/// Error text: in which trials a standby can take over.
+pub(crate) const SESSIONS_ONLY: &str = "a standby can only take over while sessions are opened or \
+                                        used";
 
-/// Why clients cannot hurry.
-const BY_THE_CLOCK: &str = "its clients do what they do by the clock; `occupancy` measures them";
+/// Error text: why clients cannot be accelerated.
+const BY_THE_CLOCK: &str = "its clients act in real time; use the method `occupancy`";
 
-/// Why the bytes of subscribers cannot be counted.
-const NO_POLICER: &str = "this function polices no subscribers";
+/// Error text: why bytes by subscriber cannot be counted.
+const NO_POLICER: &str = "this function has no policers for subscribers";

@@ -3,37 +3,35 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::{Function, Port, Worker};
-use functions::{NetworkFunction, SetupError, Shard};
+use engine::{Function, Worker};
+use function_kit::{NetworkFunction, SetupError, Shard};
 use machine::clock;
 use measure::{Load, MeasureError, SessionLoad, Trial, Watch};
-use packet::{BATCH_MAX, PortId};
-use port_memory::{Receiver, Sender};
-use traffic::Workload;
+use model_kit::{Model, PipelineOf};
+use packet::BATCH_MAX;
+use traffic::Changes as _;
 
+use super::device::{Embedded, Host, Lane};
+use super::links::{Links, connect};
 use super::restart::{self, Restarting};
 use super::standby::TakingOver;
 use super::wire::Wire;
-use super::{Embedded, Host, Lane};
 use crate::room;
 use crate::tester::changes::{Changes, NoControl};
 use crate::tester::thread::{self, Seat, StopOnDrop, Usage, device_error};
 use crate::tester::{Course, Task};
 
-/// The tester's ends of the links to one worker, by port.
-pub(super) type Links = Vec<(Sender, Receiver)>;
-
 /// Offers `load` for `duration` under the device's conditions.
-pub(super) fn run<N: NetworkFunction>(
+pub(super) fn run<N: Model>(
     device: &mut Embedded<N>,
     load: Load,
     duration: Duration,
     watch: &mut dyn Watch,
 ) -> Result<Trial, MeasureError> {
     let before = device.counts();
-    let ports = N::ports(&device.config).len();
+    let ports = N::Unit::ports(&device.model.config).len();
     let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
-    let links = connect((ports, N::HANDS_OVER), workers)?;
+    let links = connect((ports, N::Unit::HANDS_OVER), workers)?;
     let workload = device.workload();
     let conditions = device.conditions;
     device.changed |= !workload.events().is_empty() && conditions.updates_per_s != Some(0.0);
@@ -50,12 +48,15 @@ pub(super) fn run<N: NetworkFunction>(
     }
     let clock = device.host.clock;
     let changes = Changes::new(&workload, controllers, conditions.updates_per_s, clock);
-    let config = &device.config;
+    let model = &device.model;
     let (count, room) = (lanes.len() as u32, room::room_for(&workload));
-    let replace = |index, function: &mut N::Function| {
-        let mut anew = N::function(config, Shard { index, count }, clock, clock::now())?;
+    let replace = |index, function: &mut PipelineOf<N>| {
+        let mut anew = model.function(Shard { index, count }, clock, clock::now())?;
         let made = anew.make_room(room);
-        made.map_err(|source| SetupError::Memory { what: "frames that it makes", source })?;
+        made.map_err(|source| SetupError::Memory {
+            what: "frames that the function generates",
+            source,
+        })?;
         *function = anew;
         Ok(())
     };
@@ -70,19 +71,19 @@ pub(super) fn run<N: NetworkFunction>(
     Ok(trial)
 }
 
-/// Opens, uses or closes sessions, and waits for the last of them for so long.
-pub(super) fn run_sessions<N: NetworkFunction>(
+/// Opens, uses or closes sessions; `wait` is the time limit for the last of them.
+pub(super) fn run_sessions<N: Model>(
     device: &mut Embedded<N>,
     load: (SessionLoad, Duration),
     watch: &mut dyn Watch,
 ) -> Result<Trial, MeasureError> {
     let before = device.counts();
-    let ports = N::ports(&device.config).len();
+    let ports = N::Unit::ports(&device.model.config).len();
     let workers = device.lanes.iter_mut().map(|lane| &mut lane.worker);
-    let links = connect((ports, N::HANDS_OVER), workers)?;
+    let links = connect((ports, N::Unit::HANDS_OVER), workers)?;
     let workload = device.workload();
     let taking_over = TakingOver::<N>::new(room::room_for(&workload));
-    let replace = |_, function: &mut N::Function| taking_over.replace(function);
+    let replace = |_, function: &mut PipelineOf<N>| taking_over.replace(function);
     let clock = device.host.clock;
     let at = |after: Duration| clock::now().saturating_add(clock.ticks(after));
     let after = device.conditions.fail_over_after;
@@ -97,8 +98,8 @@ pub(super) fn run_sessions<N: NetworkFunction>(
     Ok(trial)
 }
 
-/// The same with a wire on each worker's core; nothing changes meanwhile.
-pub(super) fn run_wire<N: NetworkFunction>(
+/// Offers `load` for `duration` to a wire on each worker's core, without changes.
+pub(super) fn run_wire<N: Model>(
     device: &Embedded<N>,
     load: Load,
     duration: Duration,
@@ -110,7 +111,7 @@ pub(super) fn run_wire<N: NetworkFunction>(
         let (wire, _) = Worker::new(Wire, Vec::new(), BATCH_MAX, room).map_err(device_error)?;
         wires.push((lane.core, wire));
     }
-    let ports = N::ports(&device.config).len();
+    let ports = N::Unit::ports(&device.model.config).len();
     let links = connect((ports, false), wires.iter_mut().map(|(_, wire)| wire))?;
     let lanes = wires.iter_mut().map(|(core, wire)| (*core, wire)).collect();
     let workload = device.workload();
@@ -122,11 +123,11 @@ pub(super) fn run_wire<N: NetworkFunction>(
     })
 }
 
-/// What a trial runs on.
+/// Components of an open-loop trial.
 struct Testbed<'a, F: Function> {
     /// Workers by core.
     lanes: Vec<(usize, &'a mut Worker<F>)>,
-    /// The tester's ends of their links.
+    /// The tester's ends of the workers' links.
     links: Vec<Links>,
     restarting: Option<Restarting<'a, F>>,
 }
@@ -170,34 +171,3 @@ fn carry_out<F: Function>(
         Ok(trial)
     })
 }
-
-/// Links so many ports of each worker by rings, and workers to one another where they hand frames over; the tester's ends by
-/// worker and port.
-pub(super) fn connect<'a, F: Function + 'a>(
-    (count, hands_over): (usize, bool),
-    workers: impl Iterator<Item = &'a mut Worker<F>>,
-) -> Result<Vec<Links>, MeasureError> {
-    let workers: Vec<_> = workers.collect();
-    let mesh = match hands_over && workers.len() > 1 {
-        true => port_memory::mesh(workers.len(), count).map_err(device_error)?,
-        false => workers.iter().map(|_| Vec::new()).collect(),
-    };
-    let mut all = Vec::new();
-    for (worker, towards_workers) in workers.into_iter().zip(mesh) {
-        let mut links = Links::new();
-        let mut ports: Vec<Box<dyn Port>> = Vec::new();
-        for index in 0..count {
-            let (near, port) =
-                port_memory::link(PortId(index as u8), RING_BYTES).map_err(device_error)?;
-            links.push(near);
-            ports.push(Box::new(port));
-        }
-        ports.extend(towards_workers);
-        worker.connect(ports);
-        all.push(links);
-    }
-    Ok(all)
-}
-
-/// Bytes of each ring to the tester: some 40,000 of the shortest frames, 8 ms at 5 million a second.
-pub(super) const RING_BYTES: usize = 4 << 20;

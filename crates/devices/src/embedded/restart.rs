@@ -1,5 +1,5 @@
-//! A restart in the middle of a trial: the function is made anew from its configuration, as after the
-//! end of its process, while its ports stay and frames keep coming.
+//! A restart in the middle of a trial: the function is made anew from its configuration, as after
+//! the end of its process, while its ports stay and frames keep coming.
 //!
 //! What is not in it: the start of a process and of its ports; the device `process` has those. Both
 //! functions are there for a moment, so that the state must fit twice.
@@ -7,24 +7,24 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::{Function, Worker};
-use functions::SetupError;
+use function_kit::SetupError;
 use machine::clock::{self, Clock, Ticks};
 use measure::Restart;
 
 use crate::tester::Course;
 
-/// When workers get another function, and how.
+/// When and how the function of the workers is replaced.
 pub(super) struct Restarting<'a, F> {
-    /// From this time on.
+    /// Time of the replacement.
     pub at: Ticks,
-    /// Puts another function in the place of a worker's.
+    /// Replaces the function of a worker.
     pub replace: &'a (dyn Fn(u32, &mut F) -> Result<(), SetupError> + Sync),
 }
 
-/// When a worker was told to restart, and when it ran again.
+/// Times at which a worker was told to restart and at which it ran again.
 pub(super) type Span = Result<(Ticks, Ticks), SetupError>;
 
-/// Runs worker `index` until told to stop, with a restart on the way where one is asked for.
+/// Runs worker `index` until told to stop, with a restart if one is requested.
 pub(super) fn run<F: Function>(
     worker: &mut Worker<F>,
     index: u32,
@@ -49,11 +49,11 @@ pub(super) fn run<F: Function>(
     (packets + worker.run(stop), Some(span))
 }
 
-/// The restart of all workers, as a trial has it: from the first that was told to the last that ran
-/// again.
+/// Returns the restart of all workers for the record: from the first order to the last worker that
+/// ran again.
 ///
 /// # Errors
-/// What one of them failed by.
+/// The error of a worker's restart.
 pub(super) fn record(
     spans: Vec<Span>,
     course: Course,

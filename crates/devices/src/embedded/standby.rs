@@ -1,40 +1,43 @@
 //! A standby beside the function in this process: it follows, and goes on when the other one ends.
 //!
-//! What is not in it: how a network finds out and sends its frames elsewhere. The standby gets the links of the
-//! active one.
+//! What is not in it: how a network finds out and sends its frames elsewhere. The standby gets the
+//! links of the active one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::Function;
-use functions::{NetworkFunction, SetupError};
+use function_kit::{NetworkFunction, SetupError};
 use machine::clock;
 use measure::{MeasureError, Restart, Takeover};
+use model_kit::{Model, PipelineOf};
 use packet::Room;
 
-use super::{Embedded, Lane, open_loop};
+use super::device::{Embedded, Lane};
+use super::links::connect;
 
-impl<N: NetworkFunction> Embedded<N> {
-    /// Whether each worker has one.
+impl<N: Model> Embedded<N> {
+    /// Returns true if each worker has a standby.
     pub(super) fn has_standby(&mut self) -> bool {
         let is_here = |lane: &mut Lane<N>| {
-            N::standby(lane.worker.function_mut()).is_some_and(|standby| standby.is_here)
+            N::Unit::standby(lane.worker.function_mut()).is_some_and(|standby| standby.is_here)
         };
         self.lanes.iter_mut().all(is_here)
     }
 
-    /// Lets the workers go round without frames until their standbys have acknowledged everything.
+    /// Runs the workers without frames until their standbys have acknowledged all changes; returns
+    /// false after `patience`.
     pub(super) fn follow(&mut self, patience: Duration) -> Result<bool, MeasureError> {
-        let ports = N::ports(&self.config).len();
+        let ports = N::Unit::ports(&self.model.config).len();
         let workers = self.lanes.iter_mut().map(|lane| &mut lane.worker);
-        let _links = open_loop::connect((ports, N::HANDS_OVER), workers)?;
+        let _links = connect((ports, N::Unit::HANDS_OVER), workers)?;
         let deadline = Instant::now() + patience;
         loop {
             let mut is_synchronised = true;
             for lane in &mut self.lanes {
                 lane.worker.poll(clock::now());
-                let standby = N::standby(lane.worker.function_mut());
+                let standby = N::Unit::standby(lane.worker.function_mut());
                 let standby = standby
                     .filter(|standby| standby.is_here)
                     .ok_or(MeasureError::Unsupported(NO_STANDBY))?;
@@ -50,36 +53,39 @@ impl<N: NetworkFunction> Embedded<N> {
     }
 }
 
-/// Functions that end, and their standbys that take over.
-pub(super) struct TakingOver<N: NetworkFunction> {
+/// Functions that end, with the standbys that take over.
+pub(super) struct TakingOver<N: Model> {
     room: Room,
-    /// They are freed behind the trial, which takes a while.
-    ended: Mutex<Vec<N::Function>>,
+    /// Ended functions; they are freed after the trial, because that takes time.
+    ended: Mutex<Vec<PipelineOf<N>>>,
     unacknowledged: AtomicU64,
 }
 
-impl<N: NetworkFunction> TakingOver<N> {
-    /// Of functions that make frames with so much room.
+impl<N: Model> TakingOver<N> {
+    /// Creates the take-over for functions that generate frames with this room.
     pub fn new(room: Room) -> Self {
         Self { room, ended: Mutex::default(), unacknowledged: AtomicU64::new(0) }
     }
 
     /// Ends a function and puts its standby in its place.
-    pub fn replace(&self, function: &mut N::Function) -> Result<(), SetupError> {
-        let waiting = N::standby(function).map_or(0, |standby| standby.unacknowledged);
-        let mut standby = N::fail_over(function).ok_or_else(|| SetupError::Table {
+    pub fn replace(&self, function: &mut PipelineOf<N>) -> Result<(), SetupError> {
+        let waiting = N::Unit::standby(function).map_or(0, |standby| standby.unacknowledged);
+        let mut standby = N::Unit::fail_over(function).ok_or_else(|| SetupError::Table {
             what: "a standby",
-            why: "there is none any more".to_owned(),
+            why: "there is no standby any more".to_owned(),
         })?;
         let made = standby.make_room(self.room);
-        made.map_err(|source| SetupError::Memory { what: "frames that a standby makes", source })?;
+        made.map_err(|source| SetupError::Memory {
+            what: "frames that a standby generates",
+            source,
+        })?;
         self.unacknowledged.fetch_add(waiting, Ordering::Relaxed);
         let ended = std::mem::replace(function, standby);
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).push(ended);
         Ok(())
     }
 
-    /// What a trial tells of it.
+    /// Returns the take-over for the record.
     pub fn record(&self, restart: Restart) -> Takeover {
         let Restart { asked_ns, ready_after_ns, silence_ns, .. } = restart;
         Takeover {
@@ -92,6 +98,6 @@ impl<N: NetworkFunction> TakingOver<N> {
     }
 }
 
-/// Why there is nothing to take over.
+/// Error text: why there is no standby.
 pub(super) const NO_STANDBY: &str =
-    "this function has no standby beside it; `replication: {role: rehearsal}` gives cgnat one";
+    "this function has no standby; `replication: {role: rehearsal}` adds one to cgnat";

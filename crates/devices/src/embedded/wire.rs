@@ -1,7 +1,7 @@
 //! A wire in the place of the device: what a port brings leaves by the other one, untouched.
 //!
-//! It runs where a worker runs, with the same ports and batches, so that what the tester does with it
-//! is what the tester can do at all. It deliberately looks at no frame.
+//! It runs where a worker runs, with the same ports and batches, so that what the tester does with
+//! it is what the tester can do at all. It deliberately looks at no frame.
 
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::Ticks;

@@ -1,21 +1,21 @@
 //! Any box with real ports: a router, switch or gateway of a lab, to which nothing is told.
 //!
 //! A person configures the box by the set-up sheet, which says in words what the function's
-//! configuration asks for. The tester opens its ports, asks for the box's Ethernet addresses, and sends a
-//! probe through it before anything is measured; where nothing comes back it says what was sent where.
-//! What the box drops, uses or counts is its own affair: nobody can read it here.
+//! configuration asks for. The tester opens its ports, asks for the box's Ethernet addresses, and
+//! sends a probe through it before anything is measured; where nothing comes back it says what was
+//! sent where. What the box drops, uses or counts is its own affair: nobody can read it here.
 
 mod options;
 mod probe;
 mod sheet;
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::{Link, Monitor, Opened, PortRequest};
-use functions::service::{Interface, Service};
+use model_kit::service::{Interface, Service};
 use packet::PortId;
+use probe::Exchange;
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 use wire::MacAddr;
@@ -23,7 +23,6 @@ use wire::MacAddr;
 use crate::driver::{
     DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
 };
-use probe::Exchange;
 
 pub use options::{Options, Port};
 
@@ -36,7 +35,7 @@ impl Driver for External {
     }
 
     fn summary(&self) -> &'static str {
-        "any box that a person has configured, over this machine's ports"
+        "any device configured by an operator, connected to this machine's ports"
     }
 
     fn schema(&self) -> Schema {
@@ -51,7 +50,7 @@ impl Driver for External {
                 Err(error) => reasons.push(error),
             }
         }
-        let why = "no kind of port can be used here".to_owned();
+        let why = "no port type can be used on this machine".to_owned();
         let remedy = reasons.first().map(|error| error.remedy.clone()).unwrap_or_default();
         Err(Unavailable { why, remedy })
     }
@@ -73,12 +72,12 @@ impl Driver for External {
             ..Limitation::default()
         };
         let mut found = vec![
-            of("the box's own counters are not read: why it drops a frame is not known", vec![]),
-            of("a link carries no frame shorter than an Ethernet header", vec!["truncated"]),
+            of("the device's own counters are not read: its drop reasons are unknown", vec![]),
+            of("a link cannot carry frames shorter than an Ethernet header", vec!["truncated"]),
         ];
         let by_hand = service.beyond().into_iter().map(|beyond| Limitation {
             what: format!(
-                "nothing tells the box of `{}` ({}): a person does, and the check shows it",
+                "`{}` ({}) must be configured by hand; the check shows whether it is",
                 beyond.key, beyond.what
             ),
             verdicts: Vec::new(),
@@ -89,7 +88,7 @@ impl Driver for External {
             // A few words for as long as the program runs.
             let verdicts = options.exceptions.iter().map(|name| &*name.clone().leak());
             found.push(of(
-                "the scenario does not hold the box to these (`exceptions`)",
+                "the scenario excludes these from the check (`exceptions`)",
                 verdicts.collect(),
             ));
         }
@@ -103,7 +102,7 @@ impl Driver for External {
             let text = sheet::sheet(request.service, usize::MAX);
             std::fs::write(file, text).map_err(|error| {
                 let what = format!("device.sheet: {file} cannot be written: {error}");
-                DriverError::new(what, "name a file in a folder that is there")
+                DriverError::new(what, "name a file in an existing folder")
             })?;
         }
         let mut ports = open(&options, request)?;
@@ -118,7 +117,7 @@ impl Driver for External {
     }
 }
 
-/// A box that forwards.
+/// An external device that forwards.
 struct TheBox {
     ports: Vec<Opened>,
     monitors: Vec<Arc<dyn Monitor>>,
@@ -141,7 +140,7 @@ impl Running for TheBox {
             details.push((format!("port-{number}"), json!(port)));
         }
         let version = match self.options.version.as_str() {
-            "" => "a box of unknown make".to_owned(),
+            "" => "a device of unknown make".to_owned(),
             version => version.to_owned(),
         };
         DeviceFacts { version, details }
@@ -154,27 +153,27 @@ impl Running for TheBox {
     fn health(&mut self) -> Result<(), DriverError> {
         for (number, monitor) in self.monitors.iter().enumerate() {
             if let Link::Down(why) = monitor.link() {
-                let what = format!("the link to the box's port {number} is down: {why}");
-                return Err(DriverError::new(what, "look at the cable and the box"));
+                let what = format!("the link to the device's port {number} is down: {why}");
+                return Err(DriverError::new(what, "check the cable and the device"));
             }
         }
         Ok(())
     }
 }
 
-/// As many ports as the function has.
+/// Checks that the tester has one port for each port of the function.
 fn right_number(options: &Options, service: &Service) -> Result<(), DriverError> {
     let wanted = service.ports();
     if options.ports.len() != wanted {
         let what =
-            format!("device.ports: {} given, the function has {wanted}", options.ports.len());
-        let remedy = "name a port of this machine for each, like \
-                      `{type: af-packet, interface: eth1}`, in the function's order";
+            format!("device.ports: {} ports, but the function has {wanted}", options.ports.len());
+        let remedy = "list one port of this machine per port of the function, such as `{type: \
+                      af-packet, interface: eth1}`, in the function's order";
         return Err(DriverError::new(what, remedy));
     }
     if options.macs.len() > wanted {
-        let what = format!("device.macs: {} given for {wanted} ports", options.macs.len());
-        return Err(DriverError::new(what, "give one address a port, in their order"));
+        let what = format!("device.macs: {} addresses for {wanted} ports", options.macs.len());
+        return Err(DriverError::new(what, "list one address per port, in port order"));
     }
     Ok(())
 }
@@ -194,13 +193,12 @@ fn open(options: &Options, request: &Start<'_>) -> Result<Vec<Opened>, DriverErr
         let key = format!("device.ports[{}]", id.0);
         let kind = ports::find(&port.kind).ok_or_else(|| {
             let known: Vec<&str> = ports::PORTS.iter().map(|kind| kind.name()).collect();
-            let what = format!("{key}.type: there is no port `{}`", port.kind);
+            let what = format!("{key}.type: there is no port type `{}`", port.kind);
             DriverError::new(what, format!("choose one of {}", known.join(", ")))
         })?;
-        let read = kind.read(Value::Object(port.keys.clone())).map_err(|error| {
-            let dot = if error.key.is_empty() { "" } else { "." };
-            let what = format!("{key}{dot}{}: {}", error.key, error.what);
-            DriverError::new(what, "see the keys of this kind of port in its README")
+        let read = kind.read(Value::Object(port.keys.clone())).map_err(|invalid| {
+            let what = invalid.under(&key).to_string();
+            DriverError::new(what, "see the keys of this port type in its README")
         })?;
         let request = PortRequest {
             name: format!("tester's port {}", id.0),
@@ -225,8 +223,8 @@ fn wait_for_links(
         while let Link::Down(why) = port.monitor.link() {
             let is_stopped = request.stop.load(Ordering::Relaxed);
             if is_stopped || Instant::now() > end {
-                let what = format!("the link to the box's port {number} is down: {why}");
-                return Err(DriverError::new(what, "look at the cable and the box"));
+                let what = format!("the link to the device's port {number} is down: {why}");
+                return Err(DriverError::new(what, "check the cable and the device"));
             }
             std::thread::park_timeout(POLL);
         }
@@ -234,7 +232,8 @@ fn wait_for_links(
     Ok(())
 }
 
-/// The box's Ethernet addresses are those to which the function's frames go.
+/// Checks that the Ethernet addresses of the external device are the destinations of the function's
+/// frames.
 fn check_addresses(
     exchange: &mut Exchange<'_>,
     options: &Options,
@@ -247,25 +246,26 @@ fn check_addresses(
         let mut asked = || probe::resolve(exchange, port, interface, patience.min(RESOLVE_MAX));
         let found = match given.get(port) {
             Some(&mac) => Some((mac, "as given")),
-            None => asked().map(|mac| (mac, "as it answered")),
+            None => asked().map(|mac| (mac, "as resolved")),
         };
         let Some((mac, how)) = found else {
             let address = interface.ipv4.map(|(address, _)| address.to_string());
             let address = address.or(interface.ipv6.map(|(address, _)| address.to_string()));
             let what = format!(
-                "nobody at port {port} has {}: ARP and neighbour discovery were not answered",
+                "no host at port {port} has {}: ARP and Neighbor Discovery were not answered",
                 address.unwrap_or_else(|| "an address".to_owned())
             );
             return Err(not_configured(what, service, "or give `macs` in the device section"));
         };
         if mac != interface.mac {
             let what = format!(
-                "the box's port {port} has the Ethernet address {mac} ({how}), the function's \
-                 frames go to {}",
+                "the device's port {port} has the Ethernet address {mac} ({how}), but the \
+                 function's frames go to {}",
                 interface.mac
             );
             let remedy = format!(
-                "set the address of that port in the function section to {mac}, or the box's to {}",
+                "set the address of that port in the function section to {mac}, or that of the \
+                 device to {}",
                 interface.mac
             );
             return Err(DriverError::new(what, remedy));
@@ -275,7 +275,7 @@ fn check_addresses(
     Ok(macs)
 }
 
-/// Sends frames that must come out, and waits until they do.
+/// Sends frames that must be forwarded, and waits until they arrive.
 fn probe_through(
     exchange: &mut Exchange<'_>,
     service: &Service,
@@ -289,14 +289,14 @@ fn probe_through(
         };
         if exchange.ask(probe.from, &probe.frame, patience, has_mark).is_none() {
             let what = format!(
-                "the box does not forward: {} went into port {}, and nothing came out of port {} \
-                 for {} s",
+                "the device does not forward: {} was sent into port {}, and nothing arrived from \
+                 port {} for {} s",
                 probe.what,
                 probe.from,
                 probe.to,
                 patience.as_secs_f64()
             );
-            return Err(not_configured(what, service, "and look at the cables"));
+            return Err(not_configured(what, service, "and check the cables"));
         }
         passed.push(format!("{}: port {} to port {}", probe.what, probe.from, probe.to));
     }
@@ -305,16 +305,16 @@ fn probe_through(
 
 fn not_configured(what: String, service: &Service, or: &str) -> DriverError {
     let sheet = sheet::sheet(service, LINES_IN_ERROR);
-    DriverError::new(what, format!("configure the box as follows, {or}:\n{sheet}"))
+    DriverError::new(what, format!("configure the device as follows, {or}:\n{sheet}"))
 }
 
-/// Tunnel headers that a box may put around a frame.
+/// Largest size of tunnel headers that an external device may add to a frame, in bytes.
 const ADDED_MAX: usize = 64;
 
-/// Where the scenario does not say how long the box may take.
+/// Default of `ready-within`, in seconds.
 const READY_WITHIN_S: f64 = 10.0;
 const RESOLVE_MAX: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(5);
 
-/// Lines of each kind in an error.
+/// Number of lines of each kind in an error.
 const LINES_IN_ERROR: usize = 5;

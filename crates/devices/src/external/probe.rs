@@ -5,23 +5,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::{Opened, Port};
-use functions::service::{Interface, NextHop, ReversePath, Router, Service};
 use machine::clock;
+use model_kit::service::{Interface, NextHop, ReversePath, Router, Service};
 use packet::{Batch, PortId, Room};
 use wire::checksum::Sum;
 use wire::{MacAddr, arp, ethernet, ipv4, ipv6, protocol, udp};
 
 use crate::driver::DriverError;
 
-/// A frame that must come out of the box.
+/// A frame that the external device must forward.
 pub(super) struct Probe {
-    /// Into which port of the box.
+    /// Port of the device at which the frame enters.
     pub from: usize,
-    /// What.
+    /// Bytes of the frame.
     pub frame: Vec<u8>,
-    /// Out of which port it must come; it is known by [`MARK`] in it.
+    /// Port at which the frame must leave; it is recognised by [`MARK`] in it.
     pub to: usize,
-    /// In words: `a packet for 20.0.0.1 to 02:…`.
+    /// Description: `a packet for 20.0.0.1 to 02:…`.
     pub what: String,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// An exchange over the first queues of these ports.
+    /// Creates an exchange over the first queues of these ports.
     pub fn new(
         ports: &'a mut [Opened],
         frame_bytes_max: usize,
@@ -48,7 +48,7 @@ impl<'a> Exchange<'a> {
         Ok(Exchange { ports, batch, stop })
     }
 
-    /// Sends a frame every [`AGAIN`] until an answer comes that is one, or time is over.
+    /// Sends a frame every [`AGAIN`] until `answer` accepts a received frame, or the time is over.
     pub fn ask<T>(
         &mut self,
         from: usize,
@@ -94,8 +94,8 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// The box's Ethernet address at a port with an IP address, asked for by ARP (RFC 826) or neighbour
-/// discovery (RFC 4861 section 4.3); none where nobody answers.
+/// Resolves the Ethernet address of the external device at a port with an IP address, by ARP (RFC
+/// 826) or Neighbor Discovery (RFC 4861 section 4.3); `None` without an answer.
 pub(super) fn resolve(
     exchange: &mut Exchange<'_>,
     port: usize,
@@ -126,7 +126,8 @@ pub(super) fn resolve(
     })
 }
 
-/// Frames that show that the box forwards; none where the service lets none be known beforehand.
+/// Returns frames whose arrival shows that the device forwards; empty if no such frame is known for
+/// the service.
 pub(super) fn probes(service: &Service) -> Vec<Probe> {
     // What else is asked of the box might stop them.
     if !service.beyond().is_empty() {
@@ -168,7 +169,7 @@ pub(super) fn probes(service: &Service) -> Vec<Probe> {
     }
 }
 
-/// A packet from a port to the first route that leads out of another one.
+/// Returns a packet from a port to the first route that leads out of another port.
 fn through_router(router: &Router, from: usize) -> Option<Probe> {
     let leads_out = |hop: &NextHop| usize::from(hop.port.0) != from;
     let route = router
@@ -190,7 +191,7 @@ fn through_router(router: &Router, from: usize) -> Option<Probe> {
     })
 }
 
-/// A UDP packet with the mark, in a frame with these addresses, destination first.
+/// Returns a UDP packet with the mark, in a frame with these addresses, destination first.
 fn packet((to, from): (MacAddr, MacAddr), destination: IpAddr) -> Vec<u8> {
     let udp_len = udp::HEADER_LEN + MARK.len();
     let mut datagram = vec![0; udp_len];
@@ -241,7 +242,8 @@ fn arp_request(address: Ipv4Addr) -> Vec<u8> {
     frame((MacAddr::BROADCAST, TESTER), ethernet::TYPE_ARP, &request)
 }
 
-/// RFC 4861 section 4.3, from a link-local address, to the solicited-node group.
+/// Returns a Neighbor Solicitation (RFC 4861 section 4.3) from a link-local address to the
+/// solicited-node group.
 fn solicitation(address: Ipv6Addr) -> Vec<u8> {
     let [.., a, b, c] = address.octets();
     let group = Ipv6Addr::from_bits(SOLICITED_NODE | u128::from(u32::from_be_bytes([0, a, b, c])));
@@ -280,7 +282,7 @@ fn ipv6_header(
     header
 }
 
-/// RFC 8200 section 8.1.
+/// Returns the upper-layer checksum of IPv6 (RFC 8200 section 8.1).
 fn checksum_ipv6(source: Ipv6Addr, destination: Ipv6Addr, kind: u8, message: &[u8]) -> u16 {
     let mut pseudo = [source.octets(), destination.octets()].concat();
     pseudo.extend((message.len() as u32).to_be_bytes());
@@ -296,24 +298,24 @@ fn frame((to, from): (MacAddr, MacAddr), ether_type: u16, content: &[u8]) -> Vec
     frame
 }
 
-/// What a probe is known by, whatever the box puts around it.
+/// Content by which a probe is recognised, whatever headers the device adds.
 pub(super) const MARK: &[u8] = b"plumbline probe: does the box forward?";
 
-/// The tester, and another station, as locally administered addresses.
+/// Ethernet addresses of the tester and of another station, locally administered.
 const TESTER: MacAddr = MacAddr([0x02, 0x70, 0x6c, 0x75, 0x6d, 0x62]);
 const OTHER: MacAddr = MacAddr([0x02, 0x70, 0x6c, 0x75, 0x6d, 0x63]);
 
-/// A source for benchmarks (RFC 2544 appendix C.2.2).
+/// An unused address of the block for benchmarks (RFC 2544 appendix C.2.2).
 const TO_NOBODY: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 
 const ICMPV6: u8 = 58;
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
 const SOURCE_LINK_LAYER: u8 = 1;
-/// ff02::1:ff00:0 (RFC 4291 section 2.7.1).
+/// Solicited-node prefix, ff02::1:ff00:0 (RFC 4291 section 2.7.1).
 const SOLICITED_NODE: u128 = 0xff02 << 112 | 0x1_ff00_0000;
 
-/// The shortest frame without check sequence (IEEE 802.3 section 4.4.2).
+/// Shortest Ethernet frame without frame check sequence, in bytes (IEEE 802.3 section 4.4.2).
 const FRAME_MIN: usize = 60;
 const BATCH: usize = 64;
 const AGAIN: Duration = Duration::from_millis(200);

@@ -1,30 +1,36 @@
-//! The set-up sheet: what a box must be configured with to do what a function does, in human words, a
-//! line each, so that a person or a script can follow it.
+//! The set-up sheet: what a box must be configured with to do what a function does, in human words,
+//! a line each, so that a person or a script can follow it.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv6Addr};
 
-use functions::service::{
+use model_kit::service::{
     Beyond, Bridge, Gateway, GatewayTunnel, Interface, Nat, ReversePath, Router, Service, Vlan,
 };
 
-/// The sheet for a service, with at most so many lines of each kind.
+/// Returns the set-up sheet of a service, with at most `lines_max` lines of each kind.
 pub(super) fn sheet(service: &Service, lines_max: usize) -> String {
     let mut sheet = Sheet { text: String::new(), lines_max };
     match service {
         Service::Bridge(bridge) => sheet.bridge(bridge),
         Service::Router(router) => {
-            sheet.say("The box is a router.");
+            sheet.say("The device is a router.");
             sheet.router(router);
-            sheet.say("Anything else is dropped, without ICMP errors if that can be set.");
+            sheet.say("Other packets are dropped, if possible without ICMP errors.");
         }
         Service::MobileGateway(gateway) => sheet.gateway(gateway),
         Service::Nat(nat) => {
-            sheet.say("The box translates addresses and ports of subscribers behind port 0.");
+            sheet.say(
+                "The device is a NAT that translates addresses and ports of subscribers \
+                       behind port 0.",
+            );
             sheet.nat(nat);
         }
         Service::Chain(services) => {
-            sheet.say("The box passes packets from port 0 to port 1 through these in their order:");
+            sheet.say(
+                "The device passes packets from port 0 to port 1 through these functions in \
+                       order:",
+            );
             let parts = services.iter().map(|service| self::sheet(service, lines_max));
             parts.for_each(|part| sheet.text.push_str(&part));
         }
@@ -44,15 +50,16 @@ impl Sheet {
             self.say(format_args!("Subscribers have addresses of {address}/{len}."));
         }
         for (address, len) in &nat.pools {
-            self.say(format_args!("They share {address}/{len}, ports from {} on.", nat.first_port));
+            self.say(format_args!("They share {address}/{len}, ports from {}.", nat.first_port));
         }
         for (inside, outside, len) in &nat.one_to_one {
-            self.say(format_args!("{inside}/{len} becomes {outside}/{len}, one to one."));
+            self.say(format_args!("{inside}/{len} is translated to {outside}/{len}, one to one."));
         }
         let [udp, established, syn, transitory, icmp] = nat.timeouts_s;
         self.say(format_args!(
-            "Sessions end after {udp} s (UDP), {established} s (TCP, established), {syn} s \
-             (TCP that opens), {transitory} s (TCP that closes) and {icmp} s (ICMP) without packets; room for {}.",
+            "Sessions time out after {udp} s (UDP), {established} s (TCP, established), {syn} s \
+             (TCP, opening), {transitory} s (TCP, closing) and {icmp} s (ICMP) without packets; \
+             capacity {}.",
             nat.sessions
         ));
     }
@@ -62,32 +69,38 @@ impl Sheet {
         let _ = writeln!(self.text, "{line}");
     }
 
-    /// A line for each, and how many more there are.
+    /// Adds a line for each item up to the maximum, and the number of the remaining ones.
     fn each<T>(&mut self, items: &[T], line: impl Fn(usize, &T) -> String) {
         for (index, item) in items.iter().take(self.lines_max).enumerate() {
             self.say(line(index, item));
         }
         if items.len() > self.lines_max {
             let more = items.len() - self.lines_max;
-            self.say(format_args!("… and {more} more (`sheet: FILE` writes all)"));
+            self.say(format_args!("… and {more} more (`sheet: FILE` writes all of them)"));
         }
     }
 
     fn bridge(&mut self, bridge: &Bridge) {
-        self.say(format_args!("The box is a bridge with {} ports.", bridge.ports));
+        self.say(format_args!("The device is a bridge with {} ports.", bridge.ports));
         if let Some(sources) = &bridge.patch {
-            self.say("Every frame that comes in at one of two ports leaves by the other.");
+            self.say("Every frame that arrives at one of the two ports leaves by the other.");
             for (port, source) in sources.iter().enumerate() {
                 if let Some(source) = source {
-                    self.say(format_args!("Frames that leave by port {port} have source {source}"));
+                    self.say(format_args!(
+                        "Frames that leave by port {port} have the source \
+                                           address {source}"
+                    ));
                 }
             }
             self.beyond(&bridge.beyond);
             return;
         }
         match bridge.ageing_s {
-            Some(ageing) => self.say(format_args!("It learns, and forgets after {ageing} s.")),
-            None => self.say("It learns nothing."),
+            Some(ageing) => self.say(format_args!(
+                "It learns stations, with an ageing time of \
+                                                   {ageing} s."
+            )),
+            None => self.say("It does not learn stations."),
         }
         let unknown = if bridge.floods { "sent out of all other ports" } else { "dropped" };
         self.say(format_args!("Frames for unknown stations are {unknown}."));
@@ -95,10 +108,10 @@ impl Sheet {
         self.beyond(&bridge.beyond);
     }
 
-    /// What has no words of its own stands in the scenario.
+    /// Adds the keys that the sheet cannot express, as they are in the scenario.
     fn beyond(&mut self, all: &[Beyond]) {
         for Beyond { key, what } in all {
-            self.say(format_args!("As the scenario's key `{key}` has it: {what}"));
+            self.say(format_args!("According to the scenario's key `{key}`: {what}"));
         }
     }
 
@@ -132,7 +145,7 @@ impl Sheet {
                 line += &format!(" address {address}");
             }
             if let Some(source) = hop.source {
-                line += &format!(" frames to it have source {source}");
+                line += &format!("~ frames to it have the source address {source}");
             }
             line
         });
@@ -150,11 +163,11 @@ impl Sheet {
                  {destination}"
             ),
         };
-        self.say("The box is the user plane of a mobile gateway.");
+        self.say("The device is the user plane of a mobile gateway.");
         self.say(format_args!("Tunnels are {tunnel}"));
         self.say(format_args!("Tunnels end at address {}", gateway.address));
         self.say(format_args!(
-            "Each user is limited to {} byte/s each way, with a burst of {} bytes",
+            "Each user is limited to {} byte/s per direction, with a burst of {} bytes",
             gateway.rate_bytes_per_s, gateway.burst_bytes
         ));
         self.router(&gateway.router);
@@ -167,17 +180,17 @@ impl Sheet {
             }
             line
         });
-        self.say("What comes through a tunnel from another address than its user's is dropped.");
+        self.say("Packets in a tunnel whose source address is not that of its user are dropped.");
     }
 }
 
-/// What an interface asks of sources.
+/// Describes the source address check of an interface.
 fn asks(interface: &Interface) -> &'static str {
     match interface.reverse_path {
         ReversePath::None => "",
-        ReversePath::Loose => " takes packets only from sources that have a route (loose uRPF)",
+        ReversePath::Loose => "~ accepts only packets whose source has a route (loose uRPF)",
         ReversePath::Strict => {
-            " takes packets only from sources whose route leads back by it (strict uRPF)"
+            "~ accepts only packets whose source has a route by this interface (strict uRPF)"
         }
     }
 }

@@ -1,12 +1,12 @@
 //! A bridge as the kernel's bridge; two ports that are simply joined, as two rules.
 
-use functions::service::Bridge;
+use model_kit::service::Bridge;
 use wire::MacAddr;
 
-use super::plan::{Plan, line};
+use super::commands::{Plan, line};
 use crate::driver::Limitation;
 
-/// What is to be told for a bridge between these interfaces.
+/// Adds a bridge between these interfaces to the plan.
 pub(super) fn plan(plan: &mut Plan, bridge: &Bridge, names: &[&str]) {
     for (port, name) in names.iter().enumerate() {
         // A bridge takes frames for its ports' own addresses in: theirs are nobody's.
@@ -48,7 +48,7 @@ pub(super) fn plan(plan: &mut Plan, bridge: &Bridge, names: &[&str]) {
     plan.expected.interfaces.push(BRIDGE.to_owned());
 }
 
-/// Every frame of the one port leaves by the other.
+/// Adds rules that forward every frame of one port to the other.
 fn patch(plan: &mut Plan, sources: &[Option<MacAddr>; 2], names: [&str; 2]) {
     let mut chain = |from: usize, to: usize| {
         let [name, other] = [names[from], names[to]];
@@ -67,7 +67,7 @@ fn patch(plan: &mut Plan, sources: &[Option<MacAddr>; 2], names: [&str; 2]) {
     plan.nft = format!("table netdev patch {{\n{}}}\n", plan.nft);
 }
 
-/// What the kernel's bridge does otherwise.
+/// Returns what the kernel's bridge does differently.
 pub(super) fn limitations(bridge: &Bridge) -> Vec<Limitation> {
     let mut found = Vec::new();
     if bridge.patch.is_some() {
@@ -75,7 +75,7 @@ pub(super) fn limitations(bridge: &Bridge) -> Vec<Limitation> {
     }
     if bridge.ageing_s.is_some() {
         found.push(Limitation {
-            what: "the kernel forgets stations in rounds, up to a tenth of the ageing time late"
+            what: "the kernel ages stations periodically, up to a tenth of the ageing time late"
                 .to_owned(),
             verdicts: Vec::new(),
             ..Limitation::default()
@@ -88,5 +88,5 @@ fn on(is_on: bool) -> &'static str {
     if is_on { "on" } else { "off" }
 }
 
-/// The bridge's own interface.
+/// Name of the bridge's own interface.
 pub(super) const BRIDGE: &str = "bridge0";

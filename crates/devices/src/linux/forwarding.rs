@@ -9,19 +9,19 @@ use super::options::Forwarding;
 use crate::driver::DriverError;
 use crate::wires::Wires;
 
-/// Where frames are forwarded, once that is settled.
+/// The context in which frames are forwarded.
 pub(super) struct Place {
     forwarding: Forwarding,
-    /// The kernel's threads, one for each port, by their numbers.
+    /// Identifiers of the kernel's threads, one per port.
     threads: Vec<u32>,
-    /// The cores that they, or the soft interrupts, are on.
+    /// Cores of the threads or soft interrupts.
     cores: Vec<usize>,
-    /// CPU time of these soft interrupts when all began, in nanoseconds.
+    /// CPU time of the soft interrupts at the start, in nanoseconds.
     before_ns: u64,
 }
 
 impl Place {
-    /// Settles where the device forwards.
+    /// Sets up the context in which the device forwards.
     pub fn settle(
         device: &Namespace,
         wires: &Wires,
@@ -43,7 +43,7 @@ impl Place {
         Ok(place)
     }
 
-    /// A thread for each port, kept on the device's cores in turn.
+    /// Starts a thread for each port and pins the threads to the device's cores in turn.
     fn start_threads(&mut self, device: &Namespace, wires: &Wires) -> Result<(), DriverError> {
         for (index, (near, far)) in wires.near().into_iter().zip(wires.far()).enumerate() {
             // A veth polls, and so can have a thread, when it may merge packets; and it takes that
@@ -52,7 +52,7 @@ impl Place {
             let off = ["-K", far, "tso", "off", "gso", "off"];
             wires.tester().command("ethtool", &off, None)?;
             device.set_attribute(near, "threaded", "1").map_err(|error| {
-                let what = format!("the kernel gives {near} no thread: {error}");
+                let what = format!("the kernel does not create a thread for {near}: {error}");
                 let remedy = "needs Linux 5.12; or set `forwarding: rps` in the device section";
                 DriverError::new(what, remedy)
             })?;
@@ -60,7 +60,7 @@ impl Place {
             if let Some(&core) = self.cores.get(index % self.cores.len().max(1))
                 && !machine::cpu::pin_thread(id, core)
             {
-                let what = format!("the thread of {near} cannot be kept on core {core}");
+                let what = format!("the thread of {near} cannot be pinned to core {core}");
                 return Err(DriverError::new(what, "run with sudo"));
             }
             self.threads.push(id);
@@ -68,7 +68,7 @@ impl Place {
         Ok(())
     }
 
-    /// CPU time since the start in nanoseconds, and what it covers.
+    /// Returns the CPU time since the start in nanoseconds, and a description of what it covers.
     pub fn cpu(&self) -> (Option<u64>, String) {
         let cores = self.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
         if self.forwarding == Forwarding::Threaded {
@@ -80,12 +80,12 @@ impl Place {
             return (used, what);
         }
         let used = softirq_ns(&self.cores).map(|now| now.saturating_sub(self.before_ns));
-        (used, format!("soft interrupts on core {cores}, of whatever caused them"))
+        (used, format!("all soft interrupts on core {cores}"))
     }
 }
 
-/// The kernel's thread of an interface, whose name no other has; it is there as soon as it was asked
-/// for, or very soon.
+/// Finds the kernel's thread of an interface by its unique name; it appears shortly after it was
+/// requested.
 fn thread_of(interface: &str) -> Result<u32, DriverError> {
     let deadline = Instant::now() + PATIENCE;
     let prefix = format!("napi/{interface}-");
@@ -111,13 +111,15 @@ fn thread_of(interface: &str) -> Result<u32, DriverError> {
     }
 }
 
-/// CPU time of a thread (`/proc/PID/schedstat`, Documentation/scheduler/sched-stats.rst).
+/// Returns the CPU time of a thread (`/proc/PID/schedstat`,
+/// Documentation/scheduler/sched-stats.rst).
 fn thread_ns(id: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{id}/schedstat")).ok()?;
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// CPU time in soft interrupts of some cores since the machine started (`/proc/stat`, proc(5)).
+/// Returns the CPU time in soft interrupts of some cores since the machine started (`/proc/stat`,
+/// proc(5)).
 fn softirq_ns(cores: &[usize]) -> Option<u64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     let of = |core: &usize| -> Option<u64> {
@@ -129,7 +131,7 @@ fn softirq_ns(cores: &[usize]) -> Option<u64> {
     Some(ticks? * TICK_NS)
 }
 
-/// Cores as the kernel reads them: hexadecimal words of 32 bits, the highest first.
+/// Returns the kernel's CPU mask of cores: hexadecimal words of 32 bits, the highest first.
 fn mask(cores: &[usize]) -> String {
     let words = cores.iter().max().map_or(1, |core| core / 32 + 1);
     let word = |number: usize| {
@@ -141,17 +143,18 @@ fn mask(cores: &[usize]) -> String {
     words.join(",")
 }
 
-/// How long a thread may take to appear.
+/// Time limit for a thread to appear.
 const PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(2);
 
-/// The kernel's TASK_COMM_LEN without its final zero.
+/// Longest name of a thread: the kernel's TASK_COMM_LEN without the final zero.
 const COMM_LEN_MAX: usize = 15;
 
-/// Behind the name: user, nice, system, idle, iowait, irq, softirq.
+/// Index of the soft interrupt time after the CPU's name: user, nice, system, idle, iowait, irq,
+/// softirq.
 const SOFTIRQ_FIELD: usize = 7;
 
-/// `/proc/stat` counts in hundredths of a second (USER_HZ).
+/// Unit of `/proc/stat` in nanoseconds: hundredths of a second (USER_HZ).
 const TICK_NS: u64 = 10_000_000;
 
 #[cfg(test)]

@@ -10,14 +10,14 @@
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-use functions::service::{Gateway, GatewayTunnel, GatewayUser};
+use model_kit::service::{Gateway, GatewayTunnel, GatewayUser};
 use wire::{ipv6, vxlan};
 
+use super::commands::{MAIN, Plan, line, nothing_else, own_addresses, route, source_addresses};
 use super::options::Options;
-use super::plan::{MAIN, Plan, line, nothing_else, own_addresses, route, source_addresses};
 use crate::driver::{DriverError, Limitation};
 
-/// What is to be told for a gateway between these interfaces.
+/// Adds a mobile gateway between these interfaces to the plan.
 pub(super) fn plan(
     plan: &mut Plan,
     gateway: &Gateway,
@@ -64,7 +64,7 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// The routes to a user, with its tunnel.
+/// Adds the routes to a user, with the user's tunnel.
 fn route_to(plan: &mut Plan, own: Ipv4Addr, user: &GatewayUser) {
     let GatewayUser { ipv4, ipv6_prefix, teid, base_station } = user;
     let tell = |text: &mut String, prefix: &str, via: &str| {
@@ -83,8 +83,9 @@ fn route_to(plan: &mut Plan, own: Ipv4Addr, user: &GatewayUser) {
     }
 }
 
-/// Who may send through which tunnel: identifier and inner source address, looked up in front of the
-/// tunnel, because behind it the identifier is gone.
+/// Adds the check of which source address may send through which tunnel, by identifier and inner
+/// source address. It is in front of the tunnel because the identifier is not known after
+/// decapsulation.
 fn owners(nft: &mut String, gateway: &Gateway, names: &[&str]) {
     let ports = names.join("\", \"");
     let list = |each: &dyn Fn(&GatewayUser) -> Option<String>| {
@@ -115,8 +116,8 @@ fn owners(nft: &mut String, gateway: &Gateway, names: &[&str]) {
             vxlan::VXLAN_PORT
         );
     }
-    // A tunnel's frame is for the gateway, whatever its inner address. What comes in fragments could
-    // not be looked into, and tunnel packets do not.
+    // A tunnel's frame is for the gateway, whatever its inner address. What comes in fragments
+    // could not be looked into, and tunnel packets do not.
     let _ = write!(
         nft,
         "table netdev owners {{\n{sets}counter not_owner {{ }}\n\
@@ -130,7 +131,7 @@ fn owners(nft: &mut String, gateway: &Gateway, names: &[&str]) {
     );
 }
 
-/// A meter for each user and direction, made when the user is first seen.
+/// Adds a meter for each user and direction, created when the user is first seen.
 fn meters(nft: &mut String, gateway: &Gateway) {
     let size = gateway.users.len().max(1);
     let rate = gateway.rate_bytes_per_s.round().max(1.0);
@@ -157,7 +158,7 @@ fn meters(nft: &mut String, gateway: &Gateway) {
     );
 }
 
-/// What this gateway does otherwise.
+/// Returns what this gateway does differently.
 pub(super) fn limitations(
     gateway: &Gateway,
     options: &Options,
@@ -166,19 +167,19 @@ pub(super) fn limitations(
         return Err(no_gtp());
     }
     if gateway.users.len() > USERS_MAX {
-        let what = format!("{} users are more than the kernel is given", gateway.users.len());
+        let what = format!("{} users are more than this device supports", gateway.users.len());
         return Err(DriverError::new(what, format!("use at most {USERS_MAX} users")));
     }
     let policer = match (options.policers, gateway.rate_bytes_per_s <= METERED_MAX) {
         (true, true) => {
-            "meters of nftables start full, hold a second's worth of the rate beside the burst, and \
-             tell IPv4 and IPv6 of a user apart"
+            "meters of nftables start full, hold one second of the rate in addition to the burst, \
+             and limit IPv4 and IPv6 of a user separately"
         }
         (true, false) => "rates above 1 GB/s are not limited: meters of nftables cannot count them",
         (false, _) => "no policer (`policers: false`): rates are not limited",
     };
-    let header = "outer headers of tunnels bear an identification and may be fragmented (RFC 6864); what \
-                  this changes in them is not compared";
+    let header = "outer headers of tunnels have an identification and may be fragmented (RFC \
+                  6864); the affected fields are not compared";
     let of = |what: &str, verdicts| Limitation {
         what: what.to_owned(),
         verdicts,
@@ -198,26 +199,27 @@ fn no_gtp() -> DriverError {
     )
 }
 
-/// All tunnels' interface.
+/// Name of the interface of all tunnels.
 pub(super) const TUNNEL: &str = "tunnel0";
 
-/// The table for what came out of a tunnel or goes into one.
+/// Routing table for packets that leave or enter a tunnel.
 const OUTSIDE: &str = "10";
 
-/// The far end of every tunnel, as its neighbour.
+/// Neighbour address that stands for the remote end of every tunnel.
 const VIA_IPV4: &str = "169.254.255.254";
 const VIA_IPV6: &str = "fe80::ff";
 
-/// Time to live of the tunnels' packets.
+/// Time to live of the tunnel packets.
 const TTL: u8 = 64;
 
-/// Of the tunnels' interface: longer than any frame, so that the ports' own decide.
+/// MTU of the tunnel interface: longer than any frame, so that the MTUs of the ports apply.
 const MTU: u16 = 65_000;
 
 const UDP_LEN: usize = wire::udp::HEADER_LEN;
 
-/// Above this, a second's worth of bytes in nanoseconds does not fit the kernel's 64 bits.
+/// Largest metered rate in bytes per second; above it, the kernel's calculation in nanoseconds
+/// exceeds 64 bits.
 const METERED_MAX: f64 = 1e9;
 
-/// Routes with tunnels, at about a kilobyte each.
+/// Largest number of users, each with a tunnel route of about a kilobyte.
 const USERS_MAX: usize = 1_000_000;

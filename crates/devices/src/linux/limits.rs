@@ -1,12 +1,12 @@
 //! What the kernel cannot do of a service, or does otherwise.
 
-use functions::service::{Beyond, Router, Service};
+use model_kit::service::{Beyond, Router, Service};
 
 use super::options::Options;
 use super::{bridge, gateway, nat};
 use crate::driver::{DriverError, Limitation, refuse_beyond};
 
-/// What of a service the kernel does otherwise.
+/// Returns what the kernel does differently of a service.
 pub(super) fn limitations(
     service: &Service,
     options: &Options,
@@ -20,15 +20,14 @@ pub(super) fn limitations(
         Service::Chain(_) => return Err(DriverError::no_chain()),
     };
     found.push(Limitation {
-        what: "a link carries no frame shorter than an Ethernet header".to_owned(),
+        what: "a link cannot carry frames shorter than an Ethernet header".to_owned(),
         verdicts: vec!["truncated"],
         ..Limitation::default()
     });
     if options.icmp {
         found.push(Limitation {
-            what:
-                "the kernel answers with ICMP errors, which the tester counts as frames of nobody"
-                    .to_owned(),
+            what: "the kernel sends ICMP errors, which the tester counts as foreign frames"
+                .to_owned(),
             verdicts: Vec::new(),
             ..Limitation::default()
         });
@@ -38,15 +37,16 @@ pub(super) fn limitations(
 
 fn of_router(router: &Router) -> Result<Vec<Limitation>, DriverError> {
     if !router.vlans.is_empty() {
-        let undone = Beyond { key: "interfaces[].vlan", what: "interfaces by VLAN" };
+        let undone = Beyond { key: "interfaces[].vlan", what: "VLAN interfaces" };
         return Err(DriverError::undone("linux", undone));
     }
     if router.routes.len() > ROUTES_MAX {
-        let what = format!("{} routes are more than the kernel is given", router.routes.len());
+        let what = format!("{} routes are more than this device supports", router.routes.len());
         return Err(DriverError::new(what, format!("use at most {ROUTES_MAX} routes")));
     }
     Ok(Vec::new())
 }
 
-/// Routes of both families; a million take some ten seconds and, of IPv6, about a gigabyte.
+/// Largest number of routes of both families; a million take about ten seconds and, for IPv6, about
+/// a gigabyte.
 const ROUTES_MAX: usize = 2_000_000;

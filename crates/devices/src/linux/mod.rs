@@ -1,13 +1,14 @@
-//! The Linux kernel as a device: its router, bridge, tunnels or translation of addresses, in a network
-//! namespace.
+//! The Linux kernel as a device: its router, bridge, tunnels or translation of addresses, in a
+//! network namespace.
 //!
 //! The kernel of this machine forwards between the device's ends of virtual Ethernet pairs; the
-//! tester has the other ends. Everything is told to it by `ip`, `bridge` and `nft`, and found again by
-//! looking before the device counts as ready. Namespaces, interfaces and routes are bound to this
-//! process and vanish with it, also after a crash; the host's own network is never touched.
+//! tester has the other ends. Everything is told to it by `ip`, `bridge` and `nft`, and found again
+//! by looking before the device counts as ready. Namespaces, interfaces and routes are bound to
+//! this process and vanish with it, also after a crash; the host's own network is never touched.
 //! Deliberately absent: tuning of the host (interrupts, governors, `net.core`).
 
 mod bridge;
+mod commands;
 mod forwarding;
 mod gateway;
 mod limits;
@@ -21,11 +22,12 @@ mod usage;
 
 #[cfg(test)]
 mod tests;
-
 use std::collections::BTreeMap;
 
+use commands::{Expected, Plan};
 use engine::Opened;
-use functions::service::{Bridge, Service};
+use forwarding::Place;
+use model_kit::service::{Bridge, Service};
 use netns::Namespace;
 use schemars::Schema;
 use serde_json::{Map, Value, json};
@@ -34,8 +36,6 @@ use crate::driver::{
     DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
 };
 use crate::wires::{TesterPorts, Wires};
-use forwarding::Place;
-use plan::Plan;
 
 pub use options::{Forwarding, Options};
 
@@ -103,7 +103,7 @@ impl Driver for Linux {
         Ok(Box::new(Kernel::start(request.service, request)?))
     }
 
-    /// Two rules that put what comes in at one link into the other.
+    /// Starts a wire of two rules that redirect the frames of each link to the other.
     fn wire(&self, request: &Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError> {
         let patch = Some([None, None]);
         let wire = Bridge { ports: 2, patch, ..Bridge::default() };
@@ -111,7 +111,8 @@ impl Driver for Linux {
     }
 }
 
-/// A kernel that forwards. Fields drop in their order: ports before what they are opened on.
+/// A kernel that forwards. Fields drop in their order: ports before the interfaces on which they
+/// are opened.
 struct Kernel {
     ports: Vec<Opened>,
     device: Namespace,
@@ -119,7 +120,7 @@ struct Kernel {
     place: Place,
     options: Options,
     sysctls: Vec<String>,
-    expected: plan::Expected,
+    expected: Expected,
     has_rules: bool,
     has_nft: bool,
     translates: bool,
@@ -225,7 +226,7 @@ impl Running for Kernel {
     }
 }
 
-/// Tells the kernel everything, and waits until it is there.
+/// Applies the plan to the kernel, and waits until all of it is in place.
 fn carry_out(
     device: &Namespace,
     plan: &Plan,
@@ -254,7 +255,7 @@ fn carry_out(
     ready::wait(device, plan, before, has_rules, request)
 }
 
-/// Sets what this kernel has of it; gives what was set.
+/// Sets the sysctls that this kernel has; returns those that were set.
 fn set_sysctls(
     device: &Namespace,
     service: &Service,
@@ -272,7 +273,7 @@ fn set_sysctls(
     Ok(set)
 }
 
-/// The names of the features that are on, of `ethtool -k`, in short.
+/// Returns the names of the features that are on, from `ethtool -k`, in short form.
 fn features_on(text: &str) -> Vec<&str> {
     let lines = text.lines().filter_map(|line| line.trim().split_once(": "));
     let is_on = |&(name, state): &(&str, &str)| state == "on" && FEATURES.contains(&name);
@@ -284,7 +285,7 @@ fn version() -> String {
     format!("Linux {}", release.trim())
 }
 
-/// Programs that set the kernel up, and Debian's packages of them.
+/// Programs that configure the kernel, with their Debian packages.
 const PROGRAMS: [(&str, &str); 3] =
     [("ip", "iproute2"), ("ethtool", "ethtool"), ("nft", "nftables")];
 

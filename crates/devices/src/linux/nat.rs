@@ -1,30 +1,31 @@
-//! A translator of addresses and ports on the kernel: connection tracking, and source translation by
-//! rules of nftables.
+//! A translator of addresses and ports on the kernel: connection tracking, and source translation
+//! by rules of nftables.
 //!
 //! ```text
 //! inside   inside port > rule: out > filter > slot of the subscriber: address, ports > outside port
 //! outside  outside port > connection, or dropped > filter > inside port
 //! ```
-//! The kernel chooses among a range of ports for each connection, and keeps to the choice of another one
-//! from the same address and port (endpoint-independent mapping) as long as no port of the range is said
-//! to be drawn at random. It sees to it that no two connections look alike from outside, and to no more:
-//! one port may serve two subscribers towards different ends. So each subscriber has a range of its own,
-//! its slot, by the last bits of its address. Packets from outside that belong to no connection are the
-//! host's, which has the outside addresses and takes nothing.
+//! The kernel chooses among a range of ports for each connection, and keeps to the choice of
+//! another one from the same address and port (endpoint-independent mapping) as long as no port of
+//! the range is said to be drawn at random. It sees to it that no two connections look alike from
+//! outside, and to no more: one port may serve two subscribers towards different ends. So each
+//! subscriber has a range of its own, its slot, by the last bits of its address. Packets from
+//! outside that belong to no connection are the host's, which has the outside addresses and takes
+//! nothing.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-use functions::service::{Nat, Service};
+use model_kit::service::{Nat, Service};
 use netns::Namespace;
 
-use super::plan::{MAIN, Plan, identifier, line, nothing_else, own_addresses, route};
+use super::commands::{MAIN, Plan, identifier, line, nothing_else, own_addresses, route};
 use crate::driver::{DriverError, Limitation, Unavailable};
 
-/// What is to be told for a translator between these interfaces.
+/// Adds a NAT between these interfaces to the plan.
 pub(super) fn plan(plan: &mut Plan, nat: &Nat, names: &[&str]) -> Result<(), DriverError> {
     let &[inside, outside] = names else {
-        return Err(DriverError::new("a translator has two ports", "report this"));
+        return Err(DriverError::new("a NAT has two ports", "report this"));
     };
     own_addresses(plan, &nat.router.interfaces, names);
     route(plan, &nat.router, names, MAIN)?;
@@ -44,7 +45,7 @@ pub(super) fn plan(plan: &mut Plan, nat: &Nat, names: &[&str]) -> Result<(), Dri
     Ok(())
 }
 
-/// Every network of outside addresses.
+/// Returns every network of external addresses.
 fn outside_networks(nat: &Nat) -> impl Iterator<Item = (Ipv4Addr, u8)> {
     let own = nat.one_to_one.iter().map(|&(_, outside, len)| (outside, len));
     nat.pools.iter().copied().chain(own).map(|(address, len)| (network(address, len), len))
@@ -58,7 +59,8 @@ fn host_bits(len: u8) -> u32 {
     u32::MAX.checked_shr(len.into()).unwrap_or(0)
 }
 
-/// Whose address requests are answered: each port's own, and outside those of pools and rules.
+/// Adds the addresses for which ARP requests are answered: each port's own, and on the external
+/// side those of pools and rules.
 fn answers(nft: &mut String, nat: &Nat, names: [&str; 2]) {
     let own = |port: usize| {
         let interface = nat.router.interfaces.get(port)?;
@@ -82,7 +84,7 @@ fn networks(list: &[(Ipv4Addr, u8)]) -> String {
     texts.join(", ")
 }
 
-/// Who may open what, what a connection may look like, and what its source becomes.
+/// Adds the rules: who may open connections, valid connection states, and source translation.
 fn rules(nft: &mut String, nat: &Nat, [inside, outside]: [&str; 2]) {
     // Without a pool only those have an outside address that have one for themselves.
     let own: Vec<(Ipv4Addr, u8)> =
@@ -132,18 +134,19 @@ fn rules(nft: &mut String, nat: &Nat, [inside, outside]: [&str; 2]) {
     let _ = writeln!(nft, "}}\n}}");
 }
 
-/// Ranges of ports of outside addresses, one for each value of the last bits of a subscriber's address.
+/// Port ranges of external addresses, one for each value of the last bits of a subscriber's
+/// address.
 struct Slots {
     addresses: Vec<u32>,
     first_port: u32,
-    /// How many, a power of two.
+    /// Number of ranges, a power of two.
     count: u32,
-    /// Ports of each.
+    /// Number of ports per range.
     ports: u32,
 }
 
 impl Slots {
-    /// None without a pool.
+    /// Creates the ranges; `None` without a pool.
     fn new(nat: &Nat) -> Option<Slots> {
         let of = |&(address, len): &(Ipv4Addr, u8)| {
             let first = network(address, len).to_bits();
@@ -157,7 +160,7 @@ impl Slots {
         Some(Slots { addresses, first_port: nat.first_port.into(), count, ports: usable / ranges })
     }
 
-    /// Neighbours have different addresses.
+    /// Returns the elements of the map; adjacent subscribers get different addresses.
     fn elements(&self) -> String {
         let mut text = String::with_capacity(self.count as usize * 48);
         let all = self.addresses.len() as u32;
@@ -173,8 +176,8 @@ impl Slots {
     }
 }
 
-/// What is set of connection tracking, behind the rules that turn it on: times, and that neither checksums
-/// nor windows of TCP are judged, which is not a router's business.
+/// Returns the sysctls of connection tracking, set after the rules that enable it: timeouts, and no
+/// validation of TCP checksums and windows, which is not the task of a router.
 pub(super) fn sysctls(nat: &Nat) -> Vec<(String, String)> {
     let [udp, established, syn, transitory, icmp] =
         nat.timeouts_s.map(|seconds| seconds.ceil() as u64);
@@ -206,12 +209,13 @@ pub(super) fn sysctls(nat: &Nat) -> Vec<(String, String)> {
     all.into_iter().map(key).collect()
 }
 
-/// Connections that are tracked in the namespace.
+/// Returns the number of connections that are tracked in the namespace.
 pub(super) fn connections(device: &Namespace) -> Option<u64> {
     number(device, "count")
 }
 
-/// What limits them: those of a namespace at most, and places of the table that all namespaces share.
+/// Returns the limits of connections: the maximum of a namespace, and the size of the table that
+/// all namespaces share.
 pub(super) fn room(device: &Namespace) -> [Option<u64>; 2] {
     ["max", "buckets"].map(|name| number(device, name))
 }
@@ -222,11 +226,11 @@ fn number(device: &Namespace, name: &str) -> Option<u64> {
     text.trim().parse().ok()
 }
 
-/// Whether this kernel translates addresses: tried in a namespace of its own.
+/// Checks in a temporary namespace that this kernel supports NAT.
 pub(super) fn available() -> Result<(), Unavailable> {
     let missing = |what: String| {
         Unavailable {
-        why: format!("this kernel does not translate addresses: {what}"),
+        why: format!("this kernel does not support NAT: {what}"),
         remedy: "sudo modprobe -a nf_conntrack nf_nat nft_nat nft_ct nft_chain_nat, or use a kernel that \
                  has them"
             .to_owned(),
@@ -241,11 +245,10 @@ pub(super) fn available() -> Result<(), Unavailable> {
     }
 }
 
-/// What the kernel does otherwise.
+/// Returns what the kernel does differently.
 pub(super) fn limitations(nat: &Nat) -> Result<Vec<Limitation>, DriverError> {
     if let Some(short) = nat.timeouts_s.iter().find(|seconds| **seconds < TIMEOUT_S_MIN) {
-        let what =
-            format!("a timeout of {short} s: the kernel counts whole seconds, and from both sides");
+        let what = format!("a timeout of {short} s: the kernel rounds timeouts to whole seconds");
         let remedy = format!("set all of `timeouts` to {TIMEOUT_S_MIN} s or more");
         return Err(DriverError::new(what, remedy));
     }
@@ -257,44 +260,48 @@ pub(super) fn limitations(nat: &Nat) -> Result<Vec<Limitation>, DriverError> {
     };
     let left_out = INVALID.join("', '");
     Ok(vec![
-        of("neither lengths of UDP nor checksums of ICMP are looked at".to_owned(), vec!["transport-malformed"], vec![]),
+        of("neither UDP lengths nor ICMP checksums are checked".to_owned(), vec!["transport-malformed"], vec![]),
         of(
-            "a full table ends connections that were not answered (RFC 6888 REQ-8 and 5382 forbid it); it \
-             holds as many as nf_conntrack_max of this machine says, whatever `sessions` says"
+            "a full table ends connections that were not answered (RFC 6888 REQ-8 and RFC 5382 \
+             forbid it); its capacity is nf_conntrack_max of this machine, not `sessions`"
                 .to_owned(),
             vec!["sessions-full", "mappings-full", "subscribers-full"],
             vec![],
         ),
-        of("packets from outside keep a connection, too".to_owned(), vec![], vec![]),
+        of("packets from outside also refresh a connection".to_owned(), vec![], vec![]),
         of(
             format!(
-                "subscribers share a range of ports whose addresses differ by a multiple of {slots}; one port \
-                 may serve several of these towards different ends (RFC 4787 REQ-3 forbids it)"
+                "subscribers whose addresses differ by a multiple of {slots} share a port range; \
+                 one port may serve several of them towards different endpoints (RFC 4787 REQ-3 \
+                 forbids it)"
             ),
             vec![],
             vec![],
         ),
         of(
-            format!("segments that no connection of TCP in its state would have are dropped: '{left_out}'"),
+            format!("segments that are invalid in the state of their TCP connection are dropped: \
+                     '{left_out}'"),
             vec![],
             INVALID.to_vec(),
         ),
         of(
-            "a connection whose first answer is RST is over at once (RFC 7857 section 2.2 has it live on for four minutes)"
+            "a connection whose first answer is RST ends at once (RFC 7857 section 2.2 requires a \
+             lifetime of four minutes)"
                 .to_owned(),
             vec![],
             vec!["TCP: a segment after a refusal"],
         ),
         of(
-            "queries from outside reach no subscriber: a connection of ICMP has its type as well as its identifier, so \
-             that only answers belong to it (RFC 6146 section 3.5.3 has it otherwise)"
+            "queries from outside reach no subscriber: an ICMP connection is identified by type as \
+             well as identifier, so that only replies belong to it (RFC 6146 section 3.5.3 \
+             differs)"
                 .to_owned(),
             vec![],
             QUERIES.to_vec(),
         ),
         of(
-            "pings are not answered: the kernel's answers have identifications of their own and no flags, which \
-             could not be compared"
+            "pings are not answered: the kernel's replies have their own identifications and no \
+             flags, which could not be compared"
                 .to_owned(),
             vec![],
             PINGS.to_vec(),
@@ -302,7 +309,7 @@ pub(super) fn limitations(nat: &Nat) -> Result<Vec<Limitation>, DriverError> {
     ])
 }
 
-/// Whether a service is a translator's.
+/// Returns the NAT of a service if it is one.
 pub(super) fn of(service: &Service) -> Option<&Nat> {
     match service {
         Service::Nat(nat) => Some(nat),
@@ -310,18 +317,18 @@ pub(super) fn of(service: &Service) -> Option<&Nat> {
     }
 }
 
-/// Steps of the sample with queries from outside, and what follows from them.
+/// Steps of the sample with queries from outside, and the steps that depend on them.
 const QUERIES: [&str; 3] = [
     "ICMP: a query from outside",
     "ICMP: the subscriber answers it",
     "ICMP: an error about that answer",
 ];
 
-/// Steps of the sample whose segments the kernel takes for invalid.
+/// Steps of the sample whose segments the kernel treats as invalid.
 const INVALID: [&str; 3] =
     ["TCP: SYN from the server", "TCP: RST from the subscriber", "one to one: which is taken"];
 
-/// Steps of the sample that ask the translator itself, which is silent here.
+/// Steps of the sample that ping the NAT itself, which does not answer here.
 const PINGS: [&str; 8] = [
     "a ping",
     "a ping at its last hop",
@@ -333,7 +340,7 @@ const PINGS: [&str; 8] = [
     "a ping for the other port",
 ];
 
-/// What is needed at least, told to a namespace that nobody uses.
+/// Minimal rules that need the required features, loaded into an unused namespace.
 const PROBE: &str = "table ip probe { \
     map slots { type ipv4_addr : interval ipv4_addr . inet_service; \
     elements = { 0.0.0.0 : 192.0.2.1 . 1024-2047 }; }\n\
@@ -341,29 +348,30 @@ const PROBE: &str = "table ip probe { \
     chain out { type nat hook postrouting priority srcnat; \
     ip protocol { tcp, udp, icmp } snat ip to ip saddr & 0.0.0.0 map @slots\n}\n}\n";
 
-/// Before fragments are put together, which connection tracking has done (`NF_IP_PRI_CONNTRACK_DEFRAG`).
+/// Priority before the reassembly by connection tracking (`NF_IP_PRI_CONNTRACK_DEFRAG`).
 const BEFORE_REASSEMBLY: i32 = -450;
 
-/// Queries, their answers and errors, as a translator knows them.
+/// ICMP types of queries, replies and errors that a NAT supports.
 const ICMP_TYPES: &str = "echo-request, echo-reply, timestamp-request, timestamp-reply, \
                           destination-unreachable, time-exceeded, parameter-problem";
 
-/// Destinations that no host outside has.
+/// Destinations that no external host has.
 const NO_HOSTS: &str = "0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3";
 
-/// The table for what comes from subscribers.
+/// Routing table for packets from subscribers.
 const OUT: &str = "20";
 
-/// The next hop outside, among those of the service.
+/// Index of the external next hop among those of the service.
 const OUTSIDE_HOP: usize = 1;
 
-/// Elements of the map of slots.
+/// Largest number of elements of the map of port ranges.
 const SLOTS_MAX: u32 = 1 << 16;
 
-/// Ranges of ports of an address.
+/// Largest number of port ranges per address.
 const RANGES_MAX: u32 = 64;
 
-/// Beyond the pauses that a check makes, by which it would see that the kernel rounds.
+/// Smallest timeout in seconds: above the pauses of a check, which would otherwise show that the
+/// kernel rounds timeouts.
 const TIMEOUT_S_MIN: f64 = 3.0;
 
 const CONNTRACK: &str = "net/netfilter/nf_conntrack";
@@ -375,7 +383,7 @@ mod tests {
     fn slots(pools: &[(&str, u8)]) -> Option<Slots> {
         let pools = pools.iter().map(|(address, len)| (address.parse().unwrap(), *len)).collect();
         Slots::new(&Nat {
-            router: functions::service::Router::default(),
+            router: model_kit::service::Router::default(),
             inside: Vec::new(),
             pools,
             one_to_one: Vec::new(),

@@ -1,38 +1,39 @@
 //! The keys of the `device` section that are this device's own.
 
+use keys::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::driver::DriverError;
+use crate::driver::SECTION;
 use crate::wires::TesterPorts;
 
 /// Keys of `device: {name: linux}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Options {
-    /// How the tester sends and receives on its ends of the links: `af-packet`, `af-xdp`, or a mapping
-    /// with `type` and more keys of that kind of port.
+    /// Port type of the tester at its ends of the links: `af-packet`, `af-xdp`, or a mapping with
+    /// `type` and further keys of that port type.
     pub ports: TesterPorts,
-    /// Where the kernel forwards.
+    /// Context in which the kernel forwards frames.
     pub forwarding: Forwarding,
-    /// Whether a gateway limits each user's rate, by meters of nftables.
+    /// Whether a gateway limits each user's rate, with meters of nftables.
     pub policers: bool,
-    /// Whether the device answers with ICMP where it cannot forward; else it is as silent as a
-    /// router whose error rate is limited to none.
+    /// Whether the device sends ICMP errors for packets that it cannot forward. Without them it
+    /// behaves like a router with an ICMP error rate limit of 0.
     pub icmp: bool,
 }
 
-/// Where the kernel forwards what arrives.
+/// Context in which the kernel forwards frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Forwarding {
-    /// On a kernel thread for each port, which stays on the device's cores and whose CPU time is told.
+    /// In a kernel thread for each port, pinned to the device's cores, with known CPU time.
     #[default]
     Threaded,
-    /// In soft interrupts of the device's cores, spread over them by flow (receive packet steering).
+    /// In softirqs of the device's cores, distributed by flow (receive packet steering).
     Rps,
-    /// In soft interrupts of the core that sends: the tester's. For comparison.
+    /// In softirqs of the sending core, which is the tester's; for comparison.
     Softirq,
 }
 
@@ -48,20 +49,17 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the keys.
+    /// Reads the device's keys.
     ///
     /// # Errors
-    /// The first key that cannot be used.
-    pub fn read(options: &Map<String, Value>) -> Result<Options, DriverError> {
-        serde_json::from_value(Value::Object(options.clone())).map_err(|error| {
-            let remedy = "see `plumbline schema` for what each key takes";
-            DriverError::new(format!("device: {error}"), remedy)
-        })
+    /// The first invalid key.
+    pub fn read(options: &Map<String, Value>) -> Result<Options, Invalid> {
+        keys::read(SECTION, options.clone())
     }
 }
 
 impl Forwarding {
-    /// As it is written.
+    /// The value's name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Forwarding::Threaded => "threaded",

@@ -5,19 +5,22 @@ use std::time::{Duration, Instant};
 
 use netns::Namespace;
 
-use super::plan::Plan;
+use super::commands::Plan;
 use super::usage::{self, Tables};
 use crate::driver::{DriverError, Start};
 
-/// An error where the user asked to stop.
+/// Returns an error if the user asked to stop.
 pub(super) fn go_on(request: &Start<'_>) -> Result<(), DriverError> {
     if request.stop.load(Ordering::Relaxed) {
-        return Err(DriverError::new("stopped while the device was set up", "start it again"));
+        return Err(DriverError::new(
+            "stopped while the device was being set up",
+            "start it again",
+        ));
     }
     Ok(())
 }
 
-/// Until the interfaces that a plan makes are up.
+/// Waits until the interfaces that a plan creates are up.
 pub(super) fn wait_for_interfaces(device: &Namespace, plan: &Plan) -> Result<(), DriverError> {
     for name in &plan.expected.interfaces {
         device.wait_until_up(name, PATIENCE)?;
@@ -25,7 +28,7 @@ pub(super) fn wait_for_interfaces(device: &Namespace, plan: &Plan) -> Result<(),
     Ok(())
 }
 
-/// Until all routes and stations are counted, and the kernel knows a way for some of them.
+/// Waits until all routes and stations are counted, and the kernel finds a route for the probes.
 pub(super) fn wait(
     device: &Namespace,
     plan: &Plan,
@@ -53,8 +56,8 @@ pub(super) fn wait(
         }
         if Instant::now() > deadline {
             let what = format!(
-                "after {} s the kernel has {} of {} routes of IPv4, {} of {} of IPv6 and {stations} of \
-                 {} stations, or its bridge does not forward",
+                "after {} s the kernel has {} of {} IPv4 routes, {} of {} IPv6 routes and \
+                 {stations} of {} stations, or its bridge does not forward",
                 PATIENCE.as_secs(),
                 now.ipv4.saturating_sub(before.ipv4),
                 expected.ipv4_routes,
@@ -68,13 +71,13 @@ pub(super) fn wait(
     }
 }
 
-/// Stations that a bridge holds as static.
+/// Returns the number of stations that a bridge holds as static.
 fn stations(device: &Namespace) -> Result<usize, DriverError> {
     let text = device.command("bridge", &["fdb", "show", "br", super::bridge::BRIDGE], None)?;
     Ok(text.lines().filter(|line| line.ends_with(" static")).count())
 }
 
-/// Whether every port of a bridge forwards; where there is none, all do.
+/// Returns true if every port of a bridge forwards, or there is no bridge.
 fn forwards(device: &Namespace, plan: &Plan) -> Result<bool, DriverError> {
     if !plan.expected.interfaces.iter().any(|name| name == super::bridge::BRIDGE) {
         return Ok(true);
@@ -83,6 +86,6 @@ fn forwards(device: &Namespace, plan: &Plan) -> Result<bool, DriverError> {
     Ok(text.lines().all(|line| line.contains("state forwarding")))
 }
 
-/// How long the kernel may take for what it has already acknowledged.
+/// Time limit for the kernel to apply what it has acknowledged.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(5);

@@ -1,17 +1,17 @@
-//! Whether a packet's source has a route (RFC 3704), as rules of nftables: they ask the kernel's own
-//! tables, for both versions of IP, where the sysctl `rp_filter` knows IPv4 only.
+//! Whether a packet's source has a route (RFC 3704), as rules of nftables: they ask the kernel's
+//! own tables, for both versions of IP, where the sysctl `rp_filter` knows IPv4 only.
 //!
-//! An address on a link has a route in the words of a service, while to the kernel nobody is there but
-//! who was told to it. So where sources are looked for, each link gets a route to a station that there
-//! is not, and what would go there is dropped on its way out.
+//! An address on a link has a route in the words of a service, while to the kernel nobody is there
+//! but who was told to it. So where sources are looked for, each link gets a route to a station
+//! that there is not, and what would go there is dropped on its way out.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use functions::service::{Interface, ReversePath, Router};
+use model_kit::service::{Interface, ReversePath, Router};
 
-use super::plan::{MAIN, Plan, line};
+use super::commands::{MAIN, Plan, line};
 
-/// What is to be told for interfaces that ask something of sources; nothing where none does.
+/// Adds the source address checks of the interfaces to the plan; nothing if no interface has one.
 pub(super) fn plan(plan: &mut Plan, router: &Router, names: &[&str]) {
     if router.interfaces.iter().all(|own| own.reverse_path == ReversePath::None) {
         return;
@@ -40,7 +40,7 @@ pub(super) fn plan(plan: &mut Plan, router: &Router, names: &[&str]) {
     line(&mut plan.nft, text);
 }
 
-/// Routes to the links of an interface, by a station that there is not.
+/// Adds routes to the links of an interface, by a neighbour that does not exist.
 fn links(plan: &mut Plan, number: usize, name: &str, own: &Interface) {
     let ipv4 = own.ipv4.map(|(address, len)| (IpAddr::from(address), len));
     let ipv6 = own.ipv6.map(|(address, len)| (IpAddr::from(address), len));
@@ -67,7 +67,7 @@ fn links(plan: &mut Plan, number: usize, name: &str, own: &Interface) {
     }
 }
 
-/// An address without its host bits.
+/// Returns an address without its host bits.
 fn network(address: IpAddr, len: u8) -> IpAddr {
     let of_host = |bits: u8| bits - len.min(bits);
     match address {
@@ -82,14 +82,14 @@ fn network(address: IpAddr, len: u8) -> IpAddr {
     }
 }
 
-/// The station that there is not.
+/// Ethernet address of the neighbour that does not exist.
 const NOBODY: &str = "0e:70:6c:00:01:ff";
 
-/// Its addresses, on every link the same.
+/// Addresses of that neighbour, equal on every link.
 const SINK_IPV4: Ipv4Addr = Ipv4Addr::new(169, 254, 255, 254);
 const SINK_IPV6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0xffff, 0, 0, 1);
 
-/// Above the identifiers of next hops, of which there are two for each.
+/// First identifier of its next hops, above those of the service, two per interface.
 const FIRST_SINK: usize = 1 << 24;
 
 #[cfg(test)]

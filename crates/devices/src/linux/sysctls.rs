@@ -1,9 +1,9 @@
 //! What is set below `/proc/sys` in the device's namespace, in the order in which it is set. A key
 //! that this kernel does not have is left out, and the record lists those that were set.
 
-use functions::service::Service;
+use model_kit::service::Service;
 
-/// Keys and values; those of `default` hold for interfaces that are made later.
+/// Returns keys and values; those of `default` apply to interfaces that are created later.
 pub(super) fn sysctls(service: &Service, icmp: bool) -> Vec<(String, &'static str)> {
     let is_bridge = matches!(service, Service::Bridge(_));
     let is_router = matches!(service, Service::Router(_));
@@ -52,5 +52,5 @@ pub(super) fn sysctls(service: &Service, icmp: bool) -> Vec<(String, &'static st
     keys
 }
 
-/// Between two ICMP errors to the same station: days.
+/// Interval between two ICMP errors to the same host, in milliseconds: days.
 const ICMP_INTERVAL_MS: &str = "1000000000";

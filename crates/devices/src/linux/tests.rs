@@ -1,15 +1,15 @@
-//! The kernel takes what is told to it, and ready means that it is there. Without the right to make a
-//! namespace there is nothing to test.
+//! The kernel takes what is told to it, and ready means that it is there. Without the right to make
+//! a namespace there is nothing to test.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use functions::service::{
+use machine::clock::Clock;
+use model_kit::service::{
     Gateway, GatewayTunnel, GatewayUser, Interface, NextHop, ReversePath, Route, Router,
 };
-use machine::clock::Clock;
 use packet::PortId;
 use wire::MacAddr;
 
@@ -68,7 +68,7 @@ fn gateway(users: u32) -> Gateway {
     }
 }
 
-/// Carries a service out in a namespace of its own; the tester's ends stay closed.
+/// Applies a service in a new namespace; the tester's ends stay closed.
 fn carried_out(service: &Service) -> Option<(Namespace, Wires, Plan)> {
     if !netns::may_make_namespaces() || PROGRAMS.iter().any(|(name, _)| !netns::is_installed(name))
     {
@@ -92,7 +92,9 @@ fn request(service: &Service, stop: Arc<AtomicBool>) -> Start<'_> {
     Start {
         service,
         function: "test",
+        port_names: &[],
         configuration: &Value::Null,
+        initial: &|| Ok(Vec::new()),
         standby: None,
         options: &NOTHING,
         workers: 1,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::wires::Wires;
 
-/// Frames dropped so far, by the kernel's own names; those at zero are left out.
+/// Returns the frames dropped so far, by the kernel's own names, without those at zero.
 pub(super) fn drops(device: &Namespace, wires: &Wires, has_nft: bool) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     let names = wires.near();
@@ -34,7 +34,7 @@ pub(super) fn drops(device: &Namespace, wires: &Wires, has_nft: bool) -> BTreeMa
     found
 }
 
-/// What changed since an earlier reading.
+/// Returns the differences to an earlier reading.
 pub(super) fn since(
     before: &BTreeMap<String, u64>,
     now: BTreeMap<String, u64>,
@@ -46,7 +46,7 @@ pub(super) fn since(
     now.into_iter().map(less).filter(|&(_, count)| count > 0).collect()
 }
 
-/// `ip -s -s -j link`.
+/// Reads `ip -s -s -j link`.
 fn links(
     namespace: &Namespace,
     names: &[&str],
@@ -68,7 +68,7 @@ fn links(
     }
 }
 
-/// Pairs of lines, names and numbers (`/proc/net/snmp`, RFC 4293).
+/// Reads pairs of lines with names and numbers (`/proc/net/snmp`, RFC 4293).
 fn protocols(text: &str, found: &mut BTreeMap<String, u64>) {
     let mut lines = text.lines();
     while let (Some(names), Some(counts)) = (lines.next(), lines.next()) {
@@ -82,7 +82,7 @@ fn protocols(text: &str, found: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// The named counters of this device's own rules.
+/// Reads the named counters of this device's nftables rules.
 fn counters(device: &Namespace, found: &mut BTreeMap<String, u64>) {
     let Ok(text) = device.command("nft", &["-j", "list", "counters"], None) else { return };
     let Ok(listing) = serde_json::from_str::<Value>(&text) else { return };
@@ -94,19 +94,20 @@ fn counters(device: &Namespace, found: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// What the namespace has in its route tables.
+/// Contents of the namespace's routing tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tables {
-    /// Prefixes of IPv4 in all tables.
+    /// Number of IPv4 prefixes in all tables.
     pub ipv4: usize,
-    /// Routes of IPv6 in all tables.
+    /// Number of IPv6 routes in all tables.
     pub ipv6: usize,
-    /// Bytes of the tables of IPv4, as the kernel itself sums them up; it tells no such sum of IPv6.
+    /// Size of the IPv4 tables in bytes, as the kernel reports it; it reports no size for IPv6.
     pub ipv4_bytes: u64,
 }
 
-/// Counts routes; `has_rules` says that the namespace has rules of its own, without which the local
-/// table is the main one under another name (`/proc/net/fib_triestat`, `/proc/net/rt6_stats`).
+/// Counts routes; `has_rules` is true if the namespace has routing rules of its own, without which
+/// the local table is the main table under another name (`/proc/net/fib_triestat`,
+/// `/proc/net/rt6_stats`).
 pub(super) fn tables(device: &Namespace, has_rules: bool) -> Tables {
     let read = || {
         ["fib_triestat", "rt6_stats"].map(|name| {
@@ -131,7 +132,7 @@ fn tries(text: &str, has_rules: bool) -> (usize, u64) {
     (prefixes as usize, kilobytes << 10)
 }
 
-/// Why an interface drops.
+/// Names of the counters of an interface's drops.
 const LINK_DROPS: [(&str, &str); 5] = [
     ("rx", "dropped"),
     ("rx", "errors"),
@@ -140,7 +141,7 @@ const LINK_DROPS: [(&str, &str); 5] = [
     ("tx", "carrier_errors"),
 ];
 
-/// Names of RFC 4293, and the kernel's own beside them.
+/// Names of drop counters of RFC 4293, and the kernel's own.
 const IPV4_DROPS: [&str; 15] = [
     "IpInHdrErrors",
     "IpInAddrErrors",
@@ -172,7 +173,7 @@ const IPV6_DROPS: [&str; 10] = [
     "Ip6FragFails",
 ];
 
-/// `fib_nodes fib_route_nodes fib_rt_alloc fib_rt_entries …`, hexadecimal.
+/// Index in `fib_nodes fib_route_nodes fib_rt_alloc fib_rt_entries …`, hexadecimal numbers.
 const RT6_ENTRIES: usize = 3;
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! A bridge as flows: stations in a table, learning by flows that make flows, or a patch.
 
-use functions::service::Bridge as Service;
+use model_kit::service::Bridge as Service;
 
-use super::plan::{Bridge, BridgePort, Plan, number};
+use super::bridges::{Bridge, BridgePort, Plan, number};
 use crate::driver::Limitation;
 
-/// The plan of a bridge.
+/// Returns the plan of a bridge.
 pub(super) fn plan(service: &Service, ports: Vec<BridgePort>) -> Plan {
     let mut bridge = Bridge::new(NAME, ports);
     match &service.patch {
@@ -58,26 +58,28 @@ fn by_address(service: &Service, bridge: &mut Bridge) {
     }
 }
 
-/// What of a bridge the switch does otherwise.
+/// Returns what the switch does differently of a bridge.
 pub(super) fn limitations(service: &Service) -> Vec<Limitation> {
     let mut found = Vec::new();
     if let Some(seconds) = service.ageing_s {
         let what = format!(
-            "stations are flows that the switch makes when it first sees a frame, and forgets after {} \
-             whole seconds, up to a second late",
+            "stations are flows that the switch creates at their first frame, and that age out \
+             after {} whole seconds, up to a second late",
             ageing_s(seconds)
         );
         found.push(Limitation { what, verdicts: Vec::new(), ..Limitation::default() });
         found.push(Limitation {
-            what: "a station that moves is followed when the switch revalidates its cache, up to half \
-                   a second later"
+            what: "a move of a station takes effect when the switch revalidates its cache, up to \
+                   half a second later"
                 .to_owned(),
-            verdicts: vec!["same-port"], ..Limitation::default() });
+            verdicts: vec!["same-port"],
+            ..Limitation::default()
+        });
     }
     found
 }
 
-/// Whole seconds, as flows count them; at least one.
+/// Returns a time in whole seconds, as flows count them; at least one.
 fn ageing_s(seconds: f64) -> u16 {
     seconds.round().clamp(1.0, f64::from(u16::MAX)) as u16
 }

@@ -1,7 +1,8 @@
 //! The two programs of Open vSwitch: a database server, and the switch itself.
 //!
-//! They are started by hand in the device's namespace with a database, sockets and a log of their own;
-//! the kernel kills them with this process. The host's Open vSwitch, if it runs, is not touched.
+//! They are started by hand in the device's namespace with a database, sockets and a log of their
+//! own; the kernel kills them with this process. The host's Open vSwitch, if it runs, is not
+//! touched.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,14 +15,14 @@ use super::folder::Folder;
 use super::options::Datapath;
 use crate::driver::DriverError;
 
-/// A switch that runs. Fields drop in their order: the switch before its database.
+/// A running switch. Fields drop in their order: the switch before its database.
 pub(super) struct Daemons {
     switch: Child,
     database: Child,
     folder: Folder,
 }
 
-/// Where the switch may run, and with how much.
+/// Cores and memory of the switch.
 pub(super) struct Place<'a> {
     pub datapath: Datapath,
     /// Cores for the threads that poll.
@@ -29,17 +30,21 @@ pub(super) struct Place<'a> {
 }
 
 impl Daemons {
-    /// Starts both in a namespace, and waits until the switch has read its configuration.
+    /// Starts the database and the switch in a namespace, and waits until the switch has read its
+    /// configuration.
     ///
     /// # Errors
-    /// When one does not come up; the text has the last that it said.
+    /// When one of them does not start; the text has the last lines of its output.
     pub fn start(
         device: &Namespace,
         place: &Place<'_>,
         stop: &AtomicBool,
     ) -> Result<Daemons, DriverError> {
         let folder = Folder::new().map_err(|error| {
-            let what = format!("no private folder in {}: {error}", std::env::temp_dir().display());
+            let what = format!(
+                "cannot create a private folder in {}: {error}",
+                std::env::temp_dir().display()
+            );
             DriverError::new(what, "make room there, or set TMPDIR")
         })?;
         let (file, log) = (folder.file("conf.db"), folder.file("database.log"));
@@ -70,7 +75,7 @@ impl Daemons {
         Ok(daemons)
     }
 
-    /// Until the switch has taken up what the database says, which `ovs-vsctl` waits for.
+    /// Waits until the switch has applied the database, for which `ovs-vsctl` waits.
     fn wait_for_switch(
         &mut self,
         device: &Namespace,
@@ -91,29 +96,26 @@ impl Daemons {
         }
     }
 
-    /// Runs `ovs-vsctl`, which returns when the switch has done what the database says.
+    /// Runs `ovs-vsctl`, which returns when the switch has applied the database.
     ///
     /// # Errors
-    /// What it said, and the last lines of the switch's log.
+    /// The program's message, and the last lines of the switch's log.
     pub fn vsctl(&mut self, device: &Namespace, words: &[&str]) -> Result<String, DriverError> {
         let done = vsctl(device, &self.folder, words);
         done.map_err(|error| self.with_log(error))
     }
 
-    /// Asks the switch itself, by `ovs-appctl`.
+    /// Sends a command to the switch by `ovs-appctl`.
     ///
     /// # Errors
-    /// What it said.
+    /// The program's message.
     pub fn appctl(&self, device: &Namespace, words: &[&str]) -> Result<String, DriverError> {
         let control = self.folder.file("switch.ctl");
         let all = [&["-t", &control, "-T", "120"], words].concat();
         Ok(device.command("ovs-appctl", &all, None)?)
     }
 
-    /// Speaks OpenFlow to a bridge, by `ovs-ofctl`.
-    ///
-    /// # Errors
-    /// What it said.
+    /// Runs `ovs-ofctl` on a bridge.
     pub fn ofctl(
         &self,
         device: &Namespace,
@@ -127,31 +129,34 @@ impl Daemons {
         Ok(device.command("ovs-ofctl", &all, input)?)
     }
 
-    /// The socket at which a bridge speaks OpenFlow.
+    /// Returns the path of a bridge's OpenFlow socket.
     pub fn socket(&self, bridge: &str) -> String {
         self.folder.file(&format!("{bridge}.mgmt"))
     }
 
-    /// A file of the private folder.
+    /// Returns the path of a file in the private folder.
     pub fn file(&self, name: &str) -> String {
         self.folder.file(name)
     }
 
-    /// The switch's process.
+    /// Returns the identifier of the switch's process.
     pub fn process(&self) -> u32 {
         self.switch.id()
     }
 
-    /// Whether both run.
+    /// Checks that the database and the switch run.
     ///
     /// # Errors
-    /// How one ended, with the last it said.
+    /// How one of them ended, with the last lines of its output.
     pub fn health(&mut self) -> Result<(), DriverError> {
         let ended =
             [("ovs-vswitchd", self.switch.ended()), ("ovsdb-server", self.database.ended())];
         for (name, how) in ended {
             if let Some(how) = how {
-                let error = DriverError::new(format!("{name} ended: {how}"), "see its last words");
+                let error = DriverError::new(
+                    format!("{name} ended: {how}"),
+                    "see the last lines of its output",
+                );
                 return Err(self.with_log(error));
             }
         }
@@ -167,11 +172,15 @@ impl Daemons {
         if last.is_empty() {
             return error;
         }
-        DriverError::new(format!("{}; the switch said: {last}", error.what), error.remedy)
+        DriverError::new(
+            format!("{}; last lines of the switch's log: {last}", error.what),
+            error.remedy,
+        )
     }
 }
 
-/// Where Debian has the switch of each kind; elsewhere it is in the search path.
+/// Returns the path of the switch program in Debian; in other distributions it is in the search
+/// path.
 pub(super) fn program(datapath: Datapath) -> String {
     let (folder, name) = match datapath {
         Datapath::Dpdk => ("/usr/lib/openvswitch-switch-dpdk", "ovs-vswitchd-dpdk"),
@@ -181,9 +190,9 @@ pub(super) fn program(datapath: Datapath) -> String {
     if Path::new(&path).is_file() { path } else { name.to_owned() }
 }
 
-/// The error of a user who asked to stop.
+/// Returns the error for a user who asked to stop.
 pub(super) fn stopped() -> DriverError {
-    DriverError::new("stopped while the device was set up", "start it again")
+    DriverError::new("stopped while the device was being set up", "start it again")
 }
 
 fn vsctl(device: &Namespace, folder: &Folder, words: &[&str]) -> Result<String, DriverError> {
@@ -192,7 +201,7 @@ fn vsctl(device: &Namespace, folder: &Folder, words: &[&str]) -> Result<String, 
     Ok(device.command("ovs-vsctl", &all, None)?)
 }
 
-/// What is told to the switch before it starts.
+/// Returns the settings that the switch gets before it starts.
 fn settings(place: &Place<'_>) -> Vec<String> {
     let mask =
         place.cores.iter().filter(|core| **core < 64).fold(0u64, |mask, core| mask | 1 << core);
@@ -242,21 +251,21 @@ fn wait_for_socket(
         if ended.is_some() || Instant::now() > deadline {
             let log = std::fs::read_to_string(folder.file("database.log")).unwrap_or_default();
             let last = log.lines().last().unwrap_or("nothing");
-            let what = format!("ovsdb-server did not come up; the last it said: {last}");
-            return Err(DriverError::new(what, "see whether `ovsdb-server --version` works"));
+            let what = format!("ovsdb-server did not start; last lines of its log: {last}");
+            return Err(DriverError::new(what, "check that `ovsdb-server --version` works"));
         }
         std::thread::park_timeout(POLL);
     }
     Ok(())
 }
 
-/// The database's schema, where Debian has it.
+/// Path of the database's schema in Debian.
 pub(super) const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 
-/// How many lines of a log an error repeats.
+/// Number of lines of a log in an error.
 const LOG_LINES: usize = 3;
 
-/// Memory for the packets of a switch with DPDK.
+/// Memory for the packets of a switch with DPDK, in MiB.
 const MEMORY_MIB: u32 = 512;
 const FLOWS_STAY_MS: u32 = 120_000;
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,24 +1,24 @@
 //! The private run directory: sockets, database and log of one switch.
 //!
-//! It goes with its owner. A process that was killed leaves its folder behind; the next one that makes
-//! a folder sweeps those of processes that are no more.
+//! It goes with its owner. A process that was killed leaves its folder behind; the next one that
+//! makes a folder sweeps those of processes that are no more.
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder that only its owner's user can enter.
+/// A folder that only its owner can enter.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// A new folder in the folder for temporary files.
+    /// Creates a new folder in the folder for temporary files.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn new() -> io::Result<Folder> {
         let parent = std::env::temp_dir();
         sweep(&parent);
@@ -30,12 +30,12 @@ impl Folder {
         Ok(Folder { path })
     }
 
-    /// The path of a file in it, as text for command lines.
+    /// Returns the path of a file in the folder, as text for command lines.
     pub fn file(&self, name: &str) -> String {
         self.path.join(name).display().to_string()
     }
 
-    /// The folder itself.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -47,7 +47,7 @@ impl Drop for Folder {
     }
 }
 
-/// Removes the folders of processes that are no more.
+/// Removes the folders of processes that no longer exist.
 fn sweep(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -60,7 +60,7 @@ fn sweep(parent: &Path) {
     }
 }
 
-/// Numbers the folders of this process.
+/// Number of the next folder of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 const PREFIX: &str = "plumbline-ovs-";

@@ -7,22 +7,22 @@
 //!   out of port n <== patch-n <== routes <== meter <== bearer by network identifier and address
 //!   out of port n <== routes to base stations <== LOCAL <== tunnel <== meter <== bearer by address
 //! ```
-//! A tunnel's port works by what stands in the kernel's tables of the device's namespace: the bridge
-//! `edge` has the gateway's address, and all base stations are behind one made-up neighbour. What the
-//! tunnel puts in front of a packet is then set right by the flows of `edge`: the base station's MAC
-//! address and the source port.
+//! A tunnel's port works by what stands in the kernel's tables of the device's namespace: the
+//! bridge `edge` has the gateway's address, and all base stations are behind one made-up neighbour.
+//! What the tunnel puts in front of a packet is then set right by the flows of `edge`: the base
+//! station's MAC address and the source port.
 
 use std::net::Ipv4Addr;
 
-use functions::service::{Gateway, GatewayTunnel, GatewayUser};
+use model_kit::service::{Gateway, GatewayTunnel, GatewayUser};
 
+use super::bridges::{Bridge, BridgePort, Plan, number};
 use super::openflow::Meter;
 use super::options::Options;
-use super::plan::{Bridge, BridgePort, Plan, number};
 use super::router;
 use crate::driver::{DriverError, Limitation};
 
-/// The plan of a gateway.
+/// Returns the plan of a mobile gateway.
 pub(super) fn plan(gateway: &Gateway, ports: Vec<BridgePort>, options: &Options) -> Plan {
     let mut plan =
         Plan { bridges: vec![edge(gateway, ports), users(gateway, options)], ..Plan::default() };
@@ -35,32 +35,34 @@ pub(super) fn plan(gateway: &Gateway, ports: Vec<BridgePort>, options: &Options)
     plan
 }
 
-/// What of a gateway the switch does otherwise.
+/// Returns what the switch does differently of a gateway.
 ///
 /// # Errors
-/// When nothing sensible is left.
+/// When it cannot provide the gateway at all.
 pub(super) fn limitations(
     gateway: &Gateway,
     options: &Options,
 ) -> Result<Vec<Limitation>, DriverError> {
     if gateway.tunnel == GatewayTunnel::GtpU {
         return Err(DriverError::new(
-            "the GTP-U tunnel of Open vSwitch 3.1 takes packets of users for no IP packets",
+            "the GTP-U tunnel of Open vSwitch 3.1 does not recognise packets of users as IP \
+             packets",
             "set `tunnel: vxlan` in the function's section",
         ));
     }
     if options.policers && gateway.users.len() > USERS_METERED_MAX {
-        let what = format!("{} users have more meters than the switch takes", gateway.users.len());
+        let what =
+            format!("{} users need more meters than the switch supports", gateway.users.len());
         let remedy = format!("use at most {USERS_METERED_MAX} users, or `policers: false`");
         return Err(DriverError::new(what, remedy));
     }
     let policer = if options.policers {
-        "meters count frames instead of packets, in whole kbit/s, and look at the time each millisecond"
+        "meters count frames instead of packets, in whole kbit/s, with a time resolution of one \
+         millisecond"
     } else {
         "no policer (`policers: false`): rates are not limited"
     };
-    let unlooked =
-        "a switch does not look at IP versions, options, checksums, and at lengths of UDP";
+    let unlooked = "a switch does not check IP versions, options and checksums, and UDP lengths";
     let unlooked = Limitation {
         what: unlooked.to_owned(),
         verdicts: vec![
@@ -85,7 +87,7 @@ pub(super) fn limitations(
     ])
 }
 
-/// The bridge with the device's ports.
+/// Returns the bridge with the device's ports.
 fn edge(gateway: &Gateway, mut ports: Vec<BridgePort>) -> Bridge {
     let router = &gateway.router;
     let count = ports.len();
@@ -132,7 +134,7 @@ fn edge(gateway: &Gateway, mut ports: Vec<BridgePort>) -> Bridge {
     edge
 }
 
-/// The bridge with the tunnel, the users and the routes.
+/// Returns the bridge with the tunnel, the users and the routes.
 fn users(gateway: &Gateway, options: &Options) -> Bridge {
     let router = &gateway.router;
     let tunnel = BridgePort {
@@ -172,7 +174,7 @@ fn users(gateway: &Gateway, options: &Options) -> Bridge {
     users
 }
 
-/// The flows and meters of a user.
+/// Adds the flows and meters of a user.
 fn bearer(
     users: &mut Bridge,
     gateway: &Gateway,
@@ -207,8 +209,8 @@ fn bearer(
     }
 }
 
-/// Rate and burst as meters count them, in thousands of bits; the burst has room for the Ethernet
-/// headers of the shortest packets that fit it.
+/// Returns rate and burst in the unit of meters (kbit/s and kbit); the burst includes the Ethernet
+/// headers of the shortest packets that fit into it.
 fn limits(gateway: &Gateway) -> (u32, u32) {
     let kilobits = |bytes: f64| (bytes * 8.0 / 1000.0).round().clamp(1.0, f64::from(u32::MAX >> 1));
     let headers = gateway.burst_bytes / 46.0 * wire::ethernet::HEADER_LEN as f64;
@@ -220,18 +222,18 @@ fn patch(name: &str, peer: &str, number: u32) -> BridgePort {
     BridgePort { name: name.to_owned(), number, columns, has_link: false }
 }
 
-/// The patch to the device's port of this number.
+/// Returns the OpenFlow port number of the patch port to a port of the device.
 fn patch_out(port: usize) -> u32 {
     PATCH_IN + 1 + port as u32
 }
 
-/// The other address of a network of two (RFC 3021).
+/// Returns the other address of a network of two addresses (RFC 3021).
 fn neighbour(own: Ipv4Addr) -> Ipv4Addr {
     Ipv4Addr::from_bits(own.to_bits() ^ 1)
 }
 
 const EDGE: &str = "edge";
-/// Of the made-up neighbour; no frame leaves with it.
+/// Ethernet address of the neighbour that stands for base stations; no frame leaves with it.
 const NEIGHBOUR_MAC: &str = "02:00:00:00:00:01";
 const VXLAN_PORT: u16 = wire::vxlan::VXLAN_PORT;
 const TUNNEL: u32 = 90;
@@ -240,5 +242,5 @@ const UPLINK: u8 = 1;
 const DOWNLINK: u8 = 2;
 const ROUTES: u8 = 3;
 
-/// The switch's own datapath has 262,144 meters, of which a user takes two.
+/// Largest number of users with meters: the switch's own datapath has 262,144 meters, two per user.
 const USERS_METERED_MAX: usize = 131_000;

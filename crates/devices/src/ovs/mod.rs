@@ -2,10 +2,12 @@
 //!
 //! A service becomes flows: stations, routes by priority, users and their tunnels. The switch's two
 //! programs are started by hand with a private run directory and are bound to this process, so that
-//! nothing of the host's switch is touched and nothing is left, also after a crash. Ready is what the
-//! switch says of itself. Deliberately absent: a controller, and configuration kept between runs.
+//! nothing of the host's switch is touched and nothing is left, also after a crash. Ready is what
+//! the switch says of itself. Deliberately absent: a controller, and configuration kept between
+//! runs.
 
 mod bridge;
+mod bridges;
 mod daemons;
 mod folder;
 mod gateway;
@@ -18,12 +20,13 @@ mod usage;
 
 #[cfg(test)]
 mod tests;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use bridges::Plan;
+use daemons::{Daemons, Place};
 use engine::{Opened, PortRequest};
-use functions::service::{Bridge, Service};
+use model_kit::service::{Bridge, Service};
 use netns::Namespace;
 use packet::PortId;
 use schemars::Schema;
@@ -33,8 +36,6 @@ use crate::driver::{
     DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage, refuse_beyond,
 };
 use crate::wires::{TesterPorts, Wires};
-use daemons::{Daemons, Place};
-use plan::Plan;
 
 pub use options::{Datapath, Interfaces, Options};
 
@@ -70,7 +71,7 @@ impl Driver for Ovs {
         Ok(Box::new(Switch::start(request.service, request)?))
     }
 
-    /// Two flows that put what comes in at one link into the other.
+    /// Starts a wire of two flows that forward the frames of each link to the other.
     fn wire(&self, request: &Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError> {
         let patch = Some([None, None]);
         let wire = Bridge { ports: 2, patch, ..Bridge::default() };
@@ -78,7 +79,8 @@ impl Driver for Ovs {
     }
 }
 
-/// A switch that runs. Fields drop in their order: ports and programs before what they stand on.
+/// A running switch. Fields drop in their order: ports and programs before the namespaces and
+/// folders that they use.
 struct Switch {
     ports: Vec<Opened>,
     daemons: Daemons,
@@ -144,11 +146,11 @@ impl Running for Switch {
     }
 }
 
-/// What joins the device to the tester.
+/// Connections between the device and the tester.
 enum Links {
     /// Virtual Ethernet.
     Veth(Wires),
-    /// Sockets in the switch's folder, by these names.
+    /// Sockets in the switch's folder, by name.
     Shared(Vec<String>),
 }
 
@@ -165,7 +167,7 @@ impl Links {
         Ok(Links::Veth(Wires::join(device, count, frame_bytes_max)?))
     }
 
-    /// What the switch knows its ends by.
+    /// Returns the names of the switch's ends.
     fn names(&self) -> Vec<String> {
         match self {
             Links::Veth(wires) => wires.near().into_iter().map(str::to_owned).collect(),
@@ -187,12 +189,12 @@ impl Links {
         };
         let refused = |error: engine::PortError| DriverError::new(error.what, error.remedy);
         let kind = ports::find("vhost-user").ok_or_else(|| {
-            DriverError::new("there is no port vhost-user", "choose another kind by `interfaces`")
+            DriverError::new("there is no port vhost-user", "choose another type by `interfaces`")
         })?;
         let open = |(name, id): (&String, u8)| {
             let keys = json!({"path": daemons.file(name), "role": "frontend"});
             let port = kind.read(keys).map_err(|error| {
-                DriverError::new(error.to_string(), "choose another kind by `interfaces`")
+                DriverError::new(error.to_string(), "choose another type by `interfaces`")
             })?;
             let request = PortRequest {
                 name: format!("tester's {name}"),
@@ -207,7 +209,7 @@ impl Links {
     }
 }
 
-/// Whether a switch with this datapath can run here.
+/// Checks that a switch with this datapath can run on this machine.
 fn available_for(datapath: Datapath) -> Result<(), Unavailable> {
     let package = match datapath {
         Datapath::Dpdk => "openvswitch-switch-dpdk",
@@ -250,14 +252,14 @@ fn limitations(service: &Service, options: &Options) -> Result<Vec<Limitation>, 
         Service::Chain(_) => return Err(DriverError::no_chain()),
     };
     found.push(Limitation {
-        what: "a link carries no frame shorter than an Ethernet header".to_owned(),
+        what: "a link cannot carry frames shorter than an Ethernet header".to_owned(),
         verdicts: vec!["truncated"],
         ..Limitation::default()
     });
     Ok(found)
 }
 
-/// The longest frame on the links, with what a gateway puts in front.
+/// Returns the longest frame on the links, including the tunnel headers of a gateway.
 fn frame_bytes_max(
     service: &Service,
     sent: usize,
@@ -274,7 +276,7 @@ fn frame_bytes_max(
     Ok(len)
 }
 
-/// `ovs-vswitchd (Open vSwitch) 3.1.0`, and the version of DPDK where it takes part.
+/// Returns the version: `ovs-vswitchd (Open vSwitch) 3.1.0`, and the version of DPDK if it is used.
 fn version(
     device: &Namespace,
     daemons: &Daemons,
@@ -290,7 +292,7 @@ fn version(
     Ok(format!("Open vSwitch {number}, {dpdk}"))
 }
 
-/// What else is worth recording.
+/// Returns further facts for the record.
 fn details(
     plan: &Plan,
     options: &Options,
@@ -298,7 +300,7 @@ fn details(
     device: &Namespace,
     cores: &[usize],
 ) -> Vec<(String, Value)> {
-    let sum = |of: fn(&plan::Bridge) -> usize| plan.bridges.iter().map(of).sum::<usize>();
+    let sum = |of: fn(&bridges::Bridge) -> usize| plan.bridges.iter().map(of).sum::<usize>();
     let shown = daemons.appctl(device, &["dpif/show"]).unwrap_or_default();
     let ports: Vec<&str> = shown
         .lines()
@@ -322,9 +324,9 @@ fn details(
     .to_vec()
 }
 
-/// What a gateway puts in front of a packet: Ethernet, IPv4, UDP and VXLAN.
+/// Bytes of tunnel headers that a gateway adds: Ethernet, IPv4, UDP and VXLAN.
 const TUNNEL_BYTES: usize = 50;
 
-/// The switch's chunks for AF_XDP have 4,096 bytes, of which switch and kernel keep some; and virtual
-/// Ethernet runs XDP in its driver up to about this length.
+/// Longest frame with AF_XDP: the switch's chunks have 4,096 bytes, of which switch and kernel use
+/// some, and virtual Ethernet runs XDP in its driver up to about this length.
 const AF_XDP_FRAME_MAX: usize = 3000;

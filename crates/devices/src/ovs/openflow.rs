@@ -1,27 +1,27 @@
 //! Meters in bulk, by OpenFlow 1.3 at a bridge's own socket: `ovs-ofctl` adds one a process.
 //!
-//! Only what that takes (OpenFlow 1.3.5, sections 7.1, 7.3.4.5 and 7.3.8): hello, meter modifications, a
-//! barrier behind them, and the answers to these, with every length checked.
+//! Only what that takes (OpenFlow 1.3.5, sections 7.1, 7.3.4.5 and 7.3.8): hello, meter
+//! modifications, a barrier behind them, and the answers to these, with every length checked.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// A limit of a rate: what is above is dropped.
+/// A rate limit that drops what exceeds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Meter {
-    /// Its number, from 1 on.
+    /// Number of the meter, from 1.
     pub id: u32,
-    /// Thousands of bits a second.
+    /// Rate in kbit/s.
     pub rate_kbps: u32,
-    /// Thousands of bits at once.
+    /// Burst in kbit.
     pub burst_kbit: u32,
 }
 
-/// Adds meters to a bridge, and returns when it has them.
+/// Adds meters to a bridge, and returns when the bridge has them.
 ///
 /// # Errors
-/// When the bridge does not answer, or refuses one.
+/// When the bridge does not answer, or refuses a meter.
 pub(super) fn add_meters(socket: &str, meters: &[Meter]) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -36,7 +36,7 @@ pub(super) fn add_meters(socket: &str, meters: &[Meter]) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads until the answer to a barrier.
+/// Reads until the reply to a barrier.
 fn wait_for_barrier(stream: &mut UnixStream, number: u32) -> io::Result<()> {
     loop {
         let mut header = [0; HEADER_LEN];
@@ -57,7 +57,7 @@ fn wait_for_barrier(stream: &mut UnixStream, number: u32) -> io::Result<()> {
     }
 }
 
-/// An error of the switch in words (section 7.4.4).
+/// Returns the text for an error of the switch (section 7.4.4).
 fn refusal(body: &[u8]) -> String {
     let [a, b, c, d, ..] = *body else { return "the switch refused a meter".to_owned() };
     let (kind, code) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
@@ -70,7 +70,7 @@ fn refusal(body: &[u8]) -> String {
     format!("the switch refused a meter: {why}")
 }
 
-/// `OFPT_METER_MOD`: add one with a band that drops.
+/// Returns an `OFPT_METER_MOD` that adds a meter with a band that drops.
 fn add(meter: &Meter) -> Vec<u8> {
     let mut body = Vec::with_capacity(24);
     body.extend(METER_ADD.to_be_bytes());
@@ -109,7 +109,7 @@ const STATS: u16 = 8;
 const BAND_DROP: u16 = 1;
 const BAND_LEN: u16 = 16;
 
-/// Meters between two barriers.
+/// Number of meters between two barriers.
 const PART: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -1,52 +1,54 @@
 //! The keys of the `device` section that are this device's own.
 
+use keys::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::driver::DriverError;
+use crate::driver::SECTION;
 use crate::wires::TesterPorts;
 
 /// Keys of `device: {name: ovs}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Options {
-    /// How the tester sends and receives on its ends of virtual Ethernet: `af-packet`, `af-xdp`, or a
-    /// mapping with `type` and more keys of that kind of port.
+    /// Port type of the tester at its ends of virtual Ethernet: `af-packet`, `af-xdp`, or a mapping
+    /// with `type` and further keys of that port type.
     pub ports: TesterPorts,
-    /// What forwards.
+    /// Datapath of the switch.
     pub datapath: Datapath,
-    /// How the switch receives and sends at its ends.
+    /// Type of the switch's interfaces.
     pub interfaces: Interfaces,
-    /// Whether a gateway limits each user's rate, by meters.
+    /// Whether a gateway limits each user's rate, with meters.
     pub policers: bool,
 }
 
-/// What forwards.
+/// Datapath of the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Datapath {
     /// The switch's own datapath in user space.
     #[default]
     Netdev,
-    /// The same, in the switch that is built with DPDK.
+    /// The switch's own datapath in user space, in the switch built with DPDK.
     Dpdk,
-    /// The kernel's module `openvswitch`.
+    /// The kernel module `openvswitch`.
     System,
 }
 
-/// How the switch receives and sends.
+/// Type of the switch's interfaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interfaces {
-    /// `af-xdp`; with the datapath `system`, what the kernel does.
+    /// `af-xdp`; with the datapath `system`, the kernel's own.
     #[default]
     Auto,
-    /// AF_XDP sockets on virtual Ethernet, which a thread for each core polls.
+    /// AF_XDP sockets on virtual Ethernet, polled by one thread per core.
     AfXdp,
-    /// Packet sockets on virtual Ethernet; with `dpdk` its driver for these.
+    /// Packet sockets on virtual Ethernet; with `dpdk`, DPDK's driver for them.
     AfPacket,
-    /// Rings in shared memory (vhost-user), with `dpdk` only; the tester's ports are their other ends.
+    /// Rings in shared memory (vhost-user), with `dpdk` only; the tester's ports are the other
+    /// ends.
     VhostUser,
 }
 
@@ -62,16 +64,12 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the keys.
+    /// Reads the device's keys.
     ///
     /// # Errors
-    /// The first key that cannot be used.
-    pub fn read(options: &Map<String, Value>) -> Result<Options, DriverError> {
-        let read: Options =
-            serde_json::from_value(Value::Object(options.clone())).map_err(|error| {
-                let remedy = "see `plumbline schema` for what each key takes";
-                DriverError::new(format!("device: {error}"), remedy)
-            })?;
+    /// The first invalid key.
+    pub fn read(options: &Map<String, Value>) -> Result<Options, Invalid> {
+        let read: Options = keys::read(SECTION, options.clone())?;
         let what = match (read.datapath, read.interfaces) {
             (Datapath::System, Interfaces::AfXdp | Interfaces::VhostUser) => {
                 "the kernel's datapath"
@@ -79,13 +77,12 @@ impl Options {
             (Datapath::Netdev, Interfaces::VhostUser) => "a switch without DPDK",
             _ => return Ok(read),
         };
-        Err(DriverError::new(
-            format!("device.interfaces: {what} has none of this kind"),
-            "leave out `interfaces`, or set `datapath: dpdk`",
-        ))
+        let what = format!("{what} does not support this type");
+        let remedy = "remove `interfaces`, or set `datapath: dpdk`";
+        Err(Invalid { section: SECTION, ..Invalid::new("interfaces", what, remedy) })
     }
 
-    /// The kind of interfaces that `auto` stands for.
+    /// The interface type that `auto` resolves to.
     pub fn interfaces(&self) -> Interfaces {
         match (self.interfaces, self.datapath) {
             (Interfaces::Auto, Datapath::System) => Interfaces::AfPacket,
@@ -96,7 +93,7 @@ impl Options {
 }
 
 impl Datapath {
-    /// As it is written.
+    /// The datapath's name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Datapath::Netdev => "netdev",
@@ -105,7 +102,7 @@ impl Datapath {
         }
     }
 
-    /// As the switch's database calls it.
+    /// The datapath type in the switch's database.
     pub(super) fn datapath_type(self) -> &'static str {
         match self {
             Datapath::Netdev | Datapath::Dpdk => "netdev",
@@ -115,7 +112,7 @@ impl Datapath {
 }
 
 impl Interfaces {
-    /// As it is written.
+    /// The interface type's name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Interfaces::Auto => "auto",

@@ -1,4 +1,5 @@
-//! Ready means: the switch says of itself that it has everything that it was told, and its ports are up.
+//! Ready means: the switch says of itself that it has everything that it was told, and its ports
+//! are up.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -6,12 +7,12 @@ use std::time::{Duration, Instant};
 use engine::{Link, Opened};
 use netns::Namespace;
 
+use super::bridges::{Bridge, Plan};
 use super::daemons::{Daemons, stopped};
 use super::openflow;
-use super::plan::{Bridge, Plan};
 use crate::driver::{DriverError, Start};
 
-/// Tells the switch everything.
+/// Applies the plan to the switch.
 pub(super) fn carry_out(
     daemons: &mut Daemons,
     device: &Namespace,
@@ -46,7 +47,7 @@ pub(super) fn carry_out(
     Ok(())
 }
 
-/// Waits until bridges and ports, the tester's included, are there and alive.
+/// Waits until bridges and ports, including the tester's, exist and are up.
 pub(super) fn wait(
     daemons: &mut Daemons,
     device: &Namespace,
@@ -62,7 +63,8 @@ pub(super) fn wait(
     Ok(())
 }
 
-/// Until the tester's ports have their other ends: shared memory is met by both sides when they can.
+/// Waits until the tester's ports are connected to their peers; shared memory needs both sides to
+/// run.
 fn wait_for_tester(
     daemons: &mut Daemons,
     ports: &[Opened],
@@ -75,7 +77,7 @@ fn wait_for_tester(
             daemons.health()?;
             if Instant::now() > deadline {
                 let what = format!("the tester's port {number} does not come up: {why}");
-                return Err(DriverError::new(what, "choose another kind by `interfaces`"));
+                return Err(DriverError::new(what, "choose another type by `interfaces`"));
             }
             std::thread::park_timeout(POLL);
         }
@@ -87,7 +89,7 @@ fn go_on(request: &Start<'_>) -> Result<(), DriverError> {
     if request.stop.load(Ordering::Relaxed) { Err(stopped()) } else { Ok(()) }
 }
 
-/// One transaction, so that a port never stands there without its type.
+/// Adds a bridge in one transaction, so that a port never exists without its type.
 fn add_bridge(
     daemons: &mut Daemons,
     device: &Namespace,
@@ -108,7 +110,7 @@ fn add_bridge(
     daemons.vsctl(device, &words).map(drop)
 }
 
-/// An error where the switch cannot use a port.
+/// Returns an error if the switch cannot use a port.
 fn check_ports(
     daemons: &mut Daemons,
     device: &Namespace,
@@ -119,13 +121,13 @@ fn check_ports(
         let error = error.trim();
         if error != "[]" {
             let what = format!("the switch cannot use {}: {error}", port.name);
-            return Err(DriverError::new(what, "choose another kind by `interfaces`"));
+            return Err(DriverError::new(what, "choose another type by `interfaces`"));
         }
     }
     Ok(())
 }
 
-/// Until a bridge counts its flows and calls its ports alive.
+/// Waits until a bridge counts its flows and reports its ports as up.
 fn wait_for_bridge(
     daemons: &mut Daemons,
     device: &Namespace,
@@ -158,12 +160,12 @@ fn wait_for_bridge(
     }
 }
 
-/// `OFPST_AGGREGATE reply (OF1.5) (xid=0x4): packet_count=0 byte_count=0 flow_count=17`
+/// Reads `OFPST_AGGREGATE reply (OF1.5) (xid=0x4): packet_count=0 byte_count=0 flow_count=17`.
 fn flow_count(text: &str) -> Option<usize> {
     text.rsplit_once("flow_count=")?.1.split_whitespace().next()?.parse().ok()
 }
 
-/// Whether a port of `dump-ports-desc` is alive.
+/// Returns true if a port of `dump-ports-desc` is up.
 fn is_live(text: &str, number: u32) -> bool {
     let head = format!(" {number}(");
     let mut lines = text.lines().skip_while(|line| !line.starts_with(&head)).skip(1);

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use functions::service::{Beyond, Interface, NextHop, ReversePath, Router};
+use model_kit::service::{Beyond, Interface, NextHop, ReversePath, Router};
 
-use super::plan::{Bridge, BridgePort, Plan, number};
+use super::bridges::{Bridge, BridgePort, Plan, number};
 use crate::driver::{DriverError, Limitation};
 
-/// The plan of a router.
+/// Returns the plan of a router.
 pub(super) fn plan(router: &Router, ports: Vec<BridgePort>) -> Plan {
     let mut bridge = Bridge::new(NAME, ports);
     for (port, interface) in router.interfaces.iter().enumerate() {
@@ -49,25 +49,25 @@ pub(super) fn plan(router: &Router, ports: Vec<BridgePort>) -> Plan {
     Plan { bridges: vec![bridge], ..Plan::default() }
 }
 
-/// What of a router the switch does otherwise.
+/// Returns what the switch does differently of a router.
 pub(super) fn limitations(router: &Router) -> Result<Vec<Limitation>, DriverError> {
     let asks = |one: &Interface| one.reverse_path != ReversePath::None;
     let undone = Beyond::of(&[
-        ("interfaces[].vlan", "interfaces by VLAN", !router.vlans.is_empty()),
+        ("interfaces[].vlan", "VLAN interfaces", !router.vlans.is_empty()),
         ("interfaces[].urpf", "a route to the source", router.interfaces.iter().any(asks)),
     ]);
     if let Some(&first) = undone.first() {
         return Err(DriverError::undone("ovs", first));
     }
     Ok(vec![Limitation {
-        what: "a switch does not look at IP versions and header checksums".to_owned(),
+        what: "a switch does not check IP versions and header checksums".to_owned(),
         verdicts: vec!["ip-malformed", "ip-checksum"],
         ..Limitation::default()
     }])
 }
 
-/// RFC 1812 section 5.3.7 and 5.3.1, RFC 4291: addresses that no router forwards from or to, and hops
-/// that are used up.
+/// Adds drops of packets that no router forwards (RFC 1812 section 5.3.7 and 5.3.1, RFC 4291): by
+/// address, and with an exhausted TTL or hop limit.
 pub(super) fn checks(bridge: &mut Bridge, table: u8, next: u8) {
     for word in ["nw_src", "nw_dst"] {
         for network in ["0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4"] {
@@ -89,8 +89,8 @@ pub(super) fn checks(bridge: &mut Bridge, table: u8, next: u8) {
     bridge.flow(format_args!("table={table},priority=1,actions=goto_table:{next}"));
 }
 
-/// RFC 826: a request for an address of the switch's own is answered out of the port that it came in
-/// by.
+/// Adds the ARP responder (RFC 826): a request for an own address of the switch is answered through
+/// the port at which it arrived.
 pub(super) fn arp_responder(
     bridge: &mut Bridge,
     port: u32,
@@ -115,14 +115,14 @@ pub(super) fn arp_responder(
     }
 }
 
-/// The actions that send a packet to a next hop, through the switch's port of this number.
+/// Returns the actions that send a packet to a next hop, through the OpenFlow port of this number.
 pub(super) fn send(router: &Router, hop: &NextHop, port: u32) -> String {
     let own = router.interfaces.get(usize::from(hop.port.0)).map(|interface| interface.mac);
     let source = hop.source.or(own).unwrap_or(wire::MacAddr::ZERO);
     format!("dec_ttl,mod_dl_src:{source},mod_dl_dst:{},output:{port}", hop.mac)
 }
 
-/// The words that match a prefix.
+/// Returns the match of a prefix.
 pub(super) fn matching(prefix: IpAddr, len: u8, word: &str) -> String {
     match prefix {
         IpAddr::V4(prefix) => format!("ip,nw_{word}={prefix}/{len}"),
@@ -137,7 +137,7 @@ fn forward(bridge: &mut Bridge, router: &Router, prefix: IpAddr, len: u8, hop: &
     bridge.flow(format_args!("table={ROUTES},priority={priority},{wanted},actions={actions}"));
 }
 
-/// A packet to the router itself is for nobody here.
+/// Adds a drop of packets to the router itself.
 fn own(bridge: &mut Bridge, address: IpAddr) {
     let wanted = matching(address, bits(address), "dst");
     bridge.flow(format_args!("table={ROUTES},priority=200,{wanted},actions=drop"));

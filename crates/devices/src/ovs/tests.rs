@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use functions::service::{Gateway, GatewayTunnel, GatewayUser, Interface, NextHop, Route, Router};
 use machine::clock::{self, Clock};
+use model_kit::service::{Gateway, GatewayTunnel, GatewayUser, Interface, NextHop, Route, Router};
 use packet::{Batch, Room};
 use wire::MacAddr;
 
@@ -18,11 +18,11 @@ struct Rig {
     ports: Vec<Opened>,
     running: Box<dyn Running>,
     batch: Batch,
-    /// One switch at a time, as each has threads that poll.
+    /// Lock that lets one switch run at a time, because each has threads that poll.
     _alone: std::sync::MutexGuard<'static, ()>,
 }
 
-/// The longest frame that fits the switch's AF_XDP with a tunnel.
+/// Longest frame that fits the switch's AF_XDP with a tunnel.
 const LONGEST: usize = AF_XDP_FRAME_MAX - TUNNEL_BYTES;
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -40,7 +40,9 @@ impl Rig {
         let request = Start {
             service,
             function: "test",
+            port_names: &[],
             configuration: &Value::Null,
+            initial: &|| Ok(Vec::new()),
             standby: None,
             options: &options,
             workers: 1,
@@ -65,7 +67,7 @@ impl Rig {
         assert_eq!(sent, 1, "{:?}", self.ports[port].monitor.counts());
     }
 
-    /// The next frame that comes out, with its port.
+    /// Returns the next received frame with its port.
     fn receive(&mut self) -> (usize, Vec<u8>) {
         let start = Instant::now();
         loop {
@@ -82,15 +84,15 @@ impl Rig {
         }
     }
 
-    /// That a frame leaves by a port in this form.
+    /// Asserts that a frame leaves by a port in this form.
     fn forwards(&mut self, from: usize, frame: &[u8], to: usize, expected: &[u8]) {
         self.send(from, frame);
         let (port, got) = self.receive();
         assert_eq!((port, &got[..]), (to, expected), "got {got:02x?}");
     }
 
-    /// That frames like this one leave by this port alone, once the switch has looked at its flows
-    /// again; `known` is a frame that comes out behind them.
+    /// Asserts that such frames leave by this port only, once the switch has revalidated its flows;
+    /// `known` is a frame that is forwarded after them.
     fn comes_to_forward(&mut self, from: usize, frame: &[u8], to: usize, known: &Known) {
         let start = Instant::now();
         for number in 0u32.. {
@@ -112,7 +114,7 @@ impl Rig {
         }
     }
 
-    /// That a frame is dropped: the one behind it, which is known to pass, comes out first.
+    /// Asserts that a frame is dropped: the one after it, which is known to pass, arrives first.
     fn drops(&mut self, from: usize, frame: &[u8], known: &Known) {
         self.send(from, frame);
         let (known_from, known_frame, to, expected) = known;
@@ -120,14 +122,14 @@ impl Rig {
     }
 }
 
-/// A frame that passes: where it goes in and out, and in what form.
+/// A frame that passes: its ports in and out, and its forms.
 type Known = (usize, Vec<u8>, usize, Vec<u8>);
 
 fn mac(number: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, number])
 }
 
-/// A packet of IPv4 with so many hops left and UDP inside.
+/// Returns an IPv4 packet with this TTL and UDP inside.
 fn ipv4(from: [u8; 4], to: [u8; 4], hops: u8, content: &[u8]) -> Vec<u8> {
     let len = (20 + content.len()) as u16;
     let mut packet = vec![0x45, 0];
@@ -192,7 +194,7 @@ fn a_bridge_forwards_by_its_stations() {
     assert!(facts.version.starts_with("Open vSwitch "), "{facts:?}");
     let usage = rig.running.usage();
     assert!(usage.cpu_ns > Some(0) && usage.resident_bytes > Some(1 << 20), "{usage:?}");
-    assert!(usage.cpu_of.contains("of which 1 poll"), "{usage:?}");
+    assert!(usage.cpu_of.contains("1 of them polling"), "{usage:?}");
     rig.running.health().expect("it runs");
 }
 
@@ -238,7 +240,7 @@ fn interface(number: u8) -> Interface {
         mac: mac(0x10 + number),
         ipv4: Some((Ipv4Addr::new(198, 18, number, 1), 24)),
         ipv6: Some((Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(number) << 64 | 1), 64)),
-        reverse_path: functions::service::ReversePath::None,
+        reverse_path: model_kit::service::ReversePath::None,
     }
 }
 
@@ -345,7 +347,7 @@ fn gateway(users: u32, rate_bytes_per_s: f64) -> Gateway {
 const OWN: [u8; 4] = [200, 0, 0, 1];
 const STATION: [u8; 4] = [1, 1, 0, 1];
 
-/// A frame between gateway and base station with a user's frame inside.
+/// Returns a frame between gateway and base station with a user's frame inside.
 fn tunnelled(macs: [MacAddr; 2], ends: [[u8; 4]; 2], vni: u32, inner: &[u8]) -> Vec<u8> {
     let vxlan = [&[8, 0, 0, 0], &(vni << 8).to_be_bytes()[..], inner].concat();
     let outer = ipv4(ends[0], ends[1], 64, &udp(4789, 4789, &vxlan));
@@ -392,7 +394,7 @@ fn a_gateway_knows_its_users_and_their_tunnels() {
     rig.forwards(1, &packet, 0, &expected);
 }
 
-/// Where the last octet of a user's address is behind a tunnel's headers.
+/// Offset of the last octet of a user's address after a tunnel's headers.
 const INNER_DESTINATION_END: usize = TUNNEL_BYTES + 14 + 19;
 
 #[test]

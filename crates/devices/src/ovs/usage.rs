@@ -6,7 +6,8 @@ use netns::Namespace;
 
 use super::daemons::Daemons;
 
-/// CPU time of the switch's threads in nanoseconds, and what it covers.
+/// Returns the CPU time of the switch's threads in nanoseconds, and a description of what it
+/// covers.
 pub(super) fn cpu(process: u32) -> (Option<u64>, String) {
     let folder = format!("/proc/{process}/task");
     let (mut sum, mut polling, mut others) = (None::<u64>, 0, 0);
@@ -20,10 +21,10 @@ pub(super) fn cpu(process: u32) -> (Option<u64>, String) {
         sum = Some(sum.unwrap_or(0) + time);
         if read("comm").starts_with("pmd-") { polling += 1 } else { others += 1 }
     }
-    (sum, format!("{} threads of ovs-vswitchd, of which {polling} poll", polling + others))
+    (sum, format!("{} threads of ovs-vswitchd, {polling} of them polling", polling + others))
 }
 
-/// Memory of the switch in bytes.
+/// Returns the memory of the switch in bytes.
 pub(super) fn resident_bytes(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -31,7 +32,7 @@ pub(super) fn resident_bytes(process: u32) -> Option<u64> {
     Some(kilobytes << 10)
 }
 
-/// Frames dropped so far, by the switch's own names; those at zero are left out.
+/// Returns the frames dropped so far, by the switch's own names, without those at zero.
 pub(super) fn drops(
     daemons: &Daemons,
     device: &Namespace,
@@ -48,15 +49,15 @@ pub(super) fn drops(
     found
 }
 
-/// `datapath_drop_meter  0.0/sec  0.000/sec  0.0000/sec   total: 17`
+/// Reads `datapath_drop_meter 0.0/sec 0.000/sec 0.0000/sec total: 17`.
 fn coverage_drop(line: &str) -> Option<(String, u64)> {
     let name = line.split_whitespace().next().filter(|name| name.contains("drop"))?;
     let count = line.rsplit_once("total:")?.1.trim().parse().ok()?;
     Some((name.to_owned(), count))
 }
 
-/// `  port  "d1x0": rx pkts=5, bytes=300, drop=1, errs=0, frame=0, over=0, crc=0` and the line for the
-/// way out behind it.
+/// Reads ` port "d1x0": rx pkts=5, bytes=300, drop=1, errs=0, frame=0, over=0, crc=0` and the line
+/// for the transmit direction after it.
 fn port_drops(text: &str, found: &mut BTreeMap<String, u64>) {
     let mut name = "";
     for line in text.lines() {
@@ -81,7 +82,7 @@ fn port_drops(text: &str, found: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// What changed since an earlier reading.
+/// Returns the differences to an earlier reading.
 pub(super) fn since(
     before: &BTreeMap<String, u64>,
     now: BTreeMap<String, u64>,

@@ -1,4 +1,5 @@
-//! Changes of the daemon: a thread that speaks to its control socket, so that the tester never waits.
+//! Changes of the daemon: a thread that speaks to its control socket, so that the tester never
+//! waits.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -12,9 +13,9 @@ use serde_json::Value;
 
 use crate::driver::Control;
 
-/// The tester's side.
+/// The tester's end of a daemon's control socket.
 pub(super) struct Speaker {
-    /// None once it ends.
+    /// Channel of the requests; `None` when the speaker ends.
     requests: Option<SyncSender<(u64, Value)>>,
     answers: Receiver<Acknowledgement>,
     next_id: u64,
@@ -25,7 +26,7 @@ impl Speaker {
     /// Connects to the daemon.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// When the daemon does not answer.
     pub fn new(socket: &Path) -> Result<Speaker, ClientError> {
         let client = Client::connect(socket)?;
         let (requests, asked) = sync_channel(WAITING_MAX);
@@ -64,8 +65,8 @@ impl Drop for Speaker {
     }
 }
 
-/// Asks for one change after the other. The daemon tells on the same clock when one took effect; where
-/// it does not, the answer's arrival bounds it.
+/// Sends the requested changes one after the other. The daemon reports on the same clock when a
+/// change took effect; if it does not, the arrival of the answer is an upper bound.
 fn speak(mut client: Client, asked: &Receiver<(u64, Value)>, answer: &SyncSender<Acknowledgement>) {
     while let Ok((id, update)) = asked.recv() {
         let said = client.ask(Ask::Set(update));
@@ -84,5 +85,5 @@ fn speak(mut client: Client, asked: &Receiver<(u64, Value)>, answer: &SyncSender
     }
 }
 
-/// Changes under way; more are refused.
+/// Largest number of pending changes; further requests are refused.
 const WAITING_MAX: usize = 256;

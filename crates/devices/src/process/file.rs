@@ -1,46 +1,55 @@
 //! The daemon's file: JSON, which is YAML.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use daemon::config::Rest;
+use daemon::state::Memory;
 use serde_json::{Map, Value, json};
 
 use super::links::Links;
 use crate::driver::{DriverError, Start};
 
-/// The names of a function's ports, in the order of their numbers.
+/// Writes the initial state of a daemon, which it reads at every start; returns `None` if there is
+/// none beyond the configuration.
 ///
 /// # Errors
-/// When the daemon does not know the function.
-pub(super) fn port_names(function: &str) -> Result<&'static [&'static str], DriverError> {
-    let known = daemon::FUNCTIONS.iter().find(|kind| kind.name() == function);
-    known.map(|kind| kind.ports()).ok_or_else(|| {
-        let what = format!("`plumbline run` has no function {function}");
-        DriverError::new(what, "choose another device")
-    })
+/// When it cannot be written.
+pub(super) fn state(
+    request: &Start<'_>,
+    folder: &Path,
+    section: &Value,
+) -> Result<Option<PathBuf>, DriverError> {
+    let updates = (request.initial)()?;
+    if updates.is_empty() {
+        return Ok(None);
+    }
+    let path = folder.join(STATE);
+    let memory = Memory { function: section.clone(), updates };
+    daemon::state::write(&path, request.function, memory)
+        .map_err(|error| DriverError::new(error.to_string(), error.remedy()))?;
+    Ok(Some(path))
 }
 
-/// What a daemon is told beside what its function's ports are.
+/// Settings of a daemon apart from its ports.
 pub(super) struct Wanted<'a> {
-    /// The function's section.
+    /// Section of the function.
     pub section: &'a Value,
-    /// Where its control listens.
+    /// Path of the control socket.
     pub socket: &'a Path,
-    /// What its workers do while no packet comes. Those that share their cores with guests, which never rest, or with the workers
-    /// of another daemon, let these go first: one that polls keeps every packet waiting for the end of its own time.
+    /// Path of the file with the initial state; `None` without one.
+    pub state: Option<&'a Path>,
+    /// What the workers do while no packet arrives. Workers that share their cores with guests,
+    /// which always poll, or with the workers of another daemon, must yield the core first: a
+    /// worker that polls would delay every packet until the end of its own time slice.
     pub rest: Rest,
 }
 
-/// The whole file.
-pub(super) fn text(
-    request: &Start<'_>,
-    names: &[&str],
-    links: &Links,
-    wanted: &Wanted<'_>,
-) -> String {
+/// Returns the complete configuration file.
+pub(super) fn text(request: &Start<'_>, links: &Links, wanted: &Wanted<'_>) -> String {
     let mut function = wanted.section.as_object().cloned().unwrap_or_default();
     function.insert("name".to_owned(), request.function.into());
-    let ports = names.iter().enumerate().map(|(at, name)| ((*name).to_owned(), links.near(at)));
+    let ports = request.port_names.iter().enumerate();
+    let ports = ports.map(|(at, name)| (name.to_string(), links.near(at)));
     let mut workers = Map::new();
     // With fewer cores than workers, the daemon shares them out itself.
     if let Some(cores) = request.cores.get(..request.workers).filter(|cores| !cores.is_empty()) {
@@ -49,7 +58,7 @@ pub(super) fn text(
     workers.insert("idle".to_owned(), json!(wanted.rest));
     let frame_bytes_max = request.frame_bytes_max.min(FRAME_BYTES_MAX);
     workers.insert("frame-bytes-max".to_owned(), json!(frame_bytes_max));
-    let file = json!({
+    let mut file = json!({
         "name": "device",
         "function": function,
         "ports": ports.collect::<Map<String, Value>>(),
@@ -57,8 +66,14 @@ pub(super) fn text(
         "control": {"socket": wanted.socket},
         "log": {"level": "warn"},
     });
+    if let Some(state) = wanted.state {
+        file["state"] = json!(state);
+    }
     file.to_string()
 }
 
-/// The most that the daemon takes.
+/// Largest frame size that the daemon accepts, in bytes.
 const FRAME_BYTES_MAX: usize = 9216;
+
+/// Name of the state file in a daemon's folder.
+const STATE: &str = "state.json";

@@ -4,42 +4,42 @@
 //! vm-to-vm    tester ==memif== guest ==port== [daemon] ==port== guest ==memif== tester
 //! full-path   tester ==port== [daemon] ==port== guest ==port== [daemon] ==port== tester
 //! ```
-//! `port` is the kind that the scenario chooses, vhost-user or memif. In the full path the switch is
-//! passed twice; since a function here has the two ports that its traffic needs, each way past it is a
-//! daemon of its own with the same configuration, as two workers of one switch would be.
-
+//! `port` is the kind that the scenario chooses, vhost-user or memif. In the full path the switch
+//! is passed twice; since a function here has the two ports that its traffic needs, each way past
+//! it is a daemon of its own with the same configuration, as two workers of one switch would be.
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
+use daemon::config::Rest;
 use engine::{Link, Opened};
-use functions::service::Service;
+use model_kit::service::Service;
 use netns::Namespace;
 use serde_json::json;
 
-use daemon::config::Rest;
-
+use super::child::{Daemon, FILE, PATIENCE, POLL, Ready, SOCKET, folder, of_folder};
+use super::device::{Device, Making};
+use super::file;
 use super::file::Wanted;
 use super::links::{Links, open_port};
 use super::options::{Options, Ports, Topology};
-use super::{Daemon, Device, FILE, Making, PATIENCE, POLL, Ready, SOCKET, file, folder, of_folder};
 use crate::driver::{DriverError, Start};
 use crate::testpmd::guest::{Guest, GuestPort};
 
-/// Whether a service can be measured in a topology.
+/// Checks whether a service can be measured in a topology.
 ///
 /// # Errors
-/// Why not, and what to do.
+/// Why it cannot, and the remedy.
 pub(super) fn possible(topology: Topology, service: &Service) -> Result<(), DriverError> {
     let refused = |what: &str, remedy: &str| Err(DriverError::new(what, remedy));
     match (topology, service) {
         (Topology::Direct, _) => Ok(()),
         (_, _) if service.ports() != 2 => {
-            refused("guests stand between two ports", "give the function two ports")
+            refused("guest topologies need two ports", "configure the function with two ports")
         }
         (Topology::VmToVm, _) => Ok(()),
         (Topology::FullPath, Service::Bridge(_)) => Ok(()),
         (Topology::FullPath, _) => refused(
-            "on the full path a frame passes the function twice, which a router changes twice",
+            "on the full path a frame passes the function twice, and a router changes it twice",
             "use the function `l2-switch`, or `topology: vm-to-vm`",
         ),
     }
@@ -48,12 +48,15 @@ pub(super) fn possible(topology: Topology, service: &Service) -> Result<(), Driv
 /// Starts switch and guests, and waits until frames can pass.
 pub(super) fn start(topology: Topology, request: &Start<'_>) -> Result<Device, DriverError> {
     if request.standby.is_some() {
-        let what = "a standby has no guests beside the active daemon";
-        return Err(DriverError::new(what, "leave the standby or `topology` out"));
+        let what = "a standby does not work with guests";
+        return Err(DriverError::new(what, "remove the standby or `topology`"));
     }
     if !netns::is_installed("dpdk-testpmd") {
         let remedy = "install it: sudo apt-get install dpdk-dev";
-        return Err(DriverError::new("the guests are dpdk-testpmd, which is not there", remedy));
+        return Err(DriverError::new(
+            "the guests need dpdk-testpmd, which is not installed",
+            remedy,
+        ));
     }
     let options = Options::read(request.options)?;
     let program = options.program()?;
@@ -87,7 +90,7 @@ pub(super) fn start(topology: Topology, request: &Start<'_>) -> Result<Device, D
     })
 }
 
-/// The parts; as in the device, the tester's ports go first.
+/// Started components; fields drop in their order, as in the device: the tester's ports first.
 struct Made {
     ports: Vec<Opened>,
     guests: Vec<Guest>,
@@ -96,7 +99,7 @@ struct Made {
 }
 
 impl Making<'_> {
-    /// A guest on each side of one daemon.
+    /// Starts a guest on each side of one daemon.
     fn vm_to_vm(&self) -> Result<Made, DriverError> {
         let (near, socket) = self.daemon_links("switch")?;
         let ready = self.spawn("switch")?;
@@ -119,7 +122,7 @@ impl Making<'_> {
         self.finish(Made { ports, guests, daemons, links: vec![near] })
     }
 
-    /// A guest in the middle, and a daemon for each way past the switch.
+    /// Starts a guest in the middle, and a daemon for each pass through the switch.
     fn full_path(&self) -> Result<Made, DriverError> {
         let (first, first_socket) = self.daemon_links("first")?;
         let (second, second_socket) = self.daemon_links("second")?;
@@ -133,24 +136,25 @@ impl Making<'_> {
         self.finish(Made { ports, guests, daemons, links: vec![first, second] })
     }
 
-    /// The links of a daemon in a folder of its own, and its control socket; its file is written.
+    /// Creates the links of a daemon in a separate folder and writes its configuration file;
+    /// returns the links and the path of the control socket.
     fn daemon_links(&self, name: &str) -> Result<(Links, std::path::PathBuf), DriverError> {
         let folder = self.folder.join(name);
         std::fs::create_dir_all(&folder).map_err(|error| of_folder(&error))?;
         let sockets = (0..2).map(|at| folder.join(format!("port{at}"))).collect();
         let links = Links::of_sockets(self.options, sockets);
-        let names = file::port_names(self.request.function)?;
-        let names = names.get(..self.request.service.ports()).unwrap_or(names);
         let socket = folder.join(SOCKET);
         let shares_cores = self.options.guest_cores.is_empty();
         let rest = if shares_cores { Rest::Yield } else { Rest::Poll };
-        let wanted = Wanted { section: self.request.configuration, socket: &socket, rest };
-        let text = file::text(self.request, names, &links, &wanted);
+        let section = self.request.configuration;
+        let state = file::state(self.request, &folder, section)?;
+        let wanted = Wanted { section, socket: &socket, state: state.as_deref(), rest };
+        let text = file::text(self.request, &links, &wanted);
         std::fs::write(folder.join(FILE), text).map_err(|error| of_folder(&error))?;
         Ok((links, socket))
     }
 
-    /// A daemon whose sockets are there: a guest that finds nobody listening gives up.
+    /// Starts a daemon and waits for its sockets, because a guest ends if nobody listens.
     fn spawn(&self, name: &str) -> Result<Ready<'_>, DriverError> {
         let folder = self.folder.join(name);
         let mut ready = Ready::spawn(self.program, self.namespace, &folder, &self.request.stop)?;
@@ -161,7 +165,7 @@ impl Making<'_> {
         Ok(ready)
     }
 
-    /// A guest's end of the daemon's port.
+    /// Returns a guest's end of the link to the daemon's port.
     fn towards_switch(&self, name: &str, port: usize) -> GuestPort {
         let path = self.folder.join(name).join(format!("port{port}")).display().to_string();
         match self.options.ports {
@@ -193,21 +197,24 @@ impl Making<'_> {
             let Some(why) = down else { return Ok(made) };
             made.guests.iter_mut().try_for_each(Guest::health)?;
             if self.request.stop.load(Ordering::Relaxed) {
-                return Err(DriverError::new("stopped while guests were set up", "start again"));
+                return Err(DriverError::new(
+                    "stopped while guests were being set up",
+                    "start again",
+                ));
             }
             if begun.elapsed() > PATIENCE {
-                let what = format!("the way through the guests is not up: {why}");
-                return Err(DriverError::new(what, "try the device without a topology first"));
+                let what = format!("the path through the guests is not up: {why}");
+                return Err(DriverError::new(what, "first try the device without `topology`"));
             }
             std::thread::park_timeout(POLL);
         }
     }
 }
 
-/// Bytes of a buffer of memif that holds the longest frame, as the guest has it.
+/// Returns the size of a memif buffer that holds the longest frame, in bytes.
 fn buffer_bytes(frame_bytes_max: usize) -> usize {
     frame_bytes_max.next_multiple_of(1024).clamp(2048, 16_384)
 }
 
-/// Numbers the guests' links of this process.
+/// Number of the next guest link of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);

@@ -11,18 +11,18 @@ use super::options::{Options, Ports, Ring};
 use crate::driver::{DeviceFacts, DriverError, Running, Start, Usage};
 use crate::wires::Wires;
 
-/// The links, by port.
+/// Links between the daemon and the tester, by port.
 pub(super) struct Links {
     kind: Ports,
     ring: Ring,
-    /// Sockets of shared memory.
+    /// Paths of the sockets of shared memory.
     sockets: Vec<PathBuf>,
-    /// Pairs of virtual Ethernet.
+    /// Pairs of virtual Ethernet interfaces.
     wires: Option<Wires>,
 }
 
 impl Links {
-    /// Makes what must be there before either side.
+    /// Creates the interfaces or socket paths, which both sides need before they start.
     pub fn make(
         options: &Options,
         device: &Namespace,
@@ -47,7 +47,7 @@ impl Links {
         Ok(Links { kind, ring, sockets, wires })
     }
 
-    /// The daemon's end of a link, as its file has it.
+    /// Returns the daemon's end of a link, as in its configuration file.
     pub fn near(&self, at: usize) -> Value {
         let mut keys = match &self.wires {
             Some(wires) => self.interface(wires.near()[at]),
@@ -68,12 +68,12 @@ impl Links {
         near_socket(self.kind, &self.sockets[at])
     }
 
-    /// Links to nobody but the sockets given, for what stands between the daemon and the tester.
+    /// Creates links with given socket paths, for components between the daemon and the tester.
     pub fn of_sockets(options: &Options, sockets: Vec<PathBuf>) -> Links {
         Links { kind: options.ports, ring: options.ring, sockets, wires: None }
     }
 
-    /// The tester's ends.
+    /// Opens the tester's ends.
     pub fn open(&self, request: &Start<'_>) -> Result<Vec<Opened>, DriverError> {
         let Some(wires) = &self.wires else {
             return (0..self.sockets.len()).map(|at| self.open_socket(at, request)).collect();
@@ -85,7 +85,7 @@ impl Links {
         wires.tester().run(open)?
     }
 
-    /// The tester's end of shared memory.
+    /// Opens the tester's end of shared memory.
     pub fn open_socket(&self, at: usize, request: &Start<'_>) -> Result<Opened, DriverError> {
         let keys = match self.kind {
             Ports::VhostUser => json!({"path": self.sockets[at], "role": "frontend"}),
@@ -96,7 +96,7 @@ impl Links {
     }
 }
 
-/// The daemon's end of shared memory.
+/// Returns the daemon's end of shared memory, as in its configuration file.
 fn near_socket(kind: Ports, path: &Path) -> Value {
     match kind {
         Ports::VhostUser => json!({"path": path, "role": "backend"}),
@@ -105,7 +105,7 @@ fn near_socket(kind: Ports, path: &Path) -> Value {
     }
 }
 
-/// Opens one of the tester's ports on the present thread's namespace.
+/// Opens one of the tester's ports in the network namespace of the current thread.
 pub(super) fn open_port(
     kind: Ports,
     keys: Value,
@@ -115,7 +115,7 @@ pub(super) fn open_port(
     let refused = |error: PortError| DriverError::new(error.what, error.remedy);
     let name = kind.name();
     let entry = ports::find(name).ok_or_else(|| {
-        DriverError::new(format!("there is no port {name}"), "choose another kind of ports")
+        DriverError::new(format!("there is no port type {name}"), "choose another port type")
     })?;
     entry.available().map_err(refused)?;
     let read = entry.read(keys).map_err(|error| DriverError::new(error.to_string(), ""))?;
@@ -133,7 +133,7 @@ pub(super) fn open_port(
     read.open(&request).map_err(refused)
 }
 
-/// Two of the tester's ports joined to each other.
+/// Two ports of the tester that are connected to each other.
 pub(super) struct Wire {
     ports: Vec<Opened>,
     _links: Links,
@@ -142,10 +142,10 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Makes one of the same kind as the daemon's links.
+    /// Creates a wire with the same port type as the daemon's links.
     pub fn make(options: &Options, request: &Start<'_>) -> Result<Wire, DriverError> {
         let device = Namespace::new()?;
-        let folder = super::folder()?;
+        let folder = super::child::folder()?;
         let links = Links::make(options, &device, folder.path(), 1, request)?;
         let mut keys = links.near(0);
         keys.as_object_mut().map(|keys| keys.shift_remove("type"));
@@ -156,7 +156,10 @@ impl Wire {
         let begun = std::time::Instant::now();
         while monitors.iter().any(|monitor| monitor.link() != engine::Link::Up) {
             if begun.elapsed() > PATIENCE {
-                return Err(DriverError::new("two of the tester's ports do not meet", "try again"));
+                return Err(DriverError::new(
+                    "two ports of the tester do not connect",
+                    "try again",
+                ));
             }
             std::thread::park_timeout(POLL);
         }

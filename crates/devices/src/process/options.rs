@@ -2,46 +2,47 @@
 
 use std::path::PathBuf;
 
+use keys::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::driver::DriverError;
+use crate::driver::{DriverError, SECTION};
 
-/// The keys.
+/// Keys of `device: {name: process}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
-    /// The kind of ports, the daemon's and the tester's.
+    /// Port type of the daemon and of the tester.
     pub ports: Ports,
-    /// With `ports: af-packet`: how frames are handed over, the daemon's and the tester's.
+    /// With `ports: af-packet`: type of the receive ring, of the daemon and of the tester.
     pub ring: Ring,
-    /// The program to start; this one unless it is said.
+    /// The program to start; by default this program.
     pub program: Option<PathBuf>,
-    /// What stands between the tester and the function.
+    /// Components between the tester and the function.
     pub topology: Topology,
-    /// The cores of the guests; the workers' unless they are given.
+    /// Cores of the guests; by default those of the workers.
     pub guest_cores: Vec<usize>,
 }
 
-/// What stands between the tester and the function, after the topologies of published tests of virtual
-/// switches. The fourth of them, a guest without a switch, is the device `testpmd`.
+/// Components between the tester and the function, after the topologies of published tests of
+/// virtual switches. Their fourth topology, a guest without a switch, is the device `testpmd`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
-    /// Nothing: the switch alone.
+    /// The switch alone.
     #[default]
     Direct,
-    /// A guest on each side: the switch joins two virtual machines. Frames reach the guests past the
-    /// switch, by memif.
+    /// A guest on each side: the switch connects two virtual machines. The tester reaches the
+    /// guests directly, by memif.
     VmToVm,
-    /// A guest in the middle: every frame goes through the switch, a virtual machine and the switch
-    /// again, which is two daemons here, one for each way past it.
+    /// A guest in the middle: every frame passes the switch, a virtual machine and the switch
+    /// again. Two daemons act as the switch, one for each pass.
     FullPath,
 }
 
 impl Topology {
-    /// How many guests it has.
+    /// Number of guests in the topology.
     pub(super) fn guests(self) -> usize {
         match self {
             Topology::Direct => 0,
@@ -51,68 +52,67 @@ impl Topology {
     }
 }
 
-/// A kind of port.
+/// Port type of the daemon and of the tester.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ports {
-    /// Packet sockets on virtual Ethernet.
+    /// AF_PACKET sockets on virtual Ethernet.
     #[default]
     AfPacket,
-    /// Sockets of the express data path on virtual Ethernet.
+    /// AF_XDP sockets on virtual Ethernet.
     AfXdp,
-    /// Shared memory; the daemon is the slave, which owns it.
+    /// memif; the daemon is the slave, which owns the memory.
     Memif,
-    /// Shared memory as of a virtual machine, which the tester plays.
+    /// vhost-user; the daemon is the device, the tester acts as a virtual machine.
     VhostUser,
-    /// The same the other way round: the daemon is the driver's side, the tester the device.
+    /// vhost-user with swapped roles: the daemon is the driver, the tester the device.
     VirtioUser,
 }
 
-/// How packet sockets hand frames over.
+/// Type of the receive ring of packet sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ring {
-    /// One by one, as they come.
+    /// Single frames, without delay.
     #[default]
     Frames,
-    /// In blocks: least work, but a lone frame waits up to 1 ms.
+    /// Blocks of frames: least CPU time, but a single frame waits up to 1 ms.
     Blocks,
 }
 
 impl Options {
-    /// Reads the keys.
+    /// Reads the device's keys.
     ///
     /// # Errors
-    /// The first that cannot be used.
-    pub fn read(options: &Map<String, Value>) -> Result<Options, DriverError> {
-        let remedy = "see `plumbline schema` for what each key takes";
-        let read: Options = serde_json::from_value(Value::Object(options.clone()))
-            .map_err(|error| DriverError::new(format!("device: {error}"), remedy))?;
+    /// The first invalid key.
+    pub fn read(options: &Map<String, Value>) -> Result<Options, Invalid> {
+        let read: Options = keys::read(SECTION, options.clone())?;
         let is_shared = matches!(read.ports, Ports::Memif | Ports::VhostUser);
         if read.topology.guests() > 0 && !is_shared {
-            let what = "device: a guest is joined to the switch by `memif` or `vhost-user` ports";
-            return Err(DriverError::new(what, "set `ports: vhost-user`"));
+            let what = "a guest is connected to the switch by `memif` or `vhost-user` ports";
+            let invalid = Invalid::new("ports", what, "set `ports: vhost-user`");
+            return Err(Invalid { section: SECTION, ..invalid });
         }
         Ok(read)
     }
 
-    /// The program to start.
+    /// Path of the program to start.
     ///
     /// # Errors
-    /// When there is none at that path.
+    /// When there is no program at the configured path.
     pub(super) fn program(&self) -> Result<PathBuf, DriverError> {
-        let unknown = |what: String| DriverError::new(what, "name it in `program`");
+        let unknown = |what: String| DriverError::new(what, "set its path in `program`");
         match &self.program {
             Some(path) if path.is_file() => Ok(path.clone()),
-            Some(path) => Err(unknown(format!("there is no program {}", path.display()))),
+            Some(path) => Err(unknown(format!("the program {} does not exist", path.display()))),
             None => std::env::current_exe()
-                .map_err(|error| unknown(format!("this program's file is not known: {error}"))),
+                .map_err(|error| unknown(format!("the path of this program is unknown: {error}"))),
         }
     }
 }
 
 impl Ports {
-    /// The `type` in configurations.
+    /// The port type's `type` in configurations.
     pub(super) fn name(self) -> &'static str {
         match self {
             Ports::AfPacket => "af-packet",

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use netns::Child;
 
-/// Its output, read by threads that end with it.
+/// Output of a daemon, read by threads that end with it.
 pub(super) struct Output(Arc<Mutex<VecDeque<String>>>);
 
 impl Output {
-    /// Begins to read.
+    /// Starts to read the output of a process.
     pub fn of(child: &mut Child) -> Output {
         let (stdout, stderr) = child.output();
         let streams: [Option<Box<dyn Read + Send>>; 2] = [
@@ -25,11 +25,11 @@ impl Output {
         Output(said)
     }
 
-    /// The last lines as one.
+    /// Returns the last lines as one line.
     pub fn last(&self) -> String {
         let said = self.0.lock().unwrap_or_else(|broken| broken.into_inner());
         match said.is_empty() {
-            true => "it said nothing".to_owned(),
+            true => "it printed nothing".to_owned(),
             false => said.iter().cloned().collect::<Vec<_>>().join(" | "),
         }
     }
@@ -43,6 +43,6 @@ fn read(stream: Box<dyn Read + Send>, said: &Mutex<VecDeque<String>>) {
     }
 }
 
-/// Lines kept, the latest first.
+/// Number of kept lines, the latest ones.
 const LINES_MAX: usize = 4;
 const LINE_CHARS_MAX: usize = 500;

@@ -1,7 +1,8 @@
 //! A standby in a process of its own, and how the tester's frames come to it once it takes over.
 //!
-//! It has links of its own, as another box would. What a network does on a fail-over, the tester's ports do here: from
-//! that moment on they send by the links of the standby. Frames that the ended daemon had sent are received all the same.
+//! It has links of its own, as another box would. What a network does on a fail-over, the tester's
+//! ports do here: from that moment on they send by the links of the standby. Frames that the ended
+//! daemon had sent are received all the same.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,17 +11,18 @@ use engine::{Link, Monitor, Opened, Port, PortCounts};
 use machine::clock::Ticks;
 use packet::{Batch, Slot};
 
-use super::Daemon;
+use super::child::Daemon;
 
-/// A daemon that follows another one.
+/// A daemon that follows another daemon as its standby.
 pub(super) struct Standby {
-    /// Itself.
+    /// The standby's process.
     pub daemon: Daemon,
-    /// Becomes true when the tester's frames are to go to it.
+    /// Becomes true when the tester's frames must go to the standby.
     pub takes_over: Arc<AtomicBool>,
 }
 
-/// Ports of the tester that lead to the active daemon, and to its standby once it takes over.
+/// Returns ports of the tester that lead to the active daemon, and to its standby after the
+/// take-over.
 pub(super) fn either(
     active: Vec<Opened>,
     standby: Vec<Opened>,
@@ -43,7 +45,7 @@ pub(super) fn either(
     active.into_iter().zip(standby).map(join).collect()
 }
 
-/// A queue of two ports.
+/// A queue that uses one of two queues.
 struct Either {
     active: Box<dyn Port>,
     standby: Box<dyn Port>,
@@ -67,7 +69,7 @@ impl Port for Either {
     }
 }
 
-/// What may be known of both.
+/// A monitor that combines those of both ports.
 struct Both {
     active: Arc<dyn Monitor>,
     standby: Arc<dyn Monitor>,
@@ -75,7 +77,7 @@ struct Both {
 }
 
 impl Both {
-    /// The one by which frames are sent.
+    /// Returns the monitor of the port by which frames are sent.
     fn present(&self) -> &dyn Monitor {
         match self.takes_over.load(Ordering::Acquire) {
             true => self.standby.as_ref(),
@@ -111,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// A link that is always up.
+    /// Monitor of a link that is always up.
     struct Nothing;
 
     impl Monitor for Nothing {

@@ -1,5 +1,9 @@
 //! What can be told without starting a program; `plumbline`'s own tests start it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use function_kit::PortName;
 use serde_json::{Map, json};
 
 use super::*;
@@ -14,8 +18,9 @@ fn keys_are_read_and_wrong_ones_named() {
     assert_eq!(read.ports, Ports::Memif);
     assert_eq!(Options::read(&Map::new()).expect("all defaults").ports, Ports::AfPacket);
     for wrong in [json!({"ports": "token-ring"}), json!({"port": "memif"})] {
-        let error = Options::read(&options(wrong)).expect_err("no such key or value");
-        assert!(error.what.starts_with("device: ") && !error.remedy.is_empty(), "{error}");
+        let invalid = Options::read(&options(wrong)).expect_err("no such key or value");
+        let error = DriverError::from(invalid);
+        assert!(error.what.starts_with("device") && !error.remedy.is_empty(), "{error}");
     }
     let guests = Options::read(&options(json!({"topology": "vm-to-vm", "ports": "vhost-user"})));
     assert_eq!(guests.expect("good").topology, Topology::VmToVm);
@@ -27,21 +32,13 @@ fn keys_are_read_and_wrong_ones_named() {
 }
 
 #[test]
-fn every_function_is_one_of_the_daemons() {
-    for kind in daemon::FUNCTIONS {
-        assert_eq!(file::port_names(kind.name()).expect("known"), kind.ports());
-    }
-    assert!(file::port_names("nothing").is_err());
-}
-
-#[test]
 fn a_wire_of_each_kind_meets_itself() {
     if !netns::may_make_namespaces() {
         println!("skipped: no right to make network namespaces");
         return;
     }
     for kind in [Ports::AfPacket, Ports::Memif, Ports::VhostUser, Ports::VirtioUser] {
-        let service = Service::Bridge(functions::service::Bridge {
+        let service = Service::Bridge(model_kit::service::Bridge {
             ports: 2,
             beyond: vec![],
             stations: Vec::new(),
@@ -53,7 +50,9 @@ fn a_wire_of_each_kind_meets_itself() {
         let request = Start {
             service: &service,
             function: "l2-switch",
+            port_names: &["downlink", "uplink"].map(PortName::new),
             configuration: &Value::Null,
+            initial: &|| Ok(Vec::new()),
             standby: None,
             options: &options,
             workers: 1,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::driver::Usage;
 
-/// Asks the daemon and the kernel.
+/// Returns the usage of a daemon, from its control socket and the kernel.
 pub(super) fn of(client: &mut Client, process: u32) -> Usage {
     let (cpu_ns, threads) = worker_time(process).unzip();
     let show = |client: &mut Client, view| client.ask(Ask::Show(view)).unwrap_or_default();
@@ -21,7 +21,7 @@ pub(super) fn of(client: &mut Client, process: u32) -> Usage {
     }
 }
 
-/// What several daemons used together: drops and stages of one name are one.
+/// Returns the sum of the usage of several daemons; drops and stages of the same name are added up.
 pub(super) fn sum(all: Vec<Usage>) -> Usage {
     let mut all = all.into_iter();
     let Some(mut sum) = all.next() else { return Usage::default() };
@@ -48,7 +48,7 @@ pub(super) fn sum(all: Vec<Usage>) -> Usage {
     sum
 }
 
-/// CPU time of its workers in nanoseconds, and how many they are.
+/// Returns the CPU time of a daemon's workers in nanoseconds, and their number.
 fn worker_time(process: u32) -> Option<(u64, usize)> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let of = |task: std::fs::DirEntry| -> Option<u64> {
@@ -68,7 +68,8 @@ fn resident_bytes(process: u32) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Of the function by its own reasons, of the ports with the port in front.
+/// Returns the drops: those of the function by reason, those of the ports with the port's name as
+/// prefix.
 fn drops_of(shown: &Value) -> Vec<(String, u64)> {
     let mut drops = counts(&shown["function"], "");
     for (port, ways) in shown["ports"].as_object().into_iter().flatten() {
@@ -84,7 +85,8 @@ fn counts(shown: &Value, lead: &str) -> Vec<(String, u64)> {
     all.filter_map(|(name, count)| Some((format!("{lead}{name}"), count.as_u64()?))).collect()
 }
 
-/// The first and the last are the bench's: receiving and transmitting.
+/// Returns the stages; the first and the last are named like the bench's: receiving and
+/// transmitting.
 fn stages_of(shown: &Value) -> Vec<Stage> {
     let all = shown.as_object().map(|stages| stages.iter().collect::<Vec<_>>()).unwrap_or_default();
     let stage = |(name, stage): &(&String, &Value)| Stage {

@@ -1,32 +1,33 @@
 //! The functional check of a device that runs: send a frame, wait for what the oracle says.
 //!
-//! First come frames of the workload and a few of its sessions, then the function's own sample. A frame that is to be forwarded
-//! is waited for, until a deadline. That one is dropped shows when a frame sent behind it comes out
-//! alone; where there is none known to pass, when nothing comes for a while. Why it was dropped cannot
-//! be seen from outside.
+//! First come frames of the workload and a few of its sessions, then the function's own sample. A
+//! frame that is to be forwarded is waited for, until a deadline. That one is dropped shows when a
+//! frame sent behind it comes out alone; where there is none known to pass, when nothing comes for
+//! a while. Why it was dropped cannot be seen from outside.
 //!
-//! Time is real here, and two oracles go along: one for which time stands still between the pauses of
-//! the sample, one that goes by the clock. Where they disagree, as over a policer at its border, the
-//! device may be with either. What it cannot do (its limitations, changes without a control, pauses of
-//! minutes) is left out, counted and named.
+//! Time is real here, and two oracles go along: one for which time stands still between the pauses
+//! of the sample, one that goes by the clock. Where they disagree, as over a policer at its border,
+//! the device may be with either. What it cannot do (its limitations, changes without a control,
+//! pauses of minutes) is left out, counted and named.
 //!
 //! An oracle that follows the device's choices is asked when all frames have come that it foresaw.
 
 use std::time::{Duration, Instant};
 
-use functions::check::{Expected, History, Oracle, Step};
-use functions::{NetworkFunction, Shard};
+use function_kit::{NetworkFunction, Shard};
 use machine::clock;
 use measure::MeasureError;
 use measure::record::{Check, ClaimLevel};
+use model_kit::check::{Expected, History, Oracle, Step};
+use model_kit::{Model, UpdateOf};
 use packet::PortId;
-use traffic::{Stamp, Workload};
+use traffic::{Frames, Stamp};
 
 use self::left_out::LeftOut;
 use super::exchange::Exchange;
 use super::frames::{are_all, fits, forwarded, is_of};
-use super::{Remote, Spoken};
-use crate::comparison::{Comparison, describe, describe_all, verdict_name};
+use super::rig::{Remote, Spoken, drain};
+use crate::comparison::Comparison;
 use crate::tester::changes::Control;
 use crate::tester::foreign::is_talk;
 
@@ -34,21 +35,22 @@ mod left_out;
 mod reports;
 mod sessions;
 
-/// Runs frames of the workload and sessions of it, then the sample.
-pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check, MeasureError> {
+/// Runs frames and sessions of the workload, then the sample.
+pub(super) fn check<N: Model>(device: &mut Remote<N>) -> Result<Check, MeasureError> {
     let first = workload_steps(device);
-    let sample = N::sample(&device.config, &device.traffic);
-    let unreachable = N::unreachable(&device.config);
-    let oracle = || N::oracle(&device.config, Shard::WHOLE);
+    let sample = device.model.sample();
+    let unreachable = device.model.unreachable();
+    let oracle = || device.model.oracle(Shard::WHOLE);
     let oracles = Oracles { still: oracle(), flowing: oracle() };
     let stop = device.host.stop.clone();
-    let in_order = N::workers(&device.config) == 1;
+    let in_order = N::Unit::workers(&device.model.config) == 1;
     let limitations = device.limitations.clone();
-    let drops = N::names(&device.config).drops;
+    let comparison = Comparison::new(&device.model.config);
+    let known_good = vec![None; device.model.ports().len()];
     let (workload, sessions) = (device.workload(), device.sessions.twin());
     let is_report = |port: PortId, frame: &[u8]| workload.is_report(port, frame);
     let rig = device.rig()?;
-    super::drain(&mut rig.links);
+    drain(&mut rig.links);
     let control = rig.running.control();
     let has_control = control.is_some();
     let mut walk = Walk::<N> {
@@ -57,11 +59,11 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check,
         oracles,
         begun: Instant::now(),
         simulated: Duration::ZERO,
-        comparison: Comparison::new(drops),
+        comparison,
         left_out: LeftOut::new(&limitations),
         history: History::default(),
         either: 0,
-        known_good: vec![None; N::PORTS.len()],
+        known_good,
         in_order,
     };
     let mut changed = false;
@@ -94,8 +96,8 @@ pub(super) fn check<N: NetworkFunction>(device: &mut Remote<N>) -> Result<Check,
     Ok(check)
 }
 
-/// The first frames of each direction, which the sample need not have.
-fn workload_steps<N: NetworkFunction>(device: &Remote<N>) -> Vec<Step<N::Update>> {
+/// Returns the first frames of each direction of the workload, which may be missing in the sample.
+fn workload_steps<N: Model>(device: &Remote<N>) -> Vec<Step<UpdateOf<N>>> {
     let workload = device.workload();
     let mut steps = Vec::new();
     for (index, direction) in workload.directions().iter().enumerate() {
@@ -111,32 +113,33 @@ fn workload_steps<N: NetworkFunction>(device: &Remote<N>) -> Vec<Step<N::Update>
     steps
 }
 
-/// The same function twice: with time standing still between pauses, and by the clock.
+/// Two oracles of the same function: one whose time advances only in pauses, and one with the real
+/// clock.
 struct Oracles<O> {
     still: O,
     flowing: O,
 }
 
-/// The check on its way through the steps.
-struct Walk<'a, N: NetworkFunction> {
+/// State of a check that is in progress.
+struct Walk<'a, N: Model> {
     exchange: Exchange<'a>,
     control: Spoken<'a>,
     oracles: Oracles<N::Oracle>,
     begun: Instant,
-    /// The sum of all pauses so far.
+    /// Sum of all pauses so far.
     simulated: Duration,
     comparison: Comparison<N>,
     left_out: LeftOut,
     history: History,
     either: u64,
-    /// By port: a frame that was forwarded before.
+    /// By port: a frame that is known to be forwarded.
     known_good: Vec<Option<Vec<u8>>>,
-    /// Whether frames of a port leave in the order in which they came.
+    /// True if frames of a port leave in the order of their arrival.
     in_order: bool,
 }
 
-impl<N: NetworkFunction> Walk<'_, N> {
-    /// Both oracles' verdicts on a frame that is sent now.
+impl<N: Model> Walk<'_, N> {
+    /// Returns both oracles' verdicts on a frame that is sent now.
     fn expect(&mut self, port: PortId, frame: &[u8]) -> [Expected; 2] {
         let still = self.oracles.still.expect(port, frame, self.simulated);
         [still, self.oracles.flowing.expect(port, frame, self.begun.elapsed())]
@@ -153,7 +156,7 @@ impl<N: NetworkFunction> Walk<'_, N> {
         self.expect_made("after a pause", made);
     }
 
-    fn update(&mut self, update: &N::Update) {
+    fn update(&mut self, update: &UpdateOf<N>) {
         let expected = self.oracles.still.apply(update, self.simulated);
         self.oracles.flowing.apply(update, self.begun.elapsed());
         let got = self.apply(update);
@@ -167,13 +170,13 @@ impl<N: NetworkFunction> Walk<'_, N> {
         self.expect_made("a change", made);
     }
 
-    /// What both oracles say of the frames made beside, since they were last asked.
+    /// Returns both oracles' verdicts on the frames that were generated since the last call.
     fn made(&mut self) -> [Vec<Expected>; 2] {
         let still = self.oracles.still.made(self.simulated);
         [still, self.oracles.flowing.made(self.begun.elapsed())]
     }
 
-    /// Waits for the frames that were made because of a change or a pause.
+    /// Waits for the frames that were generated because of a change or a pause.
     fn expect_made(&mut self, about: &str, made: [Vec<Expected>; 2]) {
         if made.iter().any(|made| !made.is_empty()) {
             let which = self.expect_all(about, &made);
@@ -181,15 +184,15 @@ impl<N: NetworkFunction> Walk<'_, N> {
         }
     }
 
-    /// Waits for every frame of one of the oracles' lists, in any order because they may leave by
-    /// several ports; tells of which one, where the oracles disagree.
+    /// Waits for all frames of one oracle's list, in any order because they may leave by several
+    /// ports; returns which oracle's list matched if the oracles disagree.
     fn expect_all(&mut self, about: &str, all: &[Vec<Expected>; 2]) -> usize {
         let wanted = all.each_ref().map(|all| forwarded(all));
         let mut open = wanted.clone();
         let mut got = Vec::new();
         while open.iter().any(|open| !open.is_empty()) {
             let patience = match open.iter().any(Vec::is_empty) {
-                true => SILENCE,
+                true => EITHER,
                 false => self.patience(),
             };
             let next = self.exchange.receive(patience, |(port, frame)| {
@@ -205,19 +208,19 @@ impl<N: NetworkFunction> Walk<'_, N> {
         }
         let fits = |which: &usize| open[*which].is_empty() && wanted[*which].len() == got.len();
         (0..2).find(fits).unwrap_or_else(|| {
-            let [expected, got] = [&wanted[0], &got].map(|all| describe_all::<N>(all));
+            let [expected, got] = [&wanted[0], &got].map(|all| self.comparison.describe_all(all));
             self.comparison.mismatch(about.to_owned(), expected, got);
             self.give_up(&open[0]);
             0
         })
     }
 
-    /// Asks for a change and waits until it is in force; none without an acknowledgement.
-    fn apply(&mut self, update: &N::Update) -> Option<bool> {
-        let id = Control::<N::Update>::request(&mut self.control, 0, update)?;
+    /// Requests a change and waits until it is in force; `None` without an acknowledgement.
+    fn apply(&mut self, update: &UpdateOf<N>) -> Option<bool> {
+        let id = Control::<UpdateOf<N>>::request(&mut self.control, 0, update)?;
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
-            match Control::<N::Update>::acknowledged(&mut self.control, 0) {
+            match Control::<UpdateOf<N>>::acknowledged(&mut self.control, 0) {
                 Some(answer) if answer.id == id => return Some(answer.outcome.is_ok()),
                 Some(_) => {}
                 None => std::thread::park_timeout(POLL),
@@ -226,10 +229,10 @@ impl<N: NetworkFunction> Walk<'_, N> {
         None
     }
 
-    /// A frame or an answer; what became of it may be answered later.
+    /// Sends a frame of the sample or an answer to a received one, and checks the result.
     fn take(&mut self, port: PortId, frame: &[u8], about: &str) {
         // How many workers it has does not show.
-        let is_between_workers = usize::from(port.0) >= N::PORTS.len();
+        let is_between_workers = usize::from(port.0) >= self.known_good.len();
         let verdict = match is_between_workers || self.left_out.takes_step(about) {
             true => Expected::Punt,
             false => self.what_becomes(port, frame, about),
@@ -237,7 +240,7 @@ impl<N: NetworkFunction> Walk<'_, N> {
         self.history.note(&verdict);
     }
 
-    /// What became of a frame, where the device may choose.
+    /// Checks the result of a frame for which the device may choose between several behaviours.
     fn what_becomes(&mut self, port: PortId, frame: &[u8], about: &str) -> Expected {
         match self.foresee(port, frame) {
             Some(counts) => self.follow(port, frame, counts, about),
@@ -252,15 +255,15 @@ impl<N: NetworkFunction> Walk<'_, N> {
     fn frame(&mut self, port: PortId, frame: &[u8], about: &str) {
         let expected = self.expect(port, frame);
         let made = self.made();
-        if self.left_out.takes(&expected.each_ref().map(verdict_name::<N>)) {
+        if self.left_out.takes(&expected.each_ref().map(|one| self.comparison.verdict_name(one))) {
             return;
         }
         if !self.exchange.send(port, frame) {
-            let what = describe::<N>(&expected[0]);
+            let what = self.comparison.describe(&expected[0]);
             self.comparison.mismatch(
                 about.to_owned(),
                 what,
-                "the tester's port took no frame".into(),
+                "the tester's port accepted no frame".into(),
             );
             return;
         }
@@ -269,14 +272,13 @@ impl<N: NetworkFunction> Walk<'_, N> {
             return self.several(about, expected, made);
         }
         let got = match &expected {
+            [Expected::Forward { .. }, Expected::Forward { .. }] => {
+                self.exchange.receive(self.patience(), |got| is_of(got, &expected))
+            }
+            // It may have been dropped as well; a frame behind it tells if it is only late.
             [Expected::Forward { .. }, _] | [_, Expected::Forward { .. }] => {
-                let patience =
-                    match expected.iter().all(|one| matches!(one, Expected::Forward { .. })) {
-                        true => self.patience(),
-                        // It may have been dropped as well.
-                        false => SILENCE,
-                    };
-                self.exchange.receive(patience, |got| is_of(got, &expected))
+                let soon = self.exchange.receive(SILENCE, |got| is_of(got, &expected));
+                soon.or_else(|| self.nothing_but_the_next(port))
             }
             _ => self.nothing_but_the_next(port),
         };
@@ -295,28 +297,41 @@ impl<N: NetworkFunction> Walk<'_, N> {
                 self.comparison.frame(one);
             }
             (None, got) => {
-                let got = got.map_or("nothing came out".to_owned(), said::<N>);
-                self.comparison.mismatch(about.to_owned(), describe::<N>(&expected[0]), got);
+                let got = got.map_or("no frame was forwarded".to_owned(), |got| self.said(got));
+                self.comparison.mismatch(
+                    about.to_owned(),
+                    self.comparison.describe(&expected[0]),
+                    got,
+                );
                 self.comparison.frame(&expected[0]);
             }
         }
     }
 
-    /// How many frames the oracles foresee, each by itself; none where they need not see them.
+    fn said(&self, (port, frame): (PortId, Vec<u8>)) -> String {
+        self.comparison.describe(&Expected::Forward { port, frame })
+    }
+
+    /// Returns how many frames each oracle expects; `None` for oracles that do not follow the
+    /// device's choices.
     fn foresee(&self, port: PortId, frame: &[u8]) -> Option<[usize; 2]> {
         let still = self.oracles.still.foresee(port, frame, self.simulated)?;
         let flowing = self.oracles.flowing.foresee(port, frame, self.begun.elapsed())?;
         Some([still, flowing])
     }
 
-    /// Sends a frame, takes what leaves, and only then asks oracles that follow the device's choices: what
-    /// they say became of it.
+    /// Sends a frame, collects the frames that leave, and only then asks oracles that follow the
+    /// device's choices for the verdicts.
     fn follow(&mut self, port: PortId, frame: &[u8], counts: [usize; 2], about: &str) -> Expected {
         let sent = self.exchange.send(port, frame);
         let mut got = Vec::new();
         let (least, most) = (counts[0].min(counts[1]), counts[0].max(counts[1]));
         while sent && (got.len() < most || most == 0) {
-            let patience = if got.len() < least { self.patience() } else { SILENCE };
+            let patience = match got.len() {
+                count if count < least => self.patience(),
+                count if count < most => EITHER,
+                _ => SILENCE,
+            };
             // A device's errors in its own name may be among those foreseen, its talk if asked.
             let is_awaited =
                 |(_, got): (PortId, &[u8])| most > 0 && (!is_talk(got) || is_talk(frame));
@@ -328,14 +343,14 @@ impl<N: NetworkFunction> Walk<'_, N> {
         let flowing = self.oracles.flowing.expect_of(port, frame, elapsed, &got);
         let made = self.made();
         let expected = [still, flowing];
-        if self.left_out.takes(&expected.each_ref().map(verdict_name::<N>)) {
+        if self.left_out.takes(&expected.each_ref().map(|one| self.comparison.verdict_name(one))) {
             return Expected::Punt;
         }
         self.either += u64::from(expected[0] != expected[1] || made[0] != made[1]);
         let all = |which: usize| [std::slice::from_ref(&expected[which]), &made[which]].concat();
         let which = (0..2).find(|&which| are_all(&got, &forwarded(&all(which))));
         let fitting = which.unwrap_or_else(|| {
-            let [expected, got] = [&all(0), &got].map(|all| describe_all::<N>(all));
+            let [expected, got] = [&all(0), &got].map(|all| self.comparison.describe_all(all));
             self.comparison.mismatch(about.to_owned(), expected, got);
             self.give_up(&forwarded(&all(0)));
             0
@@ -345,7 +360,7 @@ impl<N: NetworkFunction> Walk<'_, N> {
         expected[fitting].clone()
     }
 
-    /// Waits no longer for what the oracles have leave.
+    /// Stops waiting for the frames that the oracles expect.
     fn give_up(&mut self, expected: &[Expected]) {
         for (index, one) in expected.iter().enumerate() {
             if let Expected::Forward { port, frame } = one
@@ -356,7 +371,7 @@ impl<N: NetworkFunction> Walk<'_, N> {
         }
     }
 
-    /// What becomes of a frame that was sent, and of those made beside it.
+    /// Checks the result of a frame that was sent, and the frames that were generated in addition.
     fn several(&mut self, about: &str, expected: [Expected; 2], made: [Vec<Expected>; 2]) {
         let [(a, made_a), (b, made_b)] = [(&expected[0], &made[0]), (&expected[1], &made[1])];
         let with = |one: &Expected, made: &[Expected]| [std::slice::from_ref(one), made].concat();
@@ -365,7 +380,8 @@ impl<N: NetworkFunction> Walk<'_, N> {
         made[which].iter().for_each(|made| self.comparison.made(made));
     }
 
-    /// What comes out although nothing is to: until a frame sent behind it does, or for a while.
+    /// Returns a frame that leaves although none is expected, until a frame sent after it arrives
+    /// or for a limited time.
     fn nothing_but_the_next(&mut self, port: PortId) -> Option<(PortId, Vec<u8>)> {
         let known = self.known_good[usize::from(port.0)].clone().filter(|_| self.in_order);
         let Some(known) = known else { return self.exchange.receive(SILENCE, |_| false) };
@@ -392,25 +408,25 @@ impl<N: NetworkFunction> Walk<'_, N> {
             }
             None => {
                 let what = "a frame that passed before".to_owned();
-                let text = describe::<N>(&expected[0]);
-                self.comparison.mismatch(what, text, "nothing came out".into());
+                let text = self.comparison.describe(&expected[0]);
+                self.comparison.mismatch(what, text, "no frame was forwarded".into());
                 self.give_up(&expected);
                 None
             }
         }
     }
 
-    /// Lets time pass and notes every frame that comes out.
+    /// Lets time pass and records every frame that arrives.
     fn expect_silence(&mut self, after: &str, time: Duration) {
         let end = Instant::now() + time;
         while let Some(left) = end.checked_duration_since(Instant::now()) {
             let Some(got) = self.exchange.receive(left, |_| false) else { return };
             let what = format!("after {after}");
-            self.comparison.mismatch(what, "nothing".into(), said::<N>(got));
+            self.comparison.mismatch(what, "nothing".into(), self.said(got));
         }
     }
 
-    /// How long a frame is waited for; not long where nothing comes anyway.
+    /// Returns the time limit for a frame; short if nothing arrives anyway.
     fn patience(&self) -> Duration {
         if self.comparison.is_hopeless() { SILENCE } else { PATIENCE }
     }
@@ -424,8 +440,10 @@ impl<N: NetworkFunction> Walk<'_, N> {
             match (known, limited, all.first()) {
                 (Some((_, cause)), ..) => Some((*cause).to_owned()),
                 (None, Some(limited), _) => Some(limited.what.clone()),
-                (None, None, Some(_)) => Some("by what was left out".to_owned()),
-                (None, None, None) if either > 0 => Some("by the moment of its frames".to_owned()),
+                (None, None, Some(_)) => Some("because of exclusions".to_owned()),
+                (None, None, None) if either > 0 => {
+                    Some("because of the timing of its frames".to_owned())
+                }
                 (None, None, None) => None,
             }
         });
@@ -440,17 +458,15 @@ impl<N: NetworkFunction> Walk<'_, N> {
     }
 }
 
-fn said<N: NetworkFunction>((port, frame): (PortId, Vec<u8>)) -> String {
-    describe::<N>(&Expected::Forward { port, frame })
-}
-
-/// Frames of each direction of the workload.
+/// Number of frames per direction of the workload.
 const WORKLOAD_FRAMES: u64 = 64;
-/// How long a frame that must come is waited for: a machine may be busy with other things.
+/// Time limit for a frame that must arrive; a busy machine may delay it.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// How long nothing must come where no other frame can tell that one was dropped.
+/// Time without any frame after which a frame counts as dropped, if no later frame can show it.
 const SILENCE: Duration = Duration::from_millis(20);
+/// Time limit for a frame that one of two oracles expects; a busy machine may be late by this.
+const EITHER: Duration = Duration::from_millis(300);
 const LAST_SILENCE: Duration = Duration::from_millis(100);
-/// Longer pauses of a sample, for entries to age, are not made.
+/// Longest pause of a sample that is made, for entries to age.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_micros(50);

@@ -11,23 +11,23 @@ use super::frames::are_same;
 use crate::tester::foreign::{is_error, is_talk};
 use crate::tester::link::{Link, PortLink, Refused};
 
-/// The tester's ends of the links, a frame at a time.
+/// The tester's ends of the links, used frame by frame.
 pub(super) struct Exchange<'a> {
     links: &'a mut [PortLink],
     stop: &'a AtomicBool,
     own_frames: u64,
-    /// What was given up, and may yet come while something else is waited for.
+    /// Frames for which the check no longer waits, but that may still arrive later.
     overdue: VecDeque<(PortId, Vec<u8>)>,
-    /// Tells reports of the device, which are kept for whoever takes them.
+    /// Recognises reports of the device, which are collected separately.
     is_report: IsReport<'a>,
     reports: Vec<Vec<u8>>,
 }
 
-/// Whether a frame is a report of the device.
+/// Returns true if a frame is a report of the device.
 pub(super) type IsReport<'a> = &'a dyn Fn(PortId, &[u8]) -> bool;
 
 impl<'a> Exchange<'a> {
-    /// An exchange over these links, by port, that ends its waiting when the user asks to stop.
+    /// Creates an exchange over these links, by port; it stops waiting when the user asks to stop.
     pub fn new(
         links: &'a mut [PortLink],
         stop: &'a AtomicBool,
@@ -37,16 +37,27 @@ impl<'a> Exchange<'a> {
         Exchange { links, stop, own_frames: 0, overdue, is_report, reports }
     }
 
-    /// Sends a frame into a port of the device; whether it was taken.
+    /// Sends a frame into a port of the device; returns true if it was accepted. A link that is
+    /// full is tried again, because a busy machine may be late to empty it.
     pub fn send(&mut self, port: PortId, frame: &[u8]) -> bool {
         let Some(link) = self.links.get_mut(usize::from(port.0)) else { return false };
-        let Some(room) = link.reserve(frame.len()) else { return false };
-        room.copy_from_slice(frame);
-        link.publish(clock::now()) == Refused::default()
+        let end = Instant::now() + FULL;
+        loop {
+            if let Some(room) = link.reserve(frame.len()) {
+                room.copy_from_slice(frame);
+                if link.publish(clock::now()) == Refused::default() {
+                    return true;
+                }
+            }
+            if Instant::now() >= end || self.stop.load(Ordering::Relaxed) {
+                return false;
+            }
+            std::thread::park_timeout(POLL);
+        }
     }
 
-    /// The next frame from any port of the device; none after so long. Frames in the device's own
-    /// name and overdue ones are passed over, unless they are what is waited for.
+    /// Returns the next frame from any port of the device; `None` after the time limit. Frames that
+    /// the device sends on its own and overdue frames are skipped, unless they are expected.
     pub fn receive(
         &mut self,
         patience: Duration,
@@ -84,8 +95,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Notes a frame that was waited for long enough: should it come after all, on a machine that is
-    /// busy with other things, it is not taken for another one.
+    /// Records a frame as overdue: if a busy machine delivers it later, it is not mistaken for
+    /// another frame.
     pub fn give_up(&mut self, port: PortId, frame: Vec<u8>) {
         if self.overdue.len() == OVERDUE_MAX {
             self.overdue.pop_front();
@@ -93,19 +104,23 @@ impl<'a> Exchange<'a> {
         self.overdue.push_back((port, frame));
     }
 
-    /// The reports that came since this was last asked.
+    /// Returns the reports that arrived since the last call.
     pub fn take_reports(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.reports)
     }
 
-    /// Frames in the device's own name so far.
+    /// Returns the number of frames that the device sent on its own.
     pub fn own_frames(&self) -> u64 {
         self.own_frames
     }
 }
 
-/// Between two looks at the links: short against what a frame takes, long against a time slice.
+/// Interval between two polls of the links: short compared with the latency of a frame, long
+/// compared with a time slice.
 const POLL: Duration = Duration::from_micros(50);
 
-/// More than a check goes on with when frames stay away.
+/// Time for which a full link is tried again.
+const FULL: Duration = Duration::from_millis(500);
+
+/// Largest number of overdue frames; a check with more missing frames ends.
 const OVERDUE_MAX: usize = 256;

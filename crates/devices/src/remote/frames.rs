@@ -1,18 +1,18 @@
-//! When two frames are the same: byte for byte, except for what fills a frame up to its least length,
-//! for what is the tunnelling device's own choice in the outer header of a VXLAN tunnel, and for the
-//! time that a remote mirror tells, which is that of the device's clock.
+//! When two frames are the same: byte for byte, except for what fills a frame up to its least
+//! length, for what is the tunnelling device's own choice in the outer header of a VXLAN tunnel,
+//! and for the time that a remote mirror tells, which is that of the device's clock.
 //!
 //! A short packet travels in a longer frame, and what stands behind the packet means nothing (IEEE
 //! 802.3 clause 3.2.8). Kernels cut it off, switches keep it, cards write it anew.
 
-use functions::check::Expected;
+use model_kit::check::Expected;
 use packet::PortId;
 use wire::checksum::header_is_valid;
 use wire::ethernet::{HEADER_LEN, TYPE_ARP, TYPE_IPV4, TYPE_IPV6};
 use wire::vxlan::VXLAN_PORT;
 use wire::{erspan_iii, ipv4, protocol, udp};
 
-/// Whether a device gave what the oracle says.
+/// Returns true if a device sent what the oracle expects.
 pub(super) fn are_same(got: &[u8], expected: &[u8]) -> bool {
     let [got, expected] = [packet_of(got), packet_of(expected)];
     got == expected
@@ -20,7 +20,8 @@ pub(super) fn are_same(got: &[u8], expected: &[u8]) -> bool {
         || without_time(got).is_some_and(|got| without_time(expected) == Some(got))
 }
 
-/// A copy of a remote mirror of ERSPAN type III without its time; none for other frames.
+/// Returns a copy of a remote mirror frame of ERSPAN type III without its time stamp; `None` for
+/// other frames.
 fn without_time(frame: &[u8]) -> Option<Vec<u8>> {
     const GRE: usize = HEADER_LEN + ipv4::HEADER_LEN;
     let word = |at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
@@ -35,9 +36,9 @@ fn without_time(frame: &[u8]) -> Option<Vec<u8>> {
     Some(rest)
 }
 
-/// The same but for the choices of who makes the tunnel: identification and the permission to fragment
-/// (RFC 6864 section 4), hence the header checksum, which must be right, and the UDP source port (RFC
-/// 7348 section 5).
+/// Returns true if the frames are equal apart from the fields that a tunnel's encapsulator may
+/// choose: identification and Don't Fragment (RFC 6864 section 4), hence the header checksum, which
+/// must be correct, and the UDP source port (RFC 7348 section 5).
 fn same_tunnels(got: &[u8], expected: &[u8]) -> bool {
     let (Some(one), Some(other)) = (outer_of_vxlan(got), outer_of_vxlan(expected)) else {
         return false;
@@ -47,7 +48,8 @@ fn same_tunnels(got: &[u8], expected: &[u8]) -> bool {
     is_sound && one == other && rest(got) == rest(expected)
 }
 
-/// Ethernet, IPv4 and UDP header in front of VXLAN, without those choices; none for other frames.
+/// Returns the Ethernet, IPv4 and UDP headers in front of VXLAN without those fields; `None` for
+/// other frames.
 fn outer_of_vxlan(frame: &[u8]) -> Option<[u8; OUTER_LEN]> {
     let mut outer: [u8; OUTER_LEN] = *frame.first_chunk()?;
     let word = |at: usize| u16::from_be_bytes([outer[at], outer[at + 1]]);
@@ -63,7 +65,8 @@ fn outer_of_vxlan(frame: &[u8]) -> Option<[u8; OUTER_LEN]> {
     is_vxlan.then_some(outer)
 }
 
-/// The frame without what stands behind its packet; whole where its type does not tell.
+/// Returns the frame without padding after its packet; the whole frame if its type does not
+/// determine the length.
 fn packet_of(frame: &[u8]) -> &[u8] {
     let Some((header, payload)) = frame.split_at_checked(HEADER_LEN) else { return frame };
     let word = |at: usize| {
@@ -82,14 +85,14 @@ fn packet_of(frame: &[u8]) -> &[u8] {
 const UDP: usize = HEADER_LEN + ipv4::HEADER_LEN;
 const OUTER_LEN: usize = UDP + udp::HEADER_LEN;
 
-/// Those of some verdicts that can be seen from outside.
+/// Returns the verdicts that are visible from outside.
 pub(super) fn forwarded(verdicts: &[Expected]) -> Vec<Expected> {
     let is_forwarded = |verdict: &&Expected| matches!(verdict, Expected::Forward { .. });
     verdicts.iter().filter(is_forwarded).cloned().collect()
 }
 
-/// Whether frames that came are those that were to come, in any order because they may have left by
-/// several ports.
+/// Returns true if the received frames are the expected ones, in any order because they may have
+/// left by several ports.
 pub(super) fn are_all(got: &[Expected], wanted: &[Expected]) -> bool {
     let mut open = wanted.to_vec();
     for one in got {
@@ -100,7 +103,7 @@ pub(super) fn are_all(got: &[Expected], wanted: &[Expected]) -> bool {
     open.is_empty()
 }
 
-/// Whether a frame that came out is one that the oracles speak of.
+/// Returns true if a received frame is one that the oracles expect.
 pub(super) fn is_of((port, frame): (PortId, &[u8]), expected: &[Expected; 2]) -> bool {
     expected.iter().any(|one| fits(port, frame, one))
 }
@@ -118,7 +121,7 @@ pub(super) fn fits(port: PortId, frame: &[u8], expected: &Expected) -> bool {
 mod tests {
     use super::*;
 
-    /// A datagram for the VXLAN port with this identification and these flags.
+    /// Returns a datagram for the VXLAN port with this identification and these flags.
     fn tunnelled(identification: u16, flags: u16, source_port: u16) -> Vec<u8> {
         let mut header = vec![ipv4::VERSION_IHL, 0, 0, 44];
         header.extend(identification.to_be_bytes());

@@ -6,86 +6,63 @@
 //!                                 <==link==
 //! ```
 //! The tester is the one of the embedded device; its links are real ports that a [`Driver`] handed
-//! out. The device runs all the time: what it used and counted is read before and after a trial. What
-//! the tester's own ports lost of what came in is the tester's loss, and told apart.
+//! out. The device runs all the time: what it used and counted is read before and after a trial.
+//! What the tester's own ports lost of what came in is the tester's loss, and told apart.
 
 mod check;
 mod exchange;
 mod frames;
 mod restart;
+mod rig;
 mod sessions;
 mod standby;
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use engine::Acknowledgement;
-use functions::NetworkFunction;
-use machine::clock;
+use function_kit::NetworkFunction;
 use measure::record::Check;
 use measure::{
     Conditions, DeviceCpu, Load, MeasureError, Measurer, Population, Pps, SessionsThere, Stage,
     Trial, Watch,
 };
+use model_kit::{ConfigOf, Configured, Model};
 use packet::PortId;
+pub use rig::Remote;
+use rig::{Rig, Spoken, drain};
+use serde::Serialize;
 use serde_json::{Map, Value};
-use traffic::Workload;
+use traffic::{Changes as _, Floods, Frames, Workload};
 
-use crate::driver::{self, DeviceFacts, Driver, DriverError, Limitation, Running, Start, Usage};
+use crate::driver::{DeviceFacts, Driver, DriverError, Limitation, Running, Start, Usage};
 use crate::embedded::{Host, SESSIONS_ONLY, has_what_is_asked};
 use crate::room;
 use crate::sessions::{Opened, population};
 use crate::tester::Task;
-use crate::tester::changes::{Changes, Control};
-use crate::tester::link::{Link, PortLink};
+use crate::tester::changes::Changes;
+use crate::tester::link::PortLink;
 use crate::tester::thread::{Seat, carry_out, device_error};
 
-/// A device that is set up for a function.
-pub struct Remote<N: NetworkFunction> {
-    driver: &'static dyn Driver,
-    config: N::Config,
-    traffic: N::Traffic,
-    options: Map<String, Value>,
-    host: Host,
-    limitations: Vec<Limitation>,
-    /// None after it could not be set up again.
-    rig: Option<Rig>,
-    setup: Duration,
-    conditions: Conditions,
-    /// Whether changes were applied, so that the state is no longer the configured one.
-    changed: bool,
-    sessions: Opened<N::Workload>,
-}
-
-/// A device that runs, and the tester's ends of its links. The links go first, as they may stand in
-/// what the device set up.
-struct Rig {
-    links: Vec<Vec<PortLink>>,
-    running: Box<dyn Running>,
-}
-
-impl<N: NetworkFunction> Remote<N> {
-    /// Sets the device up with the driver's keys.
+impl<N: Model> Remote<N> {
+    /// Starts the device with the driver's keys.
     ///
     /// # Errors
-    /// When it cannot be; the machine is as before.
+    /// When it cannot be started; the machine is then restored to its earlier state.
     pub fn open(
         driver: &'static dyn Driver,
-        (config, traffic): (N::Config, N::Traffic),
+        model: Configured<N>,
         options: Map<String, Value>,
         host: Host,
     ) -> Result<Remote<N>, DriverError> {
         let begun = Instant::now();
-        let service = N::service(&config);
+        let service = model.service();
         let limitations = driver.limitations(&service, &options)?;
-        let rig =
-            Setup::<N> { driver, config: &config, traffic: &traffic }.start(&options, &host)?;
-        let sessions = Opened::new(N::workload(&config, &traffic, host.clock));
+        let rig = Setup { driver, model: &model }.start(&options, &host)?;
+        let sessions = Opened::new(model.workload(host.clock));
         Ok(Remote {
             driver,
             sessions,
-            config,
-            traffic,
+            model,
             options,
             host,
             limitations,
@@ -96,18 +73,19 @@ impl<N: NetworkFunction> Remote<N> {
         })
     }
 
-    /// Time from the beginning until the device forwarded.
+    /// Returns the time from the start until the device forwarded.
     pub fn setup_time(&self) -> Duration {
         self.setup
     }
 
-    /// What the device is, and how the tester's ports run.
+    /// Returns facts about the device and the tester's ports.
     pub fn facts(&self) -> DeviceFacts {
         let Some(rig) = &self.rig else { return DeviceFacts::default() };
         let mut facts = rig.running.facts();
+        let names = self.model.ports();
         let ports = rig.links.iter().flatten().enumerate();
         let ports = ports.flat_map(|(index, link)| {
-            let name = N::PORTS.get(index).copied().unwrap_or("port");
+            let name = N::Unit::port_name(&names, PortId(index as u8));
             link.facts()
                 .into_iter()
                 .map(move |(key, value)| (format!("tester-{name}-{key}"), Value::String(value)))
@@ -116,12 +94,12 @@ impl<N: NetworkFunction> Remote<N> {
         facts
     }
 
-    /// What it cannot do, or does otherwise.
+    /// Returns what the device cannot do, or does differently.
     pub fn limitations(&self) -> &[Limitation] {
         &self.limitations
     }
 
-    /// What it has used since it was started.
+    /// Returns the device's usage since its start.
     pub fn usage(&mut self) -> Usage {
         self.rig.as_mut().map(|rig| rig.running.usage()).unwrap_or_default()
     }
@@ -129,7 +107,7 @@ impl<N: NetworkFunction> Remote<N> {
     /// Compares a sample that covers every verdict with the oracle, frame by frame.
     ///
     /// # Errors
-    /// When the device broke, or the user asked to stop.
+    /// When the device failed, or the user asked to stop.
     pub fn check(&mut self) -> Result<Check, MeasureError> {
         self.restore()?;
         let check = check::check(self);
@@ -139,16 +117,15 @@ impl<N: NetworkFunction> Remote<N> {
         check
     }
 
-    /// The configured state again, where changes were applied.
+    /// Restores the configured state if changes were applied.
     fn restore(&mut self) -> Result<(), MeasureError> {
         if self.changed || self.rig.is_none() {
             // The old one first, whose names and cores the new one takes.
             self.rig = None;
-            let setup =
-                Setup::<N> { driver: self.driver, config: &self.config, traffic: &self.traffic };
+            let setup = Setup { driver: self.driver, model: &self.model };
             self.rig = Some(setup.start(&self.options, &self.host).map_err(driver_error)?);
             self.changed = false;
-            let workload = N::workload(&self.config, &self.traffic, self.host.clock);
+            let workload = self.model.workload(self.host.clock);
             self.sessions = Opened::new(workload);
         }
         self.healthy()
@@ -159,7 +136,7 @@ impl<N: NetworkFunction> Remote<N> {
     }
 
     fn rig(&mut self) -> Result<&mut Rig, MeasureError> {
-        self.rig.as_mut().ok_or_else(|| device_error("it could not be set up again"))
+        self.rig.as_mut().ok_or_else(|| device_error("the device could not be set up again"))
     }
 
     fn has_control(&mut self) -> bool {
@@ -168,7 +145,7 @@ impl<N: NetworkFunction> Remote<N> {
 
     fn workload(&self) -> N::Workload {
         let twin = self.sessions.twin();
-        twin.unwrap_or_else(|| N::workload(&self.config, &self.traffic, self.host.clock))
+        twin.unwrap_or_else(|| self.model.workload(self.host.clock))
     }
 
     fn is_interrupted(&self) -> bool {
@@ -209,7 +186,7 @@ impl<N: NetworkFunction> Remote<N> {
     }
 }
 
-impl<N: NetworkFunction> Measurer for Remote<N> {
+impl<N: Model> Measurer for Remote<N> {
     fn measure(
         &mut self,
         load: Load,
@@ -269,7 +246,7 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
         self.workload().population().map(population)
     }
 
-    /// Sets it up anew, which every device can be.
+    /// Clears all sessions by a new set-up, which every device supports.
     fn clear_sessions(&mut self) -> Result<(), MeasureError> {
         self.changed = true;
         self.restore()
@@ -284,8 +261,7 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
         if self.is_interrupted() {
             return Err(MeasureError::Interrupted);
         }
-        let setup =
-            Setup::<N> { driver: self.driver, config: &self.config, traffic: &self.traffic };
+        let setup = Setup { driver: self.driver, model: &self.model };
         let Some(mut wire) = setup.wire(&self.options, &self.host).map_err(driver_error)? else {
             return Ok(None);
         };
@@ -297,14 +273,13 @@ impl<N: NetworkFunction> Measurer for Remote<N> {
     }
 }
 
-/// What a device is set up from.
-struct Setup<'a, N: NetworkFunction> {
+/// Parameters from which a device is set up.
+struct Setup<'a, N: Model> {
     driver: &'static dyn Driver,
-    config: &'a N::Config,
-    traffic: &'a N::Traffic,
+    model: &'a Configured<N>,
 }
 
-impl<N: NetworkFunction> Setup<'_, N> {
+impl<N: Model> Setup<'_, N> {
     fn start(&self, options: &Map<String, Value>, host: &Host) -> Result<Rig, DriverError> {
         let of = |request: &Start<'_>| self.driver.start(request).map(Some);
         let rig = self.with_request(options, host, of)?;
@@ -321,25 +296,23 @@ impl<N: NetworkFunction> Setup<'_, N> {
         host: &Host,
         start: impl FnOnce(&Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError>,
     ) -> Result<Option<Rig>, DriverError> {
-        let service = N::service(self.config);
-        let write = |config: &N::Config| {
-            serde_json::to_value(config).map_err(|error| {
-                let what = format!("the configuration cannot be written: {error}");
-                DriverError::new(what, "report it")
-            })
-        };
-        let (configuration, standby) = match N::pair(self.config) {
+        let service = self.model.service();
+        let write = |config: &ConfigOf<N>| written(config);
+        let initial = || self.model.initial().map(|update| written(&update)).collect();
+        let (configuration, standby) = match N::Unit::pair(&self.model.config) {
             Some([active, standby]) => (write(&active)?, Some(write(&standby)?)),
-            None => (write(self.config)?, None),
+            None => (write(&self.model.config)?, None),
         };
         let frame_bytes_max = self.frame_bytes_max(host);
         let request = Start {
             service: &service,
-            function: N::NAME,
+            function: N::Unit::NAME,
+            port_names: &self.model.ports(),
             configuration: &configuration,
+            initial: &initial,
             standby: standby.as_ref(),
             options,
-            workers: N::workers(self.config),
+            workers: self.model.workers(),
             cores: &host.worker_cores,
             frame_bytes_max,
             clock: host.clock,
@@ -347,7 +320,7 @@ impl<N: NetworkFunction> Setup<'_, N> {
         };
         let Some(mut running) = start(&request)? else { return Ok(None) };
         let ports = running.ports();
-        let wanted = N::ports(self.config).len();
+        let wanted = self.model.ports().len();
         if ports.len() != wanted {
             let what = format!("the device has {} ports, not {wanted}", ports.len());
             return Err(DriverError::new(what, "choose another device for this function"));
@@ -360,22 +333,21 @@ impl<N: NetworkFunction> Setup<'_, N> {
         Ok(Some(Rig { links: vec![links?], running }))
     }
 
-    /// The longest of the frames that will be sent, with room for what the device adds.
+    /// Returns the longest frame that will be sent, including what the device adds, in bytes.
     fn frame_bytes_max(&self, host: &Host) -> usize {
-        let workload = N::workload(self.config, self.traffic, host.clock);
+        let workload = self.model.workload(host.clock);
         let drawn = room::frame_bytes_max(&workload);
-        let sample =
-            N::sample(self.config, self.traffic).into_iter().filter_map(|step| match step {
-                functions::check::Step::Frame { frame, .. } => Some(frame.len()),
-                functions::check::Step::Answer { answer, .. } => Some(answer.frame.len()),
-                _ => None,
-            });
+        let sample = self.model.sample().into_iter().filter_map(|step| match step {
+            model_kit::check::Step::Frame { frame, .. } => Some(frame.len()),
+            model_kit::check::Step::Answer { answer, .. } => Some(answer.frame.len()),
+            _ => None,
+        });
         sample.max().unwrap_or(0).max(drawn).max(FRAME_BYTES_MIN) + HEADERS_ADDED
     }
 }
 
 impl Rig {
-    /// One trial over the links.
+    /// Runs a trial over the links.
     fn trial<W>(
         &mut self,
         host: &Host,
@@ -398,30 +370,19 @@ impl Rig {
     }
 }
 
-/// What the tester's ports lost since they had lost `before`; of others' frames it is nobody's loss.
+/// Records what the tester's ports lost since `before`; lost frames of other senders are not
+/// counted as lost in the trial.
 fn note_own_loss(trial: &mut Trial, links: &[Vec<PortLink>], before: u64) {
     let missing = trial.sent().saturating_sub(trial.received());
     trial.tester_ring_full = lost(links).saturating_sub(before).min(missing);
 }
 
-/// Takes what still waits of an earlier trial.
-fn drain(links: &mut [Vec<PortLink>]) {
-    for link in links.iter_mut().flatten() {
-        for _ in 0..DRAINED_MAX {
-            if !link.fetch(clock::now()) {
-                break;
-            }
-            while link.next_frame().is_some() {}
-        }
-    }
-}
-
-/// Frames that the tester's ports have lost of what came in.
+/// Returns the number of received frames that the tester's ports have lost.
 fn lost(links: &[Vec<PortLink>]) -> u64 {
     links.iter().flatten().map(PortLink::lost_on_receive).sum()
 }
 
-/// What the device used and counted between two looks.
+/// Adds the device's usage between two readings to a trial.
 fn account(trial: &mut Trial, before: &Usage, after: Usage) {
     let cpu = before.cpu_ns.zip(after.cpu_ns);
     trial.device_cpu =
@@ -442,24 +403,11 @@ fn account(trial: &mut Trial, before: &Usage, after: Usage) {
     trial.stages = after.stages.into_iter().enumerate().map(stage).collect();
 }
 
-/// A device's control, spoken to in JSON; one that has none is asked for nothing.
-struct Spoken<'a> {
-    control: Option<&'a mut dyn driver::Control>,
-}
-
-impl<U: serde::Serialize> Control<U> for Spoken<'_> {
-    fn workers(&self) -> usize {
-        usize::from(self.control.is_some())
-    }
-
-    fn request(&mut self, _: usize, update: &U) -> Option<u64> {
-        let update = serde_json::to_value(update).ok()?;
-        self.control.as_mut()?.request(&update)
-    }
-
-    fn acknowledged(&mut self, _: usize) -> Option<Acknowledgement> {
-        self.control.as_mut()?.acknowledged()
-    }
+/// Returns a value of a function in the form of the daemon's configuration file and control.
+fn written(one: &impl Serialize) -> Result<Value, DriverError> {
+    serde_json::to_value(one).map_err(|error| {
+        DriverError::new(format!("the configuration cannot be written: {error}"), "report this")
+    })
 }
 
 fn driver_error(error: DriverError) -> MeasureError {
@@ -467,25 +415,23 @@ fn driver_error(error: DriverError) -> MeasureError {
     device_error(if remedy.is_empty() { what } else { format!("{what}; {remedy}") })
 }
 
-/// Why a load as fast as the device goes cannot be made.
+/// Error text: why a closed loop is not possible.
 const NO_CLOSED_LOOP: &str = "a closed loop runs source and sink inside the worker, which only the \
-                              device `embedded` lets a tester do; `throughput`, `loss-curve` and \
-                              `latency` measure this one";
+                              device `embedded` supports; use `throughput`, `loss-curve` or \
+                              `latency` for this device";
 
-const NO_CONTROL: &str = "nothing can be changed on it while it runs; set the rates of changes in \
-                          `function` to 0, or take a device with control (`embedded`, `process`)";
+const NO_CONTROL: &str = "it does not support changes at run time; set the rates of changes in \
+                          `function` to 0, or use a device with control (`embedded`, `process`)";
 
-const NO_STANDBY: &str = "it has no standby that the tester could send its frames to; `replication: \
-                          {role: rehearsal}` gives cgnat one on the devices `embedded` and `process`";
+const NO_STANDBY: &str = "it has no standby; `replication: {role: rehearsal}` adds one to cgnat on \
+                          the devices `embedded` and `process`";
 
-const NO_RESTART: &str = "it cannot be restarted while its links stay; take the device `embedded`, \
-                          or `process` or `ovs` on virtual Ethernet";
+const NO_RESTART: &str = "it does not support a restart with unchanged links; use the device \
+                          `embedded`, or `process` or `ovs` on virtual Ethernet";
 
-/// The longest Ethernet frame without tags and check sequence: links carry it in any case.
+/// Longest Ethernet frame without tags and frame check sequence, which every link carries.
 const FRAME_BYTES_MIN: usize = 1514;
 
-/// What a function may put in front of a frame: outer Ethernet, IPv6, UDP and tunnel headers.
+/// Bytes of headers that a function may add to a frame: outer Ethernet, IPv6, UDP and tunnel
+/// headers.
 const HEADERS_ADDED: usize = 128;
-
-/// Bursts taken from a link before a trial, lest somebody else's flood keep it from beginning.
-const DRAINED_MAX: usize = 10_000;

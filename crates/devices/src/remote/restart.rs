@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
 
-use functions::NetworkFunction;
 use machine::clock::{self, Clock, Ticks};
 use measure::{MeasureError, Restart, Trial, Watch};
+use model_kit::Model;
 
 use super::{Remote, Rig, Seat, Task, drain, driver_error, lost, note_own_loss};
 use crate::driver::DriverError;
@@ -15,9 +15,9 @@ use crate::tester::Course;
 use crate::tester::changes::{Changes, NoControl};
 use crate::tester::thread::{StopOnDrop, carry_out, device_error};
 
-impl<N: NetworkFunction> Remote<N> {
-    /// A trial with a restart in it. Nothing changes meanwhile, and what the device used is not told:
-    /// its counters begin anew.
+impl<N: Model> Remote<N> {
+    /// Runs a trial with a restart. There are no changes, and the device's usage is not recorded
+    /// because its counters restart.
     pub(super) fn restarting(
         &mut self,
         task: Task,
@@ -48,20 +48,21 @@ impl<N: NetworkFunction> Remote<N> {
     }
 }
 
-/// What was done to a device in the middle of a trial.
+/// Result of an action on a device during a trial.
 pub(super) struct Done<T> {
-    /// When it was asked for.
+    /// Time of the request.
     pub asked: Ticks,
-    /// What the device said of it.
+    /// The device's answer.
     pub said: T,
-    /// When it had said so.
+    /// Time of the answer.
     pub ready: Ticks,
 }
 
-/// Carries a trial out, and does something to the device some time after its beginning, unless it is over by then.
+/// Runs a trial and an action on the device some time after its start, unless the trial is over by
+/// then.
 ///
 /// # Errors
-/// What either of them failed by.
+/// The error of the trial or of the action.
 pub(super) fn beside<T: Send>(
     clock: &Clock,
     after: Duration,
@@ -76,13 +77,13 @@ pub(super) fn beside<T: Send>(
         let trial = carry_out();
         drop(is_over);
         Thread::unpark(acting.thread());
-        let done = acting.join().map_err(|_| device_error("what was done to it panicked"))?;
+        let done = acting.join().map_err(|_| device_error("the action on the device panicked"))?;
         let (trial, course) = trial?;
         Ok((trial, course, done.map_err(driver_error)?))
     })
 }
 
-/// Does it at a time, unless the trial is over by then.
+/// Runs the action at a time, unless the trial is over by then.
 fn act_at<T>(
     at: Ticks,
     clock: &Clock,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use functions::NetworkFunction;
 use measure::{MeasureError, SessionLoad, Trial, Watch};
+use model_kit::Model;
 use traffic::Workload;
 
 use super::{Remote, Rig, Seat, account, drain, lost, note_own_loss};
@@ -11,7 +11,7 @@ use crate::embedded::Host;
 use crate::sessions::{WAIT, all_open};
 use crate::tester::thread::carry_out_sessions;
 
-impl<N: NetworkFunction> Remote<N> {
+impl<N: Model> Remote<N> {
     /// Opens, uses or closes sessions of the traffic.
     pub(super) fn run_sessions(
         &mut self,
@@ -33,7 +33,7 @@ impl<N: NetworkFunction> Remote<N> {
         Ok(trial)
     }
 
-    /// The same on a device that goes on all the time.
+    /// Opens, uses or closes sessions on a device that continues to run.
     fn going_on(
         &mut self,
         load: (SessionLoad, Duration),
@@ -48,7 +48,7 @@ impl<N: NetworkFunction> Remote<N> {
         Ok(trial)
     }
 
-    /// Opens the sessions that ordinary trials want, if they are not open yet.
+    /// Opens the sessions that ordinary trials need, if they are not open yet.
     pub(super) fn open_sessions(&mut self, watch: &mut dyn Watch) -> Result<(), MeasureError> {
         let Some(load) = self.sessions.missing() else { return Ok(()) };
         let trial = self.run_sessions(load, WAIT, watch)?;

@@ -1,11 +1,12 @@
-//! A standby of the device that takes over in the middle of a trial of sessions: the one that forwards ends as by a
-//! crash, and the other one gets its frames, while the tester goes on.
+//! A standby of the device that takes over in the middle of a trial of sessions: the one that
+//! forwards ends as by a crash, and the other one gets its frames, while the tester goes on.
 
 use std::time::{Duration, Instant};
 
-use functions::{NetworkFunction, Standby};
+use function_kit::Standby;
 use machine::clock::Clock;
 use measure::{MeasureError, SessionLoad, Takeover, Trial, Watch};
+use model_kit::Model;
 
 use super::restart::{Done, beside};
 use super::{NO_STANDBY, Remote, Rig, Seat, drain, lost, note_own_loss};
@@ -13,13 +14,13 @@ use crate::driver::TakenOver;
 use crate::tester::Course;
 use crate::tester::thread::carry_out_sessions;
 
-impl<N: NetworkFunction> Remote<N> {
-    /// How its standby stands, where it has one.
+impl<N: Model> Remote<N> {
+    /// Returns the state of the device's standby; `None` without one.
     pub(super) fn standby(&mut self) -> Result<Option<Standby>, MeasureError> {
         Ok(self.rig()?.running.standby())
     }
 
-    /// Waits until its standby has acknowledged everything.
+    /// Waits until the standby has acknowledged all changes; returns false after `patience`.
     pub(super) fn follow(&mut self, patience: Duration) -> Result<bool, MeasureError> {
         let deadline = Instant::now() + patience;
         loop {
@@ -35,8 +36,9 @@ impl<N: NetworkFunction> Remote<N> {
         }
     }
 
-    /// Opens, uses or closes sessions while the standby takes over. What the device used is not told: its counters are
-    /// those of another one at the end. The standby stays in its place until sessions are cleared.
+    /// Opens, uses or closes sessions while the standby takes over. The device's usage is not
+    /// recorded, because the counters at the end are those of another process. The standby stays
+    /// active until the sessions are cleared.
     pub(super) fn taking_over(
         &mut self,
         (load, wait): (SessionLoad, Duration),
@@ -59,8 +61,9 @@ impl<N: NetworkFunction> Remote<N> {
     }
 }
 
-/// The take-over as a trial tells it. What was opened after the last that the ended one said is not acknowledged
-/// either, at most: so many a second, and what a tester was late with.
+/// Returns the take-over for the record. Sessions that were opened after the last report of the
+/// ended device also count as unacknowledged, as an upper bound: the rate of opening multiplied by
+/// the time, plus the tester's lag.
 fn takeover(
     done: &Done<TakenOver>,
     course: Course,
@@ -79,5 +82,5 @@ fn takeover(
     }
 }
 
-/// Between two looks at a standby.
+/// Interval between two polls of a standby.
 const POLL: Duration = Duration::from_millis(5);

@@ -1,30 +1,31 @@
 //! Changes during a trial: requested at their pace, acknowledged by the worker, shown by a frame.
 //!
 //! Three times belong to a change: when it was requested, when the worker applied it, and when the
-//! first frame that shows it came back. Probes, frames apart from the load, are sent for changes that
-//! wait to be seen, so that the last of these does not depend on the users that the load happens to
-//! draw.
+//! first frame that shows it came back. Probes, frames apart from the load, are sent for changes
+//! that wait to be seen, so that the last of these does not depend on the users that the load
+//! happens to draw.
 
 use std::collections::{HashMap, VecDeque};
 
+use engine::steering::worker_of;
 use engine::{Acknowledgement, Controller};
 use hdrhistogram::Histogram;
 use machine::clock::{Clock, Ticks};
 use measure::Events;
-use traffic::workload::worker_of;
 use traffic::{Pacer, Random, Workload};
 
-use super::latency_histogram;
+use super::latency::latency_histogram;
 
-/// How changes are asked of a device.
+/// Interface by which changes are requested from a device.
 pub(crate) trait Control<U> {
-    /// Between how many workers changes are divided.
+    /// Returns the number of workers among which changes are divided.
     fn workers(&self) -> usize;
 
-    /// Asks a worker for a change and gives the request's number; none where too many are under way.
+    /// Requests a change from a worker and returns the number of the request; `None` if too many
+    /// requests are pending.
     fn request(&mut self, worker: usize, update: &U) -> Option<u64>;
 
-    /// The next acknowledgement of a worker, in the order of its requests.
+    /// Returns the next acknowledgement of a worker, in the order of the requests to it.
     fn acknowledged(&mut self, worker: usize) -> Option<Acknowledgement>;
 }
 
@@ -43,7 +44,7 @@ impl<U: Clone> Control<U> for Vec<&mut Controller<U>> {
     }
 }
 
-/// Nothing changes.
+/// A control for trials without changes.
 pub(crate) struct NoControl;
 
 impl<U> Control<U> for NoControl {
@@ -65,16 +66,16 @@ pub(crate) struct Changes<C> {
     control: C,
     clock: Clock,
     kinds: Vec<Kind>,
-    /// By worker: the changes whose acknowledgement is awaited, in order, by request number.
+    /// By worker: the changes that wait for an acknowledgement, in order, by request number.
     awaited: Vec<VecDeque<(u64, u64)>>,
-    /// Changes under way by subject.
+    /// Pending changes by subject.
     open: HashMap<u64, Change>,
-    /// Subjects that no frame has shown yet, in turn.
+    /// Subjects of changes that no frame has shown yet, in turn.
     unseen: VecDeque<u64>,
     next_probe: Ticks,
     probe_interval: Ticks,
     silences: Silences,
-    /// Whether frames come back that can show a change.
+    /// True if frames return that can show a change.
     are_shown: bool,
 }
 
@@ -88,7 +89,7 @@ struct Kind {
 struct Change {
     kind: usize,
     requested_at: Ticks,
-    /// How many workers have not acknowledged it yet.
+    /// Number of workers that have not acknowledged the change yet.
     missing: usize,
     applied_at: Ticks,
     refused: bool,
@@ -96,8 +97,8 @@ struct Change {
 }
 
 impl<C> Changes<C> {
-    /// The changes that a workload describes, to be asked of these workers; `updates_per_s` is the
-    /// rate of all kinds together, if not the workload's own.
+    /// Creates the changes that a workload describes, for these workers; `updates_per_s` is the
+    /// rate of all kinds together, if it differs from the workload's own.
     pub fn new<W: Workload>(
         workload: &W,
         control: C,
@@ -130,12 +131,13 @@ impl<C> Changes<C> {
         }
     }
 
-    /// The same where no frame ever comes back to show a change: it is over once acknowledged.
+    /// Returns these changes for a trial in which no frames return: a change is complete once it is
+    /// acknowledged.
     pub fn never_shown(self) -> Changes<C> {
         Changes { are_shown: false, ..self }
     }
 
-    /// The first changes are due at `start`.
+    /// Sets the start; the first changes are due then.
     pub fn start(&mut self, start: Ticks, ticks_per_s: f64) {
         self.silences.last_heard = start;
         for (index, kind) in self.kinds.iter_mut().enumerate() {
@@ -144,12 +146,12 @@ impl<C> Changes<C> {
         }
     }
 
-    /// Whether anything ever changes.
+    /// Returns true if there are no changes.
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
 
-    /// Frames came from the device.
+    /// Records that frames arrived from the device.
     #[inline]
     pub fn heard(&mut self, now: Ticks) {
         if !self.is_empty() {
@@ -157,7 +159,7 @@ impl<C> Changes<C> {
         }
     }
 
-    /// Requests what is due.
+    /// Requests the changes that are due.
     pub fn request<W: Workload>(&mut self, now: Ticks, workload: &mut W)
     where
         C: Control<W::Update>,
@@ -214,7 +216,7 @@ impl<C> Changes<C> {
         }
     }
 
-    /// Takes in what the workers acknowledged.
+    /// Processes the acknowledgements of the workers.
     #[inline]
     pub fn settle<W: Workload>(&mut self, workload: &mut W)
     where
@@ -272,7 +274,7 @@ impl<C> Changes<C> {
         }
     }
 
-    /// The subject for which a probe is due.
+    /// Returns the subject for which a probe is due.
     #[inline]
     pub fn next_to_probe(&mut self, now: Ticks) -> Option<u64> {
         if self.unseen.is_empty() || now < self.next_probe {
@@ -288,7 +290,7 @@ impl<C> Changes<C> {
         None
     }
 
-    /// A frame shows a change for the first time.
+    /// Records that a frame shows a change for the first time.
     pub fn shown<W: Workload>(&mut self, subject: u64, now: Ticks, workload: &W) {
         let Some(change) = self.open.get_mut(&subject) else { return };
         if change.shown || workload.kind_of(subject) != Some(change.kind) {
@@ -305,29 +307,30 @@ impl<C> Changes<C> {
         }
     }
 
-    /// A frame shows the state before a change that was in force when it was sent.
+    /// Records that a frame shows the state before a change although the change was in force when
+    /// the frame was sent.
     pub fn late<W: Workload>(&mut self, subject: u64, workload: &W) {
         if let Some(kind) = workload.kind_of(subject) {
             self.kinds[kind].events.late_frames += 1;
         }
     }
 
-    /// Whether nothing is awaited any more.
+    /// Returns true if no change is pending.
     pub fn all_settled(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// What is to be recorded.
+    /// Returns the events for the record.
     pub fn finish(self) -> Vec<Events> {
         self.kinds.into_iter().map(|kind| kind.events).collect()
     }
 }
 
-/// The times without a frame from the device, the longest first: those that a later and longer one
-/// outweighs are forgotten.
+/// Times without a frame from the device, the longest first; a silence is discarded when a later
+/// one is longer.
 #[derive(Debug, Default)]
 struct Silences {
-    /// When each ended, and how long it was; ends rise, lengths fall.
+    /// End and length of each silence; ends rise, lengths fall.
     kept: VecDeque<(Ticks, Ticks)>,
     last_heard: Ticks,
 }
@@ -345,7 +348,7 @@ impl Silences {
         }
     }
 
-    /// The longest silence between two times, the one that lasts at its end included.
+    /// Returns the longest silence between two times, including one that lasts until the end.
     fn longest_since(&self, since: Ticks, now: Ticks) -> Ticks {
         let first = self.kept.partition_point(|&(end, _)| end <= since);
         // The first may have begun before; the second, wholly later, may then be the longer one.
@@ -369,13 +372,13 @@ fn events(kind: &str) -> Events {
     }
 }
 
-/// A change that is not seen for longer than this has its silences since then counted only.
+/// Time after which only later silences are counted for a change that is not visible yet.
 const SILENCE_KEPT: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// Probes are at least so far apart: they are not to add to the load noticeably.
+/// Shortest interval between probes, so that they do not add noticeable load.
 const PROBE_INTERVAL: std::time::Duration = std::time::Duration::from_micros(5);
 
-/// Only the spacing of events follows from it.
+/// Seed of the pacing; only the spacing of events depends on it.
 const PACING_SEED: u64 = 0x706c_756d_6221;
 
 #[cfg(test)]

@@ -1,34 +1,33 @@
-//! Frames beside the load: floods against the device itself, and the pings that show whether it still
-//! answers. They bear no stamp; what the device answers is known by the workload.
+//! Frames beside the load: floods against the device itself, and the pings that show whether it
+//! still answers. They bear no stamp; what the device answers is known by the workload.
 
 use std::time::Duration;
 
+use engine::steering::worker_of;
 use machine::clock::{Clock, Ticks};
 use measure::{Flood, FloodCounts, Load};
-use traffic::workload::worker_of;
 use traffic::{Random, Workload};
 
-use super::BURST;
 use super::link::Link;
-use super::schedule::Schedule;
+use super::schedule::{BURST, Schedule};
 
 /// The floods of a trial.
 pub(super) struct Floods {
     running: Vec<Running>,
 }
 
-/// One flood.
+/// A flood that is being sent.
 struct Running {
     kind: usize,
     schedule: Schedule,
     next_number: u64,
-    /// Frames that the tester's own port did not take.
+    /// Frames that the tester's own port did not accept.
     refused: u64,
     counts: FloodCounts,
 }
 
 impl Floods {
-    /// Those that are asked for; a workload that does not know a kind sends nothing of it.
+    /// Creates the requested floods; a workload sends nothing for a kind that it does not support.
     pub fn new<W: Workload>(
         workload: &W,
         asked: [Option<Flood>; 2],
@@ -48,13 +47,13 @@ impl Floods {
         Floods { running: asked.into_iter().flatten().filter_map(one).collect() }
     }
 
-    /// Whether there are any.
+    /// Returns true if there are any floods.
     #[inline(always)]
     pub fn is_active(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// Sends what is due of each, up to a burst.
+    /// Sends the due frames of each flood, up to a burst.
     pub fn send<W: Workload, L: Link>(&mut self, now: Ticks, workload: &W, links: &mut [Vec<L>]) {
         for flood in &mut self.running {
             let due = flood.schedule.due(now, BURST, flood.next_number);
@@ -82,13 +81,13 @@ impl Floods {
         }
     }
 
-    /// Takes a frame without a stamp; whether it was an answer to one of them.
+    /// Processes a frame without a stamp; returns true if it is an answer to a flood.
     pub fn take<W: Workload>(&mut self, workload: &W, frame: &[u8]) -> bool {
         let asked = self.running.iter_mut().find(|f| workload.answers_flood(f.kind, frame));
         asked.map(|flood| flood.counts.answered += 1).is_some()
     }
 
-    /// What became of them.
+    /// Returns the counters of the floods.
     pub fn finish(self) -> Vec<FloodCounts> {
         let counts = |flood: Running| FloodCounts {
             sent: flood.next_number - flood.refused,

@@ -16,26 +16,26 @@ pub(super) struct Flow {
     pub next_number: u64,
     pub sent_bytes: u64,
     pub ring_full: u64,
-    /// Frames that the tester's own port did not take.
+    /// Frames that the tester's own port did not accept.
     pub refused: u64,
     pub misdelivered: u64,
-    /// By worker.
+    /// Accounts by worker.
     pub accounts: Vec<Account>,
     pub latency_ns: Histogram<u64>,
     pub first_sent: Ticks,
     pub last_sent: Ticks,
-    /// When the last lost frame was sent, or at the latest.
+    /// Time at which the last lost frame was sent, as an upper bound.
     pub last_lost: Option<Ticks>,
     pub policed: PolicedBytes,
 }
 
 impl Flow {
-    /// Frames that were offered to the device.
+    /// Returns the number of frames offered to the device.
     pub fn sent(&self) -> u64 {
         self.next_number - self.refused
     }
 
-    /// Notes what a link did not take.
+    /// Counts the frames that a link did not accept.
     #[inline(always)]
     pub fn refused_of(&mut self, refused: link::Refused, now: Ticks) {
         if refused.by_device > 0 {
@@ -49,7 +49,8 @@ impl Flow {
         self.accounts.iter().map(Account::received).sum()
     }
 
-    /// When the last lost frame was sent; none without loss, or where it cannot be told.
+    /// Returns the time at which the last lost frame was sent; `None` without loss, or if it is
+    /// unknown.
     pub fn last_lost(&self) -> Option<Ticks> {
         // What was never sent leaves gaps, too.
         if self.received() >= self.sent() || self.refused > 0 {

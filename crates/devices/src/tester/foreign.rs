@@ -1,27 +1,27 @@
 //! Frames that kernels, switches and routers send by themselves.
 //!
-//! On a real link a tester hears more than its own frames come back: questions for addresses, groups
-//! joined, routers and bridges advertising themselves. They are known by their protocols and nothing
-//! else, so that a test frame that was garbled on its way is not taken for one of them.
+//! On a real link a tester hears more than its own frames come back: questions for addresses,
+//! groups joined, routers and bridges advertising themselves. They are known by their protocols and
+//! nothing else, so that a test frame that was garbled on its way is not taken for one of them.
 
 use wire::ethernet::{HEADER_LEN, TYPE_ARP, TYPE_IPV4, TYPE_IPV6, TYPE_MIN};
 use wire::protocol::{ICMP, ICMPV6, IPV6_HOP_BY_HOP, UDP};
 
-/// Whether a frame is of a protocol that neighbours speak among themselves.
+/// Returns true if a frame belongs to a link-layer or neighbour protocol.
 #[cold]
 pub(crate) fn is_talk(frame: &[u8]) -> bool {
     let Some((header, payload)) = frame.split_at_checked(HEADER_LEN) else { return false };
     match u16::from_be_bytes([header[12], header[13]]) {
         TYPE_ARP | TYPE_LLDP | TYPE_LOOPBACK | TYPE_SLOW => true,
-        TYPE_IPV4 => payload.len() >= 20 && ipv4(payload),
-        TYPE_IPV6 => payload.len() >= 40 && ipv6(payload),
+        TYPE_IPV4 => payload.len() >= 20 && ipv4(payload, is_to_a_group(header)),
+        TYPE_IPV6 => payload.len() >= 40 && ipv6(payload, is_to_a_group(header)),
         // Spanning tree and others with a length in the place of a type (IEEE 802.2).
         kind => kind < TYPE_MIN,
     }
 }
 
-/// Whether a frame tells of an error with a packet (RFC 792, RFC 4443 section 3): a device says so in
-/// its own name.
+/// Returns true if a frame is an ICMP error (RFC 792, RFC 4443 section 3), which a device sends on
+/// its own.
 pub(crate) fn is_error(frame: &[u8]) -> bool {
     let Some((header, payload)) = frame.split_at_checked(HEADER_LEN) else { return false };
     match u16::from_be_bytes([header[12], header[13]]) {
@@ -37,49 +37,61 @@ pub(crate) fn is_error(frame: &[u8]) -> bool {
     }
 }
 
-/// Group membership (RFC 3376), address assignment (RFC 2131) and names of the link (RFC 6762).
-fn ipv4(packet: &[u8]) -> bool {
+/// Returns true if the destination of an Ethernet header is a group of stations (IEEE 802.3 clause
+/// 3.2.3).
+fn is_to_a_group(header: &[u8]) -> bool {
+    header[0] & 1 == 1
+}
+
+/// Recognises group membership (RFC 3376), and to a group address assignment (RFC 2131) and
+/// multicast DNS (RFC 6762).
+fn ipv4(packet: &[u8], is_to_a_group: bool) -> bool {
     let header_len = usize::from(packet[0] & 15) * 4;
     match packet[9] {
         IGMP => true,
-        UDP => packet.get(header_len..header_len + 4).is_some_and(is_link_service),
+        UDP if is_to_a_group => packet.get(header_len..header_len + 4).is_some_and(is_link_service),
         _ => false,
     }
 }
 
-/// Neighbours, routers and groups (RFC 4861, RFC 3810) and the same services.
-fn ipv6(packet: &[u8]) -> bool {
+/// Recognises Neighbor Discovery and group membership (RFC 4861, RFC 3810), and to a group the
+/// services of [`is_link_service`].
+fn ipv6(packet: &[u8], is_to_a_group: bool) -> bool {
     let kind = match packet[6] {
         ICMPV6 => packet.get(40),
         // Reports of groups stand behind a router alert.
         IPV6_HOP_BY_HOP if packet.get(40) == Some(&ICMPV6) => packet.get(48),
-        UDP => return packet.get(40..44).is_some_and(is_link_service),
+        UDP if is_to_a_group => return packet.get(40..44).is_some_and(is_link_service),
         _ => None,
     };
     matches!(kind, Some(130..=137 | 143))
 }
 
-/// By the ports of a datagram.
+/// Recognises link services by the ports of a datagram that goes to a group. Ports alone do not
+/// tell: a NAT may choose port 5353 for a subscriber.
 fn is_link_service(ports: &[u8]) -> bool {
     let port = |at: usize| u16::from_be_bytes([ports[at], ports[at + 1]]);
     [port(0), port(2)].iter().any(|port| matches!(port, 67 | 68 | 546 | 547 | 5353 | 5355))
 }
 
-/// Link layer discovery (IEEE 802.1AB).
+/// EtherType of link layer discovery (IEEE 802.1AB).
 const TYPE_LLDP: u16 = 0x88cc;
-/// Configuration test (DIX 2.0).
+/// EtherType of the configuration test (DIX 2.0).
 const TYPE_LOOPBACK: u16 = 0x9000;
-/// Slow protocols, link aggregation among them (IEEE 802.3 annex 57A).
+/// EtherType of slow protocols such as link aggregation (IEEE 802.3 annex 57A).
 const TYPE_SLOW: u16 = 0x8809;
-/// Group membership of IPv4 (RFC 3376).
+/// Protocol number of IPv4 group membership (RFC 3376).
 const IGMP: u8 = 2;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// First byte of the destination of these frames.
+    const GROUP: u8 = 3;
+
     fn frame(ether_type: u16, payload: &[u8]) -> Vec<u8> {
-        let mut frame = vec![2; 12];
+        let mut frame = [[GROUP; 6], [2; 6]].concat();
         frame.extend(ether_type.to_be_bytes());
         frame.extend(payload);
         frame
@@ -126,6 +138,19 @@ mod tests {
         ];
         for frame in &others {
             assert!(!is_talk(frame), "{frame:02x?}");
+        }
+    }
+
+    #[test]
+    fn a_datagram_to_one_station_is_a_test_frame_whatever_its_ports() {
+        for (frame, service) in [
+            (over_ipv4(UDP, &[0x14, 0xe9, 0, 80, 0, 8, 0, 0]), "mDNS"),
+            (over_ipv6(UDP, &[2, 34, 2, 35, 0, 8, 0, 0]), "DHCPv6"),
+        ] {
+            assert!(is_talk(&frame), "{service} to a group");
+            let mut to_one = frame;
+            to_one[0] = 2;
+            assert!(!is_talk(&to_one), "{service} to one station");
         }
     }
 

@@ -1,4 +1,5 @@
-//! The tester's end of a link: rings in memory that it shares with a worker, or a port of the engine.
+//! The tester's end of a link: rings in memory that it shares with a worker, or a port of the
+//! engine.
 //!
 //! Which of the two is known when the tester is compiled, so that the rings of a device in this
 //! program cost no call. Frames are reserved and written in place, then sent a burst at a time.
@@ -11,38 +12,38 @@ use machine::clock::Ticks;
 use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
 use port_memory::{Receiver, Sender};
 
-/// One end of a link.
+/// The tester's end of a link.
 pub(crate) trait Link: Send {
-    /// Whether others than this tester and the device may be heard on it, frames of earlier trials
-    /// included.
+    /// True if the link may carry frames of other senders, including frames of earlier trials.
     const IS_SHARED: bool;
 
-    /// How long frames that are due may wait for others, so that a call of the kernel carries several:
-    /// on virtual links each call may have to wake a thread on another core.
+    /// Time that due frames may wait for further ones, so that one system call carries several
+    /// frames: on virtual links each call may have to wake a thread on another core.
     const GRAIN: Duration;
 
-    /// Room for a frame of `len` bytes, all of which are to be written; none where the link is full.
+    /// Reserves room for a frame of `len` bytes, all of which must be written; `None` if the link
+    /// is full.
     fn reserve(&mut self, len: usize) -> Option<&mut [u8]>;
 
-    /// Sends what was reserved.
+    /// Sends the reserved frames.
     fn publish(&mut self, now: Ticks) -> Refused;
 
-    /// Whether a frame waits.
+    /// Polls the link; returns true if a frame is available.
     fn fetch(&mut self, now: Ticks) -> bool;
 
-    /// The next frame of those that wait.
+    /// Returns the next available frame.
     fn next_frame(&mut self) -> Option<&[u8]>;
 
-    /// Gives the places of all frames taken so far back.
+    /// Releases the buffers of all frames taken so far.
     fn release(&mut self);
 }
 
 /// Reserved frames that could not be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refused {
-    /// By the device, which did not empty its ring.
+    /// Frames that the device refused because it did not empty its ring.
     pub by_device: u64,
-    /// By the tester's own port: the device has never been offered these.
+    /// Frames that the tester's own port refused; they were never offered to the device.
     pub by_port: u64,
 }
 
@@ -77,26 +78,27 @@ impl Link for (Sender, Receiver) {
     }
 }
 
-/// A port of the engine, with a batch for each way. It sends by its first queue and receives from all.
+/// A port of the engine, with a batch for each direction. It sends on its first queue and receives
+/// from all queues.
 pub(crate) struct PortLink {
     queues: Vec<Box<dyn Port>>,
     monitor: Arc<dyn Monitor>,
     id: PortId,
     outgoing: Batch,
     incoming: Batch,
-    /// Frames of `incoming` taken so far.
+    /// Number of frames of `incoming` taken so far.
     taken: usize,
-    /// The queue to ask next.
+    /// Index of the next queue to poll.
     turn: usize,
-    /// Whether a full ring is the device's and not the port's own.
+    /// True if a full ring is the device's and not the port's own.
     shares_rings: bool,
 }
 
 impl PortLink {
-    /// The link of a port; frames have at most `frame_bytes_max` bytes.
+    /// Creates the link of a port; frames have at most `frame_bytes_max` bytes.
     ///
     /// # Errors
-    /// When the kernel has no memory for its batches.
+    /// When the kernel has no memory for the batches.
     pub fn new(id: PortId, opened: Opened, frame_bytes_max: usize) -> std::io::Result<PortLink> {
         let room = Room { headroom: 0, frame: frame_bytes_max };
         Ok(PortLink {
@@ -111,12 +113,12 @@ impl PortLink {
         })
     }
 
-    /// Frames lost so far between the link and the tester.
+    /// Returns the number of received frames lost between the link and the tester so far.
     pub fn lost_on_receive(&self) -> u64 {
         self.monitor.counts().lost(Way::Receive)
     }
 
-    /// How the port runs.
+    /// Returns facts about the port.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         self.monitor.facts()
     }
@@ -181,5 +183,5 @@ impl Link for PortLink {
     fn release(&mut self) {}
 }
 
-/// Frames taken from a port at once.
+/// Number of frames taken from a port at once.
 const BURST: usize = 64;

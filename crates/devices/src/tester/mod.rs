@@ -1,16 +1,18 @@
 //! The tester of an open loop: sends at a rate whatever the device does, receives, and accounts.
 //!
-//! One thread does both, so that all times come from one clock. Frames that are due are sent in small
-//! bursts, over real ports those of the last 20 us at once; after a stall the tester catches up at most
-//! that fast, and what it could not send in time is missing from `sent`, which the verdict on the tester
-//! rests on. A full ring of the device refuses a frame: it counts as sent and lost, as with a network
-//! card. What the tester's own port refuses was never sent, so it is missing from `sent` as well. On
-//! links that others may speak on, their frames are counted and passed over.
+//! One thread does both, so that all times come from one clock. Frames that are due are sent in
+//! small bursts, over real ports those of the last 20 us at once; after a stall the tester catches
+//! up at most that fast, and what it could not send in time is missing from `sent`, which the
+//! verdict on the tester rests on. A full ring of the device refuses a frame: it counts as sent and
+//! lost, as with a network card. What the tester's own port refuses was never sent, so it is
+//! missing from `sent` as well. On links that others may speak on, their frames are counted and
+//! passed over.
 
 pub(crate) mod changes;
 mod floods;
 mod flow;
 pub(crate) mod foreign;
+mod latency;
 pub(crate) mod link;
 mod pieces;
 mod policed;
@@ -18,87 +20,85 @@ mod schedule;
 pub(crate) mod sessions;
 pub(crate) mod thread;
 mod window;
-
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use changes::{Changes, Control};
 use engine::Gaps;
-use hdrhistogram::Histogram;
+use engine::steering::worker_of;
+use floods::Floods;
+use flow::Flow;
+pub(crate) use latency::latency_histogram;
+use link::Link;
 use machine::clock::{self, Clock, Ticks};
 use measure::{Direction, Flood, FloodCounts, Load, Policed};
 use packet::PortId;
-use traffic::workload::worker_of;
-use traffic::{Account, Arrival, Delivery, Stamp, Workload};
-
-use changes::{Changes, Control};
-use floods::Floods;
-use flow::Flow;
-use link::Link;
 use pieces::Pieces;
 use policed::PolicedBytes;
-use schedule::Schedule;
+use schedule::{BURST, Schedule};
+use traffic::{Account, Arrival, Delivery, Stamp, Workload};
 
-/// A tester in the middle of a trial.
+/// A tester during a trial.
 pub(crate) struct Tester<'a, W, L, C> {
     workload: W,
-    /// By worker, then by port.
+    /// Links by worker, then by port.
     links: &'a mut [Vec<L>],
     flows: Vec<Flow>,
     changes: Changes<C>,
     floods: Floods,
     clock: Clock,
-    /// When sending begins: a frame with an older stamp is of another trial.
+    /// Start of sending: a frame with an older stamp belongs to another trial.
     start: Ticks,
-    /// When sending ends.
+    /// End of sending.
     end: Ticks,
     gaps: Gaps,
-    /// Frames that came back and bear no stamp of this trial.
+    /// Frames that arrived without a stamp of this trial.
     strangers: u64,
-    /// Frames of others, on links that are shared.
+    /// Frames of other senders, on shared links.
     foreign: u64,
     reports: Pieces,
     last_arrival: Ticks,
-    /// The longest time between two arrivals, while frames are sent.
+    /// Longest time between two arrivals while frames are sent.
     silence: Ticks,
-    /// Whether what comes back was through a device, and not through a wire.
+    /// True if received frames passed a device, not a wire.
     is_judging: bool,
-    /// Whether bytes are counted by subscriber.
+    /// True if bytes are counted by subscriber.
     is_counting: bool,
 }
 
-/// What a tester is to do.
+/// Task of a tester.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
-    /// What to send.
+    /// Load to send.
     pub load: Load,
-    /// For how long.
+    /// Duration of sending.
     pub duration: Duration,
-    /// Of how many subscribers the bytes are counted.
+    /// Number of subscribers whose bytes are counted.
     pub subscribers_counted: u32,
-    /// What is sent beside the load.
+    /// Floods sent in addition to the load.
     pub floods: [Option<Flood>; 2],
-    /// Whether a device is in the way, which changes frames.
+    /// True if a device, which changes frames, is in the path.
     pub is_judging: bool,
 }
 
 impl Task {
-    /// The load alone, through a device or a wire.
+    /// Returns a task with the load only, through a device or a wire.
     pub fn plain(load: Load, duration: Duration, is_judging: bool) -> Task {
         Task { load, duration, subscribers_counted: 0, floods: [None; 2], is_judging }
     }
 }
 
-/// What others may watch while a trial runs.
+/// Progress of a trial, for other threads to read.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// Frames sent so far.
+    /// Number of frames sent so far.
     pub sent: AtomicU64,
-    /// Frames received so far.
+    /// Number of frames received so far.
     pub received: AtomicU64,
 }
 
 impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
-    /// A tester that will begin with its task soon from now on.
+    /// Creates a tester that starts its task shortly.
     pub fn new(
         workload: W,
         links: &'a mut [Vec<L>],
@@ -149,7 +149,7 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
         }
     }
 
-    /// Sends until the end and receives until nothing more comes.
+    /// Sends until the end, and receives until no more frames arrive.
     pub fn run(&mut self, progress: &Progress, stops: &[&AtomicBool]) {
         let end = self.end;
         let quiet = self.clock.ticks(QUIET_TIME);
@@ -182,7 +182,7 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
         }
     }
 
-    /// Sends what is due, up to a burst in each direction.
+    /// Sends the due frames, up to a burst in each direction.
     #[inline]
     fn send(&mut self, now: Ticks) {
         let workers = self.links.len() as u32;
@@ -232,7 +232,7 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
         }
     }
 
-    /// Sends a frame that would show a change under way, if one is waiting to be seen.
+    /// Sends a frame that would show a pending change, if there is one.
     fn probe(&mut self, now: Ticks) {
         let Some(subject) = self.changes.next_to_probe(now) else { return };
         let Some((direction, draw)) = self.workload.probe(subject) else { return };
@@ -263,7 +263,8 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
         if !link.fetch(last) {
             return;
         }
-        // After fetching, which on a real port may take a while: nothing arrives before it was sent.
+        // After fetching, which on a real port may take a while: nothing arrives before it was
+        // sent.
         let now = clock::now();
         self.silence = self.silence.max(now.min(self.end).saturating_sub(self.last_arrival));
         self.last_arrival = now;
@@ -321,8 +322,8 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
             }
             if !is_probe {
                 let arrival = flow.accounts[worker].note(stamp.sequence);
-                // The numbers of a direction are spread over workers, so that only a worker that has
-                // them all can tell by a gap that one is missing.
+                // The numbers of a direction are spread over workers, so that only a worker that
+                // has them all can tell by a gap that one is missing.
                 if arrival == Arrival::Ahead && is_only_worker {
                     flow.last_lost = flow.last_lost.max(Some(stamp.time));
                 }
@@ -336,17 +337,18 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
         link.release();
     }
 
-    /// Frames sent so far.
+    /// Returns the number of frames sent so far.
     pub fn sent(&self) -> u64 {
         self.flows.iter().map(Flow::sent).sum()
     }
 
-    /// Frames that came back so far.
+    /// Returns the number of frames received so far.
     pub fn received(&self) -> u64 {
         self.flows.iter().map(Flow::received).sum()
     }
 
-    /// The counts of all directions, the times of the first and the last frame sent, and the rest.
+    /// Returns the findings: counters of all directions, times of the first and the last frame
+    /// sent, and the rest.
     pub fn finish(self) -> Findings {
         let first = self.flows.iter().map(|flow| flow.first_sent).min().unwrap_or(0);
         let last = self.flows.iter().map(|flow| flow.last_sent).max().unwrap_or(0);
@@ -376,55 +378,45 @@ impl<'a, W: Workload, L: Link, C: Control<W::Update>> Tester<'a, W, L, C> {
     }
 }
 
-/// What a tester has found out.
+/// Findings of a tester.
 pub(crate) struct Findings {
     pub directions: Vec<Direction>,
     pub effective: Duration,
     pub events: Vec<measure::Events>,
     pub policed: Vec<Policed>,
-    /// Frames of others that were passed over.
+    /// Skipped frames of other senders.
     pub foreign: u64,
-    /// What the device reported by frames of its own.
+    /// Reports that the device sent.
     pub reports: Vec<measure::Reports>,
-    /// What became of the frames beside the load.
+    /// Counters of the floods.
     pub floods: Vec<FloodCounts>,
     pub course: Course,
     pub gaps: Gaps,
 }
 
-/// How a trial went, in ticks.
+/// Times of a trial, in ticks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course {
-    /// When the first frame was sent.
+    /// Time at which the first frame was sent.
     pub first_sent: Ticks,
-    /// The longest time without any frame from the device.
+    /// Longest time without any frame from the device.
     pub silence: Ticks,
-}
-
-/// Latencies from 1 ns to 10 s, to 1 % or better.
-pub(crate) fn latency_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, 10_000_000_000, 2).unwrap_or_else(|error| {
-        unreachable!("the bounds are constants that a histogram can have: {error}")
-    })
 }
 
 /// Length of the Ethernet frame check sequence in bytes.
 pub(crate) const CHECK_SEQUENCE_LEN: usize = 4;
 
-/// Marks the stream of probes, whose sequence is the subject they are to show.
+/// Flag of the stream of probes, whose sequence number is the subject of the change.
 const PROBE: u16 = 0x8000;
 
-/// Frames of a direction sent at once.
-const BURST: u64 = 32;
-
-/// Frames taken from a ring at once.
+/// Number of frames that are taken from a ring at once.
 const RECEIVE_BURST: usize = 64;
 
-/// Between the start of the tester and its first frame.
+/// Time between the start of the tester and its first frame.
 const LEAD_TIME: Duration = Duration::from_micros(200);
 
-/// With no arrival for so long, nothing more comes.
+/// Time without an arrival after which no more frames are expected.
 const QUIET_TIME: Duration = Duration::from_millis(150);
 
-/// RFC 2544 section 23: residual frames are waited for two seconds.
+/// Time limit for residual frames: two seconds (RFC 2544 section 23).
 const RESIDUAL_TIME: Duration = Duration::from_secs(2);

@@ -1,9 +1,10 @@
-//! Reports of the device, counted in even pieces of a trial: what comes later counts in the last one.
+//! Reports of the device, counted in even pieces of a trial: what comes later counts in the last
+//! one.
 
 use machine::clock::Ticks;
 use measure::Reports;
 
-/// The pieces of a trial.
+/// Time slices of a trial with the reports of each.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     start: Ticks,
@@ -12,13 +13,13 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Those of a trial that begins and lasts so long.
+    /// Creates the slices of a trial with this start and duration.
     pub fn new(start: Ticks, duration: Ticks) -> Pieces {
         let len = (duration / COUNT as Ticks).max(1);
         Pieces { start, len, all: [Reports::default(); COUNT] }
     }
 
-    /// Counts a report of so many bytes.
+    /// Counts a report of this length in bytes.
     #[cold]
     pub fn note(&mut self, now: Ticks, bytes: usize) {
         let place = (now.saturating_sub(self.start) / self.len).min(COUNT as Ticks - 1);
@@ -27,14 +28,14 @@ impl Pieces {
         piece.bytes += bytes as u64;
     }
 
-    /// All of them; none where nothing was reported.
+    /// Returns all slices; empty if there were no reports.
     pub fn finish(self) -> Vec<Reports> {
         let is_silent = self.all.iter().all(|piece| piece.frames == 0);
         if is_silent { Vec::new() } else { self.all.to_vec() }
     }
 }
 
-/// Fine enough to see when a device has settled.
+/// Number of slices, fine enough to see when a device has settled.
 const COUNT: usize = 50;
 
 #[cfg(test)]

@@ -3,28 +3,29 @@
 use measure::Policed;
 use traffic::workload::{PolicedFrame, Policer};
 
-/// The counts of one direction; without policers or without anything to count it holds no memory.
+/// Byte counters of one direction, by subscriber; without policers or counted subscribers it uses
+/// no memory.
 #[derive(Debug)]
 pub(crate) struct PolicedBytes {
     policer: Option<Policer>,
-    /// By subscriber: offered and passed.
+    /// By subscriber: offered and passed bytes.
     counted: Vec<[u64; 2]>,
 }
 
 impl PolicedBytes {
-    /// Counts the first `subscribers`, or as many as there are.
+    /// Counts the first `subscribers` subscribers, or all if there are fewer.
     pub fn new(policer: Option<Policer>, subscribers: u32) -> PolicedBytes {
         let count = policer.map_or(0, |policer| policer.subscribers.min(subscribers));
         PolicedBytes { policer, counted: vec![[0; 2]; count as usize] }
     }
 
-    /// A frame was sent.
+    /// Counts a sent frame.
     #[inline]
     pub fn offered(&mut self, frame: Option<PolicedFrame>) {
         self.count(frame, 0);
     }
 
-    /// A frame came back.
+    /// Counts a received frame.
     #[inline]
     pub fn passed(&mut self, frame: Option<PolicedFrame>) {
         self.count(frame, 1);
@@ -38,7 +39,7 @@ impl PolicedBytes {
         }
     }
 
-    /// One entry a subscriber; the class is the direction, as bearers have no other.
+    /// Returns one entry per subscriber; the class is the direction, because bearers have no other.
     pub fn record(&self, direction: &str) -> Vec<Policed> {
         let Some(policer) = self.policer else { return Vec::new() };
         let entry = |(subscriber, &[offered_bytes, passed_bytes]): (usize, &[u64; 2])| Policed {

@@ -6,13 +6,13 @@ use machine::clock::{Clock, Ticks};
 use measure::{Load, Pps};
 use traffic::{Pacer, Pacing, Random};
 
-/// The schedule of one direction.
+/// Sending schedule of one direction.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     pacer: Pacer,
-    /// Frames that may be sent until the rate changes, or in all.
+    /// Number of frames until the rate changes, or in total.
     until: u64,
-    /// The rate from some time on.
+    /// The second rate, if the rate changes.
     then: Option<Then>,
     intended: u64,
 }
@@ -25,7 +25,7 @@ struct Then {
 }
 
 impl Schedule {
-    /// The frames of `load` for `duration` from `start` on.
+    /// Creates the schedule of `load` for `duration` from `start`.
     pub fn new(load: Load, duration: Duration, start: Ticks, clock: &Clock) -> Schedule {
         let pacer = |rate: Pps, from| {
             let random = Random::new(0, 0);
@@ -49,13 +49,13 @@ impl Schedule {
         Schedule { pacer: pacer(first, start), until, then, intended }
     }
 
-    /// Frames that the load asks for.
+    /// Returns the number of frames that the load requires.
     pub fn intended(&self) -> u64 {
         self.intended
     }
 
-    /// How many are due at `now`, at most `limit`, when `sent` have been sent so far. What the first
-    /// rate left over is not made up for at the second.
+    /// Returns the number of due frames at `now`, at most `limit`, after `sent` frames. Frames that
+    /// were missed at the first rate are not made up at the second.
     #[inline]
     pub fn due(&mut self, now: Ticks, limit: u64, sent: u64) -> u64 {
         if let Some(then) = self.then.take_if(|then| now >= then.from) {
@@ -65,12 +65,15 @@ impl Schedule {
         self.pacer.due(now, limit.min(self.until - sent))
     }
 
-    /// Takes `count` of those that are due.
+    /// Takes `count` of the due frames.
     #[inline]
     pub fn take(&mut self, count: u64) {
         self.pacer.take(count);
     }
 }
+
+/// Number of frames of a direction that are sent at once.
+pub(super) const BURST: u64 = 32;
 
 #[cfg(test)]
 mod tests {
@@ -78,7 +81,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Sends what is due at every tick of a clock of 1 MHz, and tells how many by each time asked.
+    /// Sends the due frames at every tick of a clock of 1 MHz, and returns the number sent by each
+    /// given time.
     fn sent_by(load: Load, duration: Duration, times: &[Ticks]) -> Vec<u64> {
         let mut schedule = Schedule::new(load, duration, 0, &Clock::with_rate(1e6));
         let mut sent = 0;

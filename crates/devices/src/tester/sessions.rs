@@ -1,43 +1,44 @@
-//! The tester of sessions: begins them, drives each from step to step, and tells what became of them
-//! (RFC 9693 section 4).
+//! The tester of sessions: begins them, drives each from step to step, and tells what became of
+//! them (RFC 9693 section 4).
 //!
-//! One thread does all. A frame that comes back has the next step's frame of its session sent at once.
-//! Sessions are begun at a rate, whatever the device does, and each frame is sent once: one that is lost
-//! is a session that failed. Or they are begun as fast as they succeed, with a window of them under way; then
-//! a session without an answer is begun again, as hosts do, until its deadline, and the tester gives
-//! up on a device that answers nothing any more. What a session has come to is one bit; nothing is allocated
-//! for it on the way. How long an answer took is known for a few seconds behind it, and not told beyond.
+//! One thread does all. A frame that comes back has the next step's frame of its session sent at
+//! once. Sessions are begun at a rate, whatever the device does, and each frame is sent once: one
+//! that is lost is a session that failed. Or they are begun as fast as they succeed, with a window
+//! of them under way; then a session without an answer is begun again, as hosts do, until its
+//! deadline, and the tester gives up on a device that answers nothing any more. What a session has
+//! come to is one bit; nothing is allocated for it on the way. How long an answer took is known for
+//! a few seconds behind it, and not told beyond.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use engine::Gaps;
+use engine::steering::worker_of;
 use machine::clock::{self, Clock, Ticks};
 use measure::{Direction, SessionCounts, SessionLoad};
 use packet::PortId;
-use traffic::workload::worker_of;
 use traffic::{Pacer, Pacing, Random, SessionAction, SessionStep, Workload};
 
 use super::link::{Link, Refused};
+use super::schedule::BURST;
 use super::window::Window;
 use super::{
-    BURST, CHECK_SEQUENCE_LEN, Course, LEAD_TIME, Progress, RECEIVE_BURST, foreign,
-    latency_histogram,
+    CHECK_SEQUENCE_LEN, Course, LEAD_TIME, Progress, RECEIVE_BURST, foreign, latency_histogram,
 };
 
-/// A tester of sessions in the middle of a trial.
+/// A tester of sessions during a trial.
 pub(crate) struct SessionTester<'a, W, L> {
     workload: W,
-    /// By worker, then by port.
+    /// Links by worker, then by port.
     links: &'a mut [Vec<L>],
     action: SessionAction,
     first: u64,
     counts: SessionCounts,
     pace: Pace,
     window: Window,
-    /// One bit a session: whether it has succeeded.
+    /// One bit per session: true if it has succeeded.
     done: Vec<u64>,
-    /// Even steps and odd ones.
+    /// Directions of the even and of the odd steps.
     ways: [Way; 2],
     clock: Clock,
     wait: Ticks,
@@ -52,15 +53,15 @@ pub(crate) struct SessionTester<'a, W, L> {
     foreign: u64,
 }
 
-/// When sessions are begun.
+/// Pacing of session starts.
 enum Pace {
-    /// Evenly.
+    /// Evenly, at a rate.
     Rate(Pacer),
-    /// So many at a time.
+    /// With a limited number of pending sessions.
     Windowed(u64),
 }
 
-/// Frames one way.
+/// Frames of one direction.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     port: PortId,
@@ -72,19 +73,19 @@ struct Way {
     misdelivered: u64,
 }
 
-/// What a tester of sessions has found out.
+/// Findings of a tester of sessions.
 pub(crate) struct Found {
     pub counts: SessionCounts,
     pub directions: Vec<Direction>,
     pub effective: Duration,
-    /// Frames of others that were passed over.
+    /// Skipped frames of other senders.
     pub foreign: u64,
     pub course: Course,
     pub gaps: Gaps,
 }
 
 impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
-    /// A tester that will begin soon from now on.
+    /// Creates a tester that starts shortly.
     pub fn new(
         workload: W,
         links: &'a mut [Vec<L>],
@@ -128,7 +129,7 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
         }
     }
 
-    /// Begins all sessions, and goes on until each has succeeded or was waited for long enough.
+    /// Starts all sessions, and continues until each has succeeded or timed out.
     pub fn run(&mut self, progress: &Progress, stops: &[&AtomicBool]) {
         let mut last = clock::now();
         loop {
@@ -160,7 +161,7 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
         settled >= counts.asked || now > self.last_sent.saturating_add(self.wait)
     }
 
-    /// Begins as many sessions as are due, or as there is room for.
+    /// Starts the sessions that are due, or for which the window has room.
     #[inline]
     fn begin(&mut self, now: Ticks) {
         if now < self.start {
@@ -195,7 +196,7 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
         self.publish(0, now);
     }
 
-    /// Sends the first step of a session, or has it succeed where there is none.
+    /// Sends the first step of a session; a session without steps succeeds at once.
     #[inline]
     fn send_first(&mut self, number: u64, now: Ticks) {
         let Some(draw) = self.workload.session(self.first + number) else { return };
@@ -221,7 +222,7 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
         self.last_sent = now;
     }
 
-    /// Sends what was reserved one way.
+    /// Sends the reserved frames of one direction.
     #[inline]
     fn publish(&mut self, way: usize, now: Ticks) {
         let way = &mut self.ways[way];
@@ -267,7 +268,7 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
         self.links[worker][index].release();
     }
 
-    /// Goes on with a session of which a step has come out.
+    /// Continues a session of which a step was received.
     #[inline(always)]
     fn take(&mut self, seen: &SessionStep, draw: &W::Draw, now: Ticks) {
         let number = seen.session.wrapping_sub(self.first);
@@ -307,7 +308,7 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
         }
     }
 
-    /// Begins sessions again that have no answer yet, and gives those up whose time is over.
+    /// Retries sessions without an answer, and gives up those that have timed out.
     #[cold]
     fn look_after(&mut self, now: Ticks) {
         for _ in 0..AGAIN_BURST {
@@ -317,17 +318,17 @@ impl<'a, W: Workload, L: Link> SessionTester<'a, W, L> {
         self.publish(0, now);
     }
 
-    /// Frames sent so far.
+    /// Returns the number of frames sent so far.
     pub fn sent(&self) -> u64 {
         self.ways.iter().map(|way| way.sent).sum()
     }
 
-    /// Frames that came back so far.
+    /// Returns the number of frames received so far.
     pub fn received(&self) -> u64 {
         self.ways.iter().map(|way| way.received).sum()
     }
 
-    /// What became of the sessions and their frames.
+    /// Returns the results of the sessions and their frames.
     pub fn finish(mut self) -> Found {
         self.counts.failed = self.counts.attempted - self.counts.succeeded;
         self.counts.wrong = self.counts.wrong.min(self.counts.failed);
@@ -381,7 +382,7 @@ impl Way {
     }
 }
 
-/// An action by its name in traffic.
+/// Converts an action to the type of the traffic.
 fn action_of(action: measure::SessionAction) -> SessionAction {
     match action {
         measure::SessionAction::Open => SessionAction::Open,
@@ -391,17 +392,18 @@ fn action_of(action: measure::SessionAction) -> SessionAction {
     }
 }
 
-/// Sessions under way at a time over rings in memory: their frames fill a tenth of one.
+/// Window of pending sessions over rings in memory: their frames fill a tenth of a ring.
 const WINDOW: u64 = 4096;
-/// The same over real ports, whose queues have a few hundred places.
+/// Window of pending sessions over real ports, whose queues have a few hundred slots.
 const WINDOW_SHARED: u64 = 256;
-/// Windows of sessions that may have been begun behind the oldest one without an answer.
+/// Number of windows of sessions that may be started after the oldest one without an answer.
 const SPAN: u64 = 16;
-/// Seconds for which it is remembered when a session was begun.
+/// Time for which the start of a session is remembered, in seconds.
 const REMEMBERED_S: f64 = 4.0;
-/// Sessions that were given up before the whole load is, if none has succeeded meanwhile.
+/// Number of sessions given up after which the whole load is given up, if none has succeeded
+/// meanwhile.
 const GIVE_UP: u64 = 128;
-/// Sessions begun again at once.
+/// Number of sessions retried at once.
 const AGAIN_BURST: usize = 64;
 
 #[cfg(test)]

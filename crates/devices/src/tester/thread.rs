@@ -14,32 +14,31 @@ use super::link::Link;
 use super::sessions::SessionTester;
 use super::{Course, Findings, Progress, Task, Tester};
 
-/// Where and with what a tester runs.
+/// Core, clock and stop flag of a tester.
 pub(crate) struct Seat<'a> {
-    /// Its core; none where the machine has no second one.
+    /// Core of the tester; `None` if the machine has no second core.
     pub core: Option<usize>,
-    /// Its clock.
+    /// Calibrated time-stamp clock.
     pub clock: Clock,
     /// Becomes true when the user asks to stop.
     pub stop: &'a AtomicBool,
 }
 
 impl Seat<'_> {
-    /// The core.
+    /// Returns the core.
     ///
     /// # Errors
-    /// Where there is none to spare.
+    /// When there is no core for the tester.
     pub fn core(&self) -> Result<usize, MeasureError> {
         self.core
             .ok_or(MeasureError::Unsupported("an open loop needs a second core for the tester"))
     }
 }
 
-/// Runs a tester until its task is done; what it found stands in the trial, and beside it how that
-/// went.
+/// Runs a tester until its task is done; returns the trial with its findings and its course.
 ///
 /// # Errors
-/// Without a core for it, or when it ends by a panic.
+/// Without a core for the tester, or when it panics.
 pub(crate) fn carry_out<W: Workload, L: Link, C: Control<W::Update> + Send>(
     seat: &Seat<'_>,
     workload: W,
@@ -59,11 +58,11 @@ pub(crate) fn carry_out<W: Workload, L: Link, C: Control<W::Update> + Send>(
     Ok((trial(findings, &usage, task, &clock), course))
 }
 
-/// Opens, uses or closes sessions, as [`carry_out`] sends frames; `wait` is how long the last of them are
-/// waited for.
+/// Opens, uses or closes sessions as [`carry_out`] sends frames; `wait` is the time limit for the
+/// last of them.
 ///
 /// # Errors
-/// Without a core for it, or when it ends by a panic.
+/// Without a core for the tester, or when it panics.
 pub(crate) fn carry_out_sessions<W: Workload, L: Link>(
     seat: &Seat<'_>,
     workload: W,
@@ -88,8 +87,8 @@ pub(crate) fn carry_out_sessions<W: Workload, L: Link>(
     Ok((trial, found.course))
 }
 
-/// Runs a tester's work on its core while this thread tells how it goes. The work tells how many frames
-/// it handled, and gives what is left to do behind it, which is no longer accounted for.
+/// Runs a tester's work on its core while this thread reports the progress. The work returns the
+/// number of frames that it handled, and the rest of the work, which is no longer accounted for.
 fn beside<T: Send, F: FnOnce() -> T>(
     seat: &Seat<'_>,
     watch: &mut dyn Watch,
@@ -133,7 +132,7 @@ fn trial(findings: Findings, usage: &Usage, task: Task, clock: &Clock) -> Trial 
     trial
 }
 
-/// Waits for the tester and calls `watch` meanwhile; None if it ended without a result.
+/// Waits for the tester and calls `watch` meanwhile; `None` if it ended without a result.
 fn wait<T>(result: &mpsc::Receiver<T>, mut watch: impl FnMut()) -> Option<T> {
     loop {
         match result.recv_timeout(WATCH_INTERVAL) {
@@ -144,7 +143,7 @@ fn wait<T>(result: &mpsc::Receiver<T>, mut watch: impl FnMut()) -> Option<T> {
     }
 }
 
-/// What one thread used of its core.
+/// Usage of a core by one thread.
 pub(crate) struct Usage {
     pub cpu_ns: u64,
     pub wall: Duration,
@@ -153,7 +152,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Runs `work` on a core and accounts for it.
+    /// Runs `work` on a core and measures its usage.
     pub fn of(core: usize, work: impl FnOnce() -> u64) -> Usage {
         let pinned = machine::cpu::pin_current_thread(core);
         let (cpu, wall) = (machine::cpu::thread_cpu_time_ns(), Instant::now());
@@ -177,7 +176,7 @@ impl Usage {
     }
 }
 
-/// Sets a flag when it goes out of scope, also by a panic: no thread spins on behind it.
+/// Sets a flag when it is dropped, also by a panic, so that no thread continues to poll.
 pub(crate) struct StopOnDrop<'a>(pub &'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -186,14 +185,14 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// The gaps of a thread as a trial has them.
+/// Returns the stalls of a thread in the form of a trial record.
 pub(crate) fn stalls(thread: String, gaps: Gaps, clock: &Clock) -> Stalls {
     Stalls {
         thread,
         count: gaps.count,
         total_ns: clock.nanos(gaps.total_ticks),
         longest_ns: clock.nanos(gaps.longest_ticks),
-        threshold_ns: clock.nanos(engine::worker::GAP_TICKS_MIN),
+        threshold_ns: clock.nanos(engine::gaps::GAP_TICKS_MIN),
     }
 }
 
@@ -201,7 +200,7 @@ pub(crate) fn device_error(error: impl std::fmt::Display) -> MeasureError {
     MeasureError::Device(error.to_string())
 }
 
-/// How often a watcher is told.
+/// Interval of progress reports.
 pub(crate) const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) fn tell(watch: &mut dyn Watch, start: Instant, sent: u64, received: u64) {

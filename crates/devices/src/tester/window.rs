@@ -1,22 +1,22 @@
 //! When the sessions of a trial were begun: the latest of them, in the order of their numbers.
 //!
-//! A ring of so many times as are remembered. Where sessions are begun as fast as they succeed, it also
-//! tells which of them have waited too long, from the oldest on; there none is begun that would push the
-//! oldest one without an answer out of the ring.
+//! A ring of so many times as are remembered. Where sessions are begun as fast as they succeed, it
+//! also tells which of them have waited too long, from the oldest on; there none is begun that
+//! would push the oldest one without an answer out of the ring.
 
 use machine::clock::Ticks;
 
-/// The sessions begun last.
+/// Window of the sessions that were started last.
 #[derive(Debug)]
 pub(super) struct Window {
     entries: Vec<Entry>,
-    /// How many were begun: the number of the next one.
+    /// Number of started sessions, which is the number of the next one.
     next: u64,
-    /// All before this one are settled.
+    /// All sessions before this one are settled.
     oldest: u64,
-    /// Where the search for overdue ones goes on.
+    /// Position at which the search for overdue sessions continues.
     cursor: u64,
-    /// Before this time none is overdue.
+    /// Time before which no session is overdue.
     look_at: Ticks,
     abandoned: u64,
 }
@@ -24,7 +24,7 @@ pub(super) struct Window {
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     begun: Ticks,
-    /// When the last of its first frames was sent.
+    /// Time at which the session's latest first step was sent.
     asked: Ticks,
     state: State,
 }
@@ -38,14 +38,14 @@ enum State {
 }
 
 impl Window {
-    /// Remembers so many sessions.
+    /// Creates a window that remembers this many sessions.
     pub fn new(remembered: u64) -> Window {
         let len = remembered.clamp(64, REMEMBERED_MAX).next_power_of_two();
         let entries = vec![Entry::default(); len as usize];
         Window { entries, next: 0, oldest: 0, cursor: 0, look_at: 0, abandoned: 0 }
     }
 
-    /// How many may be begun before the oldest one without an answer is settled.
+    /// Returns how many sessions may be started before the oldest one without an answer is settled.
     #[inline]
     pub fn room(&mut self) -> u64 {
         while self.oldest < self.next && self.entry(self.oldest).state != State::UnderWay {
@@ -54,7 +54,7 @@ impl Window {
         self.entries.len() as u64 - (self.next - self.oldest)
     }
 
-    /// Notes that the next one was begun.
+    /// Records the start of the next session.
     #[inline(always)]
     pub fn begin(&mut self, now: Ticks) {
         let next = self.next;
@@ -62,7 +62,7 @@ impl Window {
         self.next += 1;
     }
 
-    /// Notes that one has succeeded; when it was begun, if that is remembered.
+    /// Records the success of a session; returns the time of its start if it is remembered.
     #[inline(always)]
     pub fn settle(&mut self, number: u64) -> Option<Ticks> {
         if self.next - number > self.entries.len() as u64 {
@@ -75,19 +75,19 @@ impl Window {
         Some(begun)
     }
 
-    /// How many were given up.
+    /// Returns the number of sessions given up.
     pub fn abandoned(&self) -> u64 {
         self.abandoned
     }
 
-    /// Whether it is time to ask for those that have waited too long.
+    /// Returns true if it is time to search for overdue sessions.
     #[inline(always)]
     pub fn is_overdue(&self, now: Ticks) -> bool {
         now >= self.look_at
     }
 
-    /// The next one that has had no answer for a while, to be begun again; those that had none for all of
-    /// `wait` are given up on the way. None where the search has come to its end.
+    /// Returns the next session without an answer that must be retried; sessions without an answer
+    /// for all of `wait` are given up. `None` at the end of the search.
     pub fn next_overdue(&mut self, now: Ticks, wait: Ticks) -> Option<u64> {
         self.room();
         self.cursor = self.cursor.max(self.oldest);
@@ -123,10 +123,10 @@ impl Window {
     }
 }
 
-/// Times that a session is begun until it is given up.
+/// Number of tries until a session is given up.
 const TRIES: u64 = 4;
 
-/// Times remembered at most: 24 bytes each.
+/// Largest number of remembered sessions, 24 bytes each.
 const REMEMBERED_MAX: u64 = 1 << 22;
 
 #[cfg(test)]

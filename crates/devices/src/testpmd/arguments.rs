@@ -1,10 +1,10 @@
 //! The command line of testpmd.
 
 use super::options::Options;
-use super::way::Way;
+use super::way::{Way, buffer_bytes};
 use crate::driver::Start;
 
-/// All arguments, those of DPDK's environment first.
+/// Returns all arguments, those of DPDK's environment abstraction layer first.
 pub(super) fn all(options: &Options, way: &Way, request: &Start<'_>) -> Vec<String> {
     let devices = way.devices(options, buffer_bytes(request.frame_bytes_max));
     // A stream for each of the two ports: more threads would have nothing to do.
@@ -12,7 +12,7 @@ pub(super) fn all(options: &Options, way: &Way, request: &Start<'_>) -> Vec<Stri
     of_devices(options, &devices, (request.cores, threads), request.frame_bytes_max)
 }
 
-/// The same for two ports that are given as DPDK names them.
+/// Returns all arguments for two ports that are given by their DPDK device names.
 pub(super) fn of_devices(
     options: &Options,
     devices: &[String],
@@ -48,25 +48,20 @@ pub(super) fn of_devices(
     words
 }
 
-/// Bytes of a buffer that holds the longest frame; DPDK's own default where that is enough.
-pub(super) fn buffer_bytes(frame_bytes_max: usize) -> usize {
-    frame_bytes_max.next_multiple_of(1024).clamp(2048, 16_384)
-}
-
-/// Two ports, each read by one stream.
+/// Number of forwarding streams: one per port.
 const STREAMS: usize = 2;
 
-/// Buffers of the pool: rings of both ports, bursts and caches.
+/// Number of buffers in the pool, for the rings of both ports, bursts and caches.
 const BUFFERS: usize = 16_384;
 
-/// What a buffer has beside its bytes.
+/// Bytes of a buffer object in addition to the frame.
 const OBJECT_BYTES: usize = 384;
 
-/// What DPDK needs beside buffers, in MiB.
+/// Memory that DPDK needs in addition to buffers, in MiB.
 const MEMORY_MIB: usize = 96;
 
-/// In front of each frame in a buffer (`RTE_PKTMBUF_HEADROOM`).
+/// Bytes in front of each frame in a buffer (`RTE_PKTMBUF_HEADROOM`).
 const HEADROOM: usize = 128;
 
-/// Kinds of ports with rings of their own size (memif) ignore it.
+/// Largest ring size; ports with a ring size of their own (memif) ignore it.
 const RING_SIZE_MAX: u32 = 1024;

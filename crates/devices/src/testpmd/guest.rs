@@ -1,8 +1,8 @@
 //! A testpmd as the guest of a virtual switch: it moves frames between two ports of shared memory.
 //!
-//! Towards the switch it is what a virtual machine is: the driver's side of vhost-user, or a side of
-//! memif. It stands for the forwarder in the machine (`l2fwd` of the published tests), without the cost
-//! of a hypervisor. It dies with this process.
+//! Towards the switch it is what a virtual machine is: the driver's side of vhost-user, or a side
+//! of memif. It stands for the forwarder in the machine (`l2fwd` of the published tests), without
+//! the cost of a hypervisor. It dies with this process.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,28 +12,29 @@ use std::time::Instant;
 use netns::{Child, Namespace};
 
 use super::output::Output;
+use super::way::buffer_bytes;
 use super::{Options, PATIENCE, POLL, PROGRAM, REMEDY, arguments};
 use crate::driver::DriverError;
 
-/// A guest that runs.
+/// A running guest.
 pub(crate) struct Guest {
     child: Child,
     output: Output,
 }
 
-/// One of its ports.
+/// A port of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GuestPort {
-    /// The driver's side of vhost-user, whose device listens at this path.
+    /// Driver side of vhost-user; the device listens at this path.
     Virtio(String),
-    /// The side of memif that listens at this path.
+    /// Memif side that listens at this path.
     MemifServer(String),
-    /// The side of memif that connects to this abstract name.
+    /// Memif side that connects to this abstract name.
     MemifClient(String),
 }
 
 impl GuestPort {
-    /// As DPDK names it; `end` tells the two apart.
+    /// Returns the DPDK device name; `end` distinguishes the two ports.
     fn device(&self, end: usize, options: &Options, buffer_bytes: usize) -> String {
         let log2 = options.ring_size.ilog2();
         let memif = |role: &str, socket: &str, is_abstract: &str| {
@@ -54,7 +55,7 @@ impl GuestPort {
 }
 
 impl Guest {
-    /// Starts one in a namespace, on these cores; `folder` is its own.
+    /// Starts a guest in a namespace, on these cores; `folder` is used by this guest only.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -66,12 +67,13 @@ impl Guest {
         frame_bytes_max: usize,
     ) -> Result<Guest, DriverError> {
         let options = Options::default();
-        let bytes = arguments::buffer_bytes(frame_bytes_max);
+        let bytes = buffer_bytes(frame_bytes_max);
         let devices: Vec<String> =
             ports.iter().enumerate().map(|(end, port)| port.device(end, &options, bytes)).collect();
         let words = arguments::of_devices(&options, &devices, (cores, 1), frame_bytes_max);
         std::fs::create_dir_all(folder).map_err(|error| {
-            let what = format!("no folder {} for a guest: {error}", folder.display());
+            let what =
+                format!("cannot create the folder {} for a guest: {error}", folder.display());
             DriverError::new(what, "make room there, or set TMPDIR")
         })?;
         let mut command = Command::new(PROGRAM);
@@ -81,16 +83,19 @@ impl Guest {
         Ok(Guest { child, output })
     }
 
-    /// Waits until it says that it forwards.
+    /// Waits until the guest reports that it forwards.
     ///
     /// # Errors
-    /// When it ends before, or does not come up.
+    /// When it ends before, or does not start in time.
     pub fn wait(&mut self, stop: &AtomicBool) -> Result<(), DriverError> {
         let begun = Instant::now();
         while !self.output.forwards() {
             self.health()?;
             if stop.load(Ordering::Relaxed) {
-                return Err(DriverError::new("stopped while a guest was set up", "start again"));
+                return Err(DriverError::new(
+                    "stopped while a guest was being set up",
+                    "start again",
+                ));
             }
             if begun.elapsed() > PATIENCE {
                 let last = self.output.last();
@@ -102,10 +107,10 @@ impl Guest {
         Ok(())
     }
 
-    /// Whether it runs.
+    /// Checks that the guest runs.
     ///
     /// # Errors
-    /// How it ended, with the last it said.
+    /// How it ended, with the last lines of its output.
     pub fn health(&mut self) -> Result<(), DriverError> {
         self.child.ended().map_or(Ok(()), |status| {
             let what = format!("a guest ended ({status}): {}", self.output.last());
@@ -113,11 +118,11 @@ impl Guest {
         })
     }
 
-    /// `DPDK 22.11.11`, as it says itself.
+    /// Returns the version that the guest reports: `DPDK 22.11.11`.
     pub fn version(&self) -> String {
         self.output.version()
     }
 }
 
-/// The longest ring of a virtio device in DPDK.
+/// Longest ring of a virtio device in DPDK.
 const VIRTIO_RING_MAX: u32 = 1024;

@@ -1,9 +1,10 @@
 //! DPDK's testpmd as a device: it moves frames from the one of two ports to the other, unread.
 //!
-//! It is here so that this program's ports are compared with DPDK's on the same kind of port in the same
-//! run: shared memory (memif, vhost-user and its driver's side), or sockets of the kernel on virtual
-//! Ethernet. It runs in a network namespace and a folder of its own, and dies with this process.
-//! Deliberately absent: everything that testpmd can do beside io forwarding, and physical cards.
+//! It is here so that this program's ports are compared with DPDK's on the same kind of port in the
+//! same run: shared memory (memif, vhost-user and its driver's side), or sockets of the kernel on
+//! virtual Ethernet. It runs in a network namespace and a folder of its own, and dies with this
+//! process. Deliberately absent: everything that testpmd can do beside io forwarding, and physical
+//! cards.
 
 mod arguments;
 pub(crate) mod guest;
@@ -13,22 +14,21 @@ mod way;
 
 #[cfg(test)]
 mod tests;
-
 use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::{Link, Monitor, Opened};
-use functions::service::{Bridge, Service};
+use model_kit::service::{Bridge, Service};
 use netns::{Child, Namespace};
+use output::Output;
 use schemars::Schema;
 use serde_json::{Map, Value, json};
+use way::Way;
 
 use crate::driver::{
     DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage, refuse_beyond,
 };
-use output::Output;
-use way::Way;
 
 pub use options::{MemifRole, Options, Ports};
 
@@ -41,7 +41,7 @@ impl Driver for Testpmd {
     }
 
     fn summary(&self) -> &'static str {
-        "DPDK's testpmd, io forwarding between two ports of a chosen kind"
+        "DPDK's testpmd, io forwarding between two ports of a chosen type"
     }
 
     fn schema(&self) -> Schema {
@@ -91,7 +91,7 @@ impl Driver for Testpmd {
         Ok(Box::new(Process::start(request)?))
     }
 
-    /// It is a wire.
+    /// Starts testpmd, which is itself a wire.
     fn wire(&self, request: &Start<'_>) -> Result<Option<Box<dyn Running>>, DriverError> {
         Ok(Some(Box::new(Process::start(request)?)))
     }
@@ -106,7 +106,7 @@ struct Process {
     arguments: Vec<String>,
     _way: Way,
     _device: Namespace,
-    /// Where DPDK keeps what it needs while it runs.
+    /// Folder for DPDK's runtime files.
     _folder: tempfile::TempDir,
 }
 
@@ -137,7 +137,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Until it says that it forwards, and all links of the tester are up.
+    /// Waits until testpmd reports that it forwards, and all links of the tester are up.
     fn wait_until_ready(
         &mut self,
         monitors: &[std::sync::Arc<dyn Monitor>],
@@ -167,7 +167,7 @@ impl Process {
     }
 }
 
-/// CPU time of the forwarding threads of a testpmd in nanoseconds, and how many they are.
+/// Returns the CPU time of testpmd's forwarding threads in nanoseconds, and their number.
 fn forwarding_threads(process: u32) -> Option<(u64, usize)> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let of = |task: std::fs::DirEntry| -> Option<u64> {
@@ -220,7 +220,7 @@ impl Running for Process {
     }
 }
 
-/// A folder for one run; those that a crash left behind go first.
+/// Creates a folder for one run, and removes folders that a crash left behind.
 fn folder() -> Result<tempfile::TempDir, DriverError> {
     let all = std::env::temp_dir();
     for entry in std::fs::read_dir(&all).into_iter().flatten().flatten() {
@@ -242,7 +242,7 @@ const PROGRAM: &str = "dpdk-testpmd";
 const FOLDER: &str = "plumbline-testpmd-";
 const REMEDY: &str = "read what testpmd said; `dpdk-testpmd --no-pci` shows all of it";
 
-/// DPDK sets its memory up before it opens ports.
+/// Time limit for the start; DPDK sets up its memory before it opens ports.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(2);
 const PAGE_BYTES: u64 = 4096;

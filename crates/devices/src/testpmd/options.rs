@@ -1,31 +1,34 @@
 //! The keys of the `device` section that are this device's own.
 
+use keys::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::driver::DriverError;
+use crate::driver::SECTION;
 use crate::wires::TesterPorts;
 
 /// Keys of `device: {name: testpmd}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Options {
-    /// The kind of both its ports.
+    /// Type of testpmd's two ports.
     pub ports: Ports,
-    /// Its role on memif ports; the tester has the other one.
+    /// Role of testpmd on memif ports; the tester has the other role.
     pub memif_role: MemifRole,
-    /// How the tester sends and receives where the ports are on virtual Ethernet.
+    /// Port type of the tester if testpmd's ports are on virtual Ethernet.
     pub tester_ports: TesterPorts,
-    /// Descriptors of each ring, a power of two from 64 to 16,384; up to 1024 but for memif.
+    /// Number of descriptors of each ring, a power of two from 64 to 16,384; at most 1024 except
+    /// for memif.
     pub ring_size: u32,
-    /// Most frames that it takes at once, 1 to 512.
+    /// Largest number of frames that testpmd processes at once.
+    #[schemars(range(min = 1, max = 512))]
     pub burst: u16,
-    /// Whether its memory is in huge pages, which must have been reserved.
+    /// Whether testpmd's memory is in huge pages, which must be reserved before.
     pub huge_pages: bool,
 }
 
-/// Kinds of ports.
+/// Type of testpmd's ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ports {
@@ -36,19 +39,19 @@ pub enum Ports {
     AfPacket,
     /// DPDK's `net_af_xdp` on virtual Ethernet.
     AfXdp,
-    /// DPDK's `net_vhost`: the device's side, the tester is its driver.
+    /// DPDK's `net_vhost`: testpmd is the device, the tester its driver.
     VhostUser,
-    /// DPDK's `virtio_user`: the driver's side, the tester is the device.
+    /// DPDK's `virtio_user`: testpmd is the driver, the tester the device.
     VirtioUser,
 }
 
-/// A side of memif.
+/// Role of a memif port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemifRole {
-    /// Listens, and uses the tester's memory.
+    /// Listens on the socket, and uses the tester's memory.
     Master,
-    /// Connects, and owns the memory.
+    /// Connects to the socket, and owns the memory.
     #[default]
     Slave,
 }
@@ -67,25 +70,16 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads and checks the keys.
+    /// Reads and checks the device's keys.
     ///
     /// # Errors
-    /// The first key that cannot be used.
-    pub fn read(options: &Map<String, Value>) -> Result<Options, DriverError> {
-        let wrong = |what: String| {
-            DriverError::new(
-                format!("device: {what}"),
-                "see `plumbline schema` for what each key takes",
-            )
-        };
-        let read: Options = serde_json::from_value(Value::Object(options.clone()))
-            .map_err(|error| wrong(error.to_string()))?;
+    /// The first invalid key.
+    pub fn read(options: &Map<String, Value>) -> Result<Options, Invalid> {
+        let read: Options = keys::read(SECTION, options.clone())?;
         let largest = if read.ports == Ports::Memif { 16_384 } else { 1024 };
         if !read.ring_size.is_power_of_two() || !(64..=largest).contains(&read.ring_size) {
-            return Err(wrong(format!("ring-size: a power of two from 64 to {largest} is needed")));
-        }
-        if !(1..=512).contains(&read.burst) {
-            return Err(wrong("burst: 1 to 512 frames are possible".to_owned()));
+            let what = format!("must be a power of two from 64 to {largest}");
+            return Err(Invalid { section: SECTION, ..Invalid::new("ring-size", what, "") });
         }
         Ok(read)
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use netns::Child;
 
-/// Its output, read by threads that end with it.
+/// Output of testpmd, read by threads that end with it.
 pub(super) struct Output(Arc<Mutex<Said>>);
 
 #[derive(Default)]
@@ -17,7 +17,7 @@ struct Said {
 }
 
 impl Output {
-    /// Begins to read.
+    /// Starts to read the output of a process.
     pub fn of(child: &mut Child) -> Output {
         let (stdout, stderr) = child.output();
         let streams: [Option<Box<dyn Read + Send>>; 2] = [
@@ -36,20 +36,20 @@ impl Output {
         self.0.lock().unwrap_or_else(|broken| broken.into_inner())
     }
 
-    /// Whether it has shown the first statistics, which it does once it forwards.
+    /// Returns true if testpmd has printed its first statistics, which it does once it forwards.
     pub fn forwards(&self) -> bool {
         self.said().forwards
     }
 
-    /// `DPDK 22.11.11`, as it says itself.
+    /// Returns the version that testpmd reports: `DPDK 22.11.11`.
     pub fn version(&self) -> String {
         self.said().version.clone().unwrap_or_else(|| "DPDK".to_owned())
     }
 
-    /// The last it said, in one line.
+    /// Returns the last lines of the output, as one line.
     pub fn last(&self) -> String {
         let lines: Vec<String> = self.said().last.iter().cloned().collect();
-        if lines.is_empty() { "it said nothing".to_owned() } else { lines.join(" | ") }
+        if lines.is_empty() { "it printed nothing".to_owned() } else { lines.join(" | ") }
     }
 }
 

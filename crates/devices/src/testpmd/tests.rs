@@ -23,7 +23,9 @@ fn start(options: &Map<String, Value>) -> Result<Process, DriverError> {
     Process::start(&Start {
         service: &PATCH,
         function: "test",
+        port_names: &[],
         configuration: &Value::Null,
+        initial: &|| Ok(Vec::new()),
         standby: None,
         options,
         workers: 1,
@@ -53,7 +55,7 @@ fn what_testpmd_cannot_do_is_refused_with_the_remedy() {
         json!({ "rings": 2 }),
     ] {
         let refused = Testpmd.limitations(&PATCH, &keys(wrong)).expect_err("a wrong key");
-        assert!(refused.what.starts_with("device: "), "{refused:?}");
+        assert!(refused.what.starts_with("device"), "{refused:?}");
     }
 }
 
@@ -85,7 +87,7 @@ fn frames_pass_on_every_kind_of_port() {
     }
 }
 
-/// Sends frames until one of them comes out at the other end as it went in.
+/// Sends frames until one of them arrives unchanged at the other end.
 fn pass(ports: &mut [Opened], from: usize, to: usize, options: &Value) {
     let mut batch = Batch::new(32, Room::default()).expect("memory");
     let begun = Instant::now();

@@ -12,18 +12,18 @@ use super::options::{MemifRole, Options, Ports};
 use crate::driver::{DriverError, Limitation, Start};
 use crate::wires::Wires;
 
-/// The two links.
+/// The two links between testpmd and the tester.
 pub(super) enum Way {
-    /// Names in the abstract name space of the device's network namespace.
+    /// Names in the abstract socket namespace of the device's network namespace.
     Memif([String; 2]),
     /// Unix sockets in the device's folder.
     Vhost([PathBuf; 2]),
-    /// Pairs of virtual Ethernet.
+    /// Pairs of virtual Ethernet interfaces.
     Wires(Wires),
 }
 
 impl Way {
-    /// Makes what must be there before either side.
+    /// Creates the interfaces or socket paths, which both sides need before they start.
     pub fn make(
         options: &Options,
         device: &Namespace,
@@ -51,7 +51,7 @@ impl Way {
         })
     }
 
-    /// The tester's ends.
+    /// Opens the tester's ends.
     pub fn open(
         &self,
         options: &Options,
@@ -81,7 +81,7 @@ impl Way {
                     MemifRole::Slave => "master",
                 };
                 let socket = format!("@{}", names[end]);
-                let bytes = super::arguments::buffer_bytes(request.frame_bytes_max);
+                let bytes = buffer_bytes(request.frame_bytes_max);
                 let keys = json!({
                     "socket": socket, "role": role, "ring-size": options.ring_size,
                     "buffer-bytes": bytes,
@@ -100,7 +100,7 @@ impl Way {
         }
     }
 
-    /// What testpmd is told of its ports.
+    /// Returns the DPDK devices of testpmd's ports.
     pub fn devices(&self, options: &Options, buffer_bytes: usize) -> Vec<String> {
         let ring_size = options.ring_size;
         match self {
@@ -147,7 +147,7 @@ impl Way {
 fn open(kind: &'static str, keys: Value, request: &PortRequest) -> Result<Opened, DriverError> {
     let refused = |error: PortError| DriverError::new(error.what, error.remedy);
     let known = ports::find(kind).ok_or_else(|| {
-        let what = format!("this program has no {kind} port");
+        let what = format!("this program has no port type {kind}");
         DriverError::new(what, "choose one of `plumbline list`")
     })?;
     known.available().map_err(refused)?;
@@ -157,14 +157,20 @@ fn open(kind: &'static str, keys: Value, request: &PortRequest) -> Result<Opened
     port.open(request).map_err(refused)
 }
 
-/// What these ports do not carry.
+/// Returns what these ports do not carry.
 pub(super) fn limitation(ports: Ports) -> Option<Limitation> {
     matches!(ports, Ports::AfPacket | Ports::AfXdp).then(|| Limitation {
-        what: "virtual Ethernet carries no frame without a whole header".to_owned(),
+        what: "virtual Ethernet carries no frame without a complete header".to_owned(),
         verdicts: vec!["truncated"],
         ..Limitation::default()
     })
 }
 
-/// Numbers the devices of this process.
+/// Number of the next device of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// Returns the size of a buffer for the longest frame in bytes; DPDK's default if that is
+/// sufficient.
+pub(super) fn buffer_bytes(frame_bytes_max: usize) -> usize {
+    frame_bytes_max.next_multiple_of(1024).clamp(2048, 16_384)
+}

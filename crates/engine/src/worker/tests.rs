@@ -9,7 +9,7 @@ use crate::control::Refusal;
 use crate::function::Drops;
 use crate::stages::StageClock;
 
-/// Forwards odd first bytes to the other port, drops zero, punts the rest.
+/// A function that forwards odd first bytes to the other port, drops zero, and punts the rest.
 struct Odd {
     tally: [u64; 1],
 }
@@ -46,7 +46,7 @@ impl Function for Odd {
     }
 }
 
-/// Offers some bytes, each as a frame, and keeps up to three of what it is given.
+/// A port that receives given bytes, each as a frame, and accepts up to three frames.
 struct Script {
     id: PortId,
     offered: Vec<u8>,
@@ -102,8 +102,8 @@ fn every_packet_is_accounted_for() {
     assert_eq!(worker.take_stages().packets[..3], [10, 10, 10]);
 }
 
-/// Sends what comes in back, and every odd byte once more to each of both ports; and by and by
-/// what it was told to.
+/// A function that sends received frames back, and a copy of every odd byte to both ports; later it
+/// also sends given frames.
 struct Echo {
     made: Option<Made>,
     waiting: Vec<(Ticks, u8)>,
@@ -188,7 +188,7 @@ fn made_frames_leave_behind_those_that_came_in_and_are_counted() {
     assert_eq!(*seen.lock().expect("lock"), (2, 8), "the tap saw all of them");
 }
 
-/// Counts what it is shown: what came in, and what is dropped or made.
+/// A tap that counts received frames, and dropped or generated ones.
 struct Seen(Arc<Mutex<(usize, usize)>>);
 
 impl Tap for Seen {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use machine::clock::{Clock, now};
 use measure::record::CoreToCoreProbe;
 
-/// Sends a line back and forth between two cores for at most `limit`; none where there is no round
-/// trip within that time, as on a machine that gives both threads one core.
+/// Sends a cache line back and forth between two cores for at most `limit`. None if there is no
+/// round trip within that time, for example if both threads run on one core.
 pub fn round_trip(cores: [usize; 2], limit: Duration, clock: &Clock) -> Option<CoreToCoreProbe> {
     let (ping, pong) = (Line::default(), Line::default());
     let mut times = std::thread::scope(|scope| {
@@ -38,7 +38,7 @@ pub fn round_trip(cores: [usize; 2], limit: Duration, clock: &Clock) -> Option<C
     })
 }
 
-/// One cache line, and its neighbour that the prefetcher would bring along.
+/// A cache line, padded to include the line that the prefetcher loads with it.
 #[derive(Default)]
 #[repr(align(128))]
 struct Line(AtomicU64);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use machine::memory::HugeArray;
 use measure::record::RandomAccess;
 
-/// Measures tables of each of `sizes_bytes`, powers of two, for about `each` a figure. Sizes that
-/// the machine does not give are left out.
+/// Measures random access to tables of each of `sizes_bytes`, powers of two, for about `each` per
+/// figure. Sizes for which there is no memory are left out.
 pub fn random_access(sizes_bytes: &[u64], each: Duration) -> Vec<RandomAccess> {
     let mut found = Vec::new();
     for &bytes in sizes_bytes {
@@ -26,7 +26,7 @@ pub fn random_access(sizes_bytes: &[u64], each: Duration) -> Vec<RandomAccess> {
     found
 }
 
-/// The sizes to try on a machine with so much memory to be had: a quarter of it at most.
+/// The table sizes to measure: at most a quarter of the available memory.
 pub fn sizes(available_bytes: u64) -> Vec<u64> {
     SIZES_BYTES.into_iter().filter(|&bytes| bytes <= available_bytes / 4).collect()
 }
@@ -55,7 +55,7 @@ impl Table {
         Some(Table { words, order })
     }
 
-    /// Mean nanoseconds a load, the median of a few slices of the time.
+    /// Mean time per load in nanoseconds, as the median of several time slices.
     fn walk<const N: usize>(&self, time: Duration) -> f64 {
         let mut at: [u64; N] = std::array::from_fn(|chain| {
             self.order.line(self.order.lines() / N as u64 * chain as u64)
@@ -87,10 +87,10 @@ impl Table {
     }
 }
 
-/// A cycle through all lines: `line(0)`, `line(1)` …, scattered over the table.
+/// A cycle through all lines, `line(0)`, `line(1)` …, scattered over the table.
 ///
-/// Both steps of [`Order::line`] can be undone, so the table is filled in its own order, which is
-/// fast, not in that of the cycle, which is what is to be measured.
+/// Both steps of [`Order::line`] are invertible. The table can therefore be filled in memory order,
+/// which is fast, instead of the order of the cycle.
 struct Order {
     bits: u32,
     mask: u64,
@@ -114,17 +114,18 @@ impl Order {
         self.line(position.wrapping_add(1) & self.mask)
     }
 
-    /// Mixes the upper half into the lower; its own inverse.
+    /// Mixes the upper half into the lower; the function is its own inverse.
     fn fold(&self, value: u64) -> u64 {
         value ^ (value >> self.bits.div_ceil(2).max(1))
     }
 }
 
-/// Odd, hence invertible in any power of two.
+/// An odd number, which is invertible modulo any power of two.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 const MULTIPLIER_INVERSE: u64 = inverse(MULTIPLIER);
 
-/// Newton's iteration doubles the number of right bits each time, from 3 to more than 64.
+/// The inverse of an odd number modulo 2^64 by Newton's iteration, which doubles the number of
+/// correct bits in each step, from 3.
 const fn inverse(odd: u64) -> u64 {
     let mut inverse = odd;
     let mut round = 0;

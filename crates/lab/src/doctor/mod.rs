@@ -1,11 +1,12 @@
 //! What this machine can do, and its noise floor.
 //!
-//! Each probe is in its own file and takes about the time it is given. [`examine`] runs them all and
-//! draws the conclusions a person needs; [`glance`] is the short form that every run records beside
-//! its figures. Nothing is changed on the machine, and nothing needs root; what other devices and
-//! ports need, it tells.
+//! Each probe is in its own file and takes about the time it is given. [`examine`] runs them all
+//! and draws the conclusions a person needs; [`glance`] is the short form that every run records
+//! beside its figures. Nothing is changed on the machine, and nothing needs root; what other
+//! devices and ports need, it tells.
 
 mod cores;
+mod findings;
 mod memory;
 mod stalls;
 mod usable;
@@ -15,64 +16,13 @@ use std::time::{Duration, Instant};
 
 use machine::clock::{self, Clock};
 use measure::record::{HostFacts, StallProbe};
-use serde::Serialize;
 
+pub use findings::{ClockCosts, Findings, Level, Verdict};
 pub use stalls::{BUCKET_LIMITS_NS, CoreStalls};
 pub use usable::{Hindrance, Usable};
 
-/// All that `plumbline doctor` finds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Findings {
-    /// The facts, and the probes that a run records too.
-    pub host: HostFacts,
-    /// Memory that could be had now, in bytes.
-    pub memory_available_bytes: u64,
-    /// What reading a clock costs.
-    pub clock_costs: ClockCosts,
-    /// Gaps of each core.
-    pub stalls: Vec<CoreStalls>,
-    /// The devices there are, and which of them can run here.
-    pub devices: Vec<Usable>,
-    /// The kinds of ports there are, and which of them can be opened here.
-    pub ports: Vec<Usable>,
-    /// What it all means, a sentence each.
-    pub verdicts: Vec<Verdict>,
-}
-
-/// What reading a clock costs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct ClockCosts {
-    /// The time-stamp counter, in nanoseconds.
-    pub tsc_ns: f64,
-    /// The operating system's monotonic clock, in nanoseconds.
-    pub monotonic_ns: f64,
-}
-
-/// A conclusion.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Verdict {
-    /// Whether something should be done about it.
-    pub level: Level,
-    /// What was found and what it means.
-    pub what: String,
-    /// What to do; empty when all is well.
-    pub advice: String,
-}
-
-/// How good a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// As it should be.
-    Good,
-    /// Measurements work, but figures suffer.
-    Limiting,
-    /// Some measurements cannot be made, or not be trusted.
-    Bad,
-}
-
-/// Runs every probe, about `stall_time` a core and a few seconds more; `progress` is told what is
-/// being looked at.
+/// Runs all probes: about `stall_time` per core and a few seconds more. `progress` receives the
+/// name of each probe.
 pub fn examine(stall_time: Duration, progress: &mut dyn FnMut(&str)) -> Findings {
     progress("calibrating the clock");
     let clock = Clock::calibrate(Duration::from_millis(100));
@@ -101,15 +51,15 @@ pub fn examine(stall_time: Duration, progress: &mut dyn FnMut(&str)) -> Findings
         ports: Vec::new(),
         verdicts: Vec::new(),
     };
-    progress("looking which devices and ports can be used");
+    progress("checking which devices and ports can be used");
     findings.devices = usable::devices();
     findings.ports = usable::ports();
     findings.verdicts = verdict::of(&findings);
     findings
 }
 
-/// The facts and short probes that a run records, in about half a second: stalls of `core`, the way
-/// to `other`, and memory at a few sizes.
+/// The facts and short probes that a run records, in about half a second: stalls of `core`, the
+/// round trip to `other`, and memory access at a few sizes.
 pub fn glance(clock: &Clock, core: usize, other: Option<usize>) -> HostFacts {
     let mut host = crate::host::facts(clock);
     let stalls: StallProbe = stalls::watch(core, Duration::from_millis(200), clock).probe;
@@ -136,14 +86,6 @@ fn clock_costs() -> ClockCosts {
             std::hint::black_box(Instant::now());
         }),
     }
-}
-
-/// Runs a probe on a thread of its own, so that pinning it leaves the caller where it was.
-fn on_own_thread<T: Send>(probe: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| match scope.spawn(probe).join() {
-        Ok(found) => found,
-        Err(panic) => std::panic::resume_unwind(panic),
-    })
 }
 
 const ROUND_TRIP_LIMIT: Duration = Duration::from_millis(500);

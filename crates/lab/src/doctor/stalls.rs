@@ -10,35 +10,36 @@ use machine::clock::{Clock, now};
 use measure::record::StallProbe;
 use serde::Serialize;
 
-/// Gaps of one core.
+/// Gaps on one core.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CoreStalls {
     /// The core the loop was pinned to.
     pub core: usize,
-    /// False where the system refused to pin; the loop then ran wherever it was put.
+    /// Whether the loop was pinned; if the system refused, it ran on any core.
     pub pinned: bool,
-    /// The sums.
+    /// Number, sum and maximum of the gaps.
     #[serde(flatten)]
     pub probe: StallProbe,
-    /// `total_ns / duration_ns`.
+    /// Fraction of the time lost: `total_ns / duration_ns`.
     pub time_fraction: f64,
-    /// The same of gaps over `LONG_GAP_NS` alone: those that a device's ring does not bridge.
+    /// Fraction of the time lost in gaps longer than `LONG_GAP_NS`, which a device's ring does not
+    /// bridge.
     pub long_time_fraction: f64,
-    /// Gaps by length: see [`BUCKET_LIMITS_NS`]; the last bucket holds what is longer.
+    /// Number of gaps by length, see [`BUCKET_LIMITS_NS`]; the last bucket holds all longer gaps.
     pub histogram: [u64; BUCKETS],
 }
 
-/// Upper ends of the histogram's buckets but the last, in nanoseconds.
+/// Upper limits of the histogram's buckets except the last, in nanoseconds.
 pub const BUCKET_LIMITS_NS: [u64; BUCKETS - 1] = [10_000, 100_000, 1_000_000, 10_000_000];
 const BUCKETS: usize = 5;
 
-/// What counts as a gap, in nanoseconds.
+/// Shortest gap that is counted, in nanoseconds.
 pub const THRESHOLD_NS: u64 = 1_000;
 
-/// What counts as a long gap, in nanoseconds: a ring of 1024 frames is full after it at 10 Mpps.
+/// Shortest long gap, in nanoseconds: at 10 Mpps it fills a ring of 1024 frames.
 pub const LONG_GAP_NS: u64 = 100_000;
 
-/// Watches one core for `duration`, on a thread of its own.
+/// Watches one core for `duration`, on a separate thread.
 pub fn watch(core: usize, duration: Duration, clock: &Clock) -> CoreStalls {
     let watching = || {
         let pinned = machine::cpu::pin_current_thread(core);
@@ -58,7 +59,7 @@ pub fn watch(core: usize, duration: Duration, clock: &Clock) -> CoreStalls {
             }
         }
     };
-    super::on_own_thread(watching)
+    on_own_thread(watching)
 }
 
 #[derive(Default)]
@@ -95,6 +96,14 @@ impl Gaps {
             histogram: self.histogram,
         }
     }
+}
+
+/// Runs a probe on a separate thread, so that pinning does not affect the caller.
+fn on_own_thread<T: Send>(probe: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| match scope.spawn(probe).join() {
+        Ok(found) => found,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
 }
 
 #[cfg(test)]

@@ -1,33 +1,34 @@
-//! Which devices can run here and which kinds of ports can be opened, and what would enable the others.
+//! Which devices can run here and which kinds of ports can be opened, and what would enable the
+//! others.
 
 use devices::driver::Unavailable;
 use devices::registry;
 use serde::Serialize;
 
-/// A device or a kind of port.
+/// Availability of a device or port type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Usable {
-    /// Its name in configurations.
+    /// Name in configurations.
     pub name: &'static str,
     /// One line of help.
     pub summary: &'static str,
-    /// Why it cannot be used here; none where it can.
+    /// Why it cannot be used here; none if it can.
     pub hindrance: Option<Hindrance>,
-    /// Functions that it cannot do here, where it can be used for others, and why.
+    /// Functions for which it cannot be used here, and why, if it can be used for others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<(&'static str, Hindrance)>,
 }
 
-/// Why something cannot be used on this machine.
+/// Why a device or port type cannot be used on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hindrance {
-    /// What is missing.
+    /// The missing requirement.
     pub why: String,
-    /// The one command that would enable it, or what to do where there is none.
+    /// The command that meets the requirement, or other advice.
     pub remedy: String,
 }
 
-/// All devices; the embedded one needs nothing.
+/// All devices; the embedded device has no requirements.
 pub(super) fn devices() -> Vec<Usable> {
     let said = |error: Unavailable| Hindrance { why: error.why, remedy: error.remedy };
     let look = |device: registry::Device| {
@@ -44,7 +45,7 @@ pub(super) fn devices() -> Vec<Usable> {
     registry::devices().map(look).collect()
 }
 
-/// All kinds of ports that a configuration can name.
+/// All port types that a configuration can name.
 pub(super) fn ports() -> Vec<Usable> {
     let look = |kind: &&'static dyn ports::Kind| Usable {
         name: kind.name(),

@@ -1,7 +1,7 @@
 //! From findings to sentences: what the machine is good for, and what to do about the rest.
 
+use super::findings::{Findings, Level, Verdict};
 use super::stalls::{LONG_GAP_NS, THRESHOLD_NS};
-use super::{Findings, Level, Verdict};
 
 /// The conclusions, in the order of the findings.
 pub(super) fn of(findings: &Findings) -> Vec<Verdict> {
@@ -23,8 +23,7 @@ fn cores(findings: &Findings) -> Verdict {
             what: "one core: tester and device must share it, so open-loop figures (throughput, \
                    latency) say little"
                 .into(),
-            advice: "use the closed-loop `capacity` method here, or a machine with two cores"
-                .into(),
+            advice: "use the closed-loop method `capacity`, or a machine with two cores".into(),
         },
         cores => good(format!(
             "{cores} cores: one for the tester, {} for workers of the device",
@@ -36,7 +35,7 @@ fn cores(findings: &Findings) -> Verdict {
 fn clock(findings: &Findings) -> Verdict {
     let tsc = findings.host.tsc;
     let rate = format!(
-        "{:.0} MHz, {:.0} ns a reading",
+        "{:.0} MHz, {:.0} ns per reading",
         tsc.ticks_per_second / 1e6,
         findings.clock_costs.tsc_ns
     );
@@ -46,8 +45,7 @@ fn clock(findings: &Findings) -> Verdict {
         Verdict {
             level: Level::Bad,
             what: format!("time-stamp counter: not invariant ({rate}), so times may drift"),
-            advice: "fix the processor's frequency, or expose the invariant counter to the guest"
-                .into(),
+            advice: "fix the CPU frequency, or expose the invariant counter to the guest".into(),
         }
     }
 }
@@ -59,14 +57,16 @@ fn huge_pages(findings: &Findings) -> Verdict {
     } else {
         Verdict {
             level: Level::Limiting,
-            what: format!("huge pages: {text}; large tables pay for address translation"),
+            what: format!(
+                "huge pages: {text}; look-ups in large tables pay for address translation"
+            ),
             advice: "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".into(),
         }
     }
 }
 
-/// A core that is away for a fraction of the time misses at most that fraction of the frames; of
-/// short gaps it misses none, because the ring in front of it bridges them.
+/// The conclusion about loss by stalls. A core that is away for a fraction of the time misses at
+/// most that fraction of the frames. Short gaps cause no loss, because a ring bridges them.
 fn noise(findings: &Findings) -> Option<Verdict> {
     let worst = findings
         .stalls
@@ -75,8 +75,8 @@ fn noise(findings: &Findings) -> Option<Verdict> {
     let longest_ns = findings.stalls.iter().map(|one| one.probe.longest_ns).max()?;
     let seconds = worst.probe.duration_ns as f64 / 1e9;
     let what = format!(
-        "noise floor: core {} was away {:.2} % of the time ({:.0} gaps a second over {}), {} of it \
-         in gaps over {}, the longest {}; on this machine loss below {} is noise, and so are \
+        "noise floor: core {} was lost for {:.2} % of the time ({:.0} gaps per second over {}), {} of \
+         it in gaps over {}, the longest {}; on this machine loss below {} is noise, and so are \
          latency maxima below {}",
         worst.core,
         worst.time_fraction * 100.0,
@@ -96,7 +96,7 @@ fn noise(findings: &Findings) -> Option<Verdict> {
     let advice = match level {
         Level::Good => String::new(),
         _ => "stop other programs; on a server isolate the cores (isolcpus, nohz_full); \
-              on a virtual machine ask for dedicated ones"
+              for a virtual machine request dedicated cores"
             .into(),
     };
     Some(Verdict { level, what, advice })
@@ -105,7 +105,7 @@ fn noise(findings: &Findings) -> Option<Verdict> {
 fn core_to_core(findings: &Findings) -> Option<Verdict> {
     let probe = findings.host.core_to_core_probe?;
     let what = format!(
-        "core {} to core {} and back: {:.0} ns at best, {:.0} ns in the median",
+        "core {} to core {} and back: minimum {:.0} ns, median {:.0} ns",
         probe.cores[0], probe.cores[1], probe.round_trip_ns_min, probe.round_trip_ns_median
     );
     if probe.round_trip_ns_median <= 400.0 {
@@ -113,7 +113,7 @@ fn core_to_core(findings: &Findings) -> Option<Verdict> {
     }
     Some(Verdict {
         level: Level::Limiting,
-        what: format!("{what}; the cores are far apart, which open-loop figures feel"),
+        what: format!("{what}; the cores are far apart, which reduces open-loop figures"),
         advice: "use cores of one socket, and pin virtual cores on the host".into(),
     })
 }
@@ -131,13 +131,13 @@ fn memory(findings: &Findings) -> Option<Verdict> {
     let (chain, batched) = (ns(1)?, ns(16)?);
     Some(good(format!(
         "memory: a random load from {} takes {chain:.0} ns alone and {batched:.1} ns with 16 in \
-         flight: a table of that size allows at most {:.0} million lookups a second and core",
+         flight: a table of that size allows at most {:.0} million look-ups per second and core",
         size(largest),
         1e3 / batched.max(0.001)
     )))
 }
 
-/// A fraction the way loss is told: in ppm while it is small.
+/// Formats a fraction like loss: in ppm while it is small.
 fn parts(fraction: f64) -> String {
     if fraction < 0.001 {
         format!("{:.0} ppm", (fraction * 1e6).max(1.0))
@@ -146,7 +146,7 @@ fn parts(fraction: f64) -> String {
     }
 }
 
-/// Nanoseconds with a fitting unit.
+/// Formats nanoseconds with a suitable unit.
 pub(super) fn time(ns: f64) -> String {
     match ns {
         ..1e3 => format!("{ns:.0} ns"),
@@ -156,7 +156,7 @@ pub(super) fn time(ns: f64) -> String {
     }
 }
 
-/// Bytes with a fitting unit.
+/// Formats bytes with a suitable unit.
 fn size(bytes: u64) -> String {
     match bytes.max(1).ilog2() {
         ..20 => format!("{} KiB", bytes >> 10),

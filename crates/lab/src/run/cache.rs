@@ -17,59 +17,59 @@ use serde::{Deserialize, Serialize};
 use super::key::FORMAT;
 use crate::folder::{FolderError, make_with_room};
 
-/// The folder of measurements, beside the folders of runs.
+/// The cache of measurements, in a folder next to the folders of runs.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
 }
 
-/// What is kept of one measurement.
+/// A stored measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Entry {
-    /// The run that measured it; what was measured side by side has the same.
+    /// Identifier of the run that measured it; measurements made side by side have the same.
     pub run: String,
     /// The cell with its check and the facts of its set-up, without outcomes.
     pub cell: Cell,
-    /// What was found.
+    /// The outcome of the measurement.
     pub outcome: Outcome,
 }
 
-/// What is there for a key.
+/// Result of a look-up in the cache.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// A measurement that can be used.
+    /// A usable measurement.
     Entry(Box<Entry>),
-    /// Nothing.
+    /// No measurement is stored under the key.
     Nothing,
     /// A file that cannot be used, and why.
     Unusable(String),
 }
 
-/// What was removed.
+/// Summary of a pruning of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// Files.
+    /// Number of removed files.
     pub files: usize,
-    /// Their bytes.
+    /// Bytes of the removed files.
     pub bytes: u64,
 }
 
-/// The first line of a file.
+/// The first line of a cache file.
 #[derive(Serialize, Deserialize)]
 struct Header {
     format: u32,
     schema_version: u32,
     key: String,
-    /// The hash of the second line.
+    /// Hash of the second line.
     body: String,
 }
 
 impl Cache {
-    /// The cache beside the runs in `output_dir`, made where there is none; `needed_bytes` can be
-    /// written there.
+    /// Opens the cache next to the runs in `output_dir`, creates it if necessary, and checks that
+    /// `needed_bytes` can be written.
     ///
     /// # Errors
-    /// When the folder cannot be made or written, or the disk has less room than that.
+    /// When the folder cannot be created or written, or the disk has too little space.
     pub fn open(output_dir: &Path, needed_bytes: u64) -> Result<Cache, FolderError> {
         let folder = output_dir.join(FOLDER);
         make_with_room(&folder, needed_bytes)?;
@@ -77,7 +77,7 @@ impl Cache {
         Ok(Cache { folder })
     }
 
-    /// What is there for a key.
+    /// Looks up the measurement stored under a key.
     pub(super) fn load(&self, key: &str) -> Found {
         let path = self.path(key);
         match files::read_limited(&path, ENTRY_BYTES_MAX) {
@@ -90,7 +90,7 @@ impl Cache {
         }
     }
 
-    /// Keeps a measurement, in the place of an older one of the same key.
+    /// Stores a measurement, replacing an older one with the same key.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -112,7 +112,7 @@ impl Cache {
         files::write_whole(&self.path(key), &bytes)
     }
 
-    /// Where the finished trials of a measurement that is under way are kept.
+    /// Path of the file with finished trials of a measurement in progress.
     pub(super) fn partial(&self, key: &str) -> PathBuf {
         self.folder.join(format!("{key}{PARTIAL}"))
     }
@@ -122,12 +122,13 @@ impl Cache {
     }
 }
 
-/// Removes the oldest measurements of the cache in `output_dir` until the others take `bytes_max`
-/// at most. Finished trials of interrupted measurements count, and go like the others; what another
-/// process writes at this moment stays.
+/// Removes the oldest measurements of the cache in `output_dir` until the rest takes at most
+/// `bytes_max`. Finished trials of interrupted measurements count as measurements. Files that
+/// another process is writing are kept.
 ///
 /// # Errors
-/// When the folder cannot be read or a file not be removed; a cache that does not exist is empty.
+/// When the folder cannot be read or a file cannot be removed; a cache that does not exist is
+/// empty.
 pub fn prune(output_dir: &Path, bytes_max: u64) -> io::Result<Pruned> {
     let folder = output_dir.join(FOLDER);
     let entries = match fs::read_dir(&folder) {
@@ -164,9 +165,9 @@ pub fn prune(output_dir: &Path, bytes_max: u64) -> io::Result<Pruned> {
     Ok(pruned)
 }
 
-/// The entry of a file's bytes, if they are exactly what was written for that key.
+/// Decodes the entry in a file's bytes, if they are exactly those written for the key.
 fn read(bytes: &[u8], key: &str) -> Result<Entry, String> {
-    let torn = || "it is torn or not a measurement".to_owned();
+    let torn = || "it is truncated or not a measurement".to_owned();
     let end = bytes.iter().take(HEADER_BYTES_MAX).position(|byte| *byte == b'\n');
     let (header, body) = bytes.split_at(end.ok_or_else(torn)?);
     let header: Header = serde_json::from_slice(header).map_err(|_| torn())?;
@@ -183,17 +184,28 @@ fn read(bytes: &[u8], key: &str) -> Result<Entry, String> {
     let entry: Entry = serde_json::from_slice(body).map_err(|_| torn())?;
     let passed = entry.cell.check.as_ref().is_some_and(|check| check.passed);
     if !passed || !entry.outcome.validity.valid {
-        return Err("it is of a result that is not valid".to_owned());
+        return Err("it holds a result that is not valid".to_owned());
     }
     Ok(entry)
 }
 
-/// The name of the folder in the folder of runs.
+/// Name of the cache folder in the folder of runs.
 pub const FOLDER: &str = ".cache";
 const PARTIAL: &str = ".partial.jsonl";
-/// Far more than the trials of a day.
+/// Largest size of a cache file in bytes: far more than the trials of a day.
 const ENTRY_BYTES_MAX: u64 = 512 << 20;
 const HEADER_BYTES_MAX: usize = 4096;
+
+/// Use of the measurements of earlier runs.
+#[derive(Clone, Debug)]
+pub enum Reuse {
+    /// Earlier measurements are neither used nor stored.
+    Nothing,
+    /// Only missing measurements are made.
+    Missing(Cache),
+    /// Everything is measured, and replaces earlier measurements.
+    Fresh(Cache),
+}
 
 #[cfg(test)]
 mod tests {
@@ -249,14 +261,14 @@ mod tests {
         }
         let edited = String::from_utf8(whole.clone()).expect("text").replace("1.5", "9.5");
         fs::write(&path, edited).expect("writable");
-        assert!(why(&cache, "a").contains("torn"));
+        assert!(why(&cache, "a").contains("truncated"));
         fs::write(cache.path("b"), &whole).expect("writable");
         assert!(why(&cache, "b").contains("another measurement"));
         let text = String::from_utf8(whole).expect("text");
         fs::write(&path, text.replacen("\"format\":1", "\"format\":0", 1)).expect("writable");
         assert!(why(&cache, "a").contains("another version"));
         fs::write(&path, [0xff; 10_000]).expect("writable");
-        assert!(why(&cache, "a").contains("torn"));
+        assert!(why(&cache, "a").contains("truncated"));
         fs::remove_file(&path).expect("there");
         fs::create_dir(&path).expect("writable");
         assert!(matches!(cache.load("a"), Found::Unusable(_)));

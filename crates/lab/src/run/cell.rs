@@ -5,57 +5,19 @@ use std::collections::HashMap;
 use measure::record::{Cell, Measured, merge};
 use serde_json::json;
 
-use super::cache::{Entry, Found};
+use super::cache::{Entry, Found, Reuse};
+use super::host::{Host, options};
 use super::key::{Asked, Surroundings, of_repetition};
+use super::observer::{Phase, RunObserver};
 use super::plan::Measurement;
-use super::{Early, Phase, Reuse, Run, RunObserver, Store, drops, options, plan};
+use super::state::{Early, Run, Store};
+use super::{drops, plan};
+use crate::scenario::Benchmark;
 use crate::scenario::sweep::Combination;
-use crate::scenario::{Benchmark, Scenario};
 use crate::unit::{Configured, OpenDevice, OpenError};
 
-/// A cell of the scenario in this run.
-pub(super) struct Slot<'a> {
-    pub benchmark: &'a Benchmark,
-    pub combination: &'a Combination,
-    /// Which benchmark it is of, from 0.
-    pub group: usize,
-    /// The hash of what each method is asked; empty where nothing is kept.
-    pub questions: Vec<String>,
-    /// What was measured, by method.
-    pub measured: Vec<Vec<Measured>>,
-    /// Measurements still to make.
-    pub left: usize,
-    /// Whether it is in the record.
-    begun: bool,
-    /// Whether it passed its check in this run.
-    checked: bool,
-    /// Whether nothing more is to be measured of it: it failed.
-    closed: bool,
-}
-
-/// All cells of a scenario, in its order.
-pub(super) fn slots(scenario: &Scenario) -> Vec<Slot<'_>> {
-    let of = |(group, benchmark): (usize, &'_ Benchmark)| (group, benchmark.methods.len());
-    let methods: Vec<(usize, usize)> = scenario.benchmarks.iter().enumerate().map(of).collect();
-    let mut slots = Vec::new();
-    for ((group, methods), benchmark) in methods.into_iter().zip(&scenario.benchmarks) {
-        slots.extend(benchmark.cells.iter().map(|combination| Slot {
-            benchmark,
-            combination,
-            group,
-            questions: Vec::new(),
-            measured: vec![Vec::new(); methods],
-            left: 0,
-            begun: false,
-            checked: false,
-            closed: false,
-        }));
-    }
-    slots
-}
-
 impl Run<'_> {
-    /// Puts the measurements into their order and takes what earlier runs have of them.
+    /// Determines the order of the measurements, and takes those that earlier runs have made.
     pub(super) fn plan(&mut self, reuse: &Reuse, observer: &mut dyn RunObserver) {
         let order = plan::order(self.scenario);
         self.store = self.open_store(reuse, observer);
@@ -85,8 +47,8 @@ impl Run<'_> {
         };
         let Some(surroundings) = Surroundings::of(&self.record.host) else {
             observer.note(
-                "the file of this program cannot be read, so measurements cannot be told from \
-                 those of another version: nothing is taken from earlier runs or kept for later ones",
+                "this program's file cannot be read, so its version is unknown: no measurement is \
+                 reused from earlier runs or stored for later ones",
             );
             return None;
         };
@@ -94,7 +56,7 @@ impl Run<'_> {
         Some(Store { cache, surroundings, fresh, run })
     }
 
-    /// Fills in what each method is asked.
+    /// Computes the hash of the inputs of each method.
     fn ask(&mut self) {
         let Some(store) = &self.store else { return };
         let compare = self.scenario.plan.compare.as_deref();
@@ -127,8 +89,8 @@ impl Run<'_> {
         }
     }
 
-    /// What earlier runs have of measurements that stand side by side: all of them, measured side by
-    /// side, or nothing.
+    /// Earlier measurements for a pair that is measured side by side: all of them, if they were
+    /// measured side by side, or none.
     fn known(&self, pair: &[Measurement], observer: &mut dyn RunObserver) -> Option<Vec<Entry>> {
         let store = self.store.as_ref().filter(|store| !store.fresh)?;
         let mut entries: Vec<Entry> = Vec::new();
@@ -150,7 +112,7 @@ impl Run<'_> {
         (together && pair.iter().zip(&entries).all(right)).then_some(entries)
     }
 
-    /// The name under which a measurement is kept.
+    /// The key under which a measurement is stored.
     pub(super) fn key(&self, one: &Measurement) -> Option<String> {
         let question = self.slots[one.cell].questions.get(one.method)?;
         Some(of_repetition(question, one.repetition))
@@ -179,7 +141,7 @@ impl Run<'_> {
         });
     }
 
-    /// The record's cell, put in its place when it is asked for at first.
+    /// The record's cell for a slot, created on first use.
     pub(super) fn cell(&mut self, index: usize) -> &mut Cell {
         let at = self.slots[..index].iter().filter(|slot| slot.begun).count();
         let slot = &mut self.slots[index];
@@ -201,7 +163,7 @@ impl Run<'_> {
         &mut self.record.cells[at]
     }
 
-    /// Makes the measurements of one visit to a cell; false when the user stopped the run.
+    /// Makes the measurements of one visit to a cell; returns false if the user stopped the run.
     pub(super) fn visit(&mut self, visit: &[Measurement], observer: &mut dyn RunObserver) -> bool {
         let index = visit[0].cell;
         if self.is_stopping() {
@@ -237,7 +199,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Sets up and checks a cell and measures nothing; false when the user stopped the run.
+    /// Sets up and checks a cell, without measuring; returns false if the user stopped the run.
     pub(super) fn check(&mut self, index: usize, observer: &mut dyn RunObserver) -> bool {
         if self.is_stopping() {
             self.stopped = true;
@@ -269,7 +231,7 @@ impl Run<'_> {
         }
     }
 
-    /// Says of each cell that a stopped run left unfinished that it is.
+    /// Marks each cell that a stopped run left unfinished.
     pub(super) fn mark_unfinished(&mut self) {
         for index in 0..self.slots.len() {
             let slot = &self.slots[index];
@@ -280,7 +242,7 @@ impl Run<'_> {
         }
     }
 
-    /// A device that is set up and, in this run, checked; none when it differs from the oracle.
+    /// Sets up a device and checks it, once per run; none if it differs from the oracle.
     fn prepare(
         &mut self,
         index: usize,
@@ -316,7 +278,7 @@ impl Run<'_> {
         cell.configuration = configuration(benchmark, combination, configured.as_ref(), host);
         cell.seed = configured.seed();
         let choice = benchmark.device(combination);
-        let opened = configured.open(choice, &options(choice, host));
+        let opened = benchmark.unit.open(&*configured, choice, &options(choice, host));
         let mut device = opened.map_err(|error| match error {
             OpenError::Unavailable(unavailable) => Early::Unavailable(unavailable),
             other => self.failed(other.to_string()),
@@ -338,7 +300,7 @@ impl Run<'_> {
         Ok(device)
     }
 
-    /// Puts the repetitions of a cell together.
+    /// Merges the repetitions of a cell.
     fn merge(&mut self, index: usize) {
         if !self.slots[index].begun {
             return;
@@ -351,12 +313,12 @@ impl Run<'_> {
     }
 }
 
-/// What is configured of a cell, all defaults filled in.
+/// The complete configuration of a cell, with all defaults.
 fn configuration(
     benchmark: &Benchmark,
     combination: &Combination,
     configured: &dyn Configured,
-    host: &super::Host,
+    host: &Host,
 ) -> serde_json::Value {
     let choice = benchmark.device(combination);
     let options = options(choice, host);

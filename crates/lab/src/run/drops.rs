@@ -6,8 +6,9 @@
 
 use measure::record::{Limit, LimitKind, Outcome};
 
-/// Adds a remark to a result whose device dropped frames, and says so in its answer when it dropped
-/// most of them. Trials that are no measurement, or are to make the device drop, do not count.
+/// Adds a remark to a result whose device dropped frames, and mentions it in the answer if it
+/// dropped most of them. Trials that are not measurements, or are meant to cause drops, do not
+/// count.
 pub(super) fn tell(outcome: &mut Outcome) {
     let Some(drops) = Drops::of(outcome) else { return };
     if drops.fraction < FRACTION_REMARKED {
@@ -31,11 +32,11 @@ pub(super) fn tell(outcome: &mut Outcome) {
     }]);
 }
 
-/// What the device dropped in all trials but the warm-up.
+/// Drops of the device in all trials except the warm-up.
 struct Drops<'a> {
-    /// Of all frames that were dropped or came back.
+    /// Fraction of dropped frames among all that were dropped or came back.
     fraction: f64,
-    /// The most frequent one.
+    /// The most frequent drop reason.
     reason: &'a str,
 }
 
@@ -58,7 +59,7 @@ impl Drops<'_> {
     }
 }
 
-/// Purposes of trials whose drops say nothing: warming up, and overloading policers.
+/// Purposes of trials whose drops are meaningless: warm-up, and overload of policers.
 const MEANT: &[&str] = &["warm-up", "probe", "refill", "overload"];
 
 const FRACTION_REMARKED: f64 = 0.01;

@@ -11,7 +11,7 @@ use measure::record::{HostFacts, RunRecord};
 use methods::Method;
 use serde_json::{Value, json};
 
-/// What is the same for all measurements of a run.
+/// The inputs that are the same for all measurements of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Surroundings {
     program: String,
@@ -19,7 +19,7 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    /// This program on this machine; none where the program cannot be read.
+    /// The inputs of this program and machine; none if the program's file cannot be read.
     pub(super) fn of(host: &HostFacts) -> Option<Surroundings> {
         let program = program_hash()?;
         let host = json!({
@@ -32,7 +32,8 @@ impl Surroundings {
         Some(Surroundings { program, host })
     }
 
-    /// The hash of a question, `blake3:…`; `configuration` is the cell's, with device and cores.
+    /// The hash of a measurement's inputs, `blake3:…`; `configuration` is that of the cell, with
+    /// device and cores.
     pub(super) fn question(&self, asked: &Asked<'_>) -> String {
         let all = json!({
             "format": FORMAT,
@@ -52,26 +53,26 @@ impl Surroundings {
     }
 }
 
-/// What is asked of a cell.
+/// The inputs of a measurement in a cell.
 pub(super) struct Asked<'a> {
     pub function: &'a str,
-    /// Of a device that is not this program.
+    /// Version of a device outside this program.
     pub device_version: &'a str,
     pub configuration: &'a Value,
     pub seed: u64,
     pub method: &'a dyn Method,
-    /// The key whose values are measured side by side with this one.
+    /// The key whose values are measured side by side with this cell.
     pub compared_by: Option<&'a str>,
-    /// How many times the same was asked before in this run: each asking has its own answer.
+    /// Number of earlier measurements with the same inputs in this run: each has its own result.
     pub occurrence: usize,
 }
 
-/// The hash of one repetition of a question, as the name of a file.
+/// The hash of one repetition of a measurement, as the name of a file.
 pub(super) fn of_repetition(question: &str, repetition: u32) -> String {
     blake3::hash(format!("{question} repetition {repetition}").as_bytes()).to_hex().to_string()
 }
 
-/// The hash of the program that runs, even where its file has been replaced meanwhile.
+/// The hash of the running program, even if its file has been replaced since the start.
 fn program_hash() -> Option<String> {
     let itself = File::open("/proc/self/exe");
     let file = itself.or_else(|_| std::env::current_exe().and_then(File::open)).ok()?;
@@ -80,7 +81,7 @@ fn program_hash() -> Option<String> {
     Some(hasher.finalize().to_hex().to_string())
 }
 
-/// Changes when what is kept, or how it was measured, changes its meaning.
+/// Version of the cache format; it changes with the contents or meaning of measurements.
 pub(super) const FORMAT: u32 = 1;
 
 #[cfg(test)]

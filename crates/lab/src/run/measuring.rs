@@ -1,6 +1,5 @@
 //! One measurement: a method on a device that is set up, its trials kept while it runs.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use measure::record::{
@@ -10,13 +9,14 @@ use measure::{MeasureError, TrialProgress, Watch, validity};
 use methods::{Method, Observer, Step};
 
 use super::cache::Entry;
+use super::observer::{Finished, Phase, RunObserver};
 use super::partial::Partial;
 use super::plan::Measurement;
-use super::{Early, Finished, Phase, Run, RunObserver};
+use super::state::{Early, Run};
 use crate::unit::OpenDevice;
 
 impl Run<'_> {
-    /// Makes one measurement and keeps it.
+    /// Makes one measurement and stores it.
     pub(super) fn measure_one(
         &mut self,
         one: &Measurement,
@@ -34,7 +34,7 @@ impl Run<'_> {
             seconds_before = partial.found_seconds;
             before = Some(partial.finished());
             if partial.found > 0 {
-                observer.note(&format!("{} finished trials are taken up again", partial.found));
+                observer.note(&format!("{} finished trials are reused", partial.found));
             }
         }
         let mut keeping = Keeping { inner: observer, trials: Vec::new(), told: 0, partial };
@@ -64,7 +64,7 @@ impl Run<'_> {
         Err(self.early(&error))
     }
 
-    /// What becomes of a measurement that came to its end.
+    /// Adds a finished measurement to the record.
     fn finished(
         &mut self,
         one: &Measurement,
@@ -90,14 +90,14 @@ impl Run<'_> {
         self.push(one, outcome);
     }
 
-    /// Keeps a valid measurement for later runs.
+    /// Stores a valid measurement for later runs.
     fn keep(&mut self, one: &Measurement, outcome: &Outcome, observer: &mut dyn RunObserver) {
         let Some(key) = self.key(one).filter(|_| outcome.validity.valid) else { return };
         let cell = Cell { outcomes: Vec::new(), error: None, ..self.cell(one.cell).clone() };
         let Some(store) = &self.store else { return };
         let entry = Entry { run: store.run.clone(), cell, outcome: outcome.clone() };
         if let Err(error) = store.cache.keep(&key, &entry) {
-            observer.note(&format!("this measurement cannot be kept for later runs: {error}"));
+            observer.note(&format!("this measurement cannot be stored for later runs: {error}"));
         }
     }
 
@@ -110,7 +110,7 @@ impl Run<'_> {
         });
     }
 
-    /// The file of finished trials, for a method that can go on with them.
+    /// The file of finished trials, for a method that can resume.
     fn partial(&self, one: &Measurement, method: &dyn Method, now: &str) -> Option<Partial> {
         let store = self.store.as_ref().filter(|_| method.resumes())?;
         let key = self.key(one)?;
@@ -147,24 +147,8 @@ impl Run<'_> {
     }
 }
 
-/// How long measurements took, by benchmark and method.
-#[derive(Default)]
-pub(super) struct Times(HashMap<(usize, usize), (f64, u32)>);
-
-impl Times {
-    pub(super) fn add(&mut self, group: usize, method: usize, seconds: f64) {
-        let (sum, count) = self.0.entry((group, method)).or_default();
-        *sum += seconds;
-        *count += 1;
-    }
-
-    fn mean(&self, group: usize, method: usize) -> Option<f64> {
-        self.0.get(&(group, method)).map(|(sum, count)| sum / f64::from(*count))
-    }
-}
-
-/// Workers that must take turns on a core: this program's own doing, so no other work is to blame. In a
-/// closed loop there is no tester, and its core is a worker's.
+/// A limit if workers share cores because of the configuration, so that no other program is to
+/// blame. In a closed loop there is no tester, and its core serves a worker.
 pub(super) fn crowding(trials: &[TrialRecord], device: &serde_json::Value) -> Option<Limit> {
     if trials.iter().all(|trial| trial.load == LoadRecord::ClosedLoop) {
         return None;
@@ -174,14 +158,15 @@ pub(super) fn crowding(trials: &[TrialRecord], device: &serde_json::Value) -> Op
     (workers > cores).then(|| Limit {
         kind: LimitKind::ForeignCpu,
         invalidates: false,
-        what: format!("in an open loop {workers} workers take turns on {cores} core(s)"),
-        advice: "lower `core` in the function, or name as many `worker-cores` in `device`; a \
-                 tester needs one more"
+        what: format!("in an open loop {workers} workers share {cores} core(s)"),
+        advice: "lower `core` in the function, or give as many `worker-cores` in `device`; the \
+                 tester needs another core"
             .to_owned(),
     })
 }
 
-/// What a method found before it was stopped: its trials, as far as they are held, and no figure.
+/// The outcome of a method that was stopped: its trials, as far as they are stored, without
+/// figures.
 fn unfinished(
     method: &dyn Method,
     error: &MeasureError,
@@ -205,7 +190,7 @@ fn unfinished(
     }
 }
 
-/// Keeps the trials that are told to an observer.
+/// Collects the trials that are reported to an observer.
 struct Keeping<'a> {
     inner: &'a mut dyn RunObserver,
     trials: Vec<TrialRecord>,
@@ -226,8 +211,7 @@ impl Observer for Keeping<'_> {
 
     fn finished(&mut self, trial: &TrialRecord) {
         if self.partial.as_mut().is_some_and(|partial| !partial.keep(trial)) {
-            self.inner
-                .note("finished trials cannot be written, so an interruption would lose them");
+            self.inner.note("finished trials cannot be stored; an interruption would lose them");
             self.partial = None;
         }
         self.inner.finished(trial);
@@ -239,5 +223,5 @@ impl Observer for Keeping<'_> {
     }
 }
 
-/// The most trials that are held in memory where they are written to a file, too.
+/// Largest number of trials that are held in memory if they are also written to a file.
 const TRIALS_HELD: usize = 1000;

@@ -15,21 +15,21 @@ use serde::{Deserialize, Serialize};
 
 use super::key::FORMAT;
 
-/// The file of one measurement.
+/// The file of finished trials of one measurement.
 pub(super) struct Partial {
     path: PathBuf,
     file: File,
-    /// Bytes of whole lines that were there when it was opened.
+    /// Bytes of complete lines when the file was opened.
     found_bytes: u64,
-    /// When the measurement began at first, RFC 3339 in UTC.
+    /// Start of the measurement in its first run, RFC 3339 in UTC.
     pub started: String,
-    /// Trials that were there when it was opened.
+    /// Number of trials in the file when it was opened.
     pub found: usize,
-    /// How long those lasted together, in seconds.
+    /// Total duration of these trials, in seconds.
     pub found_seconds: f64,
 }
 
-/// The first line.
+/// The first line of the file.
 #[derive(Serialize, Deserialize)]
 struct Header {
     format: u32,
@@ -39,8 +39,8 @@ struct Header {
 }
 
 impl Partial {
-    /// Opens or makes the file of the measurement with that key, which begins `now` where there is
-    /// none. None where it cannot be had: another bench has it, or the folder cannot be written.
+    /// Opens the file of the measurement with this key, or creates it with the start time `now`.
+    /// None if another bench uses it, or the folder cannot be written.
     pub(super) fn open(path: &Path, key: &str, now: &str) -> Option<Partial> {
         let mut file =
             File::options().read(true).write(true).create(true).truncate(false).open(path).ok()?;
@@ -71,7 +71,7 @@ impl Partial {
         Some(partial)
     }
 
-    /// The trials that were there, one after the other.
+    /// The trials that were in the file when it was opened, in order.
     pub(super) fn finished(&self) -> impl Iterator<Item = TrialRecord> + use<> {
         let file = File::open(&self.path).ok();
         let mut lines = file.map(|file| BufReader::new(file.take(self.found_bytes)));
@@ -81,18 +81,19 @@ impl Partial {
             .map_while(|line| serde_json::from_slice(&line).ok())
     }
 
-    /// Keeps a trial; false when it could not be written, and nothing more should be.
+    /// Appends a trial; returns false if it could not be written, in which case no further trial
+    /// should be.
     pub(super) fn keep(&mut self, trial: &TrialRecord) -> bool {
         write_line(&mut self.file, trial).is_ok()
     }
 
-    /// Removes the file: the measurement is finished, or must begin anew.
+    /// Removes the file, because the measurement is finished or must start again.
     pub(super) fn remove(self) {
         // Without the right to remove it, the next run finds trials that it may use.
         let _ = std::fs::remove_file(&self.path);
     }
 
-    /// Counts the whole lines; false where the file is not of this measurement.
+    /// Counts the complete lines; returns false if the file belongs to another measurement.
     fn scan(&mut self, key: &str) -> bool {
         let mut lines = BufReader::new(&self.file);
         let mut line = Vec::new();
@@ -121,7 +122,8 @@ impl Partial {
     }
 }
 
-/// The next line with its end; none at the end of the file, of a torn line, or of one too long.
+/// The next line including its line end; none at the end of the file, for a torn line, or for one
+/// that is too long.
 fn whole_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> Option<()> {
     line.clear();
     Read::take(&mut *lines, LINE_BYTES_MAX).read_until(b'\n', line).ok()?;
@@ -134,7 +136,7 @@ fn write_line(file: &mut File, value: &impl Serialize) -> std::io::Result<()> {
     file.write_all(&line)
 }
 
-/// Far more than the histograms of a trial.
+/// Largest length of a line in bytes: far more than the histograms of a trial.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
 #[cfg(test)]

@@ -17,26 +17,26 @@ use crate::scenario::Scenario;
 /// One measurement of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Measurement {
-    /// Which cell, from 0 in the order of the scenario.
+    /// Index of the cell, in the order of the scenario.
     pub cell: usize,
-    /// Which method of the cell's benchmark.
+    /// Index of the method in the cell's benchmark.
     pub method: usize,
-    /// Which repetition, from 0.
+    /// Number of the repetition, from 0.
     pub repetition: u32,
-    /// Its place in the order, from 0.
+    /// Position in the order, from 0.
     pub position: usize,
-    /// Measurements that were made side by side have the same; no other has it.
+    /// Identifier of a pair: shared by measurements that are made side by side, and by no other.
     pub pair: usize,
 }
 
-/// What the order depends on of one cell.
+/// The facts of a cell on which the order depends.
 pub(super) struct Shape {
     benchmark: usize,
     parameters: Map<String, Value>,
     methods: usize,
 }
 
-/// All measurements of a scenario in their order.
+/// All measurements of a scenario in the order in which they are made.
 pub(super) fn order(scenario: &Scenario) -> Vec<Measurement> {
     let shape = |(at, one): (usize, &crate::scenario::Benchmark)| {
         let methods = one.methods.len();
@@ -81,7 +81,7 @@ fn order_of(
     order
 }
 
-/// The cells that are measured side by side: those that differ in the compared key alone.
+/// Groups of cells that are measured side by side: those that differ in the compared key alone.
 fn groups(shapes: &[Shape], compare: Option<&str>) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut known: HashMap<(usize, String), usize> = HashMap::new();
@@ -103,7 +103,7 @@ fn groups(shapes: &[Shape], compare: Option<&str>) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Numbers drawn one after the other.
+/// A stream of random numbers.
 struct Dice {
     random: Random,
     drawn: u64,
@@ -114,7 +114,7 @@ impl Dice {
         Dice { random: Random::new(seed, ORDER_STREAM + u64::from(repetition)), drawn: 0 }
     }
 
-    /// Fisher and Yates.
+    /// Shuffles the items (Fisher-Yates).
     fn shuffle<T>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             let bits = (self.random.at(self.drawn) >> 32) as u32;
@@ -124,7 +124,7 @@ impl Dice {
     }
 }
 
-/// Streams of random numbers for orders, away from those of workloads.
+/// Random streams of orders, distinct from those of workloads.
 const ORDER_STREAM: u64 = 0x706c_616e_0000_0000;
 
 #[cfg(test)]

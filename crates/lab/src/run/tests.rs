@@ -1,17 +1,21 @@
 //! Runs of a function that forwards everything, or fails as it is told.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use measure::record::{LimitKind, TrialRecord};
-use measure::{Load, Pps, Trial, TrialProgress, Watch};
-use methods::Step;
+use machine::clock::Clock;
+use measure::record::{Cell, LimitKind, Outcome, Tool, TrialRecord};
+use measure::{Load, MeasureError, Pps, Trial, TrialProgress, Watch};
+use methods::{Observer, Step};
 use serde_json::json;
 
+use super::cache::Cache;
 use super::measuring::crowding;
 use super::*;
 use crate::fake::FUNCTIONS;
 
-/// Remembers what it was told.
+/// An observer that logs all events.
 #[derive(Default)]
 struct Log(Vec<String>);
 
@@ -67,7 +71,7 @@ fn scenario(behaviour: &str) -> Scenario {
     Scenario::parse("test.yaml", text, FUNCTIONS).expect("the scenario is good")
 }
 
-/// The same with a seed under which the cells are measured in the order of the file.
+/// The scenario with a seed under which the cells are measured in the order of the file.
 fn in_order(mut scenario: Scenario) -> Scenario {
     let is_sorted = |scenario: &Scenario| {
         plan::order(scenario).is_sorted_by_key(|one| (one.repetition, one.cell))
@@ -86,7 +90,7 @@ fn host() -> Host {
     Host { tool, clock: Clock::with_rate(1e9), stop: Arc::default(), naming: Naming::default() }
 }
 
-/// The record of a run, all its versions that were to be kept, and the log.
+/// Runs a scenario; returns its record, all records that were to be kept, and the log.
 fn run(scenario: &Scenario) -> (RunRecord, Vec<RunRecord>, Vec<String>) {
     run_with(scenario, &Reuse::Nothing)
 }
@@ -221,7 +225,7 @@ fn workers_that_share_a_core_are_told_so() {
     assert_eq!(crowding(&among, &device(1)), None);
     assert_eq!(crowding(&among, &json!({"worker-cores": [1]})), None);
     let limit = crowding(&among, &device(2)).expect("two on one");
-    assert_eq!(limit.what, "in an open loop 2 workers take turns on 1 core(s)");
+    assert_eq!(limit.what, "in an open loop 2 workers share 1 core(s)");
     assert_eq!(crowding(&[closed.clone(), closed], &device(2)), None, "no tester takes a core");
     assert_eq!(crowding(&[], &device(2)), None);
 }
@@ -234,7 +238,7 @@ fn cores_are_shared_out_without_overlap() {
     assert!(options.tester_core.is_none_or(|core| !options.worker_cores.contains(&core)));
 }
 
-/// A cache in a folder of its own, and what uses it.
+/// A cache in a temporary folder, with both ways to use it.
 fn cache() -> (tempfile::TempDir, Reuse, Reuse) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cache = Cache::open(folder.path(), 1).expect("there is room");
@@ -386,7 +390,7 @@ fn thresholds_decide_the_status_of_a_run_that_is_valid() {
     assert_eq!((record.status, record.thresholds[1].met), (Status::ThresholdMissed, false));
 }
 
-/// Four trials of which each run of a device that is stopped finishes one more.
+/// A method of four trials, of which each run of a stopped device finishes one more.
 struct Slow;
 
 impl methods::Method for Slow {
@@ -445,7 +449,7 @@ fn a_method_that_can_goes_on_where_it_was_stopped() {
     for finished in 0..3 {
         let (record, _, log) = run_with(&scenario, &missing);
         assert_eq!(record.status, Status::Interrupted, "{log:?}");
-        let told = format!("note {finished} finished trials are taken up again");
+        let told = format!("note {finished} finished trials are reused");
         assert_eq!(log.contains(&told), finished > 0, "{log:?}");
         assert!(log.contains(&format!("trial {finished}")), "{log:?}");
     }

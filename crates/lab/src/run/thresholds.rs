@@ -1,14 +1,14 @@
 //! Whether the results are what the scenario says they must be.
 //!
-//! Fails closed: a figure that is missing, or of a result that is not valid, meets no threshold, and
-//! a threshold that is of no cell is not met either.
+//! Fails closed: a figure that is missing, or of a result that is not valid, meets no threshold,
+//! and a threshold that is of no cell is not met either.
 
 use measure::figure_words;
 use measure::record::{Cell, Figure, Outcome, ThresholdVerdict};
 
 use crate::scenario::Threshold;
 
-/// A verdict for each threshold and each cell and method that it is of.
+/// Verdicts for each threshold in each cell and method to which it applies.
 pub(super) fn verdicts(thresholds: &[Threshold], cells: &[Cell]) -> Vec<ThresholdVerdict> {
     thresholds.iter().flat_map(|threshold| of_threshold(threshold, cells)).collect()
 }
@@ -73,14 +73,14 @@ fn of_outcome(threshold: &Threshold, cell: &Cell, outcome: &Outcome) -> Threshol
     }
 }
 
-/// The figure itself, or its parts where the threshold names none and there is no whole.
+/// The figure of the whole, or its parts if the threshold names none and there is no whole.
 fn figures<'a>(threshold: &Threshold, outcome: &'a Outcome) -> Vec<&'a Figure> {
     let named = || outcome.figures.iter().filter(|figure| figure.name == threshold.figure);
     let exact: Vec<&Figure> = named().filter(|figure| figure.of == threshold.of).collect();
     if exact.is_empty() && threshold.of.is_none() { named().collect() } else { exact }
 }
 
-/// Not true of what is no number.
+/// Whether a value meets a threshold; false for a value that is not a number.
 fn is_met(threshold: &Threshold, value: f64) -> bool {
     value.is_finite()
         && threshold.at_least.is_none_or(|least| value >= least)
@@ -95,7 +95,7 @@ fn missing(threshold: &Threshold, cell: Option<&Cell>, why: &str) -> ThresholdVe
         condition: threshold.text.clone(),
         value: None,
         met: false,
-        answer: format!("no {} that could meet {}: {why}", threshold.figure, threshold.text),
+        answer: format!("no {} for {}: {why}", threshold.figure, threshold.text),
     }
 }
 

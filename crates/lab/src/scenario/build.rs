@@ -1,51 +1,56 @@
 //! From a benchmark of the file to what is measured: its function, device, methods and cells.
 //!
-//! One benchmark of the file may become several here: one for each test of TIPSY's `tester`, and one
-//! for each method along a key of its own. They keep the file's `id`.
+//! One benchmark of the file may become several here: one for each test of TIPSY's `tester`, and
+//! one for each method along a key of its own. They keep the file's `id`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::benchmark::Benchmark;
 use super::device::{self, DeviceChoice};
 use super::entries::Entry;
-use super::keys::Place;
 use super::kind;
-use super::sections::{self, FunctionSection, MethodChoice};
+use super::method::{self, MethodChoice, SCALE};
+use super::sections::{self, FunctionSection};
+use super::sweep::Scale;
 use super::sweep::{CELLS_MAX, Combination, Section, expand};
 use super::tipsy::tester::Test;
 use super::tipsy::{self, Remarks};
-use super::{Benchmark, Document, Functions, Scale, ScenarioError, scale};
+use super::{Document, ScenarioError, scale};
+use crate::unit::Functions;
+use keys::Place;
 
-/// What the benchmarks of a file are read with.
+/// State for reading the benchmarks of a file.
 pub(super) struct Builder {
-    /// The functions there are.
+    /// The known functions.
     pub functions: Functions,
-    /// What the user should know.
+    /// Notes for the user.
     pub remarks: Remarks,
-    /// Benchmarks of the file whose pipeline is not built yet, by their place in the list, each with
+    /// Benchmarks of the file whose pipeline is not implemented, by their index in the list, with
     /// the reason.
     pub absent: Vec<(usize, ScenarioError)>,
 }
 
-/// Methods and what the cells have beside the file's sweep.
+/// Methods, and the cells that they measure.
 struct Part {
-    /// Added to the benchmark's name.
+    /// Suffix of the benchmark's name.
     label: String,
-    /// What measures.
+    /// The methods.
     methods: Vec<MethodChoice>,
-    /// The cells it measures.
+    /// The cells in which the methods measure.
     cells: Vec<Combination>,
-    /// TIPSY's tester, where it is one.
+    /// TIPSY's tester that the methods replace, if any.
     tester: Option<Value>,
 }
 
 impl Builder {
-    /// Reads one benchmark of the file; none where its pipeline is not built yet and others may be.
+    /// Reads one benchmark of the file; none if its pipeline is not implemented and other
+    /// benchmarks may be.
     ///
     /// # Errors
-    /// Whatever is wrong with it, by file, line and key.
+    /// Any error in the benchmark, with its file, line and key.
     pub fn build(&mut self, entry: Entry) -> Result<Vec<Benchmark>, ScenarioError> {
         let Entry { mut document, listed, index } = entry;
         if listed {
@@ -67,7 +72,7 @@ impl Builder {
         let cells = on_devices(&document, cells, &devices)?;
         let parts = self.parts(&document, key, listed, (places, scale), (cells, &devices))?;
         for part in &parts {
-            sections::check_methods(&document, &part.methods, &devices)?;
+            method::check_methods(&document, &part.methods, &devices)?;
         }
         let several = parts.iter().filter(|part| part.tester.is_none()).count() > 1;
         let document = Arc::new(document);
@@ -92,8 +97,7 @@ impl Builder {
         Ok(benchmarks)
     }
 
-    /// The reason why the pipeline of a benchmark is left out, if it is one of TIPSY's that is not
-    /// built yet.
+    /// Why a benchmark is skipped, if its pipeline is one of TIPSY's that is not implemented.
     fn absent(&self, document: &Document) -> Option<ScenarioError> {
         let key = if document.root.contains_key("pipeline") { "pipeline" } else { "function" };
         let name = match document.root.get(key)? {
@@ -156,7 +160,7 @@ impl Builder {
         (places, scale): ([Place<'_>; 2], Scale),
         (cells, devices): (Vec<Combination>, &[DeviceChoice]),
     ) -> Result<Vec<Part>, ScenarioError> {
-        let entries = sections::method_entries(document)?;
+        let entries = method::method_entries(document)?;
         let has_tester = document.root.get("tester").is_some_and(|tester| !tester.is_null());
         let is_tipsys = listed && function_key == "pipeline";
         match entries {
@@ -166,13 +170,13 @@ impl Builder {
                 self.of_tests(document, &tests, &cells)
             }
             None => {
-                let methods = sections::default_methods(document, devices)?;
+                let methods = method::default_methods(document, devices)?;
                 Ok(vec![Part { label: String::new(), methods, cells, tester: None }])
             }
         }
     }
 
-    /// A part for each test, and for each frame length where the load depends on it.
+    /// One part for each test, and for each frame length if the load depends on it.
     fn of_tests(
         &mut self,
         document: &Document,
@@ -180,7 +184,7 @@ impl Builder {
         cells: &[Combination],
     ) -> Result<Vec<Part>, ScenarioError> {
         if tests.len().saturating_mul(cells.len()) > CELLS_MAX {
-            let what = format!("with its lists there are more than {CELLS_MAX} cells");
+            let what = format!("its lists make more than {CELLS_MAX} cells");
             return Err(document.error("tester", what, "shorten the lists"));
         }
         let mut parts = Vec::new();
@@ -197,7 +201,7 @@ impl Builder {
             for (bytes, cells) in groups {
                 let methods = test.methods(bytes, &mut self.remarks);
                 let methods = methods.iter().map(|(entry, options)| {
-                    sections::method(document, "tester", entry.name, options)
+                    method::method(document, "tester", entry.name, options)
                 });
                 let methods: Vec<MethodChoice> = methods.collect::<Result<_, _>>()?;
                 let tester = Some(test.values.clone());
@@ -208,7 +212,7 @@ impl Builder {
     }
 }
 
-/// Every cell on every device.
+/// The cells of a part, on each device.
 fn on_devices(
     document: &Document,
     cells: Vec<Combination>,
@@ -218,7 +222,7 @@ fn on_devices(
         return Ok(cells);
     }
     if cells.len().saturating_mul(devices.len()) > CELLS_MAX {
-        let what = format!("with its lists there are more than {CELLS_MAX} cells");
+        let what = format!("its lists make more than {CELLS_MAX} cells");
         return Err(document.error("device", what, "shorten the lists"));
     }
     let mut ids: HashMap<String, usize> = HashMap::new();
@@ -238,17 +242,17 @@ fn on_devices(
     Ok(all)
 }
 
-/// A part for all methods without a key of their own, and one for each that has one.
+/// One part for all methods that sweep no key, and one for each method that sweeps one.
 fn of_methods(
     document: &Document,
-    entries: Vec<sections::MethodEntry>,
+    entries: Vec<method::MethodEntry>,
     [function, traffic]: [Place<'_>; 2],
     cells: Vec<Combination>,
 ) -> Result<Vec<Part>, ScenarioError> {
     let mut plain = Vec::new();
     let mut scaled = Vec::new();
     for entry in entries {
-        if entry.name == scale::NAME {
+        if entry.name == SCALE {
             let schemas = [("function", function), ("traffic", traffic)];
             let scaling = scale::read(document, &entry.path, &entry.options, schemas)?;
             let cells = scale::cells(document, &scaling, &cells)?;
@@ -256,7 +260,7 @@ fn of_methods(
             let methods = vec![scaling.method];
             scaled.push(Part { label, methods, cells, tester: None });
         } else {
-            plain.push(sections::method(document, &entry.path, &entry.name, &entry.options)?);
+            plain.push(method::method(document, &entry.path, &entry.name, &entry.options)?);
         }
     }
     if !plain.is_empty() {
@@ -266,7 +270,7 @@ fn of_methods(
     Ok(scaled)
 }
 
-/// The length of frames, which a load in Mbit/s depends on.
+/// The frame length in bytes, on which a load in Mbit/s depends.
 fn frame_bytes(document: &Document, cell: &Combination) -> Result<f64, ScenarioError> {
     match cell.value("traffic.pkt-size") {
         None => Ok(TIPSY_FRAME_BYTES),
@@ -278,7 +282,7 @@ fn frame_bytes(document: &Document, cell: &Combination) -> Result<f64, ScenarioE
     }
 }
 
-/// TIPSY's entries without a pipeline are of its mobile gateway.
+/// Sets TIPSY's default pipeline, the mobile gateway, in entries that have none.
 fn give_default_pipeline(document: &mut Document) {
     let absent = |key: &str| document.root.get(key).is_none_or(Value::is_null);
     if absent("pipeline") && absent("function") {
@@ -288,7 +292,7 @@ fn give_default_pipeline(document: &mut Document) {
     }
 }
 
-/// The name of a benchmark: as the file has it, or by its place in the list.
+/// The name of a benchmark: as in the file, or by its position in the list.
 fn id(document: &Document, index: Option<usize>) -> Result<String, ScenarioError> {
     let Some(index) = index else { return Ok(String::new()) };
     for key in ["id", "name"] {
@@ -305,7 +309,7 @@ fn id(document: &Document, index: Option<usize>) -> Result<String, ScenarioError
     Ok(format!("benchmark-{}", index + 1))
 }
 
-/// Gives every cell of the scenario an id of its own, where there are several benchmarks.
+/// Gives every cell of the scenario a unique id if there are several benchmarks.
 pub(super) fn tell_apart(benchmarks: &mut [Benchmark]) {
     if benchmarks.len() < 2 {
         return;
@@ -331,6 +335,6 @@ pub(super) fn tell_apart(benchmarks: &mut [Benchmark]) {
     }
 }
 
-/// TIPSY's default of `traffic.pkt-size`.
+/// TIPSY's default of `traffic.pkt-size`, in bytes.
 const TIPSY_FRAME_BYTES: f64 = 64.0;
 const ID_CHARS_MAX: usize = 40;

@@ -1,33 +1,33 @@
 //! The `device` section: what implements the function, one device or several side by side.
 //!
 //! A name, a mapping with the device's own keys, or a list of both. Several devices are cells like
-//! those of any other swept key, under `device.name`; a key of theirs that has a list is swept, too.
-//! A mapping with several names gives each device the keys that it knows.
+//! those of any other swept key, under `device.name`; a key of theirs that has a list is swept,
+//! too. A mapping with several names gives each device the keys that it knows.
 
 use devices::registry::{self, Device, EMBEDDED};
 use serde_json::{Map, Value};
 
-use super::keys::{Place, nearest, remedy_for_unknown};
 use super::sweep::{Scale, Section, expand};
 use super::{Document, ScenarioError, kind};
+use keys::{Place, nearest, remedy_for_unknown};
 
-/// What implements the function.
+/// A device that implements the function, with its keys.
 #[derive(Clone, Debug)]
 pub struct DeviceChoice {
-    /// One of the registry.
+    /// The device in the registry.
     pub device: Device,
-    /// The core for the tester; chosen by the run where the file says nothing.
+    /// The tester's core; chosen by the run if the file does not set it.
     pub tester_core: Option<usize>,
-    /// The cores for workers; chosen by the run where the file says nothing.
+    /// The workers' cores; chosen by the run if the file does not set them.
     pub worker_cores: Option<Vec<usize>>,
-    /// The device's own keys, as the file has them.
+    /// The device's own keys, as in the file.
     pub options: Map<String, Value>,
-    /// What of it is swept: `device.name` and keys of its own.
+    /// The swept keys of the section: `device.name`, and keys of the device.
     pub parameters: Map<String, Value>,
 }
 
 impl DeviceChoice {
-    /// Its name.
+    /// Name of the device.
     pub fn name(&self) -> &'static str {
         self.device.name
     }
@@ -43,10 +43,10 @@ impl DeviceChoice {
     }
 }
 
-/// Reads the section; at least one device.
+/// Reads the section; returns at least one device.
 ///
 /// # Errors
-/// A device or key that does not exist, a core that is not to be had, two devices that are the same.
+/// A device or key that does not exist, a core that is not available, or two equal devices.
 pub(super) fn read(
     document: &Document,
     scale: Scale,
@@ -110,7 +110,7 @@ fn entry_of(
     if let (Some(tester), Some(workers)) = (common.tester_core, &common.worker_cores)
         && workers.contains(&tester)
     {
-        let what = format!("core {tester} cannot be the tester's and a worker's");
+        let what = format!("core {tester} cannot serve both the tester and a worker");
         return Err(document.error(
             &format!("{path}.worker-cores"),
             what,
@@ -169,7 +169,7 @@ fn named(
     }
 }
 
-/// A key that none of the devices knows.
+/// Refuses a key that none of the devices knows.
 fn check_keys(
     document: &Document,
     path: &str,
@@ -197,7 +197,7 @@ fn check_keys(
     Ok(())
 }
 
-/// Says of several devices in what they differ.
+/// Records the keys in which several devices differ.
 fn tell_apart(document: &Document, choices: &mut [DeviceChoice]) -> Result<(), ScenarioError> {
     if choices.len() < 2 {
         return Ok(());
@@ -256,8 +256,8 @@ fn core(document: &Document, path: &str, value: &Value) -> Result<usize, Scenari
     let core = value.as_u64().and_then(|core| usize::try_from(core).ok());
     core.filter(|core| available.contains(core)).ok_or_else(|| {
         let all: Vec<String> = available.iter().map(usize::to_string).collect();
-        let remedy = format!("choose of {}", all.join(", "));
-        document.error(path, format!("{value} is no core this process may use"), remedy)
+        let remedy = format!("choose one of {}", all.join(", "));
+        document.error(path, format!("{value} is not a core that this process may use"), remedy)
     })
 }
 

@@ -2,32 +2,32 @@
 //!
 //! What merging may cost is limited before it is done: `default` is copied under every benchmark.
 
-use super::keys::remedy_for_unknown;
 use super::tree::{Node, Tree};
 use super::{Document, ScenarioError, sections, sweep, tipsy};
+use keys::remedy_for_unknown;
 
-/// One benchmark as the file has it.
+/// A benchmark as in the file.
 pub(super) struct Entry {
-    /// Its keys, errors of which name where they were written.
+    /// The keys of the benchmark; errors name the place in the file.
     pub document: Document,
-    /// Whether it is of a list: its pipeline then has TIPSY's default.
+    /// Whether the benchmark is in a list: its pipeline then has TIPSY's default.
     pub listed: bool,
-    /// Its place in the list, from 0.
+    /// Index of the benchmark in the list.
     pub index: usize,
 }
 
-/// A file taken apart.
+/// A file, split into benchmarks.
 pub(super) struct Parts {
     /// The keys of the scenario as a whole.
     pub document: Document,
-    /// Its benchmarks, at least one.
+    /// The benchmarks, at least one.
     pub entries: Vec<Entry>,
 }
 
-/// Takes a file (or the merged files of a directory) apart.
+/// Splits a file (or the merged files of a directory) into benchmarks.
 ///
 /// # Errors
-/// Unknown keys, benchmarks that are none, or too much to merge.
+/// Unknown keys, invalid benchmarks, or too much to merge.
 pub(super) fn take_apart(mut root: Tree, file: &str) -> Result<Parts, ScenarioError> {
     let benchmark = root.take("benchmark");
     let default = root.take("default");
@@ -47,7 +47,7 @@ pub(super) fn take_apart(mut root: Tree, file: &str) -> Result<Parts, ScenarioEr
     Ok(Parts { document, entries })
 }
 
-/// The keys that a file with a list of benchmarks may have beside it.
+/// Checks the keys of a file that contains a list of benchmarks.
 fn check_whole(document: &Document) -> Result<(), ScenarioError> {
     for key in document.root.keys() {
         if sections::WHOLE_KEYS.contains(&key.as_str()) {
@@ -80,7 +80,7 @@ fn merged(benchmark: Tree, default: Option<Tree>, file: &str) -> Result<Vec<Entr
             "{} benchmarks with {copied} values copied from `default` are too many",
             items.len()
         );
-        let remedy = "divide them among several files";
+        let remedy = "split them over several files";
         return Err(benchmark.origin.error(what, remedy));
     }
     let mut entries = Vec::new();
@@ -104,7 +104,7 @@ fn merged(benchmark: Tree, default: Option<Tree>, file: &str) -> Result<Vec<Entr
 fn check_entry(document: &Document) -> Result<(), ScenarioError> {
     for key in document.root.keys() {
         if sections::WHOLE_KEYS.contains(&key.as_str()) && key != "name" && key != "description" {
-            let what = format!("`{key}` is of the whole scenario, not of one benchmark");
+            let what = format!("`{key}` belongs to the whole scenario, not to one benchmark");
             return Err(document.error(key, what, "move it to the top of the file"));
         }
         if !sections::ENTRY_KEYS.contains(&key.as_str()) {
@@ -116,5 +116,5 @@ fn check_entry(document: &Document) -> Result<(), ScenarioError> {
     sections::two_words(document)
 }
 
-/// The most values that are copied from `default`, all benchmarks together.
+/// Largest number of values copied from `default`, in all benchmarks together.
 const COPIED_MAX: usize = 1_000_000;

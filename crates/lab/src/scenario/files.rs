@@ -6,17 +6,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use document::{ENDS, SIZE_BYTES_MAX, read_text};
+use document::{ENDS, Kind, SIZE_BYTES_MAX, read_text};
 
-use super::{SCENARIO, ScenarioError};
+use super::ScenarioError;
 
-/// A file's name and its text.
+/// Name and text of a file.
 pub(super) type Named = (String, String);
 
 /// The file, or the files of a directory in the order of their names; at least one.
 ///
 /// # Errors
-/// When it cannot be read, is no text or is absurdly large.
+/// When a file cannot be read, is not text or is far too large.
 pub(super) fn read(path: &Path) -> Result<Vec<Named>, ScenarioError> {
     if !path.is_dir() {
         return Ok(vec![(path.display().to_string(), read_text(path, &SCENARIO, SIZE_BYTES_MAX)?)]);
@@ -31,7 +31,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Named>, ScenarioError> {
     Ok(found)
 }
 
-/// The texts as one, for the record: each behind a line with its name.
+/// The texts as one, for the record: each after a line with its name.
 pub(super) fn joined(files: &[Named]) -> String {
     match files {
         [(_, text)] => text.clone(),
@@ -54,7 +54,7 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
     files.sort();
     match files.len() {
         0 => fail(
-            "this directory has no scenario file in it".into(),
+            "this directory contains no scenario file".into(),
             "name a file, or a directory with .json or .yaml files",
         ),
         n if n > FILES_MAX => {
@@ -70,3 +70,10 @@ fn is_scenario(path: &Path) -> bool {
 }
 
 const FILES_MAX: usize = 1_000;
+
+/// Description of the kind of file, for messages.
+pub const SCENARIO: Kind = Kind {
+    noun: "scenario",
+    folder: "scenarios",
+    starting_point: "start from scenarios/mobile-gateway.yaml; `plumbline schema` lists every key",
+};

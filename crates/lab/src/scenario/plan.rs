@@ -3,9 +3,10 @@
 use measure::record::BENCHMARKS;
 use serde_json::Value;
 
-use super::keys::nearest;
+use super::benchmark::Benchmark;
 use super::kind;
-use super::{Benchmark, Document, Plan, ScenarioError};
+use super::{Document, ScenarioError};
+use keys::nearest;
 
 /// Reads `repetitions`, `seed` and `compare`.
 ///
@@ -19,7 +20,7 @@ pub(super) fn read(document: &Document, benchmarks: &[Benchmark]) -> Result<Plan
             Some(n) => n,
             None => {
                 let what = format!("must be from 1 to {REPETITIONS_MAX}, not {n}");
-                let remedy = "ten tell a spread; more belong into several runs";
+                let remedy = "ten show the spread; use several runs for more";
                 return Err(document.error("repetitions", what, remedy));
             }
         },
@@ -58,7 +59,7 @@ fn compare(document: &Document, benchmarks: &[Benchmark]) -> Result<Option<Strin
     Err(document.error("compare", what, remedy_for_unswept(&wanted, &swept)))
 }
 
-/// A key as the record names it: TIPSY's word for a function is another for ours.
+/// A key as named in the record, which has `function` for TIPSY's `pipeline`.
 pub(super) fn in_record(key: &str) -> String {
     match key.strip_prefix("pipeline.") {
         Some(rest) => format!("function.{rest}"),
@@ -66,7 +67,7 @@ pub(super) fn in_record(key: &str) -> String {
     }
 }
 
-/// The keys that some benchmark sweeps.
+/// The keys that at least one benchmark sweeps.
 pub(super) fn swept(benchmarks: &[Benchmark]) -> Vec<&str> {
     let mut keys: Vec<&str> = benchmarks
         .iter()
@@ -78,7 +79,7 @@ pub(super) fn swept(benchmarks: &[Benchmark]) -> Vec<&str> {
     keys
 }
 
-/// What to do about a key that no benchmark sweeps.
+/// Advice for a key that no benchmark sweeps.
 pub(super) fn remedy_for_unswept(key: &str, swept: &[&str]) -> String {
     match (nearest(key, swept.iter().copied()), swept) {
         (Some(near), _) => format!("did you mean `{near}`?"),
@@ -104,7 +105,24 @@ fn whole(document: &Document, key: &str) -> Result<Option<u64>, ScenarioError> {
     }
 }
 
-/// The most repetitions of a run.
+/// Largest number of repetitions of a run.
 pub(crate) const REPETITIONS_MAX: u32 = 1_000;
-/// The most measurements of a run, all repetitions of all methods of all cells.
+/// Largest number of measurements of a run: all repetitions of all methods of all cells.
 pub(crate) const MEASUREMENTS_MAX: usize = 100_000;
+
+/// Repetitions and order of the measurements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Seed of the order.
+    pub seed: u64,
+    /// Number of repetitions of each method in each cell.
+    pub repetitions: u32,
+    /// The swept key (`function.policer`) whose values are measured side by side, in pairs.
+    pub compare: Option<String>,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan { seed: 1, repetitions: 1, compare: None }
+    }
+}

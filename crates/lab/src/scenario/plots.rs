@@ -6,20 +6,22 @@
 
 use std::collections::BTreeSet;
 
-use measure::record::{AxisType, FIGURES, OPERATORS, PATHS, Plot, PlotKind};
+use measure::record::{AxisType, OPERATORS, PATHS, Plot, PlotKind};
 use methods::METHODS;
 use serde_json::{Map, Value, json};
 
-use super::keys::{Place, nearest, remedy_for_unknown};
+use super::benchmark::Benchmark;
 use super::kind;
 use super::tipsy::{self, Remarks};
-use super::{Benchmark, Document, Functions, ScenarioError, device};
+use super::{Document, ScenarioError, device};
+use crate::unit::Functions;
+use keys::{Place, nearest, remedy_for_unknown};
 
 /// The keys of a plot.
 pub(crate) const KEYS: [&str; 9] =
     ["type", "x-axis", "y-axis", "z-axis", "group-by", "filter", "aggregate", "title", "axis-type"];
 
-/// The kinds of plots by TIPSY's names.
+/// The kinds of plots, by TIPSY's names.
 pub(crate) const KINDS: [(&str, PlotKind); 4] = [
     ("simple", PlotKind::Simple),
     ("table", PlotKind::Table),
@@ -27,7 +29,7 @@ pub(crate) const KINDS: [(&str, PlotKind); 4] = [
     ("USL", PlotKind::Usl),
 ];
 
-/// The scales of axes by TIPSY's names.
+/// The scales of axes, by TIPSY's names.
 pub(crate) const AXIS_TYPES: [(&str, AxisType); 4] = [
     ("normal", AxisType::Normal),
     ("semilogx", AxisType::SemilogX),
@@ -50,7 +52,7 @@ pub(super) fn read(
         Some(Value::Array(list)) if list.len() <= PLOTS_MAX => list,
         Some(Value::Array(_)) => {
             let what = format!("more than {PLOTS_MAX} plots");
-            return Err(document.error("visualize", what, "keep those that somebody looks at"));
+            return Err(document.error("visualize", what, "keep only the useful ones"));
         }
         Some(other) => {
             let what = format!("expected a list of plots, not {}", kind(other));
@@ -82,7 +84,7 @@ pub(super) fn read(
     }
     for (why, places) in left_out {
         let (plots, are) = if places.len() == 1 { ("plot", "is") } else { ("plots", "are") };
-        remarks.note(format!("{plots} {} {are} left out: {why}", places.join(", ")));
+        remarks.note(format!("{plots} {} {are} skipped: {why}", places.join(", ")));
     }
     Ok(plots)
 }
@@ -108,8 +110,8 @@ impl Reader<'_> {
         }
         if keys.get("aggregate").is_some_and(|all| !matches!(all, Value::Null) && *all != json!([]))
         {
-            let what = "`aggregate` is a program for a MongoDB server, which is not asked here";
-            let remedy = "use `filter` and `group-by`, or work on trials.csv";
+            let what = "`aggregate` needs a MongoDB server, which is not supported";
+            let remedy = "use `filter` and `group-by`, or process trials.csv";
             return Err(self.document.error(&format!("{path}.aggregate"), what, remedy));
         }
         let kind = self.choice(path, keys, "type", &KINDS)?;
@@ -117,7 +119,7 @@ impl Reader<'_> {
         let z_axis = self.path(path, keys, "z-axis")?;
         if kind == PlotKind::Contour && z_axis.is_none() {
             let what = "a contour needs a `z-axis`";
-            return Err(self.document.error(path, what, "name what its colours show"));
+            return Err(self.document.error(path, what, "name the path that its colours show"));
         }
         let title = match keys.get("title") {
             None | Some(Value::Null) => String::new(),
@@ -126,7 +128,7 @@ impl Reader<'_> {
         };
         let required = |path: Option<String>, key: &str, document: &Document, place: &str| {
             let what = format!("a plot needs an `{key}`");
-            path.ok_or_else(|| document.error(place, what, "name what it shows"))
+            path.ok_or_else(|| document.error(place, what, "name the path that it shows"))
         };
         let x_axis = self.path(path, keys, "x-axis")?;
         let y_axis = self.list(path, keys, "y-axis")?;
@@ -157,7 +159,7 @@ impl Reader<'_> {
         let found = choices.iter().find(|(name, _)| value == name);
         found.map(|(_, choice)| *choice).ok_or_else(|| {
             let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-            let what = format!("{value} is no {key} of a plot");
+            let what = format!("{value} is not a valid {key} of a plot");
             let remedy = format!("one of {}", names.join(", "));
             self.document.error(&format!("{path}.{key}"), what, remedy)
         })
@@ -174,12 +176,16 @@ impl Reader<'_> {
             0 | 1 => Ok(list.pop()),
             _ => {
                 let what = format!("`{key}` is one path, not a list");
-                Err(self.document.error(&format!("{path}.{key}"), what, "write a plot for each"))
+                Err(self.document.error(
+                    &format!("{path}.{key}"),
+                    what,
+                    "write one plot for each path",
+                ))
             }
         }
     }
 
-    /// One path or several; none where the key is absent or empty.
+    /// One or several paths; none if the key is absent or empty.
     fn list(
         &self,
         path: &str,
@@ -191,7 +197,7 @@ impl Reader<'_> {
             None | Some(Value::Null) => &[],
             Some(Value::Array(list)) if list.len() > PATHS_MAX => {
                 let what = format!("more than {PATHS_MAX} paths");
-                return Err(self.document.error(&place, what, "divide them among several plots"));
+                return Err(self.document.error(&place, what, "split them over several plots"));
             }
             Some(Value::Array(list)) => list.as_slice(),
             Some(single) => std::slice::from_ref(single),
@@ -200,7 +206,7 @@ impl Reader<'_> {
         known.collect()
     }
 
-    /// A path, when a cell can have a value there.
+    /// Checks that a cell can have a value at a path.
     fn known(&self, place: &str, value: &Value) -> Result<String, ScenarioError> {
         let Value::String(path) = value else {
             let what = format!("expected a path such as `pipeline.user`, not {}", kind(value));
@@ -216,13 +222,13 @@ impl Reader<'_> {
         Err(self.document.error(place, format!("no result has a value `{path}`"), remedy))
     }
 
-    /// `method.figure` or `method.figure.part`.
+    /// Whether a path is `method.figure` or `method.figure.part`.
     fn is_figure(&self, path: &str) -> bool {
         let mut parts = path.split('.');
         let method = parts.next().unwrap_or_default();
         let figure = parts.next().unwrap_or_default();
         METHODS.iter().any(|entry| entry.name == method)
-            && FIGURES.iter().any(|known| known.name == figure)
+            && methods::figures().iter().any(|known| known.name == figure)
     }
 
     fn filter(
@@ -243,8 +249,7 @@ impl Reader<'_> {
         for (path, wanted) in conditions {
             let place = format!("{place}.{path}");
             if path == "sut.type" {
-                let note =
-                    "filters by `sut.type` are left out of plots: there is one device".into();
+                let note = "filters by `sut.type` are ignored in plots: there is one device".into();
                 self.remarks.note(note);
                 continue;
             }
@@ -260,7 +265,7 @@ impl Reader<'_> {
         Ok(filter)
     }
 
-    /// A function's own name, of which TIPSY's is an alias.
+    /// A function's own name for TIPSY's alias.
     fn own_name(&self, place: &str, wanted: &Value) -> Result<Value, ScenarioError> {
         let Some(name) = wanted.as_str() else { return Ok(wanted.clone()) };
         if let Some(what) = tipsy::absent(name, self.functions) {
@@ -278,7 +283,7 @@ impl Reader<'_> {
         let Value::Object(conditions) = wanted else { return Ok(()) };
         for (operator, operand) in conditions {
             if !OPERATORS.contains(&operator.as_str()) {
-                let what = format!("`{operator}` is not understood in a filter");
+                let what = format!("`{operator}` is not a known operator of a filter");
                 let remedy = format!("one of {}", OPERATORS.join(", "));
                 return Err(self.document.error(&format!("{place}.{operator}"), what, remedy));
             }
@@ -288,7 +293,7 @@ impl Reader<'_> {
     }
 }
 
-/// Every path that a cell of these benchmarks can have a value at, figures apart.
+/// Every path at which a cell of these benchmarks can have a value, without figures.
 fn paths(benchmarks: &[Benchmark]) -> BTreeSet<String> {
     let mut paths: BTreeSet<String> = PATHS.iter().map(|known| known.path.to_owned()).collect();
     let mut seen = BTreeSet::new();
@@ -314,29 +319,29 @@ fn paths(benchmarks: &[Benchmark]) -> BTreeSet<String> {
     paths
 }
 
-/// The JSON Schema of `visualize`.
+/// JSON Schema of `visualize`.
 pub(crate) fn schema() -> Value {
     let path = json!({"type": "string"});
     let paths = json!({"anyOf": [path, {"type": "array", "items": path}]});
     json!({
-        "description": "What to draw, as TIPSY has it; docs/scenarios.md lists the paths.",
+        "description": "Plots, in TIPSY's form; docs/scenarios.md lists the paths.",
         "anyOf": [{"type": "array", "items": {
             "type": "object",
             "properties": {
-                "type": {"description": "The kind; default: `simple`.",
+                "type": {"description": "Kind of the plot; by default `simple`.",
                     "enum": KINDS.map(|(name, _)| name)},
-                "x-axis": {"description": "The path of the horizontal axis.", "anyOf": [path]},
-                "y-axis": {"description": "The paths of the vertical axis.", "anyOf": [paths]},
-                "z-axis": {"description": "The path of a contour's colours.", "anyOf": [path]},
-                "group-by": {"description": "One curve for each combination of these.",
+                "x-axis": {"description": "Path of the horizontal axis.", "anyOf": [path]},
+                "y-axis": {"description": "Paths of the vertical axis.", "anyOf": [paths]},
+                "z-axis": {"description": "Path of a contour plot's colours.", "anyOf": [path]},
+                "group-by": {"description": "Paths whose combinations of values get a curve each.",
                     "anyOf": [paths]},
-                "filter": {"description": "Which results: paths and the values they must have.",
+                "filter": {"description": "Selection of results: paths and their required values.",
                     "type": "object"},
-                "aggregate": {"description": "A program for MongoDB; such a plot is not drawn.",
+                "aggregate": {"description": "MongoDB aggregation; not supported, no plot is drawn.",
                     "type": "array"},
-                "title": {"description": "The title; `{pipeline.user}` stands for its value.",
+                "title": {"description": "Title; `{pipeline.user}` is replaced by the value.",
                     "type": "string"},
-                "axis-type": {"description": "The scales; default: `normal`.",
+                "axis-type": {"description": "Scales of the axes; by default `normal`.",
                     "enum": AXIS_TYPES.map(|(name, _)| name)},
             },
             "required": ["x-axis", "y-axis"],

@@ -1,35 +1,31 @@
 //! The method `scale`: any method along any key, without sweeping the other methods along it.
 
-use methods::Entry;
 use serde_json::{Map, Value, json};
 
-use super::keys::{Place, remedy_for_unknown};
 use super::kind;
+use super::method::{MethodChoice, SCALE, one_method};
 use super::plan::in_record;
-use super::sections::{self, MethodChoice};
 use super::sweep::{CELLS_MAX, Combination};
 use super::{Document, ScenarioError};
+use keys::{Place, remedy_for_unknown};
 
-/// The name under which `methods` has it.
-pub(crate) const NAME: &str = "scale";
-
-/// Its keys.
+/// The keys of the entry.
 pub(crate) const KEYS: [&str; 7] = ["name", "along", "values", "from", "to", "factor", "method"];
 
-/// A method along a key.
+/// A method that sweeps a key of its own.
 pub(super) struct Scaling {
-    /// The key, as `function.user`.
+    /// The swept key: `function.user`.
     pub along: String,
-    /// Its values, in the order to measure.
+    /// The values of the key, in the order of measurement.
     pub values: Vec<Value>,
-    /// What measures at each.
+    /// The method that measures at each value.
     pub method: MethodChoice,
 }
 
 /// Reads an entry of `methods` whose name is `scale`.
 ///
 /// # Errors
-/// A key that is unknown, absent, or no key of the function and its traffic.
+/// A key that is unknown, absent, or not a key of the function and its traffic.
 pub(super) fn read(
     document: &Document,
     path: &str,
@@ -47,7 +43,7 @@ pub(super) fn read(
         None | Some(Value::Null) => Value::String("capacity".into()),
         Some(value) => value.clone(),
     };
-    let method = sections::one_method(document, &format!("{path}.method"), &method)?;
+    let method = one_method(document, &format!("{path}.method"), &method)?;
     Ok(Scaling { along, values, method })
 }
 
@@ -60,7 +56,7 @@ fn along(
     let place = format!("{path}.along");
     let example = "write for example `along: function.user`";
     let Some(Value::String(written)) = options.get("along") else {
-        let what = "`scale` needs the key to measure along";
+        let what = "`scale` needs the key to sweep";
         return Err(document.error(
             if options.contains_key("along") { &place } else { path },
             what,
@@ -70,7 +66,7 @@ fn along(
     let key = in_record(written);
     let (section, rest) = key.split_once('.').unwrap_or((&key, ""));
     let Some((_, schema)) = schemas.into_iter().find(|(name, _)| *name == section) else {
-        let what = format!("`{written}` is no key of `function` or `traffic`");
+        let what = format!("`{written}` is not a key of `function` or `traffic`");
         return Err(document.error(&place, what, example));
     };
     let mut here = Some(schema);
@@ -93,7 +89,7 @@ fn values(
     let place = format!("{path}.values");
     match options.get("values") {
         Some(_) if ["from", "to", "factor"].iter().any(|key| options.contains_key(*key)) => {
-            let what = "`values` and `from` say the same thing";
+            let what = "`values` and `from` exclude each other";
             Err(document.error(&place, what, "keep one of the two"))
         }
         Some(Value::Array(values)) if values.len() > CELLS_MAX => {
@@ -103,7 +99,7 @@ fn values(
         Some(Value::Array(values)) if !values.is_empty() => {
             match values.iter().enumerate().find(|(at, one)| values[..*at].contains(one)) {
                 Some((_, twin)) => {
-                    let what = format!("{twin} is there twice");
+                    let what = format!("{twin} occurs twice");
                     Err(document.error(&place, what, "list each value once"))
                 }
                 None => Ok(values.clone()),
@@ -121,7 +117,7 @@ fn empty_or(value: &Value) -> &'static str {
     if value.as_array().is_some_and(Vec::is_empty) { "an empty one" } else { kind(value) }
 }
 
-/// From a number to another, each `factor` times the one before.
+/// The values from one number to another, each `factor` times the previous.
 fn steps(
     document: &Document,
     path: &str,
@@ -146,11 +142,15 @@ fn steps(
     let (from, to, factor) = (number("from")?, number("to")?, number("factor")?);
     if factor <= 1.0 {
         let what = format!("must be above 1, not {factor}");
-        return Err(document.error(&format!("{path}.factor"), what, "10 is a decade"));
+        return Err(document.error(
+            &format!("{path}.factor"),
+            what,
+            "10 gives one value per decade",
+        ));
     }
     if to < from {
         let what = format!("must not be below `from`: {to} < {from}");
-        return Err(document.error(&format!("{path}.to"), what, "exchange the two"));
+        return Err(document.error(&format!("{path}.to"), what, "swap both values"));
     }
     let whole = [from, to, factor].iter().all(|number| number.fract() == 0.0);
     let mut values = Vec::new();
@@ -159,7 +159,7 @@ fn steps(
     while next <= to * (1.0 + 1e-9) {
         if values.len() == CELLS_MAX {
             let what = format!("more than {CELLS_MAX} values");
-            return Err(document.error(&format!("{path}.factor"), what, "take a larger factor"));
+            return Err(document.error(&format!("{path}.factor"), what, "use a larger factor"));
         }
         values.push(if whole && next <= EXACT_IN_F64_MAX {
             json!(next as u64)
@@ -178,8 +178,8 @@ pub(super) fn cells(
     cells: &[Combination],
 ) -> Result<Vec<Combination>, ScenarioError> {
     if cells.iter().any(|cell| cell.parameters.contains_key(&scaling.along)) {
-        let what = format!("`{}` is swept already", scaling.along);
-        let remedy = "give it a single value there, or leave the method `scale` out";
+        let what = format!("`{}` is already swept", scaling.along);
+        let remedy = "give it a single value there, or remove the method `scale`";
         return Err(document.error(&scaling.along, what, remedy));
     }
     if cells.len().saturating_mul(scaling.values.len()) > CELLS_MAX {
@@ -196,26 +196,26 @@ pub(super) fn cells(
     Ok(cells.iter().flat_map(along).collect())
 }
 
-/// The last part of the key, to tell benchmarks apart: `scale-user`.
+/// Suffix of benchmark names from the last part of the key: `scale-user`.
 pub(super) fn label(scaling: &Scaling) -> String {
-    format!("{NAME}-{}", scaling.along.rsplit('.').next().unwrap_or_default())
+    format!("{SCALE}-{}", scaling.along.rsplit('.').next().unwrap_or_default())
 }
 
-/// The JSON Schema of such an entry; `method` is a reference to that of methods.
+/// JSON Schema of an entry `scale`; `method` is a reference to the schema of methods.
 pub(crate) fn schema(method: &Value) -> Value {
     let number = json!({"type": "number", "exclusiveMinimum": 0});
     json!({
         "type": "object",
         "properties": {
-            "name": {"description": SUMMARY, "const": NAME},
-            "along": {"description": "The key: `function.user`.", "type": "string"},
-            "values": {"description": "Its values.", "type": "array", "minItems": 1},
-            "from": {"description": "The first value, where `values` is left out.",
+            "name": {"description": SUMMARY, "const": SCALE},
+            "along": {"description": "The swept key: `function.user`.", "type": "string"},
+            "values": {"description": "Values of the swept key.", "type": "array", "minItems": 1},
+            "from": {"description": "First value, if `values` is absent.",
                 "anyOf": [number]},
-            "to": {"description": "The last value.", "anyOf": [number]},
-            "factor": {"description": "How many times the one before each value is.",
+            "to": {"description": "Upper limit of the values.", "anyOf": [number]},
+            "factor": {"description": "Ratio of each value to the previous one.",
                 "default": 10, "type": "number", "exclusiveMinimum": 1},
-            "method": {"description": "What measures at each value.", "default": "capacity",
+            "method": {"description": "Method that measures at each value.", "default": "capacity",
                 "anyOf": [method, {"type": "null"}]},
         },
         "required": ["name", "along"],
@@ -223,16 +223,11 @@ pub(crate) fn schema(method: &Value) -> Value {
     })
 }
 
-/// One line of help.
+/// Summary for the help text.
 const SUMMARY: &str = ALONG.1;
 
-/// Its name and one line of help, for lists of methods.
+/// Name and summary of the entry, for lists of methods.
 pub const ALONG: (&str, &str) =
-    (NAME, "any method along any key, without sweeping the other methods along it");
-
-/// The names of all methods, this one included.
-pub(super) fn names() -> Vec<&'static str> {
-    methods::METHODS.iter().map(|entry: &Entry| entry.name).chain([NAME]).collect()
-}
+    (SCALE, "sweeps any key for any method, without a sweep of the other methods");
 
 const EXACT_IN_F64_MAX: f64 = 9_007_199_254_740_992.0;

@@ -9,60 +9,61 @@ use serde_json::{Map, Value};
 
 use super::Document;
 use super::ScenarioError;
-use super::keys::Place;
+use keys::Place;
 
-/// How the lists of a section are joined.
+/// How the lists of a section combine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Only the first value of every list: one cell.
+    /// Only the first value of each list: one cell.
     None,
-    /// Every combination.
+    /// All combinations.
     #[default]
     Outer,
-    /// The first values together, then the second ones, to the end of the shortest list.
+    /// The first values together, then the second values, to the end of the shortest list.
     Joint,
 }
 
-/// A part of the scenario whose values may be swept.
+/// A section of the scenario whose values may be swept.
 #[derive(Clone, Copy, Debug)]
 pub struct Section<'a> {
-    /// What the file calls it: `pipeline` where the record says `function`.
+    /// Name of the section in the file: `pipeline` for `function`, for example.
     pub key_in_file: &'a str,
-    /// What the record calls it.
+    /// Name of the section in the record.
     pub name: &'a str,
-    /// Its keys and values.
+    /// The keys and values.
     pub values: &'a Map<String, Value>,
-    /// The schema of its keys.
+    /// The schema of the keys.
     pub schema: Place<'a>,
 }
 
 /// One combination of values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Combination {
-    /// A name unique in the scenario, the same for the same values: `user=1000,pkt-size=64`.
+    /// Identifier that is unique in the scenario and the same for the same values:
+    /// `user=1000,pkt-size=64`.
     pub id: String,
     /// The swept keys (`function.user`) and their values, in the order of the file.
     pub parameters: Map<String, Value>,
-    /// The sections in the order given, no swept list left.
+    /// The sections in the given order, without swept lists.
     pub sections: Vec<Map<String, Value>>,
-    /// Which of the benchmark's devices it is measured on, from 0.
+    /// Index of the benchmark's device on which the cell is measured.
     pub device: usize,
 }
 
-/// All combinations, and what the user should know of how they came about.
+/// All combinations, with notes for the user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expansion {
-    /// In the order to measure them; at least one.
+    /// The combinations in the order of the file; at least one.
     pub combinations: Vec<Combination>,
-    /// Sentences for the user: lists that were cut.
+    /// Notes for the user on lists that were truncated.
     pub notes: Vec<String>,
 }
 
 /// Expands the lists of all sections.
 ///
 /// # Errors
-/// An empty list, a list in a list, two equal cells, or more cells than [`CELLS_MAX`].
+/// An empty list, a nested list, two equal cells, or more cells than [`CELLS_MAX`].
 pub fn expand(
     document: &Document,
     sections: &[Section<'_>],
@@ -110,10 +111,10 @@ pub fn expand(
     Ok(Expansion { combinations, notes })
 }
 
-/// The most cells a scenario may have.
+/// Largest number of cells of a scenario.
 pub const CELLS_MAX: usize = 1_000;
 
-/// A key with the values it takes in turn.
+/// A swept key with its values.
 struct Axis {
     path: Vec<String>,
     name: String,
@@ -130,7 +131,7 @@ impl Combination {
         self.sections.get(section_index(section)?)?.get(key)
     }
 
-    /// The same with another value of one more swept key.
+    /// The combination with a value for one more swept key.
     pub(super) fn with_value(&self, key: &str, value: &Value) -> Combination {
         let mut next = self.clone();
         next.parameters.insert(key.to_owned(), value.clone());
@@ -144,7 +145,7 @@ impl Combination {
         next
     }
 
-    /// The same with swept keys of another section, which do not change function or traffic.
+    /// The combination with swept keys of another section, which do not change function or traffic.
     pub(super) fn with_parameters(&self, more: &Map<String, Value>) -> Combination {
         let mut next = self.clone();
         next.parameters.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
@@ -167,7 +168,7 @@ impl Combination {
     }
 }
 
-/// Which of [`Combination::sections`] a section is.
+/// Index of a section in [`Combination::sections`].
 fn section_index(section: &str) -> Option<usize> {
     ["function", "traffic"].iter().position(|name| *name == section)
 }
@@ -200,8 +201,8 @@ fn collect(
                     return Err(document.error(&in_file, what, remedy));
                 }
                 if let Some(at) = list.iter().position(Value::is_array) {
-                    let what = "a list within a list";
-                    let remedy = "write the values to sweep over in one list";
+                    let what = "a nested list";
+                    let remedy = "write all values in one list";
                     return Err(document.error(&format!("{in_file}[{at}]"), what, remedy));
                 }
                 let name = name(section.name);
@@ -248,7 +249,7 @@ fn product(axes: &[Axis]) -> Vec<Choice> {
     })
 }
 
-/// A list of one value stays the same in every cell.
+/// Combines lists element by element; a list of one value is the same in every cell.
 fn zip(axes: &[Axis], notes: &mut Vec<String>) -> Vec<Choice> {
     let lengths = || axes.iter().map(|axis| axis.values.len()).filter(|&length| length > 1);
     let shortest = lengths().min().unwrap_or(1);
@@ -281,7 +282,7 @@ fn too_many(document: &Document, section: &Section<'_>, axes: &[Axis]) -> Scenar
     document.error(
         section.key_in_file,
         format!("the lists make more than {CELLS_MAX} cells (values: {})", sizes.join(", ")),
-        "shorten the lists, or join them with `scale: joint`",
+        "shorten the lists, or combine them with `scale: joint`",
     )
 }
 
@@ -299,7 +300,7 @@ fn set(values: &mut Map<String, Value>, path: &[String], value: Value) {
     }
 }
 
-/// As [`set`], making mappings on the way.
+/// Sets a value as [`set`] does, and creates mappings where needed.
 fn put(values: &mut Map<String, Value>, path: &[String], value: Value) {
     match path {
         [] => {}
@@ -318,7 +319,7 @@ fn put(values: &mut Map<String, Value>, path: &[String], value: Value) {
     }
 }
 
-/// A name that can also name a file.
+/// An identifier that is also usable as a file name.
 fn id(parameters: &Map<String, Value>) -> String {
     if parameters.is_empty() {
         return "base".to_owned();

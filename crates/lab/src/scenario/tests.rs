@@ -60,13 +60,13 @@ fn mistakes_are_named_with_line_key_and_remedy() {
         ("function: {name: fake}\ntrafic: {}\n", 2, "trafic", "unknown key `", "`traffic`"),
         ("function: fake\nenvironment: {}\n", 2, "environment", "unknown key `", "`default`"),
         ("function: fake\nsut: {a: 1}\n", 2, "sut.a", "unknown key `", "valid keys"),
-        ("function: fake\nsut: {type: vp}\n", 2, "sut.type", "no switch", "`vpp`"),
+        ("function: fake\nsut: {type: vp}\n", 2, "sut.type", "not a switch", "`vpp`"),
         ("function: fake\ntester: {typ: 1}\n", 2, "tester.typ", "unknown key `", "`type`"),
         ("function: fake\ntester: {type: trex}\n", 2, "tester.type", "TCP", "`moongen`"),
-        ("function: fake\ntester: {type: mongen}\n", 2, "tester.type", "no tester", "`moongen`"),
+        ("function: fake\ntester: {type: mongen}\n", 2, "tester.type", "not a tester", "`moongen`"),
         ("function: fake\ntester: {test-time: 0}\n", 2, "tester.test-time", "more than 0", "30"),
         ("function: fake\ntester: {test-time: x}\n", 2, "tester.test-time", "a number", "TIPSY"),
-        ("function: fake\nmethods: capacity\ntester: {a: 1}\n", 3, "tester", "both", "keep one"),
+        ("function: fake\nmethods: capacity\ntester: {a: 1}\n", 3, "tester", "exclude", "keep one"),
         ("function: bng\n", 1, "function.name", "broadband", "fake"),
         ("pipeline: fk\ntraffic: {json: a}\n", 2, "traffic.json", "not read", "write its keys"),
         ("function: fake\nrepetitions: 0\n", 2, "repetitions", "from 1 to 1000", ""),
@@ -97,7 +97,7 @@ fn mistakes_are_named_with_line_key_and_remedy() {
             "benchmark:\n- pipeline: {name: bng}\n- pipeline: {name: nat}\n",
             2,
             "benchmark[0].pipeline.name",
-            "broadband gateway; Plumbline does not have it yet",
+            "broadband gateway; Plumbline does not implement it yet",
             "remove the benchmark",
         ),
         (
@@ -112,7 +112,7 @@ fn mistakes_are_named_with_line_key_and_remedy() {
             3,
             "methods[0].to",
             "below",
-            "exchange",
+            "swap",
         ),
         (
             "function: fake\nmethods:\n- {name: scale, along: function.user, from: 1, to: 9, factor: 1}\n",
@@ -139,7 +139,7 @@ fn mistakes_are_named_with_line_key_and_remedy() {
             "function: {name: fake, user: [1, 2]}\nmethods:\n- {name: scale, along: function.user, values: [3]}\n",
             1,
             "function.user",
-            "swept already",
+            "already swept",
             "single value",
         ),
         (
@@ -167,15 +167,15 @@ fn mistakes_are_named_with_line_key_and_remedy() {
             "function: fake\nthresholds:\n- {figure: throughput, method: capacty, at-least: 1}\n",
             3,
             "thresholds[0].method",
-            "does not measure by",
+            "does not use the method",
             "`capacity`",
         ),
         (
             "function: fake\nthresholds:\n- {figure: throughput, at-least: 5, at-most: 4}\n",
             3,
             "thresholds[0].at-most",
-            "nothing can meet",
-            "exchange",
+            "no value can meet",
+            "swap",
         ),
         (
             "function: {name: fake, user: [1, 2]}\nthresholds:\n- {figure: throughput, at-least: 5, cells: {function.user: 3}}\n",
@@ -195,7 +195,7 @@ fn mistakes_are_named_with_line_key_and_remedy() {
             "function: fake\nvisualize:\n- {x-axis: function.user, y-axis: [], type: sipmle}\n",
             3,
             "visualize[0].type",
-            "no type",
+            "not a valid type",
             "USL",
         ),
         (
@@ -216,7 +216,7 @@ fn mistakes_are_named_with_line_key_and_remedy() {
             "function: fake\nvisualize:\n- {x-axis: id, y-axis: id, filter: {id: {$regex: a}}}\n",
             3,
             "visualize[0].filter.id.$regex",
-            "not understood",
+            "not a known operator",
             "$lt",
         ),
         ("function: fake\ntraffic: {thread: 1}\n", 2, "traffic.thread", "unknown", "remove it"),
@@ -251,7 +251,7 @@ fn mistakes_are_named_with_line_key_and_remedy() {
         ("function: fake\ndevice: embeded\n", 2, "device", "embeded", "`embedded`"),
         ("function: fake\ndevice: {tester-core: 4096}\n", 2, "device.tester-core", "4096", ""),
         ("function: fake\ndevice: {core: 1}\n", 2, "device.core", "unknown", "tester-core"),
-        ("function: fake\npipeline: fake\n", 2, "pipeline", "two words", "`function`"),
+        ("function: fake\npipeline: fake\n", 2, "pipeline", "synonyms", "`function`"),
         ("function: fake\nname: [a]\n", 2, "name", "a list", ""),
     ];
     for (text, line, key, what, remedy) in cases {
@@ -281,7 +281,7 @@ fn files_that_are_no_files_are_errors() {
     assert_eq!(read(path("mobile.yaml")).expect("good").name, "mobile");
     let error = |name: &str| read(path(name)).expect_err("it is bad");
     std::fs::create_dir(path("folder")).expect("writable");
-    assert!(error("folder").what.contains("directory has no scenario"), "{}", error("folder"));
+    assert!(error("folder").what.contains("directory contains no scenario"), "{}", error("folder"));
     assert!(error("mobil.yaml").remedy.contains("mobile.yaml?"), "{}", error("mobil.yaml"));
     assert!(error("").file.contains("binary.yaml"), "{}", error(""));
     assert!(error("empty.yaml").what.contains("empty"));
@@ -353,12 +353,12 @@ fn a_main_file_of_tipsy_loads_unchanged() {
     assert_eq!(scenario.plots[0].filter["pipeline.name"], "fake");
     assert_eq!(scenario.plots[0].filter.len(), 1);
     for part in [
-        "left aside, because they are of other machines and programs: sut.coremask, tester.core, \
+        "ignored, because they concern other machines and programs: sut.coremask, tester.core, \
          traffic.thread",
-        "in the place of TIPSY's switch (`ovs`)",
-        "benchmark[1] (line 4) is left out: `bng` is TIPSY's broadband gateway",
-        "plot 3 (line 14) is left out: no result has a value `pipeline.cpe`",
-        "plot 4 (line 15) is left out: `bng`",
+        "instead of TIPSY's switch (`ovs`)",
+        "benchmark[1] (line 4) is skipped: `bng` is TIPSY's broadband gateway",
+        "plot 3 (line 14) is skipped: no result has a value `pipeline.cpe`",
+        "plot 4 (line 15) is skipped: `bng`",
         "benchmark `rate`: scale is `none`",
         "14.88 Mpps",
         "check sequence",

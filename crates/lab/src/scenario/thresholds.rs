@@ -3,14 +3,14 @@
 //! A quantity is converted to the unit that its figure has in the record, so that whoever compares
 //! the two needs no units.
 
-use measure::record::FIGURES;
 use serde_json::{Map, Value};
 use units::{BitsPerSec, Bytes, Nanos, Pps, Ratio, Seconds};
 
-use super::keys::{nearest, remedy_for_unknown};
+use super::benchmark::Benchmark;
 use super::kind;
 use super::plan::{in_record, remedy_for_unswept, swept};
-use super::{Benchmark, Document, ScenarioError, Threshold};
+use super::{Document, ScenarioError};
+use keys::{nearest, remedy_for_unknown};
 
 /// The keys of a threshold.
 pub(crate) const KEYS: [&str; 6] = ["figure", "method", "of", "cells", "at-least", "at-most"];
@@ -18,7 +18,7 @@ pub(crate) const KEYS: [&str; 6] = ["figure", "method", "of", "cells", "at-least
 /// Reads `thresholds`.
 ///
 /// # Errors
-/// A figure, method or cell that there is none of, or a quantity that does not fit the figure.
+/// A figure, method or cell that does not exist, or a quantity that does not fit the figure.
 pub(super) fn read(
     document: &Document,
     benchmarks: &[Benchmark],
@@ -28,7 +28,7 @@ pub(super) fn read(
         Some(Value::Array(list)) if list.len() <= THRESHOLDS_MAX => list,
         Some(Value::Array(_)) => {
             let what = format!("more than {THRESHOLDS_MAX} thresholds");
-            return Err(document.error("thresholds", what, "keep those that matter"));
+            return Err(document.error("thresholds", what, "keep only the important ones"));
         }
         Some(other) => {
             let what = format!("expected a list of thresholds, not {}", kind(other));
@@ -64,9 +64,10 @@ fn one(
         let remedy = "add for example `figure: throughput`";
         return Err(document.error(path, "a threshold needs a figure", remedy));
     };
-    let Some(unit) = FIGURES.iter().find(|known| known.name == figure).map(|known| known.unit)
+    let figures = methods::figures();
+    let Some(unit) = figures.iter().find(|known| known.name == figure).map(|known| known.unit)
     else {
-        let near = nearest(&figure, FIGURES.iter().map(|known| known.name));
+        let near = nearest(&figure, figures.iter().map(|known| known.name));
         let remedy = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => "docs/scenarios.md lists all figures".to_owned(),
@@ -90,8 +91,8 @@ fn one(
     if let (Some((low, _)), Some((high, _))) = (&at_least, &at_most)
         && low > high
     {
-        let what = "below `at-least`, so that nothing can meet both";
-        return Err(document.error(&format!("{path}.at-most"), what, "exchange the two"));
+        let what = "it is below `at-least`, so no value can meet both";
+        return Err(document.error(&format!("{path}.at-most"), what, "swap both values"));
     }
     Ok(Threshold {
         method,
@@ -118,7 +119,7 @@ fn method(
     if used.contains(&method.as_str()) {
         return Ok(Some(method));
     }
-    let what = format!("the scenario does not measure by `{method}`");
+    let what = format!("the scenario does not use the method `{method}`");
     let remedy = match nearest(&method, used.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("its methods: {}", used.join(", ")),
@@ -126,7 +127,7 @@ fn method(
     Err(document.error(&format!("{path}.method"), what, remedy))
 }
 
-/// The cells it holds for: swept keys, each with a value that it takes.
+/// The cells to which a threshold applies: swept keys, each with one of its values.
 fn cells(
     document: &Document,
     path: &str,
@@ -148,19 +149,19 @@ fn cells(
         let key = in_record(written);
         let place = format!("{place}.{written}");
         if !known.contains(&key.as_str()) {
-            let what = format!("`{written}` is not swept, so no cell is told by it");
+            let what = format!("`{written}` is not swept, so it selects no cell");
             return Err(document.error(&place, what, remedy_for_unswept(&key, &known)));
         }
         cells.insert(key, value.clone());
     }
-    let meant = |cell: &super::Combination| {
+    let meant = |cell: &super::sweep::Combination| {
         cells.iter().all(|(key, value)| cell.parameters.get(key) == Some(value))
     };
     if benchmarks.iter().flat_map(|one| &one.cells).any(meant) {
         return Ok(cells);
     }
     let what = "no cell of the scenario has these values";
-    Err(document.error(&place, what, "use values of the lists that are swept"))
+    Err(document.error(&place, what, "use values of the swept lists"))
 }
 
 fn text(
@@ -179,7 +180,7 @@ fn text(
     }
 }
 
-/// A bound in the unit of its figure, and as the file has it.
+/// A limit in the unit of its figure, and its text in the file.
 fn quantity(
     document: &Document,
     place: &str,
@@ -187,7 +188,8 @@ fn quantity(
     figure: &str,
     unit: &str,
 ) -> Result<Option<(f64, String)>, ScenarioError> {
-    let remedy = format!("`{figure}` is in {unit}: a number has that unit, a text its own");
+    let remedy =
+        format!("`{figure}` is in {unit}: a number has this unit, a text contains its own");
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Number(number)) => {
@@ -195,7 +197,7 @@ fn quantity(
             if bound.is_finite() {
                 return Ok(Some((bound, format!("{number} {unit}"))));
             }
-            Err(document.error(place, format!("{number} is no number to work with"), remedy))
+            Err(document.error(place, format!("{number} is not a usable number"), remedy))
         }
         Some(Value::String(text)) => match convert(text, unit) {
             Ok(bound) => Ok(Some((bound, text.clone()))),
@@ -208,7 +210,7 @@ fn quantity(
     }
 }
 
-/// A quantity as a number in a unit of the record; errors and slopes may be below 0.
+/// A quantity as a number in a unit of the record; errors and slopes may be negative.
 fn convert(text: &str, unit: &str) -> Result<f64, String> {
     match text.trim().strip_prefix('-') {
         Some(positive) => unsigned(positive, unit).map(|value| -value),
@@ -240,12 +242,32 @@ fn unsigned(text: &str, unit: &str) -> Result<f64, String> {
         _ => {
             let number = text.trim().strip_suffix(unit).unwrap_or(text).trim();
             let number = number.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
-            number.ok_or_else(|| format!("`{text}` is no number of {unit}"))
+            number.ok_or_else(|| format!("`{text}` is not a number of {unit}"))
         }
     }
 }
 
 const THRESHOLDS_MAX: usize = 1_000;
+
+/// A threshold for a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    /// Name of the method; none for any method that reports the figure.
+    pub method: Option<String>,
+    /// Name of the figure in the record.
+    pub figure: String,
+    /// The direction or stage.
+    pub of: Option<String>,
+    /// The cells to which the threshold applies: swept keys and their required values; empty for
+    /// all.
+    pub cells: Map<String, Value>,
+    /// Smallest permitted value, in the figure's unit.
+    pub at_least: Option<f64>,
+    /// Largest permitted value, in the figure's unit.
+    pub at_most: Option<f64>,
+    /// The threshold as in the file: `>= 5 Mpps`.
+    pub text: String,
+}
 
 #[cfg(test)]
 mod tests {
@@ -303,6 +325,7 @@ mod tests {
             clock: machine::clock::Clock::with_rate(1e9),
             stop: std::sync::Arc::default(),
         };
+        let known = methods::figures();
         let (mut gave, mut unknown) = (0, Vec::new());
         for entry in methods::METHODS {
             let text = format!("function: fake\nmethods: {}\n", entry.name);
@@ -310,23 +333,23 @@ mod tests {
             let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", entry.name));
             let benchmark = &scenario.benchmarks[0];
             let configured = benchmark.configure(&benchmark.cells[0]).expect("it was before");
-            let mut device =
-                configured.open(&benchmark.devices[0], &host).expect("it needs nothing");
+            let mut device = benchmark
+                .unit
+                .open(&*configured, &benchmark.devices[0], &host)
+                .expect("it needs nothing");
             // The device of this test has no policers and no events; methods of these say so.
             let outcome = benchmark.methods[0].method.run(device.measurer(), &mut Silent);
             for figure in outcome.into_iter().flat_map(|outcome| outcome.figures) {
-                let is_it = |known: &&measure::record::KnownFigure| {
+                let is_it = |known: &methods::KnownFigure| {
                     known.name == figure.name && known.unit == figure.unit
                 };
-                if FIGURES.iter().find(is_it).is_none() {
+                if !known.iter().any(is_it) {
                     unknown.push(format!("{}: {} in {}", entry.name, figure.name, figure.unit));
                 }
                 gave += 1;
             }
         }
-        assert!(unknown.is_empty(), "FIGURES lacks {unknown:#?}");
+        assert!(unknown.is_empty(), "no method lists {unknown:#?}");
         assert!(gave > 10, "only {gave} figures");
-        let sorted = FIGURES.windows(2).all(|two| two[0].name < two[1].name);
-        assert!(sorted, "FIGURES is in the order of its names");
     }
 }

@@ -1,23 +1,24 @@
 //! The schema of the `device` section: the keys of all devices in one mapping.
 //!
-//! Which of them a device knows is judged when a scenario is read; the schema only knows that one of
-//! them does.
+//! Which of them a device knows is judged when a scenario is read; the schema only knows that one
+//! of them does.
 
 use devices::registry;
 use serde_json::{Map, Value, json};
 
-/// A name, a mapping with the keys of all devices, or a list of both.
+/// Schema of the section `device`: a name, a mapping with the keys of all devices, or a list of
+/// both.
 pub(super) fn schema() -> Value {
     let names: Vec<&str> = registry::devices().map(|device| device.name).collect();
     let core = json!({"type": "integer", "minimum": 0});
     let name = json!({"type": "string", "enum": names});
     let mut properties = json!({
-        "name": {"description": "The device, or several to measure side by side.",
+        "name": {"description": "Name of the device, or a list of names to compare several devices.",
             "anyOf": [name, {"type": "array", "items": name, "minItems": 1}]},
-        "tester-core": {"description": "The core for the tester.",
+        "tester-core": {"description": "Core of the tester.",
             "type": "integer", "minimum": 0},
         "worker-cores": {
-            "description": "The cores for the device's workers.",
+            "description": "Cores of the device's workers.",
             "anyOf": [core, {"type": "array", "items": core, "minItems": 1}],
         },
     });
@@ -42,12 +43,12 @@ pub(super) fn schema() -> Value {
     let one = json!({"type": "object", "properties": properties, "additionalProperties": false});
     let entries = json!({"type": "array", "minItems": 1, "items": {"anyOf": [name, one]}});
     json!({
-        "description": "What implements the function: one device, or several side by side.",
+        "description": "Implementation of the function: one device, or several to compare.",
         "anyOf": [name, one, entries, {"type": "null"}],
     })
 }
 
-/// A schema with what it refers to in its place: small enough, and free of names that could clash.
+/// A schema with its references replaced by their targets, so that names cannot clash.
 fn inlined(schema: &Value, whole: &Value, depth: usize) -> Value {
     let inner = |value: &Value| inlined(value, whole, depth + 1);
     match schema {
@@ -68,5 +69,5 @@ fn inlined(schema: &Value, whole: &Value, depth: usize) -> Value {
     }
 }
 
-/// Deeper than the keys of any device.
+/// Largest depth of replaced references, above that of any device's keys.
 const INLINE_DEPTH_MAX: usize = 32;

@@ -6,61 +6,63 @@ use serde_json::{Map, Value};
 
 use super::{ClaimLevel, Outcome};
 
-/// One combination of swept keys.
+/// The results of one cell: one combination of swept keys.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// Unique in the run and stable for the same parameters.
+    /// Identifier of the cell, unique in the run and stable for the same parameters.
     pub id: String,
-    /// The benchmark of the scenario that it belongs to; empty where there is only one.
+    /// The benchmark of the scenario to which the cell belongs; empty if there is only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub benchmark: String,
-    /// The swept keys, dotted from the top of the scenario, and their values in this cell.
+    /// The swept keys, as dotted paths from the top of the scenario, and their values in this cell.
     pub parameters: Map<String, Value>,
-    /// The function, `mobile-gateway` …
+    /// Name of the function: `mobile-gateway` …
     pub function: String,
-    /// The device that implements it, `embedded` …
+    /// Name of the device: `embedded` …
     pub device: String,
-    /// The device's version; that of the tool where the device is part of it.
+    /// Version of the device; the tool's version if the device is part of the tool.
     #[serde(default)]
     pub device_version: String,
-    /// The whole configuration of the cell, all defaults filled in.
+    /// The complete configuration of the cell, with all defaults.
     pub configuration: Value,
-    /// What every random choice of the cell was drawn from.
+    /// Seed of all random choices in the cell.
     pub seed: u64,
-    /// Memory of the function's state; absent when the device does not tell.
+    /// Memory of the function's state in bytes; absent if the device does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_bytes: Option<u64>,
-    /// The same for each user or session, where the function has such.
+    /// Memory of the function's state per user or session in bytes, if the function has users or
+    /// sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_bytes_per_user: Option<f64>,
-    /// Memory of the whole process once the state was built, where the device is this process.
+    /// Resident memory of the whole process after the set-up in bytes, if the device is this
+    /// process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resident_bytes: Option<u64>,
-    /// Sessions that are open in every trial of frames, where the traffic has such.
+    /// Number of sessions that are open in every trial of frames, if the traffic has sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions_open: Option<u64>,
-    /// Time to build the device's state.
+    /// Time to set up the device's state, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup_seconds: Option<f64>,
-    /// The functional check; absent when the cell failed before it.
+    /// Result of the functional check; absent if the cell failed before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<Check>,
-    /// One entry a method, none when the check failed.
+    /// One outcome per method; empty if the check failed.
     pub outcomes: Vec<Outcome>,
-    /// Why the cell has no (or not all) outcomes.
+    /// Why the cell has no outcomes, or not all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Why the device cannot run on this machine, where it cannot: the cell then has nothing else.
+    /// Why the device cannot run on this machine; the cell then has no further contents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<Unavailable>,
 }
 
-/// A device that cannot run on this machine.
+/// Why a device cannot run on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unavailable {
-    /// What is missing.
+    /// The missing requirement.
     pub why: String,
-    /// What would enable it.
+    /// How to meet the requirement.
     pub remedy: String,
 }
 
@@ -71,85 +73,85 @@ impl std::fmt::Display for Unavailable {
     }
 }
 
-/// The comparison of the device with the oracle, frame by frame.
+/// Result of the functional check: the comparison of the device with the oracle, frame by frame.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// Whether every frame came out as the oracle says.
+    /// Whether all frames matched the oracle.
     pub passed: bool,
-    /// Frames compared.
+    /// Number of compared frames.
     pub frames: u64,
-    /// Frames that differ.
+    /// Number of frames that differ from the oracle.
     pub mismatch_count: u64,
-    /// The first of them, limited in number.
+    /// The first differing frames; their number is limited.
     pub mismatches: Vec<Mismatch>,
-    /// How many frames exercised each verdict and each drop reason.
+    /// Number of frames for each verdict and each drop reason.
     pub coverage: Vec<Covered>,
     /// Verdicts and drop reasons that the sample did not exercise.
     pub uncovered: Vec<String>,
-    /// Whether the device was held to all of the sample: in part where something was left out, not at
-    /// all where it failed.
+    /// Extent of the check: partial if something was excluded, none if the check failed.
     #[serde(default = "in_full")]
     pub claim: ClaimLevel,
-    /// Frames and changes of the sample that were left out, as the limitations have it.
+    /// Number of frames and changes of the sample that were excluded because of limitations.
     #[serde(default)]
     pub skipped: u64,
-    /// What the device cannot do, or does otherwise.
+    /// What the device cannot do, or does differently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limitations: Vec<CheckLimitation>,
-    /// Frames that the device sent in its own name: questions for addresses, errors told to senders.
+    /// Number of frames that the device sent in its own name, such as address resolution and ICMP
+    /// errors.
     #[serde(default)]
     pub own_frames: u64,
-    /// Frames whose verdict depends on the moment at which the device sees them, as a policer's does:
-    /// either of two was accepted.
+    /// Number of frames whose verdict depends on when the device sees them, as with a policer; two
+    /// verdicts were accepted for each.
     #[serde(default)]
     pub either: u64,
 }
 
-/// Something that a device was not held to.
+/// A limitation of the device that excluded part of the check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckLimitation {
-    /// In words: `no policer: rates are not limited`.
+    /// Description of the limitation: `no policer: rates are not limited`.
     pub what: String,
-    /// The verdicts of the oracle that were left out.
+    /// Verdicts of the oracle that were excluded.
     pub verdicts: Vec<String>,
-    /// How many frames or changes of the sample that were.
+    /// Number of frames or changes of the sample that were excluded.
     pub skipped: u64,
 }
 
-/// Checks of before devices could be limited were of everything.
+/// The claim of checks in old records, which knew no limitations.
 fn in_full() -> ClaimLevel {
     ClaimLevel::Full
 }
 
-/// A frame that did not come out as the oracle says.
+/// A frame that differs from the oracle's output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mismatch {
-    /// Which frame of the sample, from 0.
+    /// Number of the frame in the sample, from 0.
     pub frame: u64,
-    /// What differs, in words.
+    /// Description of the difference.
     pub what: String,
     /// The oracle's output: hexadecimal bytes (limited) or a verdict.
     pub expected: String,
-    /// The device's output in the same form.
+    /// The device's output: hexadecimal bytes (limited) or a verdict.
     pub got: String,
 }
 
-/// How often one verdict or drop reason was exercised.
+/// How often a verdict or drop reason was exercised.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Covered {
-    /// `forward uplink`, or the drop reason.
+    /// Name of the verdict, such as `forward uplink`, or the drop reason.
     pub name: String,
-    /// Frames of the sample that ended so.
+    /// Number of frames of the sample with this verdict.
     pub frames: u64,
 }
 
 impl Cell {
-    /// Why the cell has no (or not all) outcomes: it failed, or the device cannot run here.
+    /// Why the cell has no outcomes or not all: an error, or an unavailable device; none otherwise.
     pub fn trouble(&self) -> Option<String> {
         self.error.clone().or_else(|| self.unavailable.as_ref().map(ToString::to_string))
     }
 
-    /// The parameters as `key=value, key=value`; the function's name when nothing is swept.
+    /// The parameters as `key=value, key=value`, or the function's name if nothing is swept.
     pub fn label(&self) -> String {
         if self.parameters.is_empty() {
             return self.function.clone();
@@ -163,11 +165,11 @@ impl Cell {
 }
 
 impl Check {
-    /// What was left out, in words: nothing where the device was held to all of the sample.
+    /// Description of what the check excluded; none if nothing was excluded.
     pub fn left_out(&self) -> Option<String> {
         let one = |limitation: &CheckLimitation| match limitation.skipped {
             0 => limitation.what.clone(),
-            skipped => format!("{} ({skipped} left out)", limitation.what),
+            skipped => format!("{} ({skipped} excluded)", limitation.what),
         };
         let all: Vec<String> = self.limitations.iter().map(one).collect();
         (!all.is_empty()).then(|| all.join(", "))
@@ -175,10 +177,10 @@ impl Check {
 }
 
 impl Mismatch {
-    /// The longest `expected` or `got`, in bytes of the frame.
+    /// Largest length of `expected` and `got`, in bytes of the frame.
     pub const FRAME_BYTES_MAX: usize = 256;
 
-    /// The bytes of a frame as hexadecimal text, cut at [`Self::FRAME_BYTES_MAX`].
+    /// The bytes of a frame as hexadecimal text, truncated to [`Self::FRAME_BYTES_MAX`].
     pub fn hex(frame: &[u8]) -> String {
         use std::fmt::Write;
         let mut text = String::new();

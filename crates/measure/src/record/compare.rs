@@ -1,9 +1,9 @@
 //! Figures side by side: two values of a key within a run, or two runs.
 //!
-//! A difference is called a change only beyond the noise, that is where the 95 % confidence interval
-//! of the ratio leaves out 1. The noise is that between repetitions: what a method repeats within
-//! one measurement shares its memory layout and its minute, and would promise too much. Fewer than
-//! three repetitions tell a ratio and no verdict, and so do results that are not valid.
+//! A difference is called a change only beyond the noise, that is where the 95 % confidence
+//! interval of the ratio leaves out 1. The noise is that between repetitions: what a method repeats
+//! within one measurement shares its memory layout and its minute, and would promise too much.
+//! Fewer than three repetitions tell a ratio and no verdict, and so do results that are not valid.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use super::{Cell, Comparison, Figure, Outcome, Repetition, RunRecord};
 use crate::statistics::{paired_difference, paired_ratio, unpaired_ratio};
 
 /// Compares the values of `key` (`function.policer`) within a run, paired by repetition: each later
-/// value with the first one, all other keys being equal.
+/// value with the first value, with all other keys equal.
 pub fn compare_values(key: &str, cells: &[Cell]) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
     for (base, cell) in pairs_of(key, cells) {
@@ -25,34 +25,34 @@ pub fn compare_values(key: &str, cells: &[Cell]) -> Vec<Comparison> {
     comparisons
 }
 
-/// What a value of the compared key adds to a figure of time or loss, over pairs: the difference,
-/// which a ratio does not tell where the first value has next to nothing.
+/// The difference that a value of the compared key makes to a time or loss figure, over pairs. A
+/// ratio would not show it if the figure is almost zero for the first value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Addition {
-    /// The value that adds.
+    /// The value with the difference.
     pub a: Value,
-    /// The value to which it adds.
+    /// The reference value.
     pub b: Value,
     /// The other swept keys and their values.
     pub parameters: Map<String, Value>,
-    /// The method.
+    /// Name of the method.
     pub method: String,
-    /// Which part the figure is of, `100 %, uplink`; none for the whole.
+    /// The part to which the figure belongs, such as `100 %, uplink`; none for the whole.
     pub of: Option<String>,
-    /// The figure, as [`Figure::name`].
+    /// Name of the figure, as [`Figure::name`].
     pub figure: String,
-    /// Its unit.
+    /// Unit of the figure.
     pub unit: String,
-    /// What it is with `b`: the mean over the pairs.
+    /// The figure with `b`, as the mean over the pairs.
     pub without: f64,
-    /// How much more it is with `a`: the mean over the pairs.
+    /// The difference of the figure with `a` to that with `b`, as the mean over the pairs.
     pub added: f64,
-    /// The 95 % confidence interval of that, for three pairs or more.
+    /// The 95 % confidence interval of the difference; none for fewer than three pairs.
     pub confidence_95: Option<[f64; 2]>,
 }
 
-/// What each later value of `key` adds to the figures `names` beside the first value, all other keys
-/// being equal, paired by repetition.
+/// The difference that each later value of `key` makes to the figures `names`, relative to the
+/// first value, with all other keys equal, paired by repetition.
 pub fn additions(key: &str, cells: &[Cell], names: &[&str]) -> Vec<Addition> {
     let mut found = Vec::new();
     for (base, cell) in pairs_of(key, cells) {
@@ -80,7 +80,7 @@ pub fn additions(key: &str, cells: &[Cell], names: &[&str]) -> Vec<Addition> {
     found
 }
 
-/// The key by which whole benchmarks are compared, where what differs is no single value.
+/// The key for the comparison of whole benchmarks, which may differ in several keys.
 pub const BENCHMARKS: &str = "id";
 
 /// The value of the compared key in a cell.
@@ -91,7 +91,8 @@ fn compared(key: &str, cell: &Cell) -> Option<Value> {
     }
 }
 
-/// Each cell with a later value of `key` beside the one with the first, all other keys being equal.
+/// Pairs of cells: each cell with a later value of `key`, and the cell with the first value and all
+/// other keys equal.
 fn pairs_of<'a>(key: &str, cells: &'a [Cell]) -> Vec<(&'a Cell, &'a Cell)> {
     let mut pairs = Vec::new();
     let mut done: Vec<(&str, Map<String, Value>)> = Vec::new();
@@ -116,22 +117,22 @@ fn pairs_of<'a>(key: &str, cells: &'a [Cell]) -> Vec<(&'a Cell, &'a Cell)> {
     pairs
 }
 
-/// The outcome of the same method among others: the same of several of that name.
+/// The matching outcome in another cell: the same method, and the same position among several of
+/// this name.
 fn twin<'a>(outcomes: &[Outcome], at: usize, others: &'a [Outcome]) -> Option<&'a Outcome> {
     let method = &outcomes[at].method;
     let nth = outcomes[..at].iter().filter(|o| o.method == *method).count();
     others.iter().filter(|o| o.method == *method).nth(nth)
 }
 
-/// The values of the repetitions that both have.
+/// The values of the repetitions that both cells have.
 fn paired(a: &[(u32, f64)], b: &[(u32, f64)]) -> (Vec<f64>, Vec<f64>) {
     let twin = |index: u32| b.iter().find(|(other, _)| *other == index);
     a.iter().filter_map(|&(index, value)| Some((value, twin(index)?.1))).unzip()
 }
 
-/// Compares run `a` with run `b`, wherever both measured the same values of the swept keys with the
-/// same method; the runs are named by the time they started. What else differs (machine, program,
-/// configuration) is said in the answer.
+/// Compares run `a` with run `b` in all cells and methods that both have; runs are named by their
+/// start time. The answer mentions other differences (machine, program, configuration).
 pub fn compare_runs(a: &RunRecord, b: &RunRecord) -> Vec<Comparison> {
     let (name_a, name_b) = (Value::from(a.started.as_str()), Value::from(b.started.as_str()));
     let is_same_host = a.host.cpu_model == b.host.cpu_model && a.host.cores == b.host.cores;
@@ -163,25 +164,25 @@ pub fn compare_runs(a: &RunRecord, b: &RunRecord) -> Vec<Comparison> {
     comparisons
 }
 
-/// The swept keys of a cell but one.
+/// The swept keys of a cell without `key`.
 fn others(cell: &Cell, key: &str) -> Map<String, Value> {
     let other = cell.parameters.iter().filter(|(name, _)| *name != key);
     other.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// What is compared with what.
+/// The subject of a comparison.
 struct Subject<'a> {
     key: &'a str,
     a: &'a Value,
     b: &'a Value,
     parameters: &'a Map<String, Value>,
-    /// Whether repetition n of one was measured beside repetition n of the other.
+    /// Whether equal repetitions were measured side by side, as pairs.
     paired: bool,
-    /// What else differs.
+    /// Other differences that the answer mentions.
     caveats: Vec<&'static str>,
 }
 
-/// A ratio with its interval, and how many pairs it is of.
+/// A ratio with its confidence interval and its number of pairs.
 struct Ratio {
     value: f64,
     interval: Option<[f64; 2]>,
@@ -194,7 +195,7 @@ impl Subject<'_> {
         pairs.flat_map(|(a, b)| self.outcomes(a, b)).collect()
     }
 
-    /// Every figure that is not of a part; parts would drown them.
+    /// Compares all figures of the whole; figures of parts would be too many.
     fn outcomes(&self, a: &Outcome, b: &Outcome) -> Vec<Comparison> {
         let mut caveats = self.caveats.clone();
         if a.configuration != b.configuration {
@@ -267,11 +268,11 @@ impl Subject<'_> {
             None => {
                 let things = if self.paired { "pairs" } else { "repetitions" };
                 let count = match ratio.pairs {
-                    1 => format!("1 of the {things} is"),
+                    1 => format!("one of the {things} is"),
                     n => format!("{n} {things} are"),
                 };
                 format!(
-                    "{figure}: {a} is {} times {b}; {count} not enough to tell this from noise",
+                    "{figure}: {a} is {} times {b}; {count} not enough to rule out noise",
                     digits(ratio.value, 0.01)
                 )
             }
@@ -285,7 +286,7 @@ impl Subject<'_> {
             }
             Some([low, high]) => format!(
                 "{figure}: {a} and {b} do not differ beyond the noise ({} times, 95 % confidence \
-                 {} to {})",
+                 interval {} to {})",
                 digits(ratio.value, 0.01),
                 digits(low, 0.01),
                 digits(high, 0.01)
@@ -294,7 +295,7 @@ impl Subject<'_> {
     }
 }
 
-/// The figure in each valid repetition; the figure itself where the record knows no repetitions.
+/// The figure in each valid repetition, or the figure itself if the record has no repetitions.
 fn values(outcome: &Outcome, figure: &Figure) -> Vec<(u32, f64)> {
     let find = |figures: &[Figure]| {
         figures.iter().find(|f| f.name == figure.name && f.of == figure.of).map(|f| f.value)
@@ -308,7 +309,7 @@ fn values(outcome: &Outcome, figure: &Figure) -> Vec<(u32, f64)> {
     if found.is_empty() { outcome.repetitions.iter().filter_map(of).collect() } else { found }
 }
 
-/// As many places as the error leaves, from two to four.
+/// Formats a value with two to four digits, as many as its error justifies.
 fn digits(value: f64, error: f64) -> String {
     let places = if error > 0.0 { (-error.log10().floor()).clamp(2.0, 4.0) } else { 4.0 };
     format!("{value:.*}", places as usize)

@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The machine, and how quiet it was before the run.
+/// Facts of the machine, and its noise before the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFacts {
     /// Host name, if the user wants it recorded.
@@ -15,20 +15,20 @@ pub struct HostFacts {
     pub kernel: String,
     /// CPU model as the kernel names it.
     pub cpu_model: String,
-    /// CPUs this process may use.
+    /// Number of CPUs that this process may use.
     pub cores: usize,
-    /// Memory of the machine in bytes.
+    /// Memory of the machine, in bytes.
     pub memory_bytes: u64,
-    /// Huge pages reserved and the setting of transparent ones, as text.
+    /// Number of reserved huge pages and the setting of transparent huge pages, as text.
     pub huge_pages: String,
     /// The time-stamp counter.
     pub tsc: Tsc,
-    /// CPU flags that the data path can make use of and that are present.
+    /// CPU flags that the data path can use and that are present.
     pub cpu_flags: Vec<String>,
-    /// Gaps that a busy loop saw.
+    /// Gaps seen by a busy loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall_probe: Option<StallProbe>,
-    /// A cache line going back and forth between two cores.
+    /// Round trips of a cache line between two cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_to_core_probe: Option<CoreToCoreProbe>,
     /// Random loads from arrays of several sizes.
@@ -39,45 +39,45 @@ pub struct HostFacts {
 /// The time-stamp counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tsc {
-    /// Whether it ticks at one rate in all power states.
+    /// Whether the counter ticks at a constant rate in all power states.
     pub invariant: bool,
-    /// Its calibrated rate.
+    /// Calibrated rate, in ticks per second.
     pub ticks_per_second: f64,
 }
 
-/// Gaps that a busy loop saw in its own time.
+/// Gaps in its own time that a busy loop saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StallProbe {
-    /// How long the loop ran.
+    /// Duration of the probe, in nanoseconds.
     pub duration_ns: u64,
-    /// What counts as a gap.
+    /// Shortest gap that is counted, in nanoseconds.
     pub threshold_ns: u64,
-    /// Gaps seen.
+    /// Number of gaps.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the gaps, in nanoseconds.
     pub total_ns: u64,
-    /// The longest one.
+    /// The longest gap, in nanoseconds.
     pub longest_ns: u64,
 }
 
-/// A cache line going back and forth between two cores.
+/// Round trips of a cache line between two cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CoreToCoreProbe {
     /// The two cores.
     pub cores: [usize; 2],
-    /// The fastest round trip.
+    /// The fastest round trip, in nanoseconds.
     pub round_trip_ns_min: f64,
-    /// The median round trip.
+    /// The median round trip, in nanoseconds.
     pub round_trip_ns_median: f64,
 }
 
 /// Random loads from one array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RandomAccess {
-    /// Size of the array.
+    /// Size of the array, in bytes.
     pub bytes: u64,
-    /// Loads in flight at a time: 1 is a chain, each address coming from the load before.
+    /// Number of loads in flight; 1 is a chain, in which each address comes from the load before.
     pub in_flight: u32,
-    /// Mean time a load takes, which falls as more are in flight.
+    /// Mean time per load in nanoseconds, which falls as more are in flight.
     pub ns_per_access: f64,
 }

@@ -12,21 +12,21 @@ use super::{
 use crate::statistics::median;
 use crate::{figure_words, validity};
 
-/// One repetition as it was measured.
+/// A repetition as measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Which repetition, from 0.
+    /// Number of the repetition, from 0.
     pub index: u32,
-    /// Its place in the order of the whole run, from 0.
+    /// Position in the order of the whole run, from 0.
     pub position: usize,
-    /// Whether it was taken from an earlier run.
+    /// Whether it was reused from an earlier run.
     pub from_cache: bool,
-    /// What was found; `started` and `seconds` filled in.
+    /// The outcome of the repetition, with `started` and `seconds`.
     pub outcome: Outcome,
 }
 
-/// One outcome of all repetitions of a measurement; none of an empty list. A single repetition
-/// keeps its words.
+/// Merges all repetitions of a measurement into one outcome; none for an empty list. A single
+/// repetition keeps its texts.
 pub fn merge(mut measured: Vec<Measured>) -> Option<Outcome> {
     measured.sort_by_key(|one| one.index);
     let repetitions: Vec<Repetition> = measured.iter().map(Repetition::of).collect();
@@ -49,7 +49,7 @@ pub fn merge(mut measured: Vec<Measured>) -> Option<Outcome> {
     Some(merged)
 }
 
-/// All but trials and repetitions.
+/// The merged outcome without trials and repetitions.
 fn several(outcomes: &[Outcome]) -> Outcome {
     let first = &outcomes[0];
     let figures = figures(outcomes);
@@ -91,12 +91,12 @@ impl Repetition {
     }
 }
 
-/// Whether two figures are the same one of two repetitions.
+/// Whether two figures of different repetitions are the same figure.
 fn is_same(a: &Figure, b: &Figure) -> bool {
     a.name == b.name && a.of == b.of && a.unit == b.unit
 }
 
-/// The median of each figure, in the order in which they first appear.
+/// The median of each figure, in the order of first appearance.
 fn figures(outcomes: &[Outcome]) -> Vec<Figure> {
     let all = || outcomes.iter().flat_map(|o| &o.figures);
     let mut merged: Vec<Figure> = Vec::new();
@@ -113,7 +113,7 @@ fn figures(outcomes: &[Outcome]) -> Vec<Figure> {
     merged
 }
 
-/// The medians of both bounds; one that a repetition does not have is not known.
+/// The medians of both bounds; a bound that one repetition lacks is unknown.
 fn bounds(all: &[Option<Bounds>]) -> Option<Bounds> {
     let all: Vec<Bounds> = all.iter().copied().collect::<Option<_>>()?;
     let middle = |of: fn(&Bounds) -> Option<f64>| {
@@ -126,7 +126,7 @@ fn bounds(all: &[Option<Bounds>]) -> Option<Bounds> {
     })
 }
 
-/// The goals that every repetition searched for.
+/// The goals that every repetition searched for, merged.
 fn goals(outcomes: &[Outcome]) -> Vec<GoalRecord> {
     let one = |goal: &GoalRecord| {
         let same: Vec<&GoalRecord> = outcomes
@@ -147,8 +147,8 @@ fn goals(outcomes: &[Outcome]) -> Vec<GoalRecord> {
     outcomes[0].goals.iter().filter_map(one).collect()
 }
 
-/// Each series of the first repetition: medians number by number where all repetitions have as many
-/// rows, that of the repetition nearest to the median otherwise.
+/// The series of the first repetition: with medians number by number if all repetitions have the
+/// same number of rows, otherwise those of the repetition nearest to the median.
 fn series(outcomes: &[Outcome]) -> Vec<Series> {
     let typical = &outcomes[nearest_to_median(outcomes)];
     let one = |series: &Series| {
@@ -177,7 +177,7 @@ fn series(outcomes: &[Outcome]) -> Vec<Series> {
     typical.series.iter().map(one).collect()
 }
 
-/// The repetition whose headline is nearest to the median of all.
+/// Index of the repetition whose headline figure is nearest to the median of all.
 fn nearest_to_median(outcomes: &[Outcome]) -> usize {
     let headline = |o: &Outcome| o.figures.first().map(|f| f.value);
     let values: Vec<f64> = outcomes.iter().filter_map(headline).collect();
@@ -196,7 +196,7 @@ fn baseline(outcomes: &[Outcome]) -> Option<Baseline> {
     })
 }
 
-/// Each clause at its lowest level; what a repetition does not claim is not claimed.
+/// Each clause at its lowest level; a clause that one repetition does not claim is not claimed.
 fn claims(outcomes: &[Outcome]) -> Vec<Claim> {
     let strength = |level: ClaimLevel| match level {
         ClaimLevel::None => 0,
@@ -216,7 +216,7 @@ fn claims(outcomes: &[Outcome]) -> Vec<Claim> {
             false => claim,
             true => Claim {
                 level: ClaimLevel::None,
-                reason: "not every repetition claims it".into(),
+                reason: "not all repetitions claim it".into(),
                 ..claim
             },
         }));
@@ -224,13 +224,13 @@ fn claims(outcomes: &[Outcome]) -> Vec<Claim> {
     merged
 }
 
-/// Tells when the headline depends on which repetition one looks at.
+/// A limit if the headline figure depends on the repetition.
 fn spread(headline: Option<&Figure>) -> Option<Limit> {
     let width = headline?.spread?.relative_width();
     (width > SPREAD_REMARKED).then(|| Limit {
         kind: LimitKind::Spread,
         invalidates: false,
-        what: format!("the repetitions spread over {:.0} % of the median", width * 100.0),
+        what: format!("the repetitions differ by {:.0} % of the median", width * 100.0),
         advice: "repeat more often, on a quieter machine; compare only beyond the confidence \
                  interval"
             .into(),
@@ -246,9 +246,9 @@ fn answer(outcomes: &[Outcome], headline: Option<&Figure>) -> String {
             let name = figure.name.replace('_', " ");
             let range = match spread.confidence_95 {
                 Some([low, high]) => {
-                    format!("95 % confidence of the mean {} to {}", value(low), value(high))
+                    format!("95 % confidence interval {} to {}", value(low), value(high))
                 }
-                None => format!("smallest {}, largest {}", value(spread.min), value(spread.max)),
+                None => format!("minimum {}, maximum {}", value(spread.min), value(spread.max)),
             };
             format!("Median of {}: {name} {}, {range}.", spread.n, value(figure.value))
         }
@@ -264,7 +264,7 @@ fn answer(outcomes: &[Outcome], headline: Option<&Figure>) -> String {
     words
 }
 
-/// Repetitions that spread wider than this fraction of their median are remarked.
+/// Spread above which repetitions get a remark, as a fraction of their median.
 const SPREAD_REMARKED: f64 = 0.1;
 
 #[cfg(test)]
@@ -342,7 +342,7 @@ mod tests {
         assert!(merged.repetitions[1].from_cache && !merged.repetitions[2].from_cache);
         let trials: Vec<_> = merged.trials.iter().map(|t| (t.index, t.repetition)).collect();
         assert_eq!(trials, [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (5, 2)]);
-        let words = "Median of 3: throughput 4.25 Mpps, 95 % confidence of the mean ";
+        let words = "Median of 3: throughput 4.25 Mpps, 95 % confidence interval ";
         assert!(merged.answer.starts_with(words), "{}", merged.answer);
         let limits: Vec<LimitKind> = merged.validity.limits.iter().map(|l| l.kind).collect();
         assert_eq!(limits, [LimitKind::Spread], "from 4 to 6 is no single figure");
@@ -362,7 +362,7 @@ mod tests {
         assert!(merged.answer.ends_with("Not valid: repetition 2 of 2."), "{}", merged.answer);
         assert_eq!(
             merged.validity.limits[0].what,
-            "in 1 of 2 repetitions; one of them: it sent half"
+            "in 1 of 2 repetitions; for example: it sent half"
         );
         assert!(merged.claims.iter().all(|claim| claim.level == ClaimLevel::None));
         assert!(merged.repetitions[0].validity.valid);

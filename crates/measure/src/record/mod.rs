@@ -11,7 +11,7 @@
 
 mod cell;
 mod compare;
-mod figures;
+mod distribution;
 mod host;
 mod merge;
 mod outcome;
@@ -20,10 +20,11 @@ mod run;
 mod sessions;
 mod tables;
 mod trial;
+mod validity;
 
 pub use cell::*;
 pub use compare::{Addition, BENCHMARKS, additions, compare_runs, compare_values};
-pub use figures::{FIGURES, KnownFigure};
+pub use distribution::Distribution;
 pub use host::*;
 pub use merge::{Measured, merge};
 pub use outcome::*;
@@ -32,6 +33,7 @@ pub use run::*;
 pub use sessions::*;
 pub use tables::*;
 pub use trial::*;
+pub use validity::*;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! Dotted paths into a cell, as plots and tables name what they show.
 //!
-//! The words are TIPSY's: `pipeline.user`, `traffic.pkt-size`, `out.throughput.RX.PacketRate`; beside
-//! them stand facts of a cell (`cell.setup_seconds`) and every figure of every method
+//! The words are TIPSY's: `pipeline.user`, `traffic.pkt-size`, `out.throughput.RX.PacketRate`;
+//! beside them stand facts of a cell (`cell.setup_seconds`) and every figure of every method
 //! (`capacity.function_pps`, `throughput.latency_p99.uplink`). Units are TIPSY's where the word is
 //! TIPSY's: PacketRate is in Mpps, Mbit in Mbit/s of frames, `out.rfc2544` in Mbit/s on the wire,
 //! latency in nanoseconds. Where several directions run, rates are summed over them, as each of
@@ -18,46 +18,50 @@ use super::{Cell, Outcome};
 
 pub use filter::OPERATORS;
 
-/// A path with a fixed meaning.
+/// A path with a fixed meaning, for plots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownPath {
-    /// The path.
+    /// The dotted path.
     pub path: &'static str,
-    /// The unit of its values; empty for names.
+    /// Unit of the values; empty for names.
     pub unit: &'static str,
-    /// What it is.
+    /// Meaning of the values.
     pub meaning: &'static str,
 }
 
-/// All paths with a fixed meaning. Keys of `pipeline` (`function`), `traffic`, `device`, `tester` and
-/// `sut`, and figures as `method.figure`, are known on top.
+/// All paths with a fixed meaning. In addition, paths may be keys of `pipeline` (`function`),
+/// `traffic`, `device`, `tester` and `sut`, and figures as `method.figure`.
 pub const PATHS: &[KnownPath] = &[
     known("id", "", "the benchmark of the scenario"),
     known("pipeline.name", "", "the function"),
     known("sut.type", "", "the device"),
     known("device.name", "", "the device"),
-    known("cell.setup_seconds", "s", "time to build the device's state"),
+    known("cell.setup_seconds", "s", "time to set up the device's state"),
     known("cell.state_bytes", "bytes", "memory of the function's state"),
-    known("cell.state_bytes_per_user", "bytes", "the same for each user or session"),
-    known("cell.resident_bytes", "bytes", "memory of the whole process with that state"),
+    known(
+        "cell.state_bytes_per_user",
+        "bytes",
+        "memory of the function's state per user or session",
+    ),
+    known("cell.resident_bytes", "bytes", "resident memory of the whole process after the set-up"),
     known("cell.sessions_open", "sessions", "sessions that are open in every trial of frames"),
     known("out.throughput.TX.PacketRate", "Mpps", "frames sent"),
     known("out.throughput.TX.Mbit", "Mbit/s", "bits of the frames sent"),
     known("out.throughput.RX.PacketRate", "Mpps", "frames received"),
-    known("out.throughput.RX.Mbit", "Mbit/s", "bits of the frames received, as long as when sent"),
-    known("out.flood.TX.PacketRate", "Mpps", "frames sent as fast as can be"),
-    known("out.flood.TX.Mbit", "Mbit/s", "bits of these"),
-    known("out.flood.RX.PacketRate", "Mpps", "frames received of these"),
-    known("out.flood.RX.Mbit", "Mbit/s", "bits of these, as long as when sent"),
-    known("out.rfc2544.limit", "Mbit/s", "the throughput on the wire"),
-    known("out.rfc2544.tx", "Mbit/s", "sent on the wire by the trial that confirmed it"),
-    known("out.rfc2544.rx", "Mbit/s", "received on the wire by that trial"),
-    known("out.latency.Samples", "", "frames that were timed"),
+    known("out.throughput.RX.Mbit", "Mbit/s", "bits of the frames received, by their sent length"),
+    known("out.flood.TX.PacketRate", "Mpps", "frames sent at the maximum rate"),
+    known("out.flood.TX.Mbit", "Mbit/s", "bits of the frames sent at the maximum rate"),
+    known("out.flood.RX.PacketRate", "Mpps", "frames received at the maximum rate"),
+    known("out.flood.RX.Mbit", "Mbit/s", "bits received at the maximum rate, by their sent length"),
+    known("out.rfc2544.limit", "Mbit/s", "throughput on the wire"),
+    known("out.rfc2544.tx", "Mbit/s", "rate sent on the wire in the confirming trial"),
+    known("out.rfc2544.rx", "Mbit/s", "rate received on the wire in the confirming trial"),
+    known("out.latency.Samples", "", "number of timed frames"),
     known("out.latency.Average", "ns", "mean latency"),
     known("out.latency.StdDev", "ns", "standard deviation of latency"),
-    known("out.latency.1st_Quartiles", "ns", "a quarter of frames was faster"),
-    known("out.latency.2nd_Quartiles", "ns", "half of all frames were faster"),
-    known("out.latency.3rd_Quartiles", "ns", "three quarters of all frames were faster"),
+    known("out.latency.1st_Quartiles", "ns", "first quartile of latency"),
+    known("out.latency.2nd_Quartiles", "ns", "median latency"),
+    known("out.latency.3rd_Quartiles", "ns", "third quartile of latency"),
 ];
 
 const fn known(path: &'static str, unit: &'static str, meaning: &'static str) -> KnownPath {
@@ -65,7 +69,7 @@ const fn known(path: &'static str, unit: &'static str, meaning: &'static str) ->
 }
 
 impl Cell {
-    /// The value at a path, as the file of the scenario or a method has it; none where this cell has
+    /// The value at a path, as in the scenario file or in the method's result; none if the cell has
     /// no such value.
     pub fn value_at(&self, path: &str) -> Option<Value> {
         let (head, rest) = path.split_once('.').unwrap_or((path, ""));
@@ -85,20 +89,20 @@ impl Cell {
         }
     }
 
-    /// The same as a number; none where it is no number.
+    /// The value at a path as a number; none if it is not a number.
     pub fn number_at(&self, path: &str) -> Option<f64> {
         self.value_at(path)?.as_f64()
     }
 
-    /// Whether the cell passes a plot's filter: each path has its value, or is as its condition
-    /// (`$lt`, `$lte`, `$gt`, `$gte`, `$ne`, `$in`, `$not`) says.
+    /// Whether the cell passes a plot's filter: each path has the wanted value, or meets its
+    /// condition (`$lt`, `$lte`, `$gt`, `$gte`, `$ne`, `$in`, `$not`).
     pub fn passes(&self, filter: &Map<String, Value>) -> bool {
         filter.iter().all(|(path, wanted)| {
             self.value_at(path).is_some_and(|value| filter::holds(&value, wanted))
         })
     }
 
-    /// A title with each `{path}` in it replaced by its value here, or by a dash.
+    /// A title in which each `{path}` is replaced by its value in this cell, or by a dash.
     pub fn fill(&self, title: &str) -> String {
         let mut filled = String::new();
         let mut rest = title;
@@ -115,7 +119,7 @@ impl Cell {
         filled + rest
     }
 
-    /// The unit of the values at a path; empty where there is none or it is not known.
+    /// Unit of the values at a path; empty if there is none or it is unknown.
     pub fn unit_at(&self, path: &str) -> &str {
         if let Some(known) = PATHS.iter().find(|known| known.path == path) {
             return known.unit;
@@ -133,7 +137,7 @@ impl Cell {
         self.find(method, figure).map(|figure| figure.value)
     }
 
-    /// A figure by `figure` or `figure.of`.
+    /// Looks up a figure by `figure` or `figure.of`.
     fn find(&self, method: &str, figure: &str) -> Option<&super::Figure> {
         let of_method = |outcome: &&Outcome| outcome.method == method;
         self.outcomes.iter().filter(of_method).find_map(|outcome| {
@@ -146,7 +150,7 @@ impl Cell {
     }
 }
 
-/// A number as JSON; none where JSON has no such number.
+/// A number as JSON; none if JSON cannot represent it.
 fn number(value: f64) -> Option<Value> {
     serde_json::Number::from_f64(value).map(Value::Number)
 }

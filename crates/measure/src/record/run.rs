@@ -6,171 +6,172 @@ use serde_json::{Map, Value};
 
 use super::{Cell, HostFacts};
 
-/// Everything that is kept of a run.
+/// The complete record of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
-    /// Version of this format; a reader refuses what is newer than itself.
+    /// Version of the record's format; a reader refuses newer versions.
     pub schema_version: u32,
-    /// Names the run, as its folder is named; empty in records of version 1.
+    /// Identifier of the run, the same as its folder's name; empty in records of version 1.
     #[serde(default)]
     pub id: String,
-    /// The program that measured.
+    /// The program that made the run.
     pub tool: Tool,
-    /// What it was asked.
+    /// The scenario of the run.
     pub scenario: Scenario,
-    /// When the run began, RFC 3339 in UTC.
+    /// Start of the run, RFC 3339 in UTC.
     pub started: String,
-    /// When the record was last written, RFC 3339 in UTC.
+    /// Time of the last write of the record, RFC 3339 in UTC.
     pub finished: String,
-    /// From one to the other.
+    /// Duration of the run, in seconds.
     #[serde(default)]
     pub seconds: f64,
-    /// Words by which runs are found again, given when the run was started.
+    /// Tags given when the run was started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// The machine, and how quiet it was.
+    /// Facts of the machine, and its noise.
     pub host: HostFacts,
-    /// How the measurements were repeated and ordered.
+    /// Repetitions and order of the measurements.
     #[serde(default)]
     pub plan: PlanRecord,
-    /// One entry for each combination of swept keys, in the order of the scenario.
+    /// One entry per combination of swept keys, in the order of the scenario.
     pub cells: Vec<Cell>,
-    /// Differences between two values of a key, where the scenario asks for them.
+    /// Comparisons of the values of a key, if the scenario requests them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comparisons: Vec<Comparison>,
-    /// Thresholds of the scenario and whether they were met.
+    /// Thresholds of the scenario, and whether they were met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<ThresholdVerdict>,
-    /// Plots that the scenario asks for (TIPSY's `visualize`).
+    /// Plots that the scenario requests (TIPSY's `visualize`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plots: Vec<Plot>,
-    /// How the run ended.
+    /// Status of the run.
     pub status: Status,
-    /// What keeps the run from having passed, in a sentence; empty where it passed.
+    /// Why the run did not pass, as a sentence; empty if it passed.
     #[serde(default)]
     pub message: String,
 }
 
-/// The program that measured.
+/// The program that made the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
-    /// `plumbline`.
+    /// Name of the program: `plumbline`.
     pub name: String,
-    /// Its version.
+    /// Version of the program.
     pub version: String,
-    /// The commit it was built from, with `-dirty` if the tree was changed; `unknown` outside git.
+    /// Commit from which the program was built, with `-dirty` for a modified tree; `unknown`
+    /// outside git.
     pub commit: String,
 }
 
 /// The scenario as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scenario {
-    /// Its name.
+    /// Name of the scenario.
     pub name: String,
-    /// The path it was read from.
+    /// Path from which the scenario was read.
     pub file: String,
-    /// What it says of itself.
+    /// Description of the scenario.
     pub description: String,
-    /// Which published figures stand beside its own, by the beginnings of their names; all of the
-    /// function's where there are none.
+    /// Prefixes of the names of published figures that the report shows; empty for all figures of
+    /// the function.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<String>,
-    /// The file, byte for byte.
+    /// Text of the file, byte for byte.
     pub text: String,
-    /// Hash of the text, with the algorithm in front: `blake3:…`.
+    /// Hash of the text, with the name of the algorithm: `blake3:…`.
     pub hash: String,
 }
 
-/// How the measurements of a run were repeated and ordered.
+/// Repetitions and order of the measurements of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanRecord {
-    /// What the order was drawn from.
+    /// Seed of the order.
     pub seed: u64,
-    /// How often each cell was measured.
+    /// Number of repetitions of each cell.
     pub repetitions: u32,
-    /// The key whose values were measured in pairs, side by side, if any.
+    /// The key whose values were measured in pairs, side by side; absent without comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<String>,
-    /// Measurements to make, all repetitions of all methods of all cells.
+    /// Number of measurements: all repetitions of all methods of all cells.
     pub measurements: usize,
-    /// Of these, taken from an earlier run.
+    /// Number of measurements that were reused from earlier runs.
     pub from_cache: usize,
 }
 
-/// One figure under two values of a key, measured in pairs.
+/// A comparison of one figure under two values of a key, over pairs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// The key, dotted from the top of the scenario (of two runs: `run`).
+    /// The key, as a dotted path from the top of the scenario; `run` for two runs.
     pub key: String,
-    /// The value that is compared.
+    /// The compared value.
     pub a: Value,
-    /// The value it is compared with.
+    /// The reference value.
     pub b: Value,
     /// The other swept keys and their values.
     pub parameters: Map<String, Value>,
-    /// The method.
+    /// Name of the method.
     pub method: String,
-    /// The figure, as [`super::Figure::name`].
+    /// Name of the figure, as [`super::Figure::name`].
     pub figure: String,
-    /// The unit of the figure.
+    /// Unit of the figure.
     pub unit: String,
-    /// How many pairs.
+    /// Number of pairs.
     pub pairs: usize,
-    /// The figure of `a` over that of `b`, the geometric mean over pairs.
+    /// Ratio of the figure of `a` to that of `b`, as the geometric mean over pairs.
     pub ratio: f64,
-    /// Its 95 % confidence interval; absent for fewer than three pairs.
+    /// 95 % confidence interval of the ratio; absent for fewer than three pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence_95: Option<[f64; 2]>,
-    /// Whether the two differ by more than the noise.
+    /// Whether the difference exceeds the noise.
     pub is_change: bool,
     /// The result in one sentence: `A is 1.17 ± 0.04 times B`.
     pub answer: String,
 }
 
-/// A threshold of the scenario and whether a result met it.
+/// The verdict on a threshold of the scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThresholdVerdict {
-    /// The cell's id.
+    /// Identifier of the cell.
     pub cell: String,
-    /// The method.
+    /// Name of the method.
     pub method: String,
-    /// The figure.
+    /// Name of the figure.
     pub figure: String,
-    /// The threshold as the scenario has it: `>= 5 Mpps`.
+    /// The threshold as written in the scenario: `>= 5 Mpps`.
     pub condition: String,
-    /// What was measured, in the unit of the figure; absent when there is no valid figure.
+    /// The measured value, in the unit of the figure; absent if there is no valid figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// Whether it was met; what was not measured is not met.
+    /// Whether the threshold was met; a value that was not measured does not meet it.
     pub met: bool,
     /// The verdict in one sentence.
     pub answer: String,
 }
 
-/// A plot that the scenario asks for.
+/// A plot that the scenario requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plot {
-    /// Its kind.
+    /// Kind of the plot.
     pub kind: PlotKind,
-    /// Its title, placeholders `{pipeline.name}` not yet filled in.
+    /// Title of the plot, with placeholders such as `{pipeline.name}` not replaced.
     pub title: String,
     /// Dotted path of the horizontal axis: `pipeline.user`, `out.throughput.RX.PacketRate`.
     pub x_axis: String,
     /// Dotted paths of the vertical axis (columns, in a table).
     pub y_axis: Vec<String>,
-    /// Dotted path of the colour of a contour.
+    /// Dotted path of the colour of a contour plot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub z_axis: Option<String>,
-    /// One curve for each combination of these.
+    /// Paths whose combinations of values get one curve each.
     pub group_by: Vec<String>,
-    /// Which results to take: a path and the value it must have, or `{"$lt": …}`, `{"$gt": …}`,
+    /// Selection of results: paths and their required values, or `{"$lt": …}`, `{"$gt": …}`,
     /// `{"$not": …}`.
     pub filter: Map<String, Value>,
-    /// The scales of the axes.
+    /// Scales of the axes.
     pub axis_type: AxisType,
 }
 
-/// Kinds of plots, as TIPSY has them.
+/// Kind of a plot, with TIPSY's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PlotKind {
     /// Curves.
@@ -188,45 +189,44 @@ pub enum PlotKind {
     Usl,
 }
 
-/// Scales of the axes of a plot.
+/// Scales of a plot's axes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AxisType {
     /// Both linear.
     #[default]
     Normal,
-    /// The horizontal one logarithmic.
+    /// Horizontal axis logarithmic.
     SemilogX,
-    /// The vertical one logarithmic.
+    /// Vertical axis logarithmic.
     SemilogY,
     /// Both logarithmic.
     LogLog,
 }
 
-/// How a run ended; the exit code follows from it.
+/// Status of a run; it determines the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Every cell was checked and measured, and every measurement is valid.
     Passed,
-    /// The functional check found a difference, so figures are withheld.
+    /// The functional check found a difference; figures are withheld.
     CheckFailed,
-    /// Measured, but at least one measurement is not valid (its limits say why), or a device cannot
-    /// run on this machine.
+    /// A measurement is not valid (its limits say why), or a device cannot run on this machine.
     Invalid,
-    /// Measured and valid, but a threshold of the scenario was not met.
+    /// All measurements are valid, but a threshold of the scenario was not met.
     ThresholdMissed,
     /// A device or a method failed.
     Failed,
-    /// The user stopped it; the finished cells are whole.
+    /// The user stopped the run; finished cells are complete.
     Interrupted,
 }
 
 impl RunRecord {
-    /// The version this code writes, and the newest it reads.
+    /// Version of the record's format that this code writes, and the newest version that it reads.
     pub const SCHEMA_VERSION: u32 = 2;
 
-    /// The run's identifier; for a record that has none, what its folder is called.
+    /// Identifier of the run; for a record without one, the name of its folder.
     pub fn name(&self) -> String {
         if !self.id.is_empty() {
             return self.id.clone();
@@ -235,8 +235,7 @@ impl RunRecord {
         format!("{}-{}Z", self.scenario.name, second.replace(['-', ':'], ""))
     }
 
-    /// Sets the message to what keeps the run from having passed: the first thing of the kind that
-    /// its status names.
+    /// Sets `message` to the first cause of the status.
     pub fn set_message(&mut self) {
         self.message = self.why().unwrap_or_default();
     }
@@ -269,14 +268,14 @@ impl RunRecord {
             Status::ThresholdMissed => {
                 self.thresholds.iter().find(|one| !one.met).map(|one| one.answer.clone())
             }
-            Status::Interrupted => Some("stopped before the last measurement".to_owned()),
+            Status::Interrupted => Some("interrupted before the last measurement".to_owned()),
         }
     }
 }
 
 impl Status {
-    /// What the cells amount to; `interrupted` when the user stopped the run. The worst thing that
-    /// happened names the status: a wrong output outweighs a missing figure.
+    /// The status that follows from the cells, or `Interrupted` if the user stopped the run. The
+    /// worst event determines it: a wrong output outweighs a missing figure.
     pub fn of(cells: &[Cell], interrupted: bool) -> Self {
         if cells.iter().any(|c| c.check.as_ref().is_some_and(|check| !check.passed)) {
             Self::CheckFailed
@@ -294,7 +293,7 @@ impl Status {
     }
 }
 
-/// The JSON Schema of `run.json`.
+/// JSON Schema of `run.json`.
 pub fn record_schema() -> schemars::Schema {
     schemars::schema_for!(RunRecord)
 }

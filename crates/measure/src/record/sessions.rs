@@ -3,39 +3,39 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Distribution;
-use super::trial::ratio;
+use super::distribution::{Distribution, ratio};
 use crate::{SessionAction, SessionCounts};
 
-/// What became of the sessions of a trial; attempted = succeeded + failed.
+/// Results of a trial of sessions; attempted = succeeded + failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionsRecord {
-    /// What was done with each.
+    /// The action on each session.
     pub action: SessionAction,
-    /// How many the load asked for.
+    /// Number of sessions that the load requested.
     pub asked: u64,
-    /// How many were begun.
+    /// Number of sessions that were started.
     pub attempted: u64,
-    /// Those of which every frame came back where it belongs.
+    /// Number of sessions of which every frame came back correctly.
     pub succeeded: u64,
-    /// The others.
+    /// Number of sessions that failed.
     pub failed: u64,
-    /// Of the failed: what came back can be no translation of this session.
+    /// Number of failed sessions whose returned frames cannot be translations of the session.
     pub wrong: u64,
-    /// Sessions begun a second of the effective duration.
+    /// Sessions started per second of the effective duration.
     pub attempted_per_s: f64,
-    /// Sessions that succeeded a second of the effective duration.
+    /// Sessions that succeeded per second of the effective duration.
     pub succeeded_per_s: f64,
-    /// From the first frame of a session sent to its last one received; absent when none succeeded.
+    /// Time from the first sent to the last received frame of a session; absent if no session
+    /// succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<Distribution>,
-    /// Sessions that the device itself says it holds at the end.
+    /// Number of sessions that the device reports at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
 }
 
 impl SessionsRecord {
-    /// The record of what became of the sessions of a trial that took so many seconds.
+    /// The record of a trial of sessions that took the given time in seconds.
     pub(super) fn new(counts: &SessionCounts, seconds: f64) -> Self {
         Self {
             action: counts.action,

@@ -5,21 +5,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Reports, TableUse};
 
-/// How full a table of the device is.
+/// Occupancy of a table of the device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TableRecord {
-    /// Its name.
+    /// Name of the table.
     pub name: String,
-    /// Entries that it has.
+    /// Number of entries in use.
     pub entries: u64,
 }
 
-/// Frames by which the device reports what happens in it.
+/// Log messages of the device in one interval of a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportsRecord {
-    /// How many.
+    /// Number of frames.
     pub frames: u64,
-    /// Their bytes, frame check sequence included.
+    /// Bytes of the frames, including the frame check sequence.
     pub bytes: u64,
 }
 

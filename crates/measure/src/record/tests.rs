@@ -62,7 +62,7 @@ fn trial() -> Trial {
     }
 }
 
-/// 1000 sessions opened in half a second, of which one failed.
+/// A trial that opened 1000 sessions in half a second, of which one failed.
 fn opening() -> Trial {
     let load = SessionLoad { rate: Some(2000.0), ..SessionLoad::all(SessionAction::Open, 1000) };
     let mut counts =
@@ -194,7 +194,7 @@ fn the_published_schema_is_that_of_this_version() {
     assert!(published == current, "docs/run.schema.json is out of date; run: cargo xtask golden");
 }
 
-/// The document's last table but remarks: each field it names is one of the schema.
+/// The last table of the document: each field that it names is one of the schema.
 #[test]
 fn the_fields_that_stand_for_those_of_csit_exist() {
     let schema = serde_json::to_value(record_schema()).expect("a schema is JSON");
@@ -235,26 +235,6 @@ fn has_field(schema: &Value, path: &str) -> bool {
     true
 }
 
-/// Records of earlier versions, as they were published.
-#[test]
-fn every_record_that_was_published_obeys_the_schema_and_reads() {
-    let schema = serde_json::to_value(record_schema()).expect("a schema is JSON");
-    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
-    let mut count = 0;
-    for entry in std::fs::read_dir(results).expect("there are results") {
-        let path = entry.expect("readable").path().join("run.json");
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        let value: Value = serde_json::from_str(&text).expect("JSON");
-        let errors: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
-        assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
-        let record: RunRecord = serde_json::from_value(value).expect("a record");
-        assert!(record.schema_version <= RunRecord::SCHEMA_VERSION);
-        count += 1;
-    }
-    assert!(count >= 3, "only {count} records were found");
-}
-
 #[test]
 fn the_message_says_what_kept_the_run_from_passing() {
     let mut record = record();
@@ -276,7 +256,7 @@ fn the_message_says_what_kept_the_run_from_passing() {
     record.cells[0].check = Some(Check { frames: 9, mismatch_count: 2, ..Check::default() });
     let failed = message(&record, Status::CheckFailed);
     assert_eq!(failed, "mobile-gateway: 2 of 9 frames differ from the oracle");
-    assert!(message(&record, Status::Interrupted).contains("stopped"));
+    assert!(message(&record, Status::Interrupted).contains("interrupted"));
 }
 
 #[test]

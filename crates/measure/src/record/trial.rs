@@ -3,281 +3,255 @@
 //! Derived values (loss in percent, percentiles, nanoseconds a packet) stand beside the raw ones so
 //! that a reader needs no library, and are never read back.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::distribution::{Distribution, ratio};
 use super::{Limit, ReportsRecord, SessionsRecord, TableRecord};
 use crate::{
     DeviceCpu, Direction, Events, Load, Policed, SessionAction, Stage, StageRole, Stalls, Takeover,
     Trial, WorkerTime,
 };
 
-/// One trial.
+/// The record of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRecord {
-    /// Counted from 0 within the outcome.
+    /// Number of the trial in the outcome, from 0.
     pub index: usize,
-    /// The repetition of the measurement that it belongs to, from 0.
+    /// The repetition of the measurement to which the trial belongs, from 0.
     #[serde(default)]
     pub repetition: u32,
-    /// Why the method did it: `warm-up`, `repetition`, `search`, `verification`, `confirmation` …
+    /// Purpose of the trial: `warm-up`, `repetition`, `search`, `verification`, `confirmation` …
     pub purpose: String,
-    /// What was offered.
+    /// Offered load.
     pub load: LoadRecord,
-    /// How long it was asked to last.
+    /// Requested duration, in nanoseconds.
     pub intended_ns: u64,
-    /// From the first frame sent to the last frame sent; of sessions from the first one begun to the
-    /// last one begun.
+    /// Effective duration in nanoseconds: from the first to the last frame sent, or from the first
+    /// to the last session started.
     pub effective_ns: u64,
-    /// Lost frames over sent frames, all directions together.
+    /// Lost frames divided by sent frames, all directions together.
     pub loss_fraction: f64,
-    /// The same in percent.
+    /// Lost frames in percent of sent frames, all directions together.
     pub loss_percent: f64,
-    /// One entry a direction in which frames were offered.
+    /// One entry per direction in which frames were offered.
     pub directions: Vec<DirectionRecord>,
     /// Cycles by stage, summed over workers.
     pub stages: Vec<StageRecord>,
-    /// The longest that one batch was in the stages of the function, a stall within it included; absent where the
-    /// device does not tell.
+    /// The longest time of one batch in the stages of the function in nanoseconds, including a
+    /// stall within it; absent if the device does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_batch_ns: Option<f64>,
-    /// Drops that the device counted, by reason.
+    /// Drops counted by the device, by reason.
     pub drops: Vec<DropRecord>,
     /// Changes at run time, by kind.
     pub events: Vec<EventsRecord>,
-    /// What the threads noticed of the machine.
+    /// Gaps in the threads' own time.
     pub stalls: Vec<StallsRecord>,
     /// CPU time of the workers.
     pub workers: Vec<WorkerRecord>,
     /// CPU time of the tester's thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tester: Option<WorkerRecord>,
-    /// Frames that came back while the tester's own ring was full.
+    /// Number of frames that came back while the tester's own ring was full.
     #[serde(default)]
     pub tester_ring_full: u64,
-    /// Frames of others that the tester heard and passed over.
+    /// Number of foreign frames that the tester received and ignored.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub foreign: u64,
     /// CPU time of a device that is not part of this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_cpu: Option<DeviceCpu>,
-    /// Memory of the process that is the device, at the end of the trial.
+    /// Resident memory of the device's process at the end of the trial, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resident_bytes: Option<u64>,
-    /// What the policers let through, by subscriber, where it was asked for.
+    /// Traffic passed by policers, by subscriber, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policed: Vec<Policed>,
-    /// The standby that took over, where that was asked for.
+    /// The take-over by a standby, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takeover: Option<Takeover>,
-    /// What became of the sessions, where the load was of such.
+    /// Results of the sessions, if the load consisted of sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionsRecord>,
-    /// How full the tables of the device are at the end, where it tells.
+    /// Occupancy of the device's tables at the end, if the device reports it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<TableRecord>,
-    /// What the device reported by frames of its own, in even pieces of the trial.
+    /// Log messages of the device, by equal intervals of the trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<ReportsRecord>,
-    /// How many ticks of the stages' clock make a second.
+    /// Rate of the stages' clock, in ticks per second.
     pub ticks_per_second: f64,
-    /// What limited or disturbed this trial.
+    /// Limits and disturbances of this trial.
     pub limits: Vec<Limit>,
 }
 
-/// What was offered.
+/// The load of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum LoadRecord {
-    /// As fast as the device takes it.
+    /// As fast as the device accepts it.
     ClosedLoop,
-    /// A rate on each interface that sends.
+    /// A rate on each sending interface.
     PerInterface {
-        /// Frames a second on each.
+        /// Frames per second on each interface.
         pps: f64,
     },
-    /// Frames back to back on each interface, from idle.
+    /// A burst of back-to-back frames on each interface, from idle.
     Burst {
-        /// How many on each.
+        /// Number of frames on each interface.
         frames: u64,
-        /// How fast they follow each other.
+        /// Rate of the frames within the burst, in frames per second.
         pps: f64,
     },
-    /// One rate on each interface, and another from some time on.
+    /// A rate on each interface that changes once.
     Step {
-        /// Frames a second at first.
+        /// First rate, in frames per second.
         pps: f64,
-        /// When the rate changes, since the first frame.
+        /// Time of the change in nanoseconds, since the first frame.
         after_ns: u64,
-        /// Frames a second from then on.
+        /// Second rate, in frames per second.
         then_pps: f64,
     },
     /// Sessions of a stateful device.
     Sessions {
-        /// What is done with each.
+        /// The action on each session.
         action: SessionAction,
-        /// The first one's number.
+        /// Number of the first session.
         first: u64,
-        /// How many.
+        /// Number of sessions.
         count: u64,
-        /// How many are begun a second; absent for as fast as they succeed.
+        /// Rate of new sessions per second; absent for as fast as they succeed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sessions_per_s: Option<f64>,
     },
 }
 
-/// Counts of one direction; sent = received + lost.
+/// Counters of one direction; sent = received + lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectionRecord {
-    /// `uplink`, `downlink` …
+    /// Name of the direction: `uplink`, `downlink` …
     pub name: String,
-    /// Frames the load asked for in the effective duration.
+    /// Number of frames that the load requested in the effective duration.
     pub intended: u64,
-    /// Frames offered.
+    /// Number of frames offered.
     pub sent: u64,
-    /// Distinct frames that came back where they belong.
+    /// Number of distinct frames that came back correctly.
     pub received: u64,
-    /// `sent - received`.
+    /// Number of lost frames: `sent - received`.
     pub lost: u64,
-    /// Of the lost: refused by the device's full receive ring.
+    /// Number of lost frames that the device's full receive ring refused.
     pub ring_full: u64,
-    /// Frames seen more than once, each repetition counted.
+    /// Number of duplicates; each repetition counts.
     pub duplicated: u64,
-    /// Frames that came after a later one (RFC 4737 section 3).
+    /// Number of frames that arrived behind a later frame (RFC 4737 section 3).
     pub reordered: u64,
-    /// Frames that came back where or in a form nobody expected.
+    /// Number of frames that came back at the wrong port or with wrong contents.
     pub misdelivered: u64,
-    /// Bytes sent, frame check sequence included.
+    /// Bytes sent, including the frame check sequence.
     pub sent_bytes: u64,
-    /// `lost / sent`.
+    /// Fraction of lost frames: `lost / sent`.
     pub loss_fraction: f64,
-    /// The same in percent.
+    /// Percentage of lost frames.
     pub loss_percent: f64,
-    /// Frames sent a second of the effective duration.
+    /// Frames sent per second of the effective duration.
     pub offered_pps: f64,
-    /// Frames that the device's ring took a second: sent, less those it refused when full.
+    /// Frames per second that the device's ring accepted: sent, minus those refused when full.
     #[serde(default)]
     pub accepted_pps: f64,
-    /// Frames received a second of the effective duration.
+    /// Frames received per second of the effective duration.
     pub forwarded_pps: f64,
-    /// Time from sending to receiving; absent when no frame was timed.
+    /// Time from transmission to reception; absent if no frame was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Distribution>,
-    /// When the last frame that was lost was sent, since the first frame.
+    /// Time of transmission of the last lost frame in nanoseconds, since the first frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_lost_ns: Option<u64>,
 }
 
-/// A distribution of times.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Distribution {
-    /// How many values.
-    pub samples: u64,
-    /// The smallest value.
-    pub min_ns: u64,
-    /// The mean.
-    pub mean_ns: f64,
-    /// The median.
-    pub p50_ns: u64,
-    /// The 90th percentile.
-    pub p90_ns: u64,
-    /// The 99th percentile.
-    pub p99_ns: u64,
-    /// The 99.9th percentile.
-    pub p99_9_ns: u64,
-    /// The largest value.
-    pub max_ns: u64,
-    /// The whole histogram in nanoseconds: HdrHistogram V2 encoding, uncompressed, in base64.
-    pub hdr_v2_base64: String,
-}
-
-/// Cycles of one stage.
+/// Cycles of a stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageRecord {
-    /// The stage's name, as the pipeline's file has it.
+    /// Name of the stage, as in the function's pipeline.
     pub name: String,
-    /// Whose work it is.
+    /// Whether the stage belongs to the function or to the bench.
     pub role: StageRole,
-    /// Packets that went through it.
+    /// Number of packets that passed the stage.
     pub packets: u64,
-    /// Ticks of the time-stamp clock it took.
+    /// Ticks of the time-stamp counter spent in the stage.
     pub ticks: u64,
-    /// Ticks over packets of the stage; 0 without packets.
+    /// Ticks per packet of the stage; 0 without packets.
     pub ticks_per_packet: f64,
-    /// The same in nanoseconds.
+    /// Nanoseconds per packet of the stage; 0 without packets.
     pub ns_per_packet: f64,
 }
 
-/// Drops of one reason.
+/// Drops for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DropRecord {
-    /// The reason's name in the function's documentation.
+    /// Name of the reason in the function's documentation.
     pub reason: String,
-    /// Packets dropped for it during the trial.
+    /// Number of packets dropped for the reason during the trial.
     pub packets: u64,
 }
 
 /// Changes of one kind during a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventsRecord {
-    /// `handover`, `user-update` …
+    /// Kind of the change: `handover`, `user-update` …
     pub kind: String,
-    /// Requested of the device.
+    /// Number of requested changes.
     pub requested: u64,
-    /// Acknowledged by it.
+    /// Number of acknowledged changes.
     pub acknowledged: u64,
-    /// Refused by it.
+    /// Number of refused changes.
     pub refused: u64,
-    /// Frames that still showed the state from before the acknowledgement.
+    /// Number of frames that showed the old state after the acknowledgement.
     pub late_frames: u64,
-    /// Request to acknowledgement; absent when there was none.
+    /// Time from request to acknowledgement; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Distribution>,
-    /// Request to the first frame that shows the change; absent when none did.
+    /// Time from request to the first frame that shows the change; absent if no frame did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visible: Option<Distribution>,
-    /// The longest silence of the device around each change; absent when there was none to see.
+    /// The longest silence of the device around each change; absent if none was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blackout: Option<Distribution>,
 }
 
-/// Gaps in one thread's own time.
+/// Gaps in a thread's own time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StallsRecord {
-    /// `tester`, `worker 0` …
+    /// Name of the thread: `tester`, `worker 0` …
     pub thread: String,
-    /// Gaps over the threshold.
+    /// Number of gaps above the threshold.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the gaps, in nanoseconds.
     pub total_ns: u64,
-    /// The longest one.
+    /// The longest gap, in nanoseconds.
     pub longest_ns: u64,
-    /// What counts as a gap.
+    /// Shortest gap that is counted, in nanoseconds.
     pub threshold_ns: u64,
 }
 
-/// CPU time of one worker.
+/// CPU time of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerRecord {
-    /// Which worker.
+    /// Number of the worker.
     pub worker: usize,
-    /// The core it was pinned to.
+    /// The core to which the worker was pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<usize>,
-    /// CPU time its thread used.
+    /// CPU time of the worker's thread, in nanoseconds.
     pub cpu_ns: u64,
-    /// Wall time of the same span.
+    /// Wall time of the same interval, in nanoseconds.
     pub wall_ns: u64,
-    /// Packets it processed.
+    /// Number of packets that the worker processed.
     pub packets: u64,
 }
 
 impl TrialRecord {
-    /// The record of a trial that a method did for `purpose`.
+    /// The record of a trial that a method made for `purpose`.
     pub fn new(index: usize, purpose: &str, trial: &Trial, limits: Vec<Limit>) -> Self {
         let loss_fraction = trial.loss_ratio();
         let seconds = trial.effective.as_secs_f64();
@@ -314,16 +288,16 @@ impl TrialRecord {
         }
     }
 
-    /// CPU time of the device for each frame that came back, in nanoseconds, what it polled in vain
-    /// included; none where it is not known or nothing came back.
+    /// CPU time of the device per returned frame in nanoseconds, including idle polling; none if it
+    /// is unknown or no frame returned.
     pub fn device_cpu_ns_per_packet(&self) -> Option<f64> {
         let workers = || self.workers.iter().map(|worker| worker.cpu_ns).sum();
         let cpu_ns = self.device_cpu.as_ref().map_or_else(workers, |cpu| cpu.ns);
         self.per_packet(cpu_ns as f64)
     }
 
-    /// The same for the time in stages only, where the device tells it: a poll without a frame is in
-    /// none.
+    /// Time in stages per returned frame in nanoseconds, if the device reports it; idle polling is
+    /// not included.
     pub fn device_busy_ns_per_packet(&self) -> Option<f64> {
         let ticks: u64 = self.stages.iter().map(|stage| stage.ticks).sum();
         self.per_packet(ratio(ticks as f64 * 1e9, self.ticks_per_second))
@@ -334,7 +308,7 @@ impl TrialRecord {
         (ns > 0.0 && packets > 0).then(|| ns / packets as f64)
     }
 
-    /// The load on each interface, if it had a rate.
+    /// The load on each interface in frames per second, if it is a rate.
     pub fn load_pps(&self) -> Option<f64> {
         match self.load {
             LoadRecord::ClosedLoop | LoadRecord::Sessions { .. } => None,
@@ -381,39 +355,6 @@ impl StageRecord {
             ticks_per_packet,
             ns_per_packet: ticks_per_packet * ns_per_tick,
         }
-    }
-}
-
-impl Distribution {
-    /// The record of a histogram in nanoseconds; none when it is empty.
-    pub fn of(histogram: &Histogram<u64>) -> Option<Self> {
-        if histogram.is_empty() {
-            return None;
-        }
-        let mut bytes = Vec::new();
-        // The encoder fails only when the writer does or a count exceeds the format's i64; a Vec
-        // does not fail, and a lost encoding must not lose the percentiles.
-        if V2Serializer::new().serialize(histogram, &mut bytes).is_err() {
-            bytes.clear();
-        }
-        let at = |quantile| histogram.value_at_quantile(quantile);
-        Some(Self {
-            samples: histogram.len(),
-            min_ns: histogram.min(),
-            mean_ns: histogram.mean(),
-            p50_ns: at(0.5),
-            p90_ns: at(0.9),
-            p99_ns: at(0.99),
-            p99_9_ns: at(0.999),
-            max_ns: histogram.max(),
-            hdr_v2_base64: BASE64.encode(bytes),
-        })
-    }
-
-    /// The histogram again; none when the text is not one, as a record edited by hand may be.
-    pub fn histogram(&self) -> Option<Histogram<u64>> {
-        let bytes = BASE64.decode(&self.hdr_v2_base64).ok()?;
-        Deserializer::new().deserialize(&mut bytes.as_slice()).ok()
     }
 }
 
@@ -481,17 +422,12 @@ impl From<&WorkerTime> for WorkerRecord {
     }
 }
 
-/// A quotient that is 0 where it has no meaning, so that no NaN reaches JSON.
-pub(super) fn ratio(numerator: f64, denominator: f64) -> f64 {
-    if denominator > 0.0 { numerator / denominator } else { 0.0 }
-}
-
-/// Nanoseconds of a duration; 584 years are the end of counting.
+/// Nanoseconds of a duration, limited to 584 years.
 fn saturating_ns(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Not worth a place in the record.
+/// Whether a count is 0 and is omitted from the record.
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }

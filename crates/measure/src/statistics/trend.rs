@@ -1,32 +1,32 @@
 //! The trend of a series in time: by how much it rises, and how certain that is.
 //!
-//! The estimator is that of Theil and Sen: the median of the slopes between all pairs of points. One
-//! slice in five may be wild (a pause of the machine, a burst of loss) without moving it, where least
-//! squares follow a single one. Its interval is Sen's (1968), from the distribution of Kendall's
-//! rank statistic; it takes the points as independent of each other. Measurements that follow each
-//! other closely are not quite so, so the interval is rather too narrow than too wide. Ties are not
-//! corrected for, which widens it.
+//! The estimator is that of Theil and Sen: the median of the slopes between all pairs of points.
+//! One slice in five may be wild (a pause of the machine, a burst of loss) without moving it, where
+//! least squares follow a single one. Its interval is Sen's (1968), from the distribution of
+//! Kendall's rank statistic; it takes the points as independent of each other. Measurements that
+//! follow each other closely are not quite so, so the interval is rather too narrow than too wide.
+//! Ties are not corrected for, which widens it.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::median;
+use super::order::median;
 
-/// A slope, for each unit of the first coordinate.
+/// A linear trend of the second coordinate over the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
     /// The median of all slopes.
     pub slope: f64,
-    /// Its 95 % confidence interval; none for too few points to have one.
+    /// 95 % confidence interval of the slope; none for too few points.
     pub confidence_95: Option<[f64; 2]>,
-    /// How many points it is of.
+    /// Number of points.
     pub points: usize,
 }
 
-/// The common trend of several stretches, each of points `(x, y)`. Only points of one stretch are
-/// compared: what lies between two stretches may have moved everything. None without a pair of
+/// The common trend of several stretches of points `(x, y)`. Only points of the same stretch are
+/// compared, because everything may change between two stretches. None if there is no pair of
 /// points.
 ///
-/// The work grows with the square of the points: [`thinned`] keeps them few.
+/// The work grows with the square of the number of points: [`thinned`] limits it.
 pub fn theil_sen(stretches: &[Vec<(f64, f64)>]) -> Option<Trend> {
     let mut slopes = Vec::new();
     let mut variance = 0.0;
@@ -49,8 +49,8 @@ pub fn theil_sen(stretches: &[Vec<(f64, f64)>]) -> Option<Trend> {
     Some(Trend { slope, confidence_95, points })
 }
 
-/// At most `most` points in place of many: each is the middle of as many neighbours, `middle` of
-/// their second coordinates at the mean of their first ones.
+/// Reduces points to at most `most`: each stands for a group of neighbours, with the `middle` of
+/// their second coordinates at the mean of their first.
 pub fn thinned(
     points: &[(f64, f64)],
     most: usize,
@@ -65,7 +65,7 @@ pub fn thinned(
     points.chunks(together).filter_map(one).collect()
 }
 
-/// The mean; none of an empty slice.
+/// The mean; none for an empty slice.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
@@ -74,7 +74,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Noise of a line congruential generator, evenly spread from -1 to 1.
+    /// Uniform noise from -1 to 1 of a linear congruential generator.
     fn noise(state: &mut u64) -> f64 {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (*state >> 33) as f64 / (1u64 << 30) as f64 - 1.0

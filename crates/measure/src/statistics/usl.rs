@@ -9,45 +9,45 @@
 //! throughputs that are not positive, are refused with the reason. Negative coefficients, which
 //! have no meaning in the law, are held at zero and the others fitted again.
 
-/// The law with its parameters fitted.
+/// The universal scalability law with fitted parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usl {
-    /// λ: what one worker does, in the unit of the throughputs.
+    /// λ: throughput of a single worker, in the unit of the throughputs.
     pub lambda: f64,
-    /// σ: contention, the serial share; at least 0.
+    /// σ: contention, the serial fraction; at least 0.
     pub sigma: f64,
-    /// κ: coherency, the cost of agreement; at least 0.
+    /// κ: coherency, the cost of consistency between workers; at least 0.
     pub kappa: f64,
-    /// Coefficient of determination of the throughputs, 1 for a perfect fit.
+    /// Coefficient of determination of the throughputs; 1 for a perfect fit.
     pub r_squared: f64,
-    /// Whether the law has as many parameters as there are different numbers of workers, so that
-    /// nothing is left over to judge the fit by.
+    /// Whether there are as many parameters as different numbers of workers, so that the quality of
+    /// the fit cannot be judged.
     pub is_exact: bool,
 }
 
 /// Why the law could not be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UslError {
-    /// Three unknowns need three different numbers of workers.
+    /// There are fewer than three different numbers of workers for three unknowns.
     #[error(
         "the law has three unknowns and there are only {0} different numbers of workers; \
          measure at least 3"
     )]
     TooFew(usize),
-    /// A number of workers or a throughput that is not positive.
+    /// A number of workers or a throughput is not positive.
     #[error("numbers of workers below 1, or throughputs that are not positive, fit no law")]
     NotPositive,
-    /// The points contradict the law, or each other, so far that no solution is left.
+    /// The points contradict the law, or each other, so that there is no solution.
     #[error("the points do not determine the law's parameters")]
     Undetermined,
 }
 
 impl Usl {
-    /// Fits the law to pairs of workers and throughput, each weighted so that relative errors of
-    /// the throughput count alike.
+    /// Fits the law to pairs of workers and throughput, weighted so that relative errors of the
+    /// throughput count equally.
     ///
     /// # Errors
-    /// When there are too few points, or they are no throughputs.
+    /// When there are too few points, or invalid throughputs.
     pub fn fit(points: &[(f64, f64)]) -> Result<Self, UslError> {
         // Written so that a NaN is refused too.
         if !points.iter().all(|(n, x)| *n >= 1.0 && *x > 0.0 && n.is_finite() && x.is_finite()) {
@@ -81,14 +81,14 @@ impl Usl {
         Ok(usl)
     }
 
-    /// The throughput of so many workers.
+    /// The throughput for a number of workers.
     pub fn throughput(&self, workers: f64) -> f64 {
         let n = workers;
         self.lambda * n / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
     }
 
-    /// The number of workers beyond which more of them do less: `floor(sqrt((1 - σ) / κ))`, at
-    /// least 1; none where the law has no such end.
+    /// The number of workers with the highest throughput, `floor(sqrt((1 - σ) / κ))`, at least 1;
+    /// none if the law has no maximum.
     pub fn n_max(&self) -> Option<f64> {
         if self.sigma >= 1.0 {
             return Some(1.0);
@@ -111,7 +111,7 @@ fn equation((n, x): (f64, f64)) -> ([f64; 3], f64, f64) {
     ([1.0, n - 1.0, n * (n - 1.0)], n / x, (x / n).powi(2))
 }
 
-/// The weighted squares that a solution leaves over.
+/// The weighted sum of squared residuals of a solution.
 fn squares(points: &[(f64, f64)], solution: &[f64; 3]) -> f64 {
     let one = |point: &(f64, f64)| {
         let (regressors, value, weight) = equation(*point);
@@ -121,8 +121,8 @@ fn squares(points: &[(f64, f64)], solution: &[f64; 3]) -> f64 {
     points.iter().map(one).sum()
 }
 
-/// The weighted least squares with the coefficients of contention and coherency free or zero; none
-/// where the equations have no solution.
+/// The weighted least-squares solution, with the coefficients of contention and coherency free or
+/// zero; none if the equations have no solution.
 fn least_squares(points: &[(f64, f64)], free: [bool; 2]) -> Option<[f64; 3]> {
     let columns: Vec<usize> =
         [true, free[0], free[1]].iter().enumerate().filter(|(_, f)| **f).map(|(i, _)| i).collect();
@@ -146,7 +146,7 @@ fn least_squares(points: &[(f64, f64)], free: [bool; 2]) -> Option<[f64; 3]> {
     Some(solution)
 }
 
-/// Gaussian elimination with pivoting; none of a singular matrix.
+/// Gaussian elimination with pivoting; none for a singular matrix.
 fn solve(mut matrix: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let size = matrix.len();
     for column in 0..size {
@@ -169,7 +169,7 @@ fn solve(mut matrix: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     solution.iter().all(|value| value.is_finite()).then_some(solution)
 }
 
-/// λ, σ and κ.
+/// Number of parameters: λ, σ and κ.
 const PARAMETERS: usize = 3;
 
 #[cfg(test)]

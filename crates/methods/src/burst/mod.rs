@@ -1,19 +1,20 @@
 //! `burst`: the longest burst of frames, back to back, that the device takes without loss.
 //!
-//! **Goals.** The back-to-back frame benchmark of RFC 9004, which replaces RFC 2544 section 26.4: the
-//! longest burst at the maximum rate, from idle, that comes through without loss; the mean over whole
-//! searches, with minimum, maximum and deviation; and from it the buffer as a time: implied (the
-//! burst's own length), and corrected by what the device forwards while the burst arrives.
+//! **Goals.** The back-to-back frame benchmark of RFC 9004, which replaces RFC 2544 section 26.4:
+//! the longest burst at the maximum rate, from idle, that comes through without loss; the mean over
+//! whole searches, with minimum, maximum and deviation; and from it the buffer as a time: implied
+//! (the burst's own length), and corrected by what the device forwards while the burst arrives.
 //!
 //! **Non-goals.** A figure where the throughput reaches the maximum rate: such a device needs no
-//! buffer, RFC 9004 leaves that frame size out, and so does this method, in words that say so. Frames
-//! of several sizes in one burst, which RFC 9004 excludes; the traffic of the scenario decides that.
+//! buffer, RFC 9004 leaves that frame size out, and so does this method, in words that say so.
+//! Frames of several sizes in one burst, which RFC 9004 excludes; the traffic of the scenario
+//! decides that.
 //!
-//! **How.** One trial at `max-rate` tells whether the tester can send that. The throughput is given or
-//! found. Each search doubles the length until a burst fails and bisects what lies between, as ETSI
-//! GS NFV-TST 009 does; a burst with a little loss may be repeated before the loss counts, and so is
-//! one that the tester sent too slowly, which shows nothing. A trial lasts as long as the burst, its
-//! way through the device at the throughput, and the silence in which buffers run empty.
+//! **How.** One trial at `max-rate` tells whether the tester can send that. The throughput is given
+//! or found. Each search doubles the length until a burst fails and bisects what lies between, as
+//! ETSI GS NFV-TST 009 does; a burst with a little loss may be repeated before the loss counts, and
+//! so is one that the tester sent too slowly, which shows nothing. A trial lasts as long as the
+//! burst, its way through the device at the throughput, and the silence in which buffers run empty.
 
 mod config;
 mod report;
@@ -28,18 +29,21 @@ use measure::{Load, MeasureError, Measurer, Pps, Trial, validity};
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
 use search::LongestBurst;
 
+use crate::figures::{KnownFigure, known};
 use crate::method::{Session, to_value};
 use crate::reference::{self, Maximum};
 use crate::{Entry, Method, Observer, Step};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "the longest burst of back-to-back frames without loss, and the buffer it implies",
+    summary: "longest burst of back-to-back frames without loss, and the implied buffer size",
     standards: &[RFC9004, TST009],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -77,18 +81,18 @@ impl Method for Config {
     }
 }
 
-/// What all searches found.
+/// Results of all searches.
 #[derive(Debug, Default)]
 struct Searches {
-    /// The longest burst of each finished search, in frames; 0 where one step failed.
+    /// The longest burst of each finished search, in frames; 0 if a single step failed.
     lengths: Vec<u64>,
-    /// How many of them ended at the ceiling, or so near that it may have been what ended them.
+    /// Number of searches that ended at the ceiling, or so close to it that it may have ended them.
     at_ceiling: usize,
-    /// How many bursts counted although the tester sent them too slowly, as often as tried.
+    /// Number of bursts that counted although the tester sent them too slowly in every attempt.
     slow: usize,
-    /// Whether time ran out.
+    /// Whether the time limit ended the searches.
     out_of_time: bool,
-    /// The first trial of the searches.
+    /// Index of the first trial of the searches.
     first_trial: usize,
 }
 
@@ -131,8 +135,8 @@ impl Config {
         (self.max_burst.0 * maximum.pps) as u64
     }
 
-    /// Whether a burst passes, in one of as many trials as the configuration allows; none when time
-    /// ran out before that was known.
+    /// Whether a burst passes, in as many trials as the configuration permits; none if the time
+    /// limit was reached before.
     fn try_burst(
         &self,
         session: &mut Session<'_>,
@@ -165,11 +169,11 @@ impl Config {
     }
 }
 
-/// What came of a length of burst.
+/// Result of trying a burst length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tried {
     Passed,
-    /// Without loss, but sent too slowly each time: the device had it easier.
+    /// Without loss, but sent too slowly in each attempt, which is easier for the device.
     PassedSlowly,
     Failed,
 }
@@ -178,13 +182,13 @@ enum Tried {
 struct Burst {
     frames: u64,
     rate: Pps,
-    /// Of the device.
+    /// Throughput of the device.
     throughput: Pps,
     searches_after: usize,
 }
 
 impl Burst {
-    /// How long it is sent.
+    /// Duration of sending the burst.
     fn time(&self) -> Duration {
         self.at(self.rate)
     }
@@ -193,9 +197,9 @@ impl Burst {
         Duration::try_from_secs_f64(self.frames as f64 / rate.0).unwrap_or(Duration::MAX)
     }
 
-    /// How long its trial lasts (RFC 9004 section 5.2): the burst, its way through the device at the
-    /// throughput as if nothing had been forwarded before, and a silence in which buffers run empty,
-    /// at least as long as the burst.
+    /// Duration of the burst's trial (RFC 9004 section 5.2): the burst, its forwarding at the
+    /// throughput without any overlap, and a silence in which buffers drain, at least as long as
+    /// the burst.
     fn trial(&self, depletion: Duration) -> Duration {
         let silence = depletion.max(self.time());
         self.time().saturating_add(self.at(self.throughput)).saturating_add(silence)
@@ -203,27 +207,42 @@ impl Burst {
 }
 
 /// Whether the tester took notably longer than the burst should last, or sent less than all of it.
-/// So short a burst that the clock of a shared machine decides is not judged.
+/// Very short bursts are not judged, because the clock of a shared machine is too coarse for them.
 fn is_slow(trial: &Trial, burst: &Burst) -> bool {
     let late = trial.effective.saturating_sub(burst.time());
     let notable = burst.time().mul_f64(SLOW).max(SLOW_MIN);
     late > notable || validity::tester_fell_short(trial)
 }
 
-const NAME: &str = "burst";
 const RFC9004: &str = "rfc9004.6";
 const TST009: &str = "tst009.12.3.3";
 
-/// How long the tester is asked to send at `max-rate`.
+/// Duration for which the tester sends at `max-rate` to find its maximum.
 const MAXIMUM_TRIAL: Duration = Duration::from_millis(500);
 
-/// A throughput of this fraction of the maximum rate leaves nothing to buffer that could be told
-/// from the search's own precision.
+/// Fraction of the maximum rate above which a throughput leaves too little to buffer, given the
+/// precision of the search.
 const THROUGHPUT_BELOW_MAX: f64 = 0.97;
 
-/// A burst with more loss than this is not repeated: no disturbance explains so much.
+/// Loss fraction above which a burst is not repeated, because no disturbance explains that much.
 const LOSS_BEYOND_DOUBT: f64 = 0.02;
 
-/// A burst that took longer by this fraction, and by this time, was not back to back.
+/// Relative excess of the duration above which a burst was not back to back.
 const SLOW: f64 = 0.05;
 const SLOW_MIN: Duration = Duration::from_micros(100);
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("actual_buffer_time", "ns"),
+    known("back_to_back_deviation", "frames"),
+    known("back_to_back_frames", "frames"),
+    known("back_to_back_max", "frames"),
+    known("back_to_back_min", "frames"),
+    known("burst_ceiling", "frames"),
+    known("burst_searches", "searches"),
+    known("burst_step", "frames"),
+    known("corrected_buffer_time", "ns"),
+    known("implied_buffer_time", "ns"),
+    known("maximum_rate", "pps"),
+    known("step", "frames"),
+];

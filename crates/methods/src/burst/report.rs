@@ -31,8 +31,8 @@ impl Config {
                 None => without_figure(maximum, throughput, searches),
             },
             aggregation:
-                "frames and rates on each interface that sends, all at once; loss over all \
-                          directions together"
+                "frames and rates on each sending interface, simultaneously; loss over all \
+                 directions together"
                     .into(),
             figures: found.as_ref().map_or_else(Vec::new, |found| found.figures(self)),
             series: found.as_ref().map(|_| series(searches)).into_iter().collect(),
@@ -57,13 +57,14 @@ impl Config {
                 limits.push(Limit::of_search(
                     false,
                     format!(
-                        "the test does not apply (RFC 9004 section 5.1): the throughput, {}, is as \
-                         much as {}, so there is nothing to buffer",
+                        "the test does not apply (RFC 9004 section 5.1): the throughput, {}, \
+                         reaches {}, so nothing is buffered",
                         Pps(pps),
                         maximum.words()
                     ),
-                    "nothing is wrong; to see a buffer all the same, raise max-rate or give the \
-                     tester a core of its own: frames must come faster than they are forwarded",
+                    "this is not an error; to measure a buffer nevertheless, raise max-rate or \
+                     give the tester a core of its own: frames must arrive faster than they are \
+                     forwarded",
                 ));
             }
             return limits;
@@ -79,13 +80,13 @@ impl Config {
                 kind: LimitKind::Tester,
                 invalidates: false,
                 what: format!(
-                    "{} bursts without loss were sent more slowly than {}, however often repeated",
+                    "{} bursts without loss were sent more slowly than {} in every attempt",
                     searches.slow,
                     Pps(maximum.pps)
                 ),
                 advice:
-                    "lower max-rate to what the tester can hold, or give it a core of its own: \
-                         the burst may be shorter at the full rate"
+                    "lower max-rate to the tester's maximum, or give the tester a core of its own: \
+                     the burst may be shorter at the full rate"
                         .into(),
             });
         }
@@ -93,7 +94,7 @@ impl Config {
             limits.push(Limit::of_search(
                 false,
                 format!(
-                    "{} of {} searches ended at max-burst ({}) or near it, so the device may take \
+                    "{} of {} searches ended at or near max-burst ({}), so the device may pass \
                      longer bursts",
                     searches.at_ceiling,
                     searches.lengths.len(),
@@ -105,10 +106,7 @@ impl Config {
         if searches.lengths.contains(&0) {
             limits.push(Limit::of_search(
                 true,
-                format!(
-                    "even {} frames, the shortest burst tried, did not all come through",
-                    self.step
-                ),
+                format!("even the shortest burst of {} frames lost frames", self.step),
                 "lower step, raise repeat-lossy, or look at the drops by reason",
             ));
         }
@@ -135,13 +133,13 @@ impl Config {
         if self.depletion.0 < DEPLETION_S {
             rfc.push(format!("{} to empty buffers instead of {DEPLETION_S} s", self.depletion));
         }
-        let doubling = "lengths doubled from the shortest on before the bisection".to_owned();
+        let doubling = "lengths doubled from the shortest before the bisection".to_owned();
         rfc.push(doubling.clone());
         vec![claim(RFC9004, holds, &rfc), claim(TST009, holds, &[doubling])]
     }
 }
 
-/// The benchmark and what follows from it.
+/// The searches' results and the values derived from them.
 struct Found {
     frames: Spread,
     maximum_pps: f64,
@@ -165,17 +163,17 @@ impl Found {
         })
     }
 
-    /// The mean burst as a time.
+    /// The mean burst as a time, in nanoseconds.
     fn implied_ns(&self) -> f64 {
         self.frames.mean / self.maximum_pps * 1e9
     }
 
-    /// The same without what is forwarded while the burst arrives.
+    /// The mean burst without the frames forwarded while it arrives, as a time in nanoseconds.
     fn corrected_ns(&self) -> f64 {
         self.implied_ns() * (1.0 - self.throughput_pps / self.maximum_pps)
     }
 
-    /// What RFC 9004 section 6 has in its table and beside it.
+    /// The figures of the table in RFC 9004 section 6, and further ones.
     fn figures(&self, config: &Config) -> Vec<Figure> {
         let frames = Figure {
             spread: Some(self.frames),
@@ -213,8 +211,8 @@ impl Found {
             ),
         };
         format!(
-            "It takes bursts of {least}{:.0} frames{spread} without loss, back to back at {}{}: a \
-             buffer of {least}{}, or {} without what it forwards meanwhile.",
+            "It passes bursts of {least}{:.0} frames{spread} without loss, back to back at {}{}: a \
+             buffer of {least}{}, or {} without the frames forwarded in the meantime.",
             self.frames.mean,
             maximum.words(),
             interface_words(interfaces),
@@ -226,15 +224,15 @@ impl Found {
 
 fn without_figure(maximum: Maximum, throughput: &Throughput, searches: &Searches) -> String {
     match throughput.pps {
-        None => "No throughput was found, so nothing tells which bursts need a buffer.".to_owned(),
+        None => "No throughput was found, so it is unknown which bursts need a buffer.".to_owned(),
         Some(pps) if searches.out_of_time => format!(
-            "No search for the longest burst came to an end at {} (throughput {}).",
+            "No search for the longest burst was completed at {} (throughput {}).",
             maximum.words(),
             Pps(pps)
         ),
         Some(pps) => format!(
-            "The test does not apply: {}, the most that is sent, goes through (throughput {}), so \
-             that no burst needs a buffer.",
+            "The test does not apply: the maximum load {} passes (throughput {}), so no burst \
+             needs a buffer.",
             maximum.words(),
             Pps(pps)
         ),
@@ -252,6 +250,6 @@ fn series(searches: &Searches) -> Series {
     }
 }
 
-/// The least ceiling of a search and the least silence behind a burst of RFC 9004, in seconds.
+/// Smallest ceiling of a search and smallest silence after a burst by RFC 9004, in seconds.
 const CEILING_S: f64 = 30.0;
 const DEPLETION_S: f64 = 2.0;

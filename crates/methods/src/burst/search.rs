@@ -13,7 +13,7 @@ pub(super) struct LongestBurst {
     ceiling: u64,
     passed: u64,
     failed: Option<u64>,
-    /// The bisection of what lies above `base`, once a burst failed.
+    /// The bisection of the range above `base`, once a burst has failed.
     grid: Option<(u64, Grid)>,
 }
 
@@ -24,7 +24,7 @@ impl LongestBurst {
         Self { step, ceiling, passed: 0, failed: None, grid: None }
     }
 
-    /// The length to try next; none when the search is over.
+    /// The length to try next; none if the search is over.
     pub(super) fn next(&self) -> Option<u64> {
         match &self.grid {
             Some((base, grid)) => grid.next().map(|frames| base + frames.round() as u64),
@@ -33,7 +33,7 @@ impl LongestBurst {
         }
     }
 
-    /// The length that [`LongestBurst::next`] gave passed.
+    /// Records that the length of [`LongestBurst::next`] passed.
     pub(super) fn passed(&mut self, frames: u64) {
         self.passed = self.passed.max(frames);
         if let Some((_, grid)) = &mut self.grid {
@@ -41,7 +41,7 @@ impl LongestBurst {
         }
     }
 
-    /// The length that [`LongestBurst::next`] gave failed.
+    /// Records that the length of [`LongestBurst::next`] failed.
     pub(super) fn failed(&mut self, frames: u64) {
         self.failed = Some(self.failed.map_or(frames, |failed| failed.min(frames)));
         match &mut self.grid {
@@ -55,18 +55,18 @@ impl LongestBurst {
         }
     }
 
-    /// The longest burst that passed; none where even one step failed.
+    /// The longest burst that passed; none if a single step failed.
     pub(super) fn longest(&self) -> Option<u64> {
         (self.passed > 0).then_some(self.passed)
     }
 
-    /// Whether every length up to the ceiling passed, or so nearly that the ceiling may have hidden
-    /// a longer one (RFC 9004 section 5.2: results at or near it are likely invalid).
+    /// Whether all lengths up to the ceiling passed, or the result is so close that the ceiling may
+    /// hide a longer burst (RFC 9004 section 5.2: results at or near it are likely invalid).
     pub(super) fn is_near_ceiling(&self) -> bool {
         self.passed as f64 >= self.ceiling as f64 * NEAR_CEILING
     }
 
-    /// How many more lengths are likely to be tried.
+    /// Expected number of further lengths.
     pub(super) fn expected(&self) -> usize {
         let steps = |frames: u64| (frames / self.step).max(2) as f64;
         match &self.grid {
@@ -77,7 +77,7 @@ impl LongestBurst {
     }
 }
 
-/// From this part of the ceiling on a result is near it.
+/// Fraction of the ceiling from which on a result is near it.
 const NEAR_CEILING: f64 = 0.95;
 
 #[cfg(test)]

@@ -1,29 +1,30 @@
-//! What changes cost a closed loop: each trial with changes has its twin without them just before it,
-//! on the same state and memory.
+//! What changes cost a closed loop: each trial with changes has its twin without them just before
+//! it, on the same state and memory.
 //!
-//! A change is applied between two batches, in no stage. So both of a pair are judged by the time that
-//! their worker had on its core: less the stages of the bench it is what function and changes took.
+//! A change is applied between two batches, in no stage. So both of a pair are judged by the time
+//! that their worker had on its core: less the stages of the bench it is what function and changes
+//! took.
 
 use measure::record::{Figure, Limit, Spread};
 use measure::{Conditions, MeasureError, StageRole, Trial};
 
-use super::{packets, ticks};
+use super::rates::{packets, ticks};
 use crate::figures::over_repetitions;
 use crate::method::Session;
 
-/// A trial without changes, and the one with them that followed.
+/// A trial without changes, and the following trial with changes.
 pub(super) struct Pair {
     pub unchanged: Trial,
     pub changed: Trial,
 }
 
-/// Sets how often the device changes.
+/// Sets the update rate of the device.
 pub(super) fn set(session: &mut Session<'_>, updates_per_s: f64) -> Result<(), MeasureError> {
     let conditions = Conditions { updates_per_s: Some(updates_per_s), ..Conditions::default() };
-    session.conditions(&conditions, "a device that changes at a given rate")
+    session.conditions(&conditions, "changes at a given rate")
 }
 
-/// What is left of the rates, how often the device really changed, and how soon.
+/// The remaining rates, the achieved update rate, and the acknowledgement times.
 pub(super) fn figures(pairs: &[Pair]) -> Vec<Figure> {
     let changed = || pairs.iter().map(|pair| &pair.changed);
     let rates: Vec<f64> = changed().map(|trial| rate(trial, function_ticks)).collect();
@@ -56,7 +57,7 @@ pub(super) fn figures(pairs: &[Pair]) -> Vec<Figure> {
     figures
 }
 
-/// Why the changes were not those that were asked for.
+/// Limits if the achieved changes differ from the requested ones.
 pub(super) fn limits(pairs: &[Pair], asked_per_s: f64) -> Vec<Limit> {
     let values: Vec<f64> = pairs.iter().map(|pair| updates_per_s(&pair.changed)).collect();
     let Some(spread) = Spread::of(&values) else { return Vec::new() };
@@ -65,22 +66,22 @@ pub(super) fn limits(pairs: &[Pair], asked_per_s: f64) -> Vec<Limit> {
     }
     vec![Limit::of_search(
         true,
-        format!("{:.0} changes a second were made of {asked_per_s:.0} asked for", spread.median),
-        "lower update-rate, or look at why changes are refused",
+        format!("{:.0} changes per second were made of {asked_per_s:.0} requested", spread.median),
+        "lower update-rate, or find out why changes are refused",
     )]
 }
 
-/// Behind the answer of the unchanged device.
+/// The sentence on changes that follows the answer without changes.
 pub(super) fn words(figures: &[Figure], asked_per_s: f64) -> String {
     let Some(kept) = figures.iter().find(|f| f.name == "function_kept_percent") else {
         return String::new();
     };
     let interval =
         kept.spread.and_then(|s| s.confidence_95).map_or(String::new(), |[low, high]| {
-            format!(" ({low:.1} to {high:.1} % with 95 % confidence)")
+            format!(" (95 % confidence interval {low:.1} to {high:.1} %)")
         });
     format!(
-        " With {asked_per_s:.0} changes a second the function keeps {:.1} %{interval} of its rate.",
+        " With {asked_per_s:.0} changes per second the function keeps {:.1} %{interval} of its rate.",
         kept.value
     )
 }
@@ -96,22 +97,22 @@ fn kept_percent(pair: &Pair, of: fn(&Trial) -> f64) -> f64 {
     if without > 0.0 { with / without * 100.0 } else { 0.0 }
 }
 
-/// Packets a second if the workers did nothing but what took these ticks.
+/// Packets per second if the workers spent only the ticks that `of` selects.
 fn rate(trial: &Trial, of: fn(&Trial) -> f64) -> f64 {
     let (ticks, workers) = (of(trial), trial.workers.len().max(1) as f64);
     if ticks > 0.0 { workers * trial.ticks_per_second * packets(trial) / ticks } else { 0.0 }
 }
 
-/// All that the workers did on their cores.
+/// All ticks that the workers spent on their cores.
 fn all_ticks(trial: &Trial) -> f64 {
     let cpu_ns: u64 = trial.workers.iter().map(|worker| worker.cpu_ns).sum();
     cpu_ns as f64 * 1e-9 * trial.ticks_per_second
 }
 
-/// The same without source, sink and ports.
+/// Ticks of the workers without source, sink and ports.
 fn function_ticks(trial: &Trial) -> f64 {
     all_ticks(trial) - ticks(trial, |role| role == StageRole::Bench)
 }
 
-/// With fewer changes than this part of those asked for, the figures are of something else.
+/// Fraction of the requested changes below which the figures are invalid.
 const ACHIEVED_MIN: f64 = 0.95;

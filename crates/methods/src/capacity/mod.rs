@@ -1,21 +1,22 @@
 //! `capacity`: how many packets a second the cores can process, with nothing in the way.
 //!
 //! **Goals.** What a core does for a packet and how long each stage takes, free of tester, ring and
-//! pacing: the worker runs source and sink itself, as fast as it can (a closed loop). *Total* counts
-//! all stages, *function* leaves out those of the bench (source, receive, transmit, sink).
+//! pacing: the worker runs source and sink itself, as fast as it can (a closed loop). *Total*
+//! counts all stages, *function* leaves out those of the bench (source, receive, transmit, sink).
 //!
-//! **Non-goals.** Loss and latency: there is no load to lose from and no time to wait in. A capacity
-//! is not a throughput in the sense of RFC 1242 and claims no clause of RFC 2544.
+//! **Non-goals.** Loss and latency: there is no load to lose from and no time to wait in. A
+//! capacity is not a throughput in the sense of RFC 1242 and claims no clause of RFC 2544.
 //!
 //! **How.** After a warm-up, `repetitions` trials; each figure is the median over them, with the
-//! extremes beside it. Rates come from the ticks of the stages on the workers' own time; the rate by
-//! the wall clock stands beside them, and the two part when a worker lost its core. Stage figures
-//! are ticks for each packet *of the workload*, so that they add up to the total even where a stage
-//! sees only one direction. Several workers add up. With `update-rate` each repetition has a twin in
-//! which the state changes so often, and the result says what is left of the rate.
+//! extremes beside it. Rates come from the ticks of the stages on the workers' own time; the rate
+//! by the wall clock stands beside them, and the two part when a worker lost its core. Stage
+//! figures are ticks for each packet *of the workload*, so that they add up to the total even where
+//! a stage sees only one direction. Several workers add up. With `update-rate` each repetition has
+//! a twin in which the state changes so often, and the result says what is left of the rate.
 
 mod changes;
 mod config;
+mod rates;
 #[cfg(test)]
 mod tests;
 
@@ -27,17 +28,20 @@ use serde_json::Value;
 
 use changes::Pair;
 pub use config::Config;
+use config::NAME;
+use rates::{packets, rate, ticks, wall_clock_pps};
 
-use crate::figures::{over_repetitions as figure, spread_limit};
+use crate::figures::{KnownFigure, known, over_repetitions as figure, spread_limit};
 use crate::method::{Session, to_value};
 use crate::{Entry, Method, Observer, Step};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "packets a second and cycles by stage of the workers alone, in a closed loop",
+    summary: "packets per second and cycles by stage of the workers alone, in a closed loop",
     standards: &[],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, |_: &Config| Ok(())),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -106,14 +110,14 @@ impl Method for Config {
 }
 
 impl Config {
-    /// The repetitions behind one warm-up.
+    /// The repetitions after one warm-up.
     fn trials(&self, session: &mut Session<'_>) -> Result<Vec<Trial>, MeasureError> {
         self.warm_up(session, self.repetitions)?;
         let repetitions = (0..self.repetitions).rev();
         repetitions.map(|left| self.trial(session, "repetition", left + 1)).collect()
     }
 
-    /// The same in pairs, without changes and with them.
+    /// The repetitions in pairs, without and with changes.
     fn pairs(&self, session: &mut Session<'_>, rate: f64) -> Result<Vec<Pair>, MeasureError> {
         // Before anything is measured: a device that cannot change is not to be measured in vain.
         changes::set(session, rate)?;
@@ -128,7 +132,7 @@ impl Config {
         (0..self.repetitions).rev().map(pair).collect()
     }
 
-    /// One trial, with so many to go, itself included.
+    /// Makes one trial; `left` is the number of trials to go, including this one.
     fn trial(
         &self,
         session: &mut Session<'_>,
@@ -140,7 +144,7 @@ impl Config {
         session.trial(Load::ClosedLoop, each, step)
     }
 
-    /// A trial that does not count.
+    /// Makes a trial that does not count.
     fn warm_up(&self, session: &mut Session<'_>, left: u32) -> Result<(), MeasureError> {
         if self.warm_up.0 > 0.0 {
             let step = Step::new(WARM_UP, left as usize + 1, self.time_bound(), None);
@@ -176,31 +180,7 @@ fn figures(trials: &[Trial]) -> Vec<Figure> {
     figures
 }
 
-/// Packets of the workload that the workers processed; 1 at least, so that nothing divides by 0.
-fn packets(trial: &Trial) -> f64 {
-    let by_workers: u64 = trial.workers.iter().map(|w| w.packets).sum();
-    let by_stages = trial.stages.iter().map(|s| s.packets).max().unwrap_or(0);
-    by_workers.max(by_stages).max(1) as f64
-}
-
-/// Ticks of the stages whose role is wanted.
-fn ticks(trial: &Trial, wanted: impl Fn(StageRole) -> bool) -> f64 {
-    trial.stages.iter().filter(|s| wanted(s.role)).map(|s| s.ticks as f64).sum()
-}
-
-/// Packets a second if the workers did nothing but the wanted stages.
-fn rate(trial: &Trial, wanted: impl Fn(StageRole) -> bool) -> f64 {
-    let ticks = ticks(trial, wanted);
-    let workers = trial.workers.len().max(1) as f64;
-    if ticks > 0.0 { workers * trial.ticks_per_second * packets(trial) / ticks } else { 0.0 }
-}
-
-fn wall_clock_pps(trial: &Trial) -> f64 {
-    let seconds = trial.effective.as_secs_f64();
-    if seconds > 0.0 { packets(trial) / seconds } else { 0.0 }
-}
-
-/// What only the repetitions together show.
+/// Limits that follow from all repetitions together.
 fn own_limits(trials: &[Trial], figures: &[Figure]) -> Vec<Limit> {
     let mut limits = Vec::new();
     if trials.iter().any(|t| ticks(t, |_| true) == 0.0) {
@@ -230,5 +210,22 @@ fn answer(figures: &[Figure], trials: &[Trial]) -> String {
     )
 }
 
-const NAME: &str = "capacity";
 const WARM_UP: &str = "warm-up";
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("accepted_p50", "ns"),
+    known("accepted_p99", "ns"),
+    known("achieved_updates", "1/s"),
+    known("function_changed_pps", "pps"),
+    known("function_kept_percent", "percent"),
+    known("function_pps", "pps"),
+    known("longest_batch", "ns"),
+    known("ns_per_packet", "ns"),
+    known("refused_updates", "updates"),
+    known("ticks_per_packet", "ticks"),
+    known("total_kept_percent", "percent"),
+    known("total_pps", "pps"),
+    known("updates", "1/s"),
+    known("wall_clock_pps", "pps"),
+];

@@ -140,10 +140,10 @@ fn what_changes_leave_of_the_rate_is_found_in_pairs() {
     assert!((value(&outcome, "total_pps") / 10e6 - 1.0).abs() < 1e-6, "without changes");
     assert_eq!(value(&outcome, "achieved_updates"), 20e3);
     assert!((1000.0..=3100.0).contains(&value(&outcome, "accepted_p50")));
-    assert!(outcome.answer.contains("With 20000 changes a second"), "{}", outcome.answer);
+    assert!(outcome.answer.contains("With 20000 changes per second"), "{}", outcome.answer);
     assert!(outcome.validity.valid, "{:?}", outcome.validity);
     assert_eq!(outcome.figures[0].name, "function_pps");
-    crate::figures::assert_known(&outcome.figures);
+    crate::figures::assert_known(&outcome);
 }
 
 #[test]
@@ -160,9 +160,9 @@ fn changes_that_are_not_made_are_no_result() {
     let mut device = Simulated::fixed(10e6).changing(changes);
     let outcome = config.run(&mut device, &mut Unobserved).expect("a simulated device");
     assert!(!outcome.validity.valid);
-    assert!(outcome.validity.limits.iter().any(|l| l.what.contains("1000 changes a second")));
+    assert!(outcome.validity.limits.iter().any(|l| l.what.contains("1000 changes per second")));
     let never = config.run(&mut Simulated::fixed(10e6), &mut Unobserved).expect("simulated");
     assert!(!never.validity.valid, "one that never changes shows nothing of changes");
     let wrong = Config { update_rate: Some(0.0), ..Config::default() };
-    assert_eq!(wrong.validate().expect_err("no rate").key, "update-rate");
+    assert_eq!(crate::entry::refused(&wrong).key, "update-rate");
 }

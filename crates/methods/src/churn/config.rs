@@ -1,25 +1,32 @@
 //! Keys of `churn`.
 
+use keys::Invalid;
 use measure::{Ratio, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigError, throughput};
+use crate::throughput;
 
-/// How often the device changes, and how each search and trial is done.
+/// Its name in scenario files.
+pub(super) const NAME: &str = "churn";
+
+/// Keys of the method `churn`: the update rates, and the trials at each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// Updates a second, all kinds of changes together, at each of which the throughput is searched;
-    /// 0, the reference, is always among them.
+    /// Update rates at which the throughput is searched, in updates per second, all kinds of
+    /// changes together; 0, the reference, is always included.
+    #[schemars(length(max = 32), inner(range(min = 0.0, max = 10_000_000.0)))]
     pub update_rates: Vec<f64>,
-    /// How the throughput is searched at each of them; keys and meaning as those of the method
+    /// Keys of the throughput search at each update rate; the same keys as those of the method
     /// `throughput`.
     pub throughput: throughput::Config,
-    /// The load that is held to see what updates cost, as a fraction of the throughput without
-    /// them; CSIT's RECONF holds all of it.
+    /// Load that is held to measure the cost of updates, as a fraction of the throughput without
+    /// updates; CSIT's RECONF holds all of it.
+    #[schemars(extend("minimum" = 0.01, "maximum" = 1))]
     pub held_load: Ratio,
-    /// How long it is held at each update rate.
+    /// Duration of the held load at each update rate.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub hold_duration: Seconds,
 }
 
@@ -40,30 +47,15 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let wrong = |key, problem| Err(ConfigError::new(key, problem));
-        if self.update_rates.len() > RATES_MAX {
-            return wrong("update-rates", "has more than 32 rates");
-        }
-        if !self.update_rates.iter().all(|rate| (0.0..=1e7).contains(rate)) {
-            return wrong("update-rates", "must each be 0 to 10000000 updates a second");
-        }
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
         if !self.update_rates.iter().any(|rate| *rate > 0.0) {
-            return wrong("update-rates", "must hold one above 0, or nothing ever changes");
+            let what = "must contain a rate above 0; otherwise nothing changes";
+            return Err(Invalid::new("update-rates", what, ""));
         }
-        if !(0.01..=1.0).contains(&self.held_load.0) {
-            return wrong("held-load", "must be 1 % to 100 %");
-        }
-        if self.hold_duration.0 <= 0.0 {
-            return wrong("hold-duration", "must be more than 0, `5 s` is usual");
-        }
-        self.throughput.validate().map_err(|error| ConfigError {
-            key: format!("throughput.{}", error.key),
-            problem: error.problem,
-        })
+        self.throughput.validate().map_err(|invalid| invalid.under("throughput"))
     }
 
-    /// The rates in rising order, each once, 0 in front.
+    /// The update rates in rising order, without duplicates, beginning with 0.
     pub(super) fn rates(&self) -> Vec<f64> {
         let mut rates = self.update_rates.clone();
         rates.push(0.0);
@@ -72,5 +64,3 @@ impl Config {
         rates
     }
 }
-
-const RATES_MAX: usize = 32;

@@ -6,7 +6,8 @@ use measure::{Nanos, Pps, Ratio};
 use super::Config;
 use super::row::{ACCEPTED, BLACKOUT, Row, Time, VISIBLE};
 
-/// The headline figures: the ends of the curve, then what changes do at its far end.
+/// The headline figures: both ends of the throughput curve, then the effects of changes at its far
+/// end.
 pub(super) fn figures(rows: &[Row]) -> Vec<Figure> {
     let mut figures = Vec::new();
     let unchanged = rows.first().and_then(|row| row.throughput_pps);
@@ -30,7 +31,7 @@ pub(super) fn figures(rows: &[Row]) -> Vec<Figure> {
     figures
 }
 
-/// What of each time is reported.
+/// The reported quantiles of times.
 const TIMES: [(&str, Time, f64); 7] = [
     ("accepted_p50", ACCEPTED, 0.5),
     ("accepted_p99", ACCEPTED, 0.99),
@@ -41,10 +42,10 @@ const TIMES: [(&str, Time, f64); 7] = [
     ("blackout_max", BLACKOUT, 1.0),
 ];
 
-/// How one count of changes is read.
+/// A function that reads a count of changes.
 type Count = fn(&EventsRecord) -> u64;
 
-/// Counts of changes that are reported.
+/// The reported counts of changes.
 const COUNTS: [(&str, Count); 2] =
     [("late_frames", |kind| kind.late_frames), ("refused_updates", |kind| kind.refused)];
 
@@ -81,12 +82,12 @@ fn of_changes(row: &Row) -> Vec<Figure> {
     figures
 }
 
-/// The row of the most updates at which a load passed, if there were updates.
+/// The row with the highest update rate at which a load passed, if there were updates.
 fn far_end(rows: &[Row]) -> Option<&Row> {
     rows.iter().rev().find(|row| row.rate > 0.0 && row.throughput_pps.is_some())
 }
 
-/// Everything by update rate.
+/// The series of all figures by update rate.
 pub(super) fn surface(rows: &[Row]) -> Series {
     let mut columns = vec![
         column("updates_per_s", "1/s"),
@@ -114,13 +115,13 @@ pub(super) fn surface(rows: &[Row]) -> Series {
     };
     Series {
         name: "churn-surface".into(),
-        title: "Throughput and what changes cost, by updates a second".into(),
+        title: "Throughput and what changes cost, by updates per second".into(),
         columns,
         rows: rows.iter().map(values).collect(),
     }
 }
 
-/// The loss of every trial.
+/// The series of the loss of every trial.
 pub(super) fn losses(rows: &[Row]) -> Series {
     let columns = vec![
         column("updates_per_s", "1/s"),
@@ -135,7 +136,7 @@ pub(super) fn losses(rows: &[Row]) -> Series {
     };
     Series {
         name: "churn-loss".into(),
-        title: "Loss by updates a second and load on each interface, all trials".into(),
+        title: "Loss by updates per second and load on each interface, all trials".into(),
         columns,
         rows: rows.iter().flat_map(of).collect(),
     }
@@ -150,11 +151,12 @@ pub(super) fn limits(rows: &[Row]) -> Vec<Limit> {
     let mut limits: Vec<Limit> = Vec::new();
     for row in rows {
         for limit in &row.limits {
-            // That nothing passes while it changes is a finding, as long as something does otherwise.
+            // That nothing passes while it changes is a finding, as long as something does
+            // otherwise.
             let finding = limit.kind == LimitKind::Search && row.rate > 0.0;
             let limit = Limit {
                 invalidates: limit.invalidates && !finding,
-                what: format!("at {} updates a second: {}", row.rate, limit.what),
+                what: format!("at {} updates per second: {}", row.rate, limit.what),
                 ..limit.clone()
             };
             match limits.iter_mut().find(|known| known.kind == limit.kind) {
@@ -172,23 +174,27 @@ pub(super) fn limits(rows: &[Row]) -> Vec<Limit> {
         Limit {
             kind: LimitKind::Tester,
             invalidates: false,
-            what: format!("of {rate} updates a second only {requested:.0} were requested"),
-            advice:
-                "measure longer, where the rate is low; else lower the update rate to what the \
-                 tester manages"
-                    .into(),
+            what: format!("of {rate} updates per second only {requested:.0} were requested"),
+            advice: "measure longer if the rate is low; otherwise lower the update rate to the \
+                 tester's maximum"
+                .into(),
         }
     }));
     let unchanged = rows.iter().find(|row| row.rate == 0.0).and_then(|row| row.held);
-    limits.extend(unchanged.filter(|held| held.lost > 0).map(|held| Limit {
-        kind: LimitKind::Spread,
-        invalidates: false,
-        what: format!(
-            "{} frames of the held load were lost without any change, a blocked time of {}",
-            held.lost,
-            Nanos(held.blocked_ns)
-        ),
-        advice: "compare the blocked times with it, lower `held-load`, or quiet the machine".into(),
+    limits.extend(unchanged.filter(|held| held.lost > 0).map(|held| {
+        Limit {
+            kind: LimitKind::Spread,
+            invalidates: false,
+            what: format!(
+                "{} frames of the held load were lost without changes, a blocked time of {}",
+                held.lost,
+                Nanos(held.blocked_ns)
+            ),
+            advice:
+                "compare the blocked times with this one, lower `held-load`, or reduce other load \
+                 on the machine"
+                    .into(),
+        }
     }));
     limits
 }
@@ -200,30 +206,37 @@ pub(super) fn answer(config: &Config, rows: &[Row]) -> String {
     let start = format!("Without changes it forwards {} on each interface", Pps(unchanged));
     let Some((far, changed)) = far_end(rows).and_then(|row| Some((row, row.throughput_pps?)))
     else {
-        return format!("{start}, with changes no load from {} on.", config.throughput.min_rate);
+        return format!(
+            "{start}; with changes no load from {} passes.",
+            config.throughput.min_rate
+        );
     };
     let mut text = format!(
-        "{start}, with {} updates a second {} ({:.0} %)",
+        "{start}, with {} updates per second {} ({:.0} %)",
         far.rate,
         Pps(changed),
         changed / unchanged * 100.0
     );
     let median = |time| far.changes.as_ref().and_then(|changes| changes.quantile_ns(time, 0.5));
     if let Some(accepted) = median(ACCEPTED) {
-        text += &format!("; half of them are applied within {}", Nanos(accepted));
+        text += &format!("; half of the changes are applied within {}", Nanos(accepted));
         if let Some(visible) = median(VISIBLE) {
-            text += &format!(" and seen within {}", Nanos(visible));
+            text += &format!(" and visible within {}", Nanos(visible));
         }
     }
     if let Some(blocked) = far.held.and_then(|held| held.blocked_ns_per_update()) {
         let load = config.held_load;
         text += &match blocked {
-            0.0 => format!("; none costs a frame at {} of the throughput", Ratio(load.0)),
-            ns => format!("; each blocks {} of a load of {}", Nanos(ns), Pps(unchanged * load.0)),
+            0.0 => format!("; no change loses a frame at {} of the throughput", Ratio(load.0)),
+            ns => format!(
+                "; each change blocks {} of a load of {}",
+                Nanos(ns),
+                Pps(unchanged * load.0)
+            ),
         };
     }
     text + "."
 }
 
-/// Fewer requests than this fraction of the rate were the tester's limit.
+/// Fraction of the update rate below which the tester was the limit.
 const REQUESTED_MIN: f64 = 0.95;

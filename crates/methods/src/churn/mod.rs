@@ -7,14 +7,15 @@
 //! changes cost, over the rate at which they were offered. Kin to the coupling of control and data
 //! path that OPNFV VSPERF specified (`LTD.CPDPCouplingFlowAddition`).
 //!
-//! **Non-goals.** Which kinds of changes there are and in which proportions: the configuration of the
-//! function says so, and the update rate scales all of them alike. Growth: as much is removed as is
-//! added. Convergence after a failure.
+//! **Non-goals.** Which kinds of changes there are and in which proportions: the configuration of
+//! the function says so, and the update rate scales all of them alike. Growth: as much is removed
+//! as is added. Convergence after a failure.
 //!
-//! **How.** A short probe at the highest update rate shows whether anything changes at all. Then for
-//! each rate, rising from 0, a search as `throughput` does it; the times of changes are those of the
-//! trial that confirmed it. Last, `held-load` of the throughput without changes is held for
-//! `hold-duration` at each rate, 0 included: what is lost without changes is told and not taken off.
+//! **How.** A short probe at the highest update rate shows whether anything changes at all. Then
+//! for each rate, rising from 0, a search as `throughput` does it; the times of changes are those
+//! of the trial that confirmed it. Last, `held-load` of the throughput without changes is held for
+//! `hold-duration` at each rate, 0 included: what is lost without changes is told and not taken
+//! off.
 
 mod config;
 mod figures;
@@ -29,17 +30,20 @@ use measure::{Conditions, Load, MeasureError, Measurer, Pps};
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
 
+use crate::figures::{KnownFigure, known};
 use crate::method::{Session, to_value};
 use crate::{Entry, Method, Observer, Step};
 use row::Row;
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "throughput while users and routes change, and what each change costs",
+    summary: "throughput while users and routes change, and the cost of each change",
     standards: &[],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -92,7 +96,7 @@ impl Method for Config {
 }
 
 impl Config {
-    /// Whether anything changes at the highest rate.
+    /// Checks that the device changes at the highest update rate.
     fn probe(&self, session: &mut Session<'_>) -> Result<(), MeasureError> {
         let highest = self.rates().last().copied().unwrap_or(0.0);
         set(session, highest)?;
@@ -104,8 +108,8 @@ impl Config {
         let trial = session.trial(Load::PerInterface(self.throughput.min_rate), duration, step)?;
         if trial.events.iter().all(|kind| kind.requested == 0) {
             return Err(MeasureError::NothingToMeasure(format!(
-                "nothing changed in {} at {highest} updates a second: give the function's kinds of \
-                 change a rate (a mobile gateway's are `handover`, `fluct-user` and \
+                "nothing changed in {} at {highest} updates per second: give the function's kinds \
+                 of change a rate (a mobile gateway's are `handover`, `fluct-user` and \
                  `fluct-server`), whose proportions then hold, or leave `churn` out",
                 measure::Seconds::from(duration)
             )));
@@ -113,7 +117,7 @@ impl Config {
         Ok(())
     }
 
-    /// The throughput at each rate; only that without changes where nothing passes even then.
+    /// Searches the throughput at each update rate; only at rate 0 if no load passes there.
     fn search(&self, session: &mut Session<'_>) -> Result<Vec<Row>, MeasureError> {
         let rates = self.rates();
         let mut rows: Vec<Row> = Vec::new();
@@ -130,7 +134,7 @@ impl Config {
         Ok(rows)
     }
 
-    /// What is lost at each rate of a load that passes without changes.
+    /// Measures the loss of a held load at each update rate.
     fn hold(&self, session: &mut Session<'_>, rows: &mut [Row]) -> Result<(), MeasureError> {
         let Some(unchanged) = rows.first().and_then(|row| row.throughput_pps) else {
             return Ok(());
@@ -147,8 +151,8 @@ impl Config {
         Ok(())
     }
 
-    /// How many trials, and how much time, so many searches and holds take; of a search only that it
-    /// is one, because it tells the rest itself.
+    /// Number and duration of the trials of the remaining searches and holds. A search counts as
+    /// one trial, because it reports its own.
     fn left(&self, searches: usize, holds: usize) -> (usize, Duration) {
         let search = self.throughput.time_bound().saturating_mul(searches as u32);
         let hold = self.hold_duration.duration().saturating_mul(holds as u32);
@@ -161,6 +165,26 @@ fn set(session: &mut Session<'_>, updates_per_s: f64) -> Result<(), MeasureError
     session.conditions(&conditions, "a device and traffic that change at a given rate")
 }
 
-const NAME: &str = "churn";
 const PROBE_MIN: Duration = Duration::from_millis(200);
 const PROBE_MAX: Duration = Duration::from_secs(10);
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("accepted_p50", "ns"),
+    known("accepted_p99", "ns"),
+    known("achieved_updates", "1/s"),
+    known("blackout_max", "ns"),
+    known("blackout_p50", "ns"),
+    known("blackout_p99", "ns"),
+    known("blocked_time", "ns"),
+    known("blocked_time_per_update", "ns"),
+    known("late_frames", "frames"),
+    known("refused_updates", "updates"),
+    known("throughput", "pps"),
+    known("throughput_changed", "pps"),
+    known("throughput_kept_percent", "percent"),
+    known("throughput_unchanged", "pps"),
+    known("updates", "1/s"),
+    known("visible_p50", "ns"),
+    known("visible_p99", "ns"),
+];

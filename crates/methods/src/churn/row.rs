@@ -3,22 +3,22 @@
 use hdrhistogram::Histogram;
 use measure::record::{Baseline, Distribution, EventsRecord, Limit, Outcome, TrialRecord};
 
-/// One update rate.
+/// Results at one update rate.
 #[derive(Debug, Default)]
 pub(super) struct Row {
-    /// Updates a second that were asked for.
+    /// Requested updates per second.
     pub rate: f64,
-    /// On each interface; none where no load passed.
+    /// Throughput on each interface in packets per second; none if no load passed.
     pub throughput_pps: Option<f64>,
-    /// What the tester alone did before the search.
+    /// Baseline of the tester before the search.
     pub baseline: Option<Baseline>,
-    /// What limited its search.
+    /// Limits of the search.
     pub limits: Vec<Limit>,
-    /// The changes of the trial that shows the throughput.
+    /// The changes in the trial that represents the throughput.
     pub changes: Option<Changes>,
-    /// The held load; none where it was not held.
+    /// Results of the held load; none if it was not held.
     pub held: Option<Held>,
-    /// Load and loss in percent of all trials at this rate, warm-ups apart.
+    /// Load and loss in percent of all trials at this rate, without warm-ups.
     pub losses: Vec<(f64, f64)>,
 }
 
@@ -29,16 +29,16 @@ pub(super) struct Changes {
     pub seconds: f64,
 }
 
-/// What was lost of a held load.
+/// Loss of a held load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub lost: u64,
-    /// Lost frames over the offered rate: CSIT's effective blocked time, in nanoseconds.
+    /// Lost frames divided by the offered rate, in nanoseconds: CSIT's effective blocked time.
     pub blocked_ns: f64,
     pub acknowledged: u64,
 }
 
-/// One of the times of a change.
+/// A function that reads one of the times of a change.
 pub(super) type Time = fn(&EventsRecord) -> &Option<Distribution>;
 
 pub(super) const ACCEPTED: Time = |kind| &kind.accepted;
@@ -46,7 +46,7 @@ pub(super) const VISIBLE: Time = |kind| &kind.visible;
 pub(super) const BLACKOUT: Time = |kind| &kind.blackout;
 
 impl Row {
-    /// What a search and its trials tell.
+    /// The row of a search, from its outcome and trials.
     pub fn searched(rate: f64, outcome: Outcome, trials: &[TrialRecord]) -> Self {
         let lower = outcome.bounds.and_then(|bounds| bounds.lower_pps);
         let throughput_pps = outcome.figure("throughput").map(|figure| figure.value);
@@ -88,7 +88,7 @@ impl Changes {
         self.kinds.iter().map(count).sum()
     }
 
-    /// Acknowledged changes a second.
+    /// Acknowledged changes per second.
     pub fn achieved_per_s(&self) -> f64 {
         if self.seconds > 0.0 {
             self.sum(|kind| kind.acknowledged) as f64 / self.seconds
@@ -97,12 +97,12 @@ impl Changes {
         }
     }
 
-    /// Requested changes a second.
+    /// Requested changes per second.
     pub fn requested_per_s(&self) -> f64 {
         if self.seconds > 0.0 { self.sum(|kind| kind.requested) as f64 / self.seconds } else { 0.0 }
     }
 
-    /// A quantile of one of the times over all kinds, in nanoseconds; none where nothing was timed.
+    /// A quantile of one of the times over all kinds, in nanoseconds; none if nothing was timed.
     pub fn quantile_ns(&self, time: Time, quantile: f64) -> Option<f64> {
         let mut all: Option<Histogram<u64>> = None;
         for one in self.kinds.iter().filter_map(|kind| time(kind).as_ref()?.histogram()) {
@@ -120,7 +120,7 @@ impl Changes {
 }
 
 impl Held {
-    /// The blocked time that each change takes; none without changes.
+    /// The blocked time per change in nanoseconds; none without changes.
     pub fn blocked_ns_per_update(&self) -> Option<f64> {
         (self.acknowledged > 0).then(|| self.blocked_ns / self.acknowledged as f64)
     }

@@ -27,7 +27,7 @@ fn value(outcome: &Outcome, name: &str) -> f64 {
     outcome.figure(name).unwrap_or_else(|| panic!("no {name}")).value
 }
 
-/// A column of the surface, by update rate.
+/// The values of a column of the surface, by update rate.
 fn column(outcome: &Outcome, name: &str) -> Vec<Option<f64>> {
     let surface = &outcome.series[0];
     let at = surface.columns.iter().position(|column| column.name == name);
@@ -46,7 +46,7 @@ fn the_throughput_falls_as_the_changes_cost() {
         assert!((0.0..=0.02).contains(&error), "{truth}: error {error}");
     }
     assert_eq!(column(&outcome, "updates_per_s").last(), Some(&Some(10_000.0)));
-    crate::figures::assert_known(&outcome.figures);
+    crate::figures::assert_known(&outcome);
     assert!((value(&outcome, "throughput_kept_percent") - 90.0).abs() < 2.0);
     assert_eq!(outcome.parts("throughput").count(), 4);
     assert!(device.trials() <= 41, "{} trials: 9 a search, 4 holds, a probe", device.trials());
@@ -97,7 +97,7 @@ fn the_blocked_time_is_what_a_change_blocks() {
     assert_eq!(column(&outcome, "throughput_pps")[1..], [None, None]);
     assert!(outcome.validity.valid, "that nothing passes while it changes is a finding");
     assert!(
-        outcome.answer.ends_with("with changes no load from 10.0 kpps on."),
+        outcome.answer.ends_with("with changes no load from 10.0 kpps passes."),
         "{}",
         outcome.answer
     );
@@ -165,7 +165,7 @@ fn nothing_that_changes_is_an_error_with_a_remedy() {
         ended.expect_err("there is nothing to measure").to_string()
     };
     let text = problem(&mut Simulated::fixed(1e6));
-    assert!(text.contains("nothing changed in 200 ms at 10000 updates a second"), "{text}");
+    assert!(text.contains("nothing changed in 200 ms at 10000 updates per second"), "{text}");
     assert!(text.contains("`handover`"), "{text}");
 
     struct Rigid(Simulated);
@@ -207,7 +207,7 @@ fn the_conditions_end_with_the_method_even_when_it_is_stopped() {
 fn keys_are_checked_down_to_the_search() {
     let wrong = |value| (ENTRY.read)(value).err().expect("it is refused").key;
     assert_eq!(wrong(serde_json::json!({"update-rates": [0]})), "update-rates");
-    assert_eq!(wrong(serde_json::json!({"update-rates": [-1, 5]})), "update-rates");
+    assert_eq!(wrong(serde_json::json!({"update-rates": [-1, 5]})), "update-rates[0]");
     assert_eq!(wrong(serde_json::json!({"throughput": {"precision": 0}})), "throughput.precision");
     assert_eq!(wrong(serde_json::json!({"held-load": 0})), "held-load");
     let unsorted = Config { update_rates: vec![10.0, 5.0, 10.0], ..Config::default() };
@@ -225,12 +225,14 @@ fn the_answer_names_both_ends() {
         outcome.answer
     );
     assert!(
-        outcome.answer.contains("half of them are applied within 2.00 µs and seen within 20.0 µs"),
+        outcome
+            .answer
+            .contains("half of the changes are applied within 2.00 µs and visible within 20.0 µs"),
         "{}",
         outcome.answer
     );
-    assert!(outcome.answer.ends_with("none costs a frame at 90 % of the throughput."));
+    assert!(outcome.answer.ends_with("no change loses a frame at 90 % of the throughput."));
     assert!(outcome.claims[0].level == ClaimLevel::None);
     let short = Config { hold_duration: Seconds(0.0), ..Config::default() };
-    assert!(short.validate().is_err());
+    assert_eq!(crate::entry::refused(&short).key, "hold-duration");
 }

@@ -1,31 +1,38 @@
 //! Keys of `denial-of-service`.
 
+use keys::Invalid;
 use measure::{Pps, Ratio, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigError, HeldLoad, reference, throughput};
+use crate::{HeldLoad, reference, throughput};
 
-/// What runs in the background, and what floods the device meanwhile.
+/// Its name in scenario files.
+pub(super) const NAME: &str = "denial-of-service";
+
+/// Keys of the method `denial-of-service`: the background traffic, and the floods.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// The throughput that rates are fractions of, on each interface; where it is left out, it is
-    /// found first.
+    /// Throughput to which fractions refer, on each interface; by default it is searched first.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub of: Option<Pps>,
-    /// How it is found: the keys of the throughput method.
+    /// Keys of the throughput search, which are those of the method `throughput`.
     pub search: throughput::Config,
-    /// The background on each interface: a rate, or a part of the throughput.
+    /// Background load on each interface: a rate, or a fraction of the throughput.
     pub background: HeldLoad,
-    /// Each flood: a rate, or a part of the throughput.
+    /// Load of each flood: a rate, or a fraction of the throughput.
     pub flood: HeldLoad,
-    /// Which floods, by name; all that the function's traffic has where the list is empty.
+    /// Names of the floods; by default all floods of the function's traffic.
+    #[schemars(length(max = 100))]
     pub floods: Vec<String>,
-    /// Pings a second beside each flood, to see whether the device still answers; 0 for none.
+    /// Rate of pings during each flood, which show whether the device still answers; 0 for none.
     pub ping_rate: Pps,
-    /// How long each trial lasts.
+    /// Duration of each trial.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub duration: Seconds,
-    /// How many trials each flood has; the result is the median.
+    /// Number of trials of each flood; the result is the median.
+    #[schemars(range(min = 1, max = 1000))]
     pub repetitions: u32,
 }
 
@@ -45,26 +52,16 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let wrong = |key, problem| Err(ConfigError::new(key, problem));
-        reference::validate(self.of, &self.search)?;
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        reference::validate(&self.search)?;
         for (key, load) in [("background", self.background), ("flood", self.flood)] {
             let is_some = match load {
                 HeldLoad::Rate(rate) => rate.0 > 0.0,
                 HeldLoad::Share(share) => share.0 > 0.0 && share.0 <= 100.0,
             };
             if !is_some {
-                return wrong(key, "must be more than 0, `50 %` or `1 Mpps`");
+                return Err(Invalid::new(key, "must be more than 0, `50 %` or `1 Mpps`", ""));
             }
-        }
-        if self.duration.0 <= 0.0 {
-            return wrong("duration", "must be more than 0, `5 s` is usual");
-        }
-        if !(1..=1000).contains(&self.repetitions) {
-            return wrong("repetitions", "must be 1 to 1000");
-        }
-        if self.floods.len() > 100 {
-            return wrong("floods", "must be at most 100 names");
         }
         Ok(())
     }

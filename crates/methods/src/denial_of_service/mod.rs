@@ -1,19 +1,21 @@
 //! `denial-of-service`: what floods against the device itself cost the traffic through it.
 //!
-//! **Goals.** Background traffic at a load that the device carries, and beside it one flood after the
-//! other: ICMP echo to its own address, ARP, fragments, packets whose time to live ends - whatever the
-//! function's traffic has. For each flood the loss of the background, how busy the busiest core is, and
-//! how many pings of a slow prober are still answered. That is the test of the Nokia VSR-PE in the
-//! EANTC report of 2016, for each flood on its own and with the background alone beside it.
+//! **Goals.** Background traffic at a load that the device carries, and beside it one flood after
+//! the other: ICMP echo to its own address, ARP, fragments, packets whose time to live ends -
+//! whatever the function's traffic has. For each flood the loss of the background, how busy the
+//! busiest core is, and how many pings of a slow prober are still answered. That is the test of the
+//! Nokia VSR-PE in the EANTC report of 2016, for each flood on its own and with the background
+//! alone beside it.
 //!
 //! **Non-goals.** An attack on what stands behind the device. A verdict: what loss is too much is a
 //! threshold of the scenario (`background_loss_percent`).
 //!
-//! **How.** The throughput is given or found first, where a rate is a part of it. Floods and pings are
-//! counted apart from the background and bear no stamp; what the device answers is known by the
+//! **How.** The throughput is given or found first, where a rate is a part of it. Floods and pings
+//! are counted apart from the background and bear no stamp; what the device answers is known by the
 //! workload. Floods take turns, so that a drift of the machine meets all of them.
 
 mod config;
+mod course;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -21,21 +23,25 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{Outcome, TrialRecord, Validity};
-use measure::{Conditions, Flood, Load, MeasureError, Measurer, Pps, Trial, validity};
+use measure::{Conditions, Flood, Load, MeasureError, Measurer, Pps, validity};
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
+use course::{Course, PING, Rates, seen};
 
+use crate::figures::{KnownFigure, known};
 use crate::method::{STALL_REPEATS, STALL_REPETITION, Session, to_value};
 use crate::reference::{self, Throughput};
 use crate::{Entry, HeldLoad, Method, Observer, Step};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "what floods against the device itself cost the traffic through it",
+    summary: "effect of floods against the device on the traffic through it",
     standards: &[],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -86,14 +92,7 @@ impl Method for Config {
     }
 }
 
-/// What is sent, in frames a second: the background on each interface, and the flood.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Rates {
-    background: Pps,
-    flood: Pps,
-}
-
-/// What all trials have in common.
+/// Parameters that all trials share.
 #[derive(Clone, Copy)]
 struct Round {
     rates: Rates,
@@ -101,44 +100,12 @@ struct Round {
     trials: u32,
 }
 
-/// One flood, or none, and what its trials showed.
-struct Course {
-    name: &'static str,
-    kind: Option<usize>,
-    seen: Vec<Seen>,
-    /// Which trials they were.
-    trials: Vec<usize>,
-}
-
-/// What one trial showed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Seen {
-    /// Of the background, as a fraction.
-    loss: f64,
-    /// Frames of the flood that were offered, a second.
-    offered_pps: f64,
-    /// Answers to it, a second.
-    answered_pps: f64,
-    /// Pings answered, as a fraction; none where none were sent.
-    pings: Option<f64>,
-    /// How busy the busiest core was, as a fraction; none where it cannot be told.
-    busy: Option<f64>,
-    /// Latency of the background in the slower direction, in nanoseconds.
-    p99_ns: Option<f64>,
-}
-
-impl Course {
-    fn new(name: &'static str, kind: Option<usize>) -> Course {
-        Course { name, kind, seen: Vec::new(), trials: Vec::new() }
-    }
-}
-
 impl Config {
     fn needs_throughput(&self) -> bool {
         [self.background, self.flood].iter().any(|load| matches!(load, HeldLoad::Share(_)))
     }
 
-    /// The floods to send, as numbers of those that there are.
+    /// Indices of the floods to send.
     fn kinds(&self, known: &[&'static str]) -> Result<Vec<usize>, MeasureError> {
         let all: Vec<usize> = (0..known.len()).filter(|kind| known[*kind] != PING).collect();
         if all.is_empty() {
@@ -171,7 +138,7 @@ impl Config {
         Some(Rates { background: of(self.background)?, flood: of(self.flood)? })
     }
 
-    /// All floods in turn, so many times.
+    /// Runs all floods in turn, for each repetition.
     fn rounds(
         &self,
         session: &mut Session<'_>,
@@ -240,44 +207,15 @@ impl Config {
     }
 }
 
-fn seen(trial: &Trial, name: &str) -> Seen {
-    let seconds = trial.effective.as_secs_f64();
-    let rate = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-    let counts = |name: &str| trial.floods.iter().find(|flood| flood.name == name);
-    let flood = counts(name).cloned().unwrap_or_default();
-    let timed = trial.directions.iter().filter(|d| !d.latency_ns.is_empty());
-    Seen {
-        loss: trial.loss_ratio(),
-        offered_pps: rate(flood.sent),
-        answered_pps: rate(flood.answered),
-        pings: counts(PING)
-            .filter(|pings| pings.sent > 0)
-            .map(|pings| pings.answered as f64 / pings.sent as f64),
-        busy: busy(trial),
-        p99_ns: timed.map(|d| d.latency_ns.value_at_quantile(0.99) as f64).max_by(f64::total_cmp),
-    }
-}
-
-/// The part of its time in which the device's busiest core had frames to work on. Workers of this
-/// program poll, so that their stages tell; of others it is the time that the processor was theirs.
-fn busy(trial: &Trial) -> Option<f64> {
-    let seconds = trial.effective.as_secs_f64();
-    if seconds <= 0.0 {
-        return None;
-    }
-    if !trial.stages.is_empty() && trial.ticks_per_second > 0.0 {
-        let ticks: u64 = trial.stages.iter().map(|stage| stage.ticks).sum();
-        // Stages are counted for all workers together.
-        let workers = trial.workers.len().max(1) as f64;
-        return Some(ticks as f64 / trial.ticks_per_second / seconds / workers);
-    }
-    trial.device_cpu.as_ref().map(|cpu| cpu.ns as f64 * 1e-9 / seconds)
-}
-
-const NAME: &str = "denial-of-service";
-
-/// The kind of flood that is none: its frames ask whether the device still answers.
-const PING: &str = "ping";
-
-/// How many floods a function has at most, for the bound of time before they are known.
+/// Assumed number of floods of a function, for the time bound before they are known.
 const FLOODS_USUAL: usize = 8;
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("background_loss_percent", "percent"),
+    known("busiest_core_percent", "percent"),
+    known("flood_answered", "pps"),
+    known("flood_offered", "pps"),
+    known("load", "pps"),
+    known("pings_answered_percent", "percent"),
+];

@@ -4,13 +4,14 @@ use measure::record::{Column, Figure, Limit, LimitKind, Series};
 use measure::statistics::median;
 use measure::{Pps, Ratio};
 
-use super::{Course, NAME, Rates, Seen};
+use super::config::NAME;
+use super::course::{Course, Rates, Seen};
 use crate::figures::over_repetitions;
 
-/// How a figure is read of a trial.
+/// A function that reads a figure of a trial.
 type Reading = fn(&Seen) -> Option<f64>;
 
-/// What is told of each flood.
+/// Figures of each flood, and of the background alone.
 const READINGS: &[(&str, &str, Reading)] = &[
     ("background_loss_percent", "percent", |seen| Some(seen.loss * 100.0)),
     ("busiest_core_percent", "percent", |seen| seen.busy.map(|busy| busy * 100.0)),
@@ -18,7 +19,7 @@ const READINGS: &[(&str, &str, Reading)] = &[
     ("latency_p99", "ns", |seen| seen.p99_ns),
 ];
 
-/// What is told of floods alone, not of the background without one.
+/// Figures of floods only.
 const OF_FLOODS: &[(&str, &str, Reading)] = &[
     ("flood_offered", "pps", |seen| Some(seen.offered_pps)),
     ("flood_answered", "pps", |seen| Some(seen.answered_pps)),
@@ -51,7 +52,8 @@ fn middle(course: &Course, reading: Reading) -> Option<f64> {
     median(&course.seen.iter().filter_map(reading).collect::<Vec<_>>())
 }
 
-/// One row a flood, the first without one; names stand in the title, since a series holds numbers.
+/// A series with one row per flood, the first without a flood; the title has their names, because a
+/// series holds numbers only.
 pub(super) fn series(courses: &[Course]) -> Vec<Series> {
     if courses.iter().all(|course| course.seen.is_empty()) {
         return Vec::new();
@@ -67,13 +69,13 @@ pub(super) fn series(courses: &[Course]) -> Vec<Series> {
     let columns = readings().map(|(name, unit, _)| column(name, unit));
     vec![Series {
         name: NAME.into(),
-        title: format!("What each flood does to the background: {}", names.join(", ")),
+        title: format!("Effect of each flood on the background: {}", names.join(", ")),
         columns: std::iter::once(column("flood", "index")).chain(columns).collect(),
         rows: courses.iter().enumerate().map(row).collect(),
     }]
 }
 
-/// A full ring of the device is what a flood is for.
+/// Removes limits about full rings of the device, which a flood is meant to cause.
 pub(super) fn without_rings(limits: Vec<Limit>) -> Vec<Limit> {
     limits.into_iter().filter(|limit| limit.kind != LimitKind::RingFull).collect()
 }
@@ -85,8 +87,8 @@ pub(super) fn limits(courses: &[Course], rates: Option<Rates>) -> Vec<Limit> {
     if lost > LOSS_ALONE_MAX {
         limits.push(Limit::of_search(
             false,
-            format!("without any flood the background already loses {}", Ratio(lost)),
-            "lower background to what the device carries without loss",
+            format!("the background already loses {} without a flood", Ratio(lost)),
+            "lower background to a load that the device forwards without loss",
         ));
     }
     for course in courses.iter().filter(|course| course.kind.is_some()) {
@@ -96,7 +98,7 @@ pub(super) fn limits(courses: &[Course], rates: Option<Rates>) -> Vec<Limit> {
             limits.push(Limit::of_search(
                 false,
                 format!(
-                    "of {} the tester sent {} instead of {}",
+                    "for {} the tester sent {} instead of {}",
                     course.name,
                     Pps(offered),
                     Pps(asked)
@@ -110,7 +112,7 @@ pub(super) fn limits(courses: &[Course], rates: Option<Rates>) -> Vec<Limit> {
 
 pub(super) fn answer(courses: &[Course], rates: Option<Rates>) -> String {
     let Some(rates) = rates else {
-        return "No throughput was found to take parts of.".to_owned();
+        return "No throughput was found as a reference for rates.".to_owned();
     };
     let floods: Vec<&Course> = courses.iter().filter(|course| course.kind.is_some()).collect();
     let loss = |course: &&Course| middle(course, |seen| Some(seen.loss)).unwrap_or(0.0);
@@ -120,7 +122,7 @@ pub(super) fn answer(courses: &[Course], rates: Option<Rates>) -> String {
     };
     let lost = match loss(worst) {
         0.0 => format!("loses nothing under any of {} floods", floods.len()),
-        some => format!("loses {} at most, under {}", Ratio(some), worst.name),
+        some => format!("loses at most {}, under {}", Ratio(some), worst.name),
     };
     let pings = floods.iter().filter_map(|c| Some((middle(c, |seen| seen.pings)?, c.name)));
     let pings = pings.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(String::new(), |(part, name)| {
@@ -131,10 +133,10 @@ pub(super) fn answer(courses: &[Course], rates: Option<Rates>) -> String {
     });
     let busy = floods.iter().filter_map(|c| Some((middle(c, |seen| seen.busy)?, c.name)));
     let busy = busy.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(String::new(), |(part, name)| {
-        format!("; the busiest core has work for {:.0} % of the time, under {name}", part * 100.0)
+        format!("; the busiest core is loaded to {:.0} %, under {name}", part * 100.0)
     });
     format!("The background of {} {lost} of {}{pings}{busy}.", rates.background, rates.flood)
 }
 
-/// Loss of the background alone above which it is remarked.
+/// Loss of the background alone above which there is a remark.
 const LOSS_ALONE_MAX: f64 = 1e-3;

@@ -1,16 +1,17 @@
 //! `failover`: which sessions outlive the device that carried them, and how long nothing passes.
 //!
-//! **Goals.** The sessions are opened on the active device and acknowledged by its standby. The active one ends as by
-//! a crash while more are opened, and the standby takes its place. Then every session is used both ways: one is
-//! kept if its packets are translated as before, another translation is a loss. How many of those that were acknowledged
-//! are lost (none may be), how many of those that were under way, and how long no frame came.
+//! **Goals.** The sessions are opened on the active device and acknowledged by its standby. The
+//! active one ends as by a crash while more are opened, and the standby takes its place. Then every
+//! session is used both ways: one is kept if its packets are translated as before, another
+//! translation is a loss. How many of those that were acknowledged are lost (none may be), how many
+//! of those that were under way, and how long no frame came.
 //!
-//! **Non-goals.** Who decides that the active one has ended, and how the network learns of it: here the standby gets
-//! its frames at once. The cost of having a standby (`capacity` with and without).
+//! **Non-goals.** Who decides that the active one has ended, and how the network learns of it: here
+//! the standby gets its frames at once. The cost of having a standby (`capacity` with and without).
 //!
-//! **How.** The sessions that are opened meanwhile have numbers of their own. What of them had no answer before is no
-//! loss of the standby's; what had one and is gone afterwards is, and can be no more than what the standby had not
-//! acknowledged at that moment.
+//! **How.** The sessions that are opened meanwhile have numbers of their own. What of them had no
+//! answer before is no loss of the standby's; what had one and is gone afterwards is, and can be no
+//! more than what the standby had not acknowledged at that moment.
 
 mod config;
 mod report;
@@ -26,17 +27,20 @@ use measure::{
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
 
+use crate::figures::{KnownFigure, known};
 use crate::method::{Session, to_value};
 use crate::sessions::{sessions_words, there};
 use crate::{Entry, Method, Observer, Step};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "which sessions a standby keeps when it takes over, and how long nothing passes",
+    summary: "sessions that survive when a standby takes over, and duration of the outage",
     standards: &[CLAUSE],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, |_: &Config| Ok(())),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -50,7 +54,8 @@ impl Method for Config {
     }
 
     fn time_bound(&self) -> Duration {
-        // Opening and using all takes as long as the device needs; a million are opened in a second or two.
+        // Opening and using all takes as long as the device needs; a million are opened in a second
+        // or two.
         let each = self.around().saturating_add(self.patience.duration());
         each.saturating_add(self.wait.duration() * 4).saturating_mul(self.repetitions)
     }
@@ -78,27 +83,27 @@ impl Method for Config {
     }
 }
 
-/// What came of one take-over.
+/// Results of one take-over.
 #[derive(Clone, Debug, PartialEq)]
 struct Taken {
-    /// Sessions that were open before.
+    /// Number of sessions that were open before.
     opened: u64,
     /// Whether the standby had acknowledged all of them.
     is_acknowledged: bool,
-    /// Of them those that do not work as before.
+    /// Number of these sessions that do not work as before.
     lost: u64,
-    /// Of the lost those that work, with another translation.
+    /// Number of lost sessions that work with another translation.
     moved: u64,
-    /// Sessions that were opened around it and had no answer.
+    /// Number of sessions that were opened around the fail-over and got no answer.
     unanswered: u64,
-    /// Of the others those that do not work as before.
+    /// Number of sessions that were opened around it, were answered, and do not work as before.
     fresh_lost: u64,
-    /// The take-over itself; none where it did not happen.
+    /// The take-over itself; none if it did not happen.
     takeover: Option<Takeover>,
 }
 
 impl Config {
-    /// How many sessions are opened before, and how many around it.
+    /// Numbers of sessions to open before and around the fail-over.
     fn counts(&self, there: SessionsThere) -> Result<(u64, u64), MeasureError> {
         let more = self.more();
         match there.most.checked_sub(more).filter(|rest| *rest > 0) {
@@ -164,8 +169,8 @@ impl Config {
     }
 }
 
-/// Frames of sessions that the standby did not know of reach whoever has got their outside ports since: that says
-/// nothing against it.
+/// Explains frames of sessions that the standby did not know: they reach the session that has their
+/// outside port now, which is not a defect of the standby.
 fn expect_of_others(limit: &mut Limit) {
     if limit.kind == LimitKind::Forwarding && limit.invalidates {
         limit.invalidates = false;
@@ -175,7 +180,19 @@ fn expect_of_others(limit: &mut Limit) {
     }
 }
 
-const NAME: &str = "failover";
-/// The purpose of a trial that uses every session.
+/// Purpose of a trial that uses every session.
 const KEPT: &str = "validation";
 const CLAUSE: &str = "rfc9693.4.6";
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("failover_time", "ns"),
+    known("failover_until_ready", "ns"),
+    known("sessions_fresh_lost", "sessions"),
+    known("sessions_kept", "sessions"),
+    known("sessions_lost", "sessions"),
+    known("sessions_moved", "sessions"),
+    known("sessions_opened", "sessions"),
+    known("sessions_unacknowledged", "sessions"),
+    known("sessions_unanswered", "sessions"),
+];

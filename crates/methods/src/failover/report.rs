@@ -38,7 +38,7 @@ impl Config {
             limits.push(Limit::of_search(
                 true,
                 format!("in {undone} of {of} trials no standby took over"),
-                "raise after; see what the device says",
+                "raise after; see the messages of the device",
             ));
         }
         let unsynchronised = all.iter().filter(|one| !one.is_acknowledged).count();
@@ -49,15 +49,15 @@ impl Config {
                     "in {unsynchronised} of {of} trials the standby had not acknowledged all sessions after {}",
                     self.patience
                 ),
-                "raise patience, or the rate at which changes are told",
+                "raise patience, or the rate of replication",
             ));
         }
         let unopened: u64 = all.iter().map(|one| count - one.opened.min(count)).sum();
         if unopened > 0 {
             limits.push(Limit::of_search(
                 true,
-                format!("{} would not open before", sessions_words(unopened)),
-                "lower sessions to what the device holds (session-capacity tells)",
+                format!("{} did not open before the fail-over", sessions_words(unopened)),
+                "lower sessions to the capacity of the device (see the method session-capacity)",
             ));
         }
         if count < self.sessions {
@@ -69,7 +69,7 @@ impl Config {
             limits.push(Limit::of_search(
                 false,
                 have,
-                "let the traffic make more sessions, or lower sessions",
+                "give the traffic more sessions, or lower sessions",
             ));
         }
         limits
@@ -77,7 +77,7 @@ impl Config {
 
     fn claim(&self, holds: bool) -> Claim {
         let what =
-            "sessions are proven by frames both ways as there, on a standby that has taken over";
+            "sessions are verified by frames in both directions, on a standby that has taken over";
         claim(CLAUSE, holds, &[what.into()])
     }
 }
@@ -106,7 +106,7 @@ fn figures(all: &[Taken]) -> Vec<Figure> {
     timed.into_iter().flatten().chain(counted).collect()
 }
 
-/// One row a take-over.
+/// A series with one row per take-over.
 fn series(all: &[Taken]) -> Vec<Series> {
     let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
     let row = |(index, one): (usize, &Taken)| {
@@ -126,7 +126,7 @@ fn series(all: &[Taken]) -> Vec<Series> {
     }
     vec![Series {
         name: NAME.into(),
-        title: "What each take-over cost".into(),
+        title: "Cost of each take-over".into(),
         columns: vec![
             column("takeover", "index"),
             column("failover_time", "ns"),
@@ -153,16 +153,17 @@ fn answer(all: &[Taken]) -> String {
     let sum = |of: fn(&Taken) -> u64| all.iter().map(of).sum::<u64>();
     let (opened, lost) = (sum(|one| one.opened), sum(|one| one.lost));
     let fate = match lost {
-        0 => "none is lost".to_owned(),
+        0 => "none are lost".to_owned(),
         lost => format!("{} are lost", sessions_words(lost)),
     };
     let fresh = match sum(|one| one.fresh_lost) {
         0 => String::new(),
-        lost => format!("; of those that opened just before it, {lost} are"),
+        lost => format!("; of those opened just before it, {lost} are lost"),
     };
     let times = if all.len() == 1 { "once".to_owned() } else { format!("{} times", all.len()) };
     format!(
-        "A take-over ({}), {times}: of {} that the standby had acknowledged {fate}{fresh}; nothing passes for {}.",
+        "Take-over by {}, {times}: of {} acknowledged by the standby {fate}{fresh}; the outage is \
+         {}.",
         first.what,
         sessions_words(opened),
         Nanos(time)

@@ -1,7 +1,7 @@
 //! `failover` on simulated devices with standbys that keep what they are told to keep.
 
 use measure::Seconds;
-use measure::record::{ClaimLevel, FIGURES};
+use measure::record::ClaimLevel;
 
 use super::*;
 use crate::Unobserved;
@@ -24,7 +24,7 @@ fn config() -> Config {
 }
 
 fn run(config: &Config, standby: Standby) -> Outcome {
-    config.validate().expect("a valid configuration");
+    keys::check("", &config).expect("a valid configuration");
     config
         .run(&mut device(Some(standby)), &mut Unobserved)
         .expect("a simulated device does not fail")
@@ -45,12 +45,9 @@ fn a_standby_that_keeps_all_loses_none() {
     assert_eq!(value(&outcome, "failover_time"), 20e6);
     assert!(outcome.validity.valid, "{:?}", outcome.validity);
     assert_eq!(outcome.claims[0].level, ClaimLevel::Partial);
-    assert!(outcome.answer.contains("none is lost"), "{}", outcome.answer);
+    assert!(outcome.answer.contains("none are lost"), "{}", outcome.answer);
     assert_eq!(outcome.trials.len(), 12, "opened, taken over, and used twice, three times");
-    for figure in &outcome.figures {
-        let known = FIGURES.iter().find(|known| known.name == figure.name);
-        assert_eq!(known.map(|known| known.unit), Some(figure.unit.as_str()), "{}", figure.name);
-    }
+    crate::figures::assert_known(&outcome);
 }
 
 #[test]
@@ -69,13 +66,14 @@ fn sessions_that_were_not_acknowledged_are_told_apart() {
     assert_eq!(value(&outcome, "sessions_fresh_lost"), 50.0);
     assert_eq!(value(&outcome, "sessions_unacknowledged"), 50.0);
     assert!(
-        outcome.answer.contains("of those that opened just before it, 50 are"),
+        outcome.answer.contains("of those opened just before it, 50 are"),
         "{}",
         outcome.answer
     );
 }
 
-/// Frames of sessions that the standby did not know reach whoever has got their ports: that many are no defect.
+/// Frames of sessions that the standby did not know reach the sessions that have their ports now;
+/// that number is not a defect.
 #[test]
 fn ports_of_sessions_that_were_not_acknowledged_may_be_anothers() {
     let of = |late, reused| {
@@ -111,7 +109,7 @@ fn a_device_without_a_standby_and_traffic_without_room_leave_nothing_to_measure(
 
 #[test]
 fn keys_that_make_no_sense_are_named() {
-    let key = |config: Config| config.validate().expect_err("refused").key;
+    let key = |config: Config| crate::entry::refused(&config).key;
     assert_eq!(key(Config { sessions: 0, ..config() }), "sessions");
     assert_eq!(key(Config { rate: 0.5, ..config() }), "rate");
     assert_eq!(key(Config { before: Seconds(0.0), ..config() }), "before");

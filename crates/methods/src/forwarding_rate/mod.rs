@@ -1,17 +1,20 @@
-//! `forwarding-rate`: what the device forwards of a given load, or of the most the tester can offer.
+//! `forwarding-rate`: what the device forwards of a given load, or of the most the tester can
+//! offer.
 //!
 //! **Goals.** The forwarding rate of RFC 2285 section 3.6.1 and, where the tester cannot send as
 //! much as it is asked for, the forwarding rate at maximum offered load of section 3.6.2. Other
-//! names of it are MRR (maximum receive rate, FD.io CSIT: ten trials of a second) and TIPSY's flood.
-//! One look takes seconds, so it suits comparisons and watching a figure from build to build.
+//! names of it are MRR (maximum receive rate, FD.io CSIT: ten trials of a second) and TIPSY's
+//! flood. One look takes seconds, so it suits comparisons and watching a figure from build to
+//! build.
 //!
-//! **Non-goals.** A throughput: most frames may be lost here. What is forwarded under overload may be
-//! more or less than the throughput, and says nothing about loss below it.
+//! **Non-goals.** A throughput: most frames may be lost here. What is forwarded under overload may
+//! be more or less than the throughput, and says nothing about loss below it.
 //!
-//! **How.** The tester alone, a wire in the device's place; a warm-up; then `repetitions` trials at one load. A rate is of frames that came back where
-//! they belong, over the time from the first to the last frame sent; each figure is the median over
-//! repetitions, with the extremes beside it. Interfaces count alike: a rate *on each interface* is the
-//! mean of the directions, which stand beside it.
+//! **How.** The tester alone, a wire in the device's place; a warm-up; then `repetitions` trials at
+//! one load. A rate is of frames that came back where they belong, over the time from the first to
+//! the last frame sent; each figure is the median over repetitions, with the extremes beside it.
+//! Interfaces count alike: a rate *on each interface* is the mean of the directions, which stand
+//! beside it.
 
 mod config;
 #[cfg(test)]
@@ -24,18 +27,22 @@ use measure::{Direction, Load, MeasureError, Measurer, Pps, Trial, validity};
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
 
 use crate::claims::claim;
-use crate::figures::{LATENCIES, device_times, interface_words, over_repetitions, spread_limit};
+use crate::figures::{
+    KnownFigure, LATENCIES, device_times, interface_words, known, over_repetitions, spread_limit,
+};
 use crate::method::{Session, TESTER_ALONE, to_value};
 use crate::{Entry, Method, Observer, Step, baseline};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "what is forwarded of a given load, or of the most the tester can offer",
+    summary: "rate forwarded at a given load, or at the tester's maximum",
     standards: &[FORWARDING_RATE, AT_MAXIMUM],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, |_: &Config| Ok(())),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -99,7 +106,7 @@ impl Method for Config {
     }
 }
 
-/// Frames a second of the trial's effective time.
+/// Frames per second of the trial's effective time.
 fn per_second(trial: &Trial, frames: u64) -> f64 {
     let seconds = trial.effective.as_secs_f64();
     if seconds > 0.0 { frames as f64 / seconds } else { 0.0 }
@@ -137,8 +144,8 @@ fn figures(trials: &[Trial]) -> Vec<Figure> {
     figures
 }
 
-/// Overload is the purpose here: a tester that sends all it can is no fault, and a full ring is how
-/// a device loses.
+/// Removes limits that are expected under overload: the tester sends as much as it can, and a full
+/// ring is how a device loses frames.
 fn limits(mut of_trials: Vec<Limit>, figures: &[Figure]) -> Vec<Limit> {
     of_trials.retain(|limit| limit.kind != LimitKind::RingFull);
     for limit in of_trials.iter_mut().filter(|limit| limit.kind == LimitKind::Tester) {
@@ -172,7 +179,7 @@ fn answer(figures: &[Figure], trials: &[Trial], at_maximum: bool) -> String {
         0 | 1 => String::new(),
         _ => format!(", {} in all", Pps(value("forwarding_rate_aggregate"))),
     };
-    let most = if at_maximum { ", the most that the tester sends" } else { "" };
+    let most = if at_maximum { ", the tester's maximum" } else { "" };
     format!(
         "Of {}{}{most}, it forwards {}{aggregate}; {} is lost.",
         Pps(value("offered_rate")),
@@ -182,6 +189,13 @@ fn answer(figures: &[Figure], trials: &[Trial], at_maximum: bool) -> String {
     )
 }
 
-const NAME: &str = "forwarding-rate";
 const FORWARDING_RATE: &str = "rfc2285.3.6.1";
 const AT_MAXIMUM: &str = "rfc2285.3.6.2";
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("forwarding_rate", "pps"),
+    known("forwarding_rate_aggregate", "pps"),
+    known("forwarding_rate_max", "pps"),
+    known("offered_rate", "pps"),
+];

@@ -26,7 +26,7 @@ fn an_overloaded_device_forwards_its_capacity() {
     assert_eq!(value(&outcome, "offered_rate"), 20e6);
     assert_eq!(value(&outcome, "loss_percent"), 75.0);
     assert_eq!(outcome.parts("latency_p50").count(), 2);
-    crate::figures::assert_known(&outcome.figures);
+    crate::figures::assert_known(&outcome);
     assert!(outcome.validity.valid && outcome.validity.limits.is_empty(), "{outcome:?}");
     assert_eq!(
         outcome.answer,
@@ -50,7 +50,7 @@ fn a_tester_that_sends_all_it_can_yields_the_rate_at_maximum_offered_load() {
     assert_eq!((value(&outcome, "offered_rate"), value(&outcome, "forwarding_rate")), (8e6, 5e6));
     assert!(outcome.validity.valid, "the most that can be offered is no fault");
     assert!(outcome.validity.limits.iter().any(|l| l.kind == LimitKind::Tester));
-    assert!(outcome.answer.contains("the most that the tester sends"), "{}", outcome.answer);
+    assert!(outcome.answer.contains("the tester's maximum"), "{}", outcome.answer);
     assert_eq!(outcome.claims[1].level, ClaimLevel::Partial);
 }
 

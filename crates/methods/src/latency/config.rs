@@ -1,27 +1,35 @@
 //! Keys of `latency`.
 
+use keys::Invalid;
 use measure::{Pps, Ratio, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigError, reference, throughput};
+use crate::{reference, throughput};
 
-/// At which loads to measure, how often and how long.
+/// Its name in scenario files.
+pub(super) const NAME: &str = "latency";
+
+/// Keys of the method `latency`: the loads, and the trials at each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// The throughput that loads are fractions of, on each interface; where it is left out, it is
-    /// found first.
+    /// Throughput to which `loads` refer, on each interface; by default it is searched first.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub of: Option<Pps>,
-    /// How it is found: the keys of the throughput method.
+    /// Keys of the throughput search, which are those of the method `throughput`.
     pub search: throughput::Config,
-    /// The loads, as fractions of the throughput: `[10 %, 50 %, 90 %, 100 %]`.
+    /// Loads as fractions of the throughput: `[10 %, 50 %, 90 %, 100 %]`.
+    #[schemars(length(max = 20))]
     pub loads: Vec<Ratio>,
-    /// The rate that counts as no load; 0 leaves it out.
+    /// Rate that counts as no load; 0 omits it.
     pub no_load_rate: Pps,
-    /// How many times to measure at each load; medians and extremes are over these.
+    /// Number of repetitions at each load, for medians and extremes.
+    #[schemars(range(min = 1, max = 1000))]
     pub repetitions: u32,
-    /// How long each lasts; RFC 2544 and RFC 8219 ask for 120 s, and 60 s for the delay variation.
+    /// Duration of each repetition; RFC 2544 and RFC 8219 require 120 s, and 60 s for the delay
+    /// variation.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub duration: Seconds,
 }
 
@@ -39,24 +47,15 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let wrong = |key, problem| Err(ConfigError::new(key, problem));
-        reference::validate(self.of, &self.search)?;
-        if self.loads.len() > LOADS_MAX || self.loads.iter().any(|l| l.0 <= 0.0 || l.0 > 1.0) {
-            return wrong("loads", "must be at most 20 fractions above 0 and up to 1 (100 %)");
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        let wrong = |what| Err(Invalid::new("loads", what, ""));
+        reference::validate(&self.search)?;
+        if self.loads.iter().any(|load| load.0 <= 0.0 || load.0 > 1.0) {
+            return wrong("must be fractions above 0 and up to 1 (100 %)");
         }
         if self.loads.is_empty() && self.no_load_rate.0 <= 0.0 {
-            return wrong("loads", "must not be empty where no-load-rate is 0 too");
-        }
-        if !(1..=1000).contains(&self.repetitions) {
-            return wrong("repetitions", "must be 1 to 1000");
-        }
-        if self.duration.0 <= 0.0 {
-            return wrong("duration", "must be more than 0, `2 s` is usual");
+            return wrong("must not be empty if no-load-rate is 0");
         }
         Ok(())
     }
 }
-
-/// The most loads of one measurement.
-const LOADS_MAX: usize = 20;

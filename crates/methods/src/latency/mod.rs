@@ -1,18 +1,18 @@
 //! `latency`: how long frames take at no load, at parts of the throughput, and at the throughput.
 //!
-//! **Goals.** Latency in the terms of RFC 8219 section 7.2 (typical latency: the median; worst case:
-//! the 99.9th percentile) and packet delay variation of its section 7.3 (99.9th percentile less the
-//! minimum), at no load and at 10, 50, 90 and 100 % of the throughput, each direction by itself.
-//! RFC 2544 section 26.2 asks for the last of these loads only.
+//! **Goals.** Latency in the terms of RFC 8219 section 7.2 (typical latency: the median; worst
+//! case: the 99.9th percentile) and packet delay variation of its section 7.3 (99.9th percentile
+//! less the minimum), at no load and at 10, 50, 90 and 100 % of the throughput, each direction by
+//! itself. RFC 2544 section 26.2 asks for the last of these loads only.
 //!
-//! **Non-goals.** One tagged frame after 60 s, as RFC 2544 has it: every frame is timed, and the whole
-//! distribution is kept. Differences between successive frames (IPDV). Loads above the throughput,
-//! where latency is the length of the queue that overflows.
+//! **Non-goals.** One tagged frame after 60 s, as RFC 2544 has it: every frame is timed, and the
+//! whole distribution is kept. Differences between successive frames (IPDV). Loads above the
+//! throughput, where latency is the length of the queue that overflows.
 //!
-//! **How.** The throughput is given or found first. Then `repetitions` rounds over all loads, so that
-//! whatever drifts meets every load alike; each figure is the median over the rounds, with the
-//! extremes beside it. What the wire alone takes, the tester's own part of every latency, is measured
-//! at half the throughput and stands beside the figures as their baseline.
+//! **How.** The throughput is given or found first. Then `repetitions` rounds over all loads, so
+//! that whatever drifts meets every load alike; each figure is the median over the rounds, with the
+//! extremes beside it. What the wire alone takes, the tester's own part of every latency, is
+//! measured at half the throughput and stands beside the figures as their baseline.
 
 mod config;
 mod points;
@@ -26,20 +26,22 @@ use measure::{Load, MeasureError, Measurer, Nanos, Pps, Ratio, Trial, validity};
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
 use points::Point;
 
 use crate::claims::claim;
-use crate::figures::interface_words;
+use crate::figures::{KnownFigure, interface_words, known};
 use crate::method::{STALL_REPEATS, Session, TESTER_ALONE, to_value};
 use crate::reference::{self, Throughput};
 use crate::{Entry, Method, Observer, Step};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "how long frames take at no load, at parts of the throughput, and at it",
+    summary: "latency at no load, at fractions of the throughput, and at the throughput",
     standards: &[RFC2544, RFC8219_LATENCY, RFC8219_PDV],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -85,7 +87,8 @@ impl Config {
         self.duration.duration() * self.trials()
     }
 
-    /// The wire's own latency, at half the throughput, and the most that the tester does alone.
+    /// Baseline: the latency of the wire at half the throughput, and the maximum of the tester
+    /// alone.
     fn baseline(
         &self,
         session: &mut Session<'_>,
@@ -102,7 +105,7 @@ impl Config {
             .map(|(most, half)| Baseline { latency_p50_ns: half.latency_p50_ns, ..most }))
     }
 
-    /// All loads, so many times; points from the lowest load up.
+    /// Measures all loads in rounds; the points begin with the lowest load.
     fn rounds(&self, session: &mut Session<'_>, pps: f64) -> Result<Vec<Point>, MeasureError> {
         let mut points = self.points(pps);
         let each = self.duration.duration();
@@ -203,8 +206,8 @@ impl Config {
     }
 }
 
-/// One trial, repeated while a stall explains its loss. A repetition keeps the purpose: whoever looks
-/// for the trials of a load finds it, which counts, beside the one that it was done for.
+/// Makes a trial, and repeats it while a stall explains its loss. A repetition keeps the purpose,
+/// so that the counting trial of a load is found with the others.
 fn unless_stalled(
     session: &mut Session<'_>,
     load: Load,
@@ -221,7 +224,7 @@ fn unless_stalled(
     Ok(trial)
 }
 
-/// Loss at a load that is to be the throughput or less.
+/// A limit if a load at or below the throughput lost frames.
 fn lossy(point: &Point, tolerance: Ratio) -> Option<Limit> {
     let lossy = point.loss.iter().filter(|loss| **loss > tolerance.0).count();
     let worst = point.loss.iter().copied().fold(0.0, f64::max);
@@ -257,12 +260,14 @@ fn answer(points: &[Point], throughput: &Throughput) -> String {
     )
 }
 
-const NAME: &str = "latency";
 const RFC2544: &str = "rfc2544.26.2";
 const RFC8219_LATENCY: &str = "rfc8219.7.2";
 const RFC8219_PDV: &str = "rfc8219.7.3";
 const AGGREGATION: &str = "loads on each interface that sends; latency by direction, the slower \
                            direction where a figure is of no part";
 
-/// How often RFC 2544 section 26.2 and RFC 8219 section 7.2 ask for a measurement.
+/// Number of repetitions that RFC 2544 section 26.2 and RFC 8219 section 7.2 require.
 const REPETITIONS: u32 = 20;
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[known("latency_mean", "ns"), known("latency_pdv", "ns")];

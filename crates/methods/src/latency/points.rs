@@ -7,26 +7,26 @@ use super::NAME;
 use crate::figures::{LATENCIES, Reading, over_repetitions};
 use crate::reference::Throughput;
 
-/// One load and its trials.
+/// A load and its trials.
 pub(super) struct Point {
-    /// `no load`, `50 %` …
+    /// Label of the load: `no load`, `50 %` …
     pub label: String,
-    /// The load on each interface.
+    /// Load on each interface, in packets per second.
     pub load_pps: f64,
-    /// The same in percent of the throughput.
+    /// Load in percent of the throughput.
     pub load_percent: f64,
-    /// Which trials count.
+    /// Indices of the counting trials.
     pub trials: Vec<usize>,
-    /// Lost frames as a fraction of those sent, by trial.
+    /// Lost frames as a fraction of sent frames, by trial.
     pub loss: Vec<f64>,
-    /// By direction.
+    /// Readings by direction.
     directions: Vec<Readings>,
 }
 
-/// What was read of one direction.
+/// Readings of one direction.
 struct Readings {
     name: String,
-    /// By trial, in the order of [`READINGS`].
+    /// Values by trial, in the order of [`READINGS`].
     values: Vec<[f64; READINGS.len()]>,
 }
 
@@ -43,7 +43,7 @@ impl Point {
         }
     }
 
-    /// Takes what trial number `index` shows.
+    /// Adds the readings of the trial with number `index`.
     pub(super) fn add(&mut self, trial: &Trial, index: usize) {
         self.trials.push(index);
         self.loss.push(trial.loss_ratio());
@@ -63,7 +63,7 @@ impl Point {
         self.directions.len()
     }
 
-    /// The median over repetitions of the direction where it is largest.
+    /// The median over repetitions in the direction with the larger value.
     pub(super) fn worst(&self, name: &str) -> Option<f64> {
         let of = |direction: &Readings| direction.figure(name).map(|figure| figure.value);
         self.directions.iter().filter_map(of).max_by(f64::total_cmp)
@@ -78,7 +78,8 @@ impl Readings {
     }
 }
 
-/// The headline is of the highest load and its slower direction; then every load and direction.
+/// The figures: the headline for the highest load in its slower direction, then every load and
+/// direction.
 pub(super) fn figures(points: &[Point], throughput: &Throughput) -> Vec<Figure> {
     let mut figures = Vec::new();
     if let Some(top) = points.last() {
@@ -102,7 +103,7 @@ pub(super) fn figures(points: &[Point], throughput: &Throughput) -> Vec<Figure> 
     figures
 }
 
-/// A row for each load and direction.
+/// A series with one row per load and direction.
 pub(super) fn series(points: &[Point], throughput: &Throughput) -> Series {
     let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
     let mut columns = vec![
@@ -137,7 +138,7 @@ pub(super) fn series(points: &[Point], throughput: &Throughput) -> Series {
     }
 }
 
-/// What is read of each direction in each trial: RFC 8219's terms and what people ask for beside.
+/// Readings of each direction in each trial: those of RFC 8219, and further common ones.
 const READINGS: [(&str, Reading); LATENCIES.len() + 2] = [
     LATENCIES[0],
     LATENCIES[1],

@@ -12,7 +12,7 @@ fn run(config: &Config, device: &mut Simulated) -> Outcome {
     config.run(device, &mut Unobserved).expect("a simulated device does not fail")
 }
 
-/// The latency that the quantile of a queue of that utilisation has: that of the middle of the last
+/// The latency at a quantile of a queue with the given utilisation, which is the middle of the last
 /// of the thousand samples up to it.
 fn truth_ns(utilisation: f64, quantile: f64) -> f64 {
     let quantile = quantile - 0.0005;
@@ -49,7 +49,7 @@ fn percentiles_at_each_load_are_those_of_the_queue_within_three_per_mille() {
 #[test]
 fn the_headline_is_of_the_highest_load_and_the_series_holds_all() {
     let outcome = run(&Config::default(), &mut Simulated::fixed(1e6));
-    crate::figures::assert_known(&outcome.figures);
+    crate::figures::assert_known(&outcome);
     let headline = outcome.figure("latency_p99_9").expect("measured").value;
     assert_eq!(headline, part(&outcome, "latency_p99_9", "100 %, uplink"));
     let series = &outcome.series[0];
@@ -142,12 +142,12 @@ fn claims_name_every_deviation_and_long_trials_leave_fewer() {
     assert_eq!(long[2].level, ClaimLevel::Full, "{}", long[2].reason);
     assert_eq!(long[0].level, ClaimLevel::Partial);
     let given = claims(&Config { of: Some(Pps(1e5)), ..Config::default() });
-    assert!(given[2].reason.contains("given"), "{}", given[2].reason);
+    assert!(given[2].reason.contains("configured"), "{}", given[2].reason);
 }
 
 #[test]
 fn wrong_keys_are_named() {
-    let error = |config: Config| config.validate().expect_err("wrong").key;
+    let error = |config: Config| crate::entry::refused(&config).key;
     assert_eq!(error(Config { loads: vec![Ratio(1.5)], ..Config::default() }), "loads");
     assert_eq!(error(Config { of: Some(Pps(0.0)), ..Config::default() }), "of");
     let search = crate::throughput::Config { max_rate: Pps(1.0), ..Default::default() };

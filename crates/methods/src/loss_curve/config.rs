@@ -1,40 +1,49 @@
 //! Keys of `loss-curve`.
 
+use keys::Invalid;
 use measure::{Pps, Ratio, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ConfigError;
 use crate::method::STALL_REPEATS;
 
-/// Which loads to try, and for how long.
+/// Its name in scenario files.
+pub(super) const NAME: &str = "loss-curve";
+
+/// Keys of the method `loss-curve`: the loads, and the trials at each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// Which loads are tried, and when that ends.
+    /// Order of the loads, and the condition that ends it.
     pub procedure: Procedure,
-    /// What 100 % is, on each interface. Where the tester cannot send as much, 100 % is what it
-    /// sends of it, found by a first trial.
+    /// Load that is 100 %, on each interface. If the tester cannot send it, 100 % is the tester's
+    /// maximum, found by a first trial.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_rate: Pps,
-    /// The distance between two loads as a fraction of 100 %; the default is 10 % for `rfc2544`,
-    /// which allows no more, and 1 % for `linear`.
+    /// Distance between two loads as a fraction of 100 %; by default 10 % for `rfc2544`, which is
+    /// its largest permitted value, and 1 % for `linear`.
+    #[schemars(extend("minimum" = 0.001, "maximum" = 0.5))]
     pub step: Option<Ratio>,
-    /// How long the trial at each load lasts; RFC 2544 asks for 60 s.
+    /// Duration of the trial at each load; RFC 2544 requires 60 s.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub duration: Seconds,
-    /// How many trials each load has: the best and the worst of them stand beside the median.
+    /// Number of trials at each load; the record has the best, the median and the worst of them.
+    #[schemars(range(min = 1, max = 100))]
     pub repetitions: u32,
-    /// For each of these loss ratios, the highest load up to which no load loses more.
+    /// Loss ratios for which the highest load is reported below which no load loses more.
+    #[schemars(length(max = 16))]
     pub loss_tolerances: Vec<Ratio>,
-    /// How often a trial is repeated whose loss a stall of the machine explains; with 0 what the
-    /// machine costs stands in the curve.
+    /// Number of times that a trial is repeated if a stall of the machine explains its loss; with 0
+    /// the curve includes losses caused by the machine.
+    #[schemars(range(max = 10))]
     pub repeat_stalled: u32,
 }
 
-/// Which loads are tried.
+/// Order of the loads of a loss curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Procedure {
-    /// From 100 % down, until two successive trials had no loss (RFC 2544 section 26.3).
+    /// From 100 % down, until two successive trials have no loss (RFC 2544 section 26.3).
     #[default]
     Rfc2544,
     /// Every load from the first step up to 100 %.
@@ -56,7 +65,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The distance between two loads as a fraction of 100 %.
+    /// Distance between two loads as a fraction of 100 %.
     pub(super) fn step_ratio(&self) -> f64 {
         let usual = match self.procedure {
             Procedure::Rfc2544 => 0.1,
@@ -65,7 +74,7 @@ impl Config {
         self.step.map_or(usual, |step| step.0)
     }
 
-    /// All loads as fractions of 100 %, in the order of measuring.
+    /// All loads as fractions of 100 %, in the order of measurement.
     pub(super) fn loads(&self) -> Vec<f64> {
         let step = self.step_ratio();
         // Rounding must not lose the last step, nor add one.
@@ -85,30 +94,12 @@ impl Config {
         }
     }
 
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        if self.max_rate.0 <= 0.0 {
-            return Err(ConfigError::new("max-rate", "must be more than 0, `20 Mpps` is usual"));
-        }
-        if !(STEP_MIN..=0.5).contains(&self.step_ratio()) {
-            return Err(ConfigError::new("step", "must be between 0.1 % and 50 %"));
-        }
-        if self.duration.0 <= 0.0 {
-            return Err(ConfigError::new("duration", "must be more than 0, `1 s` is usual"));
-        }
-        if !(1..=100).contains(&self.repetitions) {
-            return Err(ConfigError::new("repetitions", "must be 1 to 100, 5 is usual"));
-        }
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
         let is_ratio = |ratio: &Ratio| (0.0..1.0).contains(&ratio.0);
-        if self.loss_tolerances.len() > 16 || !self.loss_tolerances.iter().all(is_ratio) {
-            let problem = "must be at most 16 ratios below 1 (100 %), such as `[4 ppm, 100 ppm]`";
-            return Err(ConfigError::new("loss-tolerances", problem));
-        }
-        if self.repeat_stalled > 10 {
-            return Err(ConfigError::new("repeat-stalled", "must be 0 to 10"));
+        if !self.loss_tolerances.iter().all(is_ratio) {
+            let what = "must be ratios below 1 (100 %), such as `[4 ppm, 100 ppm]`";
+            return Err(Invalid::new("loss-tolerances", what, ""));
         }
         Ok(())
     }
 }
-
-/// A thousand loads are enough for every curve.
-const STEP_MIN: f64 = 0.001;

@@ -1,32 +1,33 @@
-//! What was seen at each load, from the lowest up: the median of its trials, the best and the worst.
+//! What was seen at each load, from the lowest up: the median of its trials, the best and the
+//! worst.
 
 use measure::statistics::median;
 use measure::{Trial, validity};
 
 use crate::reference;
 
-/// What came of one load.
+/// Results at one load.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
-    /// What was offered on each interface, in frames a second.
+    /// Offered load on each interface, in frames per second.
     pub load_pps: f64,
-    /// The median of what its trials lost, as a fraction of what they sent.
+    /// Median loss of the trials, as a fraction of sent frames.
     pub loss: f64,
-    /// The least that one of them lost.
+    /// Smallest loss of a trial, as a fraction of sent frames.
     pub best: f64,
-    /// The most that one of them lost.
+    /// Largest loss of a trial, as a fraction of sent frames.
     pub worst: f64,
-    /// What came back on each interface, in frames a second; the median.
+    /// Median forwarded rate on each interface, in frames per second.
     pub forwarded_pps: f64,
-    /// Which trials they were.
+    /// Indices of the trials.
     pub trials: Vec<usize>,
 }
 
-/// One of the losses of a point.
+/// A function that reads one of the losses of a point.
 pub(super) type Loss = fn(&Point) -> f64;
 
 impl Point {
-    /// The trials of one load, each with its index; none without trials.
+    /// The point of one load from its trials with their indices; none without trials.
     pub(super) fn of(load_pps: f64, trials: &[(usize, Trial)]) -> Option<Point> {
         let of = |value: fn(&Trial) -> f64| -> Vec<f64> {
             trials.iter().map(|(_, trial)| value(trial)).collect()
@@ -55,17 +56,17 @@ fn forwarded_pps(trial: &Trial) -> f64 {
     if seconds > 0.0 { trial.received() as f64 / seconds / interfaces } else { 0.0 }
 }
 
-/// The highest load up to which no load lost more than `tolerance`; the curve goes upwards.
+/// The highest load up to which no load lost more than `tolerance`; the curve is in rising order.
 pub(super) fn tolerated(curve: &[Point], loss: Loss, tolerance: f64) -> Option<&Point> {
     curve.iter().take_while(|point| loss(point) <= tolerance).last()
 }
 
-/// The highest load up to which no trial lost anything.
+/// The highest load up to which no trial lost a frame.
 pub(super) fn lossless(curve: &[Point]) -> Option<&Point> {
     tolerated(curve, |point| point.worst, 0.0)
 }
 
-/// Loads with loss below one without.
+/// Loads with loss below a load without.
 pub(super) fn inversions(curve: &[Point]) -> &[Point] {
     let first = curve.iter().position(|point| point.worst > 0.0);
     let last = curve.iter().rposition(|point| point.worst == 0.0);
@@ -75,8 +76,8 @@ pub(super) fn inversions(curve: &[Point]) -> &[Point] {
     }
 }
 
-/// From the lowest load at which a trial lost something to the highest at which the median is still
-/// small: the range over which the device loses a little.
+/// The range over which the device loses a little: from the lowest load at which a trial lost
+/// frames to the highest at which the median is still small.
 pub(super) fn lossy_range(curve: &[Point]) -> Option<[f64; 2]> {
     let small = |point: &&Point| point.worst > 0.0 && point.loss <= LITTLE;
     let first = curve.iter().find(small)?;
@@ -84,5 +85,5 @@ pub(super) fn lossy_range(curve: &[Point]) -> Option<[f64; 2]> {
     Some([first.load_pps, last.load_pps])
 }
 
-/// Up to this fraction a loss is a little one: ten times what the loosest usual tolerance allows.
+/// Largest fraction that counts as small loss: ten times the loosest common tolerance.
 pub(super) const LITTLE: f64 = 1e-3;

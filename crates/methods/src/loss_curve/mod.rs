@@ -1,20 +1,22 @@
 //! `loss-curve`: which share of the frames is lost at each load.
 //!
 //! **Goals.** The frame loss rate of RFC 2544 section 26.3: from 100 % of the maximum rate down in
-//! steps of 10 % or less, until two successive trials have no loss. Or a linear sweep over every load
-//! from 1 % to 100 % in steps of 1 %, as Cisco and EANTC ran it on virtual switches, which shows what
-//! no search sees: devices that lose a little at 12 % and nothing at 13 %.
+//! steps of 10 % or less, until two successive trials have no loss. Or a linear sweep over every
+//! load from 1 % to 100 % in steps of 1 %, as Cisco and EANTC ran it on virtual switches, which
+//! shows what no search sees: devices that lose a little at 12 % and nothing at 13 %.
 //!
-//! With `repetitions` each load has several trials, whose best and worst stand beside the median: the
-//! best-of-N and worst-of-N of the same report, for every load instead of for the steps of a search.
+//! With `repetitions` each load has several trials, whose best and worst stand beside the median:
+//! the best-of-N and worst-of-N of the same report, for every load instead of for the steps of a
+//! search.
 //!
-//! **Non-goals.** A throughput: the highest load without loss, or with a tolerated one, is told as it
-//! was met, on a coarse grid.
+//! **Non-goals.** A throughput: the highest load without loss, or with a tolerated one, is told as
+//! it was met, on a coarse grid.
 //!
-//! **How.** One trial at `max-rate` tells whether the tester can send that; where not, 100 % is what
-//! it sends, and the answer says so. Then a trial at each load. A trial whose loss a stall of the
-//! machine explains is repeated, all are kept, and the last one is in the curve (`repeat-stalled: 0`
-//! leaves such loss in it). A load that the tester did not reach stands in the curve at what it sent.
+//! **How.** One trial at `max-rate` tells whether the tester can send that; where not, 100 % is
+//! what it sends, and the answer says so. Then a trial at each load. A trial whose loss a stall of
+//! the machine explains is repeated, all are kept, and the last one is in the curve
+//! (`repeat-stalled: 0` leaves such loss in it). A load that the tester did not reach stands in the
+//! curve at what it sent.
 
 mod config;
 mod curve;
@@ -28,20 +30,23 @@ use measure::record::{Claim, Limit, LimitKind, Outcome, Validity};
 use measure::{Load, MeasureError, Measurer, Pps, Ratio, validity};
 use serde_json::Value;
 
+use config::NAME;
 pub use config::{Config, Procedure};
 use curve::Point;
 
 use crate::claims::claim;
+use crate::figures::{KnownFigure, known};
 use crate::method::{STALL_REPETITION, Session, to_value};
 use crate::reference::{self, Maximum};
 use crate::{Entry, Method, Observer, Step};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "which share is lost at each load, from the maximum down or from 1 % up",
+    summary: "frame loss ratio at each load, from the maximum down or from 1 % up",
     standards: &[RFC2544],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -83,7 +88,7 @@ impl Method for Config {
 }
 
 impl Config {
-    /// The trials of one load; `left` is how many are expected from here on.
+    /// Makes the trials of one load; `left` is the number of expected trials from here on.
     fn point(
         &self,
         session: &mut Session<'_>,
@@ -163,28 +168,44 @@ impl Config {
     }
 }
 
-/// Whether no trial of the two loads that were done last had loss.
+/// Whether no trial of the last two loads had loss.
 fn two_without_loss(points: &[Point]) -> bool {
     matches!(points, [.., a, b] if a.worst == 0.0 && b.worst == 0.0)
 }
 
-/// Loss is what is asked for here, and a load that the tester did not reach stands where it was.
+/// Adapts limits to a loss curve: loss is expected, and a load that the tester did not reach is
+/// drawn where it was.
 fn limits(mut of_trials: Vec<Limit>) -> Vec<Limit> {
     of_trials.retain(|limit| limit.kind != LimitKind::RingFull);
     for limit in of_trials.iter_mut().filter(|limit| limit.kind == LimitKind::Tester) {
         limit.invalidates = false;
-        limit.advice = "the curve ends at what the tester sends; these loads stand in it at what \
+        limit.advice =
+            "the curve ends at the tester's maximum; these loads appear at the rate that \
                         was sent. Lower max-rate, or give the tester a core of its own"
-            .into();
+                .into();
     }
     of_trials
 }
 
-const NAME: &str = "loss-curve";
 const RFC2544: &str = "rfc2544.26.3";
 
-/// The longest step of RFC 2544 section 26.3; the hair is for rounding.
+/// The largest step of RFC 2544 section 26.3, with a tolerance for rounding.
 const RFC2544_STEP_MAX: f64 = 0.1 + 1e-9;
 
 /// The shortest trial of RFC 2544 section 24, in seconds.
 const RFC2544_TRIAL_S: f64 = 60.0;
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("forwarding_rate", "pps"),
+    known("forwarding_rate_max", "pps"),
+    known("little_loss_from", "pps"),
+    known("little_loss_range_percent", "percent"),
+    known("little_loss_to", "pps"),
+    known("loss_inversions", "loads"),
+    known("lossless_rate", "pps"),
+    known("maximum_rate", "pps"),
+    known("tolerated_rate", "pps"),
+    known("tolerated_rate_best", "pps"),
+    known("tolerated_rate_worst", "pps"),
+];

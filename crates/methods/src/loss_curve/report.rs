@@ -63,7 +63,7 @@ pub(super) fn figures(config: &Config, curve: &[Point], maximum: Maximum) -> Vec
     figures
 }
 
-/// What is reached at each tolerance: in the median, and in the best and the worst of the trials.
+/// The rate at each tolerance: by the median, and by the best and the worst of the trials.
 fn tolerated(config: &Config, curve: &[Point]) -> Vec<Figure> {
     let kinds: &[(&str, Loss)] = &[
         ("tolerated_rate", |point| point.loss),
@@ -88,23 +88,23 @@ pub(super) fn answer(curve: &[Point], maximum: Maximum) -> String {
     let most = maximum.words();
     let inversions = curve::inversions(curve);
     if top.worst == 0.0 && inversions.is_empty() {
-        return format!("Nothing is lost at any load up to 100 % of {most}.");
+        return format!("No frame is lost at any load up to 100 % of {most}.");
     }
     let below = match curve::lossless(curve) {
-        Some(point) => format!("Up to {} of {most}, nothing is lost", percent(point.load_pps)),
+        Some(point) => format!("Up to {} of {most}, no frame is lost", percent(point.load_pps)),
         None => format!("Frames are lost even at {} of {most}", percent(curve[0].load_pps)),
     };
     let inverted = match inversions {
         [] => String::new(),
         [first, ..] => format!(
-            ". Loss is not only above the capacity: at {} {} is lost, and nothing at a higher load",
+            ". Loss also occurs below the capacity: at {} {} is lost, and none at a higher load",
             percent(first.load_pps),
             Ratio(first.worst)
         ),
     };
     let little = match curve::lossy_range(curve) {
         Some([low, high]) if high > low => format!(
-            ". From {} to {} a little (at most {}) is lost",
+            ". From {} to {} loss is small (at most {})",
             percent(low),
             percent(high),
             Ratio(curve::LITTLE)

@@ -6,18 +6,22 @@ use measure::Seconds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ConfigError;
+/// Its name in scenario files.
+pub(super) const NAME: &str = "occupancy";
 
-/// For how long clients do what the traffic says of them.
+/// Keys of the method `occupancy`: how long clients run before and during the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// How long it takes until the device holds what it holds from then on: the longest time-out of the function.
+    /// Time until the number of table entries is stationary: the longest time-out of the function.
+    #[schemars(extend("minimum" = 0))]
     pub settle: Seconds,
-    /// For how long it is looked at behind that.
+    /// Duration of the measurement, after `settle`.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub duration: Seconds,
-    /// How many times faster than by the clock clients do everything. Time-outs of the function have to be as many
-    /// times shorter; figures are of clients that do it by the clock.
+    /// Factor by which clients run faster than real time. Time-outs of the function must be shorter
+    /// by the same factor. Figures are those of clients in real time.
+    #[schemars(range(min = 0.01, max = 5.0))]
     pub speed: f64,
 }
 
@@ -28,19 +32,7 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let checks = [
-            (self.settle.0 >= 0.0, "settle", "must be 0 or more"),
-            (self.duration.0 > 0.0, "duration", "must be more than 0, some minutes are usual"),
-            ((0.01..=5.0).contains(&self.speed), "speed", "must be from 0.01 to 5"),
-        ];
-        match checks.into_iter().find(|(holds, ..)| !holds) {
-            Some((_, key, problem)) => Err(ConfigError::new(key, problem)),
-            None => Ok(()),
-        }
-    }
-
-    /// Of the whole trial.
+    /// Total duration of the trial.
     pub(super) fn whole(&self) -> Duration {
         self.settle.duration().saturating_add(self.duration.duration())
     }

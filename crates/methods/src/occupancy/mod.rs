@@ -1,14 +1,17 @@
-//! `occupancy`: what clients that do what people do take up in a device, and what it reports of them.
+//! `occupancy`: what clients that do what people do take up in a device, and what it reports of
+//! them.
 //!
-//! **Goals.** How many entries of each table a client takes when as many begin as end: sessions, mappings, blocks of
-//! ports; how many reports the device makes (logs), in bytes a client and day; whether frames are lost meanwhile.
-//! What a network plans its tables, its addresses and its collectors by.
+//! **Goals.** How many entries of each table a client takes when as many begin as end: sessions,
+//! mappings, blocks of ports; how many reports the device makes (logs), in bytes a client and day;
+//! whether frames are lost meanwhile. What a network plans its tables, its addresses and its
+//! collectors by.
 //!
-//! **Non-goals.** The most clients that there could be, and speed: the load is what the clients send.
+//! **Non-goals.** The most clients that there could be, and speed: the load is what the clients
+//! send.
 //!
-//! **How.** An empty device, one trial at the rate of frames that the clients make together. Entries are counted by the
-//! device at its end; reports by the tester, in pieces of the trial, of which those count that lie behind `settle`
-//! as a whole.
+//! **How.** An empty device, one trial at the rate of frames that the clients make together.
+//! Entries are counted by the device at its end; reports by the tester, in pieces of the trial, of
+//! which those count that lie behind `settle` as a whole.
 
 mod config;
 mod report;
@@ -22,16 +25,19 @@ use measure::{Load, MeasureError, Measurer, Population, Pps};
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
 
+use crate::figures::{KnownFigure, known};
 use crate::method::{Session, to_value};
 use crate::{Entry, Method, Observer, Step};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "what clients take up in the tables, and what is reported of them",
+    summary: "table entries and log messages caused by clients",
     standards: &[],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, |_: &Config| Ok(())),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -77,4 +83,14 @@ impl Config {
     }
 }
 
-const NAME: &str = "occupancy";
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("clients", "clients"),
+    known("entries", "entries"),
+    known("entries_per_client", "entries"),
+    known("lost_frames", "frames"),
+    known("offered_rate", "pps"),
+    known("report_bytes_per_client_day", "bytes"),
+    known("report_bytes_per_s", "bytes"),
+    known("reports_rate", "1/s"),
+];

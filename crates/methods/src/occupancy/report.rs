@@ -17,8 +17,8 @@ impl Config {
             method: NAME.into(),
             configuration: self.configuration(),
             answer: answer(&figures, population),
-            aggregation: "all clients together, or their number divided by; reports are frames with their check \
-                          sequence"
+            aggregation: "all clients together, or per client; log messages are frames including \
+                          their frame check sequence"
                 .into(),
             series: records.last().map_or_else(Vec::new, |trial| self.series(trial)),
             figures,
@@ -28,7 +28,7 @@ impl Config {
         }
     }
 
-    /// First what answers the question: reports, where there are any, or what is held.
+    /// The figures; log messages come first if there are any, then table entries.
     fn figures(&self, trial: &TrialRecord, population: Population) -> Vec<Figure> {
         let clients = population.clients as f64;
         let mut figures = Vec::new();
@@ -58,7 +58,7 @@ impl Config {
         figures
     }
 
-    /// Reports that came while the device held what it holds, and in how many seconds.
+    /// Log messages after the settling time, and the number of seconds in which they were counted.
     fn counted(&self, trial: &TrialRecord) -> Option<(f64, ReportsRecord)> {
         let each = self.piece_s(trial)?;
         let settled = (self.settle.0 / each).ceil() as usize;
@@ -69,7 +69,7 @@ impl Config {
         Some((each * counted.len() as f64, all))
     }
 
-    /// How long a piece is in which reports were counted.
+    /// Duration of an interval of counting, in seconds.
     fn piece_s(&self, trial: &TrialRecord) -> Option<f64> {
         let pieces = trial.reports.len();
         (pieces > 0).then(|| self.whole().as_secs_f64() / pieces as f64)
@@ -84,7 +84,7 @@ impl Config {
         };
         vec![Series {
             name: "reports".into(),
-            title: "Reports of the device in the course of the trial".into(),
+            title: "Log messages of the device in the course of the trial".into(),
             columns: vec![
                 column("time", "s"),
                 column("reports_rate", "1/s"),
@@ -101,15 +101,15 @@ impl Config {
         if lost {
             limits.push(Limit::of_search(
                 false,
-                "frames were lost, and with the first one of a session all of it",
-                "give the function more room, or lower the number of clients or speed",
+                "frames were lost; the loss of a session's first frame loses the whole session",
+                "increase the function's tables, or lower the number of clients or speed",
             ));
         }
         if records.iter().all(|trial| trial.tables.is_empty()) {
             limits.push(Limit::of_search(
                 true,
                 format!(
-                    "the device does not tell what {} clients take up in it",
+                    "the device does not report the table entries of {} clients",
                     population.clients
                 ),
                 "choose another device",
@@ -131,14 +131,14 @@ fn answer(figures: &[Figure], population: Population) -> String {
     });
     let tables: Vec<String> = tables.collect();
     if tables.is_empty() {
-        return "The device does not tell what it holds.".into();
+        return "The device does not report its table entries.".into();
     }
     let day = figures.iter().find(|figure| figure.name == "report_bytes_per_client_day");
     let day = day.filter(|figure| figure.value > 0.0).map_or(String::new(), |figure| {
-        format!("; it reports {} a client and day", figure_words(figure.value, "bytes"))
+        format!("; it logs {} per client and day", figure_words(figure.value, "bytes"))
     });
     let clients = figure_words(population.clients as f64, "clients");
-    format!("{clients} take up {}{day}.", tables.join(", "))
+    format!("{clients} occupy {}{day}.", tables.join(", "))
 }
 
 const DAY_S: f64 = 86_400.0;

@@ -1,7 +1,6 @@
 //! `occupancy` on simulated devices that hold and report so much.
 
 use measure::Seconds;
-use measure::record::FIGURES;
 
 use super::*;
 use crate::Unobserved;
@@ -9,7 +8,8 @@ use crate::simulated::{Sessions, Simulated};
 
 const POPULATION: Population = Population { clients: 1000, frames_per_s: 50_000.0 };
 
-/// A report of 100 bytes a second and client in the first half, and one of ten clients later.
+/// A device with a log message of 100 bytes per second and client in the first half, and of a tenth
+/// of the clients later.
 fn device() -> Simulated {
     Simulated::fixed(1e6).holding(Sessions::default()).populated(
         POPULATION,
@@ -19,7 +19,7 @@ fn device() -> Simulated {
 }
 
 fn run(config: &Config, device: &mut Simulated) -> Result<Outcome, MeasureError> {
-    config.validate().expect("a valid configuration");
+    keys::check("", &config).expect("a valid configuration");
     config.run(device, &mut Unobserved)
 }
 
@@ -41,15 +41,12 @@ fn what_is_held_and_reported_is_told_by_client() {
     assert_eq!(value(&outcome, "lost_frames", None), 0.0);
     assert!(outcome.validity.valid, "{:?}", outcome.validity);
     for words in
-        ["1000 clients take up", "120,000 sessions (120 sessions each)", "a client and day"]
+        ["1000 clients occupy", "120,000 sessions (120 sessions each)", "per client and day"]
     {
         assert!(outcome.answer.contains(words), "{}", outcome.answer);
     }
     assert_eq!(outcome.series[0].rows.len(), outcome.trials[0].reports.len());
-    for figure in &outcome.figures {
-        let known = FIGURES.iter().find(|known| known.name == figure.name);
-        assert_eq!(known.map(|known| known.unit), Some(figure.unit.as_str()), "{}", figure.name);
-    }
+    crate::figures::assert_known(&outcome);
 }
 
 #[test]
@@ -86,7 +83,7 @@ fn traffic_without_clients_leaves_nothing_to_measure() {
 
 #[test]
 fn keys_that_make_no_sense_are_named() {
-    let key = |config: Config| config.validate().expect_err("refused").key;
+    let key = |config: Config| crate::entry::refused(&config).key;
     assert_eq!(key(Config { settle: Seconds(-1.0), ..Config::default() }), "settle");
     assert_eq!(key(Config { duration: Seconds(0.0), ..Config::default() }), "duration");
     assert_eq!(key(Config { speed: 11.0, ..Config::default() }), "speed");

@@ -1,38 +1,47 @@
 //! Keys of `rate-precision`.
 
+use keys::Invalid;
 use measure::{Pps, Ratio, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ConfigError;
+/// Its name in scenario files.
+pub(super) const NAME: &str = "rate-precision";
 
-/// Whose policers to measure, how much to offer them, and how long.
+/// Keys of the method `rate-precision`: the counted subscribers, and the load offered to them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// How many subscribers are counted one by one, the first ones of the workload; the others are
-    /// offered as much.
+    /// Number of subscribers that are counted individually, beginning with the first of the
+    /// workload; the others are offered the same load.
     #[schemars(range(min = 1, max = 100_000))]
     pub subscribers: u32,
-    /// What each subscriber is offered, as a multiple of its configured rate.
+    /// Load offered to each subscriber, as a multiple of its configured rate.
+    #[schemars(range(min = 1.01, max = 1000.0))]
     pub overload: f64,
-    /// What each is offered in the second phase, in which nothing may be dropped, as a fraction of
-    /// its configured rate; 0 leaves the phase out.
+    /// Load offered to each subscriber in the second phase, in which nothing may be dropped, as a
+    /// fraction of its configured rate; 0 omits the phase.
+    #[schemars(extend("minimum" = 0, "exclusiveMaximum" = 1))]
     pub underload: f64,
-    /// The load on each interface in place of the one that follows from `overload`; `underload` is
-    /// then scaled as if this load were that one.
+    /// Load on each interface in place of the load that follows from `overload`; `underload` is
+    /// then scaled as if this load were that of `overload`.
+    #[schemars(extend("minimum" = 1))]
     pub load: Option<Pps>,
-    /// The highest load that is offered, on each interface: rates that take more to exceed are an
-    /// error.
+    /// Highest load that is offered, on each interface; configured rates that need a higher load
+    /// are an error.
+    #[schemars(extend("minimum" = 1))]
     pub max_rate: Pps,
-    /// How far what passes may lie from what is configured.
+    /// Largest deviation of the passed rate from the configured rate.
+    #[schemars(extend("minimum" = 1e-6, "maximum" = 0.5))]
     pub tolerance: Ratio,
-    /// How long each repetition lasts, and the second phase.
+    /// Duration of each repetition, and of the second phase.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub duration: Seconds,
-    /// How often the overload is measured; errors are over all of them together.
+    /// Number of repetitions of the overload; errors are computed over all of them together.
+    #[schemars(range(min = 1, max = 100))]
     pub repetitions: u32,
-    /// How long to run at the overload before; 0 leaves it out. The warm-up is in the record but in
-    /// no figure.
+    /// Duration of the warm-up at the overload; 0 omits it. The warm-up is in the record but in no
+    /// figure.
     pub warm_up: Seconds,
 }
 
@@ -53,31 +62,9 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let wrong = |key, problem| Err(ConfigError::new(key, problem));
-        if !(1..=100_000).contains(&self.subscribers) {
-            return wrong("subscribers", "must be 1 to 100000");
-        }
-        if !(1.01..=1000.0).contains(&self.overload) {
-            return wrong("overload", "must be 1.01 to 1000, 1.5 is usual");
-        }
-        if !(0.0..1.0).contains(&self.underload) {
-            return wrong("underload", "must be 0 or more and below 1, 0.9 is usual");
-        }
-        if self.max_rate.0 < 1.0 {
-            return wrong("max-rate", "must be 1 pps or more");
-        }
-        if self.load.is_some_and(|load| load.0 < 1.0 || load > self.max_rate) {
-            return wrong("load", "must be 1 pps or more, and not above max-rate");
-        }
-        if !(1e-6..=0.5).contains(&self.tolerance.0) {
-            return wrong("tolerance", "must be between 1 ppm and 50 %");
-        }
-        if self.duration.0 <= 0.0 {
-            return wrong("duration", "must be more than 0, `10 s` is usual");
-        }
-        if !(1..=100).contains(&self.repetitions) {
-            return wrong("repetitions", "must be 1 to 100");
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        if self.load.is_some_and(|load| load > self.max_rate) {
+            return Err(Invalid::new("load", "must not be above max-rate", ""));
         }
         Ok(())
     }

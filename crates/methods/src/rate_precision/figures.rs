@@ -3,13 +3,14 @@
 use measure::Ratio;
 use measure::record::{Figure, Limit, LimitKind, Spread};
 
-use super::table::{median, worst};
-use super::{Config, Measured, Table};
+use super::Config;
+use super::measured::Measured;
+use super::table::{Table, median, worst};
 
-/// What becomes of the errors of many policers.
+/// A function that reduces the errors of many policers to one value.
 type OfErrors<'a> = &'a dyn Fn(&[f64]) -> Option<f64>;
 
-/// The headline figures, those of each class behind them where there are several.
+/// The headline figures, followed by those of each class if there are several.
 pub(super) fn figures(config: &Config, measured: &Measured) -> Vec<Figure> {
     let overload = config.overload;
     let of_all =
@@ -55,7 +56,7 @@ pub(super) fn figures(config: &Config, measured: &Measured) -> Vec<Figure> {
     figures
 }
 
-/// What the tables show that no trial alone does.
+/// Limits that follow from the tables but from no single trial.
 pub(super) fn limits(config: &Config, measured: &Measured) -> Vec<Limit> {
     let table = &measured.overloaded;
     let limited = table.rows.iter().filter(|row| row.configured > 0.0).count();
@@ -68,7 +69,7 @@ pub(super) fn limits(config: &Config, measured: &Measured) -> Vec<Limit> {
             kind: LimitKind::Stall,
             invalidates: true,
             what: format!(
-                "a thread had no core for more than {} of a trial, however often it was tried",
+                "a thread lost its core for more than {} of a trial in every attempt",
                 config.tolerance
             ),
             advice: "stop other work on this machine, or measure longer".into(),
@@ -79,7 +80,7 @@ pub(super) fn limits(config: &Config, measured: &Measured) -> Vec<Limit> {
             kind: LimitKind::TooFewFrames,
             invalidates: judged == 0,
             what: format!(
-                "{} of {limited} policers were offered too little to judge them",
+                "{} of {limited} policers were offered too little to be judged",
                 limited - judged
             ),
             advice: "draw subscribers uniformly, measure longer, or set a higher `overload` or \
@@ -93,12 +94,12 @@ pub(super) fn limits(config: &Config, measured: &Measured) -> Vec<Limit> {
             kind: LimitKind::TooFewFrames,
             invalidates: true,
             what: format!(
-                "one frame is up to {} of what a policer lets through in a trial, more than the \
-                 tolerance of {}",
+                "one frame is up to {} of the traffic that a policer passes in a trial, more than \
+                 the tolerance of {}",
                 Ratio(uncertainty),
                 config.tolerance
             ),
-            advice: format!("measure for {longer:.0} s or longer, or with shorter frames"),
+            advice: format!("measure for at least {longer:.0} s, or with shorter frames"),
         });
     }
     if bursts > tolerance {
@@ -106,12 +107,12 @@ pub(super) fn limits(config: &Config, measured: &Measured) -> Vec<Limit> {
             kind: LimitKind::TooFewFrames,
             invalidates: false,
             what: format!(
-                "bursts are up to {} of what may pass: the errors rest on full buckets at the \
-                 start of each trial",
+                "bursts are up to {} of the permitted traffic: the errors assume full buckets at \
+                 the start of each trial",
                 Ratio(bursts)
             ),
             advice: format!(
-                "measure for {:.0} s or longer, where that is not certain of the device",
+                "measure for at least {:.0} s if this is uncertain for the device",
                 (config.duration.0 * bursts / tolerance).ceil()
             ),
         });
@@ -120,7 +121,7 @@ pub(super) fn limits(config: &Config, measured: &Measured) -> Vec<Limit> {
     limits
 }
 
-/// Frames that come at random exceed a short burst now and then, and then do not conform.
+/// A remark on random traffic, which occasionally exceeds a short burst and then does not conform.
 fn scatter(config: &Config, measured: &Measured) -> Option<Limit> {
     let under = measured.underloaded.as_ref()?;
     let dropped = dropped_fraction(under);
@@ -137,12 +138,12 @@ fn scatter(config: &Config, measured: &Measured) -> Option<Limit> {
         kind: LimitKind::Drops,
         invalidates: false,
         what: format!(
-            "{} of the traffic below the rate was dropped; a burst of {frames:.1} frames is \
-             exceeded by about {} of the frames where they come at random, which is no error",
+            "{} of the traffic below the rate was dropped; random traffic exceeds a burst of \
+             {frames:.1} frames with about {} of its frames, which is not an error",
             Ratio(dropped),
             Ratio(expected)
         ),
-        advice: "allow a longer burst, or lower `underload`, to see what is dropped wrongly".into(),
+        advice: "configure a longer burst, or lower `underload`, to detect wrong drops".into(),
     })
 }
 
@@ -155,9 +156,9 @@ pub(super) fn answer(config: &Config, measured: &Measured) -> String {
     };
     let below = match measured.underloaded.as_ref().map(dropped_fraction) {
         None => String::new(),
-        Some(0.0) => format!("; of {} times their rate nothing is dropped", config.underload),
+        Some(0.0) => format!("; at {} times their rate nothing is dropped", config.underload),
         Some(dropped) => format!(
-            "; of {} times their rate they drop {} all the same",
+            "; at {} times their rate they drop {} nevertheless",
             config.underload,
             Ratio(dropped)
         ),
@@ -165,8 +166,8 @@ pub(super) fn answer(config: &Config, measured: &Measured) -> String {
     // Rounded down: not all are within the tolerance unless every one is.
     let within = (within * 10.0).floor() / 10.0;
     format!(
-        "Offered {} times their rate, {within} % of {} policers keep it within {}: the median is \
-         off by {median:+.3} %, the worst by {worst:+.3} %{below}.",
+        "At {} times their rate, {within} % of {} policers keep it within {}: the median error is \
+         {median:+.3} %, the worst {worst:+.3} %{below}.",
         config.overload,
         errors.len(),
         config.tolerance,
@@ -179,19 +180,19 @@ fn within_percent(config: &Config, errors: &[f64]) -> Option<f64> {
     (!errors.is_empty()).then(|| within as f64 * 100.0 / errors.len() as f64)
 }
 
-/// How much a frame is of what a policer lets through, in the worst case.
+/// The size of a frame as a fraction of the traffic that a policer passes, in the worst case.
 fn uncertainty(measured: &Measured) -> f64 {
     let limited = measured.overloaded.rows.iter().filter(|row| row.configured > 0.0);
     limited.map(|row| row.uncertainty(measured.frame_bytes)).fold(0.0, f64::max)
 }
 
-/// How much bursts are of it, in the worst case.
+/// The burst as a fraction of the traffic that a policer passes, in the worst case.
 fn burst_share(measured: &Measured) -> f64 {
     let limited = measured.overloaded.rows.iter().filter(|row| row.configured > 0.0);
     limited.map(|row| row.bursts / row.allowed).fold(0.0, f64::max)
 }
 
-/// Of the conforming bytes, those that were dropped.
+/// Fraction of the conforming bytes that were dropped.
 fn dropped_fraction(under: &Table) -> f64 {
     let sum = |of: fn(&super::table::Row) -> f64| under.rows.iter().map(of).sum::<f64>();
     let conforming = sum(super::table::Row::conforming);

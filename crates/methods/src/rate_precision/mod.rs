@@ -1,37 +1,38 @@
 //! `rate-precision`: how exactly each subscriber's policer keeps its configured rate.
 //!
 //! **Goals.** For every counted subscriber and class: what passes of an overload against what is
-//! configured, and whether traffic below the rate passes whole. The idea is that of the policing step
-//! in the service configuration test of ITU-T Y.1564 section 8.1.2: offer more than the committed
-//! rate, and see that the committed rate passes, no less and no more.
+//! configured, and whether traffic below the rate passes whole. The idea is that of the policing
+//! step in the service configuration test of ITU-T Y.1564 section 8.1.2: offer more than the
+//! committed rate, and see that the committed rate passes, no less and no more.
 //!
 //! **Non-goals.** Rates in steps, excess rates and colours, delay and availability of Y.1564; which
 //! frame was dropped; how a policer behaves within milliseconds (its burst is taken from the
 //! configuration, not measured).
 //!
 //! **How.** A short trial at a low load shows what share of it each subscriber gets (see `probe`);
-//! from this follows the load at which every one is offered `overload` times its rate. Then, after a
-//! warm-up, `repetitions` trials at that load and one in which each is offered `underload` times its
-//! rate. In front of each a *refill*: a trial at a hundredth of the load, just long enough for an
-//! empty bucket to fill up, so that every measured trial starts with full buckets.
+//! from this follows the load at which every one is offered `overload` times its rate. Then, after
+//! a warm-up, `repetitions` trials at that load and one in which each is offered `underload` times
+//! its rate. In front of each a *refill*: a trial at a hundredth of the load, just long enough for
+//! an empty bucket to fill up, so that every measured trial starts with full buckets.
 //!
 //! A measured trial during which a thread of the tester or the device had no core for more than the
-//! tolerance is made again, refill and all, twice at most, and kept as `disturbed`; if that does not
-//! help the result is not valid.
+//! tolerance is made again, refill and all, twice at most, and kept as `disturbed`; if that does
+//! not help the result is not valid.
 //!
 //! **The error** of a policer is `passed / (configured * seconds + burst) - 1` over all repetitions
-//! together, in bytes as the policer counts them. The burst is in it because a full bucket (RFC 2697)
-//! is passed at once, beside the rate; where a device starts a trial with empty buckets all the same,
-//! the errors are lower by the burst's share, which is a figure of its own.
+//! together, in bytes as the policer counts them. The burst is in it because a full bucket
+//! (RFC 2697) is passed at once, beside the rate; where a device starts a trial with empty buckets
+//! all the same, the errors are lower by the burst's share, which is a figure of its own.
 //!
 //! **The error of the error.** Bytes pass as whole frames: at the end of a trial a policer may be
-//! ahead or behind by one. With frames of *l* bytes an error is known to
-//! `l * trials / (configured * seconds + burst)`. Example: 10 kB/s for 10 s and a burst of 2 kB are
-//! 102 kB; a frame of 64 bytes is 0.06 % of it, one of 1518 bytes is 1.5 %, too much for a tolerance
-//! of 1 %. *l* is the mean length on the wire, which is more than what a policer counts.
+//! ahead or behind by one. With frames of *l* bytes an error is known to `l * trials /
+//! (configured * seconds + burst)`. Example: 10 kB/s for 10 s and a burst of 2 kB are 102 kB; a
+//! frame of 64 bytes is 0.06 % of it, one of 1518 bytes is 1.5 %, too much for a tolerance of 1 %.
+//! *l* is the mean length on the wire, which is more than what a policer counts.
 
 mod config;
 mod figures;
+mod measured;
 mod phases;
 mod probe;
 mod table;
@@ -41,23 +42,27 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::{LimitKind, Outcome, TrialRecord, Validity};
-use measure::{Conditions, MeasureError, Measurer, Pps, Trial, validity};
+use measure::{Conditions, MeasureError, Measurer, validity};
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
 
 use crate::claims::claim;
+use crate::figures::{KnownFigure, known};
 use crate::method::{Session, to_value};
 use crate::{Entry, Method, Observer};
+use measured::Measured;
 use phases::Phase;
 use table::Table;
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "what each subscriber's policer lets through against its configured rate",
+    summary: "rate passed by each subscriber's policer, against its configured rate",
     standards: &[Y1564],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -88,20 +93,6 @@ impl Method for Config {
     }
 }
 
-/// What the two phases showed.
-struct Measured {
-    load: Pps,
-    /// The table of each repetition.
-    repetitions: Vec<Table>,
-    /// All of them together.
-    overloaded: Table,
-    underloaded: Option<Table>,
-    /// Bytes of a mean frame on the wire.
-    frame_bytes: f64,
-    /// Whether a repetition stayed disturbed, however often it was tried.
-    disturbed: bool,
-}
-
 impl Measured {
     fn make(config: &Config, session: &mut Session<'_>) -> Result<Self, MeasureError> {
         let (load, probed) = probe::load(config, session)?;
@@ -122,14 +113,6 @@ impl Measured {
             measured.disturbed |= is_disturbed;
         })?;
         Ok(measured)
-    }
-
-    fn overloaded(&mut self, trial: &Trial) {
-        let mut table = Table::default();
-        table.add(trial);
-        self.repetitions.push(table);
-        self.overloaded.add(trial);
-        self.frame_bytes = frame_len_bytes(trial);
     }
 
     fn outcome(self, config: &Config, trials: Vec<TrialRecord>) -> Outcome {
@@ -165,11 +148,17 @@ impl Measured {
     }
 }
 
-/// The mean length of the frames of a trial on the wire, in bytes.
-fn frame_len_bytes(trial: &Trial) -> f64 {
-    let bytes: u64 = trial.directions.iter().map(|d| d.sent_bytes).sum();
-    bytes as f64 / trial.sent().max(1) as f64
-}
-
-const NAME: &str = "rate-precision";
 const Y1564: &str = "y1564.8.1.2";
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("burst_share_percent", "percent"),
+    known("conforming_dropped_percent", "percent"),
+    known("conforming_dropped_policers", "policers"),
+    known("error_median_percent", "percent"),
+    known("error_worst_percent", "percent"),
+    known("load", "pps"),
+    known("policers", "policers"),
+    known("uncertainty_percent", "percent"),
+    known("within_tolerance_percent", "percent"),
+];

@@ -12,19 +12,19 @@ use super::table::Table;
 use crate::Step;
 use crate::method::{STALL_REPEATS, Session};
 
-/// What a trial is for.
+/// Phase of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing of it is in a figure.
+    /// The warm-up, which is in no figure.
     WarmUp,
-    /// Each is offered more than its rate.
+    /// Each subscriber is offered more than its rate.
     Overload,
-    /// Each is offered less.
+    /// Each subscriber is offered less than its rate.
     Underload,
 }
 
 impl Phase {
-    /// The purpose that its trials have in the record.
+    /// Purpose of the phase's trials in the record.
     pub fn purpose(self) -> &'static str {
         match self {
             Phase::WarmUp => "warm-up",
@@ -33,14 +33,14 @@ impl Phase {
         }
     }
 
-    /// Whether trials of that purpose are in the figures.
+    /// Whether trials with this purpose are in the figures.
     pub fn counts(purpose: &str) -> bool {
         [Phase::Overload, Phase::Underload].iter().any(|phase| phase.purpose() == purpose)
     }
 }
 
-/// Makes all trials at the load of the overload, and hands out those that count, with whether a stall
-/// disturbed them however often they were made.
+/// Makes all trials at the load of the overload, and passes on those that count, with whether a
+/// stall disturbed them in every attempt.
 pub(super) fn carry_out(
     config: &Config,
     load: Pps,
@@ -65,7 +65,7 @@ pub(super) fn carry_out(
     Ok(())
 }
 
-/// The longest that all of it can take.
+/// Upper bound of the duration of all trials.
 pub(super) fn time_bound(config: &Config) -> Duration {
     let time = |&phase: &Phase| match phase {
         Phase::WarmUp => config.warm_up.duration(),
@@ -82,7 +82,7 @@ fn phases(config: &Config) -> Vec<Phase> {
     warm_up.into_iter().chain(overloads).chain(underload).collect()
 }
 
-/// The trial of the first of the phases that are left, behind its refill.
+/// Makes the trial of the first of the remaining phases, after its refill.
 fn one(
     config: &Config,
     overload: Pps,
@@ -120,24 +120,23 @@ fn one(
     Ok(trial)
 }
 
-/// Counts by subscriber that are in no figure are many, and are not kept.
+/// Removes counters by subscriber from trials that are in no figure, because they are many.
 fn forget_subscribers(session: &mut Session<'_>) {
     if let Some(record) = session.records.last_mut() {
         record.policed.clear();
     }
 }
 
-/// Whether a thread had no core for so much of a measured trial that its policers cannot be judged to
-/// the tolerance: what a full bucket earns meanwhile is lost, and what comes late comes at once, by no
-/// fault of the policer.
+/// Whether a thread lost its core for so long in a measured trial that its policers cannot be
+/// judged within the tolerance. The tokens of a full bucket are lost in the meantime, and late
+/// frames arrive at once, which is not the policer's fault.
 fn is_disturbed(config: &Config, phase: Phase, trial: &Trial) -> bool {
     let longest = trial.stalls.iter().map(|stalls| stalls.total_ns).max().unwrap_or(0);
     let tolerated = config.tolerance.0 * trial.intended.as_secs_f64();
     phase != Phase::WarmUp && longest as f64 * 1e-9 > tolerated
 }
 
-/// How long the slowest bucket takes to fill up, with a little to spare for what is taken out
-/// meanwhile.
+/// Time in which the slowest bucket fills, with a margin for the tokens used in the meantime.
 fn refill(probed: &Table) -> Duration {
     let limited = probed.rows.iter().filter(|row| row.configured > 0.0);
     let seconds = limited.map(|row| row.bursts / f64::from(row.trials) / row.configured);
@@ -145,10 +144,10 @@ fn refill(probed: &Table) -> Duration {
     Duration::try_from_secs_f64(longest).unwrap_or(REFILL_MAX).clamp(REFILL_MIN, REFILL_MAX)
 }
 
-/// The purpose of a measured trial that was made again.
+/// Purpose of a measured trial that was repeated.
 pub(super) const DISTURBED: &str = "disturbed";
 
-/// The load while buckets fill up, as a fraction of the load behind it: little is taken out of them.
+/// Load while buckets fill, as a fraction of the following load: it uses few tokens.
 const REFILL_LOAD: f64 = 0.01;
 const REFILL_MIN: Duration = Duration::from_millis(10);
 const REFILL_MAX: Duration = Duration::from_secs(10);

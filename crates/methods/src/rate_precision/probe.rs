@@ -2,20 +2,22 @@
 //!
 //! A method knows neither the frames nor how the workload spreads them over subscribers. A trial at
 //! a low load shows both: what a subscriber was offered is proportional to the load. Of a single
-//! subscriber a short trial shows too few frames, so those of a class are taken as exchangeable: the
-//! mean over the class is scaled until it reaches the overload of the largest rate in it. Where the
-//! workload prefers some subscribers, the others are offered less; the figures leave them out and a
-//! limit says so.
+//! subscriber a short trial shows too few frames, so those of a class are taken as exchangeable:
+//! the mean over the class is scaled until it reaches the overload of the largest rate in it. Where
+//! the workload prefers some subscribers, the others are offered less; the figures leave them out
+//! and a limit says so.
 
 use std::time::Duration;
 
 use measure::{Load, MeasureError, Pps};
 
-use super::{Config, Table};
+use super::Config;
+use super::measured::frame_len_bytes;
+use super::table::Table;
 use crate::Step;
 use crate::method::Session;
 
-/// The load on each interface for the overload, and what the probing showed of the policers.
+/// The load on each interface for the overload, and the policers found by probing.
 pub(super) fn load(
     config: &Config,
     session: &mut Session<'_>,
@@ -33,7 +35,7 @@ pub(super) fn load(
         if let Some(load) = config.load {
             return limited(&table).map(|()| (load, table));
         }
-        let frames = frames_of_least_class(&table, super::frame_len_bytes(&trial));
+        let frames = frames_of_least_class(&table, frame_len_bytes(&trial));
         if frames >= FRAMES_MIN || left == 0 || load >= highest {
             limited(&table)?;
             return needed(config, load, &table).map(|load| (load, table));
@@ -44,12 +46,11 @@ pub(super) fn load(
     }
 }
 
-/// Whether there is anything to measure.
+/// Checks that there is a policer to measure.
 fn limited(table: &Table) -> Result<(), MeasureError> {
     match (table.rows.is_empty(), table.rows.iter().any(|row| row.configured > 0.0)) {
         (true, _) => Err(nothing(
-            "the device tells nothing of policers: choose a workload whose subscribers have a \
-             rate limit",
+            "the device reports no policers: choose a workload whose subscribers have a rate limit",
         )),
         (false, false) => {
             Err(nothing("no subscriber has a rate limit: configure one to measure it"))
@@ -58,7 +59,7 @@ fn limited(table: &Table) -> Result<(), MeasureError> {
     }
 }
 
-/// What must be offered, by what the counted subscribers got of `offered_pps`.
+/// The load that is needed, given the traffic of the counted subscribers at `offered_pps`.
 fn needed(config: &Config, offered_pps: f64, table: &Table) -> Result<Pps, MeasureError> {
     let mut needed: f64 = 0.0;
     for class in 0..table.classes.len() {
@@ -68,8 +69,8 @@ fn needed(config: &Config, offered_pps: f64, table: &Table) -> Result<Pps, Measu
         let offered: f64 = rows().map(|row| row.offered as f64).sum();
         if rate > 0.0 && offered <= 0.0 {
             return Err(nothing(
-                "hardly any frame was of a subscriber that is counted: count more of them \
-                 (`subscribers`), or let the workload have fewer",
+                "hardly any frame belonged to a counted subscriber: count more (`subscribers`), or \
+                 reduce the subscribers of the workload",
             ));
         }
         if rate > 0.0 {
@@ -78,9 +79,8 @@ fn needed(config: &Config, offered_pps: f64, table: &Table) -> Result<Pps, Measu
     }
     if needed > config.max_rate.0 {
         return Err(nothing(&format!(
-            "to offer each subscriber {} times its rate takes {} on each interface, more than \
-             max-rate ({}): lower the rate limit, have fewer subscribers or longer frames, or \
-             raise max-rate",
+            "{} times the rate of each subscriber need {} on each interface, more than max-rate \
+             ({}): lower the rate limit, use fewer subscribers or longer frames, or raise max-rate",
             config.overload,
             Pps(needed),
             config.max_rate,
@@ -89,7 +89,7 @@ fn needed(config: &Config, offered_pps: f64, table: &Table) -> Result<Pps, Measu
     Ok(Pps(needed))
 }
 
-/// Frames of counted subscribers in the class that had the fewest; infinite without any class.
+/// Frames of counted subscribers in the class with the fewest; infinite without any class.
 fn frames_of_least_class(table: &Table, frame_bytes: f64) -> f64 {
     let of = |class| {
         let rows = table.rows.iter().filter(|row| row.class == class);
@@ -102,13 +102,13 @@ fn nothing(what: &str) -> MeasureError {
     MeasureError::NothingToMeasure(format!("rate-precision has nothing to measure: {what}"))
 }
 
-/// The first load, low enough for any device.
+/// The first load in packets per second, low enough for any device.
 const LOAD: f64 = 10e3;
 const DURATION: Duration = Duration::from_millis(500);
 const TRIALS_MAX: u32 = 4;
 
-/// The longest that probing takes.
+/// Upper bound of the duration of probing.
 pub(super) const PROBING_MAX: Duration = Duration::from_millis(500 * TRIALS_MAX as u64);
 
-/// Frames of which the mean is known to 2 %, if they are drawn at random.
+/// Number of random frames whose mean is known to 2 %.
 const FRAMES_MIN: f64 = 2500.0;

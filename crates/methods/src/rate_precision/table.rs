@@ -9,18 +9,18 @@ use measure::{Trial, statistics};
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub subscriber: u64,
-    /// The number of its class in [`Table::classes`].
+    /// Index of the class in [`Table::classes`].
     pub class: usize,
-    /// Bytes a second; 0 where there is no limit.
+    /// Configured rate in bytes per second; 0 without a limit.
     pub configured: f64,
     pub seconds: f64,
     pub offered: u64,
     pub passed: u64,
-    /// What an exact policer with a full bucket at the start of each trial lets through, in bytes.
+    /// Bytes that an exact policer passes, with a full bucket at the start of each trial.
     pub allowed: f64,
-    /// Of that, the bursts.
+    /// Bytes of the bursts within `allowed`.
     pub bursts: f64,
-    /// Trials that are summed.
+    /// Number of summed trials.
     pub trials: u32,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Adds what a trial tells. A rate that is no positive number is no limit.
+    /// Adds the counters of a trial. A rate that is not a positive number means no limit.
     pub fn add(&mut self, trial: &Trial) {
         let seconds = trial.effective.as_secs_f64();
         for policed in &trial.policed {
@@ -65,18 +65,18 @@ impl Table {
         }
     }
 
-    /// The rows whose policers were put to the test.
+    /// The rows whose policers were loaded enough to be judged.
     pub fn judged(&self, overload: f64) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| row.is_judged(overload))
     }
 
-    /// The errors in percent of those, of one class or of all.
+    /// The errors of the judged policers in percent, of one class or of all.
     pub fn errors_percent(&self, overload: f64, class: Option<usize>) -> Vec<f64> {
         let wanted = move |row: &&Row| class.is_none_or(|class| row.class == class);
         self.judged(overload).filter(wanted).map(Row::error_percent).collect()
     }
 
-    /// The series of the record: a row a subscriber and class.
+    /// The series of the record, with one row per subscriber and class.
     pub fn series(&self, overload: f64) -> Series {
         let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
         let mut columns = vec![
@@ -86,7 +86,7 @@ impl Table {
             column("passed_bytes_per_s", "B/s"),
             column("error_percent", "percent"),
         ];
-        let mut title = "What each policer let through against its configured rate".to_owned();
+        let mut title = "Rate passed by each policer against its configured rate".to_owned();
         let several = self.classes.len() > 1;
         if several {
             columns.push(column("class_index", ""));
@@ -121,31 +121,32 @@ impl Table {
 }
 
 impl Row {
-    /// Whether it was offered so much that its policer had to drop: at least half of the intended
-    /// excess over its rate, and more than an exact policer lets through.
+    /// Whether the subscriber was offered enough for its policer to drop: at least half of the
+    /// intended excess over its rate, and more than an exact policer passes.
     fn is_judged(&self, overload: f64) -> bool {
         let rate = self.configured * self.seconds;
         let offered = self.offered as f64;
         rate > 0.0 && offered >= rate * (1.0 + overload) / 2.0 && offered > self.allowed
     }
 
-    /// What passed against what was to pass, less 1.
+    /// Passed traffic divided by that of an exact policer, minus 1, in percent.
     pub fn error_percent(&self) -> f64 {
         (self.passed as f64 / self.allowed - 1.0) * 100.0
     }
 
-    /// How much of what was to pass one frame at the end of each trial is.
+    /// Size of one frame at the end of each trial, as a fraction of the traffic of an exact
+    /// policer.
     pub fn uncertainty(&self, frame_bytes: f64) -> f64 {
         frame_bytes * f64::from(self.trials) / self.allowed
     }
 
-    /// Bytes that an exact policer would have let through and this one did not, where not more was
-    /// offered than conforms.
+    /// Bytes that an exact policer would have passed and this one dropped, if the offered traffic
+    /// conforms.
     pub fn wrongly_dropped(&self) -> f64 {
         (self.conforming() - self.passed as f64).max(0.0)
     }
 
-    /// Of what was offered, at most what conforms.
+    /// Bytes of the offered traffic that conform at most.
     pub fn conforming(&self) -> f64 {
         if self.configured > 0.0 { (self.offered as f64).min(self.allowed) } else { 0.0 }
     }

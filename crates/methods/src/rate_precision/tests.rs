@@ -1,13 +1,13 @@
 //! `rate-precision` on simulated policers whose errors are known.
 
 use measure::record::{ClaimLevel, LimitKind};
-use measure::{Ratio, Seconds};
+use measure::{Pps, Ratio, Seconds, Trial};
 
 use super::*;
 use crate::Unobserved;
 use crate::simulated::Simulated;
 
-/// A hundred subscribers with 100 kB/s each, of which 5 ms may come at once.
+/// A device with a hundred subscribers of 100 kB/s each and a burst of 5 ms.
 fn device() -> Simulated {
     Simulated::fixed(10e6).policing(100, 100e3, 2000.0)
 }
@@ -33,7 +33,7 @@ fn errors(outcome: &Outcome) -> Vec<Option<f64>> {
 fn exact_policers_are_found_exact_to_a_frame() {
     let mut device = device();
     let outcome = run(&Config::default(), &mut device);
-    crate::figures::assert_known(&outcome.figures);
+    crate::figures::assert_known(&outcome);
     let uncertainty = value(&outcome, "uncertainty_percent");
     assert!(uncertainty < 0.01, "64 bytes of 1 MB: {uncertainty}");
     assert!(value(&outcome, "error_worst_percent").abs() <= uncertainty);
@@ -47,8 +47,8 @@ fn exact_policers_are_found_exact_to_a_frame() {
     assert_eq!(outcome.parts("error_median_percent").count(), 2);
     // A probe, a warm-up, three repetitions and the underload with a refill each.
     assert_eq!(device.trials(), 10);
-    assert!(outcome.answer.starts_with("Offered 1.5 times their rate, 100 % of 200 policers"));
-    assert!(outcome.answer.ends_with("of 0.9 times their rate nothing is dropped."));
+    assert!(outcome.answer.starts_with("At 1.5 times their rate, 100 % of 200 policers"));
+    assert!(outcome.answer.ends_with("at 0.9 times their rate nothing is dropped."));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn conforming_traffic_that_is_dropped_is_told() {
     let outcome = run(&Config::default(), &mut device);
     assert!((value(&outcome, "conforming_dropped_percent") - 1.0).abs() < 0.02);
     assert_eq!(value(&outcome, "conforming_dropped_policers"), 200.0);
-    assert!(outcome.answer.ends_with("of 0.9 times their rate they drop 1 % all the same."));
+    assert!(outcome.answer.ends_with("at 0.9 times their rate they drop 1 % nevertheless."));
     let limit = outcome.validity.limits.iter().find(|l| l.kind == LimitKind::Drops);
     assert!(limit.is_some_and(|l| l.what.contains("3.1 frames")), "{:?}", outcome.validity);
 }
@@ -183,7 +183,7 @@ fn what_cannot_be_measured_says_what_to_change() {
     assert!(text.contains("4.08 Gpps") && text.contains("lower the rate limit"), "{text}");
     let mut device = device().traffic_weights(|n| if n == 0 { 0.0 } else { 1.0 });
     let text = problem(&Config { subscribers: 1, ..config }, &mut device);
-    assert!(text.contains("count more of them"), "{text}");
+    assert!(text.contains("count more"), "{text}");
 }
 
 #[test]

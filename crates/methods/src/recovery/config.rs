@@ -1,30 +1,39 @@
 //! Keys of `recovery`.
 
+use keys::Invalid;
 use measure::{Pps, Ratio, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigError, reference, throughput};
+use crate::{reference, throughput};
 
-/// How far and how long to overload, and how often.
+/// Its name in scenario files.
+pub(super) const NAME: &str = "recovery";
+
+/// Keys of the method `recovery`: the overload, the load that follows, and the repetitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// The throughput that loads are fractions of, on each interface; where it is left out, it is
-    /// found first.
+    /// Throughput to which loads refer, on each interface; by default it is searched first.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub of: Option<Pps>,
-    /// How it is found: the keys of the throughput method.
+    /// Keys of the throughput search, which are those of the method `throughput`.
     pub search: throughput::Config,
-    /// The overload, as a fraction of the throughput.
+    /// Overload, as a fraction of the throughput.
+    #[schemars(extend("exclusiveMinimum" = 1, "maximum" = 100))]
     pub overload: Ratio,
-    /// How long it lasts; RFC 2544 asks for 60 s or more.
+    /// Duration of the overload; RFC 2544 requires at least 60 s.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub overload_duration: Seconds,
-    /// The load that follows, as a fraction of the throughput.
+    /// Load after the overload, as a fraction of the throughput.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub then: Ratio,
-    /// How long that lasts. A device that still loses frames in the last tenth of it has not
-    /// recovered.
+    /// Duration of the load after the overload. A device that still loses frames in the last tenth
+    /// of it has not recovered.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub then_duration: Seconds,
-    /// How many times to measure; the result is the median.
+    /// Number of repetitions; the result is the median.
+    #[schemars(range(min = 1, max = 1000))]
     pub repetitions: u32,
 }
 
@@ -43,24 +52,7 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let wrong = |key, problem| Err(ConfigError::new(key, problem));
-        reference::validate(self.of, &self.search)?;
-        if !(1.0..=100.0).contains(&self.overload.0) || self.overload.0 == 1.0 {
-            return wrong("overload", "must be more than 1 (100 %), `110 %` is usual");
-        }
-        if self.overload_duration.0 <= 0.0 {
-            return wrong("overload-duration", "must be more than 0, `5 s` is usual");
-        }
-        if self.then.0 <= 0.0 || self.then.0 >= 1.0 {
-            return wrong("then", "must be above 0 and below 1 (100 %), `50 %` is usual");
-        }
-        if self.then_duration.0 <= 0.0 {
-            return wrong("then-duration", "must be more than 0, `2 s` is usual");
-        }
-        if !(1..=1000).contains(&self.repetitions) {
-            return wrong("repetitions", "must be 1 to 1000");
-        }
-        Ok(())
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        reference::validate(&self.search)
     }
 }

@@ -1,17 +1,18 @@
 //! `recovery`: how long the device goes on losing frames after an overload has ended.
 //!
 //! **Goals.** System recovery of RFC 2544 section 26.5: a load of 110 % of the throughput for some
-//! time (60 s or more in the RFC), then 50 % of it; the time from that change to the last frame that
-//! was lost. The median over repetitions, with the extremes beside it.
+//! time (60 s or more in the RFC), then 50 % of it; the time from that change to the last frame
+//! that was lost. The median over repetitions, with the extremes beside it.
 //!
 //! **Non-goals.** Reset (RFC 2544 section 26.6 and RFC 6201): how long a device takes to come back
 //! from a restart, which is the method `reset`.
 //!
-//! **How.** The throughput is given or found first. A frame's time is that of its sending, so a device
-//! that only drops what finds its queue full recovers at once: its last lost frame was sent before
-//! the change. What takes longer is a device that has to work off a backlog before it takes frames
-//! again. One that still loses in the last tenth of the watched time counts as not recovered: its
-//! time is that watched, a lower bound, which leaves the median alone while they are few.
+//! **How.** The throughput is given or found first. A frame's time is that of its sending, so a
+//! device that only drops what finds its queue full recovers at once: its last lost frame was sent
+//! before the change. What takes longer is a device that has to work off a backlog before it takes
+//! frames again. One that still loses in the last tenth of the watched time counts as not
+//! recovered: its time is that watched, a lower bound, which leaves the median alone while they are
+//! few.
 
 mod config;
 #[cfg(test)]
@@ -24,19 +25,21 @@ use measure::{Direction, Load, MeasureError, Measurer, Nanos, Pps, Ratio, Trial,
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
 
 use crate::claims::claim;
-use crate::figures::over_repetitions;
+use crate::figures::{KnownFigure, known, over_repetitions};
 use crate::method::{Session, to_value};
 use crate::reference::{self, Throughput};
 use crate::{Entry, Method, Observer, Step};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "how long frames are still lost after an overload has ended",
+    summary: "duration of frame loss after the end of an overload",
     standards: &[RFC2544],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -81,23 +84,24 @@ impl Method for Config {
     }
 }
 
-/// What came of one overload.
+/// Results of one overload.
 #[derive(Clone, Debug, PartialEq)]
 struct Overload {
-    /// From the change of load to the last lost frame, in nanoseconds, by direction.
+    /// Time from the change of load to the last lost frame, in nanoseconds, by direction.
     directions: Vec<(String, Seen)>,
 }
 
-/// What was seen of one direction.
+/// Result of one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Seen {
-    /// Nothing was lost, so there was no overload to recover from.
+    /// No frame was lost, so there was no overload to recover from.
     NoLoss,
-    /// Frames were lost, and the tester does not tell when.
+    /// Frames were lost, and the tester does not know when.
     NoTime,
-    /// It recovered in so many nanoseconds.
+    /// The device recovered within this time in nanoseconds.
     Recovered(f64),
-    /// It still lost frames when the trial ended, so many nanoseconds after the change.
+    /// The device still lost frames at the end of the trial, this time in nanoseconds after the
+    /// change.
     StillLosing(f64),
 }
 
@@ -111,7 +115,8 @@ impl Seen {
 }
 
 impl Overload {
-    /// The slowest direction; none where nothing was lost, or nobody tells when.
+    /// The recovery time of the slowest direction in nanoseconds; none if no frame was lost, or the
+    /// time is unknown.
     fn ns(&self) -> Option<f64> {
         self.directions.iter().filter_map(|(_, seen)| seen.ns()).max_by(f64::total_cmp)
     }
@@ -298,11 +303,13 @@ fn figures(overloads: &[Overload], throughput: &Throughput) -> Vec<Figure> {
     figures
 }
 
-const NAME: &str = "recovery";
 const RFC2544: &str = "rfc2544.26.5";
 
 /// The shortest overload of RFC 2544 section 26.5, in seconds.
 const OVERLOAD_S: f64 = 60.0;
 
-/// Loss behind this fraction of the watched time means that the device did not recover.
+/// Fraction of the observed time after which loss means that the device did not recover.
 const STILL_LOSING: f64 = 0.9;
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[known("recovery_time", "ns"), known("recovery_time_mean", "ns")];

@@ -28,12 +28,12 @@ fn a_backlog_that_must_drain_is_timed_exactly() {
     assert_eq!(device.simulated(), given().time_bound());
     assert_eq!(value(&outcome, "recovery_time"), 30e6, "30,000 frames at 1 Mpps are 30 ms");
     assert_eq!(outcome.parts("recovery_time").count(), 2);
-    crate::figures::assert_known(&outcome.figures);
+    crate::figures::assert_known(&outcome);
     assert!(outcome.validity.valid && outcome.validity.limits.is_empty(), "{outcome:?}");
     assert_eq!(
         outcome.answer,
         "The last frame is lost 30.0 ms after the overload (median of 5, 30.0 ms at most), when the \
-         load falls from 110 % to 50 % of the given 1.00 Mpps."
+         load falls from 110 % to 50 % of the configured 1.00 Mpps."
     );
 }
 
@@ -81,7 +81,7 @@ fn a_device_that_does_not_recover_is_a_lower_bound_and_not_valid() {
     assert!(outcome.answer.contains("still lost 500 ms"), "{}", outcome.answer);
 }
 
-/// Changes every trial of another device.
+/// A device that modifies every trial of another device.
 struct Changed(Simulated, fn(usize, &mut Trial));
 
 impl Measurer for Changed {
@@ -141,7 +141,7 @@ fn claims_name_every_deviation() {
     let device = || Simulated::fixed(1e6).buffered(30_000).draining_first();
     let short = run(&given(), &mut device());
     assert!(short.claims[0].reason.contains("an overload of 5.00 s instead of 60 s"));
-    assert!(short.claims[0].reason.contains("given"));
+    assert!(short.claims[0].reason.contains("configured"));
     let config =
         Config { overload_duration: Seconds(60.0), then: Ratio(0.75), ..Config::default() };
     let long = run(&config, &mut device());
@@ -153,7 +153,7 @@ fn claims_name_every_deviation() {
 
 #[test]
 fn wrong_keys_are_named() {
-    let error = |config: Config| config.validate().expect_err("wrong").key;
+    let error = |config: Config| crate::entry::refused(&config).key;
     assert_eq!(error(Config { overload: Ratio(1.0), ..Config::default() }), "overload");
     assert_eq!(error(Config { then: Ratio(1.0), ..Config::default() }), "then");
     assert_eq!(error(Config { repetitions: 0, ..Config::default() }), "repetitions");

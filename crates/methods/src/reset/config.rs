@@ -1,28 +1,36 @@
 //! Keys of `reset`.
 
+use keys::Invalid;
 use measure::{Pps, Ratio, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigError, reference, throughput};
+use crate::{reference, throughput};
 
-/// At which load to restart the device, and how often.
+/// Its name in scenario files.
+pub(super) const NAME: &str = "reset";
+
+/// Keys of the method `reset`: the load during restarts, and their number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// The throughput that the load is a fraction of, on each interface; where it is left out, it is
-    /// found first.
+    /// Throughput to which `load` refers, on each interface; by default it is searched first.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub of: Option<Pps>,
-    /// How it is found: the keys of the throughput method.
+    /// Keys of the throughput search, which are those of the method `throughput`.
     pub search: throughput::Config,
-    /// The load, as a fraction of the throughput.
+    /// Load during the restart, as a fraction of the throughput.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub load: Ratio,
-    /// How long frames are sent before the restart.
+    /// Duration of the load before the restart.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub before: Seconds,
-    /// How long they are sent after it. A device that still loses frames in the last tenth of it has
-    /// not come back.
+    /// Duration of the load after the restart. A device that still loses frames in the last tenth
+    /// of it has not recovered.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub after: Seconds,
-    /// How many restarts; the result is the median.
+    /// Number of restarts; the result is the median.
+    #[schemars(range(min = 1, max = 1000))]
     pub repetitions: u32,
 }
 
@@ -40,21 +48,7 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let wrong = |key, problem| Err(ConfigError::new(key, problem));
-        reference::validate(self.of, &self.search)?;
-        if self.load.0 <= 0.0 || self.load.0 > 1.0 {
-            return wrong("load", "must be above 0 and at most 1 (100 %), `50 %` is usual");
-        }
-        if self.before.0 <= 0.0 {
-            return wrong("before", "must be more than 0, `1 s` is usual");
-        }
-        if self.after.0 <= 0.0 {
-            return wrong("after", "must be more than 0, `10 s` is usual");
-        }
-        if !(1..=1000).contains(&self.repetitions) {
-            return wrong("repetitions", "must be 1 to 1000");
-        }
-        Ok(())
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        reference::validate(&self.search)
     }
 }

@@ -1,20 +1,22 @@
 //! `reset`: how long the device forwards nothing, or not all, when it is restarted under load.
 //!
-//! **Goals.** The reset time of RFC 6201: a load runs, the device is restarted as after a crash of its
-//! software (section 4.2.2, process reset), and the load goes on until it forwards again. The time is
-//! that of the frames that were lost, by the rate at which they were sent (the frame-loss method).
-//! Beside it the longest time without any frame from the device (the time-stamp method), which a buffer
-//! in front of it may bridge without loss, the time from the order to restart until the last lost frame
-//! was sent, and how long the device took to say that it runs again. Median, extremes and mean.
+//! **Goals.** The reset time of RFC 6201: a load runs, the device is restarted as after a crash of
+//! its software (section 4.2.2, process reset), and the load goes on until it forwards again. The
+//! time is that of the frames that were lost, by the rate at which they were sent (the frame-loss
+//! method). Beside it the longest time without any frame from the device (the time-stamp method),
+//! which a buffer in front of it may bridge without loss, the time from the order to restart until
+//! the last lost frame was sent, and how long the device took to say that it runs again. Median,
+//! extremes and mean.
 //!
-//! **Non-goals.** Cutting the power (section 4.3) and hardware resets (section 4.1): what is measured
-//! here is software. What a failover to another instance hides.
+//! **Non-goals.** Cutting the power (section 4.3) and hardware resets (section 4.1): what is
+//! measured here is software. What a failover to another instance hides.
 //!
-//! **How.** The throughput is given or found first. Which part is restarted is the device's matter and
-//! stands in the record. Loss that is no part of the restart counts too, so the load is one that the
-//! device carries without loss.
+//! **How.** The throughput is given or found first. Which part is restarted is the device's matter
+//! and stands in the record. Loss that is no part of the restart counts too, so the load is one
+//! that the device carries without loss.
 
 mod config;
+mod outage;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -26,18 +28,22 @@ use measure::{Conditions, Load, MeasureError, Measurer, Pps, Trial, validity};
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
+use outage::{Outage, Reset};
 
 use crate::claims::claim;
+use crate::figures::{KnownFigure, known};
 use crate::method::{Session, to_value};
 use crate::reference::{self, Throughput};
 use crate::{Entry, Method, Observer, Step};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "how long the device does not forward when it is restarted under load",
+    summary: "duration of the outage when the device is restarted under load",
     standards: &[RFC6201],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -76,48 +82,6 @@ impl Method for Config {
             })?;
         }
         Ok(self.outcome(session.records, first, &throughput, &resets))
-    }
-}
-
-/// What came of one restart.
-#[derive(Clone, Debug, PartialEq)]
-struct Reset {
-    /// What was restarted.
-    what: String,
-    /// How long the device took to say that it runs again, in nanoseconds; none where no restart
-    /// took place.
-    ready_ns: Option<f64>,
-    /// The longest time without any frame from the device, in nanoseconds.
-    silence_ns: Option<f64>,
-    /// By direction.
-    directions: Vec<Outage>,
-}
-
-/// What one direction lost by a restart.
-#[derive(Clone, Debug, PartialEq)]
-struct Outage {
-    name: String,
-    /// The lost frames at the rate at which they were sent, in nanoseconds.
-    lost_ns: f64,
-    /// From the order to restart to the sending of the last lost frame; none without loss, or where
-    /// the tester does not tell.
-    until_last_lost_ns: Option<f64>,
-    /// Whether frames were still lost in the end.
-    still_losing: bool,
-}
-
-impl Reset {
-    /// The direction that was out for longer.
-    fn lost_ns(&self) -> f64 {
-        self.directions.iter().map(|d| d.lost_ns).fold(0.0, f64::max)
-    }
-
-    fn until_last_lost_ns(&self) -> Option<f64> {
-        self.directions.iter().filter_map(|d| d.until_last_lost_ns).max_by(f64::total_cmp)
-    }
-
-    fn still_losing(&self) -> bool {
-        self.directions.iter().any(|d| d.still_losing)
     }
 }
 
@@ -203,8 +167,16 @@ impl Config {
     }
 }
 
-const NAME: &str = "reset";
 const RFC6201: &str = "rfc6201.4.2.2";
 
-/// A device that loses frames after this part of `after` has not come back.
+/// Fraction of `after` after which loss means that the device has not recovered.
 const STILL_LOSING: f64 = 0.9;
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("reset_silence", "ns"),
+    known("reset_time", "ns"),
+    known("reset_time_mean", "ns"),
+    known("reset_until_last_lost", "ns"),
+    known("reset_until_ready", "ns"),
+];

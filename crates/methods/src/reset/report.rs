@@ -4,7 +4,8 @@ use measure::Nanos;
 use measure::record::{Column, Figure, Limit, LimitKind, Series};
 use measure::statistics::median;
 
-use super::{Config, NAME, Reset};
+use super::config::{Config, NAME};
+use super::outage::Reset;
 use crate::figures::over_repetitions;
 use crate::reference::Throughput;
 
@@ -32,7 +33,7 @@ pub(super) fn figures(resets: &[Reset], throughput: &Throughput) -> Vec<Figure> 
     figures
 }
 
-/// One row a restart.
+/// A series with one row per restart.
 pub(super) fn series(resets: &[Reset]) -> Vec<Series> {
     let column = |name: &str, unit: &str| Column { name: name.into(), unit: unit.into() };
     let row = |(index, reset): (usize, &Reset)| {
@@ -49,7 +50,7 @@ pub(super) fn series(resets: &[Reset]) -> Vec<Series> {
     }
     vec![Series {
         name: NAME.into(),
-        title: "How long each restart kept the device from forwarding".into(),
+        title: "Outage of each restart".into(),
         columns: vec![
             column("restart", "index"),
             column("reset_time", "ns"),
@@ -61,7 +62,7 @@ pub(super) fn series(resets: &[Reset]) -> Vec<Series> {
     }]
 }
 
-/// Loss is what a restart makes, so that rings that were full limit nothing.
+/// Removes limits about full rings, because a restart is meant to cause loss.
 pub(super) fn of_trials(limits: Vec<Limit>) -> Vec<Limit> {
     limits.into_iter().filter(|limit| limit.kind != LimitKind::RingFull).collect()
 }
@@ -74,7 +75,7 @@ pub(super) fn of_resets(config: &Config, resets: &[Reset]) -> Vec<Limit> {
         limits.push(Limit::of_search(
             true,
             format!("in {undone} of {of} trials the device was not restarted"),
-            "raise after; see what the device says of its restart",
+            "raise after; see the messages of the device on its restart",
         ));
     }
     let losing = resets.iter().filter(|reset| reset.still_losing()).count();
@@ -86,7 +87,7 @@ pub(super) fn of_resets(config: &Config, resets: &[Reset]) -> Vec<Limit> {
                  restart",
                 config.after
             ),
-            "raise after, or lower load to what the device carries without loss",
+            "raise after, or lower load to one that the device forwards without loss",
         ));
     }
     limits
@@ -94,7 +95,7 @@ pub(super) fn of_resets(config: &Config, resets: &[Reset]) -> Vec<Limit> {
 
 pub(super) fn answer(config: &Config, resets: &[Reset], throughput: &Throughput) -> String {
     if throughput.pps.is_none() {
-        return "No throughput was found to restart the device at.".to_owned();
+        return "No throughput was found as the load of the restart.".to_owned();
     }
     let done: Vec<&Reset> = resets.iter().filter(|reset| reset.ready_ns.is_some()).collect();
     let times: Vec<f64> = done.iter().map(|reset| reset.lost_ns()).collect();
@@ -108,7 +109,7 @@ pub(super) fn answer(config: &Config, resets: &[Reset], throughput: &Throughput)
         let silence: Vec<f64> = done.iter().filter_map(|reset| reset.silence_ns).collect();
         let bridged = median(&silence).unwrap_or(0.0);
         return format!(
-            "A restart ({what}) {at} loses no frame; for {} none comes through.",
+            "A restart of {what} {at} loses no frame; the silence is {}.",
             Nanos(bridged)
         );
     }
@@ -116,5 +117,5 @@ pub(super) fn answer(config: &Config, resets: &[Reset], throughput: &Throughput)
         1 => String::new(),
         n => format!(" (median of {n}; {} to {})", Nanos(spread.min), Nanos(spread.max)),
     };
-    format!("A restart ({what}) {at} costs the frames of {}{extremes}.", Nanos(spread.median))
+    format!("A restart of {what} {at} has an outage of {}{extremes}.", Nanos(spread.median))
 }

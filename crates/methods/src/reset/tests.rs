@@ -36,11 +36,11 @@ fn the_time_is_that_of_the_frames_lost() {
     assert!((value(&outcome, "reset_until_ready") - 250e6).abs() < 1.0);
     assert_eq!(outcome.parts("reset_time").count(), 2);
     assert_eq!(outcome.series[0].rows.len(), 5);
-    crate::figures::assert_known(&outcome.figures);
+    crate::figures::assert_known(&outcome);
     assert!(outcome.validity.valid && outcome.validity.limits.is_empty(), "{outcome:?}");
     assert_eq!(
         outcome.answer,
-        "A restart (a simulated device) at 50 % of the given 1.00 Mpps costs the frames of 250 ms \
+        "A restart of a simulated device at 50 % of the configured 1.00 Mpps has an outage of 250 ms \
          (median of 5; 250 ms to 250 ms)."
     );
 }
@@ -72,7 +72,7 @@ fn the_throughput_is_found_without_restarts() {
 fn a_restart_that_nobody_notices_costs_nothing() {
     let outcome = run(&given(), &mut outage(0));
     assert_eq!(value(&outcome, "reset_time"), 0.0);
-    assert!(outcome.answer.contains("loses no frame; for 0 s none"), "{}", outcome.answer);
+    assert!(outcome.answer.contains("loses no frame; the silence is 0 s"), "{}", outcome.answer);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn claims_name_every_deviation() {
 
 #[test]
 fn wrong_keys_are_named() {
-    let error = |config: Config| config.validate().expect_err("wrong").key;
+    let error = |config: Config| crate::entry::refused(&config).key;
     assert_eq!(error(Config { load: Ratio(1.1), ..Config::default() }), "load");
     assert_eq!(error(Config { before: Seconds(0.0), ..Config::default() }), "before");
     assert_eq!(error(Config { after: Seconds(0.0), ..Config::default() }), "after");

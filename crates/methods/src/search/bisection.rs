@@ -43,7 +43,7 @@ impl Bisection {
         }
     }
 
-    /// The load to try next; none when the search is over.
+    /// The load to try next; none if the search is over.
     pub(crate) fn next(&self) -> Option<f64> {
         match (self.lower(), self.upper()) {
             (None, None) => Some(self.guess),
@@ -70,12 +70,12 @@ impl Bisection {
         self.widen();
     }
 
-    /// The load passed its confirmation.
+    /// Records that the load passed its confirmation.
     pub(crate) fn confirm(&mut self, load: f64) {
         self.confirmed = Some(load);
     }
 
-    /// The load failed its confirmation; what passed without one is forgotten.
+    /// Records that the load failed its confirmation; unconfirmed passes are forgotten.
     pub(crate) fn refute(&mut self, load: f64) {
         self.settle();
         self.failed.push(load);
@@ -83,7 +83,7 @@ impl Bisection {
         self.growth = 4.0;
     }
 
-    /// Gives up what was not confirmed; the bounds then say what is certain.
+    /// Discards unconfirmed passes, so that the bounds are certain.
     pub(crate) fn settle(&mut self) {
         let confirmed = self.confirmed;
         self.passed.retain(|load| confirmed.is_some_and(|c| *load <= c));
@@ -93,7 +93,7 @@ impl Bisection {
         self.confirmed.is_some() && self.confirmed == self.lower()
     }
 
-    /// The highest passed load below every failed one.
+    /// The highest passed load below all failed loads.
     pub(crate) fn lower(&self) -> Option<f64> {
         let upper = self.upper().unwrap_or(f64::INFINITY);
         self.passed.iter().copied().filter(|load| *load < upper).max_by(f64::total_cmp)
@@ -104,14 +104,14 @@ impl Bisection {
         self.failed.iter().copied().min_by(f64::total_cmp)
     }
 
-    /// The bounds for a record; regular when both are there and close enough.
+    /// The bounds for a record; regular if both exist and are close enough.
     pub(crate) fn bounds(&self) -> Bounds {
         let (lower_pps, upper_pps) = (self.lower(), self.upper());
         let regular = lower_pps.zip(upper_pps).is_some_and(|(l, u)| self.close(l, u));
         Bounds { lower_pps, upper_pps, regular }
     }
 
-    /// How many more loads the search will try if nothing fails twice.
+    /// Number of further loads that the search will try if nothing fails twice.
     pub(crate) fn expected(&self) -> usize {
         let lower = self.lower().unwrap_or(self.min);
         let upper = self.upper().unwrap_or(self.max);
@@ -133,7 +133,8 @@ impl Bisection {
     }
 }
 
-/// A load within the precision of an end of the range is that end, so that the end itself is tried.
+/// Moves a load within the precision of an end of the range to that end, so that the end itself is
+/// tried.
 fn snap(load: f64, min: f64, max: f64, precision: f64) -> f64 {
     if load * (1.0 + precision) >= max {
         max
@@ -148,7 +149,7 @@ fn snap(load: f64, min: f64, max: f64, precision: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Searches a threshold and returns what was tried.
+    /// Searches a threshold and returns the loads that were tried.
     fn search(threshold: f64, guess: f64) -> (Bisection, Vec<f64>) {
         let mut bisection = Bisection::new(1e4, 1e7, 0.02, guess);
         let mut tried = Vec::new();

@@ -1,36 +1,36 @@
 //! Load classification and conditional throughput of MLRsearch (draft-ietf-bmwg-mlrsearch-15, which
 //! became RFC 9971; appendices "Load Classification Code" and "Conditional Throughput Code").
 //!
-//! Durations are in seconds. Every trial's effective duration is the duration asked for, which is the
-//! draft's default; a method that counts otherwise has to say so in its report.
+//! Durations are in seconds. Every trial's effective duration is the duration asked for, which is
+//! the draft's default; a method that counts otherwise has to say so in its report.
 
-/// What a goal asks of the trials at one load.
+/// Requirements of a goal on the trials at one load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Demand {
-    /// Trials at least this long are full-length ones.
+    /// Shortest duration of full-length trials, in seconds.
     pub(crate) full_length_s: f64,
-    /// How long the full-length trials of a load are to be together (Goal Duration Sum).
+    /// Total duration of the full-length trials at a load, in seconds (Goal Duration Sum).
     pub(crate) duration_sum_s: f64,
-    /// Which part of that may be of trials with a higher loss (Goal Exceed Ratio).
+    /// Fraction of this total that may be trials with a higher loss (Goal Exceed Ratio).
     pub(crate) exceed_ratio: f64,
 }
 
-/// A trial as one goal sees it.
+/// A trial from the view of one goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) duration_s: f64,
     pub(crate) loss_ratio: f64,
-    /// Whether the goal is missed: the loss is higher than its ratio, or another condition of it is
-    /// not held.
+    /// Whether the trial misses the goal: its loss is higher than the goal's ratio, or another
+    /// condition is not met.
     pub(crate) high: bool,
 }
 
-/// What a load is to a goal.
+/// Classification of a load for a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// It is certain to meet the goal.
+    /// The load certainly meets the goal.
     Lower,
-    /// It is certain to miss it.
+    /// The load certainly misses the goal.
     Upper,
     /// More trials are needed.
     Undecided,
@@ -74,7 +74,7 @@ impl Sums {
         }
     }
 
-    /// The sums with short trials weighed in: lossy ones count where those without loss do not
+    /// The sums with short trials included: those with high loss count unless those without loss
     /// balance them.
     pub(crate) fn effective(&self, demand: &Demand) -> Effective {
         let coefficient = demand.exceed_ratio / (1.0 - demand.exceed_ratio);
@@ -92,14 +92,13 @@ pub(crate) struct Effective {
     pub(crate) high_s: f64,
     pub(crate) full_s: f64,
     pub(crate) whole_s: f64,
-    /// As if all that is missing will be of higher loss.
+    /// The high-loss sum if all missing trials have high loss, in seconds.
     pub(crate) pessimistic_high_s: f64,
 }
 
-/// The trial that stands for the load's conditional throughput, and its loss ratio: at the quantile
-/// of the exceed ratio over the full-length trials by loss. None stands for it when the trials are
-/// too few, and the loss is 1. A trial that misses another condition than loss sorts behind all that
-/// do not.
+/// The trial that represents the load's conditional throughput, and its loss ratio: at the quantile
+/// of the exceed ratio over the full-length trials by loss. With too few trials there is none, and
+/// the loss is 1. A trial that misses another condition than loss sorts behind all others.
 pub(crate) fn conditional(demand: &Demand, trials: &[Seen]) -> (Option<usize>, f64) {
     let mut full: Vec<usize> =
         (0..trials.len()).filter(|i| trials[*i].duration_s >= demand.full_length_s).collect();
@@ -141,7 +140,7 @@ mod tests {
         Demand { full_length_s, duration_sum_s, exceed_ratio }
     }
 
-    /// What each point adds: how many trials, of how many seconds, with which loss.
+    /// The trials that each point adds: number, duration in seconds, loss.
     const POINTS: [(usize, f64, f64); 6] = [
         (59, 1.0, 0.0),
         (1, 1.0, 0.01),
@@ -151,7 +150,7 @@ mod tests {
         (1, 60.0, 0.0),
     ];
 
-    /// The trials up to and including a point, as one goal sees them.
+    /// The trials up to and including a point, from the view of one goal.
     fn seen(points: usize, goal_loss: f64) -> Vec<Seen> {
         let trial = |(_, duration_s, loss_ratio): &(usize, f64, f64)| Seen {
             duration_s: *duration_s,
@@ -169,8 +168,8 @@ mod tests {
     ///
     /// At points 5 and 6 the draft's tables (and those of RFC 9971) call the load a lower bound for
     /// the goal "20% exceed", although the optimistic exceed ratios of 42.857 % and 27.273 % in the
-    /// same columns are above the goal's 20 %. By the definition and by the draft's own code it is an
-    /// upper bound there, and that is what stands here.
+    /// same columns are above the goal's 20 %. By the definition and by the draft's own code it is
+    /// an upper bound there, and that is what stands here.
     #[rustfmt::skip]
     const EXAMPLE: [[Column; 4]; 6] = {
         use Class::{Lower as L, Undecided as U, Upper as H};

@@ -1,8 +1,8 @@
 //! Conditions of a goal beyond the loss ratio: what else a trial must hold to pass.
 //!
-//! Written as people write them: `p99.9 <= 100 us`, `updates >= 99.9 %`. A trial in which a condition
-//! cannot be judged (no latency was measured, no update was requested, no policer was observed)
-//! misses it: conditions fail closed.
+//! Written as people write them: `p99.9 <= 100 us`, `updates >= 99.9 %`. A trial in which a
+//! condition cannot be judged (no latency was measured, no update was requested, no policer was
+//! observed) misses it: conditions fail closed.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,28 +12,28 @@ use measure::{Nanos, Policed, Ratio, Trial};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// One condition on a trial.
+/// A condition on a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Condition {
     /// Lost over sent frames, all directions together.
     Loss(Ratio),
-    /// A percentile of latency (in percent) in the worst direction; 100 is the maximum.
+    /// A percentile of latency (in percent) in the worst direction, in nanoseconds; 100 is the
+    /// maximum.
     Latency(f64, Nanos),
-    /// Frames that came behind a later one over frames received (RFC 4737 section 3).
+    /// Frames that arrived behind a later frame, over frames received (RFC 4737 section 3).
     Reordered(Ratio),
-    /// Repetitions of frames over frames received.
+    /// Duplicated frames over frames received.
     Duplicated(Ratio),
-    /// Events that the device acknowledged over those requested, at least.
+    /// Acknowledged events over requested events, as a lower limit.
     Updates(Ratio),
-    /// Frames that showed the state from before an acknowledged event, over frames received.
+    /// Frames that showed the state before an acknowledged event, over frames received.
     Late(Ratio),
-    /// How far a policer let through more or less than it should, over what it should; the worst
-    /// subscriber that was observed.
+    /// Relative error of the rate that a policer let through, of the worst observed subscriber.
     PolicerError(Ratio),
 }
 
 impl Condition {
-    /// What a trial shows instead, if it misses the condition.
+    /// The value that misses the condition, as text; none if the trial meets the condition.
     pub(crate) fn missed(self, trial: &Trial) -> Option<String> {
         match self {
             Self::Loss(max) => above("loss", Some(trial.loss_ratio()), max),
@@ -50,16 +50,16 @@ impl Condition {
     }
 }
 
-/// Text for a ratio above its limit, or for one that is not known.
+/// Text for a ratio above its limit, or for an unknown ratio; none if the limit is met.
 fn above(what: &str, value: Option<f64>, max: Ratio) -> Option<String> {
     match value {
-        None => Some(format!("{what} could not be judged, nothing of it was observed")),
+        None => Some(format!("{what} could not be judged: nothing was observed")),
         Some(value) => exceeds(value, max).then(|| format!("{what} {}", Ratio(value))),
     }
 }
 
-/// Whether a ratio is above its limit; a hair of tolerance, so that 10 of a million frames are
-/// `10 ppm` in spite of rounding. A limit of 0 is 0.
+/// Whether a ratio exceeds its limit. A small tolerance makes 10 of a million frames equal to `10
+/// ppm` despite rounding. A limit of 0 is exact.
 pub(super) fn exceeds(value: f64, max: Ratio) -> bool {
     value > max.0 * (1.0 + 1e-9)
 }
@@ -68,7 +68,7 @@ fn latency(trial: &Trial, percent: f64, max: Nanos) -> Option<String> {
     let timed = trial.directions.iter().filter(|d| !d.latency_ns.is_empty());
     let worst = timed.map(|d| d.latency_ns.value_at_quantile(percent / 100.0)).max();
     match worst {
-        None => Some("latency could not be judged, no frame was timed".into()),
+        None => Some("latency could not be judged: no frame was timed".into()),
         Some(ns) => (ns as f64 > max.0).then(|| format!("p{percent} {}", Nanos(ns as f64))),
     }
 }
@@ -77,7 +77,7 @@ fn updates(trial: &Trial, min: Ratio) -> Option<String> {
     let requested = trial.events.iter().map(|e| e.requested).sum();
     let acknowledged = trial.events.iter().map(|e| e.acknowledged).sum();
     match ratio(acknowledged, requested) {
-        None => Some("updates could not be judged, none was requested".into()),
+        None => Some("updates could not be judged: none was requested".into()),
         Some(value) => exceeds(min.0, Ratio(value)).then(|| format!("updates {}", Ratio(value))),
     }
 }
@@ -90,8 +90,8 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The error of the worst subscriber; none when none was observed. A policer should let through what
-/// was offered, up to its rate, and at most its burst more.
+/// The error of the worst observed subscriber; none if no subscriber was observed. An exact policer
+/// passes what was offered, up to its rate and one burst.
 fn policer_error(trial: &Trial) -> Option<f64> {
     let seconds = trial.effective.as_secs_f64();
     let error = |p: &Policed| {
@@ -126,7 +126,7 @@ impl FromStr for Condition {
         let (at_most, (what, value)) = match (text.split_once("<="), text.split_once(">=")) {
             (Some(parts), None) => (true, parts),
             (None, Some(parts)) => (false, parts),
-            _ => return Err(format!("`{text}` is no condition; {KNOWN}")),
+            _ => return Err(format!("`{text}` is not a condition; {KNOWN}")),
         };
         let (what, value) = (what.trim(), value.trim());
         let of = |error: measure::UnitError| format!("`{text}`: {error}");
@@ -142,7 +142,7 @@ impl FromStr for Condition {
                 Some(Ok(percent)) if (0.0..=100.0).contains(&percent) => {
                     Self::Latency(percent, value.parse().map_err(of)?)
                 }
-                _ => return Err(format!("`{what}` is nothing to judge; {KNOWN}")),
+                _ => return Err(format!("`{what}` is not a known quantity; {KNOWN}")),
             },
         };
         if at_most == matches!(condition, Self::Updates(_)) {
@@ -179,7 +179,7 @@ impl JsonSchema for Condition {
     }
 }
 
-/// What can be written, for errors.
+/// The conditions that can be written, for error messages.
 const KNOWN: &str = "known are `loss <= 10 ppm`, `p99.9 <= 100 us` (any percentile, p100 is the \
                      maximum), `reordered <= 1 ppm`, `duplicated <= 0`, `updates >= 99.9 %`, \
                      `late <= 0`, `policer-error <= 1 %`";

@@ -11,32 +11,32 @@ use crate::Step;
 use crate::figures::rate_pps;
 use crate::method::{STALL_REPETITION, Session};
 
-/// How a search is to be done.
+/// Settings of a search.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) min_pps: f64,
     pub(crate) max_pps: f64,
-    /// Where the search begins.
+    /// The first load of the search.
     pub(crate) guess_pps: f64,
-    /// The most trials, repetitions included.
+    /// Largest number of trials, including repetitions.
     pub(crate) trials_max: usize,
-    /// The longest that all trials may take together.
+    /// Largest total duration of all trials.
     pub(crate) time_max: Duration,
-    /// How often a trial is repeated whose loss a stall explains.
+    /// Number of times that a trial is repeated if a stall explains its loss.
     pub(crate) stall_repeats: u32,
     pub(crate) attempts: Attempts,
 }
 
-/// When a load passes that is tried more than once.
+/// Condition for a load to pass if it is tried several times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Attempts {
     /// A trial that fails is repeated up to `repeats` times, unless its loss is above `up_to`; one
-    /// that passes is enough. Without repeats it is the single trial of RFC 2544, with them the loss
+    /// pass is enough. Without repeats this is the single trial of RFC 2544, with repeats the loss
     /// verification of TST009 (max(r) = repeats + 1, max(z) = `up_to`).
     Verified { repeats: u32, up_to: LossLimit },
-    /// The best of so many trials decides: one that passes is enough, and ends them.
+    /// The best of this number of trials decides: one pass is enough, and ends them.
     BestOf(u32),
-    /// The worst of so many trials decides: one that fails is enough, and ends them.
+    /// The worst of this number of trials decides: one failure is enough, and ends them.
     WorstOf(u32),
 }
 
@@ -57,7 +57,7 @@ impl LossLimit {
 }
 
 impl Attempts {
-    /// The most trials at one load.
+    /// Largest number of trials at one load.
     pub(crate) fn most(self) -> u32 {
         match self {
             Self::Verified { repeats, .. } => repeats + 1,
@@ -66,18 +66,18 @@ impl Attempts {
     }
 }
 
-/// What came of trying a load.
+/// Result of trying a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Tried {
-    /// It was sent and passed.
+    /// The load was sent and passed.
     Passed,
-    /// The tester sent only this load of it, and that passed.
+    /// The tester sent only this part of the load, which passed.
     Short(f64),
-    /// It failed, as often as it was to be tried.
+    /// The load failed in all permitted attempts.
     Failed,
 }
 
-/// What must be left after a try: the time and the trials that the search still needs.
+/// Time and number of trials that must remain after a trial, because the search still needs them.
 pub(crate) type Reserve = (Duration, usize);
 
 /// The trials at one load so far.
@@ -86,14 +86,14 @@ struct Tally {
     trials: u32,
     passes: u32,
     failures: u32,
-    /// Failures that a repetition makes up for, because a stall explains them.
+    /// Number of failures that are repeated because a stall explains them.
     stalled: u32,
-    /// The most that a tester sent of a load that it could not send, and that passed.
+    /// The largest part of a load that the tester could not send completely, and that passed.
     most_sent: f64,
 }
 
 impl Tally {
-    /// What came of the load; where the budget ended a worst-of-N early, it did not pass.
+    /// The result of the load; a worst-of-N that the budget ended early did not pass.
     fn tried(&self, attempts: Attempts) -> Tried {
         let passed = match attempts {
             Attempts::WorstOf(n) => self.failures == 0 && self.passes >= n,
@@ -108,21 +108,21 @@ impl Tally {
     }
 }
 
-/// What a search found for one goal.
+/// Result of a search for one goal.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) bounds: Bounds,
-    /// Whether the lower bound is certain: confirmed by all the trials that the search asks for.
+    /// Whether the lower bound is confirmed by all trials that the search requires.
     pub(crate) confirmed: bool,
-    /// The trial that stands for the result.
+    /// Index of the trial that represents the result.
     pub(crate) best: Option<usize>,
-    /// The trials that passed at the lower bound.
+    /// Indices of the trials that passed at the lower bound.
     pub(crate) lower: Vec<usize>,
-    /// The trials that failed at the upper bound.
+    /// Indices of the trials that failed at the upper bound.
     pub(crate) upper: Vec<usize>,
-    /// The conditional throughput, where the search is MLRsearch.
+    /// The conditional throughput, if the search is MLRsearch.
     pub(crate) conditional_pps: Option<f64>,
-    /// Why the search ended and which trials decided.
+    /// Why the search ended, and which trials decided.
     pub(crate) ended: String,
 }
 
@@ -138,15 +138,15 @@ impl Found {
     }
 }
 
-/// A search under way: one goal, or several that share their trials.
+/// A search in progress: one goal, or several that share their trials.
 pub(crate) struct Engine<'s, 'a> {
     pub(crate) session: &'s mut Session<'a>,
     pub(crate) settings: &'s Settings,
-    /// The first trial that counts for the budget.
+    /// Index of the first trial that counts towards the budget.
     first: usize,
-    /// Loads with the trials that passed there.
+    /// Passed loads with their trials.
     passed: Vec<(f64, usize)>,
-    /// Trials that failed, and why.
+    /// Failed trials with the reason.
     failed: BTreeMap<usize, String>,
 }
 
@@ -165,12 +165,12 @@ impl<'s, 'a> Engine<'s, 'a> {
         self.settings.time_max.saturating_sub(Duration::from_nanos(spent))
     }
 
-    /// Whether trials of that many, that long together, are still allowed.
+    /// Whether the budget permits this number of further trials with this total duration.
     pub(crate) fn room_for(&self, time: Duration, trials: usize) -> bool {
         time <= self.time_left() && self.trials_left() >= trials
     }
 
-    /// Why a search that still wanted a trial ended.
+    /// Why a search ended although it needed another trial.
     pub(crate) fn exhausted(&self) -> String {
         if self.trials_left() == 0 || self.time_left() > self.settings.time_max / 10 {
             format!("max-trials ({}) was reached", self.settings.trials_max)
@@ -179,8 +179,8 @@ impl<'s, 'a> Engine<'s, 'a> {
         }
     }
 
-    /// One trial of a load, repeated while a stall explains its loss, as far as the budget goes with
-    /// `reserve` left after it. The last one is returned, with its index.
+    /// Makes a trial of a load, and repeats it while a stall explains its loss, as far as the
+    /// budget permits with `reserve` left. Returns the last trial with its index.
     pub(crate) fn trial(
         &mut self,
         load: f64,
@@ -197,8 +197,8 @@ impl<'s, 'a> Engine<'s, 'a> {
         Ok((self.session.records.len() - 1, trial))
     }
 
-    /// Whether a load passes, in as many trials as the attempts and the budget allow. A trial whose
-    /// loss a stall explains is repeated where the attempts would not, too.
+    /// Whether a load passes, in as many trials as the attempts and the budget permit. A trial
+    /// whose loss a stall explains is repeated in addition.
     pub(crate) fn try_load(
         &mut self,
         goal: &Goal,
@@ -235,8 +235,8 @@ impl<'s, 'a> Engine<'s, 'a> {
         }
     }
 
-    /// The purpose of the next trial at a load, after one that passed (in as much as the tester sent,
-    /// if that was less); none when the load is decided.
+    /// The purpose of the next trial at a load after a pass (of the sent part, if the tester sent
+    /// less); none if the load is decided.
     fn after_pass(
         &self,
         tally: &mut Tally,
@@ -257,7 +257,7 @@ impl<'s, 'a> Engine<'s, 'a> {
         (again && counted < self.settings.attempts.most()).then_some("verification")
     }
 
-    /// The purpose of the next trial at a load, after one that failed; none when it is decided.
+    /// The purpose of the next trial at a load after a failure; none if the load is decided.
     fn after_failure(&self, tally: &mut Tally, trial: &Trial) -> Option<&'static str> {
         let stalled = validity::stalls_explain_loss(trial);
         let verified = match self.settings.attempts {
@@ -281,8 +281,8 @@ impl<'s, 'a> Engine<'s, 'a> {
 
     /// The result for a record.
     ///
-    /// An upper bound that is only what the tester could not send is none of the device: the result
-    /// is irregular then.
+    /// An upper bound that only the tester could not send is not a bound of the device: the result
+    /// is then irregular.
     pub(crate) fn found(&self, mut bounds: Bounds, confirmed: bool, why: &str) -> Found {
         let passed = self.passed.iter().filter(|(load, _)| Some(*load) == bounds.lower_pps);
         let lower: Vec<usize> = passed.map(|(_, index)| *index).collect();
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// What comes of 1 Mpps for a second, with the purposes of the trials.
+    /// Tries 1 Mpps for a second; returns the result and the purposes of the trials.
     fn try_load(
         attempts: Attempts,
         stall_repeats: u32,

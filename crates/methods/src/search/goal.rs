@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 use super::condition::{Condition, exceeds};
 
-/// One goal of a search.
+/// A goal of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Goal {
-    /// What it is called in the record.
+    /// Name of the goal in the record.
     pub(crate) name: String,
-    /// The loss ratio up to which a trial passes.
+    /// Largest loss ratio at which a trial passes.
     pub(crate) loss_ratio: Ratio,
-    /// What a trial must hold beside that.
+    /// Further conditions that a trial must meet.
     pub(crate) conditions: Vec<Condition>,
-    /// Whether frames that the tester was asked for and did not send count as lost.
+    /// Whether requested frames that the tester did not send count as lost.
     pub(crate) unsent_is_loss: bool,
-    /// The attributes that only MLRsearch has.
+    /// Attributes that only MLRsearch has.
     pub(crate) attributes: Option<Attributes>,
 }
 
@@ -43,7 +43,7 @@ impl Goal {
         expected.saturating_sub(trial.received()) as f64 / expected as f64
     }
 
-    /// What makes the trial miss the goal, in words; none when it is met.
+    /// Why the trial misses the goal, as text; none if it meets the goal.
     pub(crate) fn missed(&self, trial: &Trial) -> Option<String> {
         if trial.sent() == 0 {
             return Some("no frame was sent".into());
@@ -55,13 +55,13 @@ impl Goal {
         self.conditions.iter().find_map(|condition| condition.missed(trial))
     }
 
-    /// Its conditions in words: `loss <= 0.5 % and p99.9 <= 100 us`.
+    /// The conditions as text: `loss <= 0.5 % and p99.9 <= 100 us`.
     pub(crate) fn words(&self) -> String {
         let all = std::iter::once(Condition::Loss(self.loss_ratio)).chain(self.conditions.clone());
         all.map(|condition| condition.to_string()).collect::<Vec<_>>().join(" and ")
     }
 
-    /// All its attributes for the record, durations in seconds.
+    /// All attributes for the record, with durations in seconds.
     pub(crate) fn configuration(&self) -> Value {
         let mut all = json!({
             "name": self.name,

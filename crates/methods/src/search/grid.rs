@@ -2,16 +2,16 @@
 //!
 //! The grid is `S[m] = (m + 1) * step`, the last step being the first at or above `max` (so that it
 //! may lie above it by less than a step). With `L` and `R` at its ends, `m = floor((L + R) / 2)` is
-//! tried; after success `L = m + 1`, after failure `R = max(m - 1, L)`, until `L = R`. The result is
-//! the last step that passed. Where the last step left, `S[L]`, was never tried, it is tried too, so
-//! that the bounds are neighbours on the grid; this can only raise the result, by one step.
+//! tried; after success `L = m + 1`, after failure `R = max(m - 1, L)`, until `L = R`. The result
+//! is the last step that passed. Where the last step left, `S[L]`, was never tried, it is tried
+//! too, so that the bounds are neighbours on the grid; this can only raise the result, by one step.
 //!
 //! Whether a step passed is the caller's to say: one trial, or as many as loss verification (clause
 //! 12.3.3) allows.
 
 use measure::record::Bounds;
 
-/// The state of a search; steps are counted from 0, values are whatever the step is of.
+/// The state of a search; steps are counted from 0, values have the unit of the step.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     step: f64,
@@ -23,20 +23,20 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// A grid of equal steps up to `max`; both are to be positive and finite. There are at most
-    /// [`STEPS_MAX`] steps: a caller refuses configurations with more.
+    /// A grid of equal steps up to `max`; both must be positive and finite. There are at most
+    /// [`STEPS_MAX`] steps; callers refuse configurations with more.
     pub(crate) fn new(step: f64, max: f64) -> Self {
         assert!(step > 0.0 && max > 0.0 && max.is_finite(), "a grid from {step} to {max}");
         let steps = (max / step * (1.0 - 1e-12)).ceil().clamp(1.0, STEPS_MAX) as usize;
         Self { step, left: 0, right: steps - 1, passed: None, failed: None, over: false }
     }
 
-    /// The value to try next; none when the search is over.
+    /// The value to try next; none if the search is over.
     pub(crate) fn next(&self) -> Option<f64> {
         (!self.over).then(|| self.value(self.middle()))
     }
 
-    /// The value that [`Grid::next`] gave passed.
+    /// Records that the value of [`Grid::next`] passed.
     pub(crate) fn passed(&mut self) {
         let middle = self.middle();
         self.passed = self.passed.max(Some(middle));
@@ -45,7 +45,7 @@ impl Grid {
         self.end();
     }
 
-    /// The value that [`Grid::next`] gave failed.
+    /// Records that the value of [`Grid::next`] failed.
     pub(crate) fn failed(&mut self) {
         let middle = self.middle();
         self.failed = Some(self.failed.map_or(middle, |failed| failed.min(middle)));
@@ -64,13 +64,13 @@ impl Grid {
         self.failed.map(|step| self.value(step))
     }
 
-    /// The bounds for a record; regular when they are neighbours on the grid.
+    /// The bounds for a record; regular if they are neighbours on the grid.
     pub(crate) fn bounds(&self) -> Bounds {
         let regular = self.passed.zip(self.failed).is_some_and(|(low, high)| low + 1 == high);
         Bounds { lower_pps: self.lower(), upper_pps: self.upper(), regular }
     }
 
-    /// How many more values the search will try at most.
+    /// Largest number of further values that the search will try.
     pub(crate) fn expected(&self) -> usize {
         if self.over {
             0
@@ -94,14 +94,14 @@ impl Grid {
     }
 }
 
-/// The most steps of a grid: 40 trials find one of a million millions, and they are counted exactly.
+/// Largest number of steps of a grid: 40 trials find one of 10^12, and they are counted exactly.
 pub(crate) const STEPS_MAX: f64 = 1e12;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Searches a threshold and returns what was tried.
+    /// Searches a threshold and returns the values that were tried.
     fn search(step: f64, max: f64, threshold: f64) -> (Grid, Vec<f64>) {
         let mut grid = Grid::new(step, max);
         let mut tried = Vec::new();

@@ -16,9 +16,9 @@
 //!   make those above it irrelevant.
 //! - The first load is the rate that came through at the maximum load.
 //!
-//! The relevant upper bound is the smallest load classified as upper bound; the relevant lower bound
-//! the largest one classified as lower bound below it. Where even the maximum load is a lower bound,
-//! it is reported as an effective, irregular one.
+//! The relevant upper bound is the smallest load classified as upper bound; the relevant lower
+//! bound the largest one classified as lower bound below it. Where even the maximum load is a lower
+//! bound, it is reported as an effective, irregular one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,14 +31,14 @@ use super::engine::{Engine, Found, Settings};
 use super::goal::{Attributes, Goal};
 use crate::Step;
 
-/// How the search goes from coarse to fine; none of it changes what a result means.
+/// Parameters of the way from coarse to fine targets; they do not change the meaning of a result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// Coarse targets before each goal.
+    /// Number of coarser targets before each goal.
     pub(crate) preceding_targets: u32,
-    /// By which factor widths shrink and distances grow.
+    /// Factor by which widths shrink and distances grow.
     pub(crate) expansion: f64,
-    /// Whether a goal that fails at the lowest load ends the search for all.
+    /// Whether a goal that fails at the lowest load ends the search for all goals.
     pub(crate) fail_fast: bool,
 }
 
@@ -76,40 +76,40 @@ pub(crate) fn search(
     Ok((0..goals.len()).map(found).collect())
 }
 
-/// A trial as the goals see it, in their order.
+/// A trial from the view of the goals, in their order.
 #[derive(Clone, Debug)]
 pub(super) struct Shot {
     pub(super) record: usize,
     pub(super) seen: Vec<Seen>,
     pub(super) missed: Vec<Option<String>>,
-    /// Whether the tester sent less than it was asked to.
+    /// Whether the tester sent less than requested.
     pub(super) short: bool,
 }
 
-/// A goal, or a coarser one on the way to it.
+/// A goal, or a coarser target on the way to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Target {
     demand: Demand,
     trial: Duration,
-    /// The widest bracket that will do, in steps of the grid.
+    /// The widest bracket that is sufficient, in steps of the grid.
     width: usize,
 }
 
-/// A load's place on the grid.
+/// Index of a load on the grid.
 type At = usize;
 
 /// Decides which trial comes next.
 pub(super) struct Controller {
     min_pps: f64,
     max_pps: f64,
-    /// The grid has `last + 1` loads.
+    /// Last index of the grid, which has `last + 1` loads.
     last: At,
     guess: At,
     pace: Pace,
     unsent_is_loss: bool,
-    /// For each goal its targets, the goal itself last.
+    /// The targets of each goal, with the goal itself last.
     targets: Vec<Vec<Target>>,
-    /// Where the search for a target began, by goal and target.
+    /// Index at which the search for a target began, by goal and target.
     began: BTreeMap<(usize, usize), At>,
     shots: BTreeMap<At, Vec<Shot>>,
 }
@@ -141,7 +141,7 @@ impl Controller {
         controller
     }
 
-    /// The place and the duration of the next trial; none when every goal is reached or cannot be.
+    /// Index and duration of the next trial; none if every goal is reached or unreachable.
     pub(super) fn next(&mut self) -> Option<(At, Duration)> {
         if self.pace.fail_fast && self.has_failed() {
             return None;
@@ -154,7 +154,7 @@ impl Controller {
         self.shots.entry(at).or_default().push(shot);
     }
 
-    /// The load at a place of the grid; its ends exactly.
+    /// The load at an index of the grid; both ends are exact.
     pub(super) fn load(&self, at: At) -> f64 {
         match at {
             0 => self.min_pps,
@@ -166,7 +166,7 @@ impl Controller {
         }
     }
 
-    /// The relevant bounds of a goal as a record has them.
+    /// The relevant bounds of a goal, for a record.
     pub(super) fn bounds(&self, goal: usize) -> Bounds {
         let target = self.final_target(goal);
         let (lower, upper) = self.relevant(goal, &target.demand);
@@ -175,7 +175,7 @@ impl Controller {
         Bounds { lower_pps: load(lower), upper_pps: load(upper), regular }
     }
 
-    /// What a goal wants to know next.
+    /// The next trial that a goal needs.
     fn wanted(&mut self, goal: usize) -> Option<(At, Duration)> {
         let mut before = (None, None);
         for index in 0..self.targets[goal].len() {
@@ -189,7 +189,7 @@ impl Controller {
         None
     }
 
-    /// The load that brings a target further, given its bounds and those of the target before.
+    /// The next load for a target, given its bounds and those of the previous target.
     fn candidate(
         &mut self,
         key: (usize, usize),
@@ -224,7 +224,7 @@ impl Controller {
         Some(at)
     }
 
-    /// The next step away from where a target began, `distance` steps ago.
+    /// The next step away from the start of a target, which was `distance` steps ago.
     fn further(&self, distance: usize, target: &Target) -> usize {
         ((distance as f64 * (self.pace.expansion - 1.0)) as usize).max(target.width)
     }
@@ -259,7 +259,8 @@ impl Controller {
         (share * self.last as f64 + 1e-9).clamp(0.0, self.last as f64) as At
     }
 
-    /// At most so many more trials, and so much time: two loads for each target not reached.
+    /// Upper bounds of the number and duration of further trials: two loads for each target not
+    /// reached.
     fn expected(&self, engine: &Engine<'_, '_>) -> (usize, Duration) {
         let mut trials = 0.0;
         let mut time = 0.0;
@@ -278,7 +279,7 @@ impl Controller {
         (trials, Duration::from_secs_f64(time).min(engine.time_left()))
     }
 
-    /// The result for a goal; `why` when the search was ended before it was done.
+    /// The result for a goal; `why` says why the search ended early.
     fn found(&self, goal: usize, engine: &Engine<'_, '_>, why: Option<&str>) -> Found {
         let demand = self.final_target(goal).demand;
         let mut bounds = self.bounds(goal);
@@ -333,7 +334,7 @@ impl Controller {
     }
 }
 
-/// The targets of a goal, the goal itself last; `width` in steps of the grid.
+/// The targets of a goal, with the goal itself last; `width` in steps of the grid.
 fn targets(goal: &Attributes, pace: &Pace, width: usize) -> Vec<Target> {
     let [initial_s, final_s, sum_s] =
         [goal.initial_trial, goal.final_trial, goal.duration_sum].map(|d| d.as_secs_f64());
@@ -356,7 +357,7 @@ fn targets(goal: &Attributes, pace: &Pace, width: usize) -> Vec<Target> {
     (0..=pace.preceding_targets).rev().map(target).collect()
 }
 
-/// The most steps of the grid: a width of 1 ppm over nine decades.
+/// Largest number of steps of the grid: a width of 1 ppm over nine decades.
 const GRID_MAX: f64 = 2.1e7;
 
 #[cfg(test)]

@@ -10,25 +10,25 @@
 //! | `tst009.rs` | ETSI GS NFV-TST 009 clauses 12.3.2, 12.3.3 | bisection of a grid of equal steps (`grid.rs`) | trials of one length, with loss verification |
 //! | `mlr.rs` | MLRsearch (draft-ietf-bmwg-mlrsearch-15, RFC 9971) | several goals at once, coarse targets first | sums of durations by load (`classify.rs`) |
 //!
-//! Best-of-N and worst-of-N are attempts, not searches: each step of the first two repeats its trial
-//! and decides on all of them (a step ends as soon as its trials have decided it, which changes no
-//! result).
+//! Best-of-N and worst-of-N are attempts, not searches: each step of the first two repeats its
+//! trial and decides on all of them (a step ends as soon as its trials have decided it, which
+//! changes no result).
 //!
-//! **Budget.** Every search ends with its trials or its time, whichever is first; repetitions count.
-//! What is certain by then is the result, marked as irregular.
+//! **Budget.** Every search ends with its trials or its time, whichever is first; repetitions
+//! count. What is certain by then is the result, marked as irregular.
 //!
-//! **Short trials.** A tester that sent less than `validity::TESTER_SENT_MIN` of a load did not offer
-//! it: what it sent and what passed of that is a lower bound, the load itself an upper one, and the
-//! result says "at least". A goal may instead count what was not sent as lost, as the MLRsearch draft
-//! recommends (`unsent_is_loss`).
+//! **Short trials.** A tester that sent less than `validity::TESTER_SENT_MIN` of a load did not
+//! offer it: what it sent and what passed of that is a lower bound, the load itself an upper one,
+//! and the result says "at least". A goal may instead count what was not sent as lost, as the
+//! MLRsearch draft recommends (`unsent_is_loss`).
 //!
 //! **Stalls.** A trial is repeated, a few times at most for a load, while all of its loss fits into
-//! time in which a thread did not run; the last repetition counts, the ones before are in the record
-//! and in no decision. So a search is blind to a device that stalls itself rarely, and sees one that
-//! does so in every trial. A claim names such repetitions.
+//! time in which a thread did not run; the last repetition counts, the ones before are in the
+//! record and in no decision. So a search is blind to a device that stalls itself rarely, and sees
+//! one that does so in every trial. A claim names such repetitions.
 //!
-//! **Not here.** Loss below a lower bound is never looked for. Repeating whole searches is the bench's
-//! matter.
+//! **Not here.** Loss below a lower bound is never looked for. Repeating whole searches is the
+//! bench's matter.
 
 mod bisection;
 pub(crate) mod classify;

@@ -14,7 +14,7 @@ use super::engine::{Engine, Found, Tried};
 use super::goal::Goal;
 use crate::Step;
 
-/// How long trials are and how close the bounds must come.
+/// Durations of trials, and the precision of the bounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lengths {
     pub(crate) brief: Duration,
@@ -81,7 +81,7 @@ impl Search<'_, '_, '_> {
         Ok(())
     }
 
-    /// After a refuted confirmation only long trials count: each that passes is a confirmation.
+    /// Searches with long trials only, after a failed confirmation: each pass is a confirmation.
     fn search_again(&mut self) -> Result<(), MeasureError> {
         let long = self.lengths.confirming;
         while let Some(load) = self.bisection.next() {

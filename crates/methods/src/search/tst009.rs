@@ -52,8 +52,8 @@ pub(crate) fn search(
     Ok(engine.found(bounds, bounds.lower_pps.is_some(), &why))
 }
 
-/// The bounds on the grid; what a tester sent of a load that it could not send is a lower bound too
-/// where no lower load failed, and never makes a result regular.
+/// The bounds on the grid. The sent part of a load that the tester could not send is also a lower
+/// bound if no lower load failed, but never makes a result regular.
 fn bounds(grid: &Grid, over: bool, short: &[f64]) -> Bounds {
     let bounds = grid.bounds();
     let is_between = |sent: &f64| {

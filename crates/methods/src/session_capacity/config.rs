@@ -4,33 +4,47 @@ use measure::{Ratio, Seconds, SessionsThere};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ConfigError;
+/// Its name in scenario files.
+pub(super) const NAME: &str = "session-capacity";
 
-/// How sessions are added up, how they are proven, and what is tried when there is no more room.
+/// Keys of the method `session-capacity`: how sessions are added and verified, and the load on the
+/// full device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// How many sessions are opened a second; left out, as fast as they succeed.
+    /// Rate of new sessions, in sessions per second; by default as fast as they succeed.
+    #[schemars(range(min = 1.0, max = 1e9))]
     pub rate: Option<f64>,
-    /// How many sessions the search begins with; it doubles them until some fail.
+    /// Number of sessions of the first step; the search doubles it until some sessions fail.
+    #[schemars(range(min = 1))]
     pub start: u64,
-    /// The most sessions that are tried; left out, as many as the traffic has.
+    /// Largest number of sessions that is tried; by default all sessions of the traffic.
+    #[schemars(range(min = 1))]
     pub max_sessions: Option<u64>,
-    /// How close the bounds must come, as a fraction of the upper one.
+    /// Largest distance of the bounds, as a fraction of the upper bound.
+    #[schemars(extend("minimum" = 1e-6, "maximum" = 0.5))]
     pub precision: Ratio,
-    /// What share of all sessions that are open is used after each step, a frame each way, to prove
-    /// that they are there; 0 for none.
+    /// Fraction of all open sessions that is used after each step, one frame each way, to verify
+    /// that they exist; 0 for none.
+    #[schemars(extend("maximum" = 1))]
     pub verify: Ratio,
-    /// The same of the capacity that was found, and after more than that were tried.
+    /// Fraction of all open sessions that is used at the capacity found, and again after more
+    /// sessions were tried.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     pub verify_final: Ratio,
-    /// How many sessions more than that fail are tried on the full device; 0 for none.
+    /// Number of sessions that are tried on the full device, beyond the number that failed; 0 for
+    /// none.
     pub beyond: u64,
-    /// How long the last sessions of a trial are waited for.
+    /// Time to wait for the last sessions of a trial.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub wait: Seconds,
-    /// How often a step is tried again whose failures fit into the time in which a thread of the tester
-    /// or the device did not run; all are in the record, the last one counts. 0 to 10.
+    /// Number of times that a step is tried again if its failures fit into the time in which a
+    /// thread of the tester or the device did not run, 0 to 10. All trials are in the record; the
+    /// last one counts.
+    #[schemars(range(max = 10))]
     pub repeat_stalled: u32,
-    /// When no further step of the search is begun; the capacity found by then is still proven.
+    /// Time after which no further step begins; the capacity found by then is still verified.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_search_time: Seconds,
 }
 
@@ -52,46 +66,8 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let rate_holds = self.rate.is_none_or(|rate| (1.0..=RATE_MAX).contains(&rate));
-        let checks = [
-            (
-                rate_holds,
-                "rate",
-                "must be 1 to 1e9 sessions a second; leave it out for as fast as they succeed",
-            ),
-            (self.start > 0, "start", "must be 1 or more"),
-            (
-                self.max_sessions != Some(0),
-                "max-sessions",
-                "must be 1 or more; leave it out for as many as the traffic has",
-            ),
-            (
-                (1e-6..=0.5).contains(&self.precision.0),
-                "precision",
-                "must be between 1 ppm and 50 %",
-            ),
-            ((0.0..=1.0).contains(&self.verify.0), "verify", "must be 0 to 100 %"),
-            (
-                self.verify_final.0 > 0.0 && self.verify_final.0 <= 1.0,
-                "verify-final",
-                "must be more than 0 and up to 100 %: a capacity that nobody proved is none",
-            ),
-            (self.wait.0 > 0.0, "wait", "must be more than 0, `1 s` is usual"),
-            (self.repeat_stalled <= 10, "repeat-stalled", "must be 0 to 10"),
-            (self.max_search_time.0 > 0.0, "max-search-time", "must be more than 0"),
-        ];
-        match checks.into_iter().find(|(holds, ..)| !holds) {
-            Some((_, key, problem)) => Err(ConfigError::new(key, problem)),
-            None => Ok(()),
-        }
-    }
-
-    /// The most sessions that are tried.
+    /// The largest number of sessions that is tried.
     pub(super) fn ceiling(&self, there: SessionsThere) -> u64 {
         self.max_sessions.unwrap_or(u64::MAX).min(there.most)
     }
 }
-
-/// No tester begins more sessions a second.
-const RATE_MAX: f64 = 1e9;

@@ -2,37 +2,38 @@
 
 use measure::MeasureError;
 
-use super::Filling;
+use super::filling::Filling;
 use crate::Step;
 use crate::method::Session;
 use crate::sessions::Verified;
 
-/// What a device that is filled to its capacity did.
+/// Behaviour of a device that is filled to its capacity.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Full {
-    /// The trial that filled it.
+    /// Index of the trial that filled it.
     pub(super) index: usize,
-    /// Sessions that would not open this time.
+    /// Number of sessions that did not open this time.
     pub(super) refused: u64,
-    /// The proof of all that it holds.
+    /// Verification of all sessions that the device holds.
     pub(super) verified: Verified,
-    /// What came of more; none where more was not tried.
+    /// Result of trying more sessions; none if none were tried.
     pub(super) beyond: Option<Beyond>,
 }
 
-/// What came of sessions more than fit.
+/// Result of trying more sessions than fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Beyond {
-    /// How many opened all the same.
+    /// Number of sessions that opened nevertheless.
     pub(super) opened: u64,
-    /// How many did not.
+    /// Number of sessions that did not open.
     pub(super) refused: u64,
-    /// The proof of those that were open before.
+    /// Verification of the sessions that were open before.
     pub(super) verified: Verified,
 }
 
 impl Filling<'_> {
-    /// Fills the device to `capacity`, proves that, and tries more where more was seen to fail.
+    /// Fills the device to `capacity`, verifies that, and tries more sessions if more were seen to
+    /// fail.
     pub(super) fn fill(
         &mut self,
         session: &mut Session<'_>,
@@ -56,7 +57,7 @@ impl Filling<'_> {
         Ok(full)
     }
 
-    /// Sessions more than those that fit, by those between the bounds and `beyond`.
+    /// Number of sessions to try in addition: those between the bounds, plus `beyond`.
     fn beyond(
         &self,
         session: &mut Session<'_>,
@@ -77,5 +78,5 @@ impl Filling<'_> {
     }
 }
 
-/// The purpose of the trial that asks a full device for more.
+/// Purpose of the trial that requests more sessions from a full device.
 const EXHAUSTION: &str = "exhaustion";

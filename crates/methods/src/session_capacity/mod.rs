@@ -1,19 +1,20 @@
 //! `session-capacity`: how many sessions the device holds at once, all of them working.
 //!
-//! **Goals.** The connection tracking table capacity of RFC 9693 section 4.9, by doubling and then by
-//! bisection, where a number of sessions passes if every one opened and those that are used work; the
-//! memory that a session takes; and what a full device does: sessions more must fail, and none of those
-//! that are open may be lost for them.
+//! **Goals.** The connection tracking table capacity of RFC 9693 section 4.9, by doubling and then
+//! by bisection, where a number of sessions passes if every one opened and those that are used
+//! work; the memory that a session takes; and what a full device does: sessions more must fail, and
+//! none of those that are open may be lost for them.
 //!
 //! **Non-goals.** The rate (`session-rate`). The RFC takes a table for full when the rate at which
-//! sessions open falls; here it is full when a session fails, which a device that merely gets slower
-//! does not show.
+//! sessions open falls; here it is full when a session fails, which a device that merely gets
+//! slower does not show.
 //!
-//! **How.** Steps add to what is open, as long as nothing failed; after a failure the device is cleared
-//! and filled anew. At the end it is filled to the capacity, all of that is proven, then more is tried
-//! and all is proven again.
+//! **How.** Steps add to what is open, as long as nothing failed; after a failure the device is
+//! cleared and filled anew. At the end it is filled to the capacity, all of that is proven, then
+//! more is tried and all is proven again.
 
 mod config;
+mod filling;
 mod full;
 mod report;
 mod search;
@@ -23,23 +24,26 @@ mod tests;
 use std::time::Duration;
 
 use measure::record::Outcome;
-use measure::{MeasureError, Measurer, SessionAction, SessionLoad, SessionsThere, validity};
+use measure::{MeasureError, Measurer};
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
+use filling::{Filling, Tried};
 use full::Full;
-use search::LargestCount;
 
-use crate::method::{STALL_REPETITION, Session, to_value};
-use crate::sessions::{sessions_words, there, time_spent};
-use crate::{Entry, Method, Observer, Step};
+use crate::figures::{KnownFigure, known};
+use crate::method::{Session, to_value};
+use crate::sessions::there;
+use crate::{Entry, Method, Observer};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "how many sessions are held at once, what each takes, and what a full device does",
+    summary: "concurrent sessions, memory of each, and behaviour of the full device",
     standards: &[CAPACITY_CLAUSE, VALIDATION_CLAUSE],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, |_: &Config| Ok(())),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -52,8 +56,8 @@ impl Method for Config {
         to_value(self)
     }
 
-    /// Twice the search: filling the device once more and proving it takes no longer than finding out
-    /// took, and a step that is under way at its end takes as long as all before it.
+    /// Twice the search time: filling and verifying the device again takes no longer than the
+    /// search, and a step in progress at its end takes as long as all before.
     fn time_bound(&self) -> Duration {
         self.max_search_time.duration().saturating_mul(2)
     }
@@ -85,19 +89,7 @@ impl Method for Config {
     }
 }
 
-/// One number of sessions that was tried.
-#[derive(Clone, Debug, PartialEq)]
-struct Tried {
-    count: u64,
-    /// The trial that opened the last of them.
-    index: usize,
-    /// How many were open at the end, as far as the tester knows.
-    opened: u64,
-    /// Why it did not pass.
-    failure: Option<String>,
-}
-
-/// What was found.
+/// Results of the search.
 #[derive(Clone, Debug)]
 struct Found {
     lower: Option<u64>,
@@ -107,107 +99,18 @@ struct Found {
     full: Option<Full>,
 }
 
-/// A search under way.
-struct Filling<'c> {
-    config: &'c Config,
-    there: SessionsThere,
-    search: LargestCount,
-    /// How many are open and known to work; none where a trial failed and left who knows what.
-    open: Option<u64>,
-    steps: Vec<Tried>,
-    out_of_time: bool,
-}
-
-impl<'c> Filling<'c> {
-    fn new(config: &'c Config, there: SessionsThere) -> Self {
-        let ceiling = config.ceiling(there);
-        let search = LargestCount::new(config.start, ceiling, config.precision.0);
-        Self { config, there, search, open: Some(0), steps: Vec::new(), out_of_time: false }
-    }
-
-    fn run(&mut self, session: &mut Session<'_>) -> Result<(), MeasureError> {
-        while let Some(count) = self.search.next() {
-            if time_spent(&session.records) >= self.config.max_search_time.duration() {
-                self.out_of_time = true;
-                break;
-            }
-            let tried = self.try_count(session, count)?;
-            match tried.failure {
-                None => self.search.passed(count),
-                // What a device that forgets has opened tells nothing of its room.
-                Some(_) if tried.opened >= count => self.search.failed(count, None),
-                Some(_) => self.search.failed(count, Some(tried.opened)),
-            }
-            self.steps.push(tried);
-        }
-        Ok(())
-    }
-
-    /// Whether so many sessions open and work, in as many trials as stalls allow.
-    fn try_count(&mut self, session: &mut Session<'_>, count: u64) -> Result<Tried, MeasureError> {
-        let mut purpose = "search";
-        for repetition in 0.. {
-            let step = self.step(session, purpose);
-            let (tried, is_stalled) = self.one(session, count, step)?;
-            if tried.failure.is_none() {
-                self.open = Some(count);
-                return Ok(tried);
-            }
-            self.open = None;
-            if !is_stalled || repetition >= self.config.repeat_stalled {
-                return Ok(tried);
-            }
-            purpose = STALL_REPETITION;
-        }
-        unreachable!("repetitions have an end")
-    }
-
-    /// Opens what is missing and proves the whole; and whether a stall explains what failed.
-    fn one(
-        &mut self,
-        session: &mut Session<'_>,
-        count: u64,
-        step: Step,
-    ) -> Result<(Tried, bool), MeasureError> {
-        let wait = self.config.wait.duration();
-        let first = match self.open.filter(|open| *open <= count) {
-            Some(open) => open,
-            None => {
-                session.clear()?;
-                0
-            }
-        };
-        let load = self.opening(first, count - first);
-        let (trial, counts) = session.sessions(load, wait, step.clone())?;
-        let index = session.records.len() - 1;
-        let opened = first + counts.succeeded;
-        let mut tried = Tried { count, index, opened, failure: None };
-        if !counts.is_whole() {
-            let failed = counts.asked - counts.succeeded.min(counts.asked);
-            let failed = sessions_words(failed);
-            tried.failure = Some(format!("{failed} of {count} failed to open"));
-            return Ok((tried, validity::stalls_explain_loss(&trial)));
-        }
-        let verified = session.verify(count, self.config.verify, wait, &step)?;
-        if verified.lost > 0 {
-            let lost = sessions_words(verified.lost);
-            tried.failure =
-                Some(format!("{lost} of {} that were used did not work", verified.used));
-        }
-        Ok((tried, false))
-    }
-
-    fn opening(&self, first: u64, count: u64) -> SessionLoad {
-        SessionLoad { action: SessionAction::Open, first, count, rate: self.config.rate }
-    }
-
-    fn step(&self, session: &Session<'_>, purpose: &'static str) -> Step {
-        let spent = time_spent(&session.records);
-        let left = self.config.max_search_time.duration().saturating_sub(spent);
-        Step::new(purpose, self.search.expected().max(1), left, None)
-    }
-}
-
-const NAME: &str = "session-capacity";
 const CAPACITY_CLAUSE: &str = "rfc9693.4.9";
 const VALIDATION_CLAUSE: &str = "rfc9693.4.6";
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("lost_when_exhausted", "sessions"),
+    known("opened_when_exhausted", "sessions"),
+    known("refused_when_exhausted", "sessions"),
+    known("session_capacity", "sessions"),
+    known("session_capacity_failed", "sessions"),
+    known("session_filling_rate", "1/s"),
+    known("session_memory", "bytes"),
+    known("session_memory_resident", "bytes"),
+    known("sessions_verified", "sessions"),
+];

@@ -44,24 +44,24 @@ impl Config {
                 limits.push(Limit::of_search(
                     true,
                     format!(
-                        "not even {} were held: {}",
+                        "the device did not hold {}: {}",
                         sessions_words(upper.unwrap_or(self.start)),
-                        last.unwrap_or_else(|| "nothing was tried to its end".into())
+                        last.unwrap_or_else(|| "no trial was completed".into())
                     ),
                     "run the functional check, lower rate, raise wait, or look at the drops by reason",
                 ));
             }
             (Some(all), None) if !found.out_of_time => limits.push(Limit::of_search(
                 false,
-                format!("{}, all that were tried, were held", sessions_words(all)),
-                "raise max-sessions, or let the traffic make more sessions: the device may hold more",
+                format!("all {} that were tried were held", sessions_words(all)),
+                "raise max-sessions, or give the traffic more sessions: the device may hold more",
             )),
             _ => {}
         }
         if found.out_of_time {
             limits.push(Limit::of_search(
                 found.lower.is_none(),
-                "max-search-time ended the search before its precision was reached".to_owned(),
+                "max-search-time ended the search before the precision was reached".to_owned(),
                 "raise max-search-time, precision or start",
             ));
         }
@@ -71,8 +71,8 @@ impl Config {
 
     fn claims(&self, holds: bool) -> Vec<Claim> {
         let mut capacity = vec![
-            "the table is full where a session fails, not where sessions open more slowly".into(),
-            "within the bisection, what a failed trial had opened is tried first".into(),
+            "the table counts as full if a session fails, not if sessions open more slowly".into(),
+            "the bisection first tries the number that a failed trial had opened".into(),
         ];
         if self.rate.is_none() {
             capacity.push("sessions are opened as fast as they succeed, not at a rate".into());
@@ -85,7 +85,8 @@ impl Config {
     }
 }
 
-/// The trials that stand for the result: what filled the device at the end, and its proofs.
+/// The trials that represent the result: the one that filled the device at the end, and its
+/// verification.
 fn deciding<'r>(records: &'r [TrialRecord], found: &Found) -> Vec<&'r TrialRecord> {
     let Some(full) = &found.full else { return records.iter().collect() };
     let is_one = |record: &&TrialRecord| {
@@ -94,19 +95,19 @@ fn deciding<'r>(records: &'r [TrialRecord], found: &Found) -> Vec<&'r TrialRecor
     records.iter().filter(is_one).collect()
 }
 
-/// What a full device did that it should not.
+/// Limits for a full device that misbehaved.
 fn of_full(full: &Full) -> Vec<Limit> {
     let mut limits = Vec::new();
     if full.refused + full.verified.lost > 0 {
         let what = match full.refused {
             0 => format!(
-                "{} of {} that were used did not work",
+                "{} of {} used did not work",
                 sessions_words(full.verified.lost),
                 full.verified.used
             ),
-            refused => format!("{} that had been held once failed again", sessions_words(refused)),
+            refused => format!("{} that were held before failed later", sessions_words(refused)),
         };
-        let advice = "verify a larger share at each step, so that the search sees it; repeat";
+        let advice = "verify a larger fraction at each step, so that the search detects it; repeat";
         limits.push(Limit::of_search(true, what, advice));
     }
     let Some(beyond) = &full.beyond else { return limits };
@@ -114,28 +115,30 @@ fn of_full(full: &Full) -> Vec<Limit> {
         limits.push(Limit::of_search(
             false,
             format!(
-                "when it was full and was asked for more, {} of {} that were open were lost",
+                "when the full device was asked for more sessions, {} of {} that were open were \
+                 lost",
                 sessions_words(beyond.verified.lost),
                 beyond.verified.used
             ),
-            "a device must never end a live session for a new one: see its limits and its eviction",
+            "a device must never end a live session for a new one: check its limits and its \
+             eviction",
         ));
     }
     if beyond.refused == 0 {
         limits.push(Limit::of_search(
             false,
-            format!("of {} more than it holds, none failed", sessions_words(beyond.opened)),
-            "it ends others for them, or its room differs from time to time: raise beyond, repeat",
+            format!("none of {} beyond the capacity failed", sessions_words(beyond.opened)),
+            "the device ends other sessions for them, or its capacity varies: raise beyond, repeat",
         ));
     }
     limits
 }
 
-/// What sessions take of memory.
+/// Memory of sessions.
 struct Memory {
-    /// What one adds, from the first step to the last.
+    /// Memory that each session adds, from the first step to the last, in bytes.
     each: Option<f64>,
-    /// What the whole process has, by session.
+    /// Resident memory of the whole process per session, in bytes.
     resident: Option<f64>,
 }
 
@@ -191,18 +194,22 @@ fn counts(records: &[TrialRecord], index: usize) -> Option<&SessionsRecord> {
 
 fn answer(found: &Found, memory: &Memory) -> String {
     let Some(capacity) = found.lower else {
-        return "No number of sessions was held.".into();
+        return "The device held no number of sessions.".into();
     };
     let least = if found.upper.is_none() { "at least " } else { "" };
     let each = memory.each.filter(|bytes| *bytes > 0.0);
-    let each = each.map_or(String::new(), |bytes| format!(", {} of memory each", Bytes(bytes)));
+    let each =
+        each.map_or(String::new(), |bytes| format!(", with {} of memory each", Bytes(bytes)));
     let beyond = found.full.as_ref().and_then(|full| full.beyond);
     let beyond = beyond.map_or(String::new(), |beyond| match beyond.verified.lost {
         0 if beyond.refused > 0 => {
-            format!("; full, it refuses {} more and loses none", sessions_words(beyond.refused))
+            format!(
+                "; when full, it refuses {} more and loses none",
+                sessions_words(beyond.refused)
+            )
         }
-        0 => "; full, it opens more all the same".into(),
-        lost => format!("; full and asked for more, it loses {}", sessions_words(lost)),
+        0 => "; when full, it nevertheless opens more".into(),
+        lost => format!("; when full and asked for more, it loses {}", sessions_words(lost)),
     });
     format!("It holds {least}{}{each}{beyond}.", sessions_words(capacity))
 }
@@ -229,7 +236,7 @@ fn series(records: &[TrialRecord], found: &Found) -> Series {
     rows.sort_by(|a, b| a[0].unwrap_or(0.0).total_cmp(&b[0].unwrap_or(0.0)));
     Series {
         name: "session-counts".into(),
-        title: "Sessions held by how many were asked for".into(),
+        title: "Held sessions by requested sessions".into(),
         columns: vec![
             column("asked", "sessions"),
             column("opened", "sessions"),

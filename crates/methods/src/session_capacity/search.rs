@@ -1,7 +1,7 @@
 //! The search for the most sessions: doubling until some fail, then bisection of what lies between.
 //!
-//! What a trial opened before it failed is most likely the capacity itself, so that it is tried first,
-//! and then what is more than it by the precision; where that is wrong, the middle is.
+//! What a trial opened before it failed is most likely the capacity itself, so that it is tried
+//! first, and then what is more than it by the precision; where that is wrong, the middle is.
 
 /// The state of a search over numbers of sessions.
 #[derive(Clone, Debug)]
@@ -15,14 +15,14 @@ pub(super) struct LargestCount {
 }
 
 impl LargestCount {
-    /// A search from `start` to `ceiling` that ends when the bounds are closer than `precision` times
-    /// the upper one.
+    /// A search from `start` to `ceiling` that ends when the bounds are closer than `precision`
+    /// times the upper one.
     pub(super) fn new(start: u64, ceiling: u64, precision: f64) -> Self {
         let start = start.clamp(1, ceiling.max(1));
         Self { precision, start, ceiling, passed: 0, failed: None, guess: None }
     }
 
-    /// How many sessions to try next; none when the search is over.
+    /// The number of sessions to try next; none if the search is over.
     pub(super) fn next(&self) -> Option<u64> {
         let Some(failed) = self.failed else {
             let more = self.passed.saturating_mul(2).clamp(self.start, self.ceiling);
@@ -35,7 +35,7 @@ impl LargestCount {
         Some(self.guess.filter(fits).unwrap_or(self.passed + (failed - self.passed) / 2))
     }
 
-    /// So many passed.
+    /// Records that this number passed.
     pub(super) fn passed(&mut self, count: u64) {
         self.passed = self.passed.max(count);
         let was_guess = self.guess.take() == Some(count);
@@ -43,24 +43,24 @@ impl LargestCount {
         self.guess = was_guess.then(|| count + self.resolution(count));
     }
 
-    /// So many failed; `opened` of them are what seemed to fit, where that is known.
+    /// Records that this number failed; `opened` of them seemed to fit, if known.
     pub(super) fn failed(&mut self, count: u64, opened: Option<u64>) {
         // Only the first failure tells of the device as a whole; the next ones are close to it.
         self.guess = if self.failed.is_none() { opened } else { None };
         self.failed = Some(self.failed.map_or(count, |failed| failed.min(count)));
     }
 
-    /// The most that passed; none where even the first step failed at one.
+    /// The largest number that passed; none if even a single session failed.
     pub(super) fn lower(&self) -> Option<u64> {
         (self.passed > 0).then_some(self.passed)
     }
 
-    /// The fewest that failed.
+    /// The smallest number that failed.
     pub(super) fn upper(&self) -> Option<u64> {
         self.failed
     }
 
-    /// How many more steps are likely.
+    /// Expected number of further steps.
     pub(super) fn expected(&self) -> usize {
         let halvings = (1.0 / self.precision).log2().ceil() as usize;
         match self.failed {
@@ -84,7 +84,8 @@ impl LargestCount {
 mod tests {
     use super::*;
 
-    /// Searches a capacity; a device that `tells` opens what it has room for, another one fails whole.
+    /// Searches a capacity. A device that `tells` opens as many sessions as fit; another device
+    /// fails completely.
     fn search(ceiling: u64, precision: f64, truth: u64, tells: bool) -> (LargestCount, Vec<u64>) {
         let mut search = LargestCount::new(10, ceiling, precision);
         let mut tried = Vec::new();

@@ -4,10 +4,10 @@ use measure::record::ClaimLevel;
 use measure::{Ratio, Seconds};
 
 use super::*;
-use crate::Unobserved;
 use crate::simulated::{Sessions, Simulated, WhenFull};
+use crate::{STALL_REPETITION, Unobserved};
 
-/// How many sessions the device holds.
+/// Number of sessions that the device holds.
 const TRUTH: u64 = 54_321;
 
 fn sessions() -> Sessions {
@@ -23,7 +23,7 @@ fn config() -> Config {
 }
 
 fn run(config: &Config, device: &mut Simulated) -> Outcome {
-    config.validate().expect("a valid configuration");
+    keys::check("", &config).expect("a valid configuration");
     config.run(device, &mut Unobserved).expect("a simulated device does not fail")
 }
 
@@ -51,10 +51,10 @@ fn a_known_room_is_found_with_its_memory_and_a_full_device_loses_none() {
     assert!(value(&outcome, "refused_when_exhausted") > 2_000.0);
     assert_eq!(value(&outcome, "sessions_held"), TRUTH as f64);
     assert!(outcome.validity.valid, "{:?}", outcome.validity);
-    let words = "It holds 54,321 sessions, 80.0 B of memory each; full, it refuses ";
+    let words = "It holds 54,321 sessions, with 80.0 B of memory each; when full, it refuses ";
     assert!(outcome.answer.starts_with(words), "{}", outcome.answer);
     assert_eq!(device.sessions_open(), 0, "it leaves none behind");
-    crate::figures::assert_known(&outcome.figures);
+    crate::figures::assert_known(&outcome);
     let levels: Vec<ClaimLevel> = outcome.claims.iter().map(|claim| claim.level).collect();
     assert_eq!(levels, [ClaimLevel::Partial, ClaimLevel::Full], "{:?}", outcome.claims);
 }
@@ -121,7 +121,7 @@ fn a_device_that_evicts_is_found_out_by_its_proofs() {
     assert!(found <= TRUTH as f64 && found >= TRUTH as f64 * 0.98, "{found}");
     assert_eq!(value(&outcome, "refused_when_exhausted"), 0.0);
     assert!(value(&outcome, "lost_when_exhausted") > 0.0);
-    assert!(has_limit(&outcome, "none failed"), "{:?}", outcome.validity);
+    assert!(has_limit(&outcome, "beyond the capacity failed"), "{:?}", outcome.validity);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_sample_too_small_to_see_a_loss_is_made_up_for_at_the_end() {
     let blind = Config { verify: Ratio(0.0), ..config() };
     let outcome = run(&blind, &mut device(bad));
     assert!(!outcome.validity.valid, "{}", outcome.answer);
-    assert!(has_limit(&outcome, "that were used did not work"), "{:?}", outcome.validity);
+    assert!(has_limit(&outcome, "used did not work"), "{:?}", outcome.validity);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_device_with_more_room_than_there_are_sessions_is_told_as_at_least() {
 fn a_device_that_holds_none_has_no_figure() {
     let outcome = run(&config(), &mut device(Sessions { capacity: 0, ..sessions() }));
     assert!(outcome.figures.is_empty() && !outcome.validity.valid);
-    assert!(has_limit(&outcome, "not even"), "{:?}", outcome.validity);
+    assert!(has_limit(&outcome, "did not hold"), "{:?}", outcome.validity);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn time_that_runs_out_keeps_what_was_held() {
 
 #[test]
 fn keys_that_make_no_sense_are_named() {
-    let key = |config: Config| config.validate().expect_err("refused").key;
+    let key = |config: Config| crate::entry::refused(&config).key;
     assert_eq!(key(Config { rate: Some(0.0), ..config() }), "rate");
     assert_eq!(key(Config { start: 0, ..config() }), "start");
     assert_eq!(key(Config { max_sessions: Some(0), ..config() }), "max-sessions");

@@ -1,17 +1,18 @@
 //! `session-rate`: the highest rate at which sessions are opened and none fails.
 //!
 //! **Goals.** The maximum connection establishment rate without state table exhaustion of RFC 9693
-//! section 4.5, with the validation of its section 4.6: sessions that nobody has opened before, at an
-//! even rate, held long enough to be sustained (10 s, as published tests do), from an empty device each
-//! time; a rate passes when every session opens and the sample of them that is used then works.
+//! section 4.5, with the validation of its section 4.6: sessions that nobody has opened before, at
+//! an even rate, held long enough to be sustained (10 s, as published tests do), from an empty
+//! device each time; a rate passes when every session opens and the sample of them that is used
+//! then works.
 //!
-//! **Non-goals.** How many sessions there can be (`session-capacity`); sessions that end meanwhile; a
-//! rate that is right on average. What the tester alone does is measured in frames, not in sessions: a wire
-//! answers none.
+//! **Non-goals.** How many sessions there can be (`session-capacity`); sessions that end meanwhile;
+//! a rate that is right on average. What the tester alone does is measured in frames, not in
+//! sessions: a wire answers none.
 //!
-//! **How.** A warm-up opens sessions as fast as they succeed, which tells where to begin. The tester alone
-//! sends frames through a wire, which tells what it can do at most. Bisection of
-//! rates until the bounds are close, each trial on an empty device. A trial with a few failures may be
+//! **How.** A warm-up opens sessions as fast as they succeed, which tells where to begin. The
+//! tester alone sends frames through a wire, which tells what it can do at most. Bisection of rates
+//! until the bounds are close, each trial on an empty device. A trial with a few failures may be
 //! repeated, and one whose failures a stall explains is.
 
 mod config;
@@ -28,18 +29,21 @@ use measure::{
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
 
+use crate::figures::{KnownFigure, known};
 use crate::method::{STALL_REPETITION, Session, TESTER_ALONE, to_value};
 use crate::search::Bisection;
 use crate::sessions::{Verified, sessions_words, there, time_spent};
 use crate::{Entry, Method, Observer, Step};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "the highest rate of new sessions at which none fails, held and proven",
+    summary: "highest sustained rate of new sessions without failure, verified",
     standards: &[RATE_CLAUSE, VALIDATION_CLAUSE],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -80,16 +84,16 @@ impl Method for Config {
 /// A trial at one rate.
 #[derive(Clone, Debug, PartialEq)]
 struct Tried {
-    /// What was asked for.
+    /// Requested rate.
     rate: f64,
-    /// What the tester did, where that was less and passed.
+    /// Rate that the tester achieved, if it was less and passed.
     short: Option<f64>,
-    /// Its place among the records.
+    /// Index of the trial in the records.
     index: usize,
-    /// Of which it was the last repetition.
+    /// Index of the trial of which it is the last repetition.
     repeated: bool,
     verified: Verified,
-    /// Why it did not pass.
+    /// Why the rate did not pass; none if it passed.
     failure: Option<String>,
 }
 
@@ -100,7 +104,7 @@ impl Tried {
     }
 }
 
-/// What the search found.
+/// Results of the search.
 #[derive(Clone, Debug)]
 struct Found {
     bounds: Bounds,
@@ -109,11 +113,11 @@ struct Found {
     /// The trial at the upper bound.
     worst: Option<Tried>,
     tried: Vec<Tried>,
-    /// Which budget ended the search.
+    /// The budget that ended the search, if any.
     ended: Option<&'static str>,
 }
 
-/// A search under way.
+/// A search in progress.
 struct Search<'c> {
     config: &'c Config,
     there: SessionsThere,
@@ -152,8 +156,7 @@ impl<'c> Search<'c> {
         Ok(())
     }
 
-    /// Whether a rate passes, in as many trials as it may have; none when the budget ended before that
-    /// was known.
+    /// Whether a rate passes, in as many trials as permitted; none if the budget ended before.
     fn try_rate(
         &mut self,
         session: &mut Session<'_>,
@@ -183,7 +186,7 @@ impl<'c> Search<'c> {
         }
     }
 
-    /// One trial of a rate on an empty device; and whether a stall explains what failed.
+    /// Makes a trial of a rate on an empty device; returns also whether a stall explains failures.
     fn one(
         &mut self,
         session: &mut Session<'_>,
@@ -259,12 +262,12 @@ impl<'c> Search<'c> {
 }
 
 impl Found {
-    /// The lowest rate that the device failed.
+    /// The lowest rate at which the device failed.
     fn failed(&self) -> Option<f64> {
         self.worst.as_ref().filter(|tried| tried.failure.is_some()).map(|tried| tried.rate)
     }
 
-    /// What the tester began instead of more, where that ended the search.
+    /// The rate that the tester achieved, if that ended the search.
     fn tester_rate(&self) -> Option<f64> {
         let short = |tried: &Option<Tried>| tried.as_ref().and_then(|tried| tried.short);
         short(&self.best).or(short(&self.worst))
@@ -272,7 +275,7 @@ impl Found {
 }
 
 impl Config {
-    /// Where the search begins: the rate at which sessions succeeded when nothing held them back.
+    /// Finds the first rate of the search: the rate of sessions without a limit.
     fn warm_up(
         &self,
         session: &mut Session<'_>,
@@ -300,9 +303,17 @@ fn is_disturbance(counts: &SessionCounts) -> bool {
     failed as f64 <= counts.asked as f64 * FAILED_BEYOND_DOUBT
 }
 
-const NAME: &str = "session-rate";
 const RATE_CLAUSE: &str = "rfc9693.4.5";
 const VALIDATION_CLAUSE: &str = "rfc9693.4.6";
 
-/// A trial with a larger share of failures than this is not repeated: no disturbance explains so much.
+/// Fraction of failures above which a trial is not repeated, because no disturbance explains that
+/// much.
 const FAILED_BEYOND_DOUBT: f64 = 0.02;
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("session_rate", "1/s"),
+    known("session_rate_failed", "1/s"),
+    known("sessions_opened", "sessions"),
+    known("sessions_verified", "sessions"),
+];

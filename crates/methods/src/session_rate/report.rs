@@ -32,7 +32,7 @@ impl Config {
             configuration: self.configuration(),
             answer: self.answer(found, best.as_ref()),
             aggregation: "sessions of all clients together, each counted once; a rate is sessions \
-                          begun a second"
+                          started per second"
                 .into(),
             figures: best.as_ref().map_or_else(Vec::new, |best| figures(best, found)),
             series: vec![series(&records, found)],
@@ -49,15 +49,15 @@ impl Config {
         if found.bounds.lower_pps.is_none() {
             let why = found.worst.as_ref().and_then(|tried| tried.failure.clone());
             let what = match why {
-                Some(why) => format!("even at {} sessions failed: {why}", self.lowest(found)),
-                None => "no rate was tried to its end".into(),
+                Some(why) => format!("sessions failed even at {}: {why}", self.lowest(found)),
+                None => "no trial of a rate was completed".into(),
             };
             let advice = "lower min-rate, raise wait, or look at the drops by reason";
             limits.push(Limit::of_search(true, what, advice));
         } else if found.bounds.upper_pps.is_none() && found.ended.is_none() {
             limits.push(Limit::of_search(
                 false,
-                format!("{}, the highest rate tried, passed", rate_words(self.max_rate)),
+                format!("the highest rate {} passed", rate_words(self.max_rate)),
                 "raise max-rate: the device may do more",
             ));
         }
@@ -66,7 +66,7 @@ impl Config {
                 kind: LimitKind::Baseline,
                 invalidates: false,
                 what: format!(
-                    "the tester began no more than {}: the device may do more",
+                    "the tester started at most {}: the device may do more",
                     rate_words(sent)
                 ),
                 advice: "the tester was the limit: give it a core of its own or a faster one"
@@ -76,7 +76,7 @@ impl Config {
         if let Some(budget) = found.ended {
             limits.push(Limit::of_search(
                 found.bounds.lower_pps.is_none(),
-                format!("{budget} ended the search before its precision was reached"),
+                format!("{budget} ended the search before the precision was reached"),
                 format!("raise {budget} or precision, or shorten hold"),
             ));
         }
@@ -84,23 +84,23 @@ impl Config {
         limits
     }
 
-    /// Tells where there were too few sessions to hold the rate that was found.
+    /// A limit if there were too few sessions to hold the rate.
     fn short_hold(&self, there: SessionsThere, found: &Found) -> Option<Limit> {
         let held = self.held(there, found)?;
         (held < self.hold.0 * HELD_MIN).then(|| {
             Limit::of_search(
                 false,
                 format!(
-                    "the rate was held for {} instead of {}: there are no more sessions to open",
+                    "the rate was held for {} instead of {}: the traffic has no more sessions",
                     Seconds(held),
                     self.hold
                 ),
-                "raise max-sessions, or let the traffic make more sessions",
+                "raise max-sessions, or give the traffic more sessions",
             )
         })
     }
 
-    /// How long the best rate was held, in seconds.
+    /// Time for which the best rate was held, in seconds.
     fn held(&self, there: SessionsThere, found: &Found) -> Option<f64> {
         let best = found.best.as_ref()?;
         Some(self.count(best.rate, there) as f64 / best.rate)
@@ -115,20 +115,20 @@ impl Config {
             return match found.bounds.upper_pps {
                 Some(rate) => {
                     format!(
-                        "No rate of new sessions passed; even at {} some failed.",
+                        "No rate of new sessions passed; some failed even at {}.",
                         rate_words(rate)
                     )
                 }
-                None => "No rate of new sessions was tried to its end.".into(),
+                None => "No trial of a rate of new sessions was completed.".into(),
             };
         };
         let least = if found.failed().is_none() { "at least " } else { "" };
         let verified = match best.tried.verified.used {
             0 => String::new(),
-            used => format!(", and the {} that were used afterwards work", sessions_words(used)),
+            used => format!(", and the {} that were used afterwards worked", sessions_words(used)),
         };
         format!(
-            "It opens {least}{} sessions a second: none of {} fails{verified}{}.",
+            "It opens {least}{} sessions per second: none of {} fails{verified}{}.",
             figure_words(best.rate.round(), "").trim_end(),
             sessions_words(best.counts.succeeded),
             answered_words(best.counts)
@@ -137,12 +137,13 @@ impl Config {
 
     fn claims(&self, holds: bool, there: SessionsThere, found: &Found) -> Vec<Claim> {
         let mut rate = vec![
-            "a session takes the frames that open it both ways, not one from the client only"
+            "a session is opened by frames in both directions, not by one frame of the client"
                 .into(),
-            "of the tester alone the frames through a wire were measured, not the sessions".into(),
+            "the baseline of the tester is its frame rate through a wire, not its session rate"
+                .into(),
         ];
         if self.short_hold(there, found).is_some() {
-            rate.push(format!("sessions end before {} do", self.hold));
+            rate.push(format!("too few sessions to hold the rate for {}", self.hold));
         }
         if found.best.as_ref().is_some_and(|best| best.repeated) {
             rate.push("the rate passed in a repetition of its trial".into());
@@ -158,7 +159,7 @@ impl Config {
     }
 }
 
-/// The trial that stands for the result.
+/// The trial that represents the result.
 struct Best<'r> {
     rate: f64,
     tried: &'r Tried,
@@ -185,7 +186,7 @@ fn figures(best: &Best<'_>, found: &Found) -> Vec<Figure> {
     figures
 }
 
-/// The limits of the trials that decided: those of loads that failed are as it must be.
+/// The limits of the deciding trials; those of failed loads are expected.
 fn of_decisive(records: &[TrialRecord], found: &Found) -> Vec<Limit> {
     let Some(best) = found.best.as_ref() else {
         return validity::summarise(&records.iter().collect::<Vec<_>>());
@@ -206,8 +207,8 @@ fn of_decisive(records: &[TrialRecord], found: &Found) -> Vec<Limit> {
     limits
 }
 
-/// Where the sessions are nearly as many as the frames that the tester alone sends: one takes at least a
-/// frame each way. A tester that sent all it was `asked` for has shown no ceiling.
+/// A limit if the session rate is close to the frame rate of the tester alone, because a session
+/// takes at least one frame each way. A tester that sent all of `asked` has shown no maximum.
 fn of_tester(baseline: Option<Baseline>, asked: f64, best: Option<&Best<'_>>) -> Option<Limit> {
     let (ceiling, rate) = (baseline?.tester_pps, best?.rate);
     let has_ceiling = ceiling < asked * validity::TESTER_SENT_MIN;
@@ -215,7 +216,7 @@ fn of_tester(baseline: Option<Baseline>, asked: f64, best: Option<&Best<'_>>) ->
         kind: LimitKind::Baseline,
         invalidates: false,
         what: format!(
-            "{} is {:.0} % of the frames that the tester alone sends each way: the device may do more",
+            "{} is {:.0} % of the tester's own frame rate each way: the device may do more",
             rate_words(rate),
             rate / ceiling * 100.0
         ),
@@ -244,7 +245,7 @@ fn series(records: &[TrialRecord], found: &Found) -> Series {
     rows.sort_by(|a, b| a[0].unwrap_or(0.0).total_cmp(&b[0].unwrap_or(0.0)));
     Series {
         name: "session-rates".into(),
-        title: "Sessions opened by the rate at which they were asked for".into(),
+        title: "Opened sessions by requested rate".into(),
         columns: vec![
             column("asked_rate", "1/s"),
             column("opened_rate", "1/s"),
@@ -259,8 +260,8 @@ fn series(records: &[TrialRecord], found: &Found) -> Series {
     }
 }
 
-/// A rate that was held for less than this share of the time asked for is told so.
+/// Fraction of the requested time below which a held rate gets a remark.
 const HELD_MIN: f64 = 0.99;
 
-/// The most trials that one proof takes.
+/// Largest number of trials of one verification.
 const PROOFS_MAX: usize = PIECES as usize;

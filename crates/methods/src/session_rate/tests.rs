@@ -8,7 +8,7 @@ use crate::Unobserved;
 use crate::sessions::VALIDATION;
 use crate::simulated::{Sessions, Simulated};
 
-/// Sessions a second that the device opens.
+/// Sessions per second that the device opens.
 const TRUTH: f64 = 20_000.0;
 
 fn sessions() -> Sessions {
@@ -29,7 +29,7 @@ fn config() -> Config {
 }
 
 fn run(config: &Config, device: &mut Simulated) -> Outcome {
-    config.validate().expect("a valid configuration");
+    keys::check("", &config).expect("a valid configuration");
     config.run(device, &mut Unobserved).expect("a simulated device does not fail")
 }
 
@@ -55,10 +55,10 @@ fn a_known_rate_is_found_within_the_precision() {
     assert!(outcome.validity.valid, "{:?}", outcome.validity);
     assert!(device.simulated() <= config().time_bound());
     assert_eq!(device.sessions_open(), 0, "it leaves none behind");
-    crate::figures::assert_known(&outcome.figures);
+    crate::figures::assert_known(&outcome);
     let levels: Vec<ClaimLevel> = outcome.claims.iter().map(|claim| claim.level).collect();
     assert_eq!(levels, [ClaimLevel::Partial; 2], "{:?}", outcome.claims);
-    assert!(outcome.answer.contains(" sessions a second: none of "));
+    assert!(outcome.answer.contains(" sessions per second: none of "));
     let rows = &outcome.series[0].rows;
     assert!(rows.len() > 2 && rows.windows(2).all(|two| two[0][0] <= two[1][0]), "{rows:?}");
 }
@@ -109,7 +109,7 @@ fn a_rate_near_the_frames_that_the_tester_alone_sends_is_remarked() {
         let all = outcome.validity.limits.iter();
         all.filter(|l| l.kind == LimitKind::Baseline).map(|l| l.what.clone()).collect()
     };
-    assert!(limits(&near)[0].contains("of the frames that the tester alone sends"), "{near:?}");
+    assert!(limits(&near)[0].contains("of the tester's own frame rate"), "{near:?}");
     let far = run(&config(), &mut device(sessions()).tester_limited(TRUTH * 2.0));
     assert_eq!(limits(&far), Vec::<String>::new());
     assert!(far.baseline.is_some());
@@ -159,7 +159,7 @@ fn too_few_sessions_hold_a_rate_for_a_shorter_time_and_that_is_told() {
     assert_eq!(value(&outcome, "sessions_opened"), 5_000.0);
     let told = outcome.validity.limits.iter().any(|limit| limit.what.contains("instead of"));
     assert!(told, "{:?}", outcome.validity);
-    assert!(outcome.claims[0].reason.contains("sessions end before"), "{:?}", outcome.claims);
+    assert!(outcome.claims[0].reason.contains("too few sessions to hold"), "{:?}", outcome.claims);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn without_sessions_or_a_way_to_clear_them_there_is_nothing_to_measure() {
     let error = config().run(&mut Simulated::fixed(1e6), &mut Unobserved);
     assert!(matches!(error, Err(MeasureError::NothingToMeasure(_))), "{error:?}");
 
-    /// Holds sessions for ever.
+    /// A device that never removes sessions.
     struct Stubborn;
     impl Measurer for Stubborn {
         fn measure(
@@ -201,7 +201,7 @@ fn without_sessions_or_a_way_to_clear_them_there_is_nothing_to_measure() {
 
 #[test]
 fn keys_that_make_no_sense_are_named() {
-    let key = |config: Config| config.validate().expect_err("refused").key;
+    let key = |config: Config| crate::entry::refused(&config).key;
     assert_eq!(key(Config { min_rate: 0.0, ..config() }), "min-rate");
     assert_eq!(key(Config { max_rate: 10.0, ..config() }), "max-rate");
     assert_eq!(key(Config { max_rate: f64::INFINITY, ..config() }), "max-rate");

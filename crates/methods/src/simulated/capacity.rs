@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use measure::{Direction, Load, Stalls, Trial};
+use measure::{Direction, Load, Stage, StageRole, Stalls, Trial, WorkerTime};
 
 use super::latency::{self, latency};
-use super::{FRAME_LEN_BYTES, Simulated, SplitMix};
+use super::random::SplitMix;
 
-/// How many frames a second are forwarded, and what disturbs that.
+/// Forwarding capacity in frames per second, and its disturbances.
 #[derive(Clone, Debug)]
 pub(super) struct Capacity {
     pub(super) pps: f64,
-    noise: f64,
-    low_load_loss: Option<(f64, f64)>,
-    stall: Option<(f64, u64)>,
-    bucket_frames: u64,
-    slower: Option<(Duration, f64)>,
-    reordering: Option<(f64, f64)>,
+    pub(super) noise: f64,
+    pub(super) low_load_loss: Option<(f64, f64)>,
+    pub(super) stall: Option<(f64, u64)>,
+    pub(super) bucket_frames: u64,
+    pub(super) slower: Option<(Duration, f64)>,
+    pub(super) reordering: Option<(f64, f64)>,
 }
 
 impl Capacity {
@@ -32,12 +32,12 @@ impl Capacity {
         }
     }
 
-    /// The factor by which a trial's capacity differs.
+    /// Factor by which a trial's capacity differs.
     pub(super) fn noise(&self, random: &mut SplitMix) -> f64 {
         1.0 + self.noise * (2.0 * random.fraction() - 1.0)
     }
 
-    /// How long its worker stalls in a trial, in nanoseconds.
+    /// Duration of the worker's stalls in a trial, in nanoseconds.
     pub(super) fn stall_ns(&self, random: &mut SplitMix) -> u64 {
         match self.stall {
             Some((probability, ns)) if random.fraction() < probability => ns,
@@ -45,7 +45,7 @@ impl Capacity {
         }
     }
 
-    /// How many frames it can forward in so many seconds.
+    /// Number of frames that it can forward in the given number of seconds.
     fn frames(&self, seconds: f64, noise: f64) -> u64 {
         let (fast, slow_pps) = match self.slower {
             Some((after, pps)) => (seconds.min(after.as_secs_f64()), pps),
@@ -56,44 +56,35 @@ impl Capacity {
     }
 }
 
-/// Behaviours that can be combined.
-impl Simulated {
-    /// Its capacity differs from trial to trial by up to this fraction either way.
-    pub fn noisy(mut self, fraction: f64) -> Self {
-        self.capacity.noise = fraction;
-        self
-    }
+/// A tester, and a device that forwards what it sends.
+#[derive(Clone, Debug)]
+pub(super) struct Forwarding {
+    pub(super) capacity: Capacity,
+    pub(super) tester_pps_max: f64,
+    pub(super) random: SplitMix,
+}
 
-    /// Below `pps` it loses this fraction of the frames, however few there are.
-    pub fn lossy_below(mut self, pps: f64, fraction: f64) -> Self {
-        self.capacity.low_load_loss = Some((pps, fraction));
-        self
-    }
-
-    /// With this probability its worker stalls once in a trial, for so many nanoseconds.
-    pub fn stalling(mut self, probability: f64, stall_ns: u64) -> Self {
-        self.capacity.stall = Some((probability, stall_ns));
-        self
-    }
-
-    /// It forwards so many frames of a trial above its capacity, as a full bucket of tokens or a
-    /// large buffer does.
-    pub fn bucket(mut self, frames: u64) -> Self {
-        self.capacity.bucket_frames = frames;
-        self
-    }
-
-    /// After so much of a trial its capacity is only `pps`, so that loss at loads above that shows
-    /// in longer trials alone.
-    pub fn slower_after(mut self, time: Duration, pps: f64) -> Self {
-        self.capacity.slower = Some((time, pps));
-        self
-    }
-
-    /// Above `pps` this fraction of the frames comes late, behind their successors.
-    pub fn reordering_above(mut self, pps: f64, fraction: f64) -> Self {
-        self.capacity.reordering = Some((pps, fraction));
-        self
+impl Forwarding {
+    pub(super) fn closed_loop(&mut self, load: Load, duration: Duration) -> Trial {
+        let noise = self.capacity.noise(&mut self.random);
+        let packets = (self.capacity.pps * noise * duration.as_secs_f64()) as u64;
+        let ticks = TICKS_PER_SECOND * duration.as_secs_f64();
+        let stage = |name: &str, role, share: f64, packets| Stage {
+            name: name.into(),
+            role,
+            packets,
+            ticks: (ticks * share) as u64,
+        };
+        Trial {
+            stages: vec![
+                stage("source", StageRole::Bench, 0.2, packets),
+                stage("decap", StageRole::Function, 0.3, packets / 2),
+                stage("route", StageRole::Function, 0.4, packets),
+                stage("sink", StageRole::Bench, 0.1, packets),
+            ],
+            longest_batch_ticks: Some(LONGEST_BATCH_TICKS),
+            ..empty(load, duration, packets)
+        }
     }
 
     pub(super) fn open_loop(&mut self, load: Load, pps: f64, duration: Duration) -> Trial {
@@ -129,11 +120,11 @@ impl Simulated {
         Trial {
             directions: vec![direction("uplink"), direction("downlink")],
             stalls: vec![stalls(stall_ns)],
-            ..self.empty(load, duration, 2 * (sent - lost))
+            ..empty(load, duration, 2 * (sent - lost))
         }
     }
 
-    /// A wire in the device's place: it forwards whatever the tester sends.
+    /// A wire in the device's place: it forwards everything that the tester sends.
     pub(super) fn wire(&self, load: Load, sent_pps: f64, duration: Duration) -> Trial {
         let seconds = duration.as_secs_f64();
         let intended = (load.rate().map_or(0.0, |rate| rate.0) * seconds).round() as u64;
@@ -154,12 +145,22 @@ impl Simulated {
         };
         Trial {
             directions: vec![direction("uplink"), direction("downlink")],
-            ..self.empty(load, duration, 0)
+            ..empty(load, duration, 0)
         }
     }
 }
 
-/// What the worker notices of a stall.
+/// A trial of which only the worker is known.
+pub(super) fn empty(load: Load, duration: Duration, packets: u64) -> Trial {
+    let wall_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    Trial {
+        effective: duration,
+        workers: vec![WorkerTime { worker: 0, core: Some(0), cpu_ns: wall_ns, wall_ns, packets }],
+        ..Trial::new(load, duration, TICKS_PER_SECOND)
+    }
+}
+
+/// The stall record of the worker.
 pub(super) fn stalls(stall_ns: u64) -> Stalls {
     Stalls {
         thread: "worker 0".into(),
@@ -170,5 +171,11 @@ pub(super) fn stalls(stall_ns: u64) -> Stalls {
     }
 }
 
-/// What the receive ring holds while the worker stalls.
+/// Number of frames that the receive ring holds while the worker stalls.
 const RING_FRAMES: u64 = 4096;
+
+/// Ticks of the longest batch.
+const LONGEST_BATCH_TICKS: u64 = 50_000;
+
+pub(super) const TICKS_PER_SECOND: f64 = 2.5e9;
+pub(super) const FRAME_LEN_BYTES: u64 = 64;

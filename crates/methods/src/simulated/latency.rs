@@ -2,8 +2,8 @@
 
 use hdrhistogram::Histogram;
 
-/// Latencies of a queue at that utilisation, evenly spread over quantiles so that no randomness is
-/// needed; a stall is the largest of them.
+/// Latencies of a queue with this utilisation, evenly spread over quantiles so that no randomness
+/// is needed; a stall is the largest of them.
 pub(super) fn latency(utilisation: f64, stall_ns: u64) -> Histogram<u64> {
     let mut histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3)
         .unwrap_or_else(|_| unreachable!("these bounds are allowed"));
@@ -17,7 +17,7 @@ pub(super) fn latency(utilisation: f64, stall_ns: u64) -> Histogram<u64> {
     histogram
 }
 
-/// Where the queue is bounded: beyond it frames are lost, not later.
+/// Utilisation at which the queue is full: above it frames are lost instead of delayed.
 pub(super) const UTILISATION_MAX: f64 = 0.99;
 
 const LATENCY_NS_MAX: u64 = 60_000_000_000;

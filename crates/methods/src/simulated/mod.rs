@@ -1,13 +1,13 @@
 //! Devices that exist only as arithmetic, to prove methods on: the true answer is known.
 //!
 //! Deterministic from a seed, instantaneous, and free of packets. A device is built from behaviours
-//! that can be combined, a file for each kind: what becomes of frames at a steady load
-//! (`capacity`: a capacity, noise of it from trial to trial, a bucket of tokens, slowing down with
-//! time, loss at low loads, stalls, reordering), what of bursts and of an overload that ends
-//! (`burst`: a buffer, and how it comes back), how long frames take (`latency`), what
-//! changes at run time cost (`changes`), what age does (`ageing`), policers (`policers`), floods beside
-//! the load (`floods`), a restart on the way (`restart`), sessions that it holds (`sessions`), and clients that take
-//! up so much in it (`population`).
+//! that can be combined, a file for each kind: what becomes of frames at a steady load (`capacity`:
+//! a capacity, noise of it from trial to trial, a bucket of tokens, slowing down with time, loss at
+//! low loads, stalls, reordering), what of bursts and of an overload that ends (`burst`: a buffer,
+//! and how it comes back), how long frames take (`latency`), what changes at run time cost
+//! (`changes`), what age does (`ageing`), policers (`policers`), floods beside the load (`floods`),
+//! a restart on the way (`restart`), sessions that it holds (`sessions`), and clients that take up
+//! so much in it (`population`).
 
 mod ageing;
 mod burst;
@@ -17,39 +17,45 @@ mod floods;
 mod latency;
 mod policers;
 mod population;
+mod random;
 mod restart;
 mod sessions;
 
 use std::time::Duration;
 
 use measure::{
-    Conditions, Load, MeasureError, Measurer, Population, Pps, SessionsThere, Stage, StageRole,
-    Trial, TrialProgress, Watch, WorkerTime,
+    Conditions, Load, MeasureError, Measurer, Population, Pps, SessionLoad, SessionsThere, Trial,
+    TrialProgress, Watch,
 };
 
 pub use ageing::Ageing;
-use burst::Buffer;
-use capacity::Capacity;
 pub use changes::Changes;
 pub use floods::Suffered;
 pub use sessions::{Sessions, Standby, WhenFull};
 
+use burst::Buffer;
+use capacity::{Capacity, Forwarding, TICKS_PER_SECOND};
+use floods::Floods;
+use policers::{Policers, User};
+use population::Populated;
+use random::SplitMix;
+use restart::restart;
+use sessions::Table;
+
 /// A simulated device with its tester.
 #[derive(Clone, Debug)]
 pub struct Simulated {
-    capacity: Capacity,
+    forwarding: Forwarding,
     buffer: Buffer,
-    tester_pps_max: f64,
     interrupt_after: Option<usize>,
     conditions: Conditions,
-    policers: Option<policers::Policers>,
+    policers: Option<Policers>,
     changes: Option<Changes>,
     ageing: Option<(Ageing, Duration)>,
-    floods: Vec<Suffered>,
+    floods: Floods,
     restart: Option<Duration>,
-    sessions: Option<sessions::Table>,
-    populated: Option<population::Populated>,
-    random: SplitMix,
+    sessions: Option<Table>,
+    populated: Option<Populated>,
     trials: usize,
     simulated: Duration,
 }
@@ -58,87 +64,243 @@ impl Simulated {
     /// A device that forwards up to `capacity_pps` in each of two directions and loses the rest.
     pub fn fixed(capacity_pps: f64) -> Self {
         Self {
-            capacity: Capacity::fixed(capacity_pps),
+            forwarding: Forwarding {
+                capacity: Capacity::fixed(capacity_pps),
+                tester_pps_max: f64::INFINITY,
+                random: SplitMix(1),
+            },
             buffer: Buffer::default(),
-            tester_pps_max: f64::INFINITY,
             interrupt_after: None,
             conditions: Conditions::default(),
             policers: None,
             changes: None,
             ageing: None,
-            floods: Vec::new(),
+            floods: Floods::default(),
             restart: None,
             sessions: None,
             populated: None,
-            random: SplitMix(1),
             trials: 0,
             simulated: Duration::ZERO,
         }
     }
 
-    /// The tester sends no more than this on each interface.
+    /// Limits the tester's rate on each interface.
     pub fn tester_limited(mut self, pps: f64) -> Self {
-        self.tester_pps_max = pps;
+        self.forwarding.tester_pps_max = pps;
         self
     }
 
-    /// The user stops it after so many trials.
+    /// Makes the user stop the run after this number of trials.
     pub fn interrupted_after(mut self, trials: usize) -> Self {
         self.interrupt_after = Some(trials);
         self
     }
 
-    /// Draws everything from this seed.
+    /// Sets the seed of all random numbers.
     pub fn seeded(mut self, seed: u64) -> Self {
-        self.random = SplitMix(seed);
+        self.forwarding.random = SplitMix(seed);
         self
     }
 
-    /// How many trials it carried out.
+    /// Makes the device age from now on.
+    pub fn ageing(mut self, ageing: Ageing) -> Self {
+        self.ageing = Some((ageing, self.simulated));
+        self
+    }
+
+    /// A new device of the same kind, with an age of zero.
+    pub fn restarted(mut self) -> Self {
+        let now = self.simulated;
+        self.ageing.iter_mut().for_each(|(_, since)| *since = now);
+        self
+    }
+
+    /// Makes the capacity differ from trial to trial by up to this fraction.
+    pub fn noisy(mut self, fraction: f64) -> Self {
+        self.forwarding.capacity.noise = fraction;
+        self
+    }
+
+    /// Makes the device lose this fraction of the frames below `pps`.
+    pub fn lossy_below(mut self, pps: f64, fraction: f64) -> Self {
+        self.forwarding.capacity.low_load_loss = Some((pps, fraction));
+        self
+    }
+
+    /// Makes the worker stall once in a trial with this probability, for this time in nanoseconds.
+    pub fn stalling(mut self, probability: f64, stall_ns: u64) -> Self {
+        self.forwarding.capacity.stall = Some((probability, stall_ns));
+        self
+    }
+
+    /// Makes the device forward this number of frames per trial above its capacity, like a full
+    /// token bucket or a large buffer.
+    pub fn bucket(mut self, frames: u64) -> Self {
+        self.forwarding.capacity.bucket_frames = frames;
+        self
+    }
+
+    /// Reduces the capacity to `pps` after this time of a trial, so that only longer trials show
+    /// loss above that load.
+    pub fn slower_after(mut self, time: Duration, pps: f64) -> Self {
+        self.forwarding.capacity.slower = Some((time, pps));
+        self
+    }
+
+    /// Makes this fraction of the frames arrive late, behind their successors, above `pps`.
+    pub fn reordering_above(mut self, pps: f64, fraction: f64) -> Self {
+        self.forwarding.capacity.reordering = Some((pps, fraction));
+        self
+    }
+
+    /// Gives the device a buffer of this number of frames per direction, for bursts and steps of
+    /// the load.
+    pub fn buffered(mut self, frames: u64) -> Self {
+        self.buffer.frames = frames;
+        self
+    }
+
+    /// Makes the device accept no frames after an overflow until its buffer is empty, once the load
+    /// falls.
+    pub fn draining_first(mut self) -> Self {
+        self.buffer.drains_first = true;
+        self
+    }
+
+    /// Makes the device change at run time, at the rate of the conditions; never by itself.
+    pub fn changing(mut self, changes: Changes) -> Self {
+        self.changes = Some(changes);
+        self
+    }
+
+    /// Makes the device suffer these floods; it answers all pings, which are the last kind.
+    pub fn suffering(mut self, floods: &[Suffered]) -> Self {
+        self.floods = Floods(floods.to_vec());
+        self
+    }
+
+    /// Polices the traffic of `users` subscribers at `bytes_per_s` in each direction, with bursts
+    /// of `burst_bytes`.
+    pub fn policing(mut self, users: usize, bytes_per_s: f64, burst_bytes: f64) -> Self {
+        self.policers = Some(Policers::new(users, bytes_per_s, burst_bytes));
+        self
+    }
+
+    /// Makes the policer of subscriber *n* wrong by this fraction of its rate.
+    pub fn policer_errors(mut self, error: impl Fn(usize) -> f64) -> Self {
+        self.each_user(|number, user| user.error = error(number));
+        self
+    }
+
+    /// Sets the rate of subscriber *n*, in bytes per second.
+    pub fn policer_rates(mut self, bytes_per_s: impl Fn(usize) -> f64) -> Self {
+        self.each_user(|number, user| user.bytes_per_s = bytes_per_s(number));
+        self
+    }
+
+    /// Sets the weight of subscriber *n* in the traffic; the default is 1.
+    pub fn traffic_weights(mut self, weight: impl Fn(usize) -> f64) -> Self {
+        self.each_user(|number, user| user.weight = weight(number));
+        self
+    }
+
+    /// Draws the frames of subscribers at random: their number has a Poisson deviation.
+    pub fn scattered(mut self) -> Self {
+        self.policers.iter_mut().for_each(|policers| policers.scattered = true);
+        self
+    }
+
+    /// Makes the device lose this fraction of conforming frames, too.
+    pub fn losing_conforming(mut self, fraction: f64) -> Self {
+        self.policers.iter_mut().for_each(|policers| policers.conforming_lost = fraction);
+        self
+    }
+
+    fn each_user(&mut self, change: impl Fn(usize, &mut User)) {
+        let users = self.policers.iter_mut().flat_map(|policers| &mut policers.users);
+        users.enumerate().for_each(|(number, user)| change(number, user));
+    }
+
+    /// Makes the traffic that of clients with this number of entries; each log message has 100
+    /// bytes.
+    pub fn populated(
+        mut self,
+        population: Population,
+        tables: &[(&'static str, u64)],
+        reports_per_s: [f64; 2],
+    ) -> Self {
+        self.populated = Some(Populated { population, tables: tables.to_vec(), reports_per_s });
+        self
+    }
+
+    /// Makes the device restartable, with this outage.
+    pub fn restarting_in(mut self, outage: Duration) -> Self {
+        self.restart = Some(outage);
+        self
+    }
+
+    /// A device whose traffic opens sessions.
+    pub fn holding(mut self, behaviour: Sessions) -> Self {
+        self.sessions = Some(Table::new(behaviour));
+        self
+    }
+
+    /// Number of trials carried out.
     pub fn trials(&self) -> usize {
         self.trials
     }
 
-    /// How long they would have taken.
+    /// Number of sessions that the device holds.
+    pub fn sessions_open(&self) -> u64 {
+        self.sessions.as_ref().map_or(0, |table| table.open)
+    }
+
+    /// Total simulated duration of the trials.
     pub fn simulated(&self) -> Duration {
         self.simulated
     }
 
-    fn closed_loop(&mut self, load: Load, duration: Duration) -> Trial {
-        let noise = self.capacity.noise(&mut self.random);
-        let packets = (self.capacity.pps * noise * duration.as_secs_f64()) as u64;
-        let ticks = TICKS_PER_SECOND * duration.as_secs_f64();
-        let stage = |name: &str, role, share: f64, packets| Stage {
-            name: name.into(),
-            role,
-            packets,
-            ticks: (ticks * share) as u64,
-        };
-        Trial {
-            stages: vec![
-                stage("source", StageRole::Bench, 0.2, packets),
-                stage("decap", StageRole::Function, 0.3, packets / 2),
-                stage("route", StageRole::Function, 0.4, packets),
-                stage("sink", StageRole::Bench, 0.1, packets),
-            ],
-            longest_batch_ticks: Some(LONGEST_BATCH_TICKS),
-            ..self.empty(load, duration, packets)
+    /// What its behaviours do to a trial that was carried out.
+    fn behave(&mut self, trial: &mut Trial, duration: Duration) {
+        let conditions = &self.conditions;
+        let random = &mut self.forwarding.random;
+        if let Some(changes) = &self.changes {
+            changes.change(trial, conditions.updates_per_s.unwrap_or(0.0));
+        }
+        if let Some(policers) = &mut self.policers {
+            policers.police(trial, conditions.subscribers_counted as usize, random);
+        }
+        if let Some((ageing, since)) = self.ageing {
+            ageing.age(trial, self.simulated.saturating_sub(since), random);
+        }
+        self.floods.flood(trial, &conditions.floods);
+        if let (Some(outage), Some(after)) = (self.restart, conditions.restart_after) {
+            restart(trial, after, outage);
+        }
+        if let Some(populated) = &self.populated {
+            populated.populate(trial, duration);
         }
     }
 
-    fn empty(&self, load: Load, duration: Duration, packets: u64) -> Trial {
-        let wall_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        Trial {
-            effective: duration,
-            workers: vec![WorkerTime {
-                worker: 0,
-                core: Some(0),
-                cpu_ns: wall_ns,
-                wall_ns,
-                packets,
-            }],
-            ..Trial::new(load, duration, TICKS_PER_SECOND)
+    /// Makes a trial of sessions, whose duration follows from their rate, plus the wait if one
+    /// failed.
+    fn carry_sessions(
+        &mut self,
+        load: SessionLoad,
+        wait: Duration,
+        watch: &mut dyn Watch,
+    ) -> Result<Trial, MeasureError> {
+        let empty = Trial::new(Load::Sessions(load), wait, TICKS_PER_SECOND);
+        let table =
+            self.sessions.as_mut().ok_or(MeasureError::Unsupported("it holds no sessions"))?;
+        let (mut trial, progress) = table.trial(&load, empty);
+        if let Some(after) = self.conditions.fail_over_after {
+            table.fail_over(&load, after, &mut trial);
         }
+        let is_whole = progress.sent == progress.received;
+        self.simulated += trial.effective + if is_whole { Duration::ZERO } else { wait };
+        watch.at(progress);
+        Ok(trial)
     }
 }
 
@@ -157,24 +319,23 @@ impl Measurer for Simulated {
             return self.carry_sessions(sessions, duration, watch);
         }
         self.simulated += duration;
-        let whole_pps = self.capacity.pps;
-        self.capacity.pps = self.capacity_left() * self.unchanged_share();
+        let by = &mut self.forwarding;
+        let asked_per_s = self.conditions.updates_per_s.unwrap_or(0.0);
+        let unchanged = self.changes.as_ref().map_or(1.0, |one| one.unchanged_share(asked_per_s));
+        let whole_pps = by.capacity.pps;
+        let left_pps = (whole_pps - self.floods.cost_pps(&self.conditions.floods)).max(0.0);
+        by.capacity.pps = left_pps * unchanged;
         let mut trial = match load {
-            Load::ClosedLoop => self.closed_loop(load, duration),
-            Load::PerInterface(rate) => self.open_loop(load, rate.0, duration),
-            Load::Burst { frames, rate } => self.burst(load, (frames, rate.0), duration),
+            Load::ClosedLoop => by.closed_loop(load, duration),
+            Load::PerInterface(rate) => by.open_loop(load, rate.0, duration),
+            Load::Burst { frames, rate } => self.buffer.burst(by, load, (frames, rate.0), duration),
             Load::Step { first, after, then } => {
-                self.step(load, (first.0, after, then.0), duration)
+                self.buffer.step(by, load, (first.0, after, then.0), duration)
             }
             Load::Sessions(_) => unreachable!("these are carried apart"),
         };
-        self.capacity.pps = whole_pps;
-        self.change(&mut trial);
-        self.police(&mut trial);
-        self.age(&mut trial);
-        self.flood(&mut trial);
-        self.restart_within(&mut trial);
-        self.populate(&mut trial, duration);
+        by.capacity.pps = whole_pps;
+        self.behave(&mut trial, duration);
         watch.at(TrialProgress {
             elapsed: duration,
             sent: trial.sent(),
@@ -204,20 +365,20 @@ impl Measurer for Simulated {
         duration: Duration,
         _: &mut dyn Watch,
     ) -> Result<Option<Trial>, MeasureError> {
-        let sent_pps = rate.0.min(self.tester_pps_max);
-        Ok(Some(self.wire(Load::PerInterface(rate), sent_pps, duration)))
+        let sent_pps = rate.0.min(self.forwarding.tester_pps_max);
+        Ok(Some(self.forwarding.wire(Load::PerInterface(rate), sent_pps, duration)))
     }
 
     fn floods(&self) -> Vec<&'static str> {
-        self.flood_names()
+        self.floods.names()
     }
 
     fn sessions(&self) -> Option<SessionsThere> {
-        self.sessions.as_ref().map(sessions::Table::there)
+        self.sessions.as_ref().map(Table::there)
     }
 
     fn synchronise(&mut self, _: Duration) -> Result<bool, MeasureError> {
-        let synchronises = self.sessions.as_ref().and_then(sessions::Table::synchronises);
+        let synchronises = self.sessions.as_ref().and_then(Table::synchronises);
         synchronises.ok_or(MeasureError::Unsupported("it has no standby"))
     }
 
@@ -227,27 +388,6 @@ impl Measurer for Simulated {
 
     fn clear_sessions(&mut self) -> Result<(), MeasureError> {
         let table = self.sessions.as_mut();
-        table.map(sessions::Table::clear).ok_or(MeasureError::Unsupported("it holds no sessions"))
+        table.map(Table::clear).ok_or(MeasureError::Unsupported("it holds no sessions"))
     }
 }
-
-/// The generator of Steele, Lea and Flood: enough for noise, and the same on every machine.
-#[derive(Clone, Debug)]
-struct SplitMix(u64);
-
-impl SplitMix {
-    /// A number from 0 (included) to 1 (excluded).
-    fn fraction(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
-/// Ticks of the longest batch.
-const LONGEST_BATCH_TICKS: u64 = 50_000;
-
-const TICKS_PER_SECOND: f64 = 2.5e9;
-const FRAME_LEN_BYTES: u64 = 64;

@@ -4,62 +4,61 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use measure::{
-    Load, MeasureError, SessionAction, SessionCounts, SessionLoad, SessionsThere, Stalls, Takeover,
-    Trial, TrialProgress, Watch,
+    SessionAction, SessionCounts, SessionLoad, SessionsThere, Stalls, Takeover, Trial,
+    TrialProgress,
 };
 
-use super::{Simulated, TICKS_PER_SECOND};
-
-/// A device's behaviour towards sessions.
+/// Behaviour of a device towards sessions.
 #[derive(Clone, Debug)]
 pub struct Sessions {
-    /// How many different ones the traffic makes.
+    /// Number of different sessions of the traffic.
     pub most: u64,
-    /// Whether they can be closed.
+    /// Whether sessions can be closed.
     pub closes: bool,
-    /// How many the device holds.
+    /// Number of sessions that the device holds.
     pub capacity: u64,
-    /// How many it opens and closes a second; of more than that the rest fails.
+    /// Sessions per second that the device opens and closes; further ones fail.
     pub rate_max: f64,
-    /// How many the tester begins a second.
+    /// Sessions per second that the tester starts.
     pub tester_rate_max: f64,
-    /// What it does when it is full.
+    /// Behaviour of the full device.
     pub when_full: WhenFull,
-    /// How long a session takes to be answered.
+    /// Answer time of a session, in nanoseconds.
     pub answer_ns: u64,
-    /// Of this many opened sessions one is not there afterwards; 0 for all are.
+    /// One of this number of opened sessions is lost afterwards; 0 for none.
     pub forgets_one_in: u64,
-    /// In so many trials, from the first on, a hundredth of the sessions fails because of a stall.
+    /// Number of trials, from the first on, in which a hundredth of the sessions fails because of a
+    /// stall.
     pub stalled_trials: usize,
-    /// Memory of the device without sessions, and of each that it holds.
+    /// Memory of the device without sessions, and of each session, in bytes.
     pub bytes: (u64, u64),
-    /// The standby beside it, if there is one.
+    /// The standby, if there is one.
     pub standby: Option<Standby>,
 }
 
-/// A standby's behaviour.
+/// Behaviour of a standby.
 #[derive(Clone, Copy, Debug)]
 pub struct Standby {
-    /// How long it takes until it is in the place of the active one, and nothing passes.
+    /// Outage until the standby has replaced the active device.
     pub outage: Duration,
     /// Whether it acknowledges everything in time.
     pub acknowledges: bool,
-    /// Of this many sessions one is not there afterwards; 0 for all are.
+    /// One of this number of sessions is lost afterwards; 0 for none.
     pub forgets_one_in: u64,
-    /// Sessions opened last that it does not know.
+    /// Number of sessions opened last that it does not know.
     pub late: u64,
-    /// Of those that do not work the ones whose ports others have now.
+    /// Number of failed sessions whose ports other sessions have now.
     pub reused: u64,
 }
 
-/// What a full device does with a session more.
+/// Behaviour of a full device towards a further session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {
-    /// Refuses it, as it must (RFC 4787 and the like never end a live session for a new one).
+    /// Refuses it, as required (RFC 4787 and related RFCs never end a live session for a new one).
     Refuses,
-    /// Refuses it and loses the oldest one all the same.
+    /// Refuses it, and loses the oldest session nevertheless.
     LosesOthers,
-    /// Ends the oldest one for it.
+    /// Ends the oldest session in favour of it.
     Evicts,
 }
 
@@ -81,57 +80,26 @@ impl Default for Sessions {
     }
 }
 
-/// The device's table.
+/// The session table of the device.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     behaviour: Sessions,
-    /// Which sessions work.
+    /// Whether each session works.
     is_open: Vec<bool>,
-    /// The same in the order in which they were opened; those that were closed meanwhile included.
+    /// Numbers of sessions in the order of opening, including those closed since.
     oldest: VecDeque<u64>,
-    open: u64,
+    pub(super) open: u64,
     trials: usize,
-    /// Sessions whose outside ports others have got in a take-over.
+    /// Number of sessions whose outside ports other sessions got in a take-over.
     reused: u64,
 }
 
-impl Simulated {
-    /// A device whose traffic opens sessions.
-    pub fn holding(mut self, behaviour: Sessions) -> Self {
-        let is_open = vec![false; behaviour.most as usize];
-        let oldest = VecDeque::new();
-        let table = Table { behaviour, is_open, oldest, open: 0, trials: 0, reused: 0 };
-        self.sessions = Some(table);
-        self
-    }
-
-    /// A trial of sessions, which takes as long as they are begun, and the wait where one failed.
-    pub(super) fn carry_sessions(
-        &mut self,
-        load: SessionLoad,
-        wait: Duration,
-        watch: &mut dyn Watch,
-    ) -> Result<Trial, MeasureError> {
-        let empty = Trial::new(Load::Sessions(load), wait, TICKS_PER_SECOND);
-        let table =
-            self.sessions.as_mut().ok_or(MeasureError::Unsupported("it holds no sessions"))?;
-        let (mut trial, progress) = table.trial(&load, empty);
-        if let Some(after) = self.conditions.fail_over_after {
-            table.fail_over(&load, after, &mut trial);
-        }
-        let is_whole = progress.sent == progress.received;
-        self.simulated += trial.effective + if is_whole { Duration::ZERO } else { wait };
-        watch.at(progress);
-        Ok(trial)
-    }
-
-    /// How many sessions it holds.
-    pub fn sessions_open(&self) -> u64 {
-        self.sessions.as_ref().map_or(0, |table| table.open)
-    }
-}
-
 impl Table {
+    pub(super) fn new(behaviour: Sessions) -> Self {
+        let is_open = vec![false; behaviour.most as usize];
+        Self { behaviour, is_open, oldest: VecDeque::new(), open: 0, trials: 0, reused: 0 }
+    }
+
     pub(super) fn there(&self) -> SessionsThere {
         let Sessions { most, closes, .. } = self.behaviour;
         SessionsThere { open: 0, most, closes }
@@ -143,7 +111,7 @@ impl Table {
         self.open = 0;
     }
 
-    /// The trial that the load makes of an `empty` one.
+    /// Applies the load to an `empty` trial.
     pub(super) fn trial(&mut self, load: &SessionLoad, empty: Trial) -> (Trial, TrialProgress) {
         self.trials += 1;
         let begun = load.rate.unwrap_or(f64::INFINITY).min(self.behaviour.tester_rate_max);
@@ -188,8 +156,8 @@ impl Table {
         (trial, progress)
     }
 
-    /// The standby takes over in a trial that opens sessions at a rate.
-    fn fail_over(&mut self, load: &SessionLoad, after: Duration, trial: &mut Trial) {
+    /// Makes the standby take over in a trial that opens sessions at a rate.
+    pub(super) fn fail_over(&mut self, load: &SessionLoad, after: Duration, trial: &mut Trial) {
         let (Some(standby), Some(rate)) = (self.behaviour.standby, load.rate) else { return };
         let from = ((after.as_secs_f64() * rate) as u64).min(load.count);
         let until = ((after + standby.outage).as_secs_f64() * rate) as u64;
@@ -220,12 +188,12 @@ impl Table {
         });
     }
 
-    /// Whether it has a standby, and that acknowledges everything.
+    /// Whether the standby acknowledges everything; none without a standby.
     pub(super) fn synchronises(&self) -> Option<bool> {
         self.behaviour.standby.map(|standby| standby.acknowledges)
     }
 
-    /// Whether the action succeeds.
+    /// Carries out the action; returns whether it succeeds.
     fn act(&mut self, action: SessionAction, session: u64) -> bool {
         let at = session as usize;
         match action {

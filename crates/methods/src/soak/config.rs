@@ -1,31 +1,37 @@
 //! Keys of `soak`.
 
+use keys::Invalid;
 use measure::{Ratio, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::HeldLoad;
-use crate::{ConfigError, throughput};
+use crate::throughput;
 
-/// Which load to hold, and how long.
+/// Its name in scenario files.
+pub(super) const NAME: &str = "soak";
+
+/// Keys of the method `soak`: the load, and its duration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// The load on each interface: a rate, or a share of the throughput, which is then searched
-    /// first: `4 Mpps`, `50 %`.
+    /// Load on each interface: a rate, or a share of the throughput, which is then searched first:
+    /// `4 Mpps`, `50 %`.
     pub load: HeldLoad,
-    /// How long it is held, all slices together; at most 100,000 slices.
+    /// Total duration of all slices; at most 100,000 slices.
     pub duration: Seconds,
-    /// How long a slice is: what an interruption loses at most, and the step of the trend.
+    /// Duration of a slice: the largest loss of data by an interruption, and the step of the trend.
+    #[schemars(extend("minimum" = 0.1))]
     pub slice: Seconds,
-    /// How long to run before the first slice, and after each restart; 0 leaves it out. The warm-up
-    /// is in the record but in no figure.
+    /// Duration of the warm-up before the first slice and after each restart; 0 omits it. The
+    /// warm-up is in the record but in no figure.
     pub warm_up: Seconds,
-    /// The most slices with loss that are kept whole in the record, the first ones; the series have
-    /// all slices.
+    /// Largest number of slices with loss that are kept whole in the record, beginning with the
+    /// first; the series contain all slices.
+    #[schemars(range(max = 10_000))]
     pub slices_kept: u32,
-    /// How the throughput is searched, where `load` is a share of it; keys and meaning as those of
-    /// the method `throughput`.
+    /// Keys of the throughput search that precedes the soak if `load` is a share; the same keys as
+    /// those of the method `throughput`.
     pub throughput: throughput::Config,
 }
 
@@ -43,8 +49,8 @@ impl Default for Config {
 }
 
 impl Config {
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let wrong = |key, problem| Err(ConfigError::new(key, problem));
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        let wrong = |key, what| Err(Invalid::new(key, what, ""));
         match self.load {
             HeldLoad::Rate(rate) if rate.0 <= 0.0 => return wrong("load", "must be more than 0"),
             HeldLoad::Share(share) if !(0.001..=1.0).contains(&share.0) => {
@@ -52,22 +58,13 @@ impl Config {
             }
             _ => {}
         }
-        if self.slice.0 < 0.1 {
-            return wrong("slice", "must be 100 ms or more, `10 s` is usual");
-        }
         if self.duration < self.slice {
             return wrong("duration", "must not be shorter than slice");
         }
         if self.duration.0 / self.slice.0 > SLICES_MAX {
             return wrong("slice", "is too short: the duration would have more than 100000 slices");
         }
-        if self.slices_kept > 10_000 {
-            return wrong("slices-kept", "must be 0 to 10000");
-        }
-        self.throughput.validate().map_err(|error| ConfigError {
-            key: format!("throughput.{}", error.key),
-            problem: error.problem,
-        })
+        self.throughput.validate().map_err(|invalid| invalid.under("throughput"))
     }
 }
 

@@ -7,39 +7,40 @@ use hdrhistogram::Histogram;
 use measure::record::{LimitKind, TrialRecord};
 use measure::validity::Tally;
 
-/// A soak as far as it is.
+/// A soak so far.
 #[derive(Default)]
 pub(super) struct Course {
     pub slices: Vec<Slice>,
-    /// By direction: all latencies.
+    /// Latencies of all slices, by direction.
     pub latencies: Vec<(String, Histogram<u64>)>,
     pub tally: Tally,
-    /// Slices with loss that are kept whole, and the first one.
+    /// The first slice, and slices with loss that are kept whole.
     pub kept: Vec<TrialRecord>,
-    /// The last slice, whole, unless it is kept already.
+    /// The last slice, if it is not in `kept`.
     pub last: Option<TrialRecord>,
     keep_most: usize,
     lossy_kept: usize,
 }
 
-/// One slice.
+/// A slice of a soak.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Slice {
-    /// Whether the device may be a new one: the first slice, and the first after an interruption.
+    /// Whether the device may have been set up again: the first slice, and the first after an
+    /// interruption.
     pub starts: bool,
-    /// When it began, in measured seconds: what lay between an interruption and its end is left out.
+    /// Start in measured seconds, without the time of interruptions.
     pub begin_s: f64,
     pub seconds: f64,
     pub sent: u64,
     pub received: u64,
-    /// Directions in which frames were sent.
+    /// Number of directions in which frames were sent.
     pub interfaces: usize,
     pub latency_p50_ns: Option<u64>,
     pub latency_p99_9_ns: Option<u64>,
     pub resident_bytes: Option<u64>,
-    /// When the last lost frame was sent, since the slice began.
+    /// Time at which the last lost frame was sent, since the start of the slice.
     pub last_lost_ns: Option<u64>,
-    /// Whether a thread without its core may explain its loss.
+    /// Whether a thread that lost its core may explain the loss.
     pub stalled: bool,
 }
 
@@ -52,7 +53,7 @@ impl Slice {
         if self.sent == 0 { 0.0 } else { self.lost() as f64 / self.sent as f64 }
     }
 
-    /// Frames that came back a second, on each interface.
+    /// Frames per second that came back, on each interface.
     pub fn forwarded_pps(&self) -> f64 {
         let time = self.seconds * self.interfaces as f64;
         if time > 0.0 { self.received as f64 / time } else { 0.0 }
@@ -64,7 +65,7 @@ impl Course {
         Self { keep_most: slices_kept as usize, ..Self::default() }
     }
 
-    /// Adds a slice, just measured or handed back.
+    /// Adds a slice that was measured now or in an earlier run.
     pub fn add(&mut self, record: TrialRecord) {
         let mut all: Option<Histogram<u64>> = None;
         for direction in &record.directions {
@@ -97,20 +98,20 @@ impl Course {
         self.keep(record, slice);
     }
 
-    /// Measured seconds so far.
+    /// Measured time so far, in seconds.
     pub fn seconds(&self) -> f64 {
         self.slices.last().map_or(0.0, |slice| slice.begin_s + slice.seconds)
     }
 
-    /// The trials of the record, in order.
+    /// The trials for the record, in order.
     pub fn trials(&mut self) -> Vec<TrialRecord> {
         let mut trials = std::mem::take(&mut self.kept);
         trials.extend(self.last.take());
         trials
     }
 
-    /// One value of each slice by its time in seconds, a list for each stretch in which one device
-    /// ran.
+    /// A value of each slice by its time in seconds, in one list for each stretch without a restart
+    /// of the device.
     pub fn stretches(&self, value: fn(&Slice) -> Option<f64>) -> Vec<Vec<(f64, f64)>> {
         let mut stretches: Vec<Vec<(f64, f64)>> = Vec::new();
         for slice in &self.slices {
@@ -123,7 +124,8 @@ impl Course {
         stretches
     }
 
-    /// The longest time without loss in which one device ran, to a slice, in seconds.
+    /// The longest time without loss and without a restart of the device, with the resolution of a
+    /// slice, in seconds.
     pub fn lossless_longest_s(&self) -> f64 {
         let (mut longest, mut now): (f64, f64) = (0.0, 0.0);
         for slice in &self.slices {
@@ -156,14 +158,14 @@ fn merge(all: &mut Option<Histogram<u64>>, times: &Histogram<u64>) {
     }
 }
 
-/// Adds one histogram to another, which grows as it must.
+/// Adds one histogram to another, which grows as needed.
 fn add(sum: &mut Histogram<u64>, times: &Histogram<u64>) {
     sum.auto(true);
     // A histogram that resizes takes every other one.
     let _ = sum.add(times);
 }
 
-/// The purpose of a slice.
+/// Purpose of a slice's trial.
 pub(super) const SLICE: &str = "slice";
-/// The purpose of the first slice, and of the first one after an interruption.
+/// Purpose of the trial of the first slice, and of the first after an interruption.
 pub(super) const START: &str = "slice-after-start";

@@ -6,8 +6,8 @@ use measure::{Nanos, Pps, Ratio, Seconds, si};
 
 use super::course::{Course, Slice};
 
-/// What has a trend: its name, the unit of an hour's rise, how a slice shows it, and how slices are
-/// put together.
+/// A quantity with a trend: name, unit of the rise per hour, how it is read from a slice, and how
+/// slices are grouped.
 struct Trended {
     name: &'static str,
     unit: &'static str,
@@ -42,7 +42,7 @@ const TRENDS: [Trended; 4] = [
     },
 ];
 
-/// The headline figures: loss, then trends with the ends of their confidence intervals.
+/// The headline figures: loss, then trends with their confidence intervals.
 pub(super) fn figures(load: Pps, course: &Course) -> Vec<Figure> {
     let loss = loss_fraction(course);
     let lossy = course.slices.iter().filter(|slice| slice.lost() > 0).count();
@@ -80,7 +80,7 @@ pub(super) fn figures(load: Pps, course: &Course) -> Vec<Figure> {
 }
 
 impl Trended {
-    /// The rise in an hour.
+    /// The rise per hour.
     fn of(&self, course: &Course) -> Option<Trend> {
         let stretches = course.stretches(self.value);
         let total: usize = stretches.iter().map(Vec::len).sum();
@@ -99,7 +99,7 @@ impl Trended {
     }
 }
 
-/// A row a slice.
+/// A series with one row per slice.
 pub(super) fn trend(course: &Course) -> Series {
     let row = |slice: &Slice| {
         let number = |value: Option<u64>| value.map(|value| value as f64);
@@ -114,7 +114,7 @@ pub(super) fn trend(course: &Course) -> Series {
     };
     Series {
         name: "soak-trend".into(),
-        title: "The course of the soak by measured time at the end of each slice".into(),
+        title: "Course of the soak by measured time at the end of each slice".into(),
         columns: columns(&[
             ("seconds", "s"),
             ("forwarded_pps", "pps"),
@@ -127,7 +127,7 @@ pub(super) fn trend(course: &Course) -> Series {
     }
 }
 
-/// A row a slice with loss.
+/// A series with one row per slice with loss.
 pub(super) fn losses(course: &Course) -> Series {
     let row = |slice: &Slice| {
         // Where the tester cannot tell when, the slice's end is the latest that it can have been.
@@ -141,9 +141,10 @@ pub(super) fn losses(course: &Course) -> Series {
     };
     Series {
         name: "soak-loss".into(),
-        title: "Slices with loss: the measured time of the last frame lost, how many were, and \
-                whether (1) a thread without its core may explain all of it"
-            .into(),
+        title:
+            "Slices with loss: measured time of the last lost frame, number of lost frames, and \
+                whether (1) a thread that lost its core may explain all of it"
+                .into(),
         columns: columns(&[
             ("seconds", "s"),
             ("lost_frames", "frames"),
@@ -159,7 +160,7 @@ fn columns(columns: &[(&str, &str)]) -> Vec<Column> {
     columns.iter().map(one).collect()
 }
 
-/// The limits of all slices, which invalidate only where they are no exception.
+/// The limits of all slices, which invalidate only if they are frequent.
 pub(super) fn limits(course: &Course) -> Vec<Limit> {
     let mut limits = course.tally.limits();
     for limit in &mut limits {
@@ -171,10 +172,11 @@ pub(super) fn limits(course: &Course) -> Vec<Limit> {
             kind: LimitKind::Spread,
             invalidates: false,
             what: format!(
-                "it was interrupted {restarts} times, after which the device was new: trends and \
-                 the longest time without loss are of the stretches between"
+                "the soak was interrupted {restarts} times, with a new set-up of the device each \
+                 time: trends and the longest time without loss are those of the stretches in \
+                 between"
             ),
-            advice: "for a trend over the whole time, let it run without an interruption".into(),
+            advice: "for a trend over the whole time, run without an interruption".into(),
         });
     }
     limits
@@ -188,7 +190,7 @@ pub(super) fn answer(load: Pps, course: &Course) -> String {
     text += &match lost {
         0 => " without loss".to_owned(),
         _ => format!(
-            " and loses {lost} of {sent} frames ({}), for {} at the longest none",
+            " and loses {lost} of {sent} frames ({}), with at most {} without loss",
             Ratio(loss_fraction(course)),
             time(course.lossless_longest_s())
         ),
@@ -203,16 +205,16 @@ pub(super) fn answer(load: Pps, course: &Course) -> String {
     text + "."
 }
 
-/// A trend in words; where its interval holds zero, there is none to speak of.
+/// A trend as text; without a rise if its interval contains zero.
 fn words(trend: Trend, show: fn(f64) -> String) -> String {
     let size = trend.slope.abs();
     match trend.confidence_95 {
         None => "has too few slices for a trend".into(),
         Some([low, high]) if low <= 0.0 && high >= 0.0 => {
-            format!("is steady (within {} an hour)", show(low.abs().max(high.abs())))
+            format!("is steady (within {} per hour)", show(low.abs().max(high.abs())))
         }
         Some([low, high]) => format!(
-            "{} by {} an hour ({} to {})",
+            "{} by {} per hour ({} to {})",
             if trend.slope > 0.0 { "rises" } else { "falls" },
             show(size),
             show(low.abs().min(high.abs())),
@@ -221,7 +223,7 @@ fn words(trend: Trend, show: fn(f64) -> String) -> String {
     }
 }
 
-/// `3.00 s`, `12.5 min`, `24.0 h`.
+/// Formats a duration as `3.00 s`, `12.5 min` or `24.0 h`.
 fn time(seconds: f64) -> String {
     match seconds {
         s if s >= 2.0 * HOUR_S => format!("{:.1} h", s / HOUR_S),
@@ -236,7 +238,7 @@ fn loss_fraction(course: &Course) -> f64 {
     if sent == 0 { 0.0 } else { lost as f64 / sent as f64 }
 }
 
-/// On each interface, over all slices.
+/// Forwarded rate on each interface over all slices, in packets per second.
 fn forwarded_pps(course: &Course) -> f64 {
     let weighed = course.slices.iter().map(|slice| slice.forwarded_pps() * slice.seconds);
     let seconds = course.seconds();
@@ -247,9 +249,9 @@ fn restarts(course: &Course) -> usize {
     course.slices.iter().filter(|slice| slice.starts).count().saturating_sub(1)
 }
 
-/// As many points give 180,000 slopes.
+/// Largest number of points of a trend: they give 180,000 slopes.
 const POINTS_MAX: usize = 600;
 const HOUR_S: f64 = 3600.0;
 
-/// Disturbances of more slices than this are no exception.
+/// Fraction of disturbed slices above which the soak is invalid.
 const DISTURBED_MAX: f64 = 0.05;

@@ -1,25 +1,27 @@
 //! `soak`: one load for minutes, hours or days, and what becomes of loss, latency and memory.
 //!
-//! **Goals.** Whether a device that bears a load for a second bears it for a day: every loss with its
-//! time, the longest time without any, the trend of latency and memory with its confidence, in slices
-//! so that hours of work survive an interruption. Kin to the service performance test of ITU-T Y.1564
-//! section 8.2 (15 minutes, 2 or 24 hours).
+//! **Goals.** Whether a device that bears a load for a second bears it for a day: every loss with
+//! its time, the longest time without any, the trend of latency and memory with its confidence, in
+//! slices so that hours of work survive an interruption. Kin to the service performance test of
+//! ITU-T Y.1564 section 8.2 (15 minutes, 2 or 24 hours).
 //!
-//! **Non-goals.** The critical load of CSIT's SOAK tests (PLRsearch): the load is given, not searched.
-//! A verdict: whether a loss in a day is too much is for a threshold of the scenario to say.
+//! **Non-goals.** The critical load of CSIT's SOAK tests (PLRsearch): the load is given, not
+//! searched. A verdict: whether a loss in a day is too much is for a threshold of the scenario to
+//! say.
 //!
-//! **How.** Trials of one `slice` each, one behind the other. Between two slices the load pauses for
-//! as long as the device takes to end a trial and begin another; times are measured times, pauses left
-//! out. A slice whose tester or worker was disturbed counts like every other; the limits tell how many
-//! were, and make the whole invalid beyond one in twenty.
+//! **How.** Trials of one `slice` each, one behind the other. Between two slices the load pauses
+//! for as long as the device takes to end a trial and begin another; times are measured times,
+//! pauses left out. A slice whose tester or worker was disturbed counts like every other; the
+//! limits tell how many were, and make the whole invalid beyond one in twenty.
 //!
 //! **Trends** are the median of the slopes between all pairs of slices (Theil and Sen, see
-//! `measure::statistics`): a single wild slice does not move it. More than 600 slices are put together
-//! in groups first: medians of latency and memory, means of loss.
+//! `measure::statistics`): a single wild slice does not move it. More than 600 slices are put
+//! together in groups first: medians of latency and memory, means of loss.
 //!
 //! **Interruptions.** Each slice is told to the observer when it is finished; handed back by
-//! [`Method::resume`] they take the place of measuring them again. The first slice of a device that may
-//! be a new one has the purpose `slice-after-start`: no slope and no lossless time reaches across it.
+//! [`Method::resume`] they take the place of measuring them again. The first slice of a device that
+//! may be a new one has the purpose `slice-after-start`: no slope and no lossless time reaches
+//! across it.
 
 mod config;
 mod course;
@@ -34,19 +36,22 @@ use measure::{Load, MeasureError, Measurer, Pps};
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
 
 use crate::claims::claim;
+use crate::figures::{KnownFigure, known};
 use crate::load::HeldLoad;
 use crate::method::{Session, to_value};
 use crate::{Entry, Method, Observer, Step};
 use course::{Course, SLICE, START};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "one load for hours: every loss, and the trend of latency and memory",
+    summary: "one load for hours: each loss, and the trend of latency and memory",
     standards: &[Y1564],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -111,7 +116,7 @@ impl Method for Config {
 }
 
 impl Config {
-    /// Takes back what was finished before; the load of its slices, if there were any.
+    /// Restores the slices of earlier runs; returns their load, if there were any.
     fn take_back(
         &self,
         finished: &mut dyn Iterator<Item = TrialRecord>,
@@ -143,7 +148,7 @@ impl Config {
         Ok(held.map(Pps))
     }
 
-    /// The slices behind so many.
+    /// The durations of the remaining slices.
     fn left(&self, done: usize) -> Vec<Duration> {
         let (whole, slice) = (self.duration.duration(), self.slice.duration());
         let count = whole.as_nanos().div_ceil(slice.as_nanos().max(1)) as usize;
@@ -154,7 +159,7 @@ impl Config {
         (done.min(count)..count).map(length).collect()
     }
 
-    /// The share of the throughput, which is searched.
+    /// Searches the throughput, and returns the share of it.
     fn search(&self, share: f64, session: &mut Session<'_>) -> Result<Pps, MeasureError> {
         let slices = self.left(0);
         let time = self.warm_up.duration().saturating_add(slices.iter().sum());
@@ -207,8 +212,30 @@ fn foreign(record: &TrialRecord) -> MeasureError {
     ))
 }
 
-const NAME: &str = "soak";
 const Y1564: &str = "y1564.8.2";
 
-/// The durations of the standard.
+/// The test durations of the standard, in seconds.
 const Y1564_SECONDS: [f64; 3] = [900.0, 7_200.0, 86_400.0];
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("duration", "s"),
+    known("forwarded", "pps"),
+    known("latency_p50_slope", "ns/h"),
+    known("latency_p50_slope_high", "ns/h"),
+    known("latency_p50_slope_low", "ns/h"),
+    known("latency_p99_9_slope", "ns/h"),
+    known("latency_p99_9_slope_high", "ns/h"),
+    known("latency_p99_9_slope_low", "ns/h"),
+    known("load", "pps"),
+    known("loss_slope", "1/h"),
+    known("loss_slope_high", "1/h"),
+    known("loss_slope_low", "1/h"),
+    known("lossless_longest", "s"),
+    known("lost_frames", "frames"),
+    known("memory_slope", "B/h"),
+    known("memory_slope_high", "B/h"),
+    known("memory_slope_low", "B/h"),
+    known("restarts", "restarts"),
+    known("slices_with_loss", "slices"),
+];

@@ -8,13 +8,13 @@ use super::*;
 use crate::Unobserved;
 use crate::simulated::{Ageing, Simulated};
 
-/// An hour at 1 Mpps in slices of 10 s.
+/// A soak of an hour at 1 Mpps in slices of 10 s.
 fn config() -> Config {
     Config { load: HeldLoad::Rate(Pps(1e6)), ..Config::default() }
 }
 
-/// Leaks 1 kB and becomes 0.01 ns slower a second, with some noise; loses 500 frames of each
-/// direction every 1000 s.
+/// Ageing by a leak of 1 kB/s and 0.01 ns/s more latency, with some noise, and a loss of 500 frames
+/// per direction every 1000 s.
 fn ageing() -> Ageing {
     Ageing {
         resident_bytes: 100_000_000,
@@ -34,7 +34,7 @@ fn value(outcome: &Outcome, name: &str) -> f64 {
     outcome.figure(name).unwrap_or_else(|| panic!("no {name}")).value
 }
 
-/// Keeps what it is told, as a caller that means to resume does.
+/// Stores all events, as a caller does that wants to resume.
 #[derive(Default)]
 struct Keeper(Vec<TrialRecord>, Vec<Step>);
 
@@ -101,7 +101,7 @@ fn known_trends_lie_in_their_intervals() {
 #[test]
 fn every_loss_is_listed_with_its_time() {
     let outcome = run(&config(), &mut Simulated::fixed(5e6).ageing(ageing()));
-    crate::figures::assert_known(&outcome.figures);
+    crate::figures::assert_known(&outcome);
     let losses = &outcome.series[1];
     assert_eq!(losses.name, "soak-loss");
     // The warm-up took the first of the device's seconds.
@@ -112,7 +112,7 @@ fn every_loss_is_listed_with_its_time() {
     assert!((value(&outcome, "loss_fraction") - 3000.0 / 7.2e9).abs() < 1e-15);
     assert_eq!(value(&outcome, "lossless_longest"), 990.0, "to a slice");
     assert!(outcome.answer.contains("loses 3000 of 7200000000 frames (0.417 ppm)"));
-    assert!(outcome.answer.contains("memory rises by 3.60 MB an hour"), "{}", outcome.answer);
+    assert!(outcome.answer.contains("memory rises by 3.60 MB per hour"), "{}", outcome.answer);
 }
 
 #[test]

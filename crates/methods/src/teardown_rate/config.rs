@@ -4,21 +4,27 @@ use measure::Seconds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ConfigError;
+/// Its name in scenario files.
+pub(super) const NAME: &str = "teardown-rate";
 
-/// How many sessions are closed, and how fast.
+/// Keys of the method `teardown-rate`: the number of sessions, and the rate of closing them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// How many sessions are opened and then closed; fewer where the traffic has no more.
+    /// Number of sessions that are opened and then closed; fewer if the traffic has no more.
+    #[schemars(range(min = 1))]
     pub sessions: u64,
-    /// How many are closed a second; left out, as fast as they end.
+    /// Rate of closing, in sessions per second; by default as fast as they end.
+    #[schemars(range(min = 1.0, max = 1e9))]
     pub rate: Option<f64>,
-    /// How often they are opened and closed; the result is the median.
+    /// Number of repetitions of opening and closing; the result is the median.
+    #[schemars(range(min = 1, max = 1000))]
     pub repetitions: u32,
-    /// How long the last sessions of a trial are waited for.
+    /// Time to wait for the last sessions of a trial.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub wait: Seconds,
-    /// When no further repetition is begun.
+    /// Time after which no further repetition begins.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_time: Seconds,
 }
 
@@ -33,27 +39,3 @@ impl Default for Config {
         }
     }
 }
-
-impl Config {
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let rate_holds = self.rate.is_none_or(|rate| (1.0..=RATE_MAX).contains(&rate));
-        let checks = [
-            (self.sessions > 0, "sessions", "must be 1 or more"),
-            (
-                rate_holds,
-                "rate",
-                "must be 1 to 1e9 sessions a second; leave it out for as fast as they end",
-            ),
-            ((1..=1000).contains(&self.repetitions), "repetitions", "must be 1 to 1000"),
-            (self.wait.0 > 0.0, "wait", "must be more than 0, `1 s` is usual"),
-            (self.max_time.0 > 0.0, "max-time", "must be more than 0"),
-        ];
-        match checks.into_iter().find(|(holds, ..)| !holds) {
-            Some((_, key, problem)) => Err(ConfigError::new(key, problem)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// No tester closes more sessions a second.
-const RATE_MAX: f64 = 1e9;

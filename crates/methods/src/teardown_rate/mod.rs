@@ -1,12 +1,13 @@
 //! `teardown-rate`: how fast sessions end by their own frames, and what is left of them.
 //!
-//! **Goals.** The connection tear-down rate of RFC 9693 section 4.8 as clients cause it: so many TCP
-//! sessions are opened, then closed by a FIN each way, as fast as they end or at a given rate; the rate,
-//! the time, and the sessions that the device says it still holds.
+//! **Goals.** The connection tear-down rate of RFC 9693 section 4.8 as clients cause it: so many
+//! TCP sessions are opened, then closed by a FIN each way, as fast as they end or at a given rate;
+//! the rate, the time, and the sessions that the device says it still holds.
 //!
-//! **Non-goals.** The RFC's own procedure, in which the device deletes its table at once by a command of
-//! its own: no other device has that command, so what it takes compares badly. How long a device keeps a
-//! closed session (RFC 5382 asks for four minutes): sessions that are left are told, not judged.
+//! **Non-goals.** The RFC's own procedure, in which the device deletes its table at once by a
+//! command of its own: no other device has that command, so what it takes compares badly. How long
+//! a device keeps a closed session (RFC 5382 asks for four minutes): sessions that are left are
+//! told, not judged.
 
 mod config;
 mod report;
@@ -20,17 +21,20 @@ use measure::{MeasureError, Measurer, SessionAction, SessionLoad};
 use serde_json::Value;
 
 pub use config::Config;
+use config::NAME;
 
+use crate::figures::{KnownFigure, known};
 use crate::method::{Session, to_value};
 use crate::sessions::{sessions_words, there, time_spent};
 use crate::{Entry, Method, Observer, Step};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "how fast sessions are closed by their own frames, and what is left of them",
+    summary: "rate of closing sessions by their own frames, and remaining sessions",
     standards: &[CLAUSE],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, |_: &Config| Ok(())),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -43,7 +47,8 @@ impl Method for Config {
         to_value(self)
     }
 
-    /// A repetition that is under way at the end takes no longer than all may.
+    /// Twice the permitted time: a repetition in progress at its end takes no longer than all
+    /// repetitions may.
     fn time_bound(&self) -> Duration {
         self.max_time.duration().saturating_mul(2)
     }
@@ -75,12 +80,12 @@ impl Method for Config {
     }
 }
 
-/// One repetition.
+/// Results of one repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Closing {
-    /// The trial that closed the sessions.
+    /// Index of the trial that closed the sessions.
     index: usize,
-    /// How many would not open before.
+    /// Number of sessions that did not open before.
     unopened: u64,
 }
 
@@ -114,5 +119,12 @@ impl Config {
     }
 }
 
-const NAME: &str = "teardown-rate";
 const CLAUSE: &str = "rfc9693.4.8";
+
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("sessions_closed", "sessions"),
+    known("sessions_left", "sessions"),
+    known("teardown_rate", "1/s"),
+    known("teardown_time", "ns"),
+];

@@ -48,16 +48,16 @@ impl Config {
         if unopened > 0 {
             limits.push(Limit::of_search(
                 true,
-                format!("{} would not open, so that they could not end", sessions_words(unopened)),
-                "lower sessions to what the device holds (session-capacity tells)",
+                format!("{} did not open, so they could not be closed", sessions_words(unopened)),
+                "lower sessions to the capacity of the device (see the method session-capacity)",
             ));
         }
         let failed: u64 = closed(records, closings).map(|(_, counts)| counts.failed).sum();
         if failed > unopened {
             limits.push(Limit::of_search(
                 false,
-                format!("the close of {} was not answered", sessions_words(failed - unopened)),
-                "lower rate, or leave it out so that nothing is lost for want of room; raise wait",
+                format!("the closing of {} was not answered", sessions_words(failed - unopened)),
+                "lower rate, or remove it so that nothing is lost for lack of buffers; raise wait",
             ));
         }
         if count < self.sessions {
@@ -68,7 +68,7 @@ impl Config {
                     sessions_words(count),
                     self.sessions
                 ),
-                "let the traffic make more sessions, or lower sessions",
+                "give the traffic more sessions, or lower sessions",
             ));
         }
         let done = closings.len();
@@ -87,13 +87,13 @@ impl Config {
             "sessions end by their own frames, not by a command that empties the table".into(),
         ];
         if let Some(rate) = self.rate {
-            deviations.push(format!("they are closed at {}, no faster", rate_words(rate)));
+            deviations.push(format!("they are closed at {} at most", rate_words(rate)));
         }
         claim(CLAUSE, holds, &deviations)
     }
 }
 
-/// The trials that closed sessions, with their counts.
+/// The trials that closed sessions, with their counters.
 fn closed<'r>(
     records: &'r [TrialRecord],
     closings: &'r [Closing],
@@ -105,7 +105,8 @@ fn closed<'r>(
     closings.iter().filter_map(one)
 }
 
-/// How long a trial took to close its sessions: to the last one begun, and its answer.
+/// Time in which a trial closed its sessions, to the start of the last one plus its answer, in
+/// nanoseconds.
 fn time_ns(record: &TrialRecord, counts: &SessionsRecord) -> f64 {
     record.effective_ns as f64 + counts.answered.as_ref().map_or(0.0, |times| times.mean_ns)
 }

@@ -20,7 +20,7 @@ fn config() -> Config {
 }
 
 fn run(config: &Config, device: &mut Simulated) -> Outcome {
-    config.validate().expect("a valid configuration");
+    keys::check("", &config).expect("a valid configuration");
     config.run(device, &mut Unobserved).expect("a simulated device does not fail")
 }
 
@@ -44,7 +44,7 @@ fn a_known_rate_of_closing_is_found_with_its_time() {
     assert!(outcome.validity.valid, "{:?}", outcome.validity);
     assert_eq!(outcome.claims[0].level, ClaimLevel::Partial);
     assert!(outcome.answer.starts_with("It closes "), "{}", outcome.answer);
-    crate::figures::assert_known(&outcome.figures);
+    crate::figures::assert_known(&outcome);
     assert!(device.simulated() <= config().time_bound());
 }
 
@@ -61,7 +61,7 @@ fn a_rate_beyond_the_device_leaves_sessions_that_were_not_answered() {
 #[test]
 fn sessions_that_never_opened_make_the_result_invalid() {
     let outcome = run(&config(), &mut device(Sessions { capacity: 9_000, ..sessions() }));
-    assert!(!outcome.validity.valid && has_limit(&outcome, "would not open"));
+    assert!(!outcome.validity.valid && has_limit(&outcome, "did not open"));
     let none = config().run(&mut device(Sessions { capacity: 0, ..sessions() }), &mut Unobserved);
     assert!(matches!(none, Err(MeasureError::NothingToMeasure(_))), "{none:?}");
 }
@@ -85,7 +85,7 @@ fn sessions_that_end_by_no_frame_leave_nothing_to_measure() {
 
 #[test]
 fn keys_that_make_no_sense_are_named() {
-    let key = |config: Config| config.validate().expect_err("refused").key;
+    let key = |config: Config| crate::entry::refused(&config).key;
     assert_eq!(key(Config { sessions: 0, ..config() }), "sessions");
     assert_eq!(key(Config { rate: Some(0.5), ..config() }), "rate");
     assert_eq!(key(Config { repetitions: 0, ..config() }), "repetitions");

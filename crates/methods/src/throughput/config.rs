@@ -4,86 +4,105 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
+use keys::Invalid;
 use measure::{Pps, Ratio, Seconds};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::goals::Goals;
-use crate::ConfigError;
 use crate::search::mlr::Pace;
 use crate::search::rfc2544::Lengths;
 use crate::search::{Attempts, Goal, LossLimit, STEPS_MAX, Settings};
 
-/// Where to search, how long to try, and what counts as a pass.
+/// Its name in scenario files.
+pub(super) const NAME: &str = "throughput";
+
+/// Keys of the method `throughput`: the search range, the trials, and the conditions of a pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Config {
-    /// How to search: `rfc2544` by bisection with a confirmation, `tst009` by bisection of a grid
-    /// of equal steps, `mlrsearch` for several goals at once by many short trials.
+    /// Search algorithm: `rfc2544` bisects and confirms the result, `tst009` bisects a grid of
+    /// equal steps, `mlrsearch` searches for several goals at once with many short trials.
     pub search: Search,
-    /// What to search for: `ndr-pdr` (no drops, and a loss of at most 0.5 %), or a list of goals, each
-    /// a line such as `loss <= 10 ppm and p99.9 <= 100 us` or a mapping with `name`, `loss-ratio`,
-    /// `conditions` and, for `mlrsearch`, `final-trial-duration`, `duration-sum`, `exceed-ratio`,
-    /// `width` and `initial-trial-duration`. Without any, `loss-tolerance` is the goal. The headline
-    /// is of the first.
+    /// Search goals: `ndr-pdr` (no drops, and a loss of at most 0.5 %), or a list of goals. Each
+    /// goal is a line such as `loss <= 10 ppm and p99.9 <= 100 us`, or a mapping with `name`,
+    /// `loss-ratio`, `conditions` and, for `mlrsearch`, `final-trial-duration`, `duration-sum`,
+    /// `exceed-ratio`, `width` and `initial-trial-duration`. By default `loss-tolerance` is the
+    /// goal. The headline reports the first goal.
     pub goals: Goals,
-    /// Loss ratio up to which a trial passes: `0` as RFC 2544 has it, `10 ppm`, `0.002 %` …
+    /// Largest loss ratio at which a trial passes: `0` as in RFC 2544, `10 ppm`, `0.002 %` …
+    #[schemars(extend("exclusiveMaximum" = 1))]
     pub loss_tolerance: Ratio,
-    /// Whether frames that the tester was asked for and did not send count as lost, as the MLRsearch
-    /// draft recommends; otherwise what it did send is a lower bound, and the result says "at least".
+    /// Whether requested frames that the tester did not send count as lost, as the MLRsearch draft
+    /// recommends. Otherwise the load that was sent is a lower bound, and the result says "at
+    /// least".
     pub unsent_is_loss: bool,
-    /// The lowest load that is tried, on each interface; `tst009` begins at its first step.
+    /// Lowest load that is tried, on each interface; `tst009` begins at its first step.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub min_rate: Pps,
-    /// The highest load that is tried, on each interface.
+    /// Highest load that is tried, on each interface.
     pub max_rate: Pps,
-    /// How close the bounds must come, as a fraction of the upper one (`rfc2544`).
+    /// Largest distance of the bounds, as a fraction of the upper bound (`rfc2544`).
+    #[schemars(extend("minimum" = 1e-6, "maximum" = 0.5))]
     pub precision: Ratio,
-    /// The step of the grid of loads (`tst009`); `max-rate` is a multiple of it.
+    /// Step of the grid of loads (`tst009`); `max-rate` is a multiple of it.
     pub step_rate: Pps,
-    /// How long a trial of the search lasts (`rfc2544`).
+    /// Duration of a trial of the search (`rfc2544`).
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub trial_duration: Seconds,
-    /// How long the trial lasts that confirms the result (`rfc2544`), or every trial (`tst009`); RFC
-    /// 2544 asks for 60 s or more.
+    /// Duration of the trial that confirms the result (`rfc2544`), or of every trial (`tst009`);
+    /// RFC 2544 requires at least 60 s.
     pub final_duration: Seconds,
-    /// How many more times a trial that fails is repeated before that counts (loss verification of
-    /// TST009, max(r) - 1); 0 is the search of RFC 2544. Useful where the machine is shared.
+    /// Number of times that a failed trial is repeated before the failure counts (loss verification
+    /// of TST009, max(r) - 1); 0 gives the search of RFC 2544. Useful on a shared machine.
+    #[schemars(range(max = 100))]
     pub repeat_lossy: u32,
-    /// Loss above which a trial is not repeated, because no disturbance explains so much: a ratio,
-    /// or `5000 frames` as TST009 has it, max(z).
+    /// Loss above which a trial is not repeated, because no disturbance explains that much: a
+    /// ratio, or a number such as `5000 frames`, which is max(z) of TST009.
     pub repeat_lossy_up_to: LossUpTo,
-    /// Every step tries its load so many times and passes if the best of them does; replaces
-    /// `repeat-lossy`. 1 for not.
+    /// Number of trials at each step, of which the best decides; replaces `repeat-lossy`. 1
+    /// disables it.
+    #[schemars(range(min = 1, max = 100))]
     pub best_of: u32,
-    /// Every step tries its load so many times and passes if the worst of them does; replaces
-    /// `repeat-lossy`. 1 for not.
+    /// Number of trials at each step, of which the worst decides; replaces `repeat-lossy`. 1
+    /// disables it.
+    #[schemars(range(min = 1, max = 100))]
     pub worst_of: u32,
-    /// How often a load's trials are repeated whose loss fits into the time in which a thread of the
-    /// tester or the device did not run; all are in the record, the last one counts. 0 to 10.
+    /// Number of times that a trial is repeated if its loss fits into the time in which a thread of
+    /// the tester or the device did not run, 0 to 10. All trials are in the record; the last one
+    /// counts.
+    #[schemars(range(max = 10))]
     pub repeat_stalled: u32,
-    /// How many coarser targets precede each goal, with wider bounds and shorter sums (`mlrsearch`).
+    /// Number of coarser targets before each goal, with wider bounds and shorter sums
+    /// (`mlrsearch`).
+    #[schemars(range(max = 10))]
     pub preceding_targets: u32,
-    /// By which factor these are wider each, and distances to the next load grow (`mlrsearch`).
+    /// Factor by which each preceding target is wider than the next, and by which distances to the
+    /// next load grow (`mlrsearch`).
+    #[schemars(range(min = 1.0, max = 100.0))]
     pub expansion_coefficient: f64,
-    /// Whether a goal that is missed at `min-rate` ends the search for all (`mlrsearch`).
+    /// Whether a goal that fails at `min-rate` ends the search for all goals (`mlrsearch`).
     pub fail_fast: bool,
-    /// How long to run at `max-rate` before the search; the rate that comes through is where the
-    /// search begins. 0 leaves it out.
+    /// Duration of a trial at `max-rate` before the search; its forwarded rate is the first load of
+    /// the search. 0 omits it.
     pub warm_up: Seconds,
-    /// How long to run the tester alone at `max-rate` before that, a wire in the device's place,
-    /// where the device has one; 0 leaves it out.
+    /// Duration of the baseline trial before the warm-up: the tester alone at `max-rate`, with a
+    /// wire in place of the device, if the device supports it. 0 omits it.
     pub tester_alone: Seconds,
-    /// How many subscribers are watched where a goal has a `policer-error`.
+    /// Number of subscribers that are observed if a goal has a `policer-error`.
+    #[schemars(range(min = 1, max = 100_000))]
     pub subscribers_counted: u32,
-    /// The most trials that are done, repetitions and confirmations included; for each goal, except
-    /// that `mlrsearch` does them for all together.
+    /// Largest number of trials, including repetitions and confirmations; for each goal separately,
+    /// with `mlrsearch` for all goals together.
+    #[schemars(range(min = 2, max = 10_000))]
     pub max_trials: u32,
-    /// The longest that the trials may take together, counted as `max-trials` is; a confirmation is
-    /// always left time for.
+    /// Largest total duration of the trials, counted like `max-trials`; time for a confirmation is
+    /// always reserved.
     pub max_search_time: Seconds,
 }
 
-/// How to search.
+/// Search algorithm of the method `throughput`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Search {
@@ -127,7 +146,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The goals, those of defaults alone filled in.
+    /// The resolved goals, with defaults filled in.
     pub(super) fn resolved(&self) -> Vec<Goal> {
         self.goals.resolve(self.loss_tolerance, self.is_mlr(), self.unsent_is_loss)
     }
@@ -174,54 +193,30 @@ impl Config {
         self.search == Search::Mlrsearch
     }
 
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let checks = [
-            (self.loss_tolerance.0 < 1.0, "loss-tolerance", "must be below 1 (100 %)"),
-            (self.min_rate.0 > 0.0, "min-rate", "must be more than 0"),
             (self.max_rate >= self.min_rate, "max-rate", "must not be below min-rate"),
-            (
-                (1e-6..=0.5).contains(&self.precision.0),
-                "precision",
-                "must be between 1 ppm and 50 %",
-            ),
-            (self.trial_duration.0 > 0.0, "trial-duration", "must be more than 0"),
             (
                 self.final_duration >= self.trial_duration,
                 "final-duration",
                 "must not be shorter than trial-duration",
             ),
-            (self.repeat_lossy <= 100, "repeat-lossy", "must be 0 to 100"),
-            ((1..=100).contains(&self.best_of), "best-of", "must be 1 to 100"),
-            ((1..=100).contains(&self.worst_of), "worst-of", "must be 1 to 100"),
             (
                 self.best_of == 1 || self.worst_of == 1,
                 "worst-of",
-                "best-of and worst-of exclude each other; sweep over them to have both",
+                "best-of and worst-of exclude each other; sweep over them to get both",
             ),
-            (self.repeat_stalled <= 10, "repeat-stalled", "must be 0 to 10"),
-            (self.preceding_targets <= 10, "preceding-targets", "must be 0 to 10"),
-            (
-                (1.0..=100.0).contains(&self.expansion_coefficient),
-                "expansion-coefficient",
-                "must be 1 to 100",
-            ),
-            (
-                (1..=100_000).contains(&self.subscribers_counted),
-                "subscribers-counted",
-                "must be 1 to 100000",
-            ),
-            ((2..=10_000).contains(&self.max_trials), "max-trials", "must be 2 to 10000"),
         ];
-        if let Some((_, key, problem)) = checks.into_iter().find(|(holds, ..)| !holds) {
-            return Err(ConfigError::new(key, problem));
+        if let Some((_, key, what)) = checks.into_iter().find(|(holds, ..)| !holds) {
+            return Err(Invalid::new(key, what, ""));
         }
         self.goals.validate(self.loss_tolerance, self.is_mlr())?;
         self.validate_search()
     }
 
-    /// What only one of the searches asks for, and keys that it would not look at.
-    fn validate_search(&self) -> Result<(), ConfigError> {
-        let wrong = |key, problem: &str| Err(ConfigError::new(key, problem));
+    /// Checks the keys that only one search uses, and refuses keys that the chosen search ignores.
+    fn validate_search(&self) -> Result<(), Invalid> {
+        let wrong = |key, what: &str| Err(Invalid::new(key, what, ""));
         let longest = match self.search {
             Search::Rfc2544 => self.trial_duration.duration() + self.final_duration.duration(),
             Search::Tst009 => self.final_duration.duration(),
@@ -247,8 +242,8 @@ impl Config {
             }
             if (steps - steps.round()).abs() > 1e-9 * steps {
                 let below = Pps(steps.floor() * self.step_rate.0);
-                let problem = format!("must be a multiple of step-rate, such as {below}");
-                return Err(ConfigError::new("max-rate", problem));
+                let what = format!("must be a multiple of step-rate, such as {below}");
+                return Err(Invalid::new("max-rate", what, ""));
             }
         }
         let plain = Self::default();
@@ -272,16 +267,16 @@ impl Config {
         };
         match unused.iter().find(|(_, set)| *set) {
             Some((key, _)) if self.is_mlr() => {
-                let problem = "`search: mlrsearch` does not look at it; its goals have \
+                let problem = "`search: mlrsearch` does not use it; its goals have \
                                final-trial-duration, duration-sum, exceed-ratio and width";
                 wrong(key, problem)
             }
-            Some((key, _)) => wrong(key, "only `search: mlrsearch` looks at it"),
+            Some((key, _)) => wrong(key, "only `search: mlrsearch` uses it"),
             None => Ok(()),
         }
     }
 
-    /// The longest that all trials can take.
+    /// Upper bound of the duration of all trials.
     pub(super) fn time_bound(&self) -> Duration {
         let searches = if self.is_mlr() { 1 } else { self.resolved().len() as u32 };
         let all = self.max_search_time.duration().saturating_mul(searches);
@@ -335,14 +330,15 @@ impl<'de> Deserialize<'de> for LossUpTo {
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<LossUpTo, E> {
                 let limit = match text.trim().strip_suffix("frames") {
-                    Some(frames) => frames
-                        .trim()
-                        .replace('_', "")
-                        .parse()
-                        .map(LossLimit::Frames)
-                        .map_err(|_| {
-                        E::custom(format!("`{text}` is no number of frames; write `5000 frames`"))
-                    })?,
+                    Some(frames) => {
+                        frames.trim().replace('_', "").parse().map(LossLimit::Frames).map_err(
+                            |_| {
+                                E::custom(format!(
+                                    "`{text}` is not a number of frames; write `5000 frames`"
+                                ))
+                            },
+                        )?
+                    }
                     None => LossLimit::Ratio(text.parse().map_err(E::custom)?),
                 };
                 Ok(LossUpTo(limit))

@@ -38,7 +38,7 @@ fn l1(direction: &DirectionRecord, pps: f64) -> f64 {
     l1_rate(Pps(pps), mean_frame_len(direction)).0
 }
 
-/// Mean length of the frames sent, frame check sequence included.
+/// Mean length of the frames sent in bytes, including the frame check sequence.
 fn mean_frame_len(direction: &DirectionRecord) -> f64 {
     direction.sent_bytes as f64 / direction.sent.max(1) as f64
 }

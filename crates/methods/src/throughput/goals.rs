@@ -4,56 +4,57 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
+use keys::Invalid;
 use measure::{Ratio, Seconds};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::ConfigError;
 use crate::search::condition::Condition;
 use crate::search::{Attributes, Goal};
 
-/// The goals of a search: a list, or the name of a list that others use.
+/// The goals of a search: a list, or the name of a predefined list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Goals(pub Vec<GoalConfig>);
 
-/// A goal: the conditions that a trial must hold, and the attributes of a Search Goal of MLRsearch.
-/// Those that are not given have the defaults of FD.io CSIT.
+/// A search goal: the conditions of a trial, and the attributes of a Search Goal of MLRsearch.
+/// Absent attributes have the defaults of FD.io CSIT.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct GoalConfig {
-    /// What the goal is called in the record; its conditions in words if not given.
+    /// Name of the goal in the record; by default the text of its conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Loss ratio up to which a trial passes; that of `loss-tolerance` if not given.
+    /// Largest loss ratio at which a trial passes; by default that of `loss-tolerance`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_ratio: Option<Ratio>,
-    /// What a trial must hold beside that: `p99.9 <= 100 us`, `reordered <= 1 ppm`,
+    /// Further conditions that a trial must meet: `p99.9 <= 100 us`, `reordered <= 1 ppm`,
     /// `duplicated <= 0`, `updates >= 99.9 %`, `late <= 0`, `policer-error <= 1 %`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// MLRsearch: how long a trial must be to show that a load passes; 1 s.
+    /// MLRsearch: duration of the trials that can show that a load passes; by default 1 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_trial_duration: Option<Seconds>,
-    /// MLRsearch: how long the trials of a load must be together to decide it; 21 s.
+    /// MLRsearch: total duration of the trials at a load that decide it; by default 21 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_sum: Option<Seconds>,
-    /// MLRsearch: which part of that time may miss the conditions; 0.5.
+    /// MLRsearch: fraction of this total that may miss the conditions; by default 0.5.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exceed_ratio: Option<Ratio>,
-    /// MLRsearch: how close the bounds must come, relative to the upper one; 0.5 %, and not less
-    /// than `loss-ratio`.
+    /// MLRsearch: largest distance of the bounds, relative to the upper bound; by default 0.5 %,
+    /// and not less than `loss-ratio`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub width: Option<Ratio>,
-    /// MLRsearch: how long the first trials are; as long as the final ones if not given.
+    /// MLRsearch: duration of the first trials; by default that of the final trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_trial_duration: Option<Seconds>,
 }
 
 impl Goals {
-    /// The two goals of FD.io CSIT: no drops, and a partial drop rate of half a percent.
+    /// The two goals of FD.io CSIT: no drop rate (NDR), and a partial drop rate (PDR) of half a
+    /// percent.
     fn ndr_pdr() -> Self {
         let goal = |name: &str, loss_ratio| GoalConfig {
             name: Some(name.to_owned()),
@@ -63,7 +64,7 @@ impl Goals {
         Self(vec![goal("ndr", 0.0), goal("pdr", 0.005)])
     }
 
-    /// The goals as a search takes them; without any, the one of the loss tolerance alone.
+    /// Resolves the goals for a search; without any, the loss tolerance is the only goal.
     pub(super) fn resolve(
         &self,
         tolerance: Ratio,
@@ -77,22 +78,24 @@ impl Goals {
         }
     }
 
-    pub(super) fn validate(&self, tolerance: Ratio, is_mlr: bool) -> Result<(), ConfigError> {
+    pub(super) fn validate(&self, tolerance: Ratio, is_mlr: bool) -> Result<(), Invalid> {
         if self.0.len() > GOALS_MAX {
-            return Err(ConfigError::new("goals", format!("at most {GOALS_MAX} goals")));
+            let what = format!("must have at most {GOALS_MAX} goals");
+            return Err(Invalid::new("goals", what, ""));
         }
         for (index, goal) in self.0.iter().enumerate() {
             goal.validate(tolerance, is_mlr).map_err(|(key, problem)| {
-                ConfigError::new(&format!("goals[{index}].{key}"), problem)
+                Invalid::new(format!("goals[{index}].{key}"), problem, "")
             })?;
         }
         let names: Vec<String> =
             self.resolve(tolerance, is_mlr, false).into_iter().map(|goal| goal.name).collect();
         let twice = (1..names.len()).find(|i| names[..*i].contains(&names[*i]));
         match twice {
-            Some(i) => Err(ConfigError::new(
-                &format!("goals[{i}].name"),
-                format!("`{}` is the name of another goal too; give each its own", names[i]),
+            Some(i) => Err(Invalid::new(
+                format!("goals[{i}].name"),
+                format!("`{}` is also the name of another goal; names must differ", names[i]),
+                "",
             )),
             None => Ok(()),
         }
@@ -147,11 +150,11 @@ impl GoalConfig {
             return Err((key, problem.to_owned()));
         }
         if self.name.as_deref().is_some_and(|name| name.trim().is_empty()) {
-            return Err(("name", "must not be empty; leave it out instead".to_owned()));
+            return Err(("name", "must not be empty; remove it instead".to_owned()));
         }
         let losses = self.conditions.iter().filter(|c| matches!(c, Condition::Loss(_))).count();
         if losses + usize::from(self.loss_ratio.is_some()) > 1 {
-            return Err(("loss-ratio", "state the loss once".to_owned()));
+            return Err(("loss-ratio", "the loss is given twice".to_owned()));
         }
         let goal = self.resolve(tolerance, is_mlr, false);
         if goal.loss_ratio.0 >= 1.0 {
@@ -185,7 +188,7 @@ impl GoalConfig {
         Ok(())
     }
 
-    /// A goal that is written as one line: conditions joined by `and`, or a loss ratio alone.
+    /// Parses a goal in one line: conditions joined by `and`, or a loss ratio alone.
     fn from_line(line: &str) -> Result<Self, String> {
         if let Ok(ratio) = line.parse::<Ratio>() {
             return Ok(Self { loss_ratio: Some(ratio), ..Self::default() });
@@ -209,7 +212,7 @@ impl<'de> Deserialize<'de> for Goals {
                 match name {
                     "ndr-pdr" => Ok(Goals::ndr_pdr()),
                     _ => Err(E::custom(format!(
-                        "`{name}` is no list of goals; write `ndr-pdr`, or a list such as \
+                        "`{name}` is not a list of goals; write `ndr-pdr`, or a list such as \
                          `[loss <= 0, loss <= 0.5 % and p99.9 <= 100 us]`"
                     ))),
                 }
@@ -245,7 +248,7 @@ impl JsonSchema for Goals {
     }
 }
 
-/// A goal as a line or as a mapping.
+/// A goal as a line or as a mapping in the configuration.
 struct Entry(GoalConfig);
 
 impl<'de> Deserialize<'de> for Entry {
@@ -282,9 +285,9 @@ impl<'de> Deserialize<'de> for Entry {
     }
 }
 
-/// More goals than anybody compares; each costs trials.
+/// Largest number of goals; each goal costs trials.
 const GOALS_MAX: usize = 16;
-/// More trials at one load than a search should need to decide.
+/// Largest number of trials at one load that a search may need to decide it.
 const TRIALS_A_LOAD_MAX: u32 = 1000;
 
 const FINAL_TRIAL: Seconds = Seconds(1.0);

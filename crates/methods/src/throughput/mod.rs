@@ -1,17 +1,17 @@
 //! `throughput`: the highest load at which the device holds what is asked of it, above all that it
 //! loses no frame.
 //!
-//! **Goals.** The throughput of RFC 1242 section 3.17, found as the key `search` says: by the search
-//! of RFC 2544 section 26.1 as errata 422 corrects it (raise the load after a trial without loss,
-//! lower it after one with loss), robust on a shared machine because a trial with loss may be
+//! **Goals.** The throughput of RFC 1242 section 3.17, found as the key `search` says: by the
+//! search of RFC 2544 section 26.1 as errata 422 corrects it (raise the load after a trial without
+//! loss, lower it after one with loss), robust on a shared machine because a trial with loss may be
 //! repeated before its loss counts; by the binary search of ETSI GS NFV-TST 009 clause 12.3.2, or
 //! 12.3.3 with loss verification; or by MLRsearch (draft-ietf-bmwg-mlrsearch-15, which became RFC
 //! 9971) for several goals at once. A goal may ask for more than little loss: a percentile of
 //! latency, order, updates. How each search works stands in `crates/methods/src/search`.
 //!
 //! **Non-goals.** Statistics over many searches (the bench repeats measurements); loss below the
-//! result (a search never looks there: a device that loses at low loads only shows in a loss curve);
-//! the waiting times of RFC 2544 section 23, which is why its claim is never full.
+//! result (a search never looks there: a device that loses at low loads only shows in a loss
+//! curve); the waiting times of RFC 2544 section 23, which is why its claim is never full.
 //!
 //! **How.** The tester alone is measured first, where the device can put a wire in its own place. A
 //! warm-up at `max-rate` tells what comes through; the search begins there. Where the tester cannot
@@ -31,25 +31,28 @@ use measure::record::{Baseline, Outcome};
 use measure::{Conditions, Load, MeasureError, Measurer, Pps};
 use serde_json::Value;
 
+use config::NAME;
 pub use config::{Config, LossUpTo, Search};
 pub use goals::{GoalConfig, Goals};
 
+use crate::figures::{KnownFigure, known};
 use crate::method::{Session, to_value};
 use crate::search::condition::Condition;
 use crate::search::{Engine, Found, Goal, mlr, rfc2544, tst009};
 use crate::{Entry, Method, Observer, Step};
 
-/// The registry line.
+/// Entry of the registry.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "the highest load without loss, by binary search or MLRsearch, with latency at it",
+    summary: "highest load without loss, by binary search or MLRsearch, with its latency",
     standards: &[
         report::RFC2544,
         report::TST009_SEARCH,
         report::TST009_VERIFIED,
         report::MLRSEARCH,
     ],
-    read: |value| crate::registry::read(value, Config::validate),
+    figures: FIGURES,
+    read: |value| crate::entry::read(value, Config::validate),
     schema: || schemars::schema_for!(Config),
 };
 
@@ -89,7 +92,7 @@ impl Method for Config {
 }
 
 impl Config {
-    /// What there is for each goal, and what the tester does alone.
+    /// Searches for all goals, after the baseline of the tester alone.
     fn find(
         &self,
         goals: &[Goal],
@@ -108,7 +111,7 @@ impl Config {
         Ok((found, baseline))
     }
 
-    /// Searches for goal after goal, each from where the one before ended.
+    /// Searches for the goals in sequence, each beginning at the result of the previous one.
     fn one_by_one(
         &self,
         goals: &[Goal],
@@ -133,7 +136,7 @@ impl Config {
         Ok(all)
     }
 
-    /// What the tester does with a wire in the device's place, if there is one.
+    /// Measures the baseline of the tester with a wire in the device's place, if there is one.
     fn tester_alone(&self, session: &mut Session<'_>) -> Result<Option<Baseline>, MeasureError> {
         if self.tester_alone.0 <= 0.0 {
             return Ok(None);
@@ -141,7 +144,7 @@ impl Config {
         session.tester_alone(self.max_rate, self.tester_alone.duration())
     }
 
-    /// Runs at the highest load; what comes through is where the search begins.
+    /// Makes a trial at the highest load; its forwarded rate is the first load of the search.
     fn warm_up(&self, session: &mut Session<'_>) -> Result<f64, MeasureError> {
         if self.warm_up.0 <= 0.0 {
             return Ok(self.max_rate.0);
@@ -156,4 +159,15 @@ impl Config {
     }
 }
 
-const NAME: &str = "throughput";
+/// Figures of this method, in addition to the shared ones.
+const FIGURES: &[KnownFigure] = &[
+    known("goal_lower_bound", "pps"),
+    known("goal_throughput", "pps"),
+    known("goal_upper_bound", "pps"),
+    known("throughput", "pps"),
+    known("throughput_aggregate", "pps"),
+    known("throughput_aggregate_l1", "bit/s"),
+    known("throughput_aggregate_l2", "bit/s"),
+    known("throughput_l1", "bit/s"),
+    known("throughput_l2", "bit/s"),
+];

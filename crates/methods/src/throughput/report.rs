@@ -13,7 +13,7 @@ use crate::method::STALL_REPETITION;
 use crate::search::{Attempts, Found, Goal, LossLimit};
 use crate::{Method, baseline};
 
-/// The outcome of a search for these goals, the first being the headline.
+/// The outcome of a search for these goals; the first is the headline.
 pub(super) fn outcome(
     config: &Config,
     goals: &[Goal],
@@ -42,9 +42,8 @@ pub(super) fn outcome(
         method: NAME.into(),
         configuration: config.configuration(),
         answer: answers.join(" "),
-        aggregation: "loads and rates on each interface that sends, frame check sequence included \
-                      in sizes; aggregate where the name says so; loss over all directions \
-                      together"
+        aggregation: "loads and rates on each sending interface, unless the name says aggregate; \
+                      sizes include the frame check sequence; loss over all directions together"
             .into(),
         figures,
         bounds: Some(head.found.bounds),
@@ -57,7 +56,7 @@ pub(super) fn outcome(
     }
 }
 
-/// What was found for one goal, with all that it takes to judge it.
+/// The result for one goal, with everything needed to judge it.
 #[derive(Clone, Copy)]
 struct Reached<'a> {
     config: &'a Config,
@@ -68,12 +67,13 @@ struct Reached<'a> {
 }
 
 impl Reached<'_> {
-    /// The trial that stands for the result.
+    /// The trial that represents the result.
     fn best(&self) -> Option<&TrialRecord> {
         self.found.best.and_then(|index| self.trials.get(index))
     }
 
-    /// The result on each interface: what MLRsearch calls the conditional throughput, or the load.
+    /// The result on each interface in packets per second: the conditional throughput of MLRsearch,
+    /// or the load.
     fn pps(&self) -> Option<f64> {
         // What the tester did not send of the load, within its tolerance, is not shown to pass.
         let sent = self.best().map(rate_pps)?;
@@ -94,12 +94,12 @@ impl Reached<'_> {
         self.found.bounds.upper_pps.is_none() || self.tester_failed() || self.ceiling().is_some()
     }
 
-    /// Whether the result is one that a claim can be made of.
+    /// Whether the result supports a claim.
     fn holds(&self) -> bool {
         self.found.confirmed && self.found.bounds.regular && !self.tester_failed()
     }
 
-    /// The limits of the trials that decided, and of the search as a whole.
+    /// The limits of the deciding trials, and of the search as a whole.
     fn limits(&self) -> Vec<Limit> {
         let records = |indices: &[usize]| -> Vec<&TrialRecord> {
             indices.iter().filter_map(|index| self.trials.get(*index)).collect()
@@ -121,7 +121,7 @@ impl Reached<'_> {
         limits
     }
 
-    /// What kept the search from a regular result.
+    /// The limit that kept the search from a regular result.
     fn search_limit(&self) -> Option<Limit> {
         let Config { min_rate, max_rate, .. } = self.config;
         let limit = |invalidates, what: String, advice: &str| {
@@ -131,7 +131,7 @@ impl Reached<'_> {
         match (self.found.bounds.lower_pps, self.found.bounds.upper_pps) {
             (None, Some(upper)) if upper > min_rate.0 && self.config.is_mlr() => limit(
                 true,
-                format!("no load was found to pass in {trials} trials"),
+                format!("no load passed in {trials} trials"),
                 "raise max-search-time and max-trials, or shorten duration-sum",
             ),
             (None, _) => limit(
@@ -143,16 +143,16 @@ impl Reached<'_> {
                 true,
                 format!("no load was confirmed in {trials} trials"),
                 "raise loss-tolerance or repeat-lossy if the machine is noisy (see the stalls), \
-                 else max-search-time and max-trials",
+                 otherwise max-search-time and max-trials",
             ),
             (Some(pps), None) if pps >= max_rate.0 => limit(
                 false,
-                format!("even max-rate ({max_rate}) passed, so the device may forward more"),
+                format!("max-rate ({max_rate}) passed, so the device may forward more"),
                 "raise max-rate",
             ),
             (Some(_), _) if !self.found.bounds.regular && !self.tester_failed() => limit(
                 false,
-                format!("{trials} trials did not bring the bounds to the precision"),
+                format!("{trials} trials did not reach the precision"),
                 "raise max-search-time, max-trials or the precision (width); the figure is a \
                  confirmed lower bound",
             ),
@@ -160,7 +160,7 @@ impl Reached<'_> {
         }
     }
 
-    /// What is to be said of a further goal that has no regular result.
+    /// A remark on a further goal without a regular result.
     fn remark(&self) -> Option<Limit> {
         let mut limit = self.search_limit()?;
         limit.invalidates = false;
@@ -177,7 +177,7 @@ impl Reached<'_> {
         figures
     }
 
-    /// The figures of a goal by its name.
+    /// The figures of a goal, under its name.
     fn goal_figures(&self) -> Vec<Figure> {
         let figure = |name: &str, pps: Option<f64>| {
             let figure = Figure::single(name, pps?, "pps");
@@ -203,8 +203,8 @@ impl Reached<'_> {
         let tolerated = self.goal.loss_ratio;
         let loss = match (tolerated.0 > 0.0, trial.loss_fraction) {
             (false, _) => "without loss".to_string(),
-            (true, 0.0) => format!("without loss ({tolerated} was tolerated)"),
-            (true, loss) => format!("with a loss of {} ({tolerated} was tolerated)", Ratio(loss)),
+            (true, 0.0) => format!("without loss (tolerance {tolerated})"),
+            (true, loss) => format!("with a loss of {} (tolerance {tolerated})", Ratio(loss)),
         };
         let conditions: String =
             self.goal.conditions.iter().map(|condition| format!(" and {condition}")).collect();
@@ -233,7 +233,7 @@ impl Reached<'_> {
     }
 }
 
-/// What is claimed: nothing of an invalid or irregular result, and never more than was done.
+/// The claims: none for an invalid or irregular result, and never more than was done.
 fn claims(config: &Config, goals: &[Goal], holds: bool, trials: &[TrialRecord]) -> Vec<Claim> {
     let Some(goal) = goals.first() else { return Vec::new() };
     let mut common: Vec<String> = Vec::new();
@@ -251,7 +251,7 @@ fn claims(config: &Config, goals: &[Goal], holds: bool, trials: &[TrialRecord]) 
             vec!["geometric bisection from a first guess instead of a grid of equal steps".into()]
         }
         Search::Mlrsearch => {
-            vec!["MLRsearch, of which only max(z) = infinity has an equal goal".into()]
+            vec!["MLRsearch, for which only max(z) = infinity has an equivalent goal".into()]
         }
     };
     let clause = match (config.search, config.attempts()) {
@@ -266,7 +266,7 @@ fn claims(config: &Config, goals: &[Goal], holds: bool, trials: &[TrialRecord]) 
     vec![claim(MLRSEARCH, holds, &mlrsearch(goals, stalled)), rfc2544, tst009]
 }
 
-/// How the search deviates from RFC 2544 section 26.1.
+/// Deviations of the search from RFC 2544 section 26.1.
 fn rfc2544(config: &Config, goal: &Goal) -> Vec<String> {
     let mut deviations = Vec::new();
     let duration = match &goal.attributes {
@@ -286,7 +286,7 @@ fn rfc2544(config: &Config, goal: &Goal) -> Vec<String> {
     deviations
 }
 
-/// How the search deviates from ETSI GS NFV-TST 009 clause 12.3.2 or 12.3.3.
+/// Deviations of the search from ETSI GS NFV-TST 009 clause 12.3.2 or 12.3.3.
 fn tst009(config: &Config, goal: &Goal) -> Vec<String> {
     let mut deviations: Vec<String> = tolerated(goal).into_iter().collect();
     if config.final_duration.0 < TRIAL_S {
@@ -295,7 +295,7 @@ fn tst009(config: &Config, goal: &Goal) -> Vec<String> {
     }
     match config.attempts() {
         Attempts::Verified { repeats: 1.., up_to: LossLimit::Ratio(ratio) } if ratio.0 < 1.0 => {
-            deviations.push(format!("max(z) is {ratio} of the frames instead of a number of them"));
+            deviations.push(format!("max(z) is {ratio} of the frames instead of a number"));
         }
         Attempts::WorstOf(_) => deviations.extend(attempts(config)),
         _ => {}
@@ -303,7 +303,7 @@ fn tst009(config: &Config, goal: &Goal) -> Vec<String> {
     deviations
 }
 
-/// How the search deviates from MLRsearch.
+/// Deviations of the search from MLRsearch.
 fn mlrsearch(goals: &[Goal], stalled: usize) -> Vec<String> {
     let mut deviations = Vec::new();
     for goal in goals.iter().filter(|goal| !goal.conditions.is_empty()) {
@@ -311,7 +311,7 @@ fn mlrsearch(goals: &[Goal], stalled: usize) -> Vec<String> {
     }
     if stalled > 0 {
         deviations.push(format!(
-            "{stalled} trials, repeated because a stall explained their loss, left out of the \
+            "{stalled} trials, repeated because a stall explained their loss, excluded from the \
              classification"
         ));
     }
@@ -322,7 +322,7 @@ fn tolerated(goal: &Goal) -> Option<String> {
     (goal.loss_ratio.0 > 0.0).then(|| format!("loss up to {} tolerated", goal.loss_ratio))
 }
 
-/// How a load was tried other than once.
+/// A deviation if a load was tried more than once.
 fn attempts(config: &Config) -> Option<String> {
     match config.attempts() {
         _ if config.is_mlr() => None,

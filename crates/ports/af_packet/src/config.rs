@@ -1,66 +1,66 @@
 //! The keys of the port.
 
-use engine::KeyError;
+use keys::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An interface of the kernel.
+/// Configuration of an af-packet port: an interface of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AfPacketConfig {
-    /// Name of the interface, as `ip link` shows it.
+    /// Name of the interface, as shown by `ip link`.
     pub interface: String,
-    /// How frames are shared among the queues of several workers.
+    /// Distribution of frames among the queues of several workers.
     #[serde(default)]
     pub fanout: Fanout,
-    /// Receives frames to all addresses, not only to the interface's own.
+    /// Receive frames for all addresses, not only for the interface's own.
     #[serde(default = "yes")]
     pub promiscuous: bool,
-    /// Sends past the kernel's queueing discipline.
+    /// Bypass the kernel's queueing discipline on transmission.
     #[serde(default = "yes")]
     pub qdisc_bypass: bool,
-    /// How the kernel hands frames over.
+    /// Type of the receive ring.
     #[serde(default)]
     pub ring: Ring,
-    /// Memory of the receive ring of each queue, in bytes.
+    /// Size of the receive ring of each queue, in bytes.
     #[serde(default = "default_ring_bytes")]
     #[schemars(range(min = 262_144, max = 1_073_741_824))]
     pub ring_bytes: u32,
 }
 
-/// How frames are shared among queues (`PACKET_FANOUT`, packet(7)).
+/// Distribution of frames among queues (`PACKET_FANOUT`, packet(7)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fanout {
     /// By the hash of addresses and ports: a flow stays on its queue.
     #[default]
     Hash,
-    /// To each in turn.
+    /// Round robin.
     LoadBalance,
     /// By the core on which the kernel received the frame.
     Cpu,
     /// By the interface's own receive queue.
     QueueMapping,
-    /// The first that has room.
+    /// The first queue with a free slot.
     Rollover,
-    /// At random.
+    /// A random queue.
     Random,
 }
 
-/// How the kernel hands frames over (packet(7), packet_mmap).
+/// Type of the receive ring (packet(7), packet_mmap).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ring {
-    /// In blocks of many (TPACKET_V3): the least work, but a lone frame waits up to a millisecond
-    /// until its block is closed.
+    /// Blocks of several frames (TPACKET_V3): the least CPU time, but a single frame waits up to a
+    /// millisecond until its block is closed.
     #[default]
     Blocks,
-    /// One by one (TPACKET_V2): no wait, a place of fixed size for each.
+    /// Single frames (TPACKET_V2): no delay, a slot of fixed size for each frame.
     Frames,
 }
 
 impl AfPacketConfig {
-    /// An interface with all defaults.
+    /// Returns the configuration of an interface with all defaults.
     pub fn new(interface: &str) -> AfPacketConfig {
         AfPacketConfig {
             interface: interface.to_owned(),
@@ -72,29 +72,19 @@ impl AfPacketConfig {
         }
     }
 
-    pub(crate) fn validate(&self) -> Result<(), KeyError> {
-        let wrong = |key: &str, what: String| Err(KeyError { key: key.to_owned(), what });
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let name = self.interface.as_bytes();
         if name.is_empty() || name.len() > NAME_LEN_MAX || name.contains(&0) || name.contains(&b'/')
         {
-            return wrong(
-                "interface",
-                format!("{:?} cannot be an interface's name", self.interface),
-            );
-        }
-        if !(RING_BYTES_MIN..=RING_BYTES_MAX).contains(&self.ring_bytes) {
-            let what = format!(
-                "{} is not from {RING_BYTES_MIN} to {RING_BYTES_MAX} bytes",
-                self.ring_bytes
-            );
-            return wrong("ring-bytes", what);
+            let what = format!("{:?} is not a valid interface name", self.interface);
+            return Err(Invalid::new("interface", what, ""));
         }
         Ok(())
     }
 }
 
 impl Fanout {
-    /// Its number at the kernel.
+    /// Returns the kernel's number of the fanout mode.
     pub(crate) fn number(self) -> u32 {
         match self {
             Fanout::Hash => libc::PACKET_FANOUT_HASH,
@@ -106,7 +96,7 @@ impl Fanout {
         }
     }
 
-    /// Its name, as configured.
+    /// Returns the name of the fanout mode in the configuration.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Fanout::Hash => "hash",
@@ -127,7 +117,5 @@ fn default_ring_bytes() -> u32 {
     8 << 20
 }
 
-/// IFNAMSIZ without its final zero.
+/// Largest length of an interface name: IFNAMSIZ without its terminating zero.
 const NAME_LEN_MAX: usize = 15;
-const RING_BYTES_MIN: u32 = 256 << 10;
-const RING_BYTES_MAX: u32 = 1 << 30;

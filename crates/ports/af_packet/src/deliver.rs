@@ -2,10 +2,10 @@
 
 use packet::{Batch, PortId};
 
+use crate::drops::{SEGMENTS, TOO_LONG};
 use crate::ring::{Arrived, Offload};
-use crate::shared::{SEGMENTS, TOO_LONG};
 
-/// Copies a frame into the batch and gives its length, or the drop that it is.
+/// Copies a frame into the batch; returns its length, or the drop reason.
 #[inline]
 pub(crate) fn deliver(
     batch: &mut Batch,
@@ -41,8 +41,9 @@ pub(crate) fn deliver(
     Ok(len)
 }
 
-/// Completes a checksum of which the field holds the pseudo header's part (RFC 1071): sums what
-/// follows `start` and writes it `offset` behind. A frame too short for it stays as it is.
+/// Completes a checksum whose field contains the sum of the pseudo header (RFC 1071): sums the
+/// bytes from `start` and writes the result at `start + offset`. A frame that is too short remains
+/// unchanged.
 fn complete(frame: &mut [u8], start: usize, offset: usize) {
     let Some(covered) = frame.get_mut(start..) else { return };
     let mut sum = 0_u64;

@@ -4,28 +4,28 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use engine::{KeyError, Opened, Port, PortError, PortKind, PortRequest};
+use engine::{Opened, Port, PortError, PortKind, PortRequest};
+use keys::Invalid;
 
 use crate::config::{AfPacketConfig, Ring};
+use crate::ends::{Ends, ends};
 use crate::queue::Queue;
-use crate::ring::ReceiveRing;
-use crate::shared::{Ends, Shared};
-use crate::transmit::Sender;
+use crate::shared::Shared;
 use crate::{sys, watch};
 
-/// The kind of port.
+/// Port type `af-packet`.
 pub struct AfPacket;
 
 impl PortKind for AfPacket {
     const NAME: &'static str = "af-packet";
-    const SUMMARY: &'static str = "an interface of the kernel, through packet sockets";
+    const SUMMARY: &'static str = "a network interface of the kernel, through AF_PACKET sockets";
     type Config = AfPacketConfig;
 
     fn available() -> Result<(), PortError> {
         sys::packet_socket().map(drop).map_err(|error| refused("af-packet", &error))
     }
 
-    fn validate(config: &AfPacketConfig) -> Result<(), KeyError> {
+    fn validate(config: &AfPacketConfig) -> Result<(), Invalid> {
         config.validate()
     }
 
@@ -52,53 +52,6 @@ impl PortKind for AfPacket {
         let queues = ends.into_iter().enumerate().map(queue).collect();
         Ok(Opened { queues, monitor: shared })
     }
-}
-
-/// Sockets and rings of all queues on the interface of this number.
-pub(crate) fn ends(
-    config: &AfPacketConfig,
-    request: &PortRequest,
-    index: i32,
-) -> io::Result<Vec<Ends>> {
-    let mut all = Vec::new();
-    let mut group = None;
-    for _ in 0..request.queues {
-        let receiver = sys::packet_socket()?;
-        let ring_bytes = config.ring_bytes as usize;
-        let ring = ReceiveRing::new(&receiver, config.ring, ring_bytes, request.frame_bytes_max)?;
-        let level = libc::SOL_PACKET;
-        sys::set_option(&receiver, level, libc::PACKET_IGNORE_OUTGOING, &1_i32)?;
-        if request.queues > 1 {
-            // Until all queues share, each would get every frame.
-            sys::close_gate(&receiver)?;
-        }
-        sys::bind(&receiver, index, libc::ETH_P_ALL as u16)?;
-        if config.promiscuous {
-            let membership = libc::packet_mreq {
-                mr_ifindex: index,
-                mr_type: libc::PACKET_MR_PROMISC as u16,
-                mr_alen: 0,
-                mr_address: [0; 8],
-            };
-            sys::set_option(&receiver, level, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
-        }
-        if request.queues > 1 {
-            let mode = config.fanout.number();
-            let joined = match group {
-                // A group of a number that nobody else has.
-                None => (mode | libc::PACKET_FANOUT_FLAG_UNIQUEID) << 16,
-                Some(number) => mode << 16 | number,
-            };
-            sys::set_option(&receiver, level, libc::PACKET_FANOUT, &joined)?;
-            group = Some(sys::fanout_of(&receiver)? & 0xffff);
-        }
-        let sender = Sender::new(config, index)?;
-        all.push(Ends { receiver: Arc::new(receiver), ring, sender });
-    }
-    if request.queues > 1 {
-        all.iter().try_for_each(|ends| sys::open_gate(&ends.receiver))?;
-    }
-    Ok(all)
 }
 
 type Facts = Vec<(&'static str, String)>;
@@ -134,15 +87,17 @@ fn ends_with_facts(
     Ok((ends(config, request, index)?, facts))
 }
 
-/// No interface of this name.
+/// Returns the error for an interface that does not exist.
 fn absent(name: &str) -> PortError {
     let names = sys::interface_names();
     let nearest = names.iter().max_by(|one, other| {
         strsim::jaro_winkler(name, one).total_cmp(&strsim::jaro_winkler(name, other))
     });
     let remedy = match nearest {
-        Some(nearest) => format!("did you mean {nearest}? there are: {}", names.join(", ")),
-        None => "make it with `ip link add`".to_owned(),
+        Some(nearest) => {
+            format!("did you mean {nearest}? existing interfaces: {}", names.join(", "))
+        }
+        None => "create it with `ip link add`".to_owned(),
     };
     PortError::new(format!("interface {name} does not exist"), remedy)
 }
@@ -155,12 +110,12 @@ fn explained(config: &AfPacketConfig, request: &PortRequest, error: &io::Error) 
             "lower ring-bytes",
         ),
         Some(libc::EINVAL) if request.queues > 1 => PortError::new(
-            format!("{name}: its queues cannot share it while it is down"),
+            format!("{name}: several queues cannot share it while it is down"),
             format!("run `ip link set {name} up`"),
         ),
         None if error.kind() == io::ErrorKind::Unsupported => PortError::new(
-            format!("interface {name} carries no Ethernet frames"),
-            "name an interface that does, such as veth, tap or a network card",
+            format!("interface {name} is not an Ethernet interface"),
+            "use an Ethernet interface, such as veth, tap or a network card",
         ),
         _ => refused(name, error),
     }
@@ -176,7 +131,7 @@ fn refused(what: &str, error: &io::Error) -> PortError {
             )
         }
         Some(libc::EAFNOSUPPORT) => PortError::new(
-            format!("{what}: the kernel has no packet sockets"),
+            format!("{what}: the kernel does not support packet sockets"),
             "use a kernel with CONFIG_PACKET",
         ),
         _ => PortError::new(format!("{what}: {error}"), "see `ip link` and `dmesg`"),

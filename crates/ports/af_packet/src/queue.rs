@@ -9,10 +9,12 @@ use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot};
 
 use crate::deliver::deliver;
+use crate::drops::{LINK_DOWN, PORT_CLOSED};
+use crate::ends::Ends;
 use crate::ring::{Frames, ReceiveRing};
-use crate::shared::{Ends, LINK_DOWN, PORT_CLOSED, Shared};
+use crate::shared::Shared;
 
-/// One queue.
+/// A queue of the port.
 pub(crate) struct Queue {
     pub(crate) id: PortId,
     pub(crate) index: usize,
@@ -20,12 +22,12 @@ pub(crate) struct Queue {
     pub(crate) counters: Arc<QueueCounters>,
     pub(crate) ends: Ends,
     pub(crate) generation: u64,
-    /// Open as long as a queue is: the watching thread ends with the last.
+    /// Open as long as a queue exists: the watching thread ends with the last queue.
     pub(crate) _alive: Arc<OwnedFd>,
 }
 
 impl Queue {
-    /// Takes new ends if there are any: the interface was made anew.
+    /// Switches to new sockets and rings if there are any, because the interface was created again.
     #[cold]
     fn renew(&mut self) {
         // Read first: ends that are put there later have a later number.

@@ -19,37 +19,37 @@ use crate::sys::{Mapping, set_option};
 
 /// A frame in the ring.
 pub(crate) struct Arrived<'a> {
-    /// What the kernel kept of it.
+    /// Bytes that the kernel kept of the frame.
     pub(crate) bytes: &'a [u8],
-    /// How long it was.
+    /// Original length of the frame in bytes.
     pub(crate) whole_len: usize,
-    /// The tag that the kernel took out.
+    /// VLAN tag that the kernel removed.
     pub(crate) tag: Option<[u8; 4]>,
-    /// What the kernel left to be done by the network card.
+    /// Work that the kernel left to the network card.
     pub(crate) offload: Offload,
 }
 
-/// What the kernel left to be done (`virtio_net_hdr`, VIRTIO 1.2, section 5.1.6).
+/// Work that the kernel left to the network card (`virtio_net_hdr`, VIRTIO 1.2, section 5.1.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offload {
-    /// Nothing.
+    /// No work.
     None,
-    /// Sum the bytes from `start` to the end, and write the sum `offset` behind `start`.
+    /// Compute the checksum of the bytes from `start` to the end, and write it at `start + offset`.
     Checksum { start: usize, offset: usize },
-    /// Split it into segments.
+    /// Split the frame into segments.
     Segments,
 }
 
-/// The ring of a queue.
+/// The receive ring of a queue.
 pub(crate) enum ReceiveRing {
-    /// TPACKET_V3.
+    /// Ring of blocks (TPACKET_V3).
     Blocks(BlockRing),
-    /// TPACKET_V2.
+    /// Ring of single frames (TPACKET_V2).
     Frames(FrameRing),
 }
 
 impl ReceiveRing {
-    /// Gives a socket that is not bound yet a ring.
+    /// Creates the ring of a socket that is not bound yet.
     pub(crate) fn new(
         socket: &OwnedFd,
         kind: Ring,
@@ -73,7 +73,8 @@ impl ReceiveRing {
 }
 
 impl ReceiveRing {
-    /// Takes what waits and tells how many frames it was; the kernel must have left the ring.
+    /// Discards the waiting frames and returns their number; the kernel must no longer write to the
+    /// ring.
     pub(crate) fn waiting(&mut self) -> u64 {
         match self {
             ReceiveRing::Blocks(ring) => ring.count() + u64::from(ring.unclosed()),
@@ -82,12 +83,12 @@ impl ReceiveRing {
     }
 }
 
-/// Frames one by one, then their places given back.
+/// Access to frames one by one, and release of their slots.
 pub(crate) trait Frames {
-    /// The next frame that waits.
+    /// Returns the next waiting frame.
     fn next_frame(&mut self) -> Option<Arrived<'_>>;
 
-    /// Takes all and tells how many they were.
+    /// Discards all waiting frames and returns their number.
     fn count(&mut self) -> u64 {
         let mut count = 0;
         while self.next_frame().is_some() {
@@ -97,11 +98,12 @@ pub(crate) trait Frames {
     }
 }
 
-/// Blocks of frames.
+/// Ring of blocks of frames.
 pub(crate) struct BlockRing {
     memory: Mapping,
     block: usize,
-    /// Frames of the block not yet taken; the block is the kernel's when it is not `open`.
+    /// Number of unread frames of the current block; the kernel owns the block when it is not
+    /// `open`.
     left: u32,
     offset: usize,
     open: bool,
@@ -131,7 +133,7 @@ impl BlockRing {
         unsafe { word(&self.memory, self.block * BLOCK_BYTES + BLOCK_STATUS) }
     }
 
-    /// A word of the block's head.
+    /// Returns a word of the block's head.
     #[inline(always)]
     fn word(&self, at: usize) -> &AtomicU32 {
         // SAFETY: as above.
@@ -143,12 +145,12 @@ impl BlockRing {
         self.word(at).load(Ordering::Relaxed)
     }
 
-    /// Frames in the block that the kernel has begun and not closed.
+    /// Returns the number of frames in the block that the kernel is still filling.
     fn unclosed(&self) -> u32 {
         self.head(BLOCK_FRAMES)
     }
 
-    /// Goes on to the next block that the kernel has closed.
+    /// Continues with the next block that the kernel has closed; returns false if there is none.
     #[inline(always)]
     fn advance(&mut self) -> bool {
         loop {
@@ -197,12 +199,12 @@ impl Frames for BlockRing {
     }
 }
 
-/// Places of one frame each.
+/// Ring of slots for one frame each.
 pub(crate) struct FrameRing {
     memory: Mapping,
     place_bytes: usize,
     place: usize,
-    /// The place before is ours until the next look.
+    /// True if the previous slot is not returned to the kernel yet.
     held: bool,
 }
 
@@ -224,12 +226,12 @@ impl FrameRing {
 
     #[inline(always)]
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: places start at multiples of their size, a power of two, and the index is kept below
-        // their number; the word is written by the kernel and by this thread.
+        // SAFETY: places start at multiples of their size, a power of two, and the index is kept
+        // below their number; the word is written by the kernel and by this thread.
         unsafe { word(&self.memory, self.place * self.place_bytes) }
     }
 
-    /// Gives the place before back.
+    /// Returns the previous slot to the kernel.
     #[inline(always)]
     pub(crate) fn release(&mut self) {
         if self.held {
@@ -258,7 +260,7 @@ impl Frames for FrameRing {
     }
 }
 
-/// The tag that was taken out, as it stood in the frame.
+/// Returns the VLAN tag that the kernel removed, as it was in the frame.
 #[inline(always)]
 fn tag_of(status: u32, tpid: u16, tci: u16) -> Option<[u8; 4]> {
     if status & libc::TP_STATUS_VLAN_VALID == 0 {
@@ -269,7 +271,7 @@ fn tag_of(status: u32, tpid: u16, tci: u16) -> Option<[u8; 4]> {
     Some([tpid[0], tpid[1], tci[0], tci[1]])
 }
 
-/// The frame whose head stands at `at`, in a place of `room` bytes from there on.
+/// Returns the frame whose head is at `at`, in a slot with `room` bytes from there.
 #[inline(always)]
 fn arrived(
     memory: &Mapping,
@@ -282,8 +284,8 @@ fn arrived(
 ) -> Arrived<'_> {
     let mac = mac.clamp(VNET_HEAD_BYTES, room);
     let kept = kept.min(room - mac);
-    // SAFETY: from the place's start on there are `room` bytes of the mapping, which the kernel leaves
-    // alone until the status is given back; that needs `&mut` of the ring that lends these.
+    // SAFETY: from the place's start on there are `room` bytes of the mapping, which the kernel
+    // leaves alone until the status is given back; that needs `&mut` of the ring that lends these.
     let (offload, bytes) = unsafe {
         let start = memory.start().add(at + mac - VNET_HEAD_BYTES).as_ptr();
         let head = start.cast::<[u8; VNET_HEAD_BYTES]>().read();
@@ -292,7 +294,7 @@ fn arrived(
     Arrived { bytes, whole_len, tag, offload }
 }
 
-/// Reads a `virtio_net_hdr`; in the machine's own order of bytes on packet sockets.
+/// Reads a `virtio_net_hdr`, which is in host byte order on packet sockets.
 #[inline(always)]
 fn offload_of(head: [u8; VNET_HEAD_BYTES]) -> Offload {
     let [flags, segments, .., start_low, start_high, offset_low, offset_high] = head;
@@ -309,7 +311,7 @@ fn offload_of(head: [u8; VNET_HEAD_BYTES]) -> Offload {
     }
 }
 
-/// A word shared with the kernel.
+/// Returns a word that is shared with the kernel.
 ///
 /// # Safety
 /// `at` is a multiple of four and at least four bytes before the end of the mapping.
@@ -320,21 +322,23 @@ unsafe fn word(memory: &Mapping, at: usize) -> &AtomicU32 {
     unsafe { AtomicU32::from_ptr(memory.start().add(at).cast().as_ptr()) }
 }
 
-/// A block; 64 KiB hold the longest frame.
+/// Size of a block in bytes; 64 KiB hold the longest frame.
 const BLOCK_BYTES: usize = 64 << 10;
-/// Only for the kernel's arithmetic: frames in blocks are as long as they are.
+/// Nominal frame size for the kernel's calculation; frames in blocks have variable length.
 const NOMINAL_FRAME_BYTES: usize = 2048;
-/// After so long a block that holds a frame is closed, whether full or not: the shortest there is.
+/// Time after which a block that contains a frame is closed, full or not, in milliseconds: the
+/// shortest possible.
 const BLOCK_TIMEOUT_MS: u32 = 1;
-/// Where the head of a block has its words (`tpacket_block_desc`).
+/// Offsets of the words in the head of a block (`tpacket_block_desc`).
 const BLOCK_STATUS: usize = 8;
 const BLOCK_FRAMES: usize = 12;
 const BLOCK_FIRST: usize = 16;
-/// Head, address, alignment and `virtio_net_hdr` in front of a frame in its place, generously.
+/// Bytes in front of a frame in its slot: head, address, alignment and `virtio_net_hdr`, rounded
+/// up.
 const PLACE_HEAD_BYTES: usize = libc::TPACKET2_HDRLEN + 64;
 const VNET_HEAD_BYTES: usize = 10;
 const NEEDS_CHECKSUM: u8 = 1;
-/// The tag protocol of IEEE 802.1Q.
+/// EtherType of a customer VLAN tag (IEEE 802.1Q).
 const C_TAG: u16 = 0x8100;
 
 #[cfg(test)]

@@ -7,66 +7,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use engine::{Link, Monitor, PortCounts, PortDrop, QueueCounters};
 
 use crate::config::AfPacketConfig;
-use crate::ring::ReceiveRing;
+use crate::drops::DROPS;
+use crate::ends::Ends;
 use crate::sys;
-use crate::transmit::Sender;
 
-/// Why frames are lost, in the order of the counters.
-pub(crate) const DROPS: &[PortDrop] = &[
-    PortDrop::receive("too-long"),
-    PortDrop::receive("segments"),
-    PortDrop::receive("port-closed"),
-    PortDrop::transmit("link-down"),
-    PortDrop::transmit("too-long"),
-    PortDrop::transmit("too-short"),
-    PortDrop::transmit("device-full"),
-    PortDrop::transmit("refused"),
-];
-pub(crate) const TOO_LONG: usize = 0;
-pub(crate) const SEGMENTS: usize = 1;
-pub(crate) const PORT_CLOSED: usize = 2;
-pub(crate) const LINK_DOWN: usize = 3;
-pub(crate) const SENT_TOO_LONG: usize = 4;
-pub(crate) const SENT_TOO_SHORT: usize = 5;
-pub(crate) const DEVICE_FULL: usize = 6;
-pub(crate) const REFUSED: usize = 7;
-
-/// What the kernel dropped and counted.
+/// Drop reason of frames that the kernel dropped and counted.
 const KERNEL_RING_FULL: PortDrop = PortDrop::receive("kernel-ring-full");
 
-/// What a queue holds of an interface; another interface of the same name needs others.
-pub(crate) struct Ends {
-    /// Shared with whoever reads the kernel's drops.
-    pub(crate) receiver: Arc<OwnedFd>,
-    pub(crate) ring: ReceiveRing,
-    pub(crate) sender: Sender,
-}
-
-impl Ends {
-    /// Ends receiving, and tells how many frames nobody has taken. Queues that share an interface
-    /// cannot leave it one by one: what comes at this very moment is lost uncounted there.
-    pub(crate) fn shut(&mut self) -> u64 {
-        // No frame bears this type (RFC 1701: reserved), and the kernel has left the ring afterwards.
-        let left = sys::bind(&self.receiver, 0, TYPE_RESERVED);
-        if left.is_err() && sys::close_gate(&self.receiver).is_err() {
-            return 0;
-        }
-        self.ring.waiting()
-    }
-}
-
-/// A port, whatever its interface does.
+/// State of a port that all its threads share, independent of its interface.
 pub(crate) struct Shared {
     pub(crate) config: AfPacketConfig,
     pub(crate) counters: Vec<Arc<QueueCounters>>,
-    /// Whether frames can be sent, for the workers to read.
+    /// True if frames can be sent, for the workers to read.
     pub(crate) is_up: AtomicBool,
     link: Mutex<Link>,
-    /// How often the queues were given new ends, for the workers to read.
+    /// Number of times that the queues got new sockets, for the workers to read.
     pub(crate) generation: AtomicU64,
-    /// New ends of each queue, until it takes them.
+    /// New sockets and rings of each queue that the queue has not taken yet.
     pub(crate) waiting: Vec<Mutex<Option<Ends>>>,
-    /// Ends that queues have replaced, to be closed by another thread: the kernel takes its time.
+    /// Replaced sockets and rings, which another thread closes because the kernel takes time.
     old: Mutex<Vec<Ends>>,
     kernel: Mutex<Kernel>,
     pub(crate) facts: Vec<(&'static str, String)>,
@@ -95,7 +54,7 @@ impl Shared {
             config,
             counters: (0..queues).map(|_| QueueCounters::new(DROPS)).collect(),
             is_up: AtomicBool::new(false),
-            link: Mutex::new(Link::Down("the interface was not looked at yet".to_owned())),
+            link: Mutex::new(Link::Down("the interface was not checked yet".to_owned())),
             generation: AtomicU64::new(0),
             waiting: (0..queues).map(|_| Mutex::new(None)).collect(),
             old: Mutex::default(),
@@ -104,13 +63,13 @@ impl Shared {
         }
     }
 
-    /// Says whether frames can pass.
+    /// Sets the state of the link.
     pub(crate) fn set_link(&self, link: Link) {
         self.is_up.store(link == Link::Up, Ordering::Relaxed);
         *locked(&self.link) = link;
     }
 
-    /// Puts new ends where the queues find them.
+    /// Provides new sockets and rings to the queues.
     pub(crate) fn renew(&self, ends: Vec<Ends>) {
         self.count_drops_of(&ends);
         for (place, ends) in self.waiting.iter().zip(ends) {
@@ -119,19 +78,20 @@ impl Shared {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// From now on the kernel's drops are read at these ends; those of the old are kept.
+    /// Reads the kernel's drop counters at these sockets from now on; the counts of the old ones
+    /// are kept.
     pub(crate) fn count_drops_of(&self, ends: &[Ends]) {
         let mut kernel = locked(&self.kernel);
         kernel.read();
         kernel.sockets = ends.iter().map(|ends| ends.receiver.clone()).collect();
     }
 
-    /// Puts ends aside to be closed.
+    /// Stores replaced sockets and rings to be closed.
     pub(crate) fn retire(&self, ends: Ends) {
         locked(&self.old).push(ends);
     }
 
-    /// Closes what queues have replaced.
+    /// Closes the replaced sockets and rings.
     pub(crate) fn close_old(&self) {
         let old = std::mem::take(&mut *locked(&self.old));
         drop(old);
@@ -154,10 +114,8 @@ impl Monitor for Shared {
     }
 }
 
-/// An Ethernet type of no protocol.
-const TYPE_RESERVED: u16 = 0xffff;
-
-/// Who panicked while holding it left it whole: values are replaced, never half written.
+/// Locks a mutex, even if a thread panicked while holding it: values are replaced as a whole, so
+/// they are never half written.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

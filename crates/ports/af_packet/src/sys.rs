@@ -6,14 +6,14 @@ use std::mem::{MaybeUninit, size_of, zeroed};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-/// A packet socket that receives nothing yet.
+/// Creates a packet socket that does not receive yet.
 pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: no pointers; protocol 0 receives nothing until bound.
     owned(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })
 }
 
-/// A socket on which the kernel tells changes of interfaces (rtnetlink(7)).
+/// Creates a socket on which the kernel reports changes of interfaces (rtnetlink(7)).
 pub(crate) fn link_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: no pointers.
@@ -26,7 +26,7 @@ pub(crate) fn link_socket() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Binds to an interface; protocol 0 for sending alone.
+/// Binds a socket to an interface; protocol 0 for sending only.
 pub(crate) fn bind(socket: &OwnedFd, index: i32, protocol: u16) -> io::Result<()> {
     // SAFETY: all zeroes is a link-layer address.
     let mut address: libc::sockaddr_ll = unsafe { zeroed() };
@@ -42,7 +42,7 @@ fn bind_to<A>(socket: &OwnedFd, address: &A) -> io::Result<()> {
     check(unsafe { libc::bind(socket.as_raw_fd(), start.cast(), len) }).map(drop)
 }
 
-/// Sets an option to a value, which must be the structure that the option takes.
+/// Sets a socket option to a value, which must be the structure of the option.
 pub(crate) fn set_option<T: Copy>(
     socket: &OwnedFd,
     level: c_int,
@@ -55,18 +55,19 @@ pub(crate) fn set_option<T: Copy>(
         .map(drop)
 }
 
-/// The fanout group in which a socket is: mode above, number below.
+/// Returns the fanout group of a socket: mode in the upper half, number in the lower half.
 pub(crate) fn fanout_of(socket: &OwnedFd) -> io::Result<u32> {
     get_option::<u32>(socket, libc::PACKET_FANOUT)
 }
 
-/// Frames that the kernel dropped because the ring was full, since the last call.
+/// Returns the number of frames that the kernel dropped since the last call because the ring was
+/// full.
 pub(crate) fn take_drops(socket: &OwnedFd) -> u64 {
     // A ring in frames has a shorter answer, without the count of stops.
     get_option::<[u32; 3]>(socket, libc::PACKET_STATISTICS).map_or(0, |[_, drops, _]| drops.into())
 }
 
-/// For types of which any bytes are a value: whole numbers and arrays of them.
+/// Reads a socket option; for types of which any bytes are valid: integers and arrays of them.
 fn get_option<T: Copy + Default>(socket: &OwnedFd, option: c_int) -> io::Result<T> {
     let mut value = T::default();
     let mut len = size_of::<T>() as libc::socklen_t;
@@ -77,7 +78,7 @@ fn get_option<T: Copy + Default>(socket: &OwnedFd, option: c_int) -> io::Result<
     Ok(value)
 }
 
-/// Lets nothing pass to a socket, until `open_gate`.
+/// Blocks all frames to a socket until `open_gate`.
 pub(crate) fn close_gate(socket: &OwnedFd) -> io::Result<()> {
     let mut nothing = libc::sock_filter { code: BPF_RET_K, jt: 0, jf: 0, k: 0 };
     let program = libc::sock_fprog { len: 1, filter: &mut nothing };
@@ -89,7 +90,7 @@ pub(crate) fn open_gate(socket: &OwnedFd) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &0_i32)
 }
 
-/// The number of an interface; None where there is none of the name.
+/// Returns the number of an interface; `None` if there is no interface of the name.
 pub(crate) fn interface_index(name: &str) -> Option<i32> {
     let name = CString::new(name).ok()?;
     // SAFETY: a string that ends with a zero.
@@ -99,13 +100,14 @@ pub(crate) fn interface_index(name: &str) -> Option<i32> {
     }
 }
 
-/// The names of all interfaces.
+/// Returns the names of all interfaces.
 pub(crate) fn interface_names() -> Vec<String> {
     // SAFETY: gives null or a list that ends with an entry of number 0.
     let Some(list) = NonNull::new(unsafe { libc::if_nameindex() }) else { return Vec::new() };
     let mut names = Vec::new();
     let mut entry = list.as_ptr();
-    // SAFETY: entries before the last have a number and a string; the list is freed once, at the end.
+    // SAFETY: entries before the last have a number and a string; the list is freed once, at the
+    // end.
     unsafe {
         while (*entry).if_index != 0 {
             names.push(CStr::from_ptr((*entry).if_name).to_string_lossy().into_owned());
@@ -116,21 +118,21 @@ pub(crate) fn interface_names() -> Vec<String> {
     names
 }
 
-/// The flags of an interface (netdevice(7)).
+/// Returns the flags of an interface (netdevice(7)).
 pub(crate) fn interface_flags(socket: &OwnedFd, name: &str) -> io::Result<i32> {
     let request = interface_request(socket, name, libc::SIOCGIFFLAGS)?;
     // SAFETY: the call filled the flags in.
     Ok(i32::from(unsafe { request.ifr_ifru.ifru_flags }))
 }
 
-/// The longest packet that an interface takes, without Ethernet header.
+/// Returns the MTU of an interface: the longest packet without Ethernet header, in bytes.
 pub(crate) fn interface_mtu(socket: &OwnedFd, name: &str) -> io::Result<i32> {
     let request = interface_request(socket, name, libc::SIOCGIFMTU)?;
     // SAFETY: the call filled it in.
     Ok(unsafe { request.ifr_ifru.ifru_mtu })
 }
 
-/// The kind of its link (`ARPHRD_`): 1 is Ethernet.
+/// Returns the link type of an interface (`ARPHRD_`): 1 is Ethernet.
 pub(crate) fn interface_kind(socket: &OwnedFd, name: &str) -> io::Result<u16> {
     let request = interface_request(socket, name, libc::SIOCGIFHWADDR)?;
     // SAFETY: the call filled it in.
@@ -149,8 +151,9 @@ fn interface_request(socket: &OwnedFd, name: &str, what: libc::c_ulong) -> io::R
     Ok(request)
 }
 
-/// Waits until the first can be read or the second's other end is closed, at most so long; tells
-/// whether the second is closed. What can be read of the first is read and thrown away.
+/// Waits until the first descriptor can be read or the other end of the second is closed, at most
+/// for the given time; returns true if the second is closed. Data of the first descriptor is read
+/// and discarded.
 pub(crate) fn wait(first: &OwnedFd, second: BorrowedFd<'_>, at_most_ms: i32) -> bool {
     let poll = |fd: c_int| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let mut both = [poll(first.as_raw_fd()), poll(second.as_raw_fd())];
@@ -162,7 +165,7 @@ pub(crate) fn wait(first: &OwnedFd, second: BorrowedFd<'_>, at_most_ms: i32) -> 
     both[1].revents != 0
 }
 
-/// A ring shared with the kernel.
+/// A ring that is shared with the kernel.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     len: usize,
@@ -172,7 +175,7 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps the ring that a socket was given.
+    /// Maps the ring of a socket.
     pub(crate) fn of(socket: &OwnedFd, len: usize) -> io::Result<Mapping> {
         let (rights, fd) = (libc::PROT_READ | libc::PROT_WRITE, socket.as_raw_fd());
         // SAFETY: a fresh mapping at an address of the kernel's choice.
@@ -184,12 +187,12 @@ impl Mapping {
         }
     }
 
-    /// The memory, `len` bytes from here.
+    /// Returns the start of the memory, which has `len` bytes.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// How long it is, in bytes.
+    /// Returns the length in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -212,5 +215,5 @@ fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Return a constant: how many bytes of the frame pass.
+/// BPF instruction that returns a constant: the number of bytes of the frame that pass.
 const BPF_RET_K: u16 = 0x06;

@@ -9,10 +9,10 @@ use libc::{iovec, mmsghdr};
 use packet::{Batch, Slot};
 
 use crate::config::AfPacketConfig;
-use crate::shared::{DEVICE_FULL, LINK_DOWN, REFUSED, SENT_TOO_LONG, SENT_TOO_SHORT};
+use crate::drops::{DEVICE_FULL, LINK_DOWN, REFUSED, SENT_TOO_LONG, SENT_TOO_SHORT};
 use crate::sys;
 
-/// The sending half of a queue.
+/// Transmit side of a queue.
 pub(crate) struct Sender {
     socket: OwnedFd,
     places: Vec<iovec>,
@@ -23,7 +23,7 @@ pub(crate) struct Sender {
 unsafe impl Send for Sender {}
 
 impl Sender {
-    /// A sender to the interface of this number.
+    /// Creates a sender to the interface of this number.
     pub(crate) fn new(config: &AfPacketConfig, index: i32) -> io::Result<Sender> {
         let socket = sys::packet_socket()?;
         if config.qdisc_bypass {
@@ -39,7 +39,7 @@ impl Sender {
         Ok(Sender { socket, places: vec![place; BURST], messages: vec![message; BURST] })
     }
 
-    /// Sends frames in order; counts what was sent and what was not, and tells how many were.
+    /// Sends frames in order, and counts sent and unsent frames; returns the number of sent frames.
     pub(crate) fn send(
         &mut self,
         batch: &Batch,
@@ -69,7 +69,8 @@ impl Sender {
         sent
     }
 
-    /// Sends at most [`BURST`] frames with one call, and tells how many were sent: at least one.
+    /// Sends at most [`BURST`] frames with one system call; returns the number of sent frames, at
+    /// least one.
     fn send_burst(&mut self, batch: &Batch, burst: &[Slot]) -> io::Result<usize> {
         for ((slot, place), message) in burst.iter().zip(&mut self.places).zip(&mut self.messages) {
             let frame = batch.frame(*slot);
@@ -90,7 +91,7 @@ impl Sender {
     }
 }
 
-/// Under which count a refused frame falls.
+/// Returns the drop reason of a refused frame.
 fn reason(error: &io::Error) -> usize {
     match error.raw_os_error() {
         Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => LINK_DOWN,
@@ -102,6 +103,6 @@ fn reason(error: &io::Error) -> usize {
     }
 }
 
-/// Frames of one system call.
+/// Number of frames per system call.
 const BURST: usize = 64;
 const SEND_BUFFER_BYTES: i32 = 4 << 20;

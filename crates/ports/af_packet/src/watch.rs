@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use engine::{Link, PortRequest};
 
-use crate::open::ends;
+use crate::ends::ends;
 use crate::shared::Shared;
 use crate::sys;
 
-/// Starts watching; the watch ends when what it gives is dropped everywhere.
+/// Starts to watch the interface; the watch ends when the last copy of the returned descriptor is
+/// dropped.
 pub(crate) fn start(
     shared: Arc<Shared>,
     request: PortRequest,
@@ -34,13 +35,13 @@ pub(crate) fn start(
 struct Watch {
     shared: Arc<Shared>,
     request: PortRequest,
-    /// The interface on which the queues' newest ends are.
+    /// Number of the interface to which the queues' newest sockets are bound.
     index: i32,
     news: OwnedFd,
 }
 
 impl Watch {
-    /// Looks at the interface as it is now.
+    /// Checks the present state of the interface.
     fn look(&mut self) {
         let link = match self.find() {
             Ok(()) => self.state(),
@@ -50,15 +51,15 @@ impl Watch {
         self.shared.close_old();
     }
 
-    /// Finds the interface, and gives the queues new ends if it is another one of the same name.
+    /// Finds the interface; gives the queues new sockets if it is a new interface of the same name.
     fn find(&mut self) -> Result<(), String> {
         let config = &self.shared.config;
         let name = &config.interface;
         let index =
-            sys::interface_index(name).ok_or_else(|| format!("interface {name} is not there"))?;
+            sys::interface_index(name).ok_or_else(|| format!("interface {name} does not exist"))?;
         if index != self.index {
             let ends = ends(config, &self.request, index)
-                .map_err(|error| format!("{name} was made anew but cannot be used: {error}"))?;
+                .map_err(|error| format!("{name} was created again but cannot be used: {error}"))?;
             self.shared.renew(ends);
             self.index = index;
         }
@@ -80,5 +81,6 @@ impl Watch {
     }
 }
 
-/// Looks this often even without news: they may have been too many for the socket.
+/// Interval of checks without a notification, in milliseconds: notifications may be lost if there
+/// are too many for the socket.
 const LOOK_MS: i32 = 500;

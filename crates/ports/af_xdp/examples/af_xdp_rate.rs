@@ -1,5 +1,5 @@
-//! How many frames a second the port carries one way over a veth pair, printed as a table:
-//! `sudo cargo run --release -p port-af-xdp --example af_xdp_rate`. Indicative: sender and receiver share
+//! How many frames a second the port carries one way over a veth pair, printed as a table: `sudo
+//! cargo run --release -p port-af-xdp --example af_xdp_rate`. Indicative: sender and receiver share
 //! the machine with everything else, and nothing is recorded.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +40,8 @@ fn request() -> PortRequest {
     }
 }
 
-/// Millions of frames a second that left the sender, and that came out of the receiver.
+/// Returns the frames per second that left the sender and that arrived at the receiver, in
+/// millions.
 fn measure(mut from: Opened, mut to: Opened, len: usize) -> std::io::Result<(f64, f64)> {
     let mut batch = Batch::new(BATCH_MAX, Room::default())?;
     while let Some(frame) = batch.append(PortId(0), len) {

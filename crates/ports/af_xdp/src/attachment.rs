@@ -19,11 +19,11 @@ use crate::program;
 pub(crate) struct Attachment {
     sockets: OwnedFd,
     passed: Arc<OwnedFd>,
-    /// What keeps the program where it is.
+    /// Attachment of the program to the interface.
     hold: Hold,
-    /// Whether it runs in the driver.
+    /// True if the program runs in the driver.
     pub in_driver: bool,
-    /// Why it does not, where it was tried.
+    /// Why the program does not run in the driver, if that was tried.
     pub fallback: Option<String>,
 }
 
@@ -58,21 +58,21 @@ impl Attachment {
         Ok(Attachment { sockets, passed, hold, in_driver, fallback })
     }
 
-    /// Sends the frames of a queue to a socket, which is bound to it.
+    /// Directs the frames of a queue to a socket that is bound to it.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn insert(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<(), Refused> {
         bpf::set_socket(&self.sockets, queue, socket)
             .map_err(|error| Step::Insert(queue).refused(error))
     }
 
-    /// The count of frames that went on to the kernel.
+    /// Returns the counter of frames that were passed to the kernel.
     pub fn passed(&self) -> &Arc<OwnedFd> {
         &self.passed
     }
 
-    /// How the program is held, for the record.
+    /// Returns the type of attachment, for the record.
     pub fn held_by(&self) -> &'static str {
         match self.hold {
             Hold::Link { .. } => "BPF link",
@@ -90,8 +90,9 @@ impl Drop for Attachment {
     }
 }
 
-/// Puts a program where no other is. One that is on its way out is waited for: it goes when the last copy of
-/// its descriptor does, and a process that is just being started has one for a moment.
+/// Attaches a program to an interface without one. It waits for a program that is being removed:
+/// the program ends when the last copy of its descriptor is closed, and a process that is being
+/// started has a copy for a moment.
 fn hold(program: &OwnedFd, index: u32, flags: u32) -> Result<Hold, Refused> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -118,12 +119,12 @@ fn try_hold(program: &OwnedFd, index: u32, flags: u32) -> Result<Hold, Refused> 
     }
 }
 
-/// Whether a driver refused for reasons that do not hold behind it.
+/// Returns true if a driver refused for reasons that do not apply to the generic hook.
 fn may_do_behind_driver(refused: &Refused) -> bool {
     let codes = [libc::EOPNOTSUPP, libc::EINVAL, libc::ERANGE, libc::ENOSPC, libc::E2BIG];
     refused.step == Step::Attach && codes.contains(&refused.code())
 }
 
-/// How long another program's end is waited for.
+/// Time limit for another program's end.
 const PATIENCE: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_millis(2);

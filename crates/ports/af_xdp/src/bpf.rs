@@ -5,18 +5,18 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::program::Instruction;
 
-/// A map from queues to AF_XDP sockets (`BPF_MAP_TYPE_XSKMAP`).
+/// Creates a map from queues to AF_XDP sockets (`BPF_MAP_TYPE_XSKMAP`).
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub(crate) fn socket_map(queues: u32) -> io::Result<OwnedFd> {
     create_map(XSKMAP, 4, queues, b"plumbline_xsks")
 }
 
-/// An array of one count.
+/// Creates an array of one counter.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub(crate) fn count_map() -> io::Result<OwnedFd> {
     create_map(ARRAY, 8, 1, b"plumbline_passd")
 }
@@ -24,7 +24,7 @@ pub(crate) fn count_map() -> io::Result<OwnedFd> {
 /// Puts a socket into the map at its queue.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub(crate) fn set_socket(map: &OwnedFd, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
     let value = socket.as_raw_fd();
     let element = Element {
@@ -38,10 +38,10 @@ pub(crate) fn set_socket(map: &OwnedFd, queue: u32, socket: BorrowedFd<'_>) -> i
     unsafe { bpf(MAP_UPDATE_ELEM, &element) }.map(drop)
 }
 
-/// Reads the count.
+/// Reads the counter.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub(crate) fn count(map: &OwnedFd) -> io::Result<u64> {
     let (key, mut value) = (0u32, 0u64);
     let element = Element {
@@ -56,10 +56,10 @@ pub(crate) fn count(map: &OwnedFd) -> io::Result<u64> {
     Ok(value)
 }
 
-/// Loads an XDP program; the kernel checks it.
+/// Loads an XDP program; the kernel verifies it.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub(crate) fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
     let load = Load {
         kind: PROG_TYPE_XDP,
@@ -79,10 +79,11 @@ pub(crate) fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(program) })
 }
 
-/// Links a program to an interface; closing what it gives, also by the end of the process, ends it.
+/// Links a program to an interface; closing the returned descriptor, also by the end of the
+/// process, removes the link.
 ///
 /// # Errors
-/// What the kernel says: `EINVAL` where it has no such links (before 5.9).
+/// The kernel's error: `EINVAL` if it does not support such links (before 5.9).
 pub(crate) fn link(program: &OwnedFd, interface: u32, flags: u32) -> io::Result<OwnedFd> {
     let link = Link { program: program.as_raw_fd() as u32, interface, attach: ATTACH_XDP, flags };
     // SAFETY: the call has no pointers.
@@ -91,7 +92,7 @@ pub(crate) fn link(program: &OwnedFd, interface: u32, flags: u32) -> io::Result<
     Ok(unsafe { OwnedFd::from_raw_fd(link) })
 }
 
-/// Run in the driver (`XDP_FLAGS_DRV_MODE`) or behind it (`XDP_FLAGS_SKB_MODE`).
+/// Flags to run in the driver (`XDP_FLAGS_DRV_MODE`) or in the generic hook (`XDP_FLAGS_SKB_MODE`).
 pub(crate) const IN_DRIVER: u32 = 1 << 2;
 pub(crate) const BEHIND_DRIVER: u32 = 1 << 1;
 
@@ -112,7 +113,7 @@ fn create_map(kind: u32, value_bytes: u32, entries: u32, called: &[u8]) -> io::R
     Ok(unsafe { OwnedFd::from_raw_fd(map) })
 }
 
-/// `union bpf_attr` as `BPF_MAP_CREATE` reads it.
+/// `union bpf_attr` of `BPF_MAP_CREATE`.
 #[repr(C)]
 struct Create {
     kind: u32,
@@ -125,7 +126,7 @@ struct Create {
     name: [u8; NAME_BYTES],
 }
 
-/// `union bpf_attr` as `BPF_MAP_*_ELEM` read it.
+/// `union bpf_attr` of `BPF_MAP_*_ELEM`.
 #[repr(C)]
 struct Element {
     map: u32,
@@ -135,7 +136,7 @@ struct Element {
     flags: u64,
 }
 
-/// `union bpf_attr` as `BPF_PROG_LOAD` reads it.
+/// `union bpf_attr` of `BPF_PROG_LOAD`.
 #[repr(C)]
 struct Load {
     kind: u32,
@@ -150,7 +151,7 @@ struct Load {
     name: [u8; NAME_BYTES],
 }
 
-/// `union bpf_attr` as `BPF_LINK_CREATE` reads it.
+/// `union bpf_attr` of `BPF_LINK_CREATE`.
 #[repr(C)]
 struct Link {
     program: u32,
@@ -159,8 +160,10 @@ struct Link {
     flags: u32,
 }
 
+/// Calls `bpf(2)`.
+///
 /// # Safety
-/// `attributes` is laid out as the command reads it, and its pointers are valid for what it does.
+/// `attributes` has the layout of the command, and its pointers are valid for it.
 unsafe fn bpf<T>(command: libc::c_int, attributes: &T) -> io::Result<libc::c_int> {
     // SAFETY: the size told is the size there is; the rest is the caller's promise.
     let result = unsafe {
@@ -169,7 +172,7 @@ unsafe fn bpf<T>(command: libc::c_int, attributes: &T) -> io::Result<libc::c_int
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as libc::c_int) }
 }
 
-/// A name, cut to what the kernel keeps, with a zero at its end.
+/// Returns a name of the length that the kernel keeps, with a terminating zero.
 fn name(called: &[u8]) -> [u8; NAME_BYTES] {
     let mut name = [0; NAME_BYTES];
     let len = called.len().min(NAME_BYTES - 1);

@@ -2,63 +2,65 @@
 
 use std::fmt;
 
-use engine::KeyError;
+use keys::Invalid;
 use schemars::JsonSchema;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The keys of an AF_XDP port.
+/// Configuration of an AF_XDP port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Config {
-    /// The interface's name.
+    /// Name of the interface.
     pub interface: String,
-    /// Where the XDP program runs.
+    /// Hook in which the XDP program runs.
     #[serde(default)]
     pub mode: Mode,
-    /// Whether the driver puts frames into the port's memory without a copy of its own.
+    /// Whether the driver writes frames directly into the port's memory (zero copy).
     #[serde(default)]
     pub zero_copy: ZeroCopy,
-    /// Which queue of the interface the first worker has; the others follow it.
+    /// The interface's queue for the first worker; further workers use the queues after it.
+    // The limit is far above what interfaces have; it bounds the map from queues to sockets.
     #[serde(default)]
+    #[schemars(range(max = 4095))]
     pub first_queue: u32,
-    /// Frames that each ring holds, a power of two from 64 to 32768.
+    /// Number of frames in each ring, a power of two from 64 to 32768.
     #[serde(default = "ring_frames")]
     pub ring_frames: u32,
-    /// Memory of a frame, 2048 or 4096 bytes, of which the kernel keeps 256; none for what the
-    /// function's longest frame needs.
+    /// Memory for each frame, 2048 or 4096 bytes, of which the kernel reserves 256. By default it
+    /// is sized for the function's longest frame.
     #[serde(default)]
     pub chunk_bytes: Option<u32>,
 }
 
-/// Where the XDP program runs.
+/// Hook in which the XDP program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// In the driver where it can, else behind it.
+    /// In the driver if possible, otherwise in the generic hook.
     #[default]
     Auto,
-    /// In the driver, before a packet becomes one of the kernel's.
+    /// In the driver, before the kernel allocates a packet buffer.
     Driver,
-    /// Behind the driver, for all drivers: slower.
+    /// In the generic hook, for all drivers: slower.
     Generic,
 }
 
-/// Whether the driver puts frames into the port's memory without a copy of its own.
+/// Whether the driver writes frames directly into the port's memory (zero copy).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ZeroCopy {
-    /// Where the driver can.
+    /// If the driver supports it.
     #[default]
     Auto,
-    /// It must.
+    /// Required.
     Yes,
-    /// It must not.
+    /// Forbidden.
     No,
 }
 
 impl Config {
-    /// The configuration of an interface with all defaults.
+    /// Returns the configuration of an interface with all defaults.
     pub fn of(interface: impl Into<String>) -> Config {
         Config {
             interface: interface.into(),
@@ -70,27 +72,28 @@ impl Config {
         }
     }
 
-    /// Checks what the types of the keys cannot tell.
-    pub(crate) fn check(&self) -> Result<(), KeyError> {
-        let wrong = |key: &str, what: &str| Err(KeyError { key: key.into(), what: what.into() });
+    /// Checks values that the types of the keys do not constrain.
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        let wrong = |key: &str, what: &str| Err(Invalid::new(key, what, ""));
         let len = self.interface.len();
         if len == 0 || len > NAME_LEN_MAX {
-            return wrong("interface", "the name of an interface has 1 to 15 bytes");
+            return wrong("interface", "an interface name must have 1 to 15 bytes");
         }
         if self.interface.contains(['/', '\0']) || self.interface.contains(char::is_whitespace) {
-            return wrong("interface", "the name of an interface has no slash and no space");
+            return wrong("interface", "an interface name must not contain a slash or a space");
         }
         if !RING_FRAMES.contains(&self.ring_frames) || !self.ring_frames.is_power_of_two() {
-            return wrong("ring-frames", "a power of two from 64 to 32768");
+            return wrong("ring-frames", "must be a power of two from 64 to 32768");
         }
         if self.chunk_bytes.is_some_and(|bytes| !CHUNK_BYTES.contains(&bytes)) {
             return wrong("chunk-bytes", "2048 or 4096");
         }
-        if self.first_queue > QUEUE_MAX {
-            return wrong("first-queue", "a queue has a number up to 4095");
-        }
         if self.mode == Mode::Generic && self.zero_copy == ZeroCopy::Yes {
-            return wrong("zero-copy", "there is none in generic mode: leave out one of the keys");
+            return wrong(
+                "zero-copy",
+                "zero copy is not possible in generic mode: remove one of \
+                                       the keys",
+            );
         }
         Ok(())
     }
@@ -124,16 +127,13 @@ impl<'de> Deserialize<'de> for ZeroCopy {
     }
 }
 
-/// `IFNAMSIZ` without the zero at the end.
+/// Largest length of an interface name: `IFNAMSIZ` without its terminating zero.
 const NAME_LEN_MAX: usize = 15;
 
-/// Memory of a frame, the small one first.
+/// Permitted sizes of the memory for a frame in bytes, smallest first.
 pub(crate) const CHUNK_BYTES: [u32; 2] = [2048, 4096];
 
 const RING_FRAMES: std::ops::RangeInclusive<u32> = 64..=32_768;
-
-/// Far above what interfaces have; it bounds the map from queues to sockets.
-const QUEUE_MAX: u32 = 4095;
 
 fn ring_frames() -> u32 {
     2048
@@ -148,7 +148,8 @@ mod tests {
         let wrong = |change: fn(&mut Config)| {
             let mut config = Config::of("eth0");
             change(&mut config);
-            config.check().expect_err("it is wrong").key
+            let read = keys::check("", &config).and_then(|()| config.check());
+            read.expect_err("it is wrong").key
         };
         assert_eq!(Config::of("eth0").check(), Ok(()));
         assert_eq!(wrong(|config| config.interface.clear()), "interface");

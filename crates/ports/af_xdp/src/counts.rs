@@ -8,7 +8,7 @@ use rustix::net::sockopt::xdp_statistics;
 
 use crate::bpf;
 
-/// The reasons, in the order of the constants below.
+/// Drop reasons, in the order of the constants below.
 pub(crate) const DROPS: &[PortDrop] = &[
     PortDrop::receive("no-free-chunk"),
     PortDrop::receive("ring-full"),
@@ -37,13 +37,13 @@ pub(crate) const REFUSED: usize = 9;
 pub(crate) const INTERFACE_GONE: usize = 10;
 pub(crate) const TRANSMIT_INVALID: usize = 11;
 
-/// The kernel's counters of a port, over all the interfaces that it had under its name.
+/// The kernel's counters of a port, summed over all interfaces that it had under its name.
 #[derive(Default)]
 pub(crate) struct KernelCounts(Mutex<Sockets>);
 
 #[derive(Default)]
 struct Sockets {
-    /// What was counted at interfaces that are gone.
+    /// Counts of interfaces that no longer exist.
     before: [u64; DROPS.len()],
     live: Vec<Weak<OwnedFd>>,
     passed: Weak<OwnedFd>,
@@ -51,20 +51,19 @@ struct Sockets {
 }
 
 impl KernelCounts {
-    /// From now on these sockets and this count belong to the port; what the ones before counted is
-    /// kept.
+    /// Reads these sockets and this counter from now on; counts of the previous ones are kept.
     pub fn follow(&self, live: Vec<Weak<OwnedFd>>, passed: Weak<OwnedFd>, zero_copy: bool) {
         let mut sockets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sockets.before = sockets.sum();
         (sockets.live, sockets.passed, sockets.zero_copy) = (live, passed, zero_copy);
     }
 
-    /// Keeps what was counted, before the interface's sockets and count go away.
+    /// Keeps the counts before the interface's sockets and counter are closed.
     pub fn leave(&self) {
         self.follow(Vec::new(), Weak::new(), false);
     }
 
-    /// Keeps what one socket counted, before it goes away.
+    /// Keeps the counts of one socket before it is closed.
     pub fn retire(&self, socket: &Weak<OwnedFd>) {
         let mut sockets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = sockets.live.iter().position(|live| live.ptr_eq(socket)) {
@@ -75,7 +74,7 @@ impl KernelCounts {
         }
     }
 
-    /// Adds what the kernel counted to what the queues did.
+    /// Adds the kernel's counts to those of the queues.
     pub fn add_to(&self, counts: &mut PortCounts) {
         let sum = self.0.lock().unwrap_or_else(PoisonError::into_inner).sum();
         let drops = DROPS.iter().copied().zip(sum).collect();

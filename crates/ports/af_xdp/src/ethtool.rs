@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-/// The name of the driver: `veth`, `ice` …; none where it does not tell.
+/// Returns the name of the driver: `veth`, `ice` …; `None` if it is unknown.
 pub(crate) fn driver(interface: &str) -> Option<String> {
     let mut info = Info { command: GET_DRIVER, driver: [0; 32], rest: [0; 160] };
     // SAFETY: `Info` is `struct ethtool_drvinfo`, which this command fills.
@@ -14,7 +14,7 @@ pub(crate) fn driver(interface: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&info.driver[..end]).into_owned()).filter(|name| !name.is_empty())
 }
 
-/// How many receive queues it has at this moment; none where it does not tell.
+/// Returns the present number of receive queues; `None` if it is unknown.
 pub(crate) fn receive_queues(interface: &str) -> Option<u32> {
     let mut channels = Channels { command: GET_CHANNELS, most: [0; 4], now: [0; 4] };
     // SAFETY: `Channels` is `struct ethtool_channels`, which this command fills.
@@ -23,6 +23,8 @@ pub(crate) fn receive_queues(interface: &str) -> Option<u32> {
     receive.checked_add(combined).filter(|count| *count > 0)
 }
 
+/// Sends an ethtool command to an interface.
+///
 /// # Safety
 /// `question` is the structure that its command reads and writes.
 unsafe fn ask<T>(interface: &str, question: &mut T) -> io::Result<()> {

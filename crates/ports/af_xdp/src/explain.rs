@@ -4,94 +4,94 @@ use std::io;
 
 use engine::PortError;
 
-/// What was tried when the kernel refused.
+/// Step that the kernel refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// To ask for the interface.
+    /// Querying the interface.
     Ask,
-    /// To open a socket.
+    /// Opening a socket.
     Socket,
-    /// To register memory with it.
+    /// Registering memory with the socket.
     Memory,
-    /// To size and map its rings.
+    /// Setting the size of the rings and mapping them.
     Rings,
-    /// To bind it to the interface's queue of this number.
+    /// Binding the socket to the interface's queue of this number.
     Bind(u32),
-    /// To make the maps.
+    /// Creating the maps.
     Maps,
-    /// To load the program.
+    /// Loading the program.
     Load,
-    /// To attach the program.
+    /// Attaching the program.
     Attach,
-    /// To put the socket of this queue into the map.
+    /// Putting the socket of this queue into the map.
     Insert(u32),
-    /// To start the thread that watches the interface.
+    /// Starting the thread that watches the interface.
     Watch,
 }
 
-/// A refusal of the kernel with the step it concerns.
+/// An error of the kernel with the step in which it occurred.
 #[derive(Debug)]
 pub(crate) struct Refused {
-    /// What was tried.
+    /// The step.
     pub step: Step,
-    /// What the kernel said.
+    /// The kernel's error.
     pub error: io::Error,
 }
 
 impl Step {
-    /// Marks an error as this step's.
+    /// Adds the step to an error.
     pub fn refused(self, error: impl Into<io::Error>) -> Refused {
         Refused { step: self, error: error.into() }
     }
 }
 
 impl Refused {
-    /// Its number in the kernel.
+    /// Returns the kernel's error number.
     pub fn code(&self) -> i32 {
         self.error.raw_os_error().unwrap_or(0)
     }
 
-    /// Whether another program, or the end of an earlier one, holds the queue at this moment.
+    /// Returns true if another program, or one that is ending, uses the queue at this moment.
     pub fn is_busy_queue(&self) -> bool {
         matches!(self.step, Step::Bind(_)) && self.code() == libc::EBUSY
     }
 
-    /// The same for a person.
+    /// Returns the error with an explanation and a remedy.
     pub fn explain(&self, interface: &str) -> PortError {
         let Refused { step, error } = self;
         let (what, remedy): (String, String) = match (step, self.code()) {
             (Step::Socket, libc::EAFNOSUPPORT) => (
-                "the kernel has no AF_XDP sockets".into(),
+                "the kernel does not support AF_XDP sockets".into(),
                 "use a kernel with CONFIG_XDP_SOCKETS, or the port af-packet".into(),
             ),
             (_, libc::EPERM | libc::EACCES) => {
-                (format!("{interface}: no right to {}", step.verb()), step.right().into())
+                (format!("{interface}: no permission to {}", step.verb()), step.right().into())
             }
             (Step::Memory, libc::ENOBUFS | libc::ENOMEM) => (
-                format!("{interface}: the memory of a queue is above the limit of locked memory"),
+                format!("{interface}: the memory of a queue exceeds the limit of locked memory"),
                 "run `ulimit -l unlimited` first, or lower `ring-frames`".into(),
             ),
             (Step::Bind(queue), libc::EBUSY) => (
                 format!("{interface}: queue {queue} is in use by another AF_XDP socket"),
-                "end the other program, or choose other queues by `first-queue`".into(),
+                "stop the other program, or choose other queues by `first-queue`".into(),
             ),
             (Step::Bind(queue), libc::EINVAL) => (
                 format!("{interface} has no queue {queue}"),
                 format!(
-                    "give it more by `ethtool -L {interface} combined N` (a veth pair when it \
-                     is made: `numrxqueues N numtxqueues N`), or use fewer workers"
+                    "add queues by `ethtool -L {interface} combined N` (for a veth pair, when it \
+                     is created: `numrxqueues N numtxqueues N`), or use fewer workers"
                 ),
             ),
             (Step::Bind(queue), libc::EOPNOTSUPP) => (
-                format!("{interface}: its driver has no zero copy on queue {queue}"),
-                "set `zero-copy: auto`, which copies where it must".into(),
+                format!("{interface}: its driver does not support zero copy on queue {queue}"),
+                "set `zero-copy: auto`, which copies if necessary".into(),
             ),
             (Step::Attach, libc::EBUSY | libc::EEXIST) => (
                 format!("{interface}: an XDP program is attached already"),
-                format!("end the program that uses it, or run `ip link set {interface} xdp off`"),
+                format!("stop the program that uses it, or run `ip link set {interface} xdp off`"),
             ),
             (Step::Attach, libc::EOPNOTSUPP | libc::EINVAL) => (
-                format!("{interface}: its driver runs no XDP programs"),
+                format!("{interface}: its driver does not support XDP programs"),
                 "set `mode: auto` or `mode: generic`".into(),
             ),
             (Step::Attach, libc::ERANGE) => (
@@ -102,11 +102,11 @@ impl Refused {
             ),
             (Step::Ask, libc::ENODEV) => (
                 format!("there is no interface {interface}"),
-                "give the name of one that `ip link` shows".into(),
+                "use an interface that `ip link` shows".into(),
             ),
             _ => (
                 format!("{interface}: the kernel refuses to {}: {error}", step.verb()),
-                "see `plumbline doctor` for what ports need".into(),
+                "see `plumbline doctor` for the requirements of ports".into(),
             ),
         };
         PortError::new(what, remedy)
@@ -116,15 +116,15 @@ impl Refused {
 impl Step {
     fn verb(self) -> String {
         match self {
-            Step::Ask => "tell of the interface".into(),
+            Step::Ask => "query the interface".into(),
             Step::Socket => "open an AF_XDP socket".into(),
             Step::Memory => "register the memory of a socket".into(),
-            Step::Rings => "make the rings of a socket".into(),
+            Step::Rings => "create the rings of a socket".into(),
             Step::Bind(queue) => format!("bind a socket to queue {queue}"),
-            Step::Maps => "make BPF maps".into(),
+            Step::Maps => "create BPF maps".into(),
             Step::Load => "load the XDP program".into(),
             Step::Attach => "attach the XDP program".into(),
-            Step::Insert(queue) => format!("send the frames of queue {queue} to a socket"),
+            Step::Insert(queue) => format!("direct the frames of queue {queue} to a socket"),
             Step::Watch => "watch the interface".into(),
         }
     }
@@ -154,16 +154,26 @@ mod tests {
         let steps = [
             (Step::Bind(3), libc::EBUSY, "eth7: queue 3 is in use", "first-queue"),
             (Step::Bind(3), libc::EINVAL, "eth7 has no queue 3", "ethtool -L eth7"),
-            (Step::Bind(3), libc::EOPNOTSUPP, "eth7: its driver has no zero copy", "auto"),
+            (
+                Step::Bind(3),
+                libc::EOPNOTSUPP,
+                "eth7: its driver does not support zero copy",
+                "auto",
+            ),
             (Step::Attach, libc::EBUSY, "eth7: an XDP program is attached", "xdp off"),
-            (Step::Attach, libc::EOPNOTSUPP, "eth7: its driver runs no XDP", "generic"),
+            (Step::Attach, libc::EOPNOTSUPP, "eth7: its driver does not support XDP", "generic"),
             (Step::Attach, libc::ERANGE, "eth7: its MTU", "mtu 1500"),
-            (Step::Socket, libc::EPERM, "eth7: no right to open an AF_XDP socket", "CAP_NET_RAW"),
-            (Step::Load, libc::EPERM, "eth7: no right to load", "CAP_BPF"),
+            (
+                Step::Socket,
+                libc::EPERM,
+                "eth7: no permission to open an AF_XDP socket",
+                "CAP_NET_RAW",
+            ),
+            (Step::Load, libc::EPERM, "eth7: no permission to load", "CAP_BPF"),
             (Step::Memory, libc::ENOBUFS, "eth7: the memory", "ulimit -l"),
-            (Step::Socket, libc::EAFNOSUPPORT, "no AF_XDP sockets", "af-packet"),
+            (Step::Socket, libc::EAFNOSUPPORT, "not support AF_XDP sockets", "af-packet"),
             (Step::Ask, libc::ENODEV, "no interface eth7", "ip link"),
-            (Step::Rings, libc::EIO, "eth7: the kernel refuses to make the rings", "doctor"),
+            (Step::Rings, libc::EIO, "eth7: the kernel refuses to create the rings", "doctor"),
         ];
         for (step, code, what, remedy) in steps {
             let error = step.refused(io::Error::from_raw_os_error(code)).explain("eth7");

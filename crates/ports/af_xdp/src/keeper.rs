@@ -1,9 +1,9 @@
 //! Keeps the port at its interface: holds the program there, watches the link, and comes back when
 //! the interface was deleted and made again.
 //!
-//! The keeper is a thread, because the network namespace of a thread is where it looks, and a worker
-//! may run in another one; it waits for the kernel's news and uses no time otherwise. It ends, and
-//! takes the program from the interface, when the last queue is dropped.
+//! The keeper is a thread, because the network namespace of a thread is where it looks, and a
+//! worker may run in another one; it waits for the kernel's news and uses no time otherwise. It
+//! ends, and takes the program from the interface, when the last queue is dropped.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,15 +20,15 @@ use crate::config::{Config, ZeroCopy};
 use crate::counts::KernelCounts;
 use crate::ethtool;
 use crate::explain::{Refused, Step};
+use crate::mailbox::Mailbox;
 use crate::netlink::{Interface, Netlink, News};
-use crate::port::Mailbox;
 use crate::socket::{Socket, Wanted};
 
-/// What queues, keeper and monitor share.
+/// State shared by queues, keeper and monitor.
 pub(crate) struct Shared {
     pub config: Config,
     pub chunk_bytes: u32,
-    /// A place for each queue.
+    /// One mailbox per queue.
     pub mail: Vec<Mailbox>,
     pub kernel: KernelCounts,
     up: AtomicBool,
@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     facts: Mutex<Vec<(&'static str, String)>>,
 }
 
-/// The thread, and what ends it.
+/// The thread that watches the interface, and the handle that ends it.
 pub(crate) struct Keeper {
     shared: Arc<Shared>,
     stop: Arc<OwnedFd>,
@@ -51,7 +51,7 @@ struct Opened {
 }
 
 impl Shared {
-    /// What is shared by this many queues.
+    /// Creates the shared state of this number of queues.
     pub fn new(config: Config, chunk_bytes: u32, queues: usize) -> Shared {
         Shared {
             config,
@@ -64,18 +64,18 @@ impl Shared {
         }
     }
 
-    /// Whether frames can pass.
+    /// Returns true if frames can pass.
     #[inline(always)]
     pub fn is_up(&self) -> bool {
         self.up.load(Ordering::Acquire)
     }
 
-    /// The same with its reason.
+    /// Returns the state of the link, with a reason if it is down.
     pub fn link(&self) -> Link {
         self.link.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How the port runs at this moment, or ran last.
+    /// Returns facts about how the port runs, or ran before its interface was lost.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -88,13 +88,15 @@ impl Shared {
     fn see(&self, interface: &Interface) {
         let name = &self.config.interface;
         self.set_link(match interface {
-            Interface { is_up: false, .. } => Link::Down(format!("{name} is switched off")),
+            Interface { is_up: false, .. } => {
+                Link::Down(format!("{name} is administratively down"))
+            }
             Interface { has_carrier: false, .. } => Link::Down(format!("{name} has no carrier")),
             _ => Link::Up,
         });
     }
 
-    /// Opens the interface of this moment.
+    /// Opens the present interface.
     fn open(&self, interface: Interface) -> Result<Opened, Refused> {
         let Config { mode, first_queue, ring_frames, .. } = self.config;
         let end = first_queue + self.mail.len() as u32;
@@ -146,7 +148,7 @@ impl Shared {
     }
 }
 
-/// Opens a socket; one of before may need a moment to leave the queue.
+/// Opens a socket; an earlier socket may need a moment to release the queue.
 fn open_when_free(wanted: Wanted) -> Result<Socket, Refused> {
     let start = Instant::now();
     loop {
@@ -160,10 +162,10 @@ fn open_when_free(wanted: Wanted) -> Result<Socket, Refused> {
 }
 
 impl Keeper {
-    /// Opens the port and keeps it: the sockets of the queues, in their order, and the keeper.
+    /// Opens the port; returns the sockets of the queues in order, and the keeper.
     ///
     /// # Errors
-    /// Why the interface cannot be used, and what to do.
+    /// Why the interface cannot be used, and the remedy.
     pub fn start(shared: Shared) -> Result<(Vec<Socket>, Arc<Keeper>), PortError> {
         let name = shared.config.interface.clone();
         let explain = |refused: Refused| refused.explain(&name);
@@ -192,7 +194,7 @@ impl Keeper {
         Ok((sockets, Arc::new(Keeper { shared, stop, thread: Some(thread) })))
     }
 
-    /// What is shared with it.
+    /// Returns the shared state.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -207,13 +209,13 @@ impl Drop for Keeper {
     }
 }
 
-/// The thread's own.
+/// State of the watching thread.
 struct Watcher {
     shared: Arc<Shared>,
     stop: Arc<OwnedFd>,
     watch: Netlink,
     ask: Netlink,
-    /// The program, and the interface that has it.
+    /// The program, and the number of the interface to which it is attached.
     held: Option<(Attachment, u32)>,
 }
 
@@ -227,7 +229,7 @@ impl Watcher {
         self.shared.set_link(Link::Down("closed".into()));
     }
 
-    /// Waits for news; false when the port is closed.
+    /// Waits for a notification; returns false when the port is closed.
     fn wait(&self) -> bool {
         let mut both = [
             PollFd::from_borrowed_fd(self.stop.as_fd(), PollFlags::IN),
@@ -279,7 +281,7 @@ impl Watcher {
     }
 }
 
-/// How long a queue may be in use by what was closed before.
+/// Time limit for a queue to be released by an earlier socket.
 const PATIENCE: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const LOOK_AGAIN_ABSENT: Duration = Duration::from_millis(200);

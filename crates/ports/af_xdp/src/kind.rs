@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use engine::{
-    KeyError, Link, Monitor, Opened, Port, PortCounts, PortError, PortKind, PortRequest,
-    QueueCounters,
+    Link, Monitor, Opened, Port, PortCounts, PortError, PortKind, PortRequest, QueueCounters,
 };
+use keys::Invalid;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::config::{CHUNK_BYTES, Config};
@@ -15,13 +15,13 @@ use crate::keeper::{Keeper, Shared};
 use crate::port::Queue;
 use crate::socket::CHUNK_HEADROOM_BYTES;
 
-/// The AF_XDP port.
+/// Port type `af-xdp`.
 #[derive(Debug)]
 pub struct AfXdp;
 
 impl PortKind for AfXdp {
     const NAME: &'static str = "af-xdp";
-    const SUMMARY: &'static str = "a network interface, past the kernel's stack (AF_XDP)";
+    const SUMMARY: &'static str = "a network interface, bypassing the kernel's stack (AF_XDP)";
     type Config = Config;
 
     fn available() -> Result<(), PortError> {
@@ -30,15 +30,15 @@ impl PortKind for AfXdp {
         socket.map(drop).map_err(explain)
     }
 
-    fn validate(config: &Config) -> Result<(), KeyError> {
+    fn validate(config: &Config) -> Result<(), Invalid> {
         config.check()
     }
 
     fn open(config: &Config, request: &PortRequest) -> Result<Opened, PortError> {
         let chunk_bytes = chunk_bytes(config, request.frame_bytes_max)?;
         if request.queues == 0 {
-            let what = format!("{}: a port without a worker carries nothing", config.interface);
-            return Err(PortError::new(what, "give it at least one"));
+            let what = format!("{}: a port needs at least one worker", config.interface);
+            return Err(PortError::new(what, "configure at least one worker"));
         }
         let shared = Shared::new(config.clone(), chunk_bytes, request.queues);
         let (sockets, keeper) = Keeper::start(shared)?;
@@ -52,7 +52,7 @@ impl PortKind for AfXdp {
     }
 }
 
-/// The chunks that carry the longest frame.
+/// Returns the chunk size for the longest frame.
 fn chunk_bytes(config: &Config, frame_bytes_max: usize) -> Result<u32, PortError> {
     let carries = |chunk: u32| (chunk - CHUNK_HEADROOM_BYTES) as usize >= frame_bytes_max;
     let smallest = CHUNK_BYTES.into_iter().find(|chunk| carries(*chunk));
@@ -61,11 +61,14 @@ fn chunk_bytes(config: &Config, frame_bytes_max: usize) -> Result<u32, PortError
         (Some(chunk), _) if carries(chunk) => Ok(chunk),
         (None, Some(chunk)) => Ok(chunk),
         (Some(chunk), Some(smallest)) => Err(PortError::new(
-            format!("{interface}: frames of {frame_bytes_max} bytes do not fit chunks of {chunk}"),
-            format!("set `chunk-bytes: {smallest}`, or leave it out"),
+            format!(
+                "{interface}: frames of {frame_bytes_max} bytes do not fit into chunks of \
+                     {chunk} bytes"
+            ),
+            format!("set `chunk-bytes: {smallest}`, or remove the key"),
         )),
         (_, None) => Err(PortError::new(
-            format!("{interface}: AF_XDP carries no frames of {frame_bytes_max} bytes"),
+            format!("{interface}: AF_XDP does not support frames of {frame_bytes_max} bytes"),
             format!(
                 "use frames of at most {} bytes, or the port af-packet",
                 CHUNK_BYTES[1] - CHUNK_HEADROOM_BYTES
@@ -74,7 +77,7 @@ fn chunk_bytes(config: &Config, frame_bytes_max: usize) -> Result<u32, PortError
     }
 }
 
-/// What may be known of the port from outside its workers.
+/// Monitor of the port, for threads other than its workers.
 struct PortMonitor {
     shared: Arc<Shared>,
     counters: Vec<Arc<QueueCounters>>,

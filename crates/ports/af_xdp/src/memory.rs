@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
-/// A mapping that ends with its owner.
+/// A memory mapping that is unmapped when it is dropped.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     len: usize,
@@ -16,10 +16,10 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Memory of this process's own, zeroed and present.
+    /// Maps private memory, zeroed and present.
     ///
     /// # Errors
-    /// What the kernel says when it has none.
+    /// The kernel's error when there is no memory.
     pub fn anonymous(len: usize) -> io::Result<Mapping> {
         let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
         // SAFETY: a fresh mapping at an address of the kernel's choice.
@@ -27,10 +27,10 @@ impl Mapping {
         Mapping::of(start.cast(), len)
     }
 
-    /// The part of a socket's memory at this offset: one of its rings.
+    /// Maps the part of a socket's memory at this offset, which is one of its rings.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn of_socket(socket: BorrowedFd<'_>, offset: u64, len: usize) -> io::Result<Mapping> {
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: as above.
@@ -43,7 +43,8 @@ impl Mapping {
         Ok(Mapping { start, len })
     }
 
-    /// A place in it that is wide enough for so many elements; none where it would not lie within.
+    /// Returns a pointer to a place with room for `count` elements; `None` if it would exceed the
+    /// mapping.
     pub fn place<T>(&self, offset: u64, count: usize) -> Option<NonNull<T>> {
         let offset = usize::try_from(offset).ok()?;
         let bytes = count.checked_mul(size_of::<T>())?;
@@ -61,29 +62,29 @@ impl Drop for Mapping {
     }
 }
 
-/// The chunks of one socket. Which of them this side may touch follows from the rings: a chunk that
-/// stands in the fill or transmit ring is the kernel's until it comes back.
+/// The chunks of one socket. The rings determine which chunks this process may access: a chunk in
+/// the fill or transmit ring belongs to the kernel until it is returned.
 pub(crate) struct Umem {
     memory: Mapping,
     chunk_bytes: usize,
 }
 
 impl Umem {
-    /// So many chunks of so many bytes.
+    /// Creates this number of chunks of this size.
     ///
     /// # Errors
-    /// What the kernel says when it has no such memory.
+    /// The kernel's error when there is no memory.
     pub fn new(chunks: usize, chunk_bytes: usize) -> io::Result<Umem> {
         let len = chunks.checked_mul(chunk_bytes).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Umem { memory: Mapping::anonymous(len)?, chunk_bytes })
     }
 
-    /// Where it starts, and its length in bytes.
+    /// Returns the start and the length in bytes.
     pub fn extent(&self) -> (u64, u64) {
         (self.memory.start.as_ptr() as u64, self.memory.len as u64)
     }
 
-    /// The bytes of a frame that the kernel put here; none where they would not lie within.
+    /// Returns the bytes of a frame that the kernel wrote; `None` if they would exceed the memory.
     #[inline(always)]
     pub fn frame(&self, address: u64, len: u32) -> Option<&[u8]> {
         let place = self.memory.place::<u8>(address, len as usize)?;
@@ -92,7 +93,8 @@ impl Umem {
         Some(unsafe { std::slice::from_raw_parts(place.as_ptr(), len as usize) })
     }
 
-    /// Copies a frame to the start of a chunk; false where the chunk is shorter or is none.
+    /// Copies a frame to the start of a chunk; returns false if the chunk is too short or does not
+    /// exist.
     #[inline(always)]
     pub fn write(&mut self, chunk: u64, frame: &[u8]) -> bool {
         let place = self.memory.place::<u8>(chunk, self.chunk_bytes);
@@ -103,13 +105,13 @@ impl Umem {
         true
     }
 
-    /// The chunk in which an address lies.
+    /// Returns the chunk that contains an address.
     #[inline(always)]
     pub fn chunk_of(&self, address: u64) -> u64 {
         address & !(self.chunk_bytes as u64 - 1)
     }
 
-    /// Bytes of a chunk.
+    /// Returns the size of a chunk in bytes.
     pub fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
     }

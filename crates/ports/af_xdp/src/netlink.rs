@@ -1,7 +1,7 @@
 //! What the kernel knows of an interface, by rtnetlink (RFC 3549, rtnetlink(7)).
 //!
-//! Three things only: the interface of a name, the news about interfaces, and a program attached the
-//! old way, for kernels without BPF links. Messages are read with every length checked.
+//! Three things only: the interface of a name, the news about interfaces, and a program attached
+//! the old way, for kernels without BPF links. Messages are read with every length checked.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,46 +12,46 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
 };
 
-/// An interface at a moment.
+/// State of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Interface {
-    /// Its number, another one after it was deleted and made again.
+    /// Number of the interface; a new interface of the same name has another number.
     pub index: u32,
-    /// Whether it is switched on.
+    /// True if the interface is administratively up.
     pub is_up: bool,
-    /// Whether its link carries frames.
+    /// True if the interface has a carrier.
     pub has_carrier: bool,
-    /// The longest payload of a frame, in bytes.
+    /// MTU of the interface, in bytes.
     pub mtu: u32,
 }
 
-/// News about interfaces.
+/// Notification about interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// The interface of this number is gone.
+    /// The interface of this number was deleted.
     Gone(u32),
-    /// Something else, or too much to tell: look.
+    /// Something else changed, or notifications were lost: the interface must be queried.
     Changed,
 }
 
-/// A connection to the kernel's routing part, in the network namespace of the thread that opens it.
+/// A route netlink socket, in the network namespace of the thread that opens it.
 pub(crate) struct Netlink {
     socket: OwnedFd,
 }
 
 impl Netlink {
-    /// A connection for questions.
+    /// Opens a socket for queries.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn open() -> io::Result<Netlink> {
         Netlink::with_groups(0)
     }
 
-    /// A connection that is told of changed interfaces.
+    /// Opens a socket that receives notifications about interfaces.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn watching() -> io::Result<Netlink> {
         Netlink::with_groups(GROUP_LINK)
     }
@@ -63,15 +63,15 @@ impl Netlink {
         Ok(Netlink { socket })
     }
 
-    /// What to poll for news.
+    /// Returns the descriptor to poll for notifications.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// The interface of a name; none where there is none.
+    /// Queries the interface of a name; `None` if it does not exist.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn interface(&self, name: &str) -> io::Result<Option<Interface>> {
         let mut request = Message::new(RTM_GETLINK, NLM_F_REQUEST);
         request.interface(0);
@@ -85,10 +85,10 @@ impl Netlink {
         }
     }
 
-    /// Attaches a program to an interface, where none is attached; it stays until it is detached.
+    /// Attaches a program to an interface without one; it remains until it is detached.
     ///
     /// # Errors
-    /// What the kernel says; `EBUSY` where there is one.
+    /// The kernel's error; `EBUSY` if the interface has a program.
     pub fn attach(&self, index: u32, program: BorrowedFd<'_>, flags: u32) -> io::Result<()> {
         use std::os::fd::AsRawFd;
         self.set_program(index, program.as_raw_fd(), flags | XDP_FLAGS_UPDATE_IF_NOEXIST)
@@ -97,7 +97,7 @@ impl Netlink {
     /// Detaches the program of an interface.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn detach(&self, index: u32, flags: u32) -> io::Result<()> {
         self.set_program(index, -1, flags)
     }
@@ -112,7 +112,7 @@ impl Netlink {
         self.ask(request).map(drop)
     }
 
-    /// Sends a question and gives the answer's payload; nothing for an acknowledgement.
+    /// Sends a request and returns the payload of the answer; empty for an acknowledgement.
     fn ask(&self, request: Message) -> io::Result<Vec<u8>> {
         send(&self.socket, &request.finish(), SendFlags::empty())?;
         let mut buffer = vec![0; ANSWER_BYTES_MAX];
@@ -128,7 +128,7 @@ impl Netlink {
         }
     }
 
-    /// Hands over all news there are, without waiting.
+    /// Passes all pending notifications to `each`, without waiting.
     pub fn news(&self, mut each: impl FnMut(News)) {
         let mut buffer = vec![0; ANSWER_BYTES_MAX];
         loop {
@@ -160,7 +160,7 @@ impl Message {
         Message(bytes)
     }
 
-    /// `struct ifinfomsg` with only a number.
+    /// Appends a `struct ifinfomsg` with only the interface number set.
     fn interface(&mut self, index: u32) {
         self.0.extend([0; 4]);
         self.0.extend(index.to_ne_bytes());
@@ -185,7 +185,7 @@ fn push_attribute(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
     to.resize(to.len().next_multiple_of(4), 0);
 }
 
-/// The messages of a datagram: kind and payload.
+/// Returns the messages of a datagram: type and payload.
 fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let len = word(bytes, 0)? as usize;
@@ -196,7 +196,7 @@ fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The attributes of a message or of a nested attribute: kind and value.
+/// Returns the attributes of a message or of a nested attribute: type and value.
 fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let len = usize::from(half(bytes, 0)?);
@@ -228,7 +228,7 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().map(|half| u16::from_ne_bytes(*half))
 }
 
-/// `struct nlmsghdr`, `struct ifinfomsg`.
+/// Sizes of `struct nlmsghdr` and `struct ifinfomsg` in bytes.
 const HEADER_BYTES: usize = 16;
 const INTERFACE_BYTES: usize = 16;
 const ANSWER_BYTES_MAX: usize = 32 << 10;

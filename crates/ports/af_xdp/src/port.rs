@@ -1,7 +1,6 @@
 //! A queue of the port, as a worker has it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use engine::{Port, QueueCounters};
 use machine::clock::Ticks;
@@ -12,53 +11,21 @@ use crate::keeper::{Keeper, Shared};
 use crate::socket::Socket;
 use crate::transmitter::Settled;
 
-/// Where the keeper leaves a new socket for a queue whose interface was made again.
-#[derive(Default)]
-pub(crate) struct Mailbox {
-    is_full: AtomicBool,
-    socket: Mutex<Option<Socket>>,
-}
-
-impl Mailbox {
-    /// Leaves a socket; one that nobody took is closed.
-    pub fn put(&self, socket: Socket) {
-        *self.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
-        self.is_full.store(true, Ordering::Release);
-    }
-
-    /// Takes it back, if nobody took it.
-    pub fn clear(&self) {
-        self.is_full.store(false, Ordering::Relaxed);
-        *self.socket.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    /// What was left, without waiting for a keeper that is just about to leave something.
-    #[inline(always)]
-    fn take(&self) -> Option<Socket> {
-        if !self.is_full.load(Ordering::Acquire) {
-            return None;
-        }
-        let socket = self.socket.try_lock().ok()?.take();
-        self.is_full.store(false, Ordering::Relaxed);
-        socket
-    }
-}
-
 /// A queue of the port.
 pub(crate) struct Queue {
     socket: Socket,
-    /// The socket before, as long as frames wait in it that its interface had received.
+    /// The previous socket, as long as it has received frames that were not read.
     before: Option<Socket>,
     id: PortId,
     index: usize,
     counters: Arc<QueueCounters>,
     shared: Arc<Shared>,
-    /// Holds the program on the interface as long as there is a queue.
+    /// Keeps the program on the interface as long as there is a queue.
     _keeper: Arc<Keeper>,
 }
 
 impl Queue {
-    /// The queue of the worker of this number.
+    /// Creates the queue of the worker of this number.
     pub fn new(
         socket: Socket,
         id: PortId,
@@ -70,7 +37,7 @@ impl Queue {
         Queue { socket, before: None, id, index, counters, shared, _keeper: keeper }
     }
 
-    /// Whether frames can pass; takes up a new interface first.
+    /// Returns true if frames can pass; first switches to a new interface.
     #[inline(always)]
     fn is_up(&mut self) -> bool {
         let is_up = self.shared.is_up();
@@ -87,7 +54,7 @@ impl Queue {
         }
     }
 
-    /// Goes on with the interface that was made again under the name.
+    /// Continues with an interface that was created again under the same name.
     #[cold]
     fn replace(&mut self, socket: Socket) {
         let settled = self.socket.transmitter.flush();
@@ -148,7 +115,7 @@ impl Drop for Queue {
     }
 }
 
-/// Appends up to `limit` frames that wait in a socket.
+/// Appends up to `limit` waiting frames of a socket to the batch.
 #[inline(always)]
 fn take(
     socket: &mut Socket,
@@ -178,5 +145,5 @@ fn take(
     frames
 }
 
-/// An Ethernet header; the kernel sends nothing shorter.
+/// Length of an Ethernet header in bytes; the kernel sends nothing shorter.
 const FRAME_BYTES_MIN: usize = 14;

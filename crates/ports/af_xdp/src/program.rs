@@ -19,13 +19,14 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Instruction {
     code: u8,
-    /// The destination register in the lower half, the source in the upper.
+    /// Destination register in the lower half, source register in the upper half.
     registers: u8,
     offset: i16,
     immediate: i32,
 }
 
-/// The program for these two maps: sockets by queue, and the count of frames that passed.
+/// Returns the program for these two maps: sockets by queue, and the counter of frames passed to
+/// the kernel.
 pub(crate) fn redirect(sockets: BorrowedFd<'_>, counts: BorrowedFd<'_>) -> Vec<Instruction> {
     let mut program = Vec::new();
     program.extend([load_word(2, 1, RX_QUEUE_INDEX)]);
@@ -44,42 +45,42 @@ const fn instruction(code: u8, to: u8, from: u8, offset: i16, immediate: i32) ->
     Instruction { code, registers: from << 4 | to, offset, immediate }
 }
 
-/// `to = *(u32 *)(from + offset)`
+/// Returns `to = *(u32 *)(from + offset)`.
 const fn load_word(to: u8, from: u8, offset: i16) -> Instruction {
     instruction(0x61, to, from, offset, 0)
 }
 
-/// `*(u32 *)(to + offset) = value`
+/// Returns `*(u32 *)(to + offset) = value`.
 const fn store_word(to: u8, offset: i16, value: i32) -> Instruction {
     instruction(0x62, to, 0, offset, value)
 }
 
-/// `to = value`
+/// Returns `to = value`.
 const fn set(to: u8, value: i32) -> Instruction {
     instruction(0xb7, to, 0, 0, value)
 }
 
-/// `to = from`
+/// Returns `to = from`.
 const fn copy(to: u8, from: u8) -> Instruction {
     instruction(0xbf, to, from, 0, 0)
 }
 
-/// `to += value`
+/// Returns `to += value`.
 const fn add(to: u8, value: i32) -> Instruction {
     instruction(0x07, to, 0, 0, value)
 }
 
-/// `lock *(u64 *)to += from`
+/// Returns `lock *(u64 *)to += from`.
 const fn atomic_add(to: u8, from: u8) -> Instruction {
     instruction(0xdb, to, from, 0, 0)
 }
 
-/// Skips instructions if a register has this value.
+/// Returns a jump over `skip` instructions if a register has this value.
 const fn if_equal(register: u8, value: i32, skip: i16) -> Instruction {
     instruction(0x15, register, 0, skip, value)
 }
 
-/// Calls a function of the kernel; its result is in register 0.
+/// Returns a call of a kernel function; its result is in register 0.
 const fn call(function: i32) -> Instruction {
     instruction(0x85, 0, 0, 0, function)
 }
@@ -88,16 +89,16 @@ const fn exit() -> Instruction {
     instruction(0x95, 0, 0, 0, 0)
 }
 
-/// `to =` a map, by its descriptor: one instruction of 16 bytes (RFC 9669, section 5.4).
+/// Returns `to =` a map, by its descriptor: one instruction of 16 bytes (RFC 9669, section 5.4).
 fn load_map(to: u8, map: BorrowedFd<'_>) -> [Instruction; 2] {
     [instruction(0x18, to, MAP_BY_FD, 0, map.as_raw_fd()), instruction(0, 0, 0, 0, 0)]
 }
 
-/// `BPF_PSEUDO_MAP_FD`.
+/// Source register of [`load_map`]: `BPF_PSEUDO_MAP_FD`.
 const MAP_BY_FD: u8 = 1;
-/// Where `rx_queue_index` is in `struct xdp_md`.
+/// Offset of `rx_queue_index` in `struct xdp_md`.
 const RX_QUEUE_INDEX: i16 = 16;
-/// `enum xdp_action`.
+/// Value `XDP_PASS` of `enum xdp_action`.
 const XDP_PASS: i32 = 2;
 const XDP_REDIRECT: i32 = 4;
 /// Numbers of functions in `enum bpf_func_id`.

@@ -14,35 +14,35 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where the parts of a ring lie in memory.
+/// Pointers to the parts of a ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places<T> {
-    /// The position of the next entry to be written.
+    /// Position of the next entry to be written.
     pub producer: NonNull<AtomicU32>,
-    /// The position of the next entry to be read.
+    /// Position of the next entry to be read.
     pub consumer: NonNull<AtomicU32>,
-    /// Flags of the kernel; none in one that has none.
+    /// Flags of the kernel; `None` for a ring without flags.
     pub flags: Option<NonNull<AtomicU32>>,
-    /// The first place.
+    /// First entry.
     pub entries: NonNull<T>,
-    /// How many places, a power of two.
+    /// Number of entries, a power of two.
     pub size: u32,
 }
 
-/// The end that writes entries.
+/// Writing end of a ring.
 pub(crate) struct Producer<T: Copy> {
     places: Places<T>,
-    /// The next to write; ahead of the shared position until published.
+    /// Position of the next entry to write; ahead of the shared position until published.
     head: u32,
-    /// The other end's position, as last seen.
+    /// Position of the reading end, as last read.
     tail_seen: u32,
     owns: PhantomData<T>,
 }
 
-/// The end that reads entries.
+/// Reading end of a ring.
 pub(crate) struct Consumer<T: Copy> {
     places: Places<T>,
-    /// The next to read; ahead of the shared position until released.
+    /// Position of the next entry to read; ahead of the shared position until released.
     tail: u32,
     head_seen: u32,
     owns: PhantomData<T>,
@@ -55,8 +55,10 @@ unsafe impl<T: Copy + Send> Send for Producer<T> {}
 unsafe impl<T: Copy + Send> Send for Consumer<T> {}
 
 impl<T: Copy> Places<T> {
+    /// Returns a pointer to the entry at a position.
+    ///
     /// # Safety
-    /// The places are valid.
+    /// The pointers are valid.
     #[inline(always)]
     unsafe fn entry(&self, position: u32) -> NonNull<T> {
         // SAFETY: a position modulo the size is one of the places, by the caller's promise.
@@ -65,11 +67,11 @@ impl<T: Copy> Places<T> {
 }
 
 impl<T: Copy> Producer<T> {
-    /// The writing end of a ring.
+    /// Creates the writing end of a ring.
     ///
     /// # Safety
-    /// The places lie in mapped memory that outlives this end, aligned for their types; their size is
-    /// a power of two; nobody else writes entries or the producer's position.
+    /// The parts are in mapped memory that outlives this end, aligned for their types; the
+    /// size is a power of two; nobody else writes entries or the producer's position.
     pub unsafe fn new(places: Places<T>) -> Producer<T> {
         // SAFETY: by the caller's promise.
         let head = unsafe { places.producer.as_ref() }.load(Ordering::Relaxed);
@@ -78,7 +80,8 @@ impl<T: Copy> Producer<T> {
         Producer { places, head, tail_seen, owns: PhantomData }
     }
 
-    /// Writes an entry, to be shown to the reader by [`Self::publish`]; false when the ring is full.
+    /// Writes an entry, which [`Self::publish`] makes visible to the reader; returns false when the
+    /// ring is full.
     #[inline(always)]
     pub fn push(&mut self, entry: T) -> bool {
         if self.head.wrapping_sub(self.tail_seen) >= self.places.size {
@@ -94,27 +97,27 @@ impl<T: Copy> Producer<T> {
         true
     }
 
-    /// Shows the reader all entries written so far.
+    /// Makes all written entries visible to the reader.
     #[inline(always)]
     pub fn publish(&mut self) {
         // SAFETY: the word is mapped and aligned (see `new`).
         unsafe { self.places.producer.as_ref() }.store(self.head, Ordering::Release);
     }
 
-    /// The position up to which the reader has read.
+    /// Returns the position up to which the reader has read.
     #[inline(always)]
     pub fn consumed(&self) -> u32 {
         // SAFETY: the word is mapped and aligned (see `new`).
         unsafe { self.places.consumer.as_ref() }.load(Ordering::Acquire)
     }
 
-    /// The position of the next entry.
+    /// Returns the position of the next entry.
     #[inline(always)]
     pub fn head(&self) -> u32 {
         self.head
     }
 
-    /// An entry that was written within the last round of the ring.
+    /// Returns an entry that was written within the last round of the ring.
     #[inline(always)]
     pub fn written(&self, position: u32) -> T {
         debug_assert!(self.head.wrapping_sub(position) <= self.places.size);
@@ -122,7 +125,7 @@ impl<T: Copy> Producer<T> {
         unsafe { self.places.entry(position).read() }
     }
 
-    /// Whether the reader asks to be woken (`XDP_RING_NEED_WAKEUP`).
+    /// Returns true if the reader requests to be woken (`XDP_RING_NEED_WAKEUP`).
     #[inline(always)]
     pub fn needs_wakeup(&self) -> bool {
         self.places.flags.is_none_or(|flags| {
@@ -133,17 +136,17 @@ impl<T: Copy> Producer<T> {
 }
 
 impl<T: Copy> Consumer<T> {
-    /// The reading end of a ring.
+    /// Creates the reading end of a ring.
     ///
     /// # Safety
-    /// As for [`Producer::new`]; nobody else writes the consumer's position.
+    /// Those of [`Producer::new`]; nobody else writes the consumer's position.
     pub unsafe fn new(places: Places<T>) -> Consumer<T> {
         // SAFETY: by the caller's promise.
         let tail = unsafe { places.consumer.as_ref() }.load(Ordering::Relaxed);
         Consumer { places, tail, head_seen: tail, owns: PhantomData }
     }
 
-    /// The next entry, if one was published.
+    /// Returns the next entry if one was published.
     #[inline(always)]
     pub fn next(&mut self) -> Option<T> {
         if self.tail == self.head_seen {
@@ -153,14 +156,14 @@ impl<T: Copy> Consumer<T> {
                 return None;
             }
         }
-        // SAFETY: the place lies in the ring; the writer wrote it before its release, which the load
-        // above has acquired, and leaves it until this end moves past it.
+        // SAFETY: the place lies in the ring; the writer wrote it before its release, which the
+        // load above has acquired, and leaves it until this end moves past it.
         let entry = unsafe { self.places.entry(self.tail).read() };
         self.tail = self.tail.wrapping_add(1);
         Some(entry)
     }
 
-    /// Gives the places of all entries taken so far back to the writer.
+    /// Releases the slots of all entries read so far to the writer.
     #[inline(always)]
     pub fn release(&mut self) {
         // SAFETY: the word is mapped and aligned (see `new`).
@@ -178,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// A ring in ordinary memory; both ends are ours, the kernel takes no part.
+    /// A ring in ordinary memory, without the kernel; both ends belong to the test.
     struct Memory<const SIZE: usize> {
         producer: AtomicU32,
         consumer: AtomicU32,
@@ -199,6 +202,8 @@ mod tests {
     }
 
     impl<const SIZE: usize> Memory<SIZE> {
+        /// Returns both ends.
+        ///
         /// # Safety
         /// Called once; the memory outlives both ends.
         unsafe fn ends(&self) -> (Producer<u64>, Consumer<u64>) {
@@ -209,7 +214,8 @@ mod tests {
                 entries: NonNull::new(self.entries.get().cast::<u64>()).expect("not null"),
                 size: SIZE as u32,
             };
-            // SAFETY: the words and entries live in `self`; the size is a power of two in all tests.
+            // SAFETY: the words and entries live in `self`; the size is a power of two in all
+            // tests.
             unsafe { (Producer::new(places), Consumer::new(places)) }
         }
     }

@@ -18,37 +18,38 @@ use crate::memory::{Mapping, Umem};
 use crate::ring::{Consumer, Places, Producer};
 use crate::transmitter::Transmitter;
 
-/// What a socket is opened for.
+/// Parameters of a socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
-    /// The interface's number.
+    /// Number of the interface.
     pub index: u32,
-    /// The queue of the interface.
+    /// Queue of the interface.
     pub queue: u32,
-    /// Entries of each ring.
+    /// Number of entries of each ring.
     pub ring_frames: u32,
-    /// Bytes of a chunk.
+    /// Size of a chunk in bytes.
     pub chunk_bytes: u32,
-    /// Whether the driver is to copy.
+    /// Whether the driver uses the memory directly (zero copy).
     pub zero_copy: ZeroCopy,
 }
 
-/// A socket that is bound.
+/// A bound AF_XDP socket.
 pub(crate) struct Socket {
-    /// The way out.
+    /// Transmit side.
     pub transmitter: Transmitter,
     received: Consumer<XdpDesc>,
     fill: Producer<u64>,
-    /// The chunks; the first half is the way in, the other the way out.
+    /// Memory of the chunks; the first half is for reception, the second for transmission.
     pub umem: Umem,
     fd: Arc<OwnedFd>,
     zero_copy: bool,
-    /// The rings' memory; behind the ends in this list, so that it goes after them.
+    /// Memory of the rings; after the ends in the order of fields, so that it is unmapped after
+    /// them.
     _mappings: [Mapping; 4],
 }
 
 impl Socket {
-    /// Opens a socket and binds it. All chunks of the way in are handed to the kernel.
+    /// Opens a socket and binds it. All chunks for reception are passed to the kernel.
     ///
     /// # Errors
     /// The step that the kernel refused.
@@ -75,23 +76,23 @@ impl Socket {
         Ok(Socket { transmitter, received, fill, umem, fd, zero_copy, _mappings: mappings })
     }
 
-    /// Whether the driver uses this memory without copying.
+    /// Returns true if the driver uses this memory without copying.
     pub fn is_zero_copy(&self) -> bool {
         self.zero_copy
     }
 
-    /// The socket, for others to read its statistics while it lives.
+    /// Returns a weak handle to the socket, to read its statistics while it exists.
     pub fn handle(&self) -> Weak<OwnedFd> {
         Arc::downgrade(&self.fd)
     }
 
-    /// The socket.
+    /// Returns the descriptor of the socket.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// Takes up to `limit` waiting frames: `take` is lent the bytes of each and tells whether it
-    /// counts; none are lent for a description that lies outside of the memory.
+    /// Reads up to `limit` waiting frames: `take` gets the bytes of each frame, or `None` for a
+    /// descriptor outside of the memory, and returns whether the frame counts.
     #[inline]
     pub fn receive(&mut self, limit: usize, mut take: impl FnMut(Option<&[u8]>) -> bool) {
         let (mut counted, mut taken) = (0, false);
@@ -149,7 +150,7 @@ impl Rings {
     }
 }
 
-/// Maps a ring and finds its places.
+/// Maps a ring and returns pointers to its parts.
 fn ring<T>(
     fd: &OwnedFd,
     page_offset: u64,
@@ -195,5 +196,5 @@ fn bind_to(fd: &OwnedFd, wanted: Wanted) -> Result<(), Refused> {
     bind(fd, &address).map_err(|error| Step::Bind(wanted.queue).refused(error))
 }
 
-/// What the kernel takes of each chunk for itself on the way in (`XDP_PACKET_HEADROOM`).
+/// Bytes of each chunk that the kernel reserves for received frames (`XDP_PACKET_HEADROOM`).
 pub(crate) const CHUNK_HEADROOM_BYTES: u32 = 256;

@@ -1,9 +1,10 @@
 //! The way out of a socket: chunks are filled, described in the transmit ring, and come back by the
 //! completion ring.
 //!
-//! The kernel is told of new frames by a system call where it asks for it (need-wakeup); a driver that
-//! copies always asks, sends a part of the ring within the call, and answers `EBUSY` for each frame
-//! that the device would not have. A frame counts as sent when the kernel has taken it from the ring.
+//! The kernel is told of new frames by a system call where it asks for it (need-wakeup); a driver
+//! that copies always asks, sends a part of the ring within the call, and answers `EBUSY` for each
+//! frame that the device would not have. A frame counts as sent when the kernel has taken it from
+//! the ring.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,33 +16,33 @@ use rustix::net::{SendFlags, send};
 use crate::memory::Umem;
 use crate::ring::{Consumer, Producer};
 
-/// The way out of a socket.
+/// Transmit side of a socket.
 pub(crate) struct Transmitter {
     fd: Arc<OwnedFd>,
     ring: Producer<XdpDesc>,
     completed: Consumer<u64>,
-    /// Chunks that are this side's.
+    /// Chunks that belong to this process.
     free: Vec<u64>,
-    /// The position up to which frames were counted.
+    /// Position up to which frames were counted.
     settled: u32,
-    /// Frames that the device refused and that were not counted as that yet.
+    /// Frames that the device refused and that are not counted as refused yet.
     refused: u32,
     zero_copy: bool,
 }
 
-/// Frames that left the ring since this was asked last.
+/// Frames that left the ring since the last call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
-    /// Frames that the device took, and their bytes.
+    /// Frames that the device accepted.
     pub sent: usize,
-    /// Their bytes.
+    /// Bytes of the accepted frames.
     pub sent_bytes: usize,
-    /// Frames that it refused.
+    /// Frames that the device refused.
     pub refused: usize,
 }
 
 impl Transmitter {
-    /// A way out with these chunks.
+    /// Creates the transmit side with these chunks.
     pub fn new(
         fd: Arc<OwnedFd>,
         ring: Producer<XdpDesc>,
@@ -53,7 +54,8 @@ impl Transmitter {
         Transmitter { fd, ring, completed, free, settled, refused: 0, zero_copy }
     }
 
-    /// Copies a frame, of 1 byte to a chunk's length, into the ring; false where it is full.
+    /// Copies a frame, of 1 byte to the size of a chunk, into the ring; returns false if the ring
+    /// is full.
     #[inline(always)]
     pub fn push(&mut self, umem: &mut Umem, frame: &[u8]) -> bool {
         if self.free.is_empty() {
@@ -69,7 +71,8 @@ impl Transmitter {
         fits
     }
 
-    /// Shows the kernel what was pushed, has it sent, and tells what left the ring.
+    /// Makes the pushed frames visible to the kernel and has them sent; returns the frames that
+    /// left the ring.
     pub fn flush(&mut self) -> Settled {
         self.ring.publish();
         // A call takes at least 16 frames, except when a frame is refused.
@@ -92,13 +95,14 @@ impl Transmitter {
         self.settle()
     }
 
-    /// Whether frames are in the ring that the kernel has not taken.
+    /// Returns true if the ring has frames that the kernel has not read.
     #[inline(always)]
     pub fn is_waiting(&self) -> bool {
         self.settled != self.ring.head()
     }
 
-    /// Frames in the ring that the kernel has not taken, or was not seen to take.
+    /// Returns the number of frames in the ring that the kernel has not read, or that were not seen
+    /// as read.
     pub fn unsettled(&self) -> u32 {
         self.ring.head().wrapping_sub(self.settled)
     }
@@ -107,7 +111,7 @@ impl Transmitter {
         self.ring.head().wrapping_sub(self.ring.consumed())
     }
 
-    /// Counts what the kernel has taken from the ring.
+    /// Counts the frames that the kernel has read from the ring.
     fn settle(&mut self) -> Settled {
         let mut settled = Settled::default();
         let consumed = self.ring.consumed();
@@ -125,7 +129,7 @@ impl Transmitter {
         settled
     }
 
-    /// Takes chunks back that were sent.
+    /// Takes back the chunks of sent frames.
     fn reclaim(&mut self) {
         while let Some(chunk) = self.completed.next() {
             self.free.push(chunk);

@@ -6,88 +6,92 @@ use engine::{Monitor, Opened, PortCounts, PortError, PortRequest, Way};
 use machine::clock;
 use packet::{Batch, PortId, Room};
 
-/// A port under test with the peer at its far end. Dropping it ends both.
+/// A port under test with a peer at the remote end. Dropping it ends both.
 pub trait Bench {
-    /// What holds here; cases that need more are left out, and said to be.
+    /// Returns the capabilities of the bench; cases that need more are skipped with a message.
     fn promises(&self) -> Promises;
 
-    /// Opens the port under test; it may be opened again after what was opened is dropped.
+    /// Opens the port under test; it may be opened again after the previous port was dropped.
     ///
     /// # Errors
-    /// As the port.
+    /// The port's error.
     fn open(&mut self, request: &PortRequest) -> Result<Opened, PortError>;
 
-    /// The peer sends these frames in order, and stops at the first it cannot send now; tells how
-    /// many it sent. A frame is sent once the peer's own counters call it so.
+    /// Makes the peer send these frames in order, up to the first that it cannot send now; returns
+    /// the number of sent frames. A frame counts as sent when the peer's own counters say so.
     fn peer_send(&mut self, frames: &[Vec<u8>]) -> usize;
 
-    /// The peer hands every frame that has arrived at it to `sink`.
+    /// Passes every frame that has arrived at the peer to `sink`.
     fn peer_receive(&mut self, sink: &mut dyn FnMut(&[u8]));
 
-    /// Frames that were lost neither in the port nor unknown: the kernel, or the peer, counted them.
+    /// Returns the frames that were lost between port and peer, as counted by the kernel or the
+    /// peer.
     fn lost_between(&mut self) -> LostBetween {
         LostBetween::default()
     }
 
-    /// The peer goes, without farewell where it can: what a crash looks like from the port. Frames
-    /// that it had taken from the link but not handed out count as lost between.
+    /// Ends the peer, without notification if possible: to the port it looks like a crash. Frames
+    /// that the peer had received but not passed on count as lost between port and peer.
     fn kill_peer(&mut self) {
         panic!("this bench promises no death");
     }
 
-    /// A new peer comes to the same place.
+    /// Starts a new peer in the same place.
     fn revive_peer(&mut self) {
         panic!("this bench promises no death");
     }
 
-    /// Takes the link down, or up again, with both ends alive.
+    /// Takes the link down, or up again, while both ends run.
     fn set_link(&mut self, up: bool) {
         panic!("this bench promises no link to set {}", if up { "up" } else { "down" });
     }
 
-    /// The peer breaks the link's own rules with these random bytes (indices, descriptors, messages
-    /// …), as a hostile one would. It may die of it; [`Bench::revive_peer`] follows.
+    /// Makes the peer violate the rules of the link with these random bytes (indices, descriptors,
+    /// messages …), like a hostile peer. The peer may end; [`Bench::revive_peer`] follows.
     fn peer_misbehaves(&mut self, bytes: &[u8]) {
         panic!("this bench promises no misbehaviour, not with {} bytes", bytes.len());
     }
 }
 
-/// What a bench can do, and what its port promises on top of what every port must.
+/// Capabilities of a bench, and guarantees of its port beyond those that every port gives.
 #[derive(Clone, Copy, Debug)]
 pub struct Promises {
-    /// Longest frame that fits through port and peer, in bytes without check sequence.
+    /// Longest frame that passes port and peer, in bytes without frame check sequence.
     pub frame_bytes_max: usize,
-    /// Shortest frame that fits through; shorter ones may be refused, counted or delivered.
+    /// Shortest frame that passes; shorter ones may be refused, counted or delivered.
     pub frame_bytes_min: usize,
-    /// Most queues of the port.
+    /// Largest number of queues of the port.
     pub queues_max: usize,
-    /// What stays in order.
+    /// Guarantee of frame order.
     pub order: Order,
-    /// How many of the longest frames surely find room on the way, in each direction, while nobody
-    /// takes any.
+    /// Number of the longest frames for which the path is guaranteed to have room in each
+    /// direction, while nobody receives.
     pub in_flight_min: usize,
-    /// How many of the shortest frames surely find no room on the way from the port while the peer
-    /// takes none, so that transmit refuses. None where the kernel takes and drops what it pleases.
+    /// Number of the shortest frames for which the path from the port certainly has no room while
+    /// the peer does not receive, so that transmission is refused. `None` if the kernel accepts and
+    /// drops frames without limit.
     pub in_flight_max: Option<usize>,
-    /// Reasons under which the port counts frames that it had already counted as sent.
+    /// Drop reasons under which the port counts frames that it had already counted as sent.
     pub lost_after_sending: &'static [&'static str],
-    /// The peer can be killed and revived, and the port tells so by `Monitor::link`.
+    /// The peer can be ended and restarted, and `Monitor::link` of the port shows it.
     pub peer_dies: bool,
-    /// The accounting holds to the frame also when the peer dies with frames under way. Where it
-    /// cannot, no more arrive than were sent.
+    /// The accounting is exact even if the peer ends with frames in flight. Otherwise it is only
+    /// checked that no more frames arrive than were sent.
     pub exact_over_death: bool,
-    /// The port opens while there is no peer.
+    /// The port can be opened while there is no peer.
     pub opens_without_peer: bool,
-    /// The peer finds the port again when that was dropped and opened anew, without being revived.
+    /// The peer finds the port again after the port was dropped and opened anew, without a restart
+    /// of the peer.
     pub peer_survives_reopening: bool,
-    /// The link can be taken down, and the port tells so by `Monitor::link`.
+    /// The link can be taken down, and `Monitor::link` of the port shows it.
     pub link_goes_down: bool,
-    /// The peer can break the link's rules.
+    /// The peer can violate the rules of the link.
     pub peer_misbehaves: bool,
 }
 
 impl Default for Promises {
-    /// One queue, frames of 60 to 1,514 bytes, all in order, and none of the abilities.
+    /// Returns guarantees of one queue and frames of 60 to 1,514 bytes in order, and no further
+    /// capabilities.
     fn default() -> Promises {
         Promises {
             frame_bytes_max: 1514,
@@ -107,27 +111,29 @@ impl Default for Promises {
     }
 }
 
-/// What stays in order.
+/// Guarantee of frame order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// All frames of a queue, and so of a flow, which stays on its queue.
+    /// All frames of a queue, and therefore of a flow, which stays on its queue.
     Queue,
-    /// The frames of a flow (same addresses and UDP ports).
+    /// Frames of a flow (same addresses and UDP ports).
     Flow,
-    /// Nothing; only repetition is looked for.
+    /// No guarantee; only duplicates are detected.
     Nothing,
 }
 
-/// Frames lost on the way, as counted by others than the port: running sums since the bench was made.
+/// Frames lost between port and peer, as counted by others than the port: running totals since the
+/// bench was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LostBetween {
-    /// Sent by the peer and not come to the port.
+    /// Frames that the peer sent and that did not reach the port.
     pub to_port: u64,
-    /// Sent by the port and not handed out by the peer.
+    /// Frames that the port sent and that the peer did not pass on.
     pub from_port: u64,
 }
 
-/// The request of a port with so many queues, for frames of at most so many bytes.
+/// Returns the request for a port with this number of queues, for frames of at most this length in
+/// bytes.
 pub fn request(queues: usize, frame_bytes_max: usize) -> PortRequest {
     PortRequest {
         name: "under-test".to_owned(),
@@ -138,14 +144,14 @@ pub fn request(queues: usize, frame_bytes_max: usize) -> PortRequest {
     }
 }
 
-/// A peer that is itself a port, of the same or another kind.
+/// A peer that is itself a port, of the same or another type.
 pub struct PortPeer {
     opened: Opened,
     batch: Batch,
 }
 
 impl PortPeer {
-    /// A peer of an opened port, for frames of at most so many bytes.
+    /// Creates a peer from an open port, for frames of at most this length in bytes.
     ///
     /// # Panics
     /// Without memory for a batch.
@@ -154,8 +160,8 @@ impl PortPeer {
         PortPeer { opened, batch: Batch::new(packet::BATCH_MAX, room).expect("memory for a batch") }
     }
 
-    /// Sends in order and stops at the first frame that is not taken; a frame that the peer counts as
-    /// lost in itself is not sent.
+    /// Sends frames in order up to the first that is refused; a frame that the peer counts as lost
+    /// in itself does not count as sent.
     pub fn send(&mut self, frames: &[Vec<u8>]) -> usize {
         for (index, frame) in frames.iter().enumerate() {
             self.batch.clear();
@@ -168,7 +174,7 @@ impl PortPeer {
         frames.len()
     }
 
-    /// Hands out every frame that has arrived, of all queues.
+    /// Passes on every frame that has arrived, from all queues.
     pub fn receive(&mut self, sink: &mut dyn FnMut(&[u8])) {
         for queue in &mut self.opened.queues {
             loop {
@@ -181,17 +187,18 @@ impl PortPeer {
         }
     }
 
-    /// Its monitor.
+    /// Returns the monitor of the peer.
     pub fn monitor(&self) -> &Arc<dyn Monitor> {
         &self.opened.monitor
     }
 
-    /// What it counted.
+    /// Returns the counters of the peer.
     pub fn counts(&self) -> PortCounts {
         self.opened.monitor.counts()
     }
 
-    /// Frames that it lost on the way in: they are lost between, seen from the port under test.
+    /// Returns the received frames that the peer lost; for the port under test they were lost
+    /// between port and peer.
     pub fn lost_in(&self) -> u64 {
         self.counts().lost(Way::Receive)
     }

@@ -13,37 +13,37 @@ mod limits;
 mod rounds;
 mod threads;
 
-/// Something every port must do.
+/// A requirement that every port must meet.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// Its name, kebab-case.
+    /// Name of the case, in kebab case.
     pub name: &'static str,
-    /// What of the bench it needs.
+    /// Capability of the bench that the case needs.
     pub need: Need,
-    /// Runs it; panics where the port fails.
+    /// Runs the case; panics if the port fails.
     pub run: fn(&mut dyn Bench, &Random),
 }
 
-/// What a case needs of a bench.
+/// Capability of the bench that a case needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing that not every bench has.
+    /// None beyond those of every bench.
     Nothing,
     /// A port that can have several queues.
     Queues,
-    /// A way from the port that fills up.
+    /// A path from the port that becomes full.
     BoundedLink,
-    /// A peer that dies and comes back.
+    /// A peer that can be ended and restarted.
     Death,
-    /// A port that opens without a peer.
+    /// A port that can be opened without a peer.
     OpensAlone,
     /// A link that can be taken down.
     Link,
-    /// A peer that breaks the link's rules.
+    /// A peer that can violate the rules of the link.
     Misbehaviour,
 }
 
-/// Every case, the simplest first.
+/// All cases, the simplest first.
 pub const CASES: &[Case] = &[
     Case { name: "silence", need: Need::Nothing, run: frames::silence },
     Case { name: "every-length", need: Need::Nothing, run: frames::every_length },
@@ -65,11 +65,11 @@ pub const CASES: &[Case] = &[
     Case { name: "misbehaviour", need: Need::Misbehaviour, run: death::misbehaviour },
 ];
 
-/// Runs every case whose needs are met, each on a bench of its own; says what it runs and leaves out.
-/// A bench that cannot be made here (None) has said so itself.
+/// Runs every case whose needs are met, each on a new bench, and prints which cases it runs and
+/// skips. `make` returns `None` after a message if the bench is not possible on this machine.
 ///
 /// # Panics
-/// Where the port fails a case.
+/// When the port fails a case.
 pub fn run<B: Bench>(port: &str, make: impl Fn() -> Option<B>) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let chosen = std::env::var("PORT_CASE").ok();
@@ -77,13 +77,13 @@ pub fn run<B: Bench>(port: &str, make: impl Fn() -> Option<B>) {
     for case in CASES.iter().filter(|case| chosen.as_deref().is_none_or(|name| name == case.name)) {
         let Some(mut bench) = make() else { return };
         if !case.need.is_met(&bench.promises()) {
-            println!("{port}: {} left out, the bench has no {:?}", case.name, case.need);
+            println!("{port}: {} skipped, the bench has no {:?}", case.name, case.need);
             continue;
         }
         println!("{port}: {} with seed {seed}", case.name);
         let start = Instant::now();
         (case.run)(&mut bench, &Random::new(seed));
-        println!("{port}: {} held, {:.1} s", case.name, start.elapsed().as_secs_f64());
+        println!("{port}: {} passed, {:.1} s", case.name, start.elapsed().as_secs_f64());
     }
 }
 
@@ -101,5 +101,6 @@ impl Need {
     }
 }
 
-/// Suites of one process run one after the other: one of them looks at the memory of all.
+/// Lock by which the suites of a process run one after the other, because one case measures the
+/// memory of the process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

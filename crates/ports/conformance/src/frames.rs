@@ -3,27 +3,28 @@
 //! ```text
 //! | Ethernet 14 | IPv4 20 | UDP 8 | mark 2 | number 8 | length 2 | filler … |
 //! ```
-//! They are UDP from a port for each flow, so that whatever hashes flows can tell them apart, with a
-//! valid header checksum and the UDP checksum left out (RFC 768).
+//! They are UDP from a port for each flow, so that whatever hashes flows can tell them apart, with
+//! a valid header checksum and the UDP checksum left out (RFC 768).
 
 use crate::random::mix;
 
-/// The shortest that carries all fields, and the shortest of Ethernet without check sequence.
+/// Shortest frame of the suite in bytes, which has all fields; also the Ethernet minimum without
+/// frame check sequence.
 pub const FRAME_BYTES_MIN: usize = 60;
 
-/// What a frame of the suite says of itself.
+/// Identification that a frame of the suite contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Found {
-    /// Its flow, below 1024.
+    /// Flow of the frame, below 1024.
     pub flow: u16,
-    /// Its number.
+    /// Number of the frame.
     pub number: u64,
 }
 
-/// The frame of this flow, number and length.
+/// Returns the frame of this flow, number and length.
 ///
 /// # Panics
-/// If the length is below [`FRAME_BYTES_MIN`] or above what IPv4 carries.
+/// If the length is below [`FRAME_BYTES_MIN`] or above the maximum of IPv4.
 pub fn build(found: Found, len: usize) -> Vec<u8> {
     assert!((FRAME_BYTES_MIN..=ETHERNET + 0xffff).contains(&len), "no frame has {len} bytes");
     let mut frame = vec![0; len];
@@ -51,7 +52,7 @@ pub fn build(found: Found, len: usize) -> Vec<u8> {
     frame
 }
 
-/// What the frame is, if every byte of it is as it was built.
+/// Returns the identification of a frame, if every byte of it is as it was built.
 pub fn recognise(frame: &[u8]) -> Option<Found> {
     if frame.len() < FRAME_BYTES_MIN || frame[42..44] != MARK {
         return None;
@@ -62,7 +63,7 @@ pub fn recognise(frame: &[u8]) -> Option<Found> {
     (build(found, frame.len()) == frame).then_some(found)
 }
 
-/// RFC 1071, over a header whose checksum field is zero.
+/// Returns the checksum (RFC 1071) of a header whose checksum field is zero.
 fn header_checksum(header: &[u8]) -> u16 {
     let words = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
     let sum: u32 = words.sum();

@@ -1,8 +1,8 @@
 //! What every port must do: one suite of cases that the tests of each port's crate run.
 //!
-//! A port's test implements [`Bench`]: how to open the port, and a peer at its far end that sends and
-//! receives raw frames, dies and comes back. Then [`run`] runs every [`Case`] whose needs the bench
-//! can meet, each on a new bench, and says which it leaves out and why:
+//! A port's test implements [`Bench`]: how to open the port, and a peer at its far end that sends
+//! and receives raw frames, dies and comes back. Then [`run`] runs every [`Case`] whose needs the
+//! bench can meet, each on a new bench, and says which it leaves out and why:
 //!
 //! ```text
 //! struct Rings { … }                        // tests/conformance.rs of the port's crate
@@ -20,11 +20,12 @@
 //!     run("memory", || Some(Rings::default()));   // None: skipped, and the closure said why
 //! }
 //! ```
-//! The smallest whole one is `crates/ports/memory/tests/conformance.rs`. Interfaces of the kernel must
-//! carry nothing of its own: switch IPv6 off (`net/ipv6/conf/all/disable_ipv6`) and give no address,
-//! as every frame that the suite did not send is a fault.
+//! The smallest whole one is `crates/ports/memory/tests/conformance.rs`. Interfaces of the kernel
+//! must carry nothing of its own: switch IPv6 off (`net/ipv6/conf/all/disable_ipv6`) and give no
+//! address, as every frame that the suite did not send is a fault.
 //!
-//! One case alone, with a seed that was printed: `PORT_CASE=bursts PORT_SEED=7 cargo test -p port-memory`.
+//! One case alone, with a seed that was printed: `PORT_CASE=bursts PORT_SEED=7 cargo test -p
+//! port-memory`.
 //!
 //! The accounting that all cases hold, in frames, once nothing is under way:
 //!

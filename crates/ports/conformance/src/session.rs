@@ -1,4 +1,5 @@
-//! A port and its peer with accounts: what was given to either side, and what came out of the other.
+//! A port and its peer with accounts: what was given to either side, and what came out of the
+//! other.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -11,22 +12,22 @@ use crate::bench::{Bench, LostBetween, Order, Promises, request};
 use crate::frames::{Found, build, recognise};
 use crate::random::Random;
 
-/// One opening of the port, from its first frame to its end.
+/// An opening of the port, from its first frame to its end.
 pub(crate) struct Session<'a> {
     pub(crate) bench: &'a mut dyn Bench,
     pub(crate) promises: Promises,
     pub(crate) random: Random,
     pub(crate) opened: Opened,
     pub(crate) batch: Batch,
-    /// Frames given to transmit, and how many it said it took.
+    /// Frames passed to transmit, and frames accepted by it.
     pub(crate) offered: u64,
     pub(crate) taken: u64,
-    /// Frames the peer sent.
+    /// Frames that the peer sent.
     pub(crate) peer_sent: u64,
     pub(crate) to_port: Ledger,
     pub(crate) from_port: Ledger,
     between_before: LostBetween,
-    /// Frames died with a peer that cannot say how many.
+    /// True if frames were lost with a peer that cannot report their number.
     pub(crate) inexact: bool,
     number: u64,
 }
@@ -71,13 +72,13 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A frame of this flow and length with the next number.
+    /// Returns a frame of this flow and length with the next number.
     pub(crate) fn frame(&mut self, flow: usize, len: usize) -> Vec<u8> {
         self.number += 1;
         build(Found { flow: flow as u16, number: self.number }, len)
     }
 
-    /// So many random lengths that fit.
+    /// Returns this number of random lengths that pass.
     pub(crate) fn lengths(&mut self, count: usize) -> Vec<usize> {
         let (low, high) = (self.promises.frame_bytes_min.max(60), self.promises.frame_bytes_max);
         // Mostly short ones, as on real links, and some of the very longest.
@@ -89,7 +90,7 @@ impl<'a> Session<'a> {
         (0..count).map(|_| draw()).collect()
     }
 
-    /// Lets a queue transmit frames of these lengths; tells how many it took.
+    /// Transmits frames of these lengths on a queue; returns the number of accepted frames.
     pub(crate) fn transmit(&mut self, queue: usize, lengths: &[usize]) -> usize {
         let first_flow = queue * FLOWS_PER_QUEUE;
         let flow = |index: usize| first_flow + index % FLOWS_PER_QUEUE;
@@ -98,7 +99,7 @@ impl<'a> Session<'a> {
         self.transmit_frames(queue, &frames)
     }
 
-    /// Lets a queue transmit any bytes; tells how many frames it took.
+    /// Transmits any bytes as frames on a queue; returns the number of accepted frames.
     pub(crate) fn transmit_frames(&mut self, queue: usize, frames: &[Vec<u8>]) -> usize {
         let mut taken = 0;
         for part in frames.chunks(BATCH_MAX) {
@@ -119,7 +120,7 @@ impl<'a> Session<'a> {
         taken
     }
 
-    /// Lets the peer send frames of these lengths; tells how many it sent.
+    /// Makes the peer send frames of these lengths; returns the number of sent frames.
     pub(crate) fn peer_send(&mut self, lengths: &[usize]) -> usize {
         let flow = |index: usize| index % (2 * FLOWS_PER_QUEUE);
         let frames: Vec<_> =
@@ -127,7 +128,7 @@ impl<'a> Session<'a> {
         self.peer_send_frames(&frames)
     }
 
-    /// Lets the peer send any bytes; tells how many frames it sent.
+    /// Makes the peer send any bytes as frames; returns the number of sent frames.
     pub(crate) fn peer_send_frames(&mut self, frames: &[Vec<u8>]) -> usize {
         let sent = self.bench.peer_send(frames);
         assert!(sent <= frames.len(), "{sent} of {} frames sent", frames.len());
@@ -136,7 +137,7 @@ impl<'a> Session<'a> {
         sent
     }
 
-    /// Takes what has arrived at the port; tells how many frames.
+    /// Processes the frames that have arrived at the port; returns their number.
     pub(crate) fn receive(&mut self) -> usize {
         let mut sum = 0;
         for (index, queue) in self.opened.queues.iter_mut().enumerate() {
@@ -152,7 +153,7 @@ impl<'a> Session<'a> {
         sum
     }
 
-    /// Takes what has arrived at the peer; tells how many frames.
+    /// Processes the frames that have arrived at the peer; returns their number.
     pub(crate) fn peer_receive(&mut self) -> usize {
         let before = self.from_port.arrived;
         let ledger = &mut self.from_port;
@@ -161,15 +162,15 @@ impl<'a> Session<'a> {
         (self.from_port.arrived - before) as usize
     }
 
-    /// Takes what has arrived at either side.
+    /// Processes the frames that have arrived at either side.
     pub(crate) fn pump(&mut self) -> usize {
         self.receive() + self.peer_receive()
     }
 
-    /// Waits, pumping, until something holds.
+    /// Processes arrivals until a condition holds.
     ///
     /// # Panics
-    /// With the accounts if it does not come to hold.
+    /// With the accounts if the condition does not hold in time.
     pub(crate) fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Session<'a>) -> bool) {
         self.poll(what, |session| {
             let held = holds(session);
@@ -180,7 +181,7 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// As `until`, but what arrives is taken by `step` alone.
+    /// Waits until a condition holds, with arrivals processed by `step` only.
     pub(crate) fn poll(&mut self, what: &str, mut step: impl FnMut(&mut Session<'a>) -> bool) {
         let start = Instant::now();
         while !step(self) {
@@ -188,13 +189,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits until the link is up, or down, as the port's monitor sees it.
+    /// Waits until the link is up, or down, according to the port's monitor.
     pub(crate) fn wait_for_link(&mut self, up: bool) {
         let what = if up { "the link comes up" } else { "the link goes down" };
         self.until(what, |session| (session.opened.monitor.link() == Link::Up) == up);
     }
 
-    /// Waits until frames pass both ways, sending one each way now and then.
+    /// Waits until frames pass in both directions, by sending a frame in each direction from time
+    /// to time.
     pub(crate) fn wait_until_passing(&mut self) {
         let (to, from) = (self.to_port.arrived, self.from_port.arrived);
         let len = self.promises.frame_bytes_min.max(60);
@@ -209,7 +211,8 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// Waits until every frame is accounted for, then looks whether more come than were sent.
+    /// Waits until every frame is accounted for, then checks that no more frames arrive than were
+    /// sent.
     pub(crate) fn settle(&mut self) {
         if self.inexact {
             self.until("the port accounts for what it was given", Session::port_adds_up);
@@ -224,19 +227,19 @@ impl<'a> Session<'a> {
         assert!(holds, "frames too many: {}", self.accounts());
     }
 
-    /// Waits until every frame given to either side has arrived.
+    /// Waits until every frame that was sent on either side has arrived.
     pub(crate) fn settle_without_loss(&mut self) {
         self.settle();
         let all = self.to_port.arrived == self.peer_sent && self.from_port.arrived == self.offered;
         assert!(all, "frames were lost: {}", self.accounts());
     }
 
-    /// What the port counted.
+    /// Returns the counters of the port.
     pub(crate) fn counts(&self) -> PortCounts {
         self.opened.monitor.counts()
     }
 
-    /// Frames that others have counted as lost since this opening.
+    /// Returns the frames counted as lost between port and peer since this opening.
     fn between(&mut self) -> LostBetween {
         let now = self.bench.lost_between();
         LostBetween {
@@ -245,7 +248,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether the port's own accounts hold, whatever became of the frames that it sent.
+    /// Returns true if the port's own accounts are consistent, independent of the fate of the
+    /// frames that it sent.
     fn port_adds_up(&mut self) -> bool {
         let counts = self.counts();
         let after = self.lost_after_sending(&counts);
@@ -256,7 +260,7 @@ impl<'a> Session<'a> {
             && counts.received <= self.peer_sent
     }
 
-    /// Whether all accounts hold; see the crate's text.
+    /// Returns true if all accounts are consistent; see the description of the crate.
     fn adds_up(&mut self) -> bool {
         let counts = self.counts();
         let after = self.lost_after_sending(&counts);
@@ -273,7 +277,7 @@ impl<'a> Session<'a> {
         counts.drops.iter().filter(|(kind, _)| after(kind)).map(|(_, count)| count).sum()
     }
 
-    /// All accounts in words.
+    /// Returns a text with all accounts.
     pub(crate) fn accounts(&mut self) -> String {
         let between = self.between();
         format!(
@@ -293,13 +297,13 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What went into one direction, and what came out of it.
+/// Frames sent and received in one direction.
 pub(crate) struct Ledger {
     order: Order,
-    /// The highest number that came by this way (queue or flow).
+    /// Highest number that arrived, by queue or flow.
     last: HashMap<usize, u64>,
     seen: HashSet<u64>,
-    /// Frames under way that are not the suite's own, with how often.
+    /// Frames in flight that are not the suite's own, with their number of copies.
     wild: HashMap<Vec<u8>, u64>,
     pub(crate) arrived: u64,
     pub(crate) bytes: u64,
@@ -311,17 +315,17 @@ impl Ledger {
         Ledger { order, last, seen, wild, arrived: 0, bytes: 0 }
     }
 
-    /// Notes what goes in; frames of the suite speak for themselves.
+    /// Records a sent frame; frames of the suite identify themselves.
     fn given(&mut self, frame: &[u8]) {
         if recognise(frame).is_none() {
             *self.wild.entry(frame.to_vec()).or_default() += 1;
         }
     }
 
-    /// Notes what came out.
+    /// Records a received frame.
     ///
     /// # Panics
-    /// If it is torn, came twice, out of order, or was never sent.
+    /// If it is corrupted, duplicated, out of order, or was never sent.
     pub(crate) fn arrived(&mut self, frame: &[u8], queue_of: impl Fn(Found) -> usize) {
         self.arrived += 1;
         self.bytes += frame.len() as u64;
@@ -346,11 +350,11 @@ impl Ledger {
     }
 }
 
-/// Flows on which a queue transmits.
+/// Number of flows on which a queue transmits.
 const FLOWS_PER_QUEUE: usize = 32;
 
-/// How long a state may take to come; far beyond what any port needs, on a machine that is busy.
+/// Time limit for a condition; far beyond the need of any port, for busy machines.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Between two looks when nothing moves.
+/// Interval between two polls when no frame arrives.
 const POLL: Duration = Duration::from_micros(200);

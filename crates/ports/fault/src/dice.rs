@@ -4,19 +4,19 @@ use machine::clock::Ticks;
 
 use crate::config::Faults;
 
-/// What happens to one frame.
+/// Faults of one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fate {
     pub(crate) lost: bool,
-    /// A number from which the bit to turn is taken.
+    /// Random number that selects the bit to flip; `None` for an intact frame.
     pub(crate) corrupted: Option<u64>,
     pub(crate) duplicated: bool,
-    /// Behind how many following frames it comes.
+    /// Number of later frames behind which the frame is delivered.
     pub(crate) displaced: u64,
     pub(crate) delay: Ticks,
 }
 
-/// Draws fates.
+/// Generator of faults.
 pub(crate) struct Dice {
     state: u64,
     loss: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Dice {
 }
 
 impl Dice {
-    /// The dice of a queue and direction.
+    /// Creates the generator of a queue and direction.
     pub(crate) fn new(faults: &Faults, seed: u64, stream: u64, ticks_per_second: f64) -> Dice {
         let ticks = |us: u32| (f64::from(us) * ticks_per_second / 1e6) as Ticks;
         Dice {
@@ -42,7 +42,7 @@ impl Dice {
         }
     }
 
-    /// The fate of the next frame. The number of draws is the same for all.
+    /// Returns the faults of the next frame. The number of draws is the same for all frames.
     pub(crate) fn draw(&mut self) -> Fate {
         let lost = self.chance(self.loss);
         let corrupted = self.chance(self.corruption);
@@ -62,7 +62,7 @@ impl Dice {
         self.number() < threshold
     }
 
-    /// SplitMix64 (Steele, Lea and Flood, 2014).
+    /// Returns the next number of SplitMix64 (Steele, Lea and Flood, 2014).
     fn number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         // Never the greatest, so that a chance of 1 is certain.
@@ -70,7 +70,7 @@ impl Dice {
     }
 }
 
-/// Numbers below it come with this chance.
+/// Returns the bound below which random numbers fall with this probability.
 fn threshold(chance: f64) -> u64 {
     if chance >= 1.0 { u64::MAX } else { (chance * u64::MAX as f64) as u64 }
 }
@@ -81,7 +81,7 @@ fn mix(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// The farthest that a frame is put back.
+/// Largest number of later frames behind which a frame is delivered.
 const DISTANCE_MAX: u64 = 8;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::config::{FaultConfig, Faults};
 use crate::dice::{Dice, Fate};
 use crate::store::Store;
 
-/// How often each fault happened; written by the worker alone.
+/// Counts of each fault, written by the worker only.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) lost: AtomicU64,
@@ -20,7 +20,7 @@ pub(crate) struct Tally {
     pub(crate) delayed: AtomicU64,
 }
 
-/// One direction.
+/// Faults of one direction.
 pub(crate) struct Lane {
     dice: Dice,
     pub(crate) store: Store,
@@ -43,7 +43,7 @@ impl Lane {
         }
     }
 
-    /// Lets fate have its way with a frame; tells whether it was kept, and how often.
+    /// Applies faults to a frame; returns whether it was kept, and in how many copies.
     pub(crate) fn admit(&mut self, frame: &[u8], now: Ticks) -> usize {
         let fate = self.dice.draw();
         self.store.advance();
@@ -75,7 +75,7 @@ impl Lane {
     }
 }
 
-/// Turns one bit of a frame that has any.
+/// Flips one bit of a frame; returns false if the frame is empty.
 fn turn_bit(bytes: &mut [u8], fate: Fate) -> bool {
     let bits = bytes.len() as u64 * 8;
     let Some(number) = fate.corrupted.filter(|_| bits > 0) else { return false };
@@ -89,5 +89,5 @@ fn add(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
-/// So long a displaced frame waits for those that it should follow.
+/// Time that a reordered frame waits for later frames, in seconds.
 const PATIENCE_SECONDS: f64 = 0.010;

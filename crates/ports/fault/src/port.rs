@@ -12,10 +12,10 @@ use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
 use crate::config::FaultConfig;
 use crate::lane::{Lane, Tally};
 
-/// Puts faults in front of what was opened.
+/// Adds faults to an open port.
 ///
 /// # Errors
-/// When there is no memory for it.
+/// When there is no memory for held frames.
 pub fn wrap(
     opened: Opened,
     config: &FaultConfig,
@@ -32,7 +32,10 @@ pub fn wrap(
         };
         let (receive, transmit) = (lane(&config.receive, 0), lane(&config.transmit, 1));
         let scratch = Batch::new(BATCH_MAX, room).map_err(|error| {
-            PortError::new(format!("{}: no memory for faults: {error}", request.name), "free some")
+            PortError::new(
+                format!("{}: no memory for fault injection: {error}", request.name),
+                "free some memory",
+            )
         })?;
         let counter = QueueCounters::new(DROPS);
         tallies.push([receive.tally.clone(), transmit.tally.clone()]);
@@ -45,19 +48,20 @@ pub fn wrap(
     Ok(Opened { queues, monitor: Arc::new(monitor) })
 }
 
-/// A queue behind faults.
+/// A queue with faults.
 struct Faulty {
     id: PortId,
     inner: Box<dyn Port>,
     receive: Lane,
     transmit: Lane,
     scratch: Batch,
-    /// What reached the worker; what reached the link is counted by the port behind.
+    /// Counters of frames that reached the worker; frames that reached the link are counted by the
+    /// wrapped port.
     counters: Arc<QueueCounters>,
 }
 
 impl Faulty {
-    /// Hands frames whose time has come to the port; tells how many it refused.
+    /// Passes the due frames to the port; returns the number of refused frames.
     fn flush(&mut self, now: Ticks) -> usize {
         let mut refused = 0;
         loop {
@@ -123,7 +127,7 @@ impl Port for Faulty {
 struct FaultMonitor {
     inner: Arc<dyn Monitor>,
     counters: Vec<Arc<QueueCounters>>,
-    /// Of each queue, on the way in and out.
+    /// Counts of each queue, for the receive and the transmit direction.
     tallies: Vec<[Arc<Tally>; 2]>,
     seed: u64,
 }
@@ -173,7 +177,7 @@ impl Monitor for FaultMonitor {
     }
 }
 
-/// Faults that lose no frame are told as facts.
+/// Names of the facts about faults that lose no frame.
 const FACTS_RECEIVE: [&str; 4] = [
     "fault-receive-corrupted",
     "fault-receive-duplicated",

@@ -5,16 +5,16 @@ use std::collections::BinaryHeap;
 
 use machine::clock::Ticks;
 
-/// Held frames, all memory taken at the start.
+/// Held frames; all memory is allocated at the start.
 pub(crate) struct Store {
     frames: Vec<Held>,
     free: Vec<usize>,
-    /// By place, then by arrival; the index into `frames` last.
+    /// Position, order of arrival and index into `frames` of the held frames.
     waiting: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    /// Places given so far, and arrivals.
+    /// Number of positions assigned so far, and of arrivals.
     places: u64,
     arrivals: u64,
-    /// How long a displaced frame waits for those that it should follow.
+    /// Time that a reordered frame waits for later frames.
     patience: Ticks,
 }
 
@@ -24,7 +24,7 @@ struct Held {
 }
 
 impl Store {
-    /// Room for so many frames of at most so many bytes.
+    /// Creates a store for this number of frames of at most this length in bytes.
     pub(crate) fn new(frames: usize, frame_bytes_max: usize, patience: Ticks) -> Store {
         let held = || Held { bytes: Vec::with_capacity(frame_bytes_max), due: 0 };
         Store {
@@ -37,18 +37,18 @@ impl Store {
         }
     }
 
-    /// How many more it takes.
+    /// Returns the number of further frames for which there is room.
     pub(crate) fn room(&self) -> usize {
         self.free.len()
     }
 
-    /// A frame takes the next place.
+    /// Assigns the next position to a frame.
     pub(crate) fn advance(&mut self) {
         self.places += 1;
     }
 
-    /// Holds a frame until it is due and the `displaced` next have their place; gives its bytes to be
-    /// changed. None when the store is full.
+    /// Holds a frame until it is due and the next `displaced` positions are assigned; returns its
+    /// bytes, which may be changed. `None` when the store is full.
     pub(crate) fn hold(&mut self, frame: &[u8], due: Ticks, displaced: u64) -> Option<&mut [u8]> {
         let index = self.free.pop()?;
         self.arrivals += 1;
@@ -60,7 +60,7 @@ impl Store {
         Some(&mut held.bytes)
     }
 
-    /// Lends the next frame that may go on; it stays until `release`.
+    /// Returns the next frame that may pass; it stays until `release`.
     pub(crate) fn next(&self, now: Ticks) -> Option<&[u8]> {
         let Reverse((place, _, index)) = self.waiting.peek()?;
         let held = &self.frames[*index];
@@ -69,7 +69,7 @@ impl Store {
         may_go.then_some(held.bytes.as_slice())
     }
 
-    /// Gives the place of the next frame free.
+    /// Releases the next frame.
     pub(crate) fn release(&mut self) {
         if let Some(Reverse((_, _, index))) = self.waiting.pop() {
             self.free.push(index);

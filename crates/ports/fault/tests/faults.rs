@@ -8,7 +8,7 @@ use port_conformance::{Bench, Found, Order, Promises, build, recognise, request,
 use port_fault::{FaultConfig, Faults, wrap};
 use port_memory::FarEnd;
 
-/// The memory port behind faults.
+/// The memory port with faults.
 struct Faulty {
     config: FaultConfig,
     order: Order,
@@ -71,7 +71,8 @@ fn with_delay_and_reordering_the_port_conforms_but_for_order() {
     run("fault, delayed", || Some(make()));
 }
 
-/// Sends numbered frames to the port and from it; what arrived on each way, by number, and counts.
+/// Exchanges numbered frames with the port; returns the frames that arrived in each direction, by
+/// number, and the counters.
 fn exchange(config: &FaultConfig) -> ([Vec<Vec<u8>>; 2], PortCounts, HashMap<String, String>) {
     let request = request(1, 200);
     let (mut ends, opened) = port_memory::open(&request, RING_BYTES).expect("memory");
@@ -151,9 +152,6 @@ fn every_fault_is_counted_and_the_counts_add_up() {
 fn wrong_chances_are_refused_by_their_key() {
     let faults = Faults { loss: 1.5, ..Faults::default() };
     let config = FaultConfig { transmit: faults, ..FaultConfig::default() };
-    let error = config.validate().expect_err("above one").to_string();
-    assert_eq!(error, "transmit.loss: 1.5 is not from 0 to 1");
-    let faults = Faults { duplication: f64::NAN, ..Faults::default() };
-    let config = FaultConfig { receive: faults, ..FaultConfig::default() };
-    assert!(config.validate().is_err(), "no number at all");
+    let error = keys::check("", &config).expect_err("above one").to_string();
+    assert_eq!(error, "transmit.loss: must be from 0 to 1, not 1.5");
 }

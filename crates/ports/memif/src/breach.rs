@@ -3,30 +3,30 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Why a connection ended, or was not made.
+/// Reason why a connection ended, or was not established.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breach {
-    /// The peer closed its socket, or died.
+    /// The peer closed its socket, or ended.
     PeerClosed,
     /// The peer sent DISCONNECT.
     PeerDisconnected,
-    /// The peer did not say the next thing in time.
+    /// The peer did not send the next message in time.
     HandshakeTimeout,
-    /// A message of another length than 128 bytes, or with too many descriptors.
+    /// A message does not have 128 bytes, or has too many descriptors.
     MessageSize,
-    /// A type of message that does not exist.
+    /// The message type is unknown.
     UnknownMessage,
-    /// A message at the wrong time.
+    /// The message is not expected in this state.
     UnexpectedMessage,
-    /// The versions of both do not overlap.
+    /// The version ranges of both sides do not overlap.
     Version,
-    /// Another mode than Ethernet.
+    /// The mode is not Ethernet.
     Mode,
-    /// There is no such interface here.
+    /// The interface does not exist here.
     Id,
     /// The secrets differ.
     Secret,
-    /// Another peer has the interface.
+    /// Another peer uses the interface.
     Busy,
     /// A region or ring came without its file descriptor.
     MissingDescriptor,
@@ -34,28 +34,28 @@ pub enum Breach {
     RegionIndex,
     /// A region is larger than its memory or than the limit.
     RegionSize,
-    /// A region could shrink under our hands.
+    /// The peer could truncate a region.
     RegionUnsealed,
     /// A region cannot be mapped.
     RegionMapping,
     /// A ring's number is out of order or too high.
     RingIndex,
-    /// A ring lies outside its region or is not aligned.
+    /// A ring is outside its region or is not aligned.
     RingPlace,
-    /// A ring is too small, too large or of a form not supported.
+    /// A ring is too small, too large or of an unsupported form.
     RingSize,
     /// A ring does not start with the cookie.
     RingCookie,
-    /// A ring's position moved further than the ring is large.
+    /// A ring's position advanced by more than the size of the ring.
     RingPosition,
-    /// A descriptor names memory that is not the peer's to name.
+    /// A descriptor refers to memory that the peer must not use.
     Descriptor,
     /// A chain of descriptors has no end.
     Chain,
 }
 
 impl Breach {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Breach; 23] = [
         Breach::PeerClosed,
         Breach::PeerDisconnected,
@@ -82,7 +82,7 @@ impl Breach {
         Breach::Chain,
     ];
 
-    /// Its name where it is counted.
+    /// Returns the name of the reason in counters.
     pub const fn name(self) -> &'static str {
         match self {
             Breach::PeerClosed => "peer-closed",
@@ -111,13 +111,13 @@ impl Breach {
         }
     }
 
-    /// Whether the peer is told; one that has gone is not.
+    /// Returns true if the peer is notified; a peer that has ended is not.
     pub fn is_told(self) -> bool {
         !matches!(self, Breach::PeerClosed | Breach::PeerDisconnected)
     }
 }
 
-/// What a peer and a person are told.
+/// Text of the reason for the peer and for users.
 impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -127,9 +127,9 @@ impl fmt::Display for Breach {
             Breach::MessageSize => "a control message of the wrong size",
             Breach::UnknownMessage => "a control message of an unknown type",
             Breach::UnexpectedMessage => "a control message at the wrong time",
-            Breach::Version => "no common version of the protocol: this side speaks 2.0",
+            Breach::Version => "no common version of the protocol: this side supports 2.0",
             Breach::Mode => "only Ethernet mode is supported",
-            Breach::Id => "no interface of this id here",
+            Breach::Id => "no interface with this id",
             Breach::Secret => "the secrets differ",
             Breach::Busy => "the interface is connected already",
             Breach::MissingDescriptor => "a message came without its file descriptor",
@@ -138,32 +138,32 @@ impl fmt::Display for Breach {
             Breach::RegionUnsealed => "a region's memory is not sealed against shrinking",
             Breach::RegionMapping => "a region cannot be mapped",
             Breach::RingIndex => "a ring's index is out of order or too high",
-            Breach::RingPlace => "a ring lies outside its region or is not aligned",
+            Breach::RingPlace => "a ring is outside its region or is not aligned",
             Breach::RingSize => "a ring's size or private header is not supported",
-            Breach::RingCookie => "a ring has no cookie",
-            Breach::RingPosition => "a ring's position jumped",
+            Breach::RingCookie => "a ring has no valid cookie",
+            Breach::RingPosition => "a ring's position is invalid",
             Breach::Descriptor => "a descriptor points outside the regions",
             Breach::Chain => "a chain of descriptors has no end",
         })
     }
 }
 
-/// How often connections ended, by reason; written by the control thread alone.
+/// Number of ended connections by reason; written by the control thread only.
 #[derive(Debug, Default)]
 pub struct Breaches([AtomicU64; Breach::ALL.len()]);
 
 impl Breaches {
-    /// Counts one.
+    /// Counts an ended connection.
     pub fn count(&self, breach: Breach) {
         self.0[breach as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often for this reason.
+    /// Returns the number of connections that ended for this reason.
     pub fn of(&self, breach: Breach) -> u64 {
         self.0[breach as usize].load(Ordering::Relaxed)
     }
 
-    /// `peer-closed 2, descriptor 1`, or `none`.
+    /// Returns a text such as `peer-closed 2, descriptor 1`, or `none`.
     pub fn text(&self) -> String {
         let counted = Breach::ALL.iter().filter(|breach| self.of(**breach) > 0);
         let words: Vec<String> =

@@ -2,39 +2,41 @@
 
 use std::path::PathBuf;
 
-use engine::KeyError;
+use keys::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ring::RING_SIZE_LOG2_MAX;
 
-/// The keys of a memif port beside `type`.
+/// Configuration of a memif port, without its `type`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
-    /// Path of the control socket; with `@` in front, a name in the abstract name space.
+    /// Path of the control socket; with a leading `@`, a name in the abstract namespace.
     pub socket: String,
-    /// Who listens on the socket and is handed the memory.
+    /// Role of this port: the master listens on the socket, the slave connects and owns the memory.
     pub role: Role,
-    /// Number of the interface on that socket.
+    /// Interface number on the socket.
     #[serde(default)]
     pub id: u32,
-    /// What both sides must know, at most 23 bytes; none asks for nothing.
+    /// Shared secret of both sides, at most 23 bytes; by default none is required.
     #[serde(default)]
     pub secret: Option<String>,
-    /// Descriptors of each ring, a power of two; the slave's wish.
+    /// Number of descriptors of each ring, a power of two from 32 to 16,384; the slave
+    /// decides.
     #[serde(default = "default_ring_size")]
     pub ring_size: u32,
-    /// Bytes of each of the slave's buffers; longer frames take several.
+    /// Size of each of the slave's buffers in bytes, 64 to 65,536; longer frames take several.
     #[serde(default = "default_buffer_bytes")]
+    #[schemars(range(min = 64, max = 65_536))]
     pub buffer_bytes: u32,
-    /// Whether a master takes memory that the slave could cut off under its hands, as DPDK's zero-copy
-    /// mode hands over: then a slave that does so ends this program.
+    /// Whether a master accepts memory that the slave could truncate, as in DPDK's zero-copy mode.
+    /// A slave that truncates it crashes this program.
     #[serde(default)]
     pub accept_unsealed: bool,
 }
 
-/// A side of the protocol.
+/// Role of a memif port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -46,48 +48,44 @@ pub enum Role {
     Slave,
 }
 
-/// Where the control socket is.
+/// Address of the control socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A file.
+    /// A path in the file system.
     File(PathBuf),
-    /// A name that is no file.
+    /// A name in the abstract namespace.
     Abstract(String),
 }
 
 impl Config {
-    /// Checks what the types cannot tell.
+    /// Checks values that the types of the keys do not constrain.
     ///
     /// # Errors
-    /// The first key that cannot be used.
-    pub fn validate(&self) -> Result<(), KeyError> {
-        let wrong = |key: &str, what: String| Err(KeyError { key: key.to_owned(), what });
+    /// The first invalid key.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        let wrong = |key: &str, what: String| Err(Invalid::new(key, what, ""));
         let name = self.socket.strip_prefix('@').unwrap_or(&self.socket);
         if name.is_empty() || name.len() > SOCKET_LEN_MAX || name.contains('\0') {
-            return wrong("socket", format!("a socket's name has 1 to {SOCKET_LEN_MAX} bytes"));
+            return wrong("socket", format!("a socket name must have 1 to {SOCKET_LEN_MAX} bytes"));
         }
         let sizes = 1 << RING_SIZE_LOG2_MIN..=1 << RING_SIZE_LOG2_MAX;
         if !self.ring_size.is_power_of_two() || !sizes.contains(&self.ring_size) {
             let (low, high) = (sizes.start(), sizes.end());
-            return wrong("ring-size", format!("a power of two from {low} to {high} is needed"));
-        }
-        if !BUFFER_BYTES.contains(&self.buffer_bytes) {
-            let (low, high) = (BUFFER_BYTES.start(), BUFFER_BYTES.end());
-            return wrong("buffer-bytes", format!("{low} to {high} bytes are possible"));
+            return wrong("ring-size", format!("must be a power of two from {low} to {high}"));
         }
         let secret = self.secret.as_deref().unwrap_or("none");
         if secret.is_empty() || secret.len() > SECRET_LEN_MAX || secret.contains('\0') {
-            return wrong("secret", format!("a secret has 1 to {SECRET_LEN_MAX} bytes"));
+            return wrong("secret", format!("a secret must have 1 to {SECRET_LEN_MAX} bytes"));
         }
         Ok(())
     }
 
-    /// The size of rings as a power of two.
+    /// Returns the binary logarithm of the ring size.
     pub fn ring_size_log2(&self) -> u8 {
         self.ring_size.trailing_zeros().min(u32::from(RING_SIZE_LOG2_MAX)) as u8
     }
 
-    /// Where the control socket is.
+    /// Returns the address of the control socket.
     pub fn address(&self) -> Address {
         match self.socket.strip_prefix('@') {
             Some(name) => Address::Abstract(name.to_owned()),
@@ -104,15 +102,14 @@ fn default_buffer_bytes() -> u32 {
     2048
 }
 
-/// `sun_path` without the zero at its end.
+/// Largest length of a socket path in bytes: `sun_path` without its terminating zero.
 const SOCKET_LEN_MAX: usize = 107;
 
-/// The field of INIT without the zero at its end.
+/// Largest length of the secret in bytes: the field of the INIT message without its terminating
+/// zero.
 const SECRET_LEN_MAX: usize = 23;
 
 const RING_SIZE_LOG2_MIN: u8 = 5;
-
-const BUFFER_BYTES: std::ops::RangeInclusive<u32> = 64..=65_536;
 
 #[cfg(test)]
 mod tests {
@@ -154,7 +151,8 @@ mod tests {
             ("secret", secret("")),
             ("secret", secret("a secret of 24 bytes now")),
         ] {
-            assert_eq!(wrong.validate().expect_err("it is wrong").key, key);
+            let read = keys::check("", &wrong).and_then(|()| wrong.validate());
+            assert_eq!(read.expect_err("it is wrong").key, key);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The control thread: makes connections, keeps them, and ends them; frames never wait for it.
 //!
-//! It sleeps in `poll` until a peer says something, a queue complains, or the port is closed. A slave
-//! without a master looks for one again every [`RETRY`]; a peer that does not go on with the handshake
-//! is dropped after [`PATIENCE`].
+//! It sleeps in `poll` until a peer says something, a queue complains, or the port is closed. A
+//! slave without a master looks for one again every [`RETRY`]; a peer that does not go on with the
+//! handshake is dropped after [`PATIENCE`].
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use crate::shared::Shared;
 use crate::socket::{Channel, Heard, Listener};
 use crate::text::Text;
 
-/// How often a slave looks for its master.
+/// Interval at which a slave tries to connect to its master.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// How long a peer may take for the handshake.
+/// Time limit for a handshake.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often the thread looks whether queues have let go of old memory.
+/// Interval of the checks whether queues have released old memory.
 const FOLLOW: Duration = Duration::from_millis(20);
 
-/// Most peers in the handshake at a time.
+/// Largest number of peers in the handshake at a time.
 const CANDIDATES_MAX: usize = 4;
 
 /// Runs until the port is closed.
@@ -59,12 +59,12 @@ pub fn run(terms: &Terms, listener: Option<Listener>, shared: &Arc<Shared>) {
     control.close();
 }
 
-/// What `poll` found.
+/// Result of `poll`.
 struct Ready {
     woken: bool,
     current: bool,
     listener: bool,
-    /// By their places.
+    /// Candidates with pending messages, by index.
     candidates: Vec<bool>,
 }
 
@@ -84,7 +84,7 @@ struct Candidate<'a> {
     deadline: Instant,
 }
 
-/// Which side this is.
+/// Role of this side.
 enum Part<'a> {
     Master(Master<'a>),
     Slave(Slave<'a>),
@@ -102,7 +102,7 @@ impl<'a> Control<'a> {
                 let part = Part::Slave(Slave::new(self.terms));
                 self.candidates.push(Candidate { channel, part, deadline: now + PATIENCE });
             }
-            Err(error) => self.shared.set_down(&format!("no master yet: {error}")),
+            Err(error) => self.shared.set_down(&format!("cannot connect to the master: {error}")),
         }
     }
 
@@ -118,7 +118,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Sleeps until something happens or is due.
+    /// Sleeps until an event or the next deadline.
     fn wait(&self, now: Instant, retry_at: Instant) -> Ready {
         let interest = PollFlags::IN;
         let mut polled = vec![PollFd::new(&self.shared.wake.event, interest)];
@@ -149,7 +149,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Why the connection is to end, if it is.
+    /// Returns the reason why the connection must end; `None` if it continues.
     fn complaint(&self, is_ready: bool) -> Option<Breach> {
         let channel = self.current.as_ref()?;
         let heard = || match channel.hear() {
@@ -204,7 +204,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Hands the rings to the queues.
+    /// Passes the rings to the queues.
     fn up(&mut self, channel: Channel, lines: Lines) {
         self.current = Some(channel);
         let mut lines = lines.into_iter();
@@ -223,7 +223,7 @@ impl<'a> Control<'a> {
 }
 
 impl Candidate<'_> {
-    /// One message further; the rings, when all was said.
+    /// Processes one message; returns the rings when the handshake is complete.
     fn go_on(&mut self, is_busy: bool) -> Result<Option<Lines>, Breach> {
         let Heard::Message(message, handed) = self.channel.hear()? else { return Ok(None) };
         let step = match &mut self.part {
@@ -252,7 +252,7 @@ impl Candidate<'_> {
     }
 }
 
-/// Tells a peer why it is left, if it is there to hear it.
+/// Notifies a peer of the reason, if it still listens.
 fn tell(channel: &Channel, breach: Breach) {
     if breach.is_told() {
         let reason = Text::new(&breach.to_string());

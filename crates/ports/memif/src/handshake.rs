@@ -22,34 +22,34 @@ use crate::region::{REGIONS_MAX, Region, Regions};
 use crate::ring::{RING_SIZE_LOG2_MAX, Ring};
 use crate::text::Text;
 
-/// What both machines are given.
+/// Parameters of both state machines.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// The port's keys.
+    /// Keys of the port.
     pub config: Config,
-    /// The port's name.
+    /// Name of the port.
     pub name: String,
-    /// How many queues the port has.
+    /// Number of queues of the port.
     pub queues: u16,
 }
 
-/// What comes of a message.
+/// Result of a message.
 #[derive(Debug)]
 pub enum Step {
-    /// Nothing to say.
+    /// No answer.
     Wait,
-    /// Say this.
+    /// Send this message.
     Say(Message),
-    /// Say this and hand over what the descriptor names.
+    /// Send this message with the descriptor.
     Hand(Message, OwnedFd),
-    /// Say this, if anything: then frames may flow over these rings.
+    /// Send this message, if any; then frames may pass over these rings.
     Up(Option<Message>, Lines),
 }
 
-/// A connection's rings, a pair for each queue as far as the peer has as many.
+/// Rings of a connection, a pair for each queue, up to the peer's number of queues.
 pub type Lines = Vec<Line>;
 
-/// The master's part.
+/// State machine of the master.
 #[derive(Debug)]
 pub struct Master<'a> {
     terms: &'a Terms,
@@ -61,7 +61,7 @@ pub struct Master<'a> {
 }
 
 impl<'a> Master<'a> {
-    /// Before the first message, and what to say first.
+    /// Returns the initial state and the first message.
     pub fn new(terms: &'a Terms) -> (Master<'a>, Message) {
         let hello = Hello {
             name: own_name(),
@@ -78,15 +78,15 @@ impl<'a> Master<'a> {
         (Master { terms, peer: None, regions, s2m, m2s, is_up: false }, Message::Hello(hello))
     }
 
-    /// Whether the slave has named the interface and knows the secret.
+    /// Returns true if the slave has named the interface and knows the secret.
     pub fn is_known(&self) -> bool {
         self.peer.is_some()
     }
 
-    /// Takes a message and the descriptor that came with it.
+    /// Processes a message and its descriptor.
     ///
     /// # Errors
-    /// How the slave broke the rules.
+    /// The slave's protocol violation.
     pub fn hear(&mut self, message: Message, handed: Option<OwnedFd>) -> Result<Step, Breach> {
         match message {
             Message::Disconnect { .. } => Err(Breach::PeerDisconnected),
@@ -102,7 +102,8 @@ impl<'a> Master<'a> {
                 Ok(Step::Say(Message::Ack))
             }
             Message::AddRing(ring) => {
-                // The eventfd is for slaves that want to be woken; this side polls and wakes nobody.
+                // The eventfd is for slaves that want to be woken; this side polls and wakes
+                // nobody.
                 drop(handed.ok_or(Breach::MissingDescriptor)?);
                 let rings = if ring.is_s2m { &mut self.s2m } else { &mut self.m2s };
                 if usize::from(ring.index) != rings.len() || ring.index >= self.terms.queues {
@@ -155,12 +156,12 @@ impl<'a> Master<'a> {
     }
 }
 
-/// The slave's part.
+/// State machine of the slave.
 #[derive(Debug)]
 pub struct Slave<'a> {
     terms: &'a Terms,
     memory: Option<Memory>,
-    /// What is still to be said, last first, each after an acknowledgement.
+    /// Messages that remain to be sent, in reverse order, each after an acknowledgement.
     unsaid: Vec<(Message, Option<OwnedFd>)>,
     stage: Stage,
 }
@@ -174,15 +175,15 @@ enum Stage {
 }
 
 impl<'a> Slave<'a> {
-    /// Before the first message.
+    /// Returns the initial state.
     pub fn new(terms: &'a Terms) -> Slave<'a> {
         Slave { terms, memory: None, unsaid: Vec::new(), stage: Stage::Start }
     }
 
-    /// Takes a message.
+    /// Processes a message.
     ///
     /// # Errors
-    /// How the master broke the rules, or why this side cannot go on.
+    /// The master's protocol violation, or why this side cannot continue.
     pub fn hear(&mut self, message: Message) -> Result<Step, Breach> {
         match (self.stage, message) {
             (_, Message::Disconnect { .. }) => Err(Breach::PeerDisconnected),
@@ -216,7 +217,7 @@ impl<'a> Slave<'a> {
         }
     }
 
-    /// Makes the memory as far as the master takes it, and the list of what to say of it.
+    /// Creates the memory within the master's limits, and the list of messages about it.
     fn prepare(&mut self, hello: &Hello) -> Result<(), Breach> {
         if !(hello.version_min..=hello.version_max).contains(&VERSION) {
             return Err(Breach::Version);
@@ -271,7 +272,7 @@ mod tests {
         Terms { config, name: "port".to_owned(), queues }
     }
 
-    /// Lets both talk until they are up; the lines of both.
+    /// Runs both state machines until the connection is up; returns the rings of both.
     fn talk(master_queues: u16, slave_queues: u16) -> (Lines, Lines) {
         let terms = [terms(Role::Master, master_queues), terms(Role::Slave, slave_queues)];
         let (mut master, hello) = Master::new(&terms[0]);
@@ -305,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Any message of known or unknown type, its numbers small or wild.
+    /// Generates messages of known or unknown type, with small or arbitrary numbers.
     fn message() -> impl Strategy<Value = [u8; MESSAGE_BYTES]> {
         let wild = prop::collection::vec(any::<u8>(), MESSAGE_BYTES);
         let small = prop::collection::vec(prop_oneof![4 => Just(0u8), 1 => 0..4u8], MESSAGE_BYTES);

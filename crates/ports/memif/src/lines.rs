@@ -7,12 +7,12 @@ use crate::ring::Ring;
 use crate::side::{Master, Side, Slave};
 use crate::transfer::{Burst, Incoming, Outgoing};
 
-/// A queue's rings.
+/// Rings of a queue.
 #[derive(Debug)]
 pub enum Line {
-    /// In the master's hands.
+    /// Used by the master.
     Master(MasterLine),
-    /// In the slave's hands.
+    /// Used by the slave.
     Slave(SlaveLine),
 }
 
@@ -22,7 +22,7 @@ pub type MasterLine = Ends<Master>;
 /// The slave's end of a pair of rings.
 pub type SlaveLine = Ends<Slave>;
 
-/// The ends of a pair of rings; a peer may have one direction only.
+/// Ends of a pair of rings; a peer may have only one direction.
 #[derive(Debug)]
 pub struct Ends<S> {
     incoming: Option<Incoming<S>>,
@@ -30,7 +30,7 @@ pub struct Ends<S> {
 }
 
 impl MasterLine {
-    /// The ring from the slave and the ring to it.
+    /// Creates the master's end from the ring from the slave and the ring to it.
     pub fn new(incoming: Option<Ring>, outgoing: Option<Ring>) -> MasterLine {
         Ends {
             incoming: incoming.map(|ring| Incoming::new(ring, Master)),
@@ -40,7 +40,7 @@ impl MasterLine {
 }
 
 impl SlaveLine {
-    /// The ring to the master and the ring from it.
+    /// Creates the slave's end from the ring to the master and the ring from it.
     pub fn new(outgoing: Option<Furnished>, incoming: Option<Furnished>) -> SlaveLine {
         Ends {
             incoming: incoming.map(|(ring, side)| Incoming::new(ring, side)),
@@ -59,7 +59,7 @@ impl Line {
         }
     }
 
-    /// Sends frames until the ring is full; none where the peer takes none.
+    /// Sends frames until the ring is full; `None` if the peer has no ring in this direction.
     #[inline]
     pub fn transmit(&mut self, batch: &Batch, slots: &[Slot]) -> Option<Burst> {
         match self {
@@ -68,7 +68,8 @@ impl Line {
         }
     }
 
-    /// Frames from the peer that were not taken, and to it that it did not take; what cannot be told is 0.
+    /// Returns the frames from the peer that were not read, and the frames to it that it did not
+    /// read; 0 for unknown numbers.
     pub fn left(&self) -> (u64, u64) {
         match self {
             Line::Master(ends) => ends.left(),

@@ -1,8 +1,8 @@
 //! How a queue is told of connections that come and go, without waiting.
 //!
-//! In steady state the queue reads one number. When it has changed, the queue takes the new rings from
-//! a place behind a lock that it only tries, and leaves the old ones there, so that memory is unmapped
-//! by the control thread and not between two bursts.
+//! In steady state the queue reads one number. When it has changed, the queue takes the new rings
+//! from a place behind a lock that it only tries, and leaves the old ones there, so that memory is
+//! unmapped by the control thread and not between two bursts.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::breach::Breach;
 use crate::lines::Line;
 
-/// Between the control thread and one queue.
+/// Exchange between the control thread and one queue.
 #[derive(Debug, Default)]
 pub struct Mailbox {
-    /// Goes up with each change of the place.
+    /// Number of changes of the offered rings.
     generation: AtomicU64,
-    /// What the queue has taken note of.
+    /// Generation that the queue has seen.
     seen: AtomicU64,
     place: Mutex<Place>,
-    /// What the queue has against the peer: the generation and a breach, or 0.
+    /// Complaint of the queue about the peer: the generation and a breach, or 0.
     complaint: AtomicU64,
 }
 
@@ -29,7 +29,7 @@ struct Place {
 }
 
 impl Mailbox {
-    /// Control: the rings to use from now on, or none.
+    /// Control thread: offers the rings to use from now on, or `None`.
     pub fn offer(&self, line: Option<Line>) {
         let old = {
             let mut place = self.place.lock().unwrap_or_else(|broken| broken.into_inner());
@@ -42,7 +42,8 @@ impl Mailbox {
         drop(old);
     }
 
-    /// Control: lets go of rings that the queue has put away; tells whether it follows.
+    /// Control thread: releases rings that the queue has returned; returns true if the queue has
+    /// seen the last offer.
     pub fn clear(&self) -> bool {
         let retired = {
             let mut place = self.place.lock().unwrap_or_else(|broken| broken.into_inner());
@@ -52,7 +53,7 @@ impl Mailbox {
         self.seen.load(Ordering::Acquire) == self.generation.load(Ordering::Relaxed)
     }
 
-    /// Control: what the queue has against the rings of the last offer, once.
+    /// Control thread: returns the queue's complaint about the rings of the last offer, once.
     pub fn complaint(&self) -> Option<Breach> {
         let complaint = self.complaint.swap(0, Ordering::Acquire);
         let is_of_now = complaint >> 8 == self.generation.load(Ordering::Relaxed);
@@ -60,13 +61,14 @@ impl Mailbox {
         Breach::ALL.get(breach as usize).copied()
     }
 
-    /// Queue: whether it should [`collect`](Mailbox::collect).
+    /// Queue: returns true if it should [`collect`](Mailbox::collect).
     #[inline(always)]
     pub fn has_changed(&self, seen: u64) -> bool {
         self.generation.load(Ordering::Acquire) != seen
     }
 
-    /// Queue: exchanges its rings for the offered ones; not now, if control is just there.
+    /// Queue: exchanges its rings for the offered ones; does nothing if the control thread has the
+    /// lock.
     #[cold]
     pub fn collect(&self, seen: &mut u64, line: &mut Option<Line>) {
         let Ok(mut place) = self.place.try_lock() else { return };
@@ -75,7 +77,7 @@ impl Mailbox {
         self.seen.store(*seen, Ordering::Release);
     }
 
-    /// Queue: the peer broke a rule on the rings of this generation.
+    /// Queue: reports a protocol violation on the rings of this generation.
     pub fn complain(&self, seen: u64, breach: Breach) {
         self.complaint.store(seen << 8 | (breach as u64 + 1), Ordering::Release);
     }

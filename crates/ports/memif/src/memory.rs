@@ -3,8 +3,8 @@
 //! ```text
 //! region 0: | ring s2m 0 | ring s2m 1 … | ring m2s 0 … | buffers of s2m 0 | … | buffers of m2s 0 …
 //! ```
-//! Buffers stand an odd number of cache lines apart, so that their headers spread over all sets of a
-//! cache. Each ring starts on a cache line of its own.
+//! Buffers stand an odd number of cache lines apart, so that their headers spread over all sets of
+//! a cache. Each ring starts on a cache line of its own.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ use crate::region::{Region, Regions};
 use crate::ring::{Ring, ring_bytes};
 use crate::side::{Buffers, Slave};
 
-/// Rings and buffers of a connection, made by the slave.
+/// Rings and buffers of a connection, created by the slave.
 #[derive(Debug)]
 pub struct Memory {
     regions: Regions,
@@ -29,10 +29,11 @@ pub struct Memory {
 pub type Furnished = (Ring, Slave);
 
 impl Memory {
-    /// Makes and initialises so many rings in each direction; gives the descriptor for the master, too.
+    /// Creates and initialises this number of rings in each direction; also returns the descriptor
+    /// for the master.
     ///
     /// # Errors
-    /// When the kernel has no such memory, or it would be more than descriptors can name.
+    /// When the kernel has no memory, or the size exceeds what descriptors can address.
     pub fn create(
         s2m: u16,
         m2s: u16,
@@ -46,7 +47,7 @@ impl Memory {
         let first_buffer = (rings * ring_stride).next_multiple_of(PAGE);
         let bytes = first_buffer + rings * of_ring;
         if bytes > u64::from(u32::MAX) {
-            return Err(io::Error::other("rings and buffers are more than 4 GiB"));
+            return Err(io::Error::other("rings and buffers exceed 4 GiB"));
         }
         let place = |number: u64, index: u16, is_s2m| {
             let ring = AddRing {
@@ -76,17 +77,17 @@ impl Memory {
         Ok((memory, shared))
     }
 
-    /// Its size.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Where the rings are, in the order to tell.
+    /// Returns the places of the rings, in the order of the messages.
     pub fn places(&self) -> Vec<AddRing> {
         self.s2m.iter().chain(&self.m2s).map(|(ring, _)| *ring).collect()
     }
 
-    /// The rings of each queue: to the master and from the master.
+    /// Returns the rings of each queue: to the master and from the master.
     pub fn into_pairs(self) -> impl Iterator<Item = (Option<Furnished>, Option<Furnished>)> {
         let queues = self.s2m.len().max(self.m2s.len());
         (0..queues).map(move |queue| {
@@ -96,7 +97,7 @@ impl Memory {
         })
     }
 
-    /// A ring with its buffers written into its descriptors.
+    /// Writes the buffers of a ring into its descriptors.
     fn furnish(&self, (place, buffers): &(AddRing, Buffers)) -> Option<Furnished> {
         let ring = Ring::at(&self.regions, place.region, place.offset, self.size_log2).ok()?;
         let side = Slave::new(&ring, *buffers)?;

@@ -10,56 +10,56 @@
 //!              CONNECT, CONNECTED  name[32] of the interface
 //!              DISCONNECT  code(4) reason[96]
 //! ```
-//! Numbers have two bytes where no size is given; nothing is aligned. Any 128 bytes are read without
-//! a panic; what the peer may say when is the matter of [`crate::handshake`].
+//! Numbers have two bytes where no size is given; nothing is aligned. Any 128 bytes are read
+//! without a panic; what the peer may say when is the matter of [`crate::handshake`].
 
 use crate::text::Text;
 
-/// Length of every message.
+/// Length of every message in bytes.
 pub const MESSAGE_BYTES: usize = 128;
 
-/// The protocol's version, major and minor in a byte each.
+/// Version of the protocol, with major and minor number in one byte each.
 pub const VERSION: u16 = 0x0200;
 
 /// A control message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// The message before was fine.
+    /// Acknowledges the previous message.
     Ack,
-    /// Master: what it takes.
+    /// Master: its limits.
     Hello(Hello),
-    /// Slave: which interface it wants.
+    /// Slave: the requested interface.
     Init(Init),
-    /// Slave: a piece of memory.
+    /// Slave: a region of memory.
     AddRegion {
-        /// Its number.
+        /// Number of the region.
         index: u16,
-        /// How many bytes of it to map.
+        /// Number of bytes to map.
         size: u64,
     },
     /// Slave: a ring in that memory.
     AddRing(AddRing),
-    /// Slave: all was said.
+    /// Slave: the end of its messages, with its name.
     Connect(Text<32>),
-    /// Master: frames may flow.
+    /// Master: frames may pass; with its name.
     Connected(Text<32>),
-    /// Either: the end.
+    /// Either side: the end of the connection.
     Disconnect {
-        /// A number without a standard meaning.
+        /// A code without a standard meaning.
         code: u32,
-        /// Why.
+        /// The reason.
         reason: Text<96>,
     },
 }
 
-/// What a master takes. The largest numbers count from 0: `ring_m2s_max` 0 is one ring.
+/// Limits of a master. The largest numbers count from 0: `ring_m2s_max` 0 is one ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Who it is.
+    /// Name of the master.
     pub name: Text<32>,
-    /// Lowest version.
+    /// Lowest supported version.
     pub version_min: u16,
-    /// Highest version.
+    /// Highest supported version.
     pub version_max: u16,
     /// Highest number of a region.
     pub region_max: u16,
@@ -67,44 +67,44 @@ pub struct Hello {
     pub ring_m2s_max: u16,
     /// Highest number of a ring from slave to master.
     pub ring_s2m_max: u16,
-    /// Largest ring as a power of two.
+    /// Binary logarithm of the largest ring size.
     pub ring_size_log2_max: u8,
 }
 
-/// What a slave wants.
+/// Request of a slave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Init {
-    /// Version it speaks.
+    /// Version of the slave.
     pub version: u16,
     /// Number of the interface.
     pub id: u32,
-    /// 0 is Ethernet.
+    /// Mode; 0 is Ethernet.
     pub mode: u8,
-    /// Shared with the master.
+    /// Secret shared with the master.
     pub secret: Text<24>,
-    /// Who it is.
+    /// Name of the slave.
     pub name: Text<32>,
 }
 
-/// Where a ring is.
+/// Place of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddRing {
-    /// Whether frames go from slave to master.
+    /// True if frames pass from slave to master.
     pub is_s2m: bool,
-    /// Its number in that direction.
+    /// Number of the ring in that direction.
     pub index: u16,
-    /// In which region.
+    /// Region of the ring.
     pub region: u16,
-    /// From which byte on.
+    /// Offset in the region, in bytes.
     pub offset: u32,
-    /// Its size as a power of two.
+    /// Binary logarithm of the ring size.
     pub size_log2: u8,
     /// Bytes of private data in front of each frame's descriptor; 0 here.
     pub private_header_bytes: u16,
 }
 
 impl Message {
-    /// Reads a message; none where the type is not known.
+    /// Parses a message; `None` for an unknown type.
     pub fn parse(bytes: &[u8; MESSAGE_BYTES]) -> Option<Message> {
         let mut fields = Fields { bytes, at: 0 };
         Some(match fields.u16() {
@@ -141,7 +141,7 @@ impl Message {
         })
     }
 
-    /// Writes a message; what it does not use is zero.
+    /// Returns the bytes of a message; unused bytes are zero.
     pub fn emit(&self) -> [u8; MESSAGE_BYTES] {
         let mut writer = Writer { bytes: [0; MESSAGE_BYTES], at: 0 };
         writer.put(&self.kind().to_le_bytes());
@@ -201,7 +201,7 @@ impl Message {
     }
 }
 
-/// Takes fields from the front; all messages together are shorter than [`MESSAGE_BYTES`].
+/// Reader of fields; all messages together are shorter than [`MESSAGE_BYTES`].
 struct Fields<'a> {
     bytes: &'a [u8; MESSAGE_BYTES],
     at: usize,
@@ -247,7 +247,7 @@ impl Writer {
     }
 }
 
-/// The ring's direction in ADD_RING's flags.
+/// Flag of ADD_RING: the ring is from slave to master.
 const FLAG_S2M: u16 = 1;
 
 #[cfg(test)]

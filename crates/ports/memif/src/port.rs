@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use engine::{
-    KeyError, Link, Monitor, Opened, Port, PortCounts, PortDrop, PortError, PortKind, PortRequest,
+    Link, Monitor, Opened, Port, PortCounts, PortDrop, PortError, PortKind, PortRequest,
     QueueCounters,
 };
+use keys::Invalid;
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot};
 
@@ -20,13 +21,13 @@ use crate::shared::Shared;
 use crate::socket::Listener;
 use crate::transfer::Burst;
 
-/// Shared memory with another process.
+/// Port type `memif`: shared memory with another process.
 pub struct Memif;
 
-/// Most queues of a port.
+/// Largest number of queues of a port.
 pub const QUEUES_MAX: usize = 64;
 
-/// Why a port loses frames.
+/// Drop reasons.
 pub const DROPS: &[PortDrop] = &[
     PortDrop::receive("too-long"),
     PortDrop::receive("too-short"),
@@ -38,7 +39,7 @@ pub const DROPS: &[PortDrop] = &[
     PortDrop::transmit("peer-gone"),
 ];
 
-/// Places in the list above.
+/// Indices in [`DROPS`].
 mod drops {
     pub const RECEIVE_TOO_LONG: usize = 0;
     pub const RECEIVE_TOO_SHORT: usize = 1;
@@ -47,7 +48,7 @@ mod drops {
     pub const RING_FULL: usize = 4;
     pub const TRANSMIT_TOO_LONG: usize = 5;
     pub const PEER_BROKE_RULES: usize = 6;
-    /// These were counted as sent before.
+    /// Index of the reason for frames that were counted as sent before.
     pub const TRANSMIT_PEER_GONE: usize = 7;
 }
 
@@ -61,14 +62,14 @@ impl PortKind for Memif {
         Ok(())
     }
 
-    fn validate(config: &Config) -> Result<(), KeyError> {
+    fn validate(config: &Config) -> Result<(), Invalid> {
         config.validate()
     }
 
     fn open(config: &Config, request: &PortRequest) -> Result<Opened, PortError> {
         let name = &request.name;
         if !(1..=QUEUES_MAX).contains(&request.queues) {
-            let what = format!("memif port {name}: {} queues were asked for", request.queues);
+            let what = format!("memif port {name}: {} queues requested", request.queues);
             return Err(PortError::new(what, format!("use 1 to {QUEUES_MAX} workers")));
         }
         let failed = |what: &str, error: std::io::Error| {
@@ -110,15 +111,15 @@ const REMEDY: &str = "close other programs, or raise the limits of `ulimit`";
 fn remedy_of(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::AddrInUse => {
-            "give each master its own socket, or remove the file if it is none of a program"
+            "configure a separate socket for each master, or remove the file if no program uses it"
         }
-        std::io::ErrorKind::NotFound => "make the folder of the socket first",
-        std::io::ErrorKind::PermissionDenied => "use a folder in which you may write",
+        std::io::ErrorKind::NotFound => "create the folder of the socket first",
+        std::io::ErrorKind::PermissionDenied => "use a folder in which you have write permission",
         _ => "choose another socket",
     }
 }
 
-/// Ends the control thread with the last queue.
+/// Ends the control thread when the last queue is dropped.
 struct Life {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -134,11 +135,11 @@ impl Drop for Life {
     }
 }
 
-/// A worker's queue: a ring in each direction, while there is a peer.
+/// A worker's queue: a ring in each direction while there is a peer.
 struct Queue {
     id: PortId,
     index: usize,
-    /// The state of the mailbox that `line` is of.
+    /// State of the mailbox to which `line` belongs.
     seen: u64,
     line: Option<Line>,
     counters: Arc<QueueCounters>,
@@ -151,7 +152,7 @@ impl Queue {
         &self.life.shared.mailboxes[self.index]
     }
 
-    /// Takes note of connections that came or went.
+    /// Takes over new rings, or returns old ones.
     #[inline(always)]
     fn follow(&mut self) {
         if self.mailbox().has_changed(self.seen) {
@@ -171,7 +172,8 @@ impl Queue {
         (self.seen, self.line) = (seen, line);
     }
 
-    /// What is rare in a burst: the peer broke the rules, so its rings are left alone from now on.
+    /// Handles a protocol violation of the peer in a burst, which is rare: the rings are no longer
+    /// used.
     #[cold]
     fn complain(&mut self, burst: &Burst) {
         let Some(breach) = burst.breach else { return };
@@ -257,7 +259,7 @@ impl Monitor for MemifMonitor {
         vec![
             ("role", role.to_owned()),
             ("socket", self.config.socket.clone()),
-            ("mode", "polling, one copy each way".to_owned()),
+            ("mode", "polling, one copy per direction".to_owned()),
             ("connections", self.shared.connections.load(Ordering::Relaxed).to_string()),
             ("disconnects", self.shared.breaches.text()),
         ]

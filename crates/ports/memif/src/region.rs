@@ -1,8 +1,8 @@
 //! Memory shared with the peer.
 //!
 //! What this side makes is a sealed memfd. What the peer hands over is taken only if the kernel
-//! vouches that it cannot shrink (`F_SEAL_SHRINK` on memory of tmpfs), because touching memory that a
-//! peer has cut off ends the process. Places in a region are given out as raw pointers, never as
+//! vouches that it cannot shrink (`F_SEAL_SHRINK` on memory of tmpfs), because touching memory that
+//! a peer has cut off ends the process. Places in a region are given out as raw pointers, never as
 //! references: the peer may write at any time.
 
 use std::io;
@@ -15,30 +15,30 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::breach::Breach;
 
-/// Most regions of a connection.
+/// Largest number of regions of a connection.
 pub const REGIONS_MAX: usize = 16;
 
 /// Largest region in bytes.
 pub const REGION_BYTES_MAX: u64 = 1 << 36;
 
-/// A mapped piece of shared memory.
+/// A mapped region of shared memory.
 #[derive(Debug)]
 pub struct Region {
     start: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: a Region is an address and a length; the memory behind it is reached only by raw pointers,
-// atomic operations and copies, wherever they run.
+// SAFETY: a Region is an address and a length; the memory behind it is reached only by raw
+// pointers, atomic operations and copies, wherever they run.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Makes sealed memory of `len` bytes, all zero, and its descriptor for the peer.
+    /// Creates sealed memory of `len` bytes, all zero, and its descriptor for the peer.
     ///
     /// # Errors
-    /// What the kernel says when it has no such memory.
+    /// The kernel's error when it has no memory.
     pub fn create(len: usize) -> io::Result<(Region, OwnedFd)> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let memory = rustix::fs::memfd_create("memif", flags)?;
@@ -57,7 +57,8 @@ impl Region {
     /// Maps memory of the peer.
     ///
     /// # Errors
-    /// When it is larger than it says, not sealed (unless `accept_unsealed`), or cannot be mapped.
+    /// When it is smaller than announced, not sealed (unless `accept_unsealed`), or cannot
+    /// be mapped.
     pub fn accept(memory: &OwnedFd, size: u64, accept_unsealed: bool) -> Result<Region, Breach> {
         let stat = rustix::fs::fstat(memory).map_err(|_| Breach::RegionSize)?;
         let present = u64::try_from(stat.st_size).unwrap_or(0);
@@ -87,7 +88,7 @@ impl Region {
         Ok(Region { start, len })
     }
 
-    /// The address of `len` bytes from `offset` on, if they lie within.
+    /// Returns the address of `len` bytes from `offset`, if they are within the region.
     #[inline(always)]
     pub fn span(&self, offset: u64, len: u64) -> Option<NonNull<u8>> {
         let end = offset.checked_add(len)?;
@@ -106,20 +107,20 @@ impl Drop for Region {
     }
 }
 
-/// Whether the kernel holds the memory at its size and behind every byte of it.
+/// Returns true if the memory cannot be truncated and every byte of it is backed.
 fn cannot_shrink(memory: impl AsFd) -> bool {
     let sealed = rustix::fs::fcntl_get_seals(&memory).is_ok_and(|s| s.contains(SealFlags::SHRINK));
     // Of huge pages the kernel may have none left when they are touched.
     sealed && rustix::fs::fstatfs(&memory).is_ok_and(|fs| fs.f_type == TMPFS_MAGIC)
 }
 
-/// `TMPFS_MAGIC` of linux/magic.h; memfd without huge pages is of this kind.
+/// `TMPFS_MAGIC` of linux/magic.h, the type of a memfd without huge pages.
 const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
 
-/// The regions of a connection; unmapped when the last ring lets go.
+/// Regions of a connection; unmapped when the last ring is dropped.
 pub type Regions = Arc<[Region]>;
 
-/// The address of `len` bytes of a region, if there are so many.
+/// Returns the address of `len` bytes of a region, if they exist.
 #[inline(always)]
 pub fn span(regions: &[Region], region: u16, offset: u32, len: u32) -> Option<NonNull<u8>> {
     regions.get(usize::from(region))?.span(u64::from(offset), u64::from(len))

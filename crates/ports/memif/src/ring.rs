@@ -5,9 +5,9 @@
 //! a descriptor:  flags(2) region(2) length(4)  offset(4) metadata(4)
 //! ```
 //! The slave owns the memory and moves `head`, the master moves `tail`. In the ring from slave to
-//! master a descriptor between tail and head holds a frame; in the ring from master to slave it is an
-//! empty buffer. All access is atomic, so a peer that writes at the wrong moment yields other numbers,
-//! and numbers are checked where they are used.
+//! master a descriptor between tail and head holds a frame; in the ring from master to slave it is
+//! an empty buffer. All access is atomic, so a peer that writes at the wrong moment yields other
+//! numbers, and numbers are checked where they are used.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -15,21 +15,21 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use crate::breach::Breach;
 use crate::region::Regions;
 
-/// The word with which a ring starts.
+/// First word of every ring.
 pub const COOKIE: u32 = 0x3E3_1F20;
 
-/// The frame goes on in the next descriptor.
+/// Flag: the frame continues in the next descriptor.
 pub const FLAG_NEXT: u16 = 1;
 
-/// Largest ring, as a power of two: positions have 16 bits.
+/// Binary logarithm of the largest ring size: positions have 16 bits.
 pub const RING_SIZE_LOG2_MAX: u8 = 14;
 
-/// Bytes of a ring with `size` descriptors.
+/// Returns the bytes of a ring with `size` descriptors.
 pub const fn ring_bytes(size: u16) -> usize {
     DESCRIPTORS + size as usize * DESCRIPTOR_BYTES
 }
 
-/// One ring; keeps its memory mapped.
+/// A ring; keeps its memory mapped.
 #[derive(Debug)]
 pub struct Ring {
     start: NonNull<u8>,
@@ -40,24 +40,24 @@ pub struct Ring {
 // SAFETY: a Ring is an address in regions that it keeps; all access is atomic.
 unsafe impl Send for Ring {}
 
-/// What a descriptor says.
+/// Contents of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// [`FLAG_NEXT`] or 0.
     pub flags: u16,
     /// Number of the region with the bytes.
     pub region: u16,
-    /// How many bytes.
+    /// Number of bytes.
     pub length: u32,
-    /// Where in the region.
+    /// Offset in the region, in bytes.
     pub offset: u32,
 }
 
 impl Ring {
-    /// The ring of `2^size_log2` descriptors at a place in the regions.
+    /// Returns the ring of `2^size_log2` descriptors at a place in the regions.
     ///
     /// # Errors
-    /// When it is not all within, not aligned, or of a size that is not supported.
+    /// When it is not within the region, not aligned, or of an unsupported size.
     pub fn at(regions: &Regions, region: u16, offset: u32, size_log2: u8) -> Result<Ring, Breach> {
         if size_log2 > RING_SIZE_LOG2_MAX {
             return Err(Breach::RingSize);
@@ -72,19 +72,19 @@ impl Ring {
         Ok(Ring { start, size, regions: regions.clone() })
     }
 
-    /// Descriptors in it.
+    /// Returns the number of descriptors.
     #[inline(always)]
     pub fn size(&self) -> u16 {
         self.size
     }
 
-    /// The regions that it keeps.
+    /// Returns the regions that the ring keeps mapped.
     #[inline(always)]
     pub fn regions(&self) -> &Regions {
         &self.regions
     }
 
-    /// Writes cookie and positions, as the slave does before it tells the master.
+    /// Writes cookie and positions, as the slave does before it announces the ring.
     pub fn initialise(&self) {
         self.cookie().store(COOKIE, Ordering::Relaxed);
         self.flags().store(0, Ordering::Relaxed);
@@ -92,17 +92,17 @@ impl Ring {
         self.tail().store(0, Ordering::Release);
     }
 
-    /// Whether it starts with the cookie.
+    /// Returns true if the ring starts with the cookie.
     pub fn has_cookie(&self) -> bool {
         self.cookie().load(Ordering::Relaxed) == COOKIE
     }
 
-    /// Tells the writer that nobody waits to be woken.
+    /// Tells the writer that the reader needs no interrupts.
     pub fn mask_interrupts(&self) {
         self.flags().store(FLAG_MASK_INTERRUPTS, Ordering::Relaxed);
     }
 
-    /// The slave's position.
+    /// Returns the slave's position.
     #[inline(always)]
     pub fn head(&self) -> &AtomicU16 {
         // SAFETY: the ring's first 128 bytes lie in memory that self keeps mapped, aligned to eight
@@ -110,7 +110,7 @@ impl Ring {
         unsafe { AtomicU16::from_ptr(self.start.add(6).as_ptr().cast()) }
     }
 
-    /// The master's position.
+    /// Returns the master's position.
     #[inline(always)]
     pub fn tail(&self) -> &AtomicU16 {
         // SAFETY: as for head.
@@ -127,12 +127,12 @@ impl Ring {
         unsafe { AtomicU32::from_ptr(self.start.as_ptr().cast()) }
     }
 
-    /// The two words of the descriptor at a position, which may be any number.
+    /// Returns the two words of the descriptor at a position, which may be any number.
     #[inline(always)]
     fn words(&self, position: u16) -> &[AtomicU64; 2] {
         let place = usize::from(position & (self.size - 1));
-        // SAFETY: the place is below the ring's size, so its descriptor lies within the mapped ring;
-        // alignment as for head.
+        // SAFETY: the place is below the ring's size, so its descriptor lies within the mapped
+        // ring; alignment as for head.
         unsafe { self.start.add(DESCRIPTORS + place * DESCRIPTOR_BYTES).cast().as_ref() }
     }
 
@@ -156,7 +156,7 @@ impl Ring {
         self.words(position)[0].store(word.to_le(), Ordering::Relaxed);
     }
 
-    /// Writes where the bytes of the descriptor at a position are.
+    /// Writes the offset of the descriptor at a position.
     pub fn locate(&self, position: u16, offset: u32) {
         self.words(position)[1].store(u64::from(offset).to_le(), Ordering::Relaxed);
     }
@@ -165,7 +165,7 @@ impl Ring {
 const DESCRIPTORS: usize = 128;
 const DESCRIPTOR_BYTES: usize = 16;
 
-/// In a ring's flags: its reader polls.
+/// Flag of a ring: its reader polls.
 const FLAG_MASK_INTERRUPTS: u16 = 1;
 
 #[cfg(test)]

@@ -11,27 +11,28 @@ use rustix::event::EventfdFlags;
 use crate::breach::{Breach, Breaches};
 use crate::mailbox::Mailbox;
 
-/// See the module's text.
+/// State shared by the control thread, the queues and the monitor; see the description of the
+/// module.
 #[derive(Debug)]
 pub struct Shared {
-    /// One for each queue.
+    /// One mailbox per queue.
     pub mailboxes: Vec<Mailbox>,
     /// Wakes the control thread.
     pub wake: Wake,
-    /// The control thread is to end.
+    /// True when the control thread must end.
     pub stop: AtomicBool,
-    /// How connections ended.
+    /// Number of ended connections by reason.
     pub breaches: Breaches,
-    /// How many connections there were.
+    /// Number of connections so far.
     pub connections: AtomicU64,
     link: Mutex<Link>,
 }
 
 impl Shared {
-    /// For so many queues.
+    /// Creates the state for this number of queues.
     ///
     /// # Errors
-    /// When the kernel gives no eventfd.
+    /// When the kernel provides no eventfd.
     pub fn new(queues: usize) -> io::Result<Shared> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         Ok(Shared {
@@ -44,39 +45,40 @@ impl Shared {
         })
     }
 
-    /// Whether frames can pass.
+    /// Returns the state of the link.
     pub fn link(&self) -> Link {
         self.link.lock().unwrap_or_else(|broken| broken.into_inner()).clone()
     }
 
-    /// A connection was made.
+    /// Records that a connection is up.
     pub fn set_up(&self) {
         self.connections.fetch_add(1, Ordering::Relaxed);
         *self.link.lock().unwrap_or_else(|broken| broken.into_inner()) = Link::Up;
     }
 
-    /// There is no connection, for this reason.
+    /// Records that there is no connection, with the reason.
     pub fn set_down(&self, why: &str) {
         let down = Link::Down(why.to_owned());
         *self.link.lock().unwrap_or_else(|broken| broken.into_inner()) = down;
     }
 
-    /// Lets go of rings that queues have put away; tells whether all queues follow.
+    /// Releases rings that queues have returned; returns true if all queues have seen the last
+    /// offer.
     pub fn clear(&self) -> bool {
         let behind = self.mailboxes.iter().filter(|mailbox| !mailbox.clear()).count();
         behind == 0
     }
 
-    /// What a queue has against the peer.
+    /// Returns a queue's complaint about the peer.
     pub fn complaint(&self) -> Option<Breach> {
         self.mailboxes.iter().find_map(Mailbox::complaint)
     }
 }
 
-/// An eventfd of our own.
+/// An eventfd that wakes the control thread.
 #[derive(Debug)]
 pub struct Wake {
-    /// Readable when the thread is to look around.
+    /// Readable when the thread must check its state.
     pub event: OwnedFd,
 }
 
@@ -87,7 +89,7 @@ impl Wake {
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
-    /// Until the next time.
+    /// Resets the event.
     pub fn clear(&self) {
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
     }

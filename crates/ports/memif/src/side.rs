@@ -1,7 +1,7 @@
 //! The two roles on a ring: which position is whose, and where the bytes of a descriptor are.
 //!
-//! The slave made the memory and knows its buffers by heart, so it never asks a descriptor where they
-//! are. The master is told by descriptors, and checks each.
+//! The slave made the memory and knows its buffers by heart, so it never asks a descriptor where
+//! they are. The master is told by descriptors, and checks each.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -10,33 +10,33 @@ use crate::breach::Breach;
 use crate::region;
 use crate::ring::{Descriptor, Ring};
 
-/// A role.
+/// Operations that differ between master and slave.
 pub trait Side {
-    /// Frames that the peer has filled in from `next` on.
+    /// Returns the number of frames that the peer has written from `next`.
     ///
     /// # Errors
-    /// When the peer's position cannot be.
+    /// When the peer's position is invalid.
     fn filled(ring: &Ring, next: u16) -> Result<u16, Breach>;
 
-    /// Gives the places `from..to` of a ring that was read back to the peer.
+    /// Returns the places `from..to` of a ring that was read to the peer.
     fn give_back(&self, ring: &Ring, from: u16, to: u16);
 
-    /// Places that can be filled from `next` on.
+    /// Returns the number of places that can be written from `next`.
     ///
     /// # Errors
-    /// When the peer's position cannot be.
+    /// When the peer's position is invalid.
     fn free(ring: &Ring, next: u16) -> Result<u16, Breach>;
 
-    /// Shows the peer everything before `next`.
+    /// Makes all places before `next` visible to the peer.
     fn publish(ring: &Ring, next: u16);
 
-    /// The buffer at a position of a ring to be filled: its region and its length.
+    /// Returns the buffer to write at a position: its region and its length.
     fn buffer(&self, ring: &Ring, position: u16) -> Descriptor;
 
-    /// The address of the first `length` bytes of a descriptor that was read at a position.
+    /// Returns the address of the first `length` bytes of a descriptor that was read at a position.
     fn bytes(&self, ring: &Ring, position: u16, descriptor: &Descriptor) -> Option<NonNull<u8>>;
 
-    /// An address for a prefetch, which may be any.
+    /// Returns an address to prefetch; it may be any.
     fn guess(&self, ring: &Ring, position: u16) -> *const u8;
 }
 
@@ -47,18 +47,18 @@ pub struct Slave {
     layout: Buffers,
 }
 
-/// How the slave's buffers of a ring lie in its region.
+/// Layout of the slave's buffers of a ring in its region.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffers {
-    /// Where the first one starts.
+    /// Offset of the first buffer in bytes.
     pub offset: u32,
-    /// From one to the next.
+    /// Distance between buffers in bytes.
     pub stride: u32,
-    /// Bytes of a frame that one holds.
+    /// Bytes of a frame that fit into one buffer.
     pub length: u32,
 }
 
-/// The master's side of a ring: buffers wherever the slave says.
+/// The master's side of a ring: buffers at addresses that the slave determines.
 #[derive(Debug)]
 pub struct Master;
 
@@ -66,7 +66,8 @@ pub struct Master;
 unsafe impl Send for Slave {}
 
 impl Slave {
-    /// The buffers of a ring in region 0; writes them into its descriptors. None where they do not fit.
+    /// Creates the buffers of a ring in region 0 and writes them into its descriptors; `None` if
+    /// they do not fit.
     pub fn new(ring: &Ring, layout: Buffers) -> Option<Slave> {
         let bytes = u32::from(ring.size()).checked_mul(layout.stride)?;
         if layout.length > layout.stride {
@@ -171,7 +172,7 @@ impl Side for Master {
     }
 }
 
-/// A distance between positions, if the ring is that large.
+/// Returns a distance between positions, if it is at most the size of the ring.
 #[inline(always)]
 fn within(distance: u16, ring: &Ring) -> Result<u16, Breach> {
     if distance <= ring.size() { Ok(distance) } else { Err(Breach::RingPosition) }

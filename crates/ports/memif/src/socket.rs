@@ -19,12 +19,12 @@ use crate::message::{MESSAGE_BYTES, Message};
 #[derive(Debug)]
 pub struct Channel(OwnedFd);
 
-/// What was heard.
+/// Result of reading from a connection.
 #[derive(Debug)]
 pub enum Heard {
-    /// Nothing yet.
+    /// No message yet.
     Nothing,
-    /// A message, with a descriptor if one came along.
+    /// A message, with its descriptor if it has one.
     Message(Message, Option<OwnedFd>),
 }
 
@@ -32,17 +32,17 @@ impl Channel {
     /// Connects to a master.
     ///
     /// # Errors
-    /// What the kernel said: nobody listens, most of the time.
+    /// The kernel's error, usually because nobody listens.
     pub fn connect(address: &Address) -> io::Result<Channel> {
         let socket = socket()?;
         rustix::net::connect(&socket, &name(address)?)?;
         Ok(Channel(socket))
     }
 
-    /// Sends a message; the kernel hands the descriptor to the peer.
+    /// Sends a message; the kernel passes the descriptor to the peer.
     ///
     /// # Errors
-    /// When the peer has gone, or does not read.
+    /// When the peer has ended, or does not read.
     pub fn say(&self, message: &Message, handed: Option<BorrowedFd<'_>>) -> Result<(), Breach> {
         let bytes = message.emit();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -58,10 +58,10 @@ impl Channel {
         }
     }
 
-    /// The next message, if there is one.
+    /// Returns the next message, if there is one.
     ///
     /// # Errors
-    /// When the peer has gone, or what it sent is no message.
+    /// When the peer has ended, or sent an invalid message.
     pub fn hear(&self) -> Result<Heard, Breach> {
         let mut bytes = [0; MESSAGE_BYTES];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
@@ -98,20 +98,20 @@ impl AsFd for Channel {
     }
 }
 
-/// Where a master waits for slaves; a file's name goes with it.
+/// Listening socket of a master; the file is removed with it.
 #[derive(Debug)]
 pub struct Listener {
     socket: OwnedFd,
     address: Address,
-    /// Device and number of the file, to remove no other.
+    /// Device and inode number of the file, so that no other file is removed.
     file: Option<(u64, u64)>,
 }
 
 impl Listener {
-    /// Listens; a file that a dead process left is replaced.
+    /// Listens on an address; a file of an ended process is replaced.
     ///
     /// # Errors
-    /// What the kernel said; `AddrInUse` when somebody listens there.
+    /// The kernel's error; `AddrInUse` if another process listens.
     pub fn bind(address: Address) -> io::Result<Listener> {
         let socket = socket()?;
         let name = name(&address)?;
@@ -130,7 +130,7 @@ impl Listener {
         Ok(Listener { socket, address, file })
     }
 
-    /// The next slave, if one waits.
+    /// Accepts the next waiting slave.
     pub fn accept(&self) -> Option<Channel> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         rustix::net::accept_with(&self.socket, flags).ok().map(Channel)
@@ -166,7 +166,7 @@ fn name(address: &Address) -> io::Result<SocketAddrUnix> {
     })
 }
 
-/// Whether the file is a socket on which nobody listens.
+/// Returns true if the file is a socket on which nobody listens.
 fn is_left_over(path: &Path, address: &Address) -> bool {
     use std::os::unix::fs::FileTypeExt;
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|at| at.file_type().is_socket());
@@ -179,7 +179,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     std::fs::symlink_metadata(path).ok().map(|at| (at.dev(), at.ino()))
 }
 
-/// Slaves that may wait to be accepted.
+/// Number of slaves that may wait to be accepted.
 const BACKLOG: i32 = 4;
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// At most `N - 1` bytes and a zero.
+/// A text of at most `N - 1` bytes with a terminating zero.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Text<const N: usize>([u8; N]);
 
 impl<const N: usize> Text<N> {
-    /// As much of the text as fits before the last zero.
+    /// Creates a text from as many bytes as fit before the terminating zero.
     pub fn new(text: &str) -> Text<N> {
         let mut bytes = [0; N];
         let len = text.len().min(N - 1);
@@ -15,23 +15,23 @@ impl<const N: usize> Text<N> {
         Text(bytes)
     }
 
-    /// Whatever a peer sent.
+    /// Creates a text from bytes of a peer, which may be any.
     pub fn from_bytes(bytes: [u8; N]) -> Text<N> {
         Text(bytes)
     }
 
-    /// All of it, with the padding.
+    /// Returns all bytes, with the padding.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Up to the first zero, or all where there is none.
+    /// Returns the bytes up to the first zero, or all bytes without one.
     pub fn content(&self) -> &[u8] {
         let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(N);
         &self.0[..end]
     }
 
-    /// Whether both say the same, in a time that does not tell where they differ.
+    /// Compares two secrets in a time that does not depend on the position of a difference.
     pub fn same_secret(&self, other: &Text<N>) -> bool {
         let (one, two) = (Text::<N>::padded(self.content()), Text::<N>::padded(other.content()));
         one.iter().zip(&two).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
@@ -44,7 +44,7 @@ impl<const N: usize> Text<N> {
     }
 }
 
-/// A peer's text may hold anything; only what can be printed is.
+/// Prints only printable characters, because a peer's text may contain anything.
 impl<const N: usize> fmt::Display for Text<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for &byte in self.content() {

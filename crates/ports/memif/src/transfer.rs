@@ -1,7 +1,8 @@
 //! Frames from a ring into a batch and back: one copy each way.
 //!
-//! A batch lends its frames to functions as plain slices, which nobody else may write meanwhile. Memory
-//! that a peer can write at any time is therefore copied out of, once, and only the copy is looked at.
+//! A batch lends its frames to functions as plain slices, which nobody else may write meanwhile.
+//! Memory that a peer can write at any time is therefore copied out of, once, and only the copy is
+//! looked at.
 
 use packet::{Batch, PortId, Slot};
 
@@ -11,18 +12,18 @@ use crate::breach::Breach;
 use crate::ring::{Descriptor, FLAG_NEXT, Ring};
 use crate::side::Side;
 
-/// What a burst did.
+/// Result of a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Burst {
-    /// Frames carried.
+    /// Number of transferred frames.
     pub frames: usize,
-    /// Their bytes.
+    /// Bytes of the transferred frames.
     pub bytes: usize,
-    /// Frames longer than there is room for, thrown away.
+    /// Discarded frames that were longer than the available room.
     pub too_long: u64,
-    /// Frames without a whole Ethernet header, thrown away.
+    /// Discarded frames without a complete Ethernet header.
     pub too_short: u64,
-    /// How the peer broke the rules; frames before that count.
+    /// Protocol violation of the peer; the frames before it count.
     pub breach: Option<Breach>,
 }
 
@@ -32,7 +33,7 @@ pub struct Incoming<S> {
     ring: Ring,
     side: S,
     next: u16,
-    /// Where the parts of a chained frame are put together.
+    /// Buffer in which the parts of a chained frame are assembled.
     whole: Box<[u8]>,
 }
 
@@ -45,7 +46,7 @@ pub struct Outgoing<S> {
 }
 
 impl<S: Side> Incoming<S> {
-    /// Starts to read at position 0; tells the peer that nobody waits for interrupts, and which places
+    /// Starts to read at position 0; tells the peer that no interrupts are needed, and which places
     /// are free.
     pub fn new(ring: Ring, side: S) -> Incoming<S> {
         ring.mask_interrupts();
@@ -92,12 +93,12 @@ impl<S: Side> Incoming<S> {
         burst
     }
 
-    /// Frames that wait, as far as the peer can be believed.
+    /// Returns the number of waiting frames, according to the peer.
     pub fn waiting(&self) -> u64 {
         frames(&self.ring, self.next, S::filled(&self.ring, self.next).unwrap_or(0))
     }
 
-    /// Takes a frame of one descriptor; tells how many places it used.
+    /// Reads a frame of one descriptor; returns the number of places that it used.
     #[inline(always)]
     fn take(
         &self,
@@ -122,7 +123,7 @@ impl<S: Side> Incoming<S> {
         Ok(1)
     }
 
-    /// Takes a frame of several descriptors; 0 places when its end is not there yet.
+    /// Reads a frame of several descriptors; returns 0 places if its end is not available yet.
     #[cold]
     fn take_chain(
         &mut self,
@@ -164,8 +165,8 @@ impl<S: Side> Incoming<S> {
         if waiting == self.ring.size() { Err(Breach::Chain) } else { Ok(0) }
     }
 
-    /// Takes the flag from a chain that was read: DPDK 22.11 as a slave sets it for a chain and leaves
-    /// it for the frame that takes the place next.
+    /// Clears the flag of a chain that was read: DPDK 22.11 as a slave sets it for a chain and does
+    /// not clear it for the next frame in the place.
     fn unchain(&self, places: u16) {
         for place in 0..places {
             let position = self.next.wrapping_add(place);
@@ -182,7 +183,8 @@ impl<S: Side> Outgoing<S> {
         Outgoing { ring, side, next: 0 }
     }
 
-    /// Sends frames until the ring is full; `frames` of them, and those too long, were handled.
+    /// Sends frames until the ring is full; `frames` of them, and those that were too long, were
+    /// processed.
     #[inline]
     pub fn transmit(&mut self, batch: &Batch, slots: &[Slot]) -> Burst {
         let mut burst = Burst::default();
@@ -226,7 +228,7 @@ impl<S: Side> Outgoing<S> {
         burst
     }
 
-    /// Frames whose places the peer has not given back, as far as it can be believed.
+    /// Returns the number of frames that the peer has not read, according to the peer.
     pub fn unread(&self) -> u64 {
         let places = S::free(&self.ring, self.next).map_or(0, |free| self.ring.size() - free);
         frames(&self.ring, self.next.wrapping_sub(places), places)
@@ -245,13 +247,14 @@ impl<S: Side> Outgoing<S> {
         let descriptor = Descriptor { length: frame.len() as u32, ..*buffer };
         let bytes = self.side.bytes(&self.ring, position, &descriptor);
         let bytes = bytes.ok_or(Breach::Descriptor)?;
-        // SAFETY: `bytes` are as many bytes of mapped memory as the frame has; frames lie elsewhere.
+        // SAFETY: `bytes` are as many bytes of mapped memory as the frame has; frames lie
+        // elsewhere.
         unsafe { copy(frame.as_ptr(), bytes.as_ptr(), frame.len()) };
         self.ring.describe(position, flags, buffer.region, descriptor.length);
         Ok(())
     }
 
-    /// Writes a frame into several buffers; none where there are too few.
+    /// Writes a frame into several buffers; `None` if there are too few.
     #[cold]
     fn put_chain(&self, free: u16, frame: &[u8]) -> Result<Option<u16>, Breach> {
         let mut room = 0usize;
@@ -282,14 +285,14 @@ impl<S: Side> Outgoing<S> {
     }
 }
 
-/// Frames that end in so many places.
+/// Returns the number of frames that end in these places.
 fn frames(ring: &Ring, from: u16, places: u16) -> u64 {
     let ends = |place: &u16| ring.descriptor(from.wrapping_add(*place)).flags & FLAG_NEXT == 0;
     (0..places).filter(ends).count() as u64
 }
 
-/// Copies bytes of which the peer may write one side at the same moment: what arrives then is up to the
-/// peer, and whoever reads the copy sees it stand still.
+/// Copies bytes that the peer may write at the same time: the copy may contain any bytes, but it
+/// does not change afterwards.
 ///
 /// # Safety
 /// Both are `len` bytes of mapped memory that do not overlap.
@@ -299,11 +302,11 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
 }
 
-/// An Ethernet header.
+/// Length of an Ethernet header in bytes.
 const FRAME_BYTES_MIN: usize = 14;
 
-/// Longest frame that is put together from a chain.
+/// Longest frame that is assembled from a chain, in bytes.
 const CHAIN_BYTES_MAX: usize = 1 << 16;
 
-/// How many frames ahead buffers are fetched.
+/// Number of frames ahead for which buffers are prefetched.
 const LOOK_AHEAD: u16 = 8;

@@ -5,9 +5,10 @@
 //!   Sender   == ring ==>  receive
 //!   Receiver <== ring ==  transmit
 //! ```
-//! Frames are copied into the ring one behind the other, so that the reader's core streams them from
-//! the writer's. Guarantees: a frame arrives whole, once and in order; a full ring refuses a frame
-//! and the writer counts it; memory is fixed at creation. It does not wake anybody: both sides poll.
+//! Frames are copied into the ring one behind the other, so that the reader's core streams them
+//! from the writer's. Guarantees: a frame arrives whole, once and in order; a full ring refuses a
+//! frame and the writer counts it; memory is fixed at creation. It does not wake anybody: both
+//! sides poll.
 
 mod port;
 mod ring;

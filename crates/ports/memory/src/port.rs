@@ -9,7 +9,7 @@ use packet::{Batch, PortId, Slot};
 
 use crate::ring::{Receiver, Sender, ring};
 
-/// A port of a worker, made of one ring in each direction.
+/// A port of a worker, made of one ring per direction.
 pub struct MemoryPort {
     id: PortId,
     incoming: Receiver,
@@ -17,10 +17,10 @@ pub struct MemoryPort {
     counters: Arc<QueueCounters>,
 }
 
-/// The far end of a queue: sends to it and receives from it.
+/// Remote end of a queue: sends to it and receives from it.
 pub type FarEnd = (Sender, Receiver);
 
-/// A link whose far end is port `id` of a worker; the near end sends to it and receives from it.
+/// Creates a link whose near end is the port `id` of a worker; returns the remote end and the port.
 ///
 /// # Errors
 /// When the kernel has no memory for two rings of `ring_bytes`.
@@ -31,7 +31,8 @@ pub fn link(id: PortId, ring_bytes: usize) -> io::Result<(FarEnd, MemoryPort)> {
     Ok(((near_sender, near_receiver), MemoryPort { id, incoming, outgoing, counters }))
 }
 
-/// A link between two workers of one process: the port of each, by the number that it has there.
+/// Creates a link between two workers of one process; returns the port of each, with the port
+/// number that it has there.
 ///
 /// # Errors
 /// When the kernel has no memory for two rings of `ring_bytes`.
@@ -41,7 +42,7 @@ pub fn between(ids: [PortId; 2], ring_bytes: usize) -> io::Result<[MemoryPort; 2
     Ok([MemoryPort { id: ids[0], incoming, outgoing, counters }, other])
 }
 
-/// A port with a link for each queue, and the far ends in the order of the queues.
+/// Creates a port with a link for each queue; returns the remote ends in queue order, and the port.
 ///
 /// # Errors
 /// When the kernel has no memory for the rings.
@@ -67,14 +68,14 @@ impl Monitor for MemoryMonitor {
         PortCounts::sum(&self.counters)
     }
 
-    /// Both ends are in one process and live as long as it pleases.
+    /// Returns that the link is up: both ends are in one process.
     fn link(&self) -> Link {
         Link::Up
     }
 }
 
 impl MemoryPort {
-    /// What it counted; anyone may read it.
+    /// Returns the counters, which any thread may read.
     pub fn counters(&self) -> &Arc<QueueCounters> {
         &self.counters
     }
@@ -123,7 +124,7 @@ impl Port for MemoryPort {
     }
 }
 
-/// Why frames are lost.
+/// Drop reasons.
 const DROPS: &[PortDrop] = &[PortDrop::receive("too-long"), PortDrop::transmit("ring-full")];
 const TOO_LONG: usize = 0;
 const RING_FULL: usize = 1;

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use machine::memory::HugeArray;
 
-/// Makes a ring of at least `capacity_bytes` and gives its two ends.
+/// Creates a ring of at least `capacity_bytes` and returns its two ends.
 ///
 /// # Errors
 /// When the kernel has no memory for it.
@@ -34,21 +34,21 @@ pub fn ring(capacity_bytes: usize) -> io::Result<(Sender, Receiver)> {
     ))
 }
 
-/// Longest frame a ring carries, in bytes.
+/// Longest frame that a ring carries, in bytes.
 pub const FRAME_MAX: usize = 1 << 16;
 
-/// The writing end.
+/// The writing end of a ring.
 pub struct Sender {
     shared: Arc<Shared>,
-    /// Where the next record goes; ahead of the shared head until published.
+    /// Position of the next record to write; ahead of the shared head until published.
     head: usize,
     tail_seen: usize,
 }
 
-/// The reading end.
+/// The reading end of a ring.
 pub struct Receiver {
     shared: Arc<Shared>,
-    /// Where the next record is; ahead of the shared tail until released.
+    /// Position of the next record to read; ahead of the shared tail until released.
     tail: usize,
     head_seen: usize,
 }
@@ -56,13 +56,13 @@ pub struct Receiver {
 struct Shared {
     memory: UnsafeCell<HugeArray<u64>>,
     capacity: usize,
-    /// Everything before this position was written.
+    /// Position up to which records were written.
     head: Line,
-    /// Everything before this position was read.
+    /// Position up to which records were read.
     tail: Line,
 }
 
-/// A position on a pair of cache lines of its own (the adjacent line is fetched along).
+/// A position on two cache lines, because the adjacent line is prefetched.
 #[repr(align(128))]
 struct Line(AtomicUsize);
 
@@ -85,8 +85,8 @@ impl Shared {
 }
 
 impl Sender {
-    /// Room for a frame of `len` bytes, to be filled and then published; None when the ring is full.
-    /// The bytes hold what an earlier frame left there.
+    /// Reserves room for a frame of `len` bytes, which must be filled and then published; `None`
+    /// when the ring is full. The bytes contain data of earlier frames.
     #[inline(always)]
     pub fn reserve(&mut self, len: usize) -> Option<&mut [u8]> {
         let record = record_bytes(len);
@@ -111,7 +111,7 @@ impl Sender {
         }
     }
 
-    /// Copies a frame in; false when the ring is full.
+    /// Copies a frame into the ring; returns false when the ring is full.
     #[inline]
     pub fn send(&mut self, frame: &[u8]) -> bool {
         match self.reserve(frame.len()) {
@@ -123,13 +123,13 @@ impl Sender {
         }
     }
 
-    /// Shows the reader everything reserved so far.
+    /// Makes all reserved frames visible to the reader.
     #[inline(always)]
     pub fn publish(&mut self) {
         self.shared.head.0.store(self.head, Ordering::Release);
     }
 
-    /// Bytes written and not read yet, at this moment.
+    /// Returns the present number of bytes that were written and not read.
     pub fn backlog_bytes(&self) -> usize {
         self.head - self.shared.tail.0.load(Ordering::Acquire)
     }
@@ -145,7 +145,7 @@ impl Sender {
 }
 
 impl Receiver {
-    /// The next frame, if one was published.
+    /// Returns the next frame if one was published.
     #[inline(always)]
     pub fn next_frame(&mut self) -> Option<&[u8]> {
         loop {
@@ -171,7 +171,7 @@ impl Receiver {
         }
     }
 
-    /// Length of the next frame, without taking it.
+    /// Returns the length of the next frame, without taking it.
     #[inline(always)]
     pub fn peek_len(&mut self) -> Option<usize> {
         let tail = self.tail;
@@ -180,7 +180,7 @@ impl Receiver {
         len
     }
 
-    /// The next frame, without taking it.
+    /// Returns the next frame, without taking it.
     #[inline(always)]
     pub fn peek(&mut self) -> Option<&[u8]> {
         let tail = self.tail;
@@ -190,7 +190,7 @@ impl Receiver {
         Some(unsafe { std::slice::from_raw_parts(start, len) })
     }
 
-    /// Gives the places of all frames taken so far back to the writer.
+    /// Releases the slots of all frames taken so far to the writer.
     #[inline(always)]
     pub fn release(&mut self) {
         self.shared.tail.0.store(self.tail, Ordering::Release);
@@ -204,7 +204,7 @@ fn record_bytes(len: usize) -> usize {
 
 const WORD: usize = size_of::<u64>();
 
-/// In place of a length: the record fills the rest up to the end of the memory.
+/// Value of a length that marks a record which fills the rest of the memory.
 const SKIP: u64 = u64::MAX;
 
 #[cfg(test)]

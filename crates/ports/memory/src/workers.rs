@@ -11,8 +11,8 @@ use packet::{Batch, PortId, Slot};
 use crate::port::{between, link};
 use crate::ring::{Receiver, Sender, ring};
 
-/// Ports between workers, behind `first` others of each: of each worker those towards all in their order, the one towards
-/// itself a place that is kept.
+/// Creates ports between workers, numbered from `first`: for each worker one port to each worker in
+/// order, with a placeholder for itself.
 ///
 /// # Errors
 /// When the kernel has no memory for the rings.
@@ -32,11 +32,11 @@ pub fn mesh(workers: usize, first: usize) -> io::Result<Vec<Vec<Box<dyn Port>>>>
     Ok(all)
 }
 
-/// Which of several workers a frame is for; none of a frame that any of them may have.
+/// Returns the worker for a frame; `None` for a frame that any worker may process.
 pub type Steering = Arc<dyn Fn(&[u8]) -> Option<usize> + Send + Sync>;
 
-/// A port of several workers whose frames reach the one that they are for, whichever queue they came by: the worker of
-/// that queue hands them to it before anything else is done with them, in their order.
+/// Wraps a port of several workers so that frames reach the worker for them, on whichever queue
+/// they arrive: the worker of that queue passes them on in order before any other processing.
 ///
 /// # Errors
 /// When the kernel has no memory for the rings.
@@ -68,15 +68,15 @@ pub fn steered(opened: Opened, id: PortId, steering: &Steering) -> io::Result<Op
     Ok(Opened { queues, monitor: Arc::new(SteeredMonitor { monitor, handed, counters }) })
 }
 
-/// A queue of such a port.
+/// A queue of a steered port.
 struct Steered {
     id: PortId,
     port: Box<dyn Port>,
-    /// By worker; none towards oneself.
+    /// Rings to other workers, by worker; `None` for the worker itself.
     towards: Vec<Option<Sender>>,
     from: Vec<Receiver>,
     steering: Steering,
-    /// Of all queues.
+    /// Number of frames passed to other workers, of all queues.
     handed: Arc<AtomicU64>,
     counters: Arc<QueueCounters>,
 }
@@ -126,7 +126,7 @@ impl Port for Steered {
     }
 }
 
-/// The port's own monitor, and what was handed from worker to worker.
+/// Monitor of the wrapped port, with the frames passed between workers.
 struct SteeredMonitor {
     monitor: Arc<dyn Monitor>,
     handed: Arc<AtomicU64>,
@@ -155,14 +155,16 @@ impl Monitor for SteeredMonitor {
     }
 }
 
-/// Why frames are lost.
+/// Drop reasons.
 const DROPS: &[PortDrop] = &[PortDrop::receive("worker-full")];
 const WORKER_FULL: usize = 0;
 
-/// Bytes of each ring between two workers for what the function hands over: the exception.
+/// Size in bytes of each ring between two workers for frames that the function passes on, which is
+/// rare.
 const MESH_BYTES: usize = 256 << 10;
 
-/// The same for what came by another one's queue, which may be half of all: some 10,000 of the shortest frames.
+/// Size in bytes of each ring between two workers for steered frames, which may be half of all
+/// frames: about 10,000 of the shortest.
 const STEERED_BYTES: usize = 1 << 20;
 
 #[cfg(test)]
@@ -188,7 +190,7 @@ mod tests {
         }
     }
 
-    /// A port of workers that is steered by the first byte of a frame, 9 for anybody's.
+    /// Returns a port of workers that is steered by the first byte of a frame; 9 means any worker.
     fn of_workers(queues: usize) -> (Vec<FarEnd>, Opened) {
         let request = PortRequest {
             name: String::new(),

@@ -4,7 +4,7 @@ use engine::{Opened, PortError, PortRequest};
 use port_conformance::{Bench, Promises, run};
 use port_memory::{FarEnd, open};
 
-/// The far ends of the rings, in this very thread.
+/// Remote ends of the rings, used in the same thread.
 #[derive(Default)]
 struct Rings {
     ends: Vec<FarEnd>,
@@ -27,7 +27,7 @@ impl Bench for Rings {
     fn open(&mut self, request: &PortRequest) -> Result<Opened, PortError> {
         let opened = open(request, RING_BYTES);
         let (ends, opened) =
-            opened.map_err(|error| PortError::new(error.to_string(), "free some"))?;
+            opened.map_err(|error| PortError::new(error.to_string(), "free some memory"))?;
         self.ends = ends;
         Ok(opened)
     }

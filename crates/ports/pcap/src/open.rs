@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use engine::{KeyError, Opened, Port, PortError, PortKind, PortRequest, QueueCounters};
+use engine::{Opened, Port, PortError, PortKind, PortRequest, QueueCounters};
+use keys::Invalid;
 use port_memory::{Receiver, Sender, ring};
 
 use crate::config::{Format, PcapConfig, Timing};
@@ -18,19 +19,19 @@ use crate::replay::{Replay, Source, tied};
 use crate::shared::{DROPS, Shared, Threads};
 use crate::write::{Capture, head};
 
-/// The kind of port.
+/// Port type `pcap`.
 pub struct Pcap;
 
 impl PortKind for Pcap {
     const NAME: &'static str = "pcap";
-    const SUMMARY: &'static str = "replays a capture file, and captures to one";
+    const SUMMARY: &'static str = "replays a capture file, or captures to a file";
     type Config = PcapConfig;
 
     fn available() -> Result<(), PortError> {
         Ok(())
     }
 
-    fn validate(config: &PcapConfig) -> Result<(), KeyError> {
+    fn validate(config: &PcapConfig) -> Result<(), Invalid> {
         config.validate()
     }
 
@@ -97,19 +98,19 @@ fn start_replay(
     request: &PortRequest,
 ) -> Result<JoinHandle<()>, PortError> {
     let what = |error: &dyn std::fmt::Display| format!("{} {error}", path.display());
-    let remedy = "name a pcap or pcapng file of Ethernet frames, whole to its end";
+    let remedy = "use a complete pcap or pcapng file of Ethernet frames";
     let source = Source::open(path).map_err(|error| {
         PortError::new(
             format!("{} cannot be read: {error}", path.display()),
-            "check its path and rights",
+            "check its path and permissions",
         )
     })?;
     let file = CaptureFile::new(tied(source, shared.clone())).map_err(|error| match &error {
-        CaptureError::Io(error) => PortError::new(what(error), "check its path and rights"),
+        CaptureError::Io(error) => PortError::new(what(error), "check its path and permissions"),
         error => PortError::new(what(error), remedy),
     })?;
     if file.is_foreign() {
-        return Err(PortError::new(what(&"holds no Ethernet frames"), remedy));
+        return Err(PortError::new(what(&"contains no Ethernet frames"), remedy));
     }
     let replay = Replay {
         shared: shared.clone(),
@@ -138,7 +139,7 @@ fn start_capture(
     let failed = |error: &dyn std::fmt::Display| {
         PortError::new(
             format!("{} cannot be written: {error}", path.display()),
-            "check its folder, rights and the room on its disk",
+            "check its folder, permissions and free disk space",
         )
     };
     let mut file = File::create(path).map_err(|error| failed(&error))?;
@@ -157,8 +158,9 @@ fn start_capture(
 
 fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, PortError> {
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body);
-    thread
-        .map_err(|error| PortError::new(format!("no thread {name}: {error}"), "raise `ulimit -u`"))
+    thread.map_err(|error| {
+        PortError::new(format!("cannot create thread {name}: {error}"), "raise `ulimit -u`")
+    })
 }
 
 fn facts(config: &PcapConfig) -> Vec<(&'static str, String)> {
@@ -182,7 +184,7 @@ fn facts(config: &PcapConfig) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The time of day at this tick.
+/// Returns the wall-clock time at this tick.
 fn epoch(request: &PortRequest) -> Epoch {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Epoch {

@@ -11,11 +11,11 @@ use port_memory::{Receiver, Sender};
 use crate::replay::STAMP_LEN;
 use crate::shared::{NO_CAPTURE, RING_FULL, Shared, TOO_LONG, Threads};
 
-/// One queue.
+/// A queue of the port.
 pub(crate) struct Queue {
     pub(crate) id: PortId,
     pub(crate) replay: Option<Receiver>,
-    /// Ticks for each nanosecond of the file; 0 for as fast as possible.
+    /// Ticks per nanosecond of the file; 0 for as fast as possible.
     pub(crate) ticks_per_file_ns: f64,
     pub(crate) capture: Option<Sender>,
     pub(crate) epoch: Epoch,
@@ -24,7 +24,7 @@ pub(crate) struct Queue {
     pub(crate) _threads: Arc<Threads>,
 }
 
-/// A tick of the clock and the time of day it was, to stamp captures with.
+/// A tick of the clock and its wall-clock time, for the time stamps of captures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Epoch {
     pub(crate) tick: Ticks,
@@ -40,7 +40,7 @@ impl Epoch {
 }
 
 impl Queue {
-    /// The tick at which the replay began: the first time that any queue was asked for frames.
+    /// Returns the tick at which the replay began: the first receive call of any queue.
     fn begun(&self, now: Ticks) -> Ticks {
         let begun = &self.shared.begun;
         match begun.load(Ordering::Relaxed) {

@@ -1,8 +1,8 @@
 //! Reading captures, record by record, with one clock for all formats: nanoseconds.
 //!
-//! pcap after draft-ietf-opsawg-pcap, pcapng after draft-ietf-opsawg-pcapng: sections, interfaces with
-//! their own resolution of stamps, enhanced, simple and obsolete packet blocks. Other blocks are passed
-//! over. At most 8 MB of the file are in memory, so a longer record is malformed.
+//! pcap after draft-ietf-opsawg-pcap, pcapng after draft-ietf-opsawg-pcapng: sections, interfaces
+//! with their own resolution of stamps, enhanced, simple and obsolete packet blocks. Other blocks
+//! are passed over. At most 8 MB of the file are in memory, so a longer record is malformed.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -22,26 +22,26 @@ pub struct CaptureFile<R: Read> {
 /// A frame of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// When it was captured, in nanoseconds of whatever epoch; None where the file does not tell.
+    /// Time of capture in nanoseconds of any epoch; `None` if the file does not contain it.
     pub at_ns: Option<u64>,
-    /// The frame, as far as it was kept.
+    /// Captured bytes of the frame.
     pub frame: Cow<'a, [u8]>,
-    /// How long it was.
+    /// Original length of the frame in bytes.
     pub whole_len: usize,
-    /// Whether it is an Ethernet frame.
+    /// True if it is an Ethernet frame.
     pub is_ethernet: bool,
 }
 
-/// A capture that cannot be read on.
+/// Error of a capture file.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The file ends in the middle of a record, or a record is longer than any.
-    #[error("ends in the middle of a record")]
+    /// The file ends within a record, or a record exceeds the maximum length.
+    #[error("ends within a record")]
     CutShort,
-    /// The file is no capture, or not from here on.
-    #[error("is no capture, or damaged: {0}")]
+    /// The file is not a capture, or is invalid from here.
+    #[error("is not a capture, or is damaged: {0}")]
     Malformed(String),
-    /// It cannot be read at all.
+    /// The file cannot be read.
     #[error("{0}")]
     Io(io::Error),
 }
@@ -51,7 +51,7 @@ enum Form<R: Read> {
     Pcapng { reader: Box<PcapNgReader<Again<R>>>, interfaces: Vec<Interface> },
 }
 
-/// The four bytes that tell the format, and what follows them.
+/// The four bytes that identify the format, and the bytes after them.
 type Again<R> = io::Chain<io::Cursor<[u8; 4]>, R>;
 
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ impl<R: Read> CaptureFile<R> {
     /// Reads the head of a capture.
     ///
     /// # Errors
-    /// When it is none, or cannot be read.
+    /// When it is not a capture, or cannot be read.
     pub fn new(mut source: R) -> Result<CaptureFile<R>, CaptureError> {
         let mut magic = [0; 4];
         source.read_exact(&mut magic).map_err(|error| match error.kind() {
@@ -88,15 +88,16 @@ impl<R: Read> CaptureFile<R> {
         Ok(CaptureFile { form })
     }
 
-    /// The link type of a pcap file that is not Ethernet; a pcapng file tells it later.
+    /// Returns true if the link type of a pcap file is not Ethernet; a pcapng file has it in later
+    /// blocks.
     pub fn is_foreign(&self) -> bool {
         matches!(self.form, Form::Pcap { is_ethernet: false, .. })
     }
 
-    /// The next frame; None at the end of the file.
+    /// Returns the next frame; `None` at the end of the file.
     ///
     /// # Errors
-    /// When the file cannot be read on; there is nothing to be had after it.
+    /// When the file is invalid or cannot be read; no further frames can be read.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
         match &mut self.form {
             Form::Pcap { reader, fraction_ns, is_ethernet } => {
@@ -115,13 +116,14 @@ impl<R: Read> CaptureFile<R> {
     }
 }
 
-/// The next frame of a pcapng file.
+/// Returns the next frame of a pcapng file.
 fn next_of_blocks<'a, R: Read>(
     reader: &'a mut PcapNgReader<Again<R>>,
     interfaces: &mut Vec<Interface>,
 ) -> Result<Option<Record<'a>>, CaptureError> {
-    // The block that is given back borrows the reader, which a loop that goes on with it cannot show:
-    // so what a block is to us is found first, and the block's bytes are copied out of the reader.
+    // The block that is given back borrows the reader, which a loop that goes on with it cannot
+    // show: so what a block is to us is found first, and the block's bytes are copied out of the
+    // reader.
     loop {
         let Some(block) = reader.next_block() else { return Ok(None) };
         let known = |index: usize, interfaces: &[Interface]| {
@@ -178,8 +180,8 @@ impl Interface {
     }
 }
 
-/// A stamp in nanoseconds: `resolution` is a power of ten, or of two if its highest bit is set
-/// (`if_tsresol`, draft-ietf-opsawg-pcapng, section 4.2).
+/// Converts a time stamp to nanoseconds: `resolution` is a power of ten, or of two if its highest
+/// bit is set (`if_tsresol`, draft-ietf-opsawg-pcapng, section 4.2).
 fn nanos(units: u64, resolution: u8) -> u64 {
     let exponent = u32::from(resolution & 0x7f);
     let units = u128::from(units);
@@ -202,11 +204,11 @@ fn told(error: PcapError) -> CaptureError {
     }
 }
 
-/// The block type with which a pcapng file begins; the same in both orders of bytes.
+/// Block type at the start of a pcapng file; equal in both byte orders.
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// What an interface has that does not tell.
+/// Default resolution of an interface: microseconds.
 const MICROSECONDS: u8 = 6;
-/// More than any machine has; each costs memory.
+/// Largest number of interfaces, far above any real machine; each needs memory.
 const INTERFACES_MAX: usize = 65_536;
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::read::{CaptureError, CaptureFile};
 use crate::shared::{CUT_SHORT, MALFORMED, NOT_ETHERNET, Shared, TOO_LONG};
 
-/// What the thread needs.
+/// State of the reading thread.
 pub(crate) struct Replay {
     pub(crate) shared: Arc<Shared>,
     pub(crate) path: PathBuf,
@@ -24,14 +24,15 @@ pub(crate) struct Replay {
     pub(crate) counters: Arc<QueueCounters>,
 }
 
-/// A file that stops waiting when the port is closed: pipes may be silent for ever.
+/// A file whose reader stops waiting when the port is closed, because a pipe may be silent for
+/// ever.
 pub(crate) struct Source {
     file: File,
     shared: Option<Arc<Shared>>,
 }
 
 impl Source {
-    /// Opens a file; `follow` then ties it to the port.
+    /// Opens a file; `follow` then connects it to the port.
     pub(crate) fn open(path: &Path) -> io::Result<Source> {
         Ok(Source { file: File::open(path)?, shared: None })
     }
@@ -53,7 +54,7 @@ impl Read for Source {
 }
 
 impl Replay {
-    /// Replays as often as configured; `first` is the file, opened and begun.
+    /// Replays the file as often as configured; `first` is the file, opened and with its head read.
     pub(crate) fn run(mut self, first: CaptureFile<Source>) {
         // Whatever ends this thread, the monitor tells that nothing more comes.
         Shared::note(&self.shared.replay_ended, None);
@@ -76,7 +77,7 @@ impl Replay {
                 _ if self.shared.stop.load(Ordering::Acquire) => {
                     break "the port was closed".into();
                 }
-                Ok(0) => break format!("{} holds no frames", self.path.display()),
+                Ok(0) => break format!("{} contains no frames", self.path.display()),
                 Ok(_) if pass == self.repeat => {
                     break format!("{} was replayed {pass} times", self.path.display());
                 }
@@ -87,7 +88,7 @@ impl Replay {
         std::mem::forget(ended);
     }
 
-    /// Hands all frames of the file to the queues; tells how many records it had.
+    /// Passes all frames of the file to the queues; returns the number of records.
     fn pass(
         &mut self,
         mut file: CaptureFile<Source>,
@@ -122,7 +123,7 @@ impl Replay {
         }
     }
 
-    /// Waits until a frame's queue has room for it; false when the port is closed.
+    /// Waits until a frame's queue has room for it; returns false when the port is closed.
     fn hand_over(&mut self, frame: &[u8], at_ns: u64) -> bool {
         let queue = (flow_of(frame) % self.rings.len() as u64) as usize;
         let ring = &mut self.rings[queue];
@@ -140,22 +141,25 @@ impl Replay {
     }
 }
 
-/// Says on a panic that there is no more.
+/// Records the end of the replay if the thread panics.
 struct Ended(Arc<Shared>);
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        Shared::note(&self.0.replay_ended, Some("the reader of the file broke down".to_owned()));
+        Shared::note(
+            &self.0.replay_ended,
+            Some("the thread that reads the file failed".to_owned()),
+        );
     }
 }
 
-/// Ties a file to the port with which it ends.
+/// Connects a file to the port, whose end stops it.
 pub(crate) fn tied(mut source: Source, shared: Arc<Shared>) -> Source {
     source.shared = Some(shared);
     source
 }
 
-/// Time since the first frame, over all passes; it never goes back.
+/// Time since the first frame, over all passes; it never decreases.
 #[derive(Debug, Default)]
 struct Time {
     first: Option<u64>,
@@ -172,13 +176,14 @@ impl Time {
         self.last
     }
 
-    /// The first frame of the next pass follows at the time of the last of this.
+    /// Starts the next pass, whose first frame has the time of the last frame of this pass.
     fn next_pass(&mut self) {
         (self.first, self.base) = (None, self.last);
     }
 }
 
-/// A number that frames of one flow share: addresses and ports of IPv4 and IPv6, else MAC addresses.
+/// Returns a hash that is equal for all frames of a flow: of addresses and ports of IPv4 and IPv6,
+/// otherwise of MAC addresses.
 fn flow_of(frame: &[u8]) -> u64 {
     let key = match frame.get(12..14) {
         Some([0x08, 0x00]) => frame.get(26..38),
@@ -193,9 +198,10 @@ fn flow_of(frame: &[u8]) -> u64 {
     hash >> 32
 }
 
-/// In front of a frame in the ring: nanoseconds since the first.
+/// Length of the time stamp in front of a frame in the ring, in bytes: nanoseconds since the first
+/// frame.
 pub(crate) const STAMP_LEN: usize = 8;
-/// Between two looks whether there is room.
+/// Interval between two checks for room in the ring.
 const WAIT: Duration = Duration::from_micros(200);
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use engine::{Link, Monitor, PortCounts, PortDrop, QueueCounters};
 
-/// Why frames are lost, in the order of the counters.
+/// Drop reasons, in the order of the counters.
 pub(crate) const DROPS: &[PortDrop] = &[
     PortDrop::receive("too-long"),
     PortDrop::receive("cut-short"),
@@ -22,37 +22,37 @@ pub(crate) const NOT_ETHERNET: usize = 2;
 pub(crate) const MALFORMED: usize = 3;
 pub(crate) const NO_CAPTURE: usize = 4;
 pub(crate) const RING_FULL: usize = 5;
-/// Counted when the disk refuses: the frame was counted as sent before.
+/// Index of the reason for frames that could not be written; they were counted as sent before.
 pub(crate) const NOT_WRITTEN: usize = 6;
 
-/// A port, as seen from outside.
+/// State of a port that all its threads share.
 pub(crate) struct Shared {
-    /// Of each queue, then of the reading and the writing thread.
+    /// Counters of each queue, then of the reading and of the writing thread.
     pub(crate) counters: Vec<Arc<QueueCounters>>,
-    /// Why frames cannot come, or not be written.
+    /// Reason why the replay ended, or why frames cannot be written.
     pub(crate) replay_ended: Mutex<Option<String>>,
     pub(crate) capture_failed: Mutex<Option<String>>,
     pub(crate) has_capture: bool,
     pub(crate) facts: Vec<(&'static str, String)>,
     /// Tells the threads that no queue is left.
     pub(crate) stop: AtomicBool,
-    /// Frames that the reading thread has handed to queues.
+    /// Number of frames that the reading thread has passed to queues.
     pub(crate) handed_over: AtomicU64,
-    /// How many queues there are.
+    /// Number of queues.
     pub(crate) queues: usize,
-    /// The tick at which the replay began; 0 until then.
+    /// Tick at which the replay began; 0 until then.
     pub(crate) begun: AtomicU64,
 }
 
 impl Shared {
-    /// Notes why something does not go on, or that it does.
+    /// Sets or clears the reason why something does not continue.
     pub(crate) fn note(place: &Mutex<Option<String>>, what: Option<String>) {
         *place.lock().unwrap_or_else(PoisonError::into_inner) = what;
     }
 }
 
 impl Shared {
-    /// Whether workers have taken all that was handed over.
+    /// Returns true if workers have received all frames passed to the queues.
     fn is_drained(&self) -> bool {
         let taken = PortCounts::sum(&self.counters[..self.queues]);
         let too_long = taken.drops.get(TOO_LONG).map_or(0, |(_, count)| *count);
@@ -65,7 +65,8 @@ impl Monitor for Shared {
         PortCounts::sum(&self.counters)
     }
 
-    /// A port that captures is up as long as it can; one that only replays, until the file has ended.
+    /// Returns the state of the link: a port that captures is up as long as it can write; a port
+    /// that only replays is up until the file has ended.
     fn link(&self) -> Link {
         let read = |place: &Mutex<Option<String>>| {
             place.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -84,10 +85,10 @@ impl Monitor for Shared {
     }
 }
 
-/// The threads of a port; whoever lets go of it last ends them.
+/// Threads of a port; they end when the last reference is dropped.
 pub(crate) struct Threads {
     pub(crate) shared: Arc<Shared>,
-    /// Joined, so that the file is whole when the port is closed.
+    /// Joined at the end, so that the file is complete when the port is closed.
     pub(crate) writer: Option<JoinHandle<()>>,
     pub(crate) reader: Option<JoinHandle<()>>,
 }

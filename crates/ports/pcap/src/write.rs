@@ -1,7 +1,8 @@
 //! The thread that writes: from the rings of the queues into the file.
 //!
-//! Records gather in a buffer and are written together; a buffer that the disk does not take is counted
-//! frame by frame, and the file ends with the last whole record. It is tried again with the next.
+//! Records gather in a buffer and are written together; a buffer that the disk does not take is
+//! counted frame by frame, and the file ends with the last whole record. It is tried again with the
+//! next.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -28,7 +29,7 @@ use crate::config::Format;
 use crate::replay::STAMP_LEN;
 use crate::shared::{NOT_WRITTEN, Shared};
 
-/// What the thread needs.
+/// State of the writing thread.
 pub(crate) struct Capture {
     pub(crate) shared: Arc<Shared>,
     pub(crate) path: PathBuf,
@@ -69,7 +70,7 @@ impl Capture {
         }
     }
 
-    /// Takes frames from the rings until enough for one writing; tells how many.
+    /// Reads frames from the rings until there are enough for one write; returns their number.
     fn gather(&mut self, form: &mut Form, buffer: &Buffer, output: &mut Output) -> u64 {
         let mut gathered = 0;
         for ring in &mut self.rings {
@@ -88,7 +89,7 @@ impl Capture {
         gathered
     }
 
-    /// Writes the buffer to the file, all of it or nothing.
+    /// Writes the buffer to the file, completely or not at all.
     fn flush(&mut self, buffer: &Buffer, output: &mut Output) {
         let mut bytes = buffer.0.borrow_mut();
         match self.file.write_all(&bytes) {
@@ -117,24 +118,24 @@ impl Capture {
     }
 }
 
-/// How far the file is whole.
+/// State of the file: how much of it is complete.
 struct Output {
     written: u64,
-    /// Frames in the buffer.
+    /// Number of frames in the buffer.
     frames: u64,
 }
 
-/// The bytes with which a capture begins.
+/// Returns the bytes at the start of a capture.
 ///
 /// # Errors
-/// Never; the writer of the format could.
+/// Never in practice; the format's writer may return one.
 pub(crate) fn head(format: Format) -> Result<Vec<u8>, PcapError> {
     let buffer = Buffer::default();
     Form::new(format, buffer.clone())?;
     Ok(std::mem::take(&mut *buffer.0.borrow_mut()))
 }
 
-/// Records gathered for one writing; the format's writer has the other reference.
+/// Records collected for one write; the format's writer has the other reference.
 #[derive(Clone, Default)]
 struct Buffer(Rc<RefCell<Vec<u8>>>);
 
@@ -197,13 +198,13 @@ impl Form {
     }
 }
 
-/// Longer than any frame.
+/// Snapshot length in bytes, longer than any frame.
 const SNAP_LEN: u32 = 262_144;
-/// `if_tsresol`: ten to the minus ninth.
+/// Value of `if_tsresol` for nanoseconds: 10^-9.
 const NANOSECONDS: u8 = 9;
-/// So much is written at once, if there is so much.
+/// Largest amount that is written at once, in bytes.
 const WRITE_BYTES: usize = 256 << 10;
-/// Between two looks at empty rings.
+/// Interval between two polls of empty rings.
 const WAIT: Duration = Duration::from_millis(1);
-/// Before a disk is tried again that took nothing.
+/// Time after which a failed write is tried again.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);

@@ -1,20 +1,21 @@
 //! The kinds of ports there are, by the `type` that a configuration names.
 //!
-//! A port's crate knows its own keys and how to open itself; this list is all that others know of it.
-//! Every kind may have a section `fault`, which is put in front of it here.
-//! A new kind is a crate beside this one and a line in [`PORTS`].
+//! A port's crate knows its own keys and how to open itself; this list is all that others know of
+//! it. Every kind may have a section `fault`, which is put in front of it here. A new kind is a
+//! crate beside this one and a line in [`PORTS`].
 
 use std::marker::PhantomData;
 
-use engine::{KeyError, Opened, PortError, PortKind, PortRequest};
+use engine::{Opened, PortError, PortKind, PortRequest};
+use keys::Invalid;
 use port_fault::FaultConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// All kinds, in the order of the help text.
-pub const PORTS: &[&dyn Kind] = &[
+/// All port types, in the order of the help text.
+pub static PORTS: &[&dyn Kind] = &[
     &Entry::<port_af_packet::AfPacket>::new(),
     &Entry::<port_af_xdp::AfXdp>::new(),
     &Entry::<port_memif::Memif>::new(),
@@ -23,52 +24,52 @@ pub const PORTS: &[&dyn Kind] = &[
     &Entry::<port_vhost_user::VhostUser>::new(),
 ];
 
-/// A kind of port.
+/// A port type.
 pub trait Kind: Sync {
-    /// The `type` in a configuration.
+    /// Returns the port type's `type` in configurations.
     fn name(&self) -> &'static str;
 
-    /// One line of help.
+    /// Returns a one-line summary.
     fn summary(&self) -> &'static str;
 
-    /// JSON Schema of its keys beside `type`.
+    /// Returns the JSON Schema of the port type's keys, without `type`.
     fn schema(&self) -> Schema;
 
-    /// Whether it can be used on this machine.
+    /// Checks that the port type can be used on this machine.
     ///
     /// # Errors
-    /// What is missing, and the one command that would enable it.
+    /// The missing requirement, and the command that would meet it.
     fn available(&self) -> Result<(), PortError>;
 
-    /// Reads and checks the keys beside `type`.
+    /// Reads and checks the keys of a port, without `type`.
     ///
     /// # Errors
-    /// The first key that cannot be used.
-    fn read(&self, keys: Value) -> Result<Box<dyn Configured>, KeyError>;
+    /// The first invalid key.
+    fn read(&self, keys: Value) -> Result<Box<dyn Configured>, Invalid>;
 }
 
 /// The configuration of a port, read and checked.
 pub trait Configured: Send + Sync {
-    /// Opens it.
+    /// Opens the port.
     ///
     /// # Errors
-    /// What is wrong, naming the interface, file or socket, and what to do.
+    /// The cause, with the interface, file or socket, and the remedy.
     fn open(&self, request: &PortRequest) -> Result<Opened, PortError>;
 
-    /// All keys with their defaults filled in: what is recorded, and what a reload compares.
+    /// Returns all keys with their defaults, which are recorded, and compared by a reload.
     fn effective(&self) -> Value;
 }
 
-/// The kind of this name.
+/// Finds the port type with this name.
 pub fn find(name: &str) -> Option<&'static dyn Kind> {
     PORTS.iter().copied().find(|kind| kind.name() == name)
 }
 
-/// A port's crate as an entry of the list.
+/// A port's crate as an entry of the registry.
 pub struct Entry<K>(PhantomData<fn() -> K>);
 
 impl<K> Entry<K> {
-    /// The entry of a kind.
+    /// Creates the registry entry of a port type.
     pub const fn new() -> Entry<K> {
         Entry(PhantomData)
     }
@@ -100,12 +101,15 @@ where
         K::available()
     }
 
-    fn read(&self, mut keys: Value) -> Result<Box<dyn Configured>, KeyError> {
+    fn read(&self, mut keys: Value) -> Result<Box<dyn Configured>, Invalid> {
         let fault = match keys.as_object_mut().and_then(|keys| keys.remove(FAULT)) {
-            Some(keys) => Some(read_fault(keys)?),
+            Some(keys) => {
+                let fault: Result<FaultConfig, Invalid> = keys::read("", keys);
+                Some(fault.map_err(|invalid| invalid.under(FAULT))?)
+            }
             None => None,
         };
-        let config: K::Config = from_keys(keys)?;
+        let config: K::Config = keys::read("", keys)?;
         K::validate(&config)?;
         let mut effective = to_value(&config)?;
         if let (Some(fault), Some(keys)) = (&fault, effective.as_object_mut()) {
@@ -115,31 +119,11 @@ where
     }
 }
 
-/// Reads a type from its keys.
-fn from_keys<T: DeserializeOwned>(keys: Value) -> Result<T, KeyError> {
-    serde_path_to_error::deserialize(keys).map_err(|error| {
-        let path = error.path().to_string();
-        let key = if path == "." { String::new() } else { path };
-        KeyError { key, what: error.inner().to_string() }
-    })
+fn to_value<T: Serialize>(config: &T) -> Result<Value, Invalid> {
+    serde_json::to_value(config).map_err(|error| Invalid::new("", error.to_string(), ""))
 }
 
-/// Reads and checks the section `fault`, which every kind may have.
-fn read_fault(keys: Value) -> Result<FaultConfig, KeyError> {
-    let fault: Result<FaultConfig, KeyError> = from_keys(keys);
-    fault.and_then(|fault| fault.validate().map(|()| fault)).map_err(|error| {
-        let key =
-            if error.key.is_empty() { FAULT.to_owned() } else { format!("{FAULT}.{}", error.key) };
-        KeyError { key, ..error }
-    })
-}
-
-fn to_value<T: Serialize>(config: &T) -> Result<Value, KeyError> {
-    serde_json::to_value(config)
-        .map_err(|error| KeyError { key: String::new(), what: error.to_string() })
-}
-
-/// The schema of a kind's keys and of `fault`.
+/// Returns the schema of a port type's keys, extended by `fault`.
 fn with_fault<C: JsonSchema>() -> Schema {
     let mut generator = SchemaGenerator::default();
     let fault = generator.subschema_for::<FaultConfig>();
@@ -150,7 +134,7 @@ fn with_fault<C: JsonSchema>() -> Schema {
     schema
 }
 
-/// A configuration with its kind.
+/// A checked configuration together with its port type.
 struct Read<K: PortKind> {
     config: K::Config,
     fault: Option<FaultConfig>,
@@ -171,7 +155,7 @@ impl<K: PortKind> Configured for Read<K> {
     }
 }
 
-/// The section that every kind may have.
+/// The section that every port type accepts.
 const FAULT: &str = "fault";
 
 #[cfg(test)]

@@ -5,11 +5,12 @@
 //!                 <== tap0 <== transmit    a write for each frame
 //! ```
 //! Guarantees: frames are whole, with their checksums, as the kernel offers no offloads to a tap
-//! interface that does not ask; what the kernel drops because its queue is full is read back from it;
-//! an interface that somebody deletes is made again. Needs CAP_NET_ADMIN and `/dev/net/tun`. It is for a
-//! person's own machine, not for speed: each frame is a system call, and so is each poll.
+//! interface that does not ask; what the kernel drops because its queue is full is read back from
+//! it; an interface that somebody deletes is made again. Needs CAP_NET_ADMIN and `/dev/net/tun`. It
+//! is for a person's own machine, not for speed: each frame is a system call, and so is each poll.
 
 mod config;
+mod interface;
 mod open;
 mod queue;
 mod shared;

@@ -2,22 +2,24 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
-use engine::{KeyError, Opened, Port, PortError, PortKind, PortRequest, QueueCounters};
+use engine::{Opened, Port, PortError, PortKind, PortRequest, QueueCounters};
+use keys::Invalid;
 
 use crate::config::TapConfig;
+use crate::interface::{open_queue, set_up};
 use crate::queue::Queue;
 use crate::shared::{DROPS, Kernel, Shared};
 use crate::sys;
 
-/// The kind of port.
+/// Port type `tap`.
 pub struct Tap;
 
 impl PortKind for Tap {
     const NAME: &'static str = "tap";
-    const SUMMARY: &'static str = "an interface of the kernel whose wire is the worker";
+    const SUMMARY: &'static str =
+        "a network interface of the kernel whose other end is this program (tap)";
     type Config = TapConfig;
 
     fn available() -> Result<(), PortError> {
@@ -29,7 +31,7 @@ impl PortKind for Tap {
         })
     }
 
-    fn validate(config: &TapConfig) -> Result<(), KeyError> {
+    fn validate(config: &TapConfig) -> Result<(), Invalid> {
         config.validate()
     }
 
@@ -67,21 +69,6 @@ impl PortKind for Tap {
     }
 }
 
-/// A queue of the interface.
-pub(crate) fn open_queue(config: &TapConfig, has_many: bool) -> io::Result<File> {
-    sys::open_queue(&config.interface, has_many)
-}
-
-/// Gives the interface what is configured; all of it may be there already.
-pub(crate) fn set_up(config: &TapConfig, socket: &OwnedFd) -> io::Result<()> {
-    let name = &config.interface;
-    sys::set_mtu(socket, name, config.mtu_bytes)?;
-    for (address, prefix_len) in config.parsed() {
-        sys::add_address(name, address, prefix_len)?;
-    }
-    if config.up { sys::set_up(socket, name) } else { Ok(()) }
-}
-
 fn explained(config: &TapConfig, error: &io::Error) -> PortError {
     let name = &config.interface;
     match error.raw_os_error() {
@@ -94,15 +81,15 @@ fn explained(config: &TapConfig, error: &io::Error) -> PortError {
             )
         }
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => PortError::new(
-            format!("tap interface {name}: /dev/net/tun is not there"),
+            format!("tap interface {name}: /dev/net/tun does not exist"),
             "run `modprobe tun`, and in a container pass `--device /dev/net/tun`",
         ),
         Some(libc::EBUSY) => PortError::new(
             format!("tap interface {name} is in use"),
-            "stop the program that has it, or choose another name",
+            "stop the program that uses it, or choose another name",
         ),
         Some(libc::EINVAL) => PortError::new(
-            format!("interface {name} is there and is no tap interface for so many queues"),
+            format!("interface {name} exists and is not a tap interface for this number of queues"),
             format!("choose another name, or run `ip link del {name}`"),
         ),
         _ => PortError::new(format!("tap interface {name}: {error}"), "see `ip link` and `dmesg`"),

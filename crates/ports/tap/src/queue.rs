@@ -8,30 +8,30 @@ use engine::{Port, QueueCounters};
 use machine::clock::Ticks;
 use packet::{Batch, PortId, Slot};
 
-use crate::open::{open_queue, set_up};
+use crate::interface::{open_queue, set_up};
 use crate::shared::{LINK_DOWN, REFUSED, Shared, TOO_LONG, TOO_SHORT};
 
-/// One queue.
+/// A queue of the port.
 pub(crate) struct Queue {
     pub(crate) id: PortId,
     pub(crate) shared: Arc<Shared>,
     pub(crate) counters: Arc<QueueCounters>,
-    /// None while the interface is deleted.
+    /// File of the queue; `None` while the interface is deleted.
     pub(crate) file: Option<File>,
-    /// Room for the longest frame and one byte more.
+    /// Buffer for the longest frame and one byte more.
     pub(crate) room: Vec<u8>,
     pub(crate) ticks_per_second: f64,
     pub(crate) lost_at: Option<Ticks>,
 }
 
 impl Queue {
-    /// Notes that the interface is gone.
+    /// Records that the interface was deleted.
     fn lose(&mut self, now: Ticks) {
         self.file = None;
         self.lost_at = Some(now);
     }
 
-    /// Makes the interface again, a second after it went and each second from then on.
+    /// Creates the interface again: a second after its deletion, then every second.
     #[cold]
     fn find_again(&mut self, now: Ticks) {
         let waited = now.saturating_sub(self.lost_at.unwrap_or(0));
@@ -111,7 +111,7 @@ impl Port for Queue {
     }
 }
 
-/// Under which count a refused frame falls.
+/// Returns the drop reason of a refused frame.
 fn reason(error: &io::Error) -> usize {
     match error.raw_os_error() {
         // EIO: the interface is not up.

@@ -10,7 +10,7 @@ use engine::{Link, Monitor, PortCounts, PortDrop, QueueCounters};
 use crate::config::TapConfig;
 use crate::sys;
 
-/// Why frames are lost, in the order of the counters.
+/// Drop reasons, in the order of the counters.
 pub(crate) const DROPS: &[PortDrop] = &[
     PortDrop::receive("too-long"),
     PortDrop::transmit("link-down"),
@@ -22,29 +22,29 @@ pub(crate) const LINK_DOWN: usize = 1;
 pub(crate) const TOO_SHORT: usize = 2;
 pub(crate) const REFUSED: usize = 3;
 
-/// What the kernel dropped and counted.
+/// Drop reason of frames that the kernel dropped and counted.
 const KERNEL_QUEUE_FULL: PortDrop = PortDrop::receive("kernel-queue-full");
 
-/// A port, as seen from outside.
+/// State of a port that all its threads share.
 pub(crate) struct Shared {
     pub(crate) config: TapConfig,
     pub(crate) counters: Vec<Arc<QueueCounters>>,
-    /// For requests in the namespace in which the port was opened.
+    /// Socket for requests in the namespace in which the port was opened.
     pub(crate) socket: OwnedFd,
     pub(crate) kernel: Mutex<Kernel>,
     pub(crate) has_many: bool,
 }
 
-/// The kernel's own count of frames that found its queue full.
+/// The kernel's own count of frames dropped because its queue was full.
 pub(crate) struct Kernel {
-    /// `/proc/net/dev` of the namespace in which it was opened.
+    /// `/proc/net/dev` of the namespace in which the port was opened.
     pub(crate) devices: File,
     pub(crate) seen: u64,
     pub(crate) sum: u64,
 }
 
 impl Kernel {
-    /// All drops so far, also of interfaces of the name that are no more.
+    /// Returns all drops so far, including those of deleted interfaces of the name.
     fn read(&mut self, name: &str) -> u64 {
         let now = self.dropped(name).unwrap_or(0);
         // An interface that was made anew begins at nothing.
@@ -94,5 +94,5 @@ impl Monitor for Shared {
     }
 }
 
-/// The column of net/dev for frames dropped on their way out of the kernel.
+/// Column of net/dev for frames dropped on transmission by the kernel.
 const DROPPED_OUT: usize = 11;

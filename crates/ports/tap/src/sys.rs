@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Opens a queue of the tap interface of this name, which is made if there is none.
+/// Opens a queue of the tap interface of this name, which is created if it does not exist.
 pub(crate) fn open_queue(name: &str, has_many: bool) -> io::Result<File> {
     let file =
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE)?;
@@ -20,7 +20,7 @@ pub(crate) fn open_queue(name: &str, has_many: bool) -> io::Result<File> {
     Ok(file)
 }
 
-/// A socket for requests on interfaces of a family.
+/// Creates a socket for interface requests of an address family.
 pub(crate) fn request_socket(family: c_int) -> io::Result<OwnedFd> {
     // SAFETY: no pointers.
     let fd = check(unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
@@ -28,7 +28,7 @@ pub(crate) fn request_socket(family: c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// The flags of an interface (netdevice(7)).
+/// Returns the flags of an interface (netdevice(7)).
 pub(crate) fn flags(socket: &OwnedFd, name: &str) -> io::Result<i32> {
     let mut request = named(name);
     ask(socket, libc::SIOCGIFFLAGS, &mut request)?;
@@ -36,21 +36,21 @@ pub(crate) fn flags(socket: &OwnedFd, name: &str) -> io::Result<i32> {
     Ok(i32::from(unsafe { request.ifr_ifru.ifru_flags }))
 }
 
-/// Takes an interface up.
+/// Sets an interface up.
 pub(crate) fn set_up(socket: &OwnedFd, name: &str) -> io::Result<()> {
     let mut request = named(name);
     request.ifr_ifru.ifru_flags = (flags(socket, name)? | libc::IFF_UP) as i16;
     ask(socket, libc::SIOCSIFFLAGS, &mut request)
 }
 
-/// Sets the longest packet.
+/// Sets the MTU of an interface, in bytes.
 pub(crate) fn set_mtu(socket: &OwnedFd, name: &str, bytes: u32) -> io::Result<()> {
     let mut request = named(name);
     request.ifr_ifru.ifru_mtu = bytes as c_int;
     ask(socket, libc::SIOCSIFMTU, &mut request)
 }
 
-/// Gives an interface an address; one that it has already is fine.
+/// Adds an address to an interface; an existing one is no error.
 pub(crate) fn add_address(name: &str, address: IpAddr, prefix_len: u8) -> io::Result<()> {
     let result = match address {
         IpAddr::V4(address) => {
@@ -91,7 +91,7 @@ struct Inet6Request {
     index: c_int,
 }
 
-/// An IPv4 socket address as a general one.
+/// Converts an IPv4 socket address to a generic one.
 fn inet(address: u32) -> libc::sockaddr {
     // SAFETY: all zeroes is an address; both structures have 16 bytes and begin with the family.
     let mut general: libc::sockaddr = unsafe { zeroed() };

@@ -11,12 +11,12 @@ use port_af_packet::{AfPacket, AfPacketConfig, Ring};
 use port_conformance::{Bench, LostBetween, Order, PortPeer, Promises, request, run};
 use port_tap::{Tap, TapConfig};
 
-/// The port in a namespace, and packet sockets on its interface as the peer.
+/// The port in a namespace, with packet sockets on its interface as the peer.
 struct Kernel {
     space: Namespace,
     peer: Option<PortPeer>,
     port: Option<Arc<dyn Monitor>>,
-    /// Dropped on the way into the kernel before the interface was made anew.
+    /// Frames dropped towards the kernel before the interface was created again.
     gone: LostBetween,
 }
 
@@ -66,7 +66,8 @@ impl Bench for Kernel {
         Ok(opened)
     }
 
-    /// What the interface's queue refuses, the kernel counts among its drops: it was sent.
+    /// Sends frames; frames that the interface's queue refuses count as sent, because the kernel
+    /// counts them among its drops.
     fn peer_send(&mut self, frames: &[Vec<u8>]) -> usize {
         let Some(peer) = &mut self.peer else { return 0 };
         let mut sent = 0;
@@ -119,7 +120,7 @@ fn open(space: &Namespace, addresses: &[&str]) -> Opened {
     opened.expect("runs").expect("it opens")
 }
 
-/// An ARP reply or an echo reply to what asks 192.0.2.2 (RFC 826, RFC 792).
+/// Returns an ARP reply or an echo reply to a request for 192.0.2.2 (RFC 826, RFC 792).
 fn answer(frame: &[u8]) -> Option<Vec<u8>> {
     let mac = [0x02, 0, 0, 0, 0, 2];
     let mut reply = frame.to_vec();
@@ -209,5 +210,5 @@ fn an_interface_of_another_kind_is_named() {
     let Some(space) = namespace() else { return };
     let opened = space.run(|| Tap::open(&TapConfig::new("lo"), &request(1, 1514)));
     let error = opened.expect("runs").map(drop).expect_err("it is the loopback");
-    assert!(error.what.starts_with("interface lo is there and is no tap"), "{error:?}");
+    assert!(error.what.starts_with("interface lo exists and is not a tap"), "{error:?}");
 }

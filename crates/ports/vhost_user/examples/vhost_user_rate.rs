@@ -5,8 +5,8 @@
 //! dpdk-testpmd --in-memory --single-file-segments --no-pci -m 256 \
 //!     --vdev=net_virtio_user0,path=PATH -- --forward-mode=io --tx-first …
 //! ```
-//! `echo` sends back what comes, `receive` throws it away, `transmit` sends frames of BYTES. It prints
-//! the best and the median of half-second intervals.
+//! `echo` sends back what comes, `receive` throws it away, `transmit` sends frames of BYTES. It
+//! prints the best and the median of half-second intervals.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -51,7 +51,7 @@ fn main() {
     println!("{mode}: median {:.2} Mpps, best {:.2} Mpps", median / 1e6, best / 1e6);
 }
 
-/// Frames a second in each interval in which any passed, sorted.
+/// Returns the frames per second in each interval with frames, sorted.
 fn run(queue: &mut dyn Port, mode: &str, time: Duration, bytes: usize) -> Vec<f64> {
     let room = Room { headroom: 128, frame: 2048 };
     let mut batch = Batch::new(BATCH_MAX, room).expect("memory for a batch");

@@ -2,49 +2,52 @@
 
 use std::path::PathBuf;
 
-use engine::KeyError;
+use keys::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Keys beside `type: vhost-user`.
+/// Configuration of a vhost-user port, without its `type`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
-    /// The Unix socket at which both sides meet.
+    /// Path of the Unix socket that connects both sides.
     pub path: PathBuf,
-    /// Which side this port is.
+    /// Role of this port.
     #[serde(default)]
     pub role: Role,
-    /// Whether this side makes the socket and listens at it, or connects. Unless it is said, a
-    /// backend listens and a frontend connects.
+    /// Whether this side creates the socket and listens, or connects. By default a backend listens
+    /// and a frontend connects.
     #[serde(default)]
     pub server: Option<bool>,
-    /// Pairs of queues for the guest, at least as many as workers; as many as workers unless it is
-    /// said.
+    /// Number of queue pairs, at least one per worker; by default one per worker.
     #[serde(default)]
+    #[schemars(range(min = 1, max = QUEUES_MAX))]
     pub queues: Option<u16>,
-    /// Descriptors in each ring of a frontend, a power of two; a backend takes what the driver has.
+    /// Number of descriptors in each ring of a frontend, a power of two; a backend uses the
+    /// driver's.
     #[serde(default = "ring_size")]
     pub ring_size: u16,
-    /// Bytes of each buffer into which a frontend receives, header included; enough for the longest
-    /// frame unless it is said. Frames are spread over several where the device can do that.
+    /// Size of each receive buffer of a frontend in bytes, including the header; by default large
+    /// enough for the longest frame. Longer frames span several buffers if the device supports it.
+    // At least a header and the start of a frame.
     #[serde(default)]
+    #[schemars(range(min = 64, max = 65_536))]
     pub buffer_bytes: Option<u32>,
 }
 
-/// The sides of the protocol.
+/// Role in the vhost-user protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// The device: serves a virtual machine, or another program that acts as one.
+    /// The device: serves a virtual machine, or a program that acts as one.
     #[default]
     Backend,
-    /// The driver: acts as a virtual machine would, towards a device in another process.
+    /// The driver: acts like a virtual machine towards a device in another process.
     Frontend,
 }
 
 impl Config {
-    /// A backend that listens, with defaults for the rest.
+    /// Returns a listening backend with defaults for all other keys.
     pub fn backend(path: impl Into<PathBuf>) -> Config {
         Config {
             path: path.into(),
@@ -56,59 +59,47 @@ impl Config {
         }
     }
 
-    /// A frontend that connects, with defaults for the rest.
+    /// Returns a connecting frontend with defaults for all other keys.
     pub fn frontend(path: impl Into<PathBuf>) -> Config {
         Config { role: Role::Frontend, ..Config::backend(path) }
     }
 
-    /// Whether this side listens.
+    /// Returns true if this side listens on the socket.
     pub fn listens(&self) -> bool {
         self.server.unwrap_or(self.role == Role::Backend)
     }
 
-    /// Checks what the types cannot tell.
+    /// Checks all values.
     ///
     /// # Errors
-    /// The first key that cannot be used.
-    pub fn validate(&self) -> Result<(), KeyError> {
-        let wrong = |key: &str, what: String| Err(KeyError { key: key.to_owned(), what });
+    /// The first invalid key.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        keys::check("", self)?;
+        let wrong = |key: &str, what: String| Err(Invalid::new(key, what, ""));
         let len = self.path.as_os_str().len();
         if !(1..=PATH_BYTES_MAX).contains(&len) {
             let what = format!(
-                "{len} bytes; a socket's path has 1 to {PATH_BYTES_MAX}: use a shorter folder"
+                "{len} bytes; a socket path must have 1 to {PATH_BYTES_MAX}: use a shorter folder"
             );
             return wrong("path", what);
         }
-        if let Some(queues) = self.queues
-            && !(1..=QUEUES_MAX).contains(&queues)
-        {
-            return wrong("queues", format!("{queues} is not within 1 to {QUEUES_MAX}"));
-        }
         if !self.ring_size.is_power_of_two() || !RING_SIZES.contains(&self.ring_size) {
             let (least, most) = (RING_SIZES.start(), RING_SIZES.end());
-            let what = format!("{} is no power of two from {least} to {most}", self.ring_size);
+            let what = format!("{} is not a power of two from {least} to {most}", self.ring_size);
             return wrong("ring-size", what);
-        }
-        if let Some(bytes) = self.buffer_bytes
-            && !BUFFER_BYTES.contains(&bytes)
-        {
-            let (least, most) = (BUFFER_BYTES.start(), BUFFER_BYTES.end());
-            return wrong("buffer-bytes", format!("{bytes} is not within {least} to {most}"));
         }
         Ok(())
     }
 }
 
-/// The kernel's `sockaddr_un` has 108 bytes, one of them for the end.
+/// Largest length of a socket path in bytes: the kernel's `sockaddr_un` has 108, one of them for
+/// the terminator.
 const PATH_BYTES_MAX: usize = 107;
 
-/// A message tells a ring by eight bits.
+/// Largest number of queue pairs: a message identifies a ring by eight bits.
 pub const QUEUES_MAX: u16 = 128;
 
 const RING_SIZES: std::ops::RangeInclusive<u16> = 16..=4096;
-
-/// A receive buffer of a driver with mergeable buffers holds at least a header and what fits a frame's.
-const BUFFER_BYTES: std::ops::RangeInclusive<u32> = 64..=65_536;
 
 const fn ring_size() -> u16 {
     256

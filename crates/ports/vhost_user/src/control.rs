@@ -11,20 +11,20 @@ use std::thread::{self, JoinHandle};
 use engine::{Link, Monitor, PortCounts, QueueCounters};
 use rustix::event::{EventfdFlags, eventfd};
 
-/// Keeps the control thread running; ends it when dropped, and waits for its end.
+/// Owner of the control thread; when it is dropped, it ends the thread and waits for its end.
 #[derive(Debug)]
 pub struct Owner {
     stop: Arc<Stop>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// How the control thread is told to end.
+/// Request to the control thread to end.
 #[derive(Debug)]
 pub struct Stop {
     set: AtomicBool,
-    /// Wakes who polls.
+    /// Wakes a thread that polls.
     event: OwnedFd,
-    /// Shut down in order to wake who reads.
+    /// Connection that is shut down to wake a thread that reads from it.
     connection: Mutex<Option<UnixStream>>,
 }
 
@@ -32,7 +32,7 @@ impl Owner {
     /// Starts the control thread.
     ///
     /// # Errors
-    /// When the kernel has no thread or no event counter.
+    /// When the kernel provides no thread or no eventfd.
     pub fn start(work: impl FnOnce(&Stop) + Send + 'static) -> io::Result<Owner> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let stop = Stop { set: AtomicBool::new(false), event, connection: Mutex::new(None) };
@@ -58,17 +58,17 @@ impl Drop for Owner {
 }
 
 impl Stop {
-    /// Whether it is time to end.
+    /// Returns true if the thread must end.
     pub fn is_set(&self) -> bool {
         self.set.load(Ordering::Acquire)
     }
 
-    /// Readable from when it is time to end.
+    /// Returns a descriptor that becomes readable when the thread must end.
     pub fn event(&self) -> &OwnedFd {
         &self.event
     }
 
-    /// Makes a connection known, so that reading from it ends when it is time; None forgets it.
+    /// Sets the connection whose read must end with the thread; `None` removes it.
     pub fn watch(&self, connection: Option<UnixStream>) {
         let mut watched = lock(&self.connection);
         if let Some(connection) = &connection
@@ -80,12 +80,12 @@ impl Stop {
     }
 }
 
-/// What the control thread makes known.
+/// Status that the control thread publishes.
 #[derive(Debug)]
 pub struct Status {
     known: Mutex<Known>,
     counters: Vec<Arc<QueueCounters>>,
-    /// That never change.
+    /// Facts that do not change.
     facts: Vec<(&'static str, String)>,
 }
 
@@ -96,7 +96,7 @@ struct Known {
 }
 
 impl Status {
-    /// Of a port that has just been opened.
+    /// Creates the status of a port that has just been opened.
     pub fn new(
         counters: Vec<Arc<QueueCounters>>,
         facts: Vec<(&'static str, String)>,
@@ -105,12 +105,12 @@ impl Status {
         Arc::new(Status { known: Mutex::new(Known { link, facts: Vec::new() }), counters, facts })
     }
 
-    /// Makes the link known.
+    /// Sets the state of the link.
     pub fn set_link(&self, link: Link) {
         lock(&self.known).link = link;
     }
 
-    /// Makes a fact known, or changes it.
+    /// Adds or changes a fact.
     pub fn set_fact(&self, name: &'static str, value: impl Into<String>) {
         let facts = &mut lock(&self.known).facts;
         match facts.iter_mut().find(|(known, _)| *known == name) {
@@ -119,14 +119,14 @@ impl Status {
         }
     }
 
-    /// Tells who has connected.
+    /// Records the peer.
     pub fn set_peer(&self, stream: &UnixStream) {
         if let Ok(peer) = rustix::net::sockopt::socket_peercred(stream) {
             self.set_fact("peer-pid", peer.pid.as_raw_nonzero().to_string());
         }
     }
 
-    /// The link is down because nobody is there.
+    /// Sets the link down because there is no peer.
     pub fn set_alone(&self, why: &str) {
         self.set_link(Link::Down(why.to_owned()));
     }
@@ -151,10 +151,10 @@ impl Monitor for Status {
     }
 }
 
-/// Nothing is left half done under these locks.
+/// Locks a mutex, even after a panic: values are never half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The reason for which most ports begin down.
+/// Reason for which the link of most ports is down at first.
 pub const NO_PEER: &str = "no peer has connected";

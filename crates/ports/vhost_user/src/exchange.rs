@@ -4,17 +4,17 @@
 //! control thread   Lender == lend, recall ==> Holder   worker, between two bursts
 //!                         <== the ring ======
 //! ```
-//! Both ways are wait-free queues. The worker looks for commands before it touches a ring, so a ring
-//! that was recalled is never touched again, however late the worker comes. The control thread waits
-//! for the ring for a bounded time; the ring owns a share of its memory, so that memory is unmapped
-//! when the worker has let go of it, and not before.
+//! Both ways are wait-free queues. The worker looks for commands before it touches a ring, so a
+//! ring that was recalled is never touched again, however late the worker comes. The control thread
+//! waits for the ring for a bounded time; the ring owns a share of its memory, so that memory is
+//! unmapped when the worker has let go of it, and not before.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// The two ends for one ring.
+/// Creates the two ends for one ring.
 pub fn exchange<R>() -> (Lender<R>, Holder<R>) {
     let (commands, inbox) = RingBuffer::new(COMMANDS_MAX);
     let (outbox, returned) = RingBuffer::new(COMMANDS_MAX);
@@ -27,13 +27,14 @@ pub struct Lender<R> {
     commands: Producer<Command<R>>,
     returned: Consumer<Box<R>>,
     lent: bool,
-    /// Recalled and not returned yet.
+    /// Number of rings that were recalled and not returned yet.
     owed: usize,
 }
 
 /// The worker's end.
 pub struct Holder<R> {
-    /// Dropped before the queues, so that who sees a queue abandoned knows that the ring is gone.
+    /// The ring; dropped before the queues, so that an abandoned queue means that the ring is
+    /// dropped.
     ring: Option<Box<R>>,
     inbox: Consumer<Command<R>>,
     outbox: Producer<Box<R>>,
@@ -45,16 +46,16 @@ enum Command<R> {
 }
 
 impl<R> Lender<R> {
-    /// Whether a ring is lent and was not recalled.
+    /// Returns true if a ring is lent and was not recalled.
     pub fn is_lent(&self) -> bool {
         self.lent
     }
 
-    /// Lends a ring. The ring itself comes back where a worker has left so many commands unread that
-    /// none could be added; it can be tried again later.
+    /// Lends a ring. Returns the ring if the worker has so many unread commands that no further one
+    /// fits; the caller may retry later.
     ///
     /// # Panics
-    /// When one is lent already.
+    /// When a ring is lent already.
     pub fn lend(&mut self, ring: Box<R>) -> Result<(), Box<R>> {
         assert!(!self.lent, "one ring at a time");
         self.collect();
@@ -72,8 +73,8 @@ impl<R> Lender<R> {
         }
     }
 
-    /// Recalls the ring and waits up to `patience` for it. None where nothing was lent, where the
-    /// worker has ended, or where it does not poll: it will then let go before it touches the ring.
+    /// Recalls the ring and waits up to `patience` for it. `None` if no ring was lent, if the
+    /// worker has ended, or if it does not poll: it will then return the ring before it uses it.
     pub fn recall(&mut self, patience: Duration) -> Option<Box<R>> {
         if !self.lent {
             return None;
@@ -96,7 +97,7 @@ impl<R> Lender<R> {
         }
     }
 
-    /// Takes what has come back; gives the last.
+    /// Processes returned rings; returns the last one.
     fn collect(&mut self) -> Option<Box<R>> {
         let mut last = None;
         while let Ok(ring) = self.returned.pop() {
@@ -108,7 +109,7 @@ impl<R> Lender<R> {
 }
 
 impl<R> Holder<R> {
-    /// Takes over, and lets go of, what it was told to.
+    /// Takes or returns rings as commanded.
     #[inline(always)]
     pub fn attend(&mut self) {
         if !self.inbox.is_empty() {
@@ -116,7 +117,7 @@ impl<R> Holder<R> {
         }
     }
 
-    /// The ring of the moment.
+    /// Returns the present ring.
     #[inline(always)]
     pub fn current(&mut self) -> Option<&mut R> {
         self.attend();
@@ -139,7 +140,7 @@ impl<R> Holder<R> {
     }
 }
 
-/// Commands that a worker may leave unread.
+/// Largest number of unread commands of a worker.
 const COMMANDS_MAX: usize = 16;
 
 const POLL: Duration = Duration::from_micros(50);

@@ -20,25 +20,25 @@ use crate::header::{HEADER_BYTES_MAX, Header};
 use crate::queue::Stops;
 use crate::socket::{Meeting, pause, wait_for};
 
-/// What it needs to talk to one device after the other.
+/// State of a driver that connects to one device after the other.
 pub struct Driver {
-    /// For each pair.
+    /// Lender of the receive ring of each pair.
     pub receiving: Vec<Lender<Receiving>>,
-    /// For each pair.
+    /// Lender of the transmit ring of each pair.
     pub transmitting: Vec<Lender<Transmitting>>,
-    /// Pair `n` is worker `n` modulo this number's.
+    /// Number of workers; pair `n` belongs to worker `n` modulo this number.
     pub workers: usize,
-    /// Descriptors of each ring.
+    /// Number of descriptors of each ring.
     pub ring_size: u16,
-    /// Room of a buffer to receive into; enough for the longest frame where none is said.
+    /// Size of a receive buffer in bytes; by default sufficient for the longest frame.
     pub buffer_bytes: Option<u32>,
-    /// The longest frame.
+    /// Longest frame in bytes.
     pub frame_bytes_max: usize,
-    /// What is made known.
+    /// Published status.
     pub status: Arc<Status>,
 }
 
-/// A device that does not want, or cannot.
+/// Failure of a device's set-up.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -54,7 +54,7 @@ enum Failure {
 }
 
 impl Driver {
-    /// Talks to one device after the other until it is time to end.
+    /// Connects to one device after the other until the port is closed.
     pub fn serve(mut self, meeting: &Meeting, stop: &Stop) {
         while let Some(stream) = meeting.next(stop) {
             match stream {
@@ -77,7 +77,7 @@ impl Driver {
         self.recall_all();
     }
 
-    /// Sets a device up and waits until it goes.
+    /// Sets a device up and waits until it disconnects.
     fn converse(&mut self, stream: UnixStream, stop: &Stop) -> Result<(), Failure> {
         stop.watch(Some(stream.try_clone()?));
         self.status.set_alone("the device is being set up");
@@ -135,7 +135,8 @@ impl Driver {
         self.status.set_link(if pairs < self.workers {
             let workers = self.workers;
             Link::Down(format!(
-                "the device has queues for {pairs} of {workers} workers: give it as many"
+                "the device has queues for {pairs} of {workers} workers: configure more queues \
+                 there"
             ))
         } else {
             Link::Up
@@ -159,7 +160,7 @@ impl Driver {
     }
 }
 
-/// What a device and this side agree on.
+/// Parameters negotiated with a device.
 struct Asked {
     frontend: Frontend,
     features: u64,
@@ -227,8 +228,8 @@ fn tell(
     Ok(())
 }
 
-/// How long a worker may take to let go of a ring. One that polls takes a burst.
+/// Time limit for a worker to return a ring; a polling worker needs the time of a burst.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Between two attempts to reach a device.
+/// Interval between two attempts to reach a device.
 const RETRY: Duration = Duration::from_millis(100);

@@ -7,20 +7,20 @@
 
 use crate::features::{MRG_RXBUF, VERSION_1};
 
-/// How the header looks, by what was negotiated.
+/// Form of the header, depending on the negotiated features.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Header {
     /// Before version 1, without mergeable buffers: 10 bytes.
     #[default]
     Short,
-    /// With a number of buffers, which is always one: 12 bytes.
+    /// With a number of buffers that is always one: 12 bytes.
     Single,
-    /// With the number of buffers that hold the frame: 12 bytes.
+    /// With the number of buffers of the frame: 12 bytes.
     Mergeable,
 }
 
 impl Header {
-    /// As these features ask for.
+    /// Returns the form for these features.
     pub fn new(features: u64) -> Header {
         if features & MRG_RXBUF != 0 {
             Header::Mergeable
@@ -31,25 +31,26 @@ impl Header {
         }
     }
 
-    /// Its length.
+    /// Returns the length in bytes.
     #[inline(always)]
     pub fn bytes(self) -> usize {
         if self == Header::Short { HEADER_BYTES_MAX - 2 } else { HEADER_BYTES_MAX }
     }
 
-    /// Whether a frame may be spread over several buffers.
+    /// Returns true if a frame may span several buffers.
     pub fn is_mergeable(self) -> bool {
         self == Header::Mergeable
     }
 
-    /// Its bytes, of which the first [`Header::bytes`] count, for a frame in so many buffers.
+    /// Returns the header of a frame in this number of buffers; the first [`Header::bytes`] bytes
+    /// count.
     pub fn encode(self, buffers: u16) -> [u8; HEADER_BYTES_MAX] {
         let mut bytes = [0; HEADER_BYTES_MAX];
         bytes[BUFFERS_AT..].copy_from_slice(&buffers.to_le_bytes());
         bytes
     }
 
-    /// Writes it for a frame in one buffer.
+    /// Writes the header of a frame in one buffer.
     ///
     /// # Safety
     /// `at` has room for [`Header::bytes`].
@@ -66,22 +67,22 @@ impl Header {
     }
 }
 
-/// Whether the first two bytes of a header ask for a checksum or for segmentation.
+/// Returns true if the first two bytes of a header request a checksum or segmentation.
 #[inline(always)]
 pub fn asks_for_offload([flags, segmentation]: [u8; 2]) -> bool {
     flags & NEEDS_CHECKSUM != 0 || segmentation != 0
 }
 
-/// Bytes of the longest header.
+/// Length of the longest header in bytes.
 pub const HEADER_BYTES_MAX: usize = 12;
 
-/// Bytes of an Ethernet header: no frame is shorter.
+/// Length of an Ethernet header in bytes: no frame is shorter.
 pub const ETHERNET_BYTES: usize = 14;
 
-/// Where the number of buffers stands.
+/// Offset of the number of buffers.
 pub const BUFFERS_AT: usize = 10;
 
-/// In the flags: the checksum is to be filled in.
+/// Flag: the checksum must be filled in.
 const NEEDS_CHECKSUM: u8 = 1;
 
 #[cfg(test)]

@@ -5,23 +5,24 @@ use packet::{Batch, PortId};
 
 use crate::drops::TOO_LONG;
 
-/// A batch that takes frames of a port.
+/// A batch that receives frames of a port.
 pub struct Intake<'a> {
     batch: &'a mut Batch,
     id: PortId,
-    /// Where it is told what was not taken.
+    /// Counters of frames, including dropped ones.
     pub counters: &'a QueueCounters,
     frames: usize,
     bytes: usize,
 }
 
 impl<'a> Intake<'a> {
-    /// Nothing taken yet.
+    /// Creates an intake without frames.
     pub fn new(batch: &'a mut Batch, id: PortId, counters: &'a QueueCounters) -> Intake<'a> {
         Intake { batch, id, counters, frames: 0, bytes: 0 }
     }
 
-    /// Room for a frame, which counts as received; none, and a drop, for one that is too long.
+    /// Reserves room for a received frame; `None`, and a counted drop, for a frame that is too
+    /// long.
     #[inline(always)]
     pub fn room(&mut self, len: usize, len_max: usize) -> Option<&mut [u8]> {
         let room = if len <= len_max { self.batch.append(self.id, len) } else { None };
@@ -35,7 +36,7 @@ impl<'a> Intake<'a> {
         room
     }
 
-    /// Counts what was taken and tells how many frames that were.
+    /// Updates the counters; returns the number of received frames.
     pub fn finish(self) -> usize {
         self.counters.received(self.frames, self.bytes);
         self.frames

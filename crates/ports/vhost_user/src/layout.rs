@@ -13,38 +13,38 @@ use std::sync::atomic::{AtomicU16, Ordering, fence};
 
 use crate::memory::Memory;
 
-/// A buffer, as the driver describes it.
+/// A descriptor, as the driver writes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Descriptor {
-    /// Guest address.
+    /// Guest address of the buffer.
     pub addr: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
-    /// [`NEXT`], [`WRITE`], [`INDIRECT`].
+    /// Flags [`NEXT`], [`WRITE`], [`INDIRECT`].
     pub flags: u16,
-    /// The descriptor that continues the buffer.
+    /// Descriptor that continues the buffer.
     pub next: u16,
 }
 
-/// The buffer continues in another descriptor.
+/// Flag: the buffer continues in another descriptor.
 pub const NEXT: u16 = 1;
-/// For the device to write; otherwise to read.
+/// Flag: the device writes the buffer; otherwise it reads it.
 pub const WRITE: u16 = 2;
-/// Holds a table of descriptors.
+/// Flag: the buffer contains a table of descriptors.
 pub const INDIRECT: u16 = 4;
 
-/// In the flags of either side: do not notify me.
+/// Flag of the available or used ring: no notifications are needed.
 pub const NO_NOTIFICATION: u16 = 1;
 
-/// Where the parts of a ring are, in the address space of the driver's process.
+/// Addresses of the parts of a ring, in the address space of the driver's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// The table of descriptors.
+    /// Address of the descriptor table.
     pub descriptors: u64,
-    /// The available ring.
+    /// Address of the available ring.
     pub available: u64,
-    /// The used ring.
+    /// Address of the used ring.
     pub used: u64,
 }
 
@@ -55,7 +55,7 @@ pub struct Layout {
     available: *mut u16,
     used: *mut u16,
     size: u16,
-    /// Keeps the three areas mapped.
+    /// Memory, kept mapped.
     memory: Arc<Memory>,
 }
 
@@ -64,22 +64,22 @@ pub struct Layout {
 // memory.
 unsafe impl Send for Layout {}
 
-/// A ring that cannot be used.
+/// Error of a ring that cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// Not a power of two up to [`SIZE_MAX`].
+    /// The size is not a power of two up to [`SIZE_MAX`].
     #[error("a ring of {0} descriptors: it must be a power of two up to {SIZE_MAX}")]
     Size(u32),
-    /// Outside of the memory that was shared.
+    /// A part is outside of the shared memory.
     #[error("the {0} of a ring is not in shared memory, or not aligned")]
     Place(&'static str),
 }
 
 impl Layout {
-    /// The ring of `size` descriptors at these places.
+    /// Returns the ring of `size` descriptors at these places.
     ///
     /// # Errors
-    /// When a part is not wholly in one region of the memory, or not aligned.
+    /// When a part is not completely in one region of the memory, or not aligned.
     pub fn new(memory: &Arc<Memory>, size: u32, at: Addresses) -> Result<Layout, LayoutError> {
         let valid = u16::try_from(size).ok().filter(|size| size.is_power_of_two());
         let size = valid.filter(|size| *size <= SIZE_MAX).ok_or(LayoutError::Size(size))?;
@@ -96,13 +96,13 @@ impl Layout {
         })
     }
 
-    /// How many descriptors it has.
+    /// Returns the number of descriptors.
     #[inline(always)]
     pub fn size(&self) -> u16 {
         self.size
     }
 
-    /// The memory it lies in.
+    /// Returns the memory of the ring.
     #[inline(always)]
     pub fn memory(&self) -> &Memory {
         &self.memory
@@ -113,7 +113,7 @@ impl Layout {
         usize::from(index & (self.size - 1))
     }
 
-    /// Descriptor `index`, modulo the size.
+    /// Reads descriptor `index`, modulo the size.
     #[inline(always)]
     pub fn descriptor(&self, index: u16) -> Descriptor {
         // SAFETY: the slot is below the size, and `new` found so many descriptors, aligned.
@@ -127,13 +127,13 @@ impl Layout {
         unsafe { self.descriptors.add(self.slot(index)).write_volatile(descriptor) }
     }
 
-    /// Asks the processor to bring descriptor `index` close.
+    /// Prefetches descriptor `index`.
     #[inline(always)]
     pub fn prefetch_descriptor(&self, index: u16) {
         prefetch(self.descriptors.wrapping_add(self.slot(index)).cast());
     }
 
-    /// The head of the buffer that was made available as number `index`.
+    /// Returns the head of the buffer that was made available as number `index`.
     #[inline(always)]
     pub fn available(&self, index: u16) -> u16 {
         // SAFETY: two words and `size` heads were found.
@@ -147,19 +147,21 @@ impl Layout {
         unsafe { self.available.add(2 + self.slot(index)).write_volatile(head) }
     }
 
-    /// How many buffers the driver made available; what they hold is seen from here on.
+    /// Returns the number of buffers that the driver made available; their contents are visible
+    /// afterwards.
     #[inline(always)]
     pub fn available_index(&self) -> u16 {
         self.word(self.available, 1).load(Ordering::Acquire)
     }
 
-    /// Shows the device all buffers before this number; for the driver.
+    /// Makes all buffers before this number visible to the device; for the driver.
     #[inline(always)]
     pub fn publish_available(&self, index: u16) {
         self.word(self.available, 1).store(index, Ordering::Release);
     }
 
-    /// Which buffer was used as number `index`, and how many bytes the device wrote.
+    /// Returns the buffer that was used as number `index`, and the number of bytes that the device
+    /// wrote.
     #[inline(always)]
     pub fn used(&self, index: u16) -> (u32, u32) {
         // SAFETY: two words and `size` pairs of 32-bit words were found, aligned to four bytes.
@@ -169,7 +171,7 @@ impl Layout {
         }
     }
 
-    /// Records what was used as number `index`; for the device.
+    /// Records a buffer as used under number `index`; for the device.
     #[inline(always)]
     pub fn set_used(&self, index: u16, head: u16, written: u32) {
         // SAFETY: as in `used`.
@@ -179,13 +181,13 @@ impl Layout {
         }
     }
 
-    /// How many buffers the device used; what it wrote is seen from here on.
+    /// Returns the number of buffers that the device used; the data it wrote is visible afterwards.
     #[inline(always)]
     pub fn used_index(&self) -> u16 {
         self.word(self.used, 1).load(Ordering::Acquire)
     }
 
-    /// Shows the driver all used buffers before this number; for the device.
+    /// Makes all used buffers before this number visible to the driver; for the device.
     #[inline(always)]
     pub fn publish_used(&self, index: u16) {
         self.word(self.used, 1).store(index, Ordering::Release);
@@ -201,17 +203,17 @@ impl Layout {
         self.word(self.available, 0).store(flags, Ordering::Release);
     }
 
-    /// From which used number on the driver wants to be notified; for the driver.
+    /// Sets the used number after which the driver requests a notification; for the driver.
     pub fn set_used_event(&self, index: u16) {
         self.word(self.available, 2 + usize::from(self.size)).store(index, Ordering::Release);
     }
 
-    /// From which available number on the device wants to be notified; for the device.
+    /// Sets the available number after which the device requests a notification; for the device.
     pub fn set_available_event(&self, index: u16) {
         self.word(self.used, 2 + 4 * usize::from(self.size)).store(index, Ordering::Release);
     }
 
-    /// Whether the driver wants to hear that `old..new` were used (2.7.7).
+    /// Returns true if the driver requests a notification that `old..new` were used (2.7.7).
     #[inline]
     pub fn driver_listens(&self, event_index: bool, old: u16, new: u16) -> bool {
         // What was published must be seen before what the driver wants is read.
@@ -223,7 +225,8 @@ impl Layout {
         self.word(self.available, 0).load(Ordering::Relaxed) & NO_NOTIFICATION == 0
     }
 
-    /// Whether the device wants to hear that `old..new` were made available (2.7.10).
+    /// Returns true if the device requests a notification that `old..new` were made available
+    /// (2.7.10).
     #[inline]
     pub fn device_listens(&self, event_index: bool, old: u16, new: u16) -> bool {
         fence(Ordering::SeqCst);
@@ -234,28 +237,29 @@ impl Layout {
         self.word(self.used, 0).load(Ordering::Relaxed) & NO_NOTIFICATION == 0
     }
 
-    /// A word of the available or used ring, `at` below what [`parts`] says.
+    /// Returns a word of the available or used ring; `at` must be within the size from [`parts`].
     #[inline(always)]
     fn word(&self, area: *mut u16, at: usize) -> &AtomicU16 {
-        // SAFETY: callers name words of the area that `new` found, which is aligned to two bytes and
-        // mapped as long as `self` lives; others access it atomically or are another process.
+        // SAFETY: callers name words of the area that `new` found, which is aligned to two bytes
+        // and mapped as long as `self` lives; others access it atomically or are another process.
         unsafe { AtomicU16::from_ptr(area.add(at)) }
     }
 }
 
-/// Bytes and alignment of the three areas of a ring.
+/// Returns size in bytes and alignment of the three areas of a ring.
 pub fn parts(size: u16) -> [(usize, usize); 3] {
     let size = usize::from(size);
     [(16 * size, 16), (2 * (3 + size), 2), (4 + 8 * size + 2, 4)]
 }
 
-/// Whether going from `old` to `new` passes the number after which the other side wants to hear.
+/// Returns true if the step from `old` to `new` passes the number for which a notification is
+/// requested.
 #[inline(always)]
 fn passes(event: u16, old: u16, new: u16) -> bool {
     new.wrapping_sub(event).wrapping_sub(1) < new.wrapping_sub(old)
 }
 
-/// Asks the processor to bring a cache line close.
+/// Prefetches a cache line.
 #[inline(always)]
 pub fn prefetch(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -267,7 +271,7 @@ pub fn prefetch(at: *const u8) {
     let _ = at;
 }
 
-/// Most descriptors of a ring (2.7).
+/// Largest number of descriptors of a ring (2.7).
 pub const SIZE_MAX: u16 = 32768;
 
 #[cfg(test)]

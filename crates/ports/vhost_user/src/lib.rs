@@ -31,7 +31,8 @@ mod walk;
 
 use std::sync::Arc;
 
-use engine::{KeyError, Opened, Port, PortError, PortKind, PortRequest, QueueCounters};
+use engine::{Opened, Port, PortError, PortKind, PortRequest, QueueCounters};
+use keys::Invalid;
 use packet::PortId;
 
 pub use crate::config::{Config, Role};
@@ -41,7 +42,7 @@ use crate::frontend::Driver;
 use crate::queue::{Queue, Sink, Source};
 use crate::socket::Meeting;
 
-/// The kind `vhost-user`.
+/// Port type `vhost-user`.
 pub struct VhostUser;
 
 impl PortKind for VhostUser {
@@ -53,17 +54,17 @@ impl PortKind for VhostUser {
         Ok(())
     }
 
-    fn validate(config: &Config) -> Result<(), KeyError> {
+    fn validate(config: &Config) -> Result<(), Invalid> {
         config.validate()
     }
 
     fn open(config: &Config, request: &PortRequest) -> Result<Opened, PortError> {
-        let invalid = |error: KeyError| PortError::new(error.to_string(), "correct the key");
+        let invalid = |error: Invalid| PortError::new(error.to_string(), "correct the key");
         config.validate().map_err(invalid)?;
         let pairs = config.queues.map_or(request.queues, usize::from);
         if pairs < request.queues {
             let what =
-                format!("{pairs} queues at port {} for {} workers", request.name, request.queues);
+                format!("port {} has {pairs} queues for {} workers", request.name, request.queues);
             return Err(PortError::new(what, format!("set queues to at least {}", request.queues)));
         }
         let meeting = if config.listens() {
@@ -89,7 +90,7 @@ impl PortKind for VhostUser {
     }
 }
 
-/// What both roles have.
+/// Components that both roles have.
 struct Parts {
     pairs: usize,
     meeting: Meeting,
@@ -116,7 +117,7 @@ impl Parts {
             self.status.clone(),
         );
         let meeting = self.meeting;
-        let owner = start(move |stop| device.serve(&meeting, stop))?;
+        let owner = start(move |stop| backend::serve(device, &meeting, stop))?;
         Ok(spread(request.id, sources, sinks, &self.counters, &owner))
     }
 
@@ -145,13 +146,14 @@ impl Parts {
 
 fn start(work: impl FnOnce(&Stop) + Send + 'static) -> Result<Arc<Owner>, PortError> {
     let owner = Owner::start(work).map_err(|error| {
-        let what = format!("no thread for the control messages of vhost-user: {error}");
+        let what =
+            format!("cannot create a thread for the control messages of vhost-user: {error}");
         PortError::new(what, "raise the limit of threads or open files: ulimit -u, ulimit -n")
     })?;
     Ok(Arc::new(owner))
 }
 
-/// Deals the pairs out to the queues: pair `n` to queue `n` modulo their number.
+/// Distributes the pairs over the queues: pair `n` to queue `n` modulo their number.
 fn spread<S: Source, K: Sink>(
     id: PortId,
     sources: Vec<Holder<S>>,

@@ -1,59 +1,60 @@
-//! The guest's memory in this process: regions that the peer shared, found by guest or user address.
+//! The guest's memory in this process: regions that the peer shared, found by guest or user
+//! address.
 //!
-//! Guarantees: an address that is handed out lies, with all its bytes, in a mapping that lives as long
-//! as the [`Memory`]; ranges that leave a region, wrap around or lie in no region are refused. It does
-//! not guard against a peer process that shrinks the file behind a mapping: touching it then ends
-//! this process, as it would end the virtual machine.
+//! Guarantees: an address that is handed out lies, with all its bytes, in a mapping that lives as
+//! long as the [`Memory`]; ranges that leave a region, wrap around or lie in no region are refused.
+//! It does not guard against a peer process that shrinks the file behind a mapping: touching it
+//! then ends this process, as it would end the virtual machine.
 
 use std::fs::File;
 use std::sync::Arc;
 
 use vm_memory::{FileOffset, MmapRegion};
 
-/// All regions of a guest.
+/// All memory regions of a guest.
 #[derive(Debug)]
 pub struct Memory {
     regions: Vec<Region>,
 }
 
-/// Contiguous memory of a guest.
+/// A contiguous memory region of a guest.
 #[derive(Debug)]
 pub struct Region {
-    /// Where the guest sees it.
+    /// Guest address of the region.
     guest: u64,
-    /// Where the process of the peer sees it.
+    /// Address of the region in the peer's process.
     user: u64,
     map: MmapRegion,
 }
 
-/// Memory that cannot be used.
+/// Error of memory that cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
-    /// The file is a device, a pipe …
-    #[error("a region of guest memory is not a plain file")]
+    /// The file is not a regular file.
+    #[error("a region of guest memory is not a regular file")]
     NotAFile,
-    /// The file ends before the region does.
-    #[error("a region of guest memory ends behind its file")]
+    /// The file ends before the region.
+    #[error("a region of guest memory extends beyond its file")]
     BehindFile,
     /// Addresses overflow.
     #[error("a region of guest memory wraps around the address space")]
     Wraps,
-    /// Two regions share guest addresses.
+    /// Two regions have common guest addresses.
     #[error("two regions of guest memory overlap")]
     Overlap,
-    /// More than [`REGIONS_MAX`].
+    /// There are more than [`REGIONS_MAX`] regions.
     #[error("guest memory has more than {REGIONS_MAX} regions")]
     TooMany,
-    /// The kernel refused to map it.
+    /// The kernel refused to map the region.
     #[error("a region of guest memory cannot be mapped: {0}")]
     Map(String),
 }
 
 impl Region {
-    /// Maps `len` bytes of a file from `offset` on.
+    /// Maps `len` bytes of a file from `offset`.
     ///
     /// # Errors
-    /// When the file does not hold them, or the kernel refuses.
+    /// When the file is too short, or the kernel refuses.
     pub fn map(
         file: File,
         offset: u64,
@@ -81,7 +82,8 @@ impl Region {
         self.map.size() as u64
     }
 
-    /// Where in this process offset `offset` is; the caller has checked that it is within.
+    /// Returns the address of an offset in this process; the caller has checked that it is within
+    /// the region.
     #[inline(always)]
     fn host(&self, offset: u64) -> *mut u8 {
         self.map.as_ptr().wrapping_add(offset as usize)
@@ -89,7 +91,7 @@ impl Region {
 }
 
 impl Memory {
-    /// The memory of these regions.
+    /// Returns the memory of these regions.
     ///
     /// # Errors
     /// When there are too many, or two overlap.
@@ -108,8 +110,8 @@ impl Memory {
         Ok(Arc::new(Memory { regions }))
     }
 
-    /// Where guest address `guest` is in this process, if `len` bytes from it on are in one region.
-    /// `near` is the region of the last hit, looked at first.
+    /// Returns the address of guest address `guest` in this process, if `len` bytes from it are in
+    /// one region. `near` is the region of the last access, which is tried first.
     #[inline(always)]
     pub fn find(&self, near: &mut usize, guest: u64, len: u32) -> Option<*mut u8> {
         if let Some(region) = self.regions.get(*near) {
@@ -122,7 +124,8 @@ impl Memory {
         (u64::from(len) <= there).then_some(host)
     }
 
-    /// Where guest address `guest` is in this process, and how many bytes follow in its region.
+    /// Returns the address of guest address `guest` in this process, and the number of bytes that
+    /// follow in its region.
     pub fn piece(&self, near: &mut usize, guest: u64) -> Option<(*mut u8, u64)> {
         for (place, region) in self.regions.iter().enumerate() {
             let offset = guest.wrapping_sub(region.guest);
@@ -134,8 +137,8 @@ impl Memory {
         None
     }
 
-    /// Where an address of the peer's process is in this one, if `len` bytes are in one region and
-    /// the place is a multiple of `align`: for the parts of a ring.
+    /// Returns the address of an address of the peer's process in this process, if `len` bytes are
+    /// in one region and the address is a multiple of `align`; used for the parts of a ring.
     pub fn find_user(&self, user: u64, len: usize, align: usize) -> Option<*mut u8> {
         let host = self.regions.iter().find_map(|region| {
             let offset = user.wrapping_sub(region.user);
@@ -145,13 +148,13 @@ impl Memory {
         (host as usize).is_multiple_of(align).then_some(host)
     }
 
-    /// Bytes of all regions.
+    /// Returns the bytes of all regions.
     pub fn len_bytes(&self) -> u64 {
         self.regions.iter().map(Region::len).sum()
     }
 }
 
-/// Most regions of a guest; a message carries no more file descriptors.
+/// Largest number of regions of a guest; a message carries at most as many file descriptors.
 pub const REGIONS_MAX: usize = 32;
 
 #[cfg(test)]

@@ -11,15 +11,15 @@ use crate::control::Owner;
 use crate::drops::{Broken, NO_PEER};
 use crate::exchange::Holder;
 
-/// A ring that is stopped when the other side breaks the rules.
+/// A ring that is stopped when the peer violates the standard.
 pub trait Stops: Send + 'static {
-    /// Why it was stopped, if it was.
+    /// Returns the reason if the ring was stopped.
     fn broken(&self) -> Option<Broken>;
 }
 
-/// A ring from which frames come.
+/// A ring that receives frames.
 pub trait Source: Stops {
-    /// Appends up to `limit` frames to the batch, counts, and tells how many.
+    /// Appends up to `limit` frames to the batch and counts them; returns their number.
     fn receive(
         &mut self,
         batch: &mut Batch,
@@ -29,21 +29,22 @@ pub trait Source: Stops {
     ) -> usize;
 }
 
-/// A ring into which frames go.
+/// A ring that transmits frames.
 pub trait Sink: Stops {
-    /// Sends these frames of the batch, counts all of them, and tells how many were taken.
+    /// Sends these frames of the batch and counts them; returns the number of accepted frames.
     fn transmit(&mut self, batch: &Batch, slots: &[Slot], counters: &QueueCounters) -> usize;
 }
 
-/// One worker's part of the port.
+/// A worker's queue of the port.
 pub struct Queue<S, K> {
     pub(crate) id: PortId,
     pub(crate) sources: Vec<Holder<S>>,
     pub(crate) sinks: Vec<Holder<K>>,
-    /// Where to begin next, so that no pair starves another.
+    /// Index of the pair to start with next, so that every pair gets its turn.
     pub(crate) turn: usize,
     pub(crate) counters: Arc<QueueCounters>,
-    /// Ends the control thread with the last queue; after the rings, so that they are gone by then.
+    /// Ends the control thread with the last queue; after the rings in the order of fields, so that
+    /// they are dropped first.
     pub(crate) _owner: Arc<Owner>,
 }
 

@@ -13,33 +13,33 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::control::Stop;
 
-/// One side's end of the meeting point.
+/// This side of the socket by which the peers find each other.
 pub enum Meeting {
-    /// Made here; the file goes with it.
+    /// This side created the socket; the file is removed with it.
     Listening {
-        /// Where peers knock.
+        /// Listening socket.
         listener: UnixListener,
-        /// What was made.
+        /// File of the socket.
         _file: SocketFile,
     },
-    /// Made by the peer, whenever it comes.
+    /// The peer creates the socket.
     Connecting {
-        /// Where it is looked for.
+        /// Path of the socket.
         path: PathBuf,
     },
 }
 
-/// A socket's file that this program made.
+/// File of a socket that this program created.
 pub struct SocketFile {
     path: PathBuf,
     inode: u64,
 }
 
 impl Meeting {
-    /// Listens at a path. A file that an ended program left there is removed.
+    /// Listens at a path. A file that an ended program left is removed.
     ///
     /// # Errors
-    /// Naming the socket and what to do.
+    /// The socket and a remedy.
     pub fn listen(path: &Path) -> Result<Meeting, PortError> {
         let listener = match UnixListener::bind(path) {
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -56,7 +56,8 @@ impl Meeting {
         Ok(Meeting::Listening { listener, _file: file })
     }
 
-    /// Waits for a peer. None when this side is to end, an error when it cannot be reached now.
+    /// Waits for a peer. `None` when this side must end, an error when the peer cannot be reached
+    /// now.
     pub fn next(&self, stop: &Stop) -> Option<Result<UnixStream, String>> {
         let stream = match self {
             Meeting::Listening { listener, .. } => {
@@ -72,10 +73,10 @@ impl Meeting {
             }
             Meeting::Connecting { path } => UnixStream::connect(path).map_err(|error| {
                 let why = match error.kind() {
-                    ErrorKind::NotFound => "nobody has made it yet".to_owned(),
-                    ErrorKind::ConnectionRefused => "nobody listens at it".to_owned(),
+                    ErrorKind::NotFound => "it does not exist yet".to_owned(),
+                    ErrorKind::ConnectionRefused => "nobody listens on it".to_owned(),
                     ErrorKind::PermissionDenied => {
-                        "no permission: chmod it, or run as its user".to_owned()
+                        "permission denied: change its mode, or run as its owner".to_owned()
                     }
                     _ => error.to_string(),
                 };
@@ -95,7 +96,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// Until something can be read (or the peer has gone); false when this side is to end.
+/// Waits until data can be read (or the peer has disconnected); returns false when this side must
+/// end.
 pub fn wait_for(what: BorrowedFd<'_>, stop: &Stop) -> bool {
     loop {
         let mut waited =
@@ -110,19 +112,19 @@ pub fn wait_for(what: BorrowedFd<'_>, stop: &Stop) -> bool {
     }
 }
 
-/// Waits for a time; false when this side is to end.
+/// Waits for a time; returns false when this side must end.
 pub fn pause(time: Duration, stop: &Stop) -> bool {
     let time = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
     let _ = poll(&mut [PollFd::new(stop.event(), PollFlags::IN)], Some(&time));
     !stop.is_set()
 }
 
-/// Removes the file of a socket at which nobody listens any more.
+/// Removes the file of a socket on which nobody listens any more.
 fn remove_stale(path: &Path) -> Result<(), PortError> {
     let shown = path.display();
     let facts = fs::symlink_metadata(path).map_err(|error| cannot_listen(path, &error))?;
     if !facts.file_type().is_socket() {
-        let what = format!("{shown} exists and is no socket");
+        let what = format!("{shown} exists and is not a socket");
         return Err(PortError::new(what, "choose another path, or remove the file yourself"));
     }
     match UnixStream::connect(path) {
@@ -132,12 +134,12 @@ fn remove_stale(path: &Path) -> Result<(), PortError> {
                 PortError::new(what, format!("remove it: rm {shown}"))
             }),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Err(PortError::new(
-            format!("{shown} exists and may not be tried: {error}"),
-            format!("see who made it: ls -l {shown}"),
+            format!("{shown} exists and cannot be connected to: {error}"),
+            format!("check its owner: ls -l {shown}"),
         )),
         _ => Err(PortError::new(
-            format!("another program listens at {shown}"),
-            format!("stop it (`ss -xlp src {shown}` tells which it is), or choose another path"),
+            format!("another program listens on {shown}"),
+            format!("stop it (`ss -xlp src {shown}` shows its process), or choose another path"),
         )),
     }
 }
@@ -146,13 +148,16 @@ fn cannot_listen(path: &Path, error: &io::Error) -> PortError {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new(".")).display();
     let remedy = match error.kind() {
-        ErrorKind::NotFound => format!("make its folder: mkdir -p {folder}"),
+        ErrorKind::NotFound => format!("create its folder: mkdir -p {folder}"),
         ErrorKind::PermissionDenied => {
-            format!("choose a folder in which you may write, or allow it: ls -ld {folder}")
+            format!(
+                "choose a folder in which you have write permission, or change its mode: ls \
+                     -ld {folder}"
+            )
         }
         _ => "choose another path".to_owned(),
     };
-    PortError::new(format!("cannot listen at {}: {error}", path.display()), remedy)
+    PortError::new(format!("cannot listen on {}: {error}", path.display()), remedy)
 }
 
 #[cfg(test)]
@@ -165,7 +170,7 @@ mod tests {
         let path = folder.path().join("vm.sock");
         let meeting = Meeting::listen(&path).expect("it is free");
         let taken = Meeting::listen(&path).err().expect("it is taken");
-        assert!(taken.what.contains("another program listens at"), "{taken}");
+        assert!(taken.what.contains("another program listens on"), "{taken}");
         drop(meeting);
         assert!(!path.exists(), "the file goes with who made it");
         drop(UnixListener::bind(&path).expect("as a killed program leaves it"));
@@ -176,7 +181,7 @@ mod tests {
         drop(meeting);
         assert!(path.exists(), "what another put there stays");
         let refused = Meeting::listen(&path).err().expect("it is a file");
-        assert!(refused.what.contains("is no socket"), "{refused}");
+        assert!(refused.what.contains("is not a socket"), "{refused}");
         let absent = Meeting::listen(&folder.path().join("no/vm.sock")).err().expect("no folder");
         assert!(absent.remedy.contains("mkdir"), "{absent:?}");
     }

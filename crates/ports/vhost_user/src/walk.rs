@@ -1,49 +1,49 @@
 //! Walking a chain of descriptors that a stranger wrote, into pieces of mapped memory.
 //!
-//! Guarantees: a walk ends after at most as many steps as its table has descriptors, every piece lies
-//! in mapped memory, and the number of pieces that are kept is bounded.
+//! Guarantees: a walk ends after at most as many steps as its table has descriptors, every piece
+//! lies in mapped memory, and the number of pieces that are kept is bounded.
 
 use crate::drops::Broken;
 use crate::layout::{Descriptor, INDIRECT, Layout, NEXT, WRITE};
 use crate::memory::Memory;
 
-/// Contiguous bytes of a buffer.
+/// A contiguous part of a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// Where they are in this process.
+    /// Address in this process.
     pub host: *mut u8,
-    /// How many.
+    /// Length in bytes.
     pub len: usize,
 }
 
-/// The pieces of the chains that were walked last. They point into the memory of the ring they came
-/// from and are used before that ring is let go of.
+/// Pieces of the chains that were walked last. They point into the memory of their ring and are
+/// used before that ring is returned.
 #[derive(Debug)]
 pub struct Pieces {
     list: Vec<Piece>,
-    /// More than [`PIECES_MAX`] were found; the list is not whole.
+    /// True if there were more than [`PIECES_MAX`] pieces, so that the list is incomplete.
     pub overflown: bool,
 }
 
 // SAFETY: the pointers are used only by the ring that owns the list and a share of their memory.
 unsafe impl Send for Pieces {}
 
-/// Most pieces of one frame.
+/// Largest number of pieces of a frame.
 pub const PIECES_MAX: usize = 256;
 
 impl Pieces {
-    /// None yet, with room for all.
+    /// Creates an empty list with room for the largest number.
     pub fn new() -> Pieces {
         Pieces { list: Vec::with_capacity(PIECES_MAX), overflown: false }
     }
 
-    /// Forgets all.
+    /// Removes all pieces.
     pub fn clear(&mut self) {
         self.list.clear();
         self.overflown = false;
     }
 
-    /// Copies `to.len()` bytes out, from byte `from` on; false where there are fewer.
+    /// Copies `to.len()` bytes out, from byte `from`; returns false if there are fewer bytes.
     pub fn copy_out(&self, from: usize, to: &mut [u8]) -> bool {
         let mut filled = 0;
         self.spans(from, to.len(), |host, len| {
@@ -54,7 +54,7 @@ impl Pieces {
         })
     }
 
-    /// Copies bytes in, from byte `at` on; false where there is less room.
+    /// Copies bytes in, at byte `at`; returns false if there is less room.
     pub fn copy_in(&self, at: usize, from: &[u8]) -> bool {
         let mut written = 0;
         self.spans(at, from.len(), |host, len| {
@@ -64,7 +64,7 @@ impl Pieces {
         })
     }
 
-    /// Visits the spans of `len` bytes from byte `skip` on; false where the pieces end before.
+    /// Visits the parts of `len` bytes from byte `skip`; returns false if the pieces end before.
     fn spans(
         &self,
         mut skip: usize,
@@ -86,10 +86,10 @@ impl Pieces {
         len == 0
     }
 
-    /// Appends the pieces of the chain that starts at `head`, and tells how many bytes it has.
+    /// Appends the pieces of the chain that starts at `head`, and returns its number of bytes.
     ///
     /// # Errors
-    /// When the chain contradicts the standard.
+    /// When the chain violates the standard.
     pub fn walk(
         &mut self,
         ring: &Layout,
@@ -150,7 +150,7 @@ impl Pieces {
         Err(Broken::Chain)
     }
 
-    /// Appends a buffer, which may go on in the next region.
+    /// Appends a buffer, which may continue in the next region.
     fn push(
         &mut self,
         memory: &Memory,
@@ -174,5 +174,5 @@ impl Pieces {
     }
 }
 
-/// Most descriptors of an indirect table, as of a ring.
+/// Largest number of descriptors of an indirect table, equal to that of a ring.
 const TABLE_MAX: u32 = crate::layout::SIZE_MAX as u32;

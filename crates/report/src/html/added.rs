@@ -1,7 +1,7 @@
 //! What a feature adds: latency and loss with it, less the same without it, measured in pairs.
 //!
-//! The first value of the compared key is without the feature. A difference whose interval holds zero
-//! is not told from noise, and says so.
+//! The first value of the compared key is without the feature. A difference whose interval holds
+//! zero is not told from noise, and says so.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,10 @@ use measure::figure_words;
 use measure::record::{Addition, RunRecord, additions};
 
 use super::tables::{numbers, table, words};
-use crate::summary::{leaf, value_words};
+use crate::words::{leaf, value_words};
 
-/// The section; none where nothing was compared, or no figure of time or loss was.
+/// Renders the section of differences; empty if nothing was compared, or no figure of time or loss
+/// was.
 pub(super) fn added(record: &RunRecord) -> Markup {
     let Some(key) = record.plan.compare.as_deref() else { return html! {} };
     let names: Vec<&str> = FIGURES.iter().map(|(name, _)| *name).collect();
@@ -47,11 +48,11 @@ pub(super) fn added(record: &RunRecord) -> Markup {
     let rows: Vec<Vec<String>> = order.iter().enumerate().map(row).collect();
     html! {
         section id="added" {
-            h2 { "What " (leaf(key)) " adds" }
+            h2 { "Effect of " (leaf(key)) }
             (table(
-                "With the value less without it, the mean over pairs measured side by side, and the \
-                 95 % confidence interval where there are three pairs or more; in brackets what it is \
-                 without",
+                "Difference with and without the value: mean over pairs measured side by side, with the \
+                 95 % confidence interval for at least three pairs; in brackets the figure without the \
+                 value",
                 &columns,
                 &rows,
             ))
@@ -59,7 +60,7 @@ pub(super) fn added(record: &RunRecord) -> Markup {
     }
 }
 
-/// What a row is of.
+/// Key of a table row: cell, method and part.
 #[derive(PartialEq)]
 struct RowKey {
     values: String,
@@ -75,7 +76,7 @@ impl RowKey {
         };
         let cell: Vec<String> = one.parameters.iter().map(parameter).collect();
         RowKey {
-            values: format!("{} beside {}", value_words(&one.a), value_words(&one.b)),
+            values: format!("{} against {}", value_words(&one.a), value_words(&one.b)),
             cell: cell.join(", "),
             method: one.method.clone(),
             of: one.of.clone().unwrap_or_else(|| "the whole".into()),
@@ -87,7 +88,7 @@ impl RowKey {
     }
 }
 
-/// `+1.20 us (+0.80 to +1.60; 20.0 us)`.
+/// Formats a difference with its interval and reference: `+1.20 us (+0.80 to +1.60; 20.0 us)`.
 fn cell_words(one: &Addition) -> String {
     let signed = |value: f64| {
         let sign = if value < 0.0 { "-" } else { "+" };
@@ -105,11 +106,11 @@ fn cell_words(one: &Addition) -> String {
     }
 }
 
-/// Figures of time and loss, and what their columns are called.
+/// Figures of time and loss with the names of their columns.
 const FIGURES: &[(&str, &str)] = &[
-    ("latency_min", "least latency"),
+    ("latency_min", "minimum latency"),
     ("latency_mean", "mean latency"),
     ("latency_p99", "99 % latency"),
-    ("latency_max", "greatest latency"),
+    ("latency_max", "maximum latency"),
     ("loss_percent", "lost"),
 ];

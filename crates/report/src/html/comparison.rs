@@ -6,9 +6,10 @@ use measure::record::{Cell, Figure, Outcome, RunRecord};
 use super::tables::{marked, numbers, words};
 use crate::names::Names;
 use crate::references::{self, Counts, Kind, Reference};
-use crate::summary::{distinct, figure_name, grouped, outcomes, value_words};
+use crate::summary::figure_name;
+use crate::words::{distinct, grouped, outcomes, value_words};
 
-/// The section; none for a function without references.
+/// Renders the section of published figures; empty for a function without references.
 pub(super) fn comparison(record: &RunRecord) -> Markup {
     let function = record.cells.first().map_or("", |c| c.function.as_str());
     let others = references::chosen(function, &record.scenario.references);
@@ -24,14 +25,14 @@ pub(super) fn comparison(record: &RunRecord) -> Markup {
     rows.extend(others.iter().map(|other| reference_row(other, &ours, &sources)));
     html! {
         section id="comparison" {
-            h2 { "Beside the figures of others" }
+            h2 { "Comparison with published figures" }
             (marked(
-                "Figures of this run in bold, then others and this project's goals. The last but one \
-                 column divides ours by theirs, per core, where both count the same and ours has about \
-                 as many users (a third to three times as many)",
+                "Figures of this run in bold, then published figures and this project's goals. The last \
+                 but one column is the ratio of ours to theirs, per core, if both count the same and \
+                 the numbers of users are similar (a third to three times as many)",
                 &[
                     words("system"), words("what"), numbers("users, addresses"), numbers("value"),
-                    numbers("cores"), numbers("per core"), words("ours is"), words("origin"),
+                    numbers("cores"), numbers("per core"), words("ratio"), words("origin"),
                 ],
                 &rows,
                 |index| index < count,
@@ -47,11 +48,11 @@ struct Ours {
     method: String,
     counts: Counts,
     user: Option<u64>,
-    /// The frames, as `traffic.pkt-size` has them.
+    /// The frame sizes, as in `traffic.pkt-size`.
     size: Option<String>,
-    /// The figure's name.
+    /// Name of the figure.
     figure: &'static str,
-    /// The load of a latency, in percent of the throughput, in words.
+    /// The load of a latency as text, in percent of the throughput.
     at: Option<String>,
     value: f64,
     unit: &'static str,
@@ -86,8 +87,7 @@ impl Ours {
         ]
     }
 
-    /// How near the users of a reference are to ours, as a ratio of at least 1; none where they
-    /// are too far or not known.
+    /// Ratio of the users of a reference to ours, at least 1; none if it is too large or unknown.
     fn distance(&self, reference: &Reference) -> Option<f64> {
         let ratio = match (self.user, reference.user) {
             (Some(ours), Some(theirs)) => ours as f64 / theirs,
@@ -133,7 +133,7 @@ fn ours(record: &RunRecord) -> Vec<Ours> {
     found
 }
 
-/// A time at each load, in the direction where it is longest.
+/// A time at each load, in the slower direction.
 fn by_load<'a>(outcome: &'a Outcome, name: &str) -> Vec<(&'a Figure, Option<String>)> {
     let parts = outcome.figures.iter().filter(|f| f.name == name);
     let at = |f: &'a Figure| Some((f, f.of.as_deref()?.split_once(", ")?.0));
@@ -148,7 +148,7 @@ fn by_load<'a>(outcome: &'a Outcome, name: &str) -> Vec<(&'a Figure, Option<Stri
     worst.into_iter().map(|(figure, load)| (figure, Some(load.to_owned()))).collect()
 }
 
-/// Ours over theirs, per core, of the cell whose users are nearest.
+/// Our figure divided by the published one, per core, in the cell with the nearest number of users.
 fn ratio_words(reference: &Reference, ours: &[Ours]) -> String {
     let near = ours.iter().filter_map(|ours| Some((ours.distance(reference)?, ours)));
     let nearest = near.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, ours)| ours);
@@ -161,7 +161,7 @@ fn ratio_words(reference: &Reference, ours: &[Ours]) -> String {
     }
 }
 
-/// The sessions that are open in a cell, or its users from its configuration, wherever the key stands.
+/// The sessions that are open in a cell, or its number of users by its configuration.
 fn user_of(cell: &Cell) -> Option<u64> {
     if let Some(open) = cell.sessions_open.filter(|open| *open > 0) {
         return Some(open);
@@ -201,16 +201,16 @@ fn reference_row(reference: &Reference, ours: &[Ours], sources: &[&str]) -> Vec<
 fn counts_words(counts: Counts) -> &'static str {
     match counts {
         Counts::Function => "function alone",
-        Counts::Total => "source and sink included",
+        Counts::Total => "with source and sink",
         Counts::Throughput => "all interfaces together",
-        Counts::Changes => "changes a second",
-        Counts::State => "state held",
+        Counts::Changes => "changes per second",
+        Counts::State => "amount of state",
         Counts::Time => "time",
         Counts::Part => "part",
     }
 }
 
-/// Our figures that stand in the comparison, what they count, and in which unit.
+/// Our figures that are compared: name, kind and unit.
 const OURS: &[(&str, Counts, f64, &str)] = &[
     ("function_pps", Counts::Function, 1e-6, "Mpps"),
     ("total_pps", Counts::Total, 1e-6, "Mpps"),
@@ -228,5 +228,5 @@ const OURS: &[(&str, Counts, f64, &str)] = &[
     ("throughput_kept_percent", Counts::Part, 1.0, "%"),
 ];
 
-/// Users within this factor of each other are compared.
+/// Largest ratio of numbers of users that are compared.
 const USERS_RATIO_MAX: f64 = 3.0;

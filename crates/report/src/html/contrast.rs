@@ -3,11 +3,11 @@
 
 use super::STYLE;
 
-/// The colours of a scheme by name.
+/// The colours of a colour scheme by name.
 struct Scheme(Vec<(String, [f64; 3])>);
 
 impl Scheme {
-    /// Those of the first block after a text of the sheet.
+    /// The colours of the first block after a text in the style sheet.
     fn after(start: &str) -> Self {
         let (_, block) = STYLE.split_once(start).expect("the block is there");
         let block = block.split_once('}').expect("the block ends").0;

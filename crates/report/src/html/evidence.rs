@@ -6,10 +6,10 @@ use measure::{Bytes, Nanos, Pps, Ratio};
 
 use super::tables::{Column, numbers, table, words};
 use crate::names::Names;
-use crate::summary::{grouped, outcomes};
 use crate::terminal::check_words;
+use crate::words::{grouped, outcomes};
 
-/// The functional check: verdict, coverage, differences.
+/// Renders the functional check: verdict, coverage, differences.
 pub(super) fn check(record: &RunRecord) -> Markup {
     let names = Names::of(record);
     let checked: Vec<_> =
@@ -20,8 +20,8 @@ pub(super) fn check(record: &RunRecord) -> Markup {
     html! {
         section id="check" {
             h2 { "Functional check" }
-            p { "Before measuring, the device's output for a sample of frames was compared byte for byte \
-                 with that of a separate model of the function." }
+            p { "Before the measurement, the device's output for a sample of frames was compared byte for \
+                 byte with that of an independent model of the function." }
             ul {
                 @for (cell, check) in &checked { li { (names.of_cell(cell)) ": " (check_words(check)) } }
             }
@@ -48,7 +48,7 @@ pub(super) fn check(record: &RunRecord) -> Markup {
     }
 }
 
-/// Changes at run time, trial by trial.
+/// Renders changes at run time, trial by trial.
 pub(super) fn events(record: &RunRecord) -> Markup {
     let names = Names::of(record);
     let mut rows = Vec::new();
@@ -96,7 +96,7 @@ pub(super) fn events(record: &RunRecord) -> Markup {
     }
 }
 
-/// The machine and how quiet it was.
+/// Renders the facts of the machine and its noise.
 pub(super) fn host(record: &RunRecord) -> Markup {
     let host = &record.host;
     let mut rows: Vec<Vec<String>> = [
@@ -114,7 +114,7 @@ pub(super) fn host(record: &RunRecord) -> Markup {
                 if host.tsc.invariant { "invariant" } else { "NOT invariant" }
             ),
         ),
-        ("CPU flags of use", host.cpu_flags.join(" ")),
+        ("relevant CPU flags", host.cpu_flags.join(" ")),
     ]
     .map(|(name, value)| vec![name.to_string(), value])
     .into();
@@ -122,7 +122,7 @@ pub(super) fn host(record: &RunRecord) -> Markup {
         rows.push(vec![
             "stalls of a busy loop".into(),
             format!(
-                "{} in {} over {}: {} together, {} the longest",
+                "{} gaps in {} longer than {}: {} in total, longest {}",
                 grouped(p.count),
                 Nanos(p.duration_ns as f64),
                 Nanos(p.threshold_ns as f64),
@@ -133,9 +133,9 @@ pub(super) fn host(record: &RunRecord) -> Markup {
     }
     if let Some(p) = &host.core_to_core_probe {
         rows.push(vec![
-            format!("core {} to core {} and back", p.cores[0], p.cores[1]),
+            format!("round trip from core {} to core {}", p.cores[0], p.cores[1]),
             format!(
-                "{} at best, {} median",
+                "minimum {}, median {}",
                 Nanos(p.round_trip_ns_min),
                 Nanos(p.round_trip_ns_median)
             ),
@@ -156,11 +156,11 @@ pub(super) fn host(record: &RunRecord) -> Markup {
     html! {
         section id="host" {
             h2 { "Host" }
-            (table("The machine", &[words("fact"), words("value")], &rows))
+            (table("Machine", &[words("fact"), words("value")], &rows))
             @if !probes.is_empty() {
                 (table(
-                    "Random loads from memory, before the run",
-                    &[words("array"), numbers("in flight"), numbers("time each"), numbers("ticks each")],
+                    "Random memory loads, before the run",
+                    &[words("array"), numbers("in flight"), numbers("time per load"), numbers("ticks per load")],
                     &probes,
                 ))
             }
@@ -168,7 +168,7 @@ pub(super) fn host(record: &RunRecord) -> Markup {
     }
 }
 
-/// Every trial with its counts.
+/// Renders every trial with its counters.
 pub(super) fn trials(record: &RunRecord) -> Markup {
     let names = Names::of(record);
     let mut rows = Vec::new();
@@ -210,9 +210,9 @@ pub(super) fn trials(record: &RunRecord) -> Markup {
                 h2 { "Trials" }
                 details {
                     summary { "All " (rows.len()) " rows" }
-                    (table("Every trial and direction, in the order of measuring", &columns, &rows))
+                    (table("All trials and directions, in the order of measurement", &columns, &rows))
                 }
-                p class="note" { "The same with more columns is in trials.csv, and everything in run.json." }
+                p class="note" { "trials.csv has more columns, and run.json has everything." }
             }
         }
     }
@@ -260,17 +260,17 @@ fn trial_row(
     ]
 }
 
-/// The scenario as it was read, and each cell's configuration in full.
+/// Renders the scenario's text, and the complete configuration of each cell.
 pub(super) fn scenario(record: &RunRecord) -> Markup {
     let names = Names::of(record);
     html! {
         section id="scenario" {
             h2 { "Scenario" }
             p { code { (record.scenario.file) } " · " code { (record.scenario.hash) } }
-            details { summary { "The file" } pre { (record.scenario.text) } }
+            details { summary { "Scenario file" } pre { (record.scenario.text) } }
             @for cell in &record.cells {
                 details {
-                    summary { "Configuration, all defaults filled in (" (names.of_cell(cell)) ")" }
+                    summary { "Configuration with all defaults (" (names.of_cell(cell)) ")" }
                     pre { (pretty(&cell.configuration)) }
                     @for outcome in &cell.outcomes {
                         p { (outcome.method) }

@@ -5,7 +5,7 @@ use maud::{Markup, PreEscaped, html};
 use super::charts::{Chart, Data, Group};
 use super::tables::{fitting, table};
 
-/// The charts of the page by group; the diagnostic ones folded away.
+/// Renders the charts by group; diagnostic charts are folded.
 pub(super) fn charts(charts: &[Chart]) -> Markup {
     let of = |group: Group| charts.iter().filter(move |chart| chart.group == group);
     html! {
@@ -15,7 +15,7 @@ pub(super) fn charts(charts: &[Chart]) -> Markup {
                 @for chart in of(Group::Result) { (figure(chart)) }
                 @if of(Group::Diagnosis).next().is_some() {
                     details class="diagnosis" {
-                        summary { "How it was found: " (of(Group::Diagnosis).count()) " charts of searches and single trials" }
+                        summary { "Diagnostic charts: " (of(Group::Diagnosis).count()) " charts of searches and single trials" }
                         @for chart in of(Group::Diagnosis) { (figure(chart)) }
                     }
                 }
@@ -24,7 +24,7 @@ pub(super) fn charts(charts: &[Chart]) -> Markup {
     }
 }
 
-/// The plots that the scenario asks for.
+/// Renders the plots that the scenario requests.
 pub(super) fn asked(charts: &[Chart]) -> Markup {
     html! {
         @if !charts.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn asked(charts: &[Chart]) -> Markup {
     }
 }
 
-/// One chart.
+/// Renders one chart.
 pub(super) fn figure(chart: &Chart) -> Markup {
     html! {
         figure id=(chart.id) {
@@ -74,8 +74,8 @@ fn link(data: &Data) -> String {
     format!("data:text/csv;charset=utf-8,{}", percent_encoded(&csv))
 }
 
-/// A field of RFC 4180: numbers without groups, words in quotes where they must be. Words that a
-/// spreadsheet would take for a formula get a quote in front.
+/// A field by RFC 4180: numbers without grouping, texts quoted if necessary. A text that a
+/// spreadsheet would interpret as a formula is prefixed with an apostrophe.
 fn field(text: &str) -> String {
     let ungrouped = text.replace(',', "");
     if ungrouped.parse::<f64>().is_ok() {

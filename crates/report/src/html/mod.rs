@@ -1,9 +1,9 @@
 //! `report.html`: one self-contained page - answer first, validity beside it, everything below.
 //!
-//! The page refers to nothing outside itself, so that it can be mailed, archived and printed; its one
-//! script sorts tables and is not needed to read them, and its policy forbids any other. It follows
-//! the reader's light or dark setting; every chart has its data one click away and a description for
-//! those who do not see it.
+//! The page refers to nothing outside itself, so that it can be mailed, archived and printed; its
+//! one script sorts tables and is not needed to read them, and its policy forbids any other. It
+//! follows the reader's light or dark setting; every chart has its data one click away and a
+//! description for those who do not see it.
 
 mod added;
 mod charts;
@@ -19,12 +19,16 @@ mod tables;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use measure::record::RunRecord;
 
-use crate::ReportError;
+use crate::{Exporter, ReportError};
 
 pub use runs::comparison as comparison_page;
 
+/// The registry line.
+pub(crate) const EXPORTER: Exporter =
+    Exporter { name: "html", file: "report.html", summary: "one self-contained page", render };
+
 /// The page.
-pub(crate) fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
+fn render(record: &RunRecord) -> Result<Vec<u8>, ReportError> {
     Ok(page(record).into_string().into_bytes())
 }
 
@@ -55,7 +59,7 @@ fn page(record: &RunRecord) -> Markup {
     document(&title, &generator, &body)
 }
 
-/// A page around a body: style, script and the policy that forbids everything else.
+/// A page with the given body: style, script, and the content security policy.
 fn document(title: &str, generator: &str, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -77,8 +81,8 @@ fn document(title: &str, generator: &str, body: &Markup) -> Markup {
     }
 }
 
-/// Nothing is fetched, and no script runs but the one of the page: the hash is that of `script.js`,
-/// which the test in a browser holds by sorting a table.
+/// Content security policy: the page loads nothing, and only its own script runs, by its hash. A
+/// browser test sorts a table to verify that the hash is that of `script.js`.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
                       form-action 'none'; script-src 'sha256-yFUCYOFV5N2jSWaViA2rSZFxehmERkd5FbSv9tOB13M='";
 

@@ -12,11 +12,10 @@ use super::sections::{pivot_table, to_the_second};
 use super::tables::{numbers, table, words};
 use crate::names::Names;
 use crate::pivot::{Pivot, validity_words};
-use crate::summary::{
-    answers, distinct, figure_name, figure_words, leaf, outcomes, status_words, value_words,
-};
+use crate::summary::{answers, figure_name, figure_words, status_words};
+use crate::words::{distinct, leaf, outcomes, value_words};
 
-/// The page that compares runs, the first being the one that others are compared with.
+/// Renders the page that compares runs; the first run is the reference.
 pub fn comparison(records: &[RunRecord]) -> Vec<u8> {
     let names = run_names(records);
     let title = format!("Comparison of {}", names.join(", "));
@@ -45,22 +44,22 @@ pub fn comparison(records: &[RunRecord]) -> Vec<u8> {
     document(&title, &generator, &body).into_string().into_bytes()
 }
 
-/// How many figures changed from the first run to each later one.
+/// Number of figures that changed from the first run to each later run.
 fn answer(records: &[RunRecord]) -> String {
     let Some((first, later)) = records.split_first() else { return "There is no run.".into() };
     let one = |(index, record): (usize, &RunRecord)| {
         let comparisons = compare_runs(record, first);
         let changed = comparisons.iter().filter(|c| c.is_change).count();
         match (comparisons.len(), changed) {
-            (0, _) => format!("run {} measured nothing the same way", index + 2),
+            (0, _) => format!("run {} has no comparable measurement", index + 2),
             (all, 0) => format!("none of the {all} figures of run {} changed", index + 2),
             (all, n) => format!("{n} of the {all} figures of run {} changed", index + 2),
         }
     };
     let words: Vec<String> = later.iter().enumerate().map(one).collect();
     match words.is_empty() {
-        true => "There is nothing to compare the run with.".into(),
-        false => format!("Against run 1, {}, beyond the noise.", words.join("; ")),
+        true => "There is no other run to compare with.".into(),
+        false => format!("Compared with run 1, {} beyond the noise.", words.join("; ")),
     }
 }
 
@@ -94,17 +93,17 @@ fn runs(records: &[RunRecord], names: &[String]) -> Markup {
     let rows: Vec<_> = records.iter().zip(names).map(row).collect();
     let different = |fact: fn(&RunRecord) -> &str| distinct(records.iter().map(fact)).len() > 1;
     html! {
-        (table("The runs", &columns, &rows))
+        (table("Runs", &columns, &rows))
         @if different(|r| &r.host.cpu_model) {
-            p class="note" { "The runs were made on different machines; ratios compare machines too." }
+            p class="note" { "The runs were made on different machines: ratios also compare the machines." }
         }
         @if different(|r| &r.scenario.hash) {
-            p class="note" { "The scenario files differ; compare only what asks the same." }
+            p class="note" { "The scenario files differ: compare only equal measurements." }
         }
     }
 }
 
-/// What a run is of the first one: what changed in words, everything as a table.
+/// The comparison of a run with the first one: changes as text, all figures as a table.
 fn ratios(run: &str, first: &str, comparisons: &[Comparison]) -> Markup {
     let changed: Vec<&Comparison> = comparisons.iter().filter(|c| c.is_change).collect();
     let row = |c: &Comparison| {
@@ -122,7 +121,7 @@ fn ratios(run: &str, first: &str, comparisons: &[Comparison]) -> Markup {
             match (c.is_change, c.confidence_95) {
                 (true, _) => "changed",
                 (false, Some(_)) => "unchanged",
-                (false, None) => "not known",
+                (false, None) => "unknown",
             }
             .into(),
             c.answer.clone(),
@@ -137,12 +136,12 @@ fn ratios(run: &str, first: &str, comparisons: &[Comparison]) -> Markup {
         numbers("from"),
         numbers("to"),
         words("verdict"),
-        words("in words"),
+        words("result"),
     ];
     html! {
         h3 { (run) }
         @if rows.is_empty() {
-            p { "Nothing was measured the same way as in " (first) "." }
+            p { "There is no comparable measurement in " (first) "." }
         } @else {
             p {
                 @match changed.len() {
@@ -151,7 +150,7 @@ fn ratios(run: &str, first: &str, comparisons: &[Comparison]) -> Markup {
                 }
             }
             (table(
-                &format!("{run} over {first}: ratio with its 95 % confidence interval"),
+                &format!("Ratio of {run} to {first}, with its 95 % confidence interval"),
                 &columns,
                 &rows,
             ))
@@ -159,7 +158,7 @@ fn ratios(run: &str, first: &str, comparisons: &[Comparison]) -> Markup {
     }
 }
 
-/// A table a method: a row a cell and figure, a column a run.
+/// One table per method: a row for each cell and figure, a column for each run.
 fn side_by_side(records: &[RunRecord], names: &[String]) -> Vec<Pivot> {
     let methods =
         distinct(records.iter().flat_map(outcomes).map(|(_, outcome)| outcome.method.as_str()));
@@ -175,7 +174,7 @@ fn of_method(records: &[RunRecord], names: &[String], method: &str) -> Pivot {
     Pivot { caption: format!("{method}: medians by run"), head, rows }
 }
 
-/// What names a row: cell, figure and part.
+/// Key of a row: cell, figure and part.
 #[derive(PartialEq)]
 struct Key {
     cell: String,
@@ -223,5 +222,5 @@ fn find<'a>(record: &'a RunRecord, method: &str, key: &Key) -> Option<(Figure, &
     })
 }
 
-/// Of a hash as many characters as tell scenarios apart; the record has all.
+/// Displayed length of a hash; the record has all characters.
 const HASH_CHARS: usize = "blake3:".len() + 12;

@@ -10,13 +10,11 @@ use crate::details;
 use crate::limits::{Remark, grouped_in, remarks};
 use crate::names::Names;
 use crate::pivot::{Pivot, pivots};
-use crate::summary::{
-    answers, cell_words, claims, distinct, figure_name, figure_words, grouped, outcomes,
-    status_words,
-};
+use crate::summary::{answers, claims, figure_name, figure_words, status_words};
+use crate::words::{cell_words, distinct, grouped, outcomes};
 
-/// The answer, how far it may be trusted, and what was asked.
-/// The navigation names the sections that are `present`.
+/// Renders the answer, its validity, and the scenario. The navigation lists the sections in
+/// `present`.
 pub(super) fn head(record: &RunRecord, present: &[&str]) -> Markup {
     let answers = answers(record);
     let (first, others) = answers.split_first().map_or(("", &[][..]), |(a, rest)| (a, rest));
@@ -44,7 +42,7 @@ pub(super) fn head(record: &RunRecord, present: &[&str]) -> Markup {
     }
 }
 
-/// How a status looks.
+/// The colour class of a status.
 pub(super) fn tone(status: Status) -> &'static str {
     match status {
         Status::Passed => "good",
@@ -53,12 +51,12 @@ pub(super) fn tone(status: Status) -> &'static str {
     }
 }
 
-/// A time of the record without its fraction of a second, which says nothing to a reader.
+/// A time of the record without the fraction of a second.
 pub(super) fn to_the_second(time: &str) -> String {
     time.split_once('.').map_or_else(|| time.into(), |(whole, _)| format!("{whole}Z"))
 }
 
-/// Short remarks beside the badge.
+/// Short remarks next to the status badge.
 fn badges(record: &RunRecord) -> Vec<String> {
     let remarked =
         outcomes(record).filter(|(_, o)| o.validity.valid && !o.validity.limits.is_empty()).count();
@@ -66,14 +64,14 @@ fn badges(record: &RunRecord) -> Vec<String> {
     let mut badges = Vec::new();
     badges.extend(match remarked {
         0 => None,
-        1 => Some("with a remark".into()),
+        1 => Some("one remark".into()),
         n => Some(format!("remarks on {n} results")),
     });
     badges.extend((missed > 0).then(|| format!("thresholds missed: {missed}")));
     badges
 }
 
-/// Whether the figures may be relied on, why, what to do about it, and what they claim.
+/// Renders whether the figures can be trusted, with reasons, advice and claims.
 pub(super) fn verdict(record: &RunRecord) -> Markup {
     let thresholds = details::thresholds(record);
     if outcomes(record).next().is_none() && thresholds.is_none() {
@@ -93,7 +91,7 @@ pub(super) fn verdict(record: &RunRecord) -> Markup {
                 ul class="limits" { @for remark in first { (limit(remark)) } }
                 @if !others.is_empty() {
                     details class="remarks" {
-                        summary { (others.len()) " more remarks, which do not make a figure invalid" }
+                        summary { (others.len()) " more remarks, which do not invalidate figures" }
                         ul class="limits" { @for remark in others { (limit(remark)) } }
                     }
                 }
@@ -101,8 +99,8 @@ pub(super) fn verdict(record: &RunRecord) -> Markup {
             @if let Some(pivot) = &thresholds { (pivot_table(pivot)) }
             @if !rows.is_empty() {
                 (table(
-                    "Which clauses of which standards were followed, and how far",
-                    &[words("clause"), words("result"), words("followed"), words("why not in full")],
+                    "Clauses of standards that were followed, and their extent",
+                    &[words("clause"), words("result"), words("followed"), words("reason for a partial claim")],
                     &rows,
                 ))
             }
@@ -110,25 +108,25 @@ pub(super) fn verdict(record: &RunRecord) -> Markup {
     }
 }
 
-/// How many remarks stand open: all that make a result not valid, and a few others, so that results
-/// are not pushed off the screen on a noisy machine. On paper all do.
+/// Number of remarks that are not folded: all that invalidate a result, and a few others, so that
+/// results stay visible on a noisy machine. All remarks are printed on paper.
 fn shown(remarks: &[Remark]) -> usize {
     let against = remarks.iter().take_while(|remark| remark.limit.invalidates).count();
     let all_if_few = if remarks.len() <= REMARKS_SHOWN + 1 { remarks.len() } else { REMARKS_SHOWN };
     against.max(all_if_few)
 }
 
-/// The verdict in a sentence, apart from any figure.
+/// The verdict as a sentence, without figures.
 fn verdict_words(record: &RunRecord, remarks: &[Remark]) -> String {
     let all = outcomes(record).count();
     let invalid = outcomes(record).filter(|(_, o)| !o.validity.valid).count();
     let against = remarks.len();
     match (invalid, against) {
-        (0, 0) => "The figures may be relied on: nothing was seen that limits them.".into(),
-        (0, _) => "The figures may be relied on, with what is remarked below.".into(),
-        (n, _) if n == all => "The figures must not be relied on, for the reasons below.".into(),
+        (0, 0) => "The figures are valid, without remarks.".into(),
+        (0, _) => "The figures are valid, with the remarks below.".into(),
+        (n, _) if n == all => "The figures are not valid, for the reasons below.".into(),
         (n, _) => format!(
-            "{n} of {all} results must not be relied on, for the reasons below; the others may."
+            "{n} of {all} results are not valid, for the reasons below; the others are valid."
         ),
     }
 }
@@ -143,18 +141,18 @@ fn limit(remark: &Remark) -> Markup {
             span { (limit.advice) "." }
             span class="note" {
                 (shown.join("; "))
-                @if !more.is_empty() { "; and " (more.len()) " more results with such a remark" }
+                @if !more.is_empty() { "; and " (more.len()) " more results with this remark" }
             }
         }
     }
 }
 
-/// A table that the terminal shows too.
+/// Renders a table that the terminal also shows.
 pub(super) fn pivot_table(pivot: &Pivot) -> Markup {
     table(&pivot.caption, &fitting(&pivot.head, &pivot.rows), &pivot.rows)
 }
 
-/// The same, folded where it is long.
+/// Renders a table, folded if it is long.
 fn foldable(what: &str, pivot: &Pivot) -> Markup {
     html! {
         @if pivot.rows.len() > ROWS_OPEN {
@@ -165,7 +163,7 @@ fn foldable(what: &str, pivot: &Pivot) -> Markup {
     }
 }
 
-/// Comparisons, then the figures of all cells.
+/// Renders comparisons, and then the figures of all cells.
 pub(super) fn results(record: &RunRecord) -> Markup {
     let names = Names::of(record);
     let mut rows = Vec::new();
@@ -192,7 +190,7 @@ pub(super) fn results(record: &RunRecord) -> Markup {
                 @if let Some(words) = names.together() { p { (words) } }
                 @for pivot in pivots(record) { (pivot_table(&pivot)) }
                 @if let Some(pivot) = details::goals(record) { (foldable("goals of searches", &pivot)) }
-                @if let Some(pivot) = details::baselines(record) { (foldable("ceilings of the tester", &pivot)) }
+                @if let Some(pivot) = details::baselines(record) { (foldable("maxima of the tester", &pivot)) }
                 @if let Some(words) = details::from_cache(record) { p { (words) } }
                 @if let Some(pivot) = details::repetitions(record) {
                     details { summary { "All " (pivot.rows.len()) " repetitions" } (pivot_table(&pivot)) }
@@ -250,7 +248,7 @@ fn result_row(cell: String, outcome: &Outcome, figure: &Figure) -> Vec<String> {
     ]
 }
 
-/// A device with its version, where that is not this program's.
+/// A device with its version, if it is not part of this program.
 fn device_words(cell: &Cell) -> String {
     match cell.device.as_str() {
         "embedded" => cell.device.clone(),
@@ -259,7 +257,7 @@ fn device_words(cell: &Cell) -> String {
     }
 }
 
-/// State, set-up and seed of each cell, and what went wrong if something did.
+/// Renders state, set-up and seed of each cell, and its error if there was one.
 fn cells_table(record: &RunRecord) -> Markup {
     let failed = record.cells.iter().any(|c| c.trouble().is_some());
     let resident = record.cells.iter().any(|c| c.resident_bytes.is_some());
@@ -281,23 +279,23 @@ fn cells_table(record: &RunRecord) -> Markup {
         row
     };
     let mut columns =
-        vec![words("cell"), words("device"), numbers("state"), numbers("state a user")];
+        vec![words("cell"), words("device"), numbers("state"), numbers("state per user")];
     columns.extend(resident.then(|| numbers("process")));
-    columns.extend(sessions.then(|| numbers("sessions open")));
+    columns.extend(sessions.then(|| numbers("open sessions")));
     columns.extend([numbers("set-up"), numbers("seed")]);
     columns.extend(failed.then(|| words("error")));
     let rows: Vec<_> = record.cells.iter().map(row).collect();
-    let table = table("The cells: what was set up for each", &columns, &rows);
+    let table = table("Set-up of each cell", &columns, &rows);
     html! {
         @if rows.len() > ROWS_OPEN {
-            details { summary { "What was set up for all " (rows.len()) " cells" } (table) }
+            details { summary { "Set-up of all " (rows.len()) " cells" } (table) }
         } @else {
             (table)
         }
     }
 }
 
-/// The last line.
+/// Renders the last line of the page.
 pub(super) fn foot(record: &RunRecord) -> Markup {
     html! {
         footer {
@@ -307,23 +305,23 @@ pub(super) fn foot(record: &RunRecord) -> Markup {
     }
 }
 
-/// So many remarks stand open where there are more.
+/// Largest number of remarks that are not folded.
 const REMARKS_SHOWN: usize = 4;
 
-/// So many results are named beside a remark; the rest is counted.
+/// Largest number of results named next to a remark; the others are counted.
 const PLACES_SHOWN: usize = 6;
 
-/// Tables beside the results are folded when they have more rows than this.
+/// Largest number of rows of an unfolded table next to the results.
 const ROWS_OPEN: usize = 8;
 
 /// Anchors of the navigation.
 const SECTIONS: &[(&str, &str)] = &[
     ("verdict", "Verdict"),
     ("results", "Results"),
-    ("added", "What it adds"),
+    ("added", "Effect of a feature"),
     ("charts", "Charts"),
     ("asked", "Plots of the scenario"),
-    ("comparison", "Others' figures"),
+    ("comparison", "Published figures"),
     ("check", "Functional check"),
     ("events", "Changes"),
     ("host", "Host"),

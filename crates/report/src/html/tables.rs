@@ -1,16 +1,16 @@
 //! Tables: a caption, column heads, rows; numbers to the right, and a frame that scrolls by itself
-//! so that the page does not. Tables of several rows can be sorted by the page's script: each number
-//! carries its value in a form that needs no reading of units.
+//! so that the page does not. Tables of several rows can be sorted by the page's script: each
+//! number carries its value in a form that needs no reading of units.
 
 use maud::{Markup, html};
 
-/// One column: its head and whether it holds numbers.
+/// A column: its heading, and whether it holds numbers.
 pub(super) struct Column {
     head: String,
     number: bool,
 }
 
-/// A column of words.
+/// A column of texts.
 pub(super) fn words(head: &str) -> Column {
     Column { head: head.into(), number: false }
 }
@@ -20,7 +20,7 @@ pub(super) fn numbers(head: &str) -> Column {
     Column { head: head.into(), number: true }
 }
 
-/// Columns by what stands in them: of numbers where every cell is one, or says that there is none.
+/// Columns by their contents: numeric if every cell is a number or empty.
 pub(super) fn fitting(heads: &[String], rows: &[Vec<String>]) -> Vec<Column> {
     let is_number = |text: &String| text.is_empty() || text == "none" || sort_value(text).is_some();
     // What names a row is a number only where it has no unit or words.
@@ -33,12 +33,12 @@ pub(super) fn fitting(heads: &[String], rows: &[Vec<String>]) -> Vec<Column> {
     heads.iter().enumerate().map(column).collect()
 }
 
-/// A table whose first column names the row.
+/// Renders a table whose first column names the row.
 pub(super) fn table(caption: &str, columns: &[Column], rows: &[Vec<String>]) -> Markup {
     marked(caption, columns, rows, |_| false)
 }
 
-/// The same with rows that are marked as ours.
+/// Renders a table in which some rows are marked as ours.
 pub(super) fn marked(
     caption: &str,
     columns: &[Column],
@@ -80,7 +80,7 @@ fn cell(text: &str, column: &Column, is_first: bool) -> Markup {
     }
 }
 
-/// The number that a cell begins with, its unit's prefix included; none for words.
+/// The number at the beginning of a cell, including the prefix of its unit; none for texts.
 fn sort_value(text: &str) -> Option<f64> {
     let text = text.trim_start_matches(['±', ' ']);
     let is_digit = |c: char| c.is_ascii_digit() || ",.+-e".contains(c);
@@ -114,7 +114,7 @@ fn prefix_factor(prefix: char) -> f64 {
     }
 }
 
-/// Units that take a prefix.
+/// Units with prefixes.
 const PREFIXED: &[&str] = &["pps", "bit/s", "B", "iB", "B/s", "s"];
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ function ticks() {
   const count = () => {
     const ticked = table.querySelectorAll("input:checked").length;
     button.disabled = ticked < 2 || ticked > 8;
-    told.textContent = ticked > 8 ? "eight at most" : ticked === 1 ? "tick one more" : "";
+    told.textContent = ticked > 8 ? "at most eight" : ticked === 1 ? "select one more" : "";
   };
   table.addEventListener("change", count);
   count();
@@ -129,7 +129,7 @@ function show(place, now) {
     phase: now.phase,
     trial: now.trial,
     elapsed: time(now.elapsed_seconds),
-    eta: now.eta_seconds === null ? "not known" : `about ${time(now.eta_seconds)}`,
+    eta: now.eta_seconds === null ? "unknown" : `about ${time(now.eta_seconds)}`,
   };
   for (const [key, text] of Object.entries(texts)) {
     const element = place.querySelector(`[data-live="${key}"]`);

@@ -1,8 +1,9 @@
-//! Rules over the five-tuple of IPv4 and IPv6: addresses by prefix, ports by range, protocol by mask.
+//! Rules over the five-tuple of IPv4 and IPv6: addresses by prefix, ports by range, protocol by
+//! mask.
 
 use std::ops::RangeInclusive;
 
-use super::{Condition, Field};
+use super::rule::{Condition, Field};
 
 /// Bytes of a key of IPv4: source, destination, source port, destination port, protocol.
 pub const KEY_V4: usize = 13;

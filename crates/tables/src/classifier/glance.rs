@@ -1,5 +1,5 @@
-//! What one byte of a key already says: often the first rule that matches is the last one of a list,
-//! which asks nothing, and a byte of the source or destination shows that no other is left.
+//! What one byte of a key already says: often the first rule that matches is the last one of a
+//! list, which asks nothing, and a byte of the source or destination shows that no other is left.
 
 use super::rows::Rows;
 
@@ -31,8 +31,8 @@ impl Glance {
         is_settled.then_some(value)
     }
 
-    /// The byte among the first `bytes` that settles most, the first of several, if any does; `values` as in the order of
-    /// rules, with what is said without a match behind the last place.
+    /// The byte among the first `bytes` that settles most, the first of several, if any does;
+    /// `values` as in the order of rules, with what is said without a match behind the last place.
     pub(super) fn best(rows: &Rows, bytes: usize, values: &[u32]) -> Option<Glance> {
         let others = rows.looks();
         let all = (0..bytes).rev().map(|at| {

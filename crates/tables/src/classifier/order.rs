@@ -1,6 +1,6 @@
 //! In which place each rule is: rules in the order of their precedence, with gaps between them.
 
-use super::{NO_MATCH, Refused};
+use super::rule::{NO_MATCH, Refused};
 
 /// The rules' places.
 #[derive(Debug)]

@@ -7,8 +7,8 @@
 //! - *h* is `first.h` **and** *l* is below `first.l`: two tables, the lower edge; or
 //! - *h* is `last.h` **and** *l* is above `last.l`: two tables more, the upper edge.
 //!
-//! An edge is not needed where the range begins at a multiple of 256 or ends before one: 1024..=65535
-//! is one condition on the high byte.
+//! An edge is not needed where the range begins at a multiple of 256 or ends before one:
+//! 1024..=65535 is one condition on the high byte.
 
 /// Tables for the edges of a range field: high and low byte of the lower, then of the upper.
 pub(super) const TABLES: usize = 4;

@@ -37,8 +37,8 @@ pub(super) struct Plan {
     pub blocks: usize,
     /// After so many of the bytes a look-up may be over; 0 where that is not worth a look.
     pub pause: usize,
-    /// The rules that look at nothing behind the pause: when one is the first of those left, it is the
-    /// answer.
+    /// The rules that look at nothing behind the pause: when one is the first of those left, it is
+    /// the answer.
     pub settled: Vec<u64>,
 }
 
@@ -130,8 +130,8 @@ impl Rows {
         self.places()
     }
 
-    /// As [`Rows::first`] for several keys, where all rules are in the first block: the plan is read
-    /// once for all of them, and their rows are fetched at the same time.
+    /// As [`Rows::first`] for several keys, where all rules are in the first block: the plan is
+    /// read once for all of them, and their rows are fetched at the same time.
     #[inline(always)]
     pub fn firsts<const WIDTH: usize, const KEY: usize, const KEYS: usize>(
         &self,
@@ -173,8 +173,8 @@ impl Rows {
         wrong
     }
 
-    /// Whether each key has its answer at the pause: no rule is left for it, or the first of those left
-    /// looks at nothing that comes.
+    /// Whether each key has its answer at the pause: no rule is left for it, or the first of those
+    /// left looks at nothing that comes.
     #[inline(always)]
     fn are_settled<const WIDTH: usize, const KEYS: usize>(
         &self,
@@ -301,8 +301,8 @@ impl Rows {
         }
     }
 
-    /// Makes rows twice as wide. They move up, the last one first, so that none is written over before
-    /// it has moved.
+    /// Makes rows twice as wide. They move up, the last one first, so that none is written over
+    /// before it has moved.
     fn widen(&mut self) {
         let (old, new) = (self.width, 2 * self.width);
         for row in (0..self.tables * ROWS).rev() {
@@ -356,8 +356,8 @@ fn first_bit<const WIDTH: usize>(used: &[u64; WIDTH], wrong: &[u64; WIDTH]) -> O
     (any != 0).then_some(first)
 }
 
-/// Moves the bits between the ends of a gap by one, towards the free one; `at` tells where the words
-/// of the row are.
+/// Moves the bits between the ends of a gap by one, towards the free one; `at` tells where the
+/// words of the row are.
 fn shift(gap: Gap, at: impl Fn(usize) -> usize, words: &mut [u64]) {
     let (low, high) = (gap.free.min(gap.wanted), gap.free.max(gap.wanted));
     let (first, last) = (low / WORD_BITS, high / WORD_BITS);

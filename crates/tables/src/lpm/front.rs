@@ -12,8 +12,8 @@ use std::io;
 use machine::memory::{HugeArray, prefetch};
 
 use super::address::Address;
+use super::entry::{CHILD, NO_ROUTE, entry_at, is_child};
 use super::node::SLOTS;
-use super::pool::{CHILD, NO_ROUTE, entry_at, is_child};
 
 /// The entries by the first two octets.
 #[derive(Debug)]

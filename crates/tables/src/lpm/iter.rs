@@ -1,9 +1,26 @@
-//! All routes of a table in the order of prefix and length.
+//! All routes of a table in the order of prefix and length: to be read, or removed.
 
-use super::Table;
 use super::address::Address;
+use super::entry::{CHILD, is_child};
+use super::limits::Table;
 use super::node::SLOTS;
-use super::pool::{CHILD, Pool, is_child};
+use super::pool::Pool;
+
+impl<A: Address> Pool<A> {
+    /// All routes of a table as (prefix, length, value), in the order of prefix and length.
+    pub fn iter(&self, table: Table) -> Routes<'_, A> {
+        let root = Part { depth: 0, node: table.0.into(), above: A::ZERO, part: 1 };
+        Routes { pool: self, parts: vec![root] }
+    }
+
+    /// Removes all routes of a table.
+    pub fn clear(&mut self, table: Table) {
+        let routes: Vec<(A, u8, u32)> = self.iter(table).collect();
+        for (prefix, len, _) in routes {
+            self.remove(table, prefix, len);
+        }
+    }
+}
 
 /// An iterator over (prefix, length, value).
 #[derive(Debug)]
@@ -23,12 +40,7 @@ struct Part<A> {
     part: usize,
 }
 
-impl<'a, A: Address> Routes<'a, A> {
-    pub(super) fn new(pool: &'a Pool<A>, table: Table) -> Routes<'a, A> {
-        let root = Part { depth: 0, node: table.0.into(), above: A::ZERO, part: 1 };
-        Routes { pool, parts: vec![root] }
-    }
-
+impl<A: Address> Routes<'_, A> {
     fn push_parts_of(&mut self, at: Part<A>) {
         let Part { depth, node, above, part } = at;
         if part < SLOTS {

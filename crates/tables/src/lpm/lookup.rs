@@ -7,8 +7,9 @@
 use machine::memory::prefetch_address;
 
 use super::address::Address;
-use super::pool::{CHILD, INHERIT, NO_ROUTE, Pool, entry_at, is_child};
-use super::{NONE, Table};
+use super::entry::{CHILD, INHERIT, NO_ROUTE, entry_at, is_child};
+use super::limits::Table;
+use super::pool::Pool;
 
 impl<A: Address> Pool<A> {
     /// The value of the longest prefix of a table that covers `address`.
@@ -45,7 +46,7 @@ impl<A: Address> Pool<A> {
         self.fetch(1, entry, address);
     }
 
-    /// The values of the longest prefixes of one table that cover each address, [`NONE`] where
+    /// The values of the longest prefixes of one table that cover each address, `NONE` where
     /// there is no route. What is behind the shorter of the slices is left as it is.
     pub fn lookup_batch(&self, table: Table, addresses: &[A], found: &mut [u32]) {
         for (addresses, found) in addresses.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
@@ -130,8 +131,8 @@ impl<A: Address> Pool<A> {
         });
     }
 
-    /// Asks the processor to fetch what level `depth` needs of the child that an entry may have; where
-    /// it has none, something that is there.
+    /// Asks the processor to fetch what level `depth` needs of the child that an entry may have;
+    /// where it has none, something that is there.
     #[inline(always)]
     fn fetch(&self, depth: usize, entry: u32, address: A) {
         let node = if is_child(entry) { entry & !CHILD } else { 0 };
@@ -178,5 +179,3 @@ const FRONT: usize = 2;
 
 /// Addresses that go down together: as many as a batch of frames has.
 const BATCH: usize = 256;
-
-const _: () = assert!(NONE == NO_ROUTE);

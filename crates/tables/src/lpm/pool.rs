@@ -13,11 +13,11 @@ use machine::memory::HugeArray;
 
 use super::address::Address;
 use super::blocks::{Blocks, words_for};
+use super::entry::{CHILD, INHERIT, NO_ROUTE, entry_at, is_child};
 use super::front::Front;
-use super::iter::Routes;
+use super::limits::{Limits, LpmError, MAX_VALUE, Table};
 use super::node::{Node, SLOTS, part};
 use super::store::Store;
-use super::{Limits, LpmError, MAX_VALUE, Table};
 
 /// Several longest-prefix-match tables that share memory; see [`super`].
 #[derive(Debug)]
@@ -142,23 +142,10 @@ impl<A: Address> Pool<A> {
         Some(value)
     }
 
-    /// Removes all routes of a table.
-    pub fn clear(&mut self, table: Table) {
-        let routes: Vec<(A, u8, u32)> = self.iter(table).collect();
-        for (prefix, len, _) in routes {
-            self.remove(table, prefix, len);
-        }
-    }
-
     /// The value of exactly the route `prefix`/`len`.
     pub fn get(&self, table: Table, prefix: A, len: u8) -> Option<u32> {
         let (end, node) = self.node_of(table, prefix, len)?;
         Some(self.value(end, node, part_of(prefix, len)))
-    }
-
-    /// All routes of a table as (prefix, length, value), in the order of prefix and length.
-    pub fn iter(&self, table: Table) -> Routes<'_, A> {
-        Routes::new(self, table)
     }
 
     /// Routes held by all tables.
@@ -400,23 +387,3 @@ fn check_prefix<A: Address>(prefix: A, len: u8) -> Result<(), LpmError> {
     }
     Ok(())
 }
-
-/// Where an entry of a direct node is.
-#[inline(always)]
-pub(super) fn entry_at(node: u32, slot: usize) -> usize {
-    (node as usize) << 8 | slot
-}
-
-#[inline(always)]
-pub(super) fn is_child(entry: u32) -> bool {
-    entry & CHILD != 0
-}
-
-/// Set in an entry that is the number of a node below.
-pub(super) const CHILD: u32 = 1 << 31;
-
-/// The answer for addresses that no route covers.
-pub(super) const NO_ROUTE: u32 = CHILD - 1;
-
-/// The entry that leaves the answer to the nodes above.
-pub(super) const INHERIT: u32 = CHILD - 2;

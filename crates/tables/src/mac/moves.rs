@@ -1,10 +1,10 @@
 //! How often stations move: a record for each that did of late, in sets of [`WAYS`].
 //!
-//! The first move of a station begins an interval. Who moves more often than allowed within it flaps, and
-//! is on hold for a time; then its moves are counted anew. A record is of no more use when its
-//! interval or hold has ended, and its place is taken by the next station of its set. Where all of a set
-//! are in use, a move is not held against its station: somebody who forges as many addresses of one
-//! set escapes the count, and is counted for it.
+//! The first move of a station begins an interval. Who moves more often than allowed within it
+//! flaps, and is on hold for a time; then its moves are counted anew. A record is of no more use
+//! when its interval or hold has ended, and its place is taken by the next station of its set.
+//! Where all of a set are in use, a move is not held against its station: somebody who forges as
+//! many addresses of one set escapes the count, and is counted for it.
 
 use machine::clock::Ticks;
 

@@ -1,5 +1,5 @@
-//! The twin of [`crate::mac::MacTable`]: every station in a map, with the time it was heard of and the
-//! times of its moves.
+//! The twin of [`crate::mac::MacTable`]: every station in a map, with the time it was heard of and
+//! the times of its moves.
 
 use std::collections::BTreeMap;
 

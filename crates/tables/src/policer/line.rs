@@ -2,7 +2,7 @@
 
 use zerocopy::FromZeros;
 
-use super::{Colour, Policing, Profile};
+use super::profile::{Colour, Policing, Profile};
 
 /// The state of a policer; zeroed, it is none.
 #[derive(Clone, Copy, Debug, Default, FromZeros)]

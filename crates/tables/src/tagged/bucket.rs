@@ -6,10 +6,10 @@
 //! | 10 marks  | away  | 10 numbers, inverted                    |
 //! +-----------+-------+-----------------------------------------+
 //! ```
-//! A mark is the tag of an entry, and a bit that says whether the entry is in its other bucket. So a
-//! look-up at home meets no entry that is away from elsewhere, and an entry can be moved without
-//! asking for its key. `away` is eight counts of four bits, one for each value of the lowest three bits
-//! of a tag: a tag whose count is zero is not in its other bucket.
+//! A mark is the tag of an entry, and a bit that says whether the entry is in its other bucket. So
+//! a look-up at home meets no entry that is away from elsewhere, and an entry can be moved without
+//! asking for its key. `away` is eight counts of four bits, one for each value of the lowest three
+//! bits of a tag: a tag whose count is zero is not in its other bucket.
 //!
 //! A number is stored inverted: memory that was never written, all zeroes, is empty slots, and a
 //! look-up is "or together the numbers whose mark is equal", without a branch or a position. Where
@@ -68,8 +68,8 @@ impl Bucket {
         lowest(self.slots(|held, stored| (held == mark) & (stored == !number)))
     }
 
-    /// A bit for each slot of which something is so. Which slot it is cannot be foretold, so that a search
-    /// that stops there costs a wrong guess of the processor, more than looking at all.
+    /// A bit for each slot of which something is so. Which slot it is cannot be foretold, so that a
+    /// search that stops there costs a wrong guess of the processor, more than looking at all.
     #[inline(always)]
     fn slots(&self, is: impl Fn(u16, u32) -> bool) -> u32 {
         let slots = self.marks.iter().zip(&self.stored).enumerate();

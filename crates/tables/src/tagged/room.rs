@@ -20,9 +20,9 @@ struct Step {
 }
 
 impl Tagged {
-    /// Moves an entry of another home that is in the full bucket `bucket` back to its home; whether there was
-    /// one whose home has room by now. Without this, half as many again are away once as many have come and
-    /// gone as are held: 9.2 instead of 6.2 % at two thirds.
+    /// Moves an entry of another home that is in the full bucket `bucket` back to its home; whether
+    /// there was one whose home has room by now. Without this, half as many again are away once as
+    /// many have come and gone as are held: 9.2 instead of 6.2 % at two thirds.
     #[cold]
     pub(super) fn send_home(&mut self, bucket: usize) -> bool {
         let homes = (0..SLOTS).find_map(|slot| {

@@ -1,10 +1,11 @@
-//! What can only be seen from within: that counts and marks tell where entries are, how many are away
-//! at several loads, and how far a table can be filled.
+//! What can only be seen from within: that counts and marks tell where entries are, how many are
+//! away at several loads, and how far a table can be filled.
 
 use super::*;
 use crate::hash::Keyed;
 
-/// Checks that the counts of every home are those of its entries that are away, and `len` that of all.
+/// Checks that the counts of every home are those of its entries that are away, and `len` that of
+/// all.
 fn check(index: &Tagged) {
     let mut away = vec![[0; 8]; index.buckets.len()];
     let mut held = 0;

@@ -1,12 +1,13 @@
-//! The gateways of applications of the carrier-grade NAT under any payload.
+//! The application-level gateways of the carrier-grade NAT under any payload.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use functions::cgnat::alg::{
     Edited, Gateway, List, Mappings, Ports, Protocol, Rewritten, Shifts, Side, Translation,
-    UNITS_MAX, gre, rewrite,
+    UNITS_MAX, rewrite,
 };
+use functions::cgnat::types::gre;
 
 /// FTP: what is new is what the parts say, and everything else stays.
 pub fn fuzz_cgnat_ftp(data: &[u8]) {

@@ -5,7 +5,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, pcp, protocol, tcp, udp, vxlan};
+use wire::{LAWS, MacAddr, arp, ethernet, gtpu, ipv4, ipv6, pcp, protocol, tcp, udp, vxlan};
 
 /// A user's packet in every tunnel, from each of its layers on, and what is no tunnel.
 pub fn examples() -> Vec<Vec<u8>> {
@@ -34,6 +34,7 @@ pub fn examples() -> Vec<Vec<u8>> {
     examples.extend([segment, ip.clone(), ethernet_frame(ethernet::TYPE_IPV4, &ip)]);
     let arp = ethernet_frame(ethernet::TYPE_ARP, &arp_packet());
     examples.extend([arp, bridged, user_ipv4, user_ipv6]);
+    examples.extend(LAWS.iter().flat_map(|law| law.examples).map(|example| example.to_vec()));
     examples.extend(super::gateway::examples());
     examples.extend(super::forwarders::examples());
     examples.extend(super::alg::examples());

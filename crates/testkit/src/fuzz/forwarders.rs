@@ -3,10 +3,13 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use functions::chain::{self, Chain};
-use functions::l2_switch::{self, L2Switch};
-use functions::l3_router::{self, L3Router};
-use functions::{NetworkFunction, Shard};
+use function_kit::Shard;
+use functions::l2_switch;
+use functions::l3_router;
+use model_kit::Model;
+use models::Chain;
+use models::l2_switch::L2Switch;
+use models::l3_router::L3Router;
 use packet::PortId;
 use serde_json::json;
 use traffic::{Stamp, Workload};
@@ -19,8 +22,8 @@ pub fn fuzz_l2_switch(data: &[u8]) {
     BRIDGES.with_borrow_mut(|pairs| pass(pairs, data, false));
 }
 
-/// The router: every frame becomes exactly what the oracle says, as it is and with its checksums made
-/// right.
+/// The router: every frame becomes exactly what the oracle says, as it is and with its checksums
+/// made right.
 pub fn fuzz_l3_router(data: &[u8]) {
     ROUTERS.with_borrow_mut(|pairs| {
         pass(pairs, data, false);
@@ -36,7 +39,7 @@ pub fn fuzz_chain(data: &[u8]) {
     });
 }
 
-fn pass<N: NetworkFunction>(pairs: &mut [Pair<N>], data: &[u8], repaired: bool) {
+fn pass<N: Model>(pairs: &mut [Pair<N>], data: &[u8], repaired: bool) {
     let port = PortId((data.len() % 2) as u8);
     let mut frame = data[..data.len().min(FRAME_LEN_MAX)].to_vec();
     if repaired {
@@ -64,12 +67,12 @@ thread_local! {
 pub(super) fn examples() -> Vec<Vec<u8>> {
     let mut examples = Vec::new();
     for config in bridges() {
-        let traffic = l2_switch::Traffic { ipv6_share: 0.5, ..Default::default() };
+        let traffic = models::l2_switch::Traffic { ipv6_share: 0.5, ..Default::default() };
         frames(&L2Switch::workload(&config, &traffic, crate::check::clock()), &mut examples);
     }
     for config in routers() {
-        let ipv6_share = if config.ipv6 { 0.5 } else { 0.0 };
-        let traffic = l3_router::Traffic { ipv6_share, ..Default::default() };
+        let ipv6_share = if config.config.ipv6 { 0.5 } else { 0.0 };
+        let traffic = models::l3_router::Traffic { ipv6_share, ..Default::default() };
         frames(&L3Router::workload(&config, &traffic, crate::check::clock()), &mut examples);
     }
     examples
@@ -84,20 +87,23 @@ fn frames<W: Workload>(workload: &W, examples: &mut Vec<Vec<u8>>) {
     }
 }
 
-fn bridges() -> impl Iterator<Item = l2_switch::Config> {
+fn bridges() -> impl Iterator<Item = models::l2_switch::Section> {
     use l2_switch::config::{Config, Mode, Unknown, WhenFull};
+    use models::l2_switch::{Generated, Section};
     let few = Config { station_limit: 32, ageing_s: 1.0, ..Config::default() };
+    let usual = |config| Section { config, ..Section::default() };
+    let learned = Generated { preload: false, ..Generated::default() };
     [
-        Config { unknown: Some(Unknown::Drop), ..few.clone() },
-        Config { preload: false, when_full: WhenFull::Drop, ..few },
-        Config { mode: Mode::Patch, ..Config::default() },
+        usual(Config { unknown: Some(Unknown::Drop), ..few.clone() }),
+        Section { generated: learned, config: Config { when_full: WhenFull::Drop, ..few } },
+        usual(Config { mode: Mode::Patch, ..Config::default() }),
     ]
     .into_iter()
     .chain(switch())
 }
 
 /// Domains by VLAN, limits, mirrors and rules at once.
-fn switch() -> Option<l2_switch::Config> {
+fn switch() -> Option<models::l2_switch::Section> {
     let mut config = serde_json::from_value(json!({
         "ports": 3,
         "attachments": [
@@ -126,19 +132,20 @@ fn switch() -> Option<l2_switch::Config> {
         "move-limit": {"moves": 3, "interval-s": 0.5, "hold-s": 0.3, "action": "drop"},
     }))
     .ok()?;
-    L2Switch::validate(&mut config, &mut l2_switch::Traffic::default()).ok()?;
+    L2Switch::validate(&mut config, &mut models::l2_switch::Traffic::default()).ok()?;
     Some(config)
 }
 
-fn routers() -> impl Iterator<Item = l3_router::Config> {
-    use l3_router::config::{Config, Interface, Mac, Port, ReversePath};
+fn routers() -> impl Iterator<Item = models::l3_router::Section> {
+    use l3_router::config::{Config, DOWNLINK, Interface, Mac, ReversePath};
+    use models::l3_router::{Generated, Section};
     use wire::MacAddr;
     // The station of the other examples.
     let downlink_mac = Mac(MacAddr([2, 0, 0, 0, 0, 1]));
     let simple =
         move |(ipv6, fakedrop)| Config { downlink_mac, ipv6, fakedrop, ..Config::default() };
     let tagged = Interface {
-        port: Port::Downlink,
+        port: DOWNLINK,
         vlan: Some(7),
         vrf: 1,
         ip: None,
@@ -162,23 +169,24 @@ fn routers() -> impl Iterator<Item = l3_router::Config> {
     };
     let all = [(false, false), (true, false), (true, true)].into_iter().map(simple);
     // Flows over next hops of unequal weight, and few datagrams in fragments.
-    let grouped = Config {
+    let generated = Generated {
         upstream_group_table_size: 5,
         ecmp_members: 3,
         ecmp_weights: vec![1, 4],
-        virtual_reassembly: true,
-        reassembly_capacity: 5,
-        ..simple((true, false))
+        ..Generated::default()
     };
-    all.chain([host, grouped])
+    let grouped =
+        Config { virtual_reassembly: true, reassembly_capacity: 5, ..simple((true, false)) };
+    let usual = |config| Section { config, ..Section::default() };
+    all.chain([host]).map(usual).chain([Section { generated, config: grouped }])
 }
 
-fn chains() -> impl Iterator<Item = chain::Config> {
+fn chains() -> impl Iterator<Item = models::chain::Section> {
     let router = json!({"name": "l3-router", "downlink-mac": "02:00:00:00:00:01"});
     let bridge = json!({"name": "l2-switch", "preload": false});
     [json!([bridge, router]), json!([router, bridge])].into_iter().filter_map(|sections| {
         let mut config = serde_json::from_value(json!({"chain": sections})).ok()?;
-        Chain::validate(&mut config, &mut chain::Traffic::default()).ok()?;
+        Chain::validate(&mut config, &mut models::chain::Traffic::default()).ok()?;
         Some(config)
     })
 }

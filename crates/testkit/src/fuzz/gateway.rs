@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use functions::mobile_gateway::config::{Dir, Traffic, Tunnel};
-use functions::mobile_gateway::{Config, MobileGateway, Users};
-use functions::{NetworkFunction, Shard};
+use function_kit::Shard;
+use function_kit::sections::Dir;
+use functions::mobile_gateway::config::Tunnel;
+use model_kit::Model;
+use models::mobile_gateway::{MobileGateway, Section, Traffic, Users};
 use packet::PortId;
-use traffic::{Stamp, Workload};
+use traffic::{Frames, Stamp};
 use units::BytesPerSec;
 use wire::MacAddr;
 
@@ -61,14 +63,14 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
     examples
 }
 
-fn configs() -> impl Iterator<Item = Config> {
+fn configs() -> impl Iterator<Item = Section> {
     let kinds = [
         (Tunnel::GtpU, true, false),
         (Tunnel::GtpU, false, true),
         (Tunnel::Vxlan, true, false),
         (Tunnel::Vxlan, true, true),
     ];
-    kinds.into_iter().map(|(tunnel, ipv6, fakedrop)| Config {
+    kinds.into_iter().map(|(tunnel, ipv6, fakedrop)| Section {
         tunnel: Some(tunnel),
         ipv6,
         fakedrop,
@@ -78,7 +80,7 @@ fn configs() -> impl Iterator<Item = Config> {
         rate_limit: BytesPerSec(1e12),
         // The station of the other examples.
         gw_mac: MacAddr([2, 0, 0, 0, 0, 1]),
-        ..Config::default()
+        ..Section::default()
     })
 }
 

@@ -1,6 +1,7 @@
 //! Logs of a carrier-grade NAT: any events in any order, and rounds between them.
 
-use functions::cgnat::log::{Format, Kind, Logging};
+use export::{Format, Logging};
+use functions::cgnat::log::Kind;
 
 use crate::logs::{Trial, event, over_ipv4, over_ipv6};
 

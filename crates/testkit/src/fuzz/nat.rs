@@ -4,23 +4,26 @@ use std::cell::RefCell;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use function_kit::{FrameSteering, NetworkFunction, Shard};
+use functions::cgnat::config::Side;
 use functions::cgnat::config::{
-    AddressMapping, Alg, Config, DsLite, Filtering, Forward, ForwardProtocol, Fragments, OneToMany,
-    OneToManyHost, Pcp, PortBlocks, PortRange, Prefixed, Stateless, Traffic, Vrf,
+    AddressMapping, Alg, Config, DsLite, Filtering, Forward, ForwardProtocol, Fragments, Pcp,
+    PortBlocks, PortForwarding, PortForwardingHost, PortRange, Prefixed, SiitConfig, Vrf,
 };
-use functions::cgnat::log::Side;
-use functions::cgnat::{Cgnat, Clients};
-use functions::{FrameSteering, NetworkFunction, Shard};
+use model_kit::Model;
+use models::cgnat::Traffic;
+use models::cgnat::{Cgnat, Clients};
 use packet::PortId;
-use traffic::{Stamp, Workload};
+use traffic::{Frames, Stamp};
 use wire::{MacAddr, ipv6};
 
 use crate::check::Pair;
 use crate::mutate::repair;
 
-/// The NAT: every frame becomes exactly what the oracle says, in every kind of configuration, as it is,
-/// with its checksums made right, so with the tag of a VRF, and with an outer header of a softwire, whole and in two fragments; one
-/// of several workers is among them. So much time passes between two inputs that no session is left over.
+/// The NAT: every frame becomes exactly what the oracle says, in every kind of configuration, as it
+/// is, with its checksums made right, so with the tag of a VRF, and with an outer header of a
+/// softwire, whole and in two fragments; one of several workers is among them. So much time passes
+/// between two inputs that no session is left over.
 pub fn fuzz_cgnat(data: &[u8]) {
     let port = PortId((data.len() % 2) as u8);
     let mut frame = data[..data.len().min(FRAME_LEN_MAX)].to_vec();
@@ -67,7 +70,8 @@ fn pass(pairs: &mut [Pair<Cgnat>], port: PortId, frame: &[u8]) {
     }
 }
 
-/// The outer packet of a frame in two fragments, the first one first or last; none of one that is too short.
+/// The outer packet of a frame in two fragments, the first one first or last; none of one that is
+/// too short.
 fn in_two(frame: &[u8], is_in_order: bool) -> Option<[Vec<u8>; 2]> {
     let (head, body) = frame.split_at_checked(ETHERNET_LEN + ipv6::HEADER_LEN)?;
     let middle = body.len() / 2 / 8 * 8;
@@ -113,7 +117,7 @@ thread_local! {
         RefCell::new(pairs());
     /// How ports find the worker of any frame, which must not fail.
     static STEERINGS: RefCell<Vec<FrameSteering>> =
-        RefCell::new(configs().filter_map(|config| Cgnat::frame_steering(&config)).collect());
+        RefCell::new(configs().filter_map(|config| functions::cgnat::Cgnat::frame_steering(&config)).collect());
 }
 
 /// Of every configuration one that is alone, and of the first one of three workers.
@@ -170,13 +174,13 @@ fn request() -> Vec<u8> {
     frame
 }
 
-/// Those of every kind, one of which subscribers ask for mappings, one that translates without sessions, too, and one with
-/// short links.
+/// Those of every kind, one of which subscribers ask for mappings, one that translates without
+/// sessions, too, and one with short links.
 fn configs() -> impl Iterator<Item = Config> {
     let pcp = Some(Pcp { mappings: 3, mappings_per_subscriber: 2, ..Pcp::default() });
     let asked = kinds().next().map(|kind| Config { pcp, ..kind });
     let translating = kinds().next().map(|kind| Config {
-        stateless: Some(hosts_of_both_families()),
+        siit: Some(hosts_of_both_families()),
         ds_lite: None,
         vrfs: Vec::new(),
         icmp_errors_per_s: 1000,
@@ -193,9 +197,9 @@ fn configs() -> impl Iterator<Item = Config> {
 }
 
 /// Hosts of IPv6 inside, and short links.
-fn hosts_of_both_families() -> Stateless {
+fn hosts_of_both_families() -> SiitConfig {
     let prefix = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0, 0);
-    Stateless {
+    SiitConfig {
         prefix: Some(Prefixed { address: prefix, len: 96 }),
         mappings: vec![AddressMapping {
             ipv4: Prefixed { address: MAPPED, len: 30 },
@@ -204,7 +208,7 @@ fn hosts_of_both_families() -> Stateless {
         }],
         ipv4_mtu: 576,
         ipv6_mtu: 1280,
-        ..Stateless::default()
+        ..SiitConfig::default()
     }
 }
 
@@ -251,9 +255,9 @@ fn kinds() -> impl Iterator<Item = Config> {
         // There is either.
         vrfs: if hairpinning { vec![vrf()] } else { Vec::new() },
         bypass: if hairpinning { Vec::new() } else { vec![servers()] },
-        one_to_many: vec![hosts()],
+        port_forwarding: vec![hosts()],
         // The station of the other examples.
-        inside_mac: functions::sections::Mac(MacAddr([2, 0, 0, 0, 0, 1])),
+        inside_mac: function_kit::sections::Mac(MacAddr([2, 0, 0, 0, 0, 1])),
         secret: Some(1),
         ..Config::default()
     })
@@ -261,7 +265,7 @@ fn kinds() -> impl Iterator<Item = Config> {
 
 fn vrf() -> Vrf {
     let Config { inside, .. } = Config::default();
-    Vrf { name: "red".to_owned(), vlan: VLAN, inside, pools: Vec::new() }
+    Vrf { name: "red".to_owned(), vlan: VLAN, inside, pools: Vec::new(), next_hop: None }
 }
 
 /// The first servers, to which packets go as they are.
@@ -269,8 +273,9 @@ fn servers() -> Prefixed<Ipv4Addr> {
     Prefixed { address: Traffic::default().first_server, len: 30 }
 }
 
-/// The first two clients behind one address: the ports of one are forwarded, those of the other drawn.
-fn hosts() -> OneToMany {
+/// The first two clients behind one address: the ports of one are forwarded, those of the other
+/// drawn.
+fn hosts() -> PortForwarding {
     let first = Traffic::default().first_client;
     let forward = Forward {
         protocol: ForwardProtocol::Both,
@@ -279,11 +284,11 @@ fn hosts() -> OneToMany {
         inside_port: Some(5000),
     };
     let range = PortRange { first_port: 60_001, last_port: 60_004 };
-    OneToMany {
+    PortForwarding {
         outside: [203, 0, 113, 80].into(),
         hosts: vec![
-            OneToManyHost { inside: first, forwards: vec![forward], dynamic_ports: None },
-            OneToManyHost {
+            PortForwardingHost { inside: first, forwards: vec![forward], dynamic_ports: None },
+            PortForwardingHost {
                 inside: (first.to_bits() + 1).into(),
                 forwards: Vec::new(),
                 dynamic_ports: Some(range),

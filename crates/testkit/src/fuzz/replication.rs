@@ -1,21 +1,24 @@
-//! What a peer of a standby may say: any bytes as messages, and any sessions as its tables get them.
+//! What a peer of a standby may say: any bytes as messages, and any sessions as its tables get
+//! them.
 
 use std::cell::RefCell;
 
-use functions::Shard;
+use function_kit::Shard;
 use functions::cgnat::alg::{Numbers, Replaced, SLOTS, Side};
 use functions::cgnat::config::{Alg, Config, Pcp, PortBlocks, Prefixed};
-use functions::cgnat::flow::{Far, Inside};
-use functions::cgnat::ports::Class;
-use functions::cgnat::replication::message::{Inbox, Message};
-use functions::cgnat::replication::{Change, Kept, Told};
-use functions::cgnat::session::TcpState;
+use functions::cgnat::sessions::ports::Class;
+use functions::cgnat::sessions::session::TcpState;
+use functions::cgnat::standby::{Change, Kept, Told};
 use functions::cgnat::state::State;
+use functions::cgnat::types::flow::{Far, Inside};
+use replication::Change as _;
+use replication::message::{Inbox, Message};
 
 use crate::check::clock;
 
-/// Messages: those that are read are written as they were. Sessions: whichever are taken over, with whatever is
-/// kept of them, in whatever order, ports, blocks and subscribers agree with them, and so do tables of what is kept.
+/// Messages: those that are read are written as they were. Sessions: whichever are taken over, with
+/// whatever is kept of them, in whatever order, ports, blocks and subscribers agree with them, and
+/// so do tables of what is kept.
 pub fn fuzz_cgnat_replication(data: &[u8]) {
     messages(data);
     STATE.with_borrow_mut(|state| {
@@ -44,7 +47,7 @@ pub fn fuzz_cgnat_replication(data: &[u8]) {
 }
 
 fn messages(data: &[u8]) {
-    let (mut inbox, mut changes, mut left) = (Inbox::default(), Vec::new(), data);
+    let (mut inbox, mut changes, mut left) = (Inbox::new::<Change>(), Vec::<Change>::new(), data);
     let mut read = 0;
     loop {
         let room = inbox.room();
@@ -118,7 +121,8 @@ fn kept(piece: &[u8]) -> Kept {
     }
 }
 
-/// Every session belongs to a subscriber that has its address, port and block, and nothing else is counted.
+/// Every session belongs to a subscriber that has its address, port and block, and nothing else is
+/// counted.
 fn check(state: &State) {
     let (mut sessions, mut mappings) = (0, 0);
     for number in 0..state.subscribers.used() {
@@ -130,8 +134,8 @@ fn check(state: &State) {
     let (mut streams, mut calls, mut granted) = (0, 0, 0);
     for (number, one) in state.sessions.from(0) {
         let protocol = one.far.protocol();
-        let count = match (one.shifts, one.far.is_granted()) {
-            (0, _) => &mut 0,
+        let count = match (one.beside.is_some(), one.far.is_granted()) {
+            (false, _) => &mut 0,
             (_, true) => &mut granted,
             (_, false) if protocol == wire::protocol::GRE => &mut calls,
             _ => &mut streams,
@@ -147,8 +151,8 @@ fn check(state: &State) {
         let block = state.allocation.block_owner(subscriber.outside, one.outside_port);
         assert_eq!(block, Some(one.subscriber), "{number}");
     }
-    let gateways = &state.gateways;
-    assert_eq!((streams, calls), (gateways.connections(), gateways.calls.count()));
+    let algs = &state.algs;
+    assert_eq!((streams, calls), (algs.connections(), algs.calls.count()));
     assert_eq!(Some(granted), state.granted.as_ref().map(|granted| granted.count()));
 }
 
@@ -193,7 +197,7 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
     ];
     let mut all = Vec::new();
     Message::Changes { first: 1 }.write(&changes, &mut all);
-    Message::Welcome { next: 8 }.write(&[], &mut all);
-    Message::Acknowledged { last: 5, refused: 0 }.write(&[], &mut all);
+    Message::Welcome { next: 8 }.write::<Change>(&[], &mut all);
+    Message::Acknowledged { last: 5, refused: 0 }.write::<Change>(&[], &mut all);
     vec![all, (0..=255).collect()]
 }

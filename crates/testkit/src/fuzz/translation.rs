@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use functions::cgnat::translation::{self, Ends, Port, Rules, oracle};
+use functions::cgnat::translation::{self, Ends, Port, Rules};
+use models::cgnat::translation::{oracle, said};
 use packet::{Batch, PortId, Room};
 use wire::{ethernet, ipv4};
 
-/// A packet of either family, as its version says, becomes exactly what the oracle says; one that is
-/// refused is as before.
+/// A packet of either family, as its version says, becomes exactly what the oracle says; one that
+/// is refused is as before.
 pub fn fuzz_translation(data: &[u8]) {
     let data = &data[..data.len().min(PACKET_LEN_MAX)];
     let Some(&first) = data.first() else { return };
@@ -28,9 +29,11 @@ fn to_ipv6(batch: &mut Batch, data: &[u8], port: Port) {
     let rules = Rules::default();
     put(batch, data);
     let done = translation::to_ipv6(batch, 0, &ends, &rules, |_| Some(ends));
-    let expected = oracle::to_ipv6(data, &ends, &rules, &mut |_| Some(ends));
+    let expected =
+        oracle::to_ipv6(data, &(&ends).into(), &(&rules).into(), &mut |_| Some((&ends).into()));
     let left = &batch.frame(0)[ethernet::HEADER_LEN..];
-    assert_eq!(done.map(|()| left), expected.as_deref().map_err(|refusal| *refusal));
+    let found = done.as_ref().map(|()| left).map_err(|it| it as _);
+    assert_eq!(said(found), said(expected.as_deref().map_err(|it| it as _)));
     assert!(done.is_ok() || left == data);
 }
 
@@ -40,9 +43,11 @@ fn to_ipv4(batch: &mut Batch, data: &[u8], port: Port) {
     let rules = Rules::default();
     put(batch, data);
     let done = translation::to_ipv4(batch, 0, &ends, 1, &rules, |_| Some(ends));
-    let expected = oracle::to_ipv4(data, &ends, 1, &rules, &mut |_| Some(ends));
+    let expected =
+        oracle::to_ipv4(data, &(&ends).into(), 1, &(&rules).into(), &mut |_| Some((&ends).into()));
     let left = &batch.frame(0)[ethernet::HEADER_LEN..];
-    assert_eq!(done.map(|()| left), expected.as_deref().map_err(|refusal| *refusal));
+    let found = done.as_ref().map(|()| left).map_err(|it| it as _);
+    assert_eq!(said(found), said(expected.as_deref().map_err(|it| it as _)));
     assert!(done.is_ok() || left == data);
 }
 

@@ -11,22 +11,21 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::View;
 use crate::Malformed;
 
-/// Restart counter, which nobody reads any more (section 8.2).
+/// Restart counter, which receivers ignore (section 8.2).
 pub const ELEMENT_RECOVERY: u8 = 14;
 /// Tunnel endpoint identifier of user data (section 8.3).
 pub const ELEMENT_TEID_DATA_I: u8 = 16;
 /// Address of the sender of an error indication (section 8.4).
 pub const ELEMENT_PEER_ADDRESS: u8 = 133;
-/// Types of extension headers that the sender understands (section 8.5).
+/// Types of extension headers that the sender supports (section 8.5).
 pub const ELEMENT_EXTENSION_HEADER_TYPES: u8 = 141;
 
 /// An information element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element<'a> {
-    /// The restart counter; sent as zero and not read by the receiver.
+    /// The restart counter; sent as zero and ignored by the receiver.
     Recovery(u8),
     /// A tunnel endpoint identifier.
     TeidDataI(u32),
@@ -36,14 +35,14 @@ pub enum Element<'a> {
     ExtensionHeaderTypes(&'a [u8]),
     /// An element of another type.
     Other {
-        /// Its type, at least 128.
+        /// Type of the element, at least 128.
         kind: u8,
-        /// Its value.
+        /// Value of the element.
         value: &'a [u8],
     },
 }
 
-/// Reads elements until the end of the message or the first malformed one.
+/// Iterator over elements until the end of the message or the first malformed one.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     rest: &'a [u8],
@@ -72,48 +71,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// What an error indication says (section 7.3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ErrorIndication {
-    /// The tunnel endpoint that does not exist at the peer.
-    pub teid: u32,
-    /// The address that the packet had been sent to.
-    pub peer: IpAddr,
-}
-
-impl View<'_> {
-    /// The restart counter of an echo response, where it is mandatory.
-    ///
-    /// # Errors
-    /// [`Malformed::BadElement`].
-    pub fn recovery(&self) -> Result<u8, Malformed> {
-        for element in self.elements() {
-            if let Element::Recovery(counter) = element? {
-                return Ok(counter);
-            }
-        }
-        Err(Malformed::BadElement)
-    }
-
-    /// The two mandatory elements of an error indication.
-    ///
-    /// # Errors
-    /// [`Malformed::BadElement`].
-    pub fn error_indication(&self) -> Result<ErrorIndication, Malformed> {
-        let (mut teid, mut peer) = (None, None);
-        for element in self.elements() {
-            match element? {
-                Element::TeidDataI(value) => teid = Some(value),
-                Element::PeerAddress(address) => peer = Some(address),
-                _ => {}
-            }
-        }
-        let (teid, peer) = teid.zip(peer).ok_or(Malformed::BadElement)?;
-        Ok(ErrorIndication { teid, peer })
-    }
-}
-
-/// Parts the value of an element from what follows the element.
+/// Splits the value of an element from the bytes after the element.
 fn split_element(kind: u8, rest: &[u8]) -> Option<(&[u8], &[u8])> {
     match kind {
         ELEMENT_RECOVERY => rest.split_at_checked(1),
@@ -130,7 +88,7 @@ fn split_element(kind: u8, rest: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// Gives a value the meaning of its type.
+/// Parses a value according to its type.
 fn read_element(kind: u8, value: &[u8]) -> Option<Element<'_>> {
     Some(match kind {
         ELEMENT_RECOVERY => Element::Recovery(*value.first()?),
@@ -141,7 +99,7 @@ fn read_element(kind: u8, value: &[u8]) -> Option<Element<'_>> {
     })
 }
 
-/// An address of either version, told apart by its length.
+/// Parses an address; its length determines the IP version.
 fn read_address(value: &[u8]) -> Option<IpAddr> {
     if let Ok(octets) = <[u8; 4]>::try_from(value) {
         return Some(Ipv4Addr::from(octets).into());
@@ -154,7 +112,7 @@ fn read_address(value: &[u8]) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    /// The elements up to and with the first malformed one.
+    /// Returns the elements up to and including the first malformed one.
     fn read(payload: &[u8]) -> Vec<Result<Element<'_>, Malformed>> {
         Elements::new(payload).collect()
     }

@@ -5,15 +5,15 @@
 
 use crate::Malformed;
 
-/// How many extension headers a message may have. The standard defines nine types, of which a
-/// message carries one or two; the limit bounds the work that one packet can cause.
+/// Largest number of extension headers of a message. The standard defines nine types, of which a
+/// message has one or two; the limit bounds the work that one packet can cause.
 pub const EXTENSION_HEADERS_MAX: usize = 8;
 
 /// No more extension headers.
 pub const EXTENSION_NONE: u8 = 0x00;
 /// The port of the packet that caused an error indication (section 5.2.2.1).
 pub const EXTENSION_UDP_PORT: u8 = 0x40;
-/// 5G: quality of service flow and more (section 5.2.2.7; TS 38.415).
+/// PDU session container of 5G, with the QoS flow (section 5.2.2.7; TS 38.415).
 pub const EXTENSION_PDU_SESSION_CONTAINER: u8 = 0x85;
 /// Sequence number of a forwarded packet at handover (section 5.2.2.2).
 pub const EXTENSION_PDCP_PDU_NUMBER: u8 = 0xc0;
@@ -21,14 +21,14 @@ pub const EXTENSION_PDCP_PDU_NUMBER: u8 = 0xc0;
 /// An extension header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extension<'a> {
-    /// Its type.
+    /// Type of the extension header.
     pub kind: u8,
-    /// What stands between its length and the type of the next, at least two bytes.
+    /// Content between the length and the type of the next header, at least two bytes.
     pub content: &'a [u8],
 }
 
 impl Extension<'_> {
-    /// Whether an endpoint that does not know the type must not process the message
+    /// Returns true if an endpoint that does not support the type must not process the message
     /// (section 5.2.1: the upper bit of the type).
     #[inline]
     pub fn is_comprehension_required(&self) -> bool {
@@ -44,11 +44,11 @@ pub struct Extensions<'a> {
 }
 
 impl<'a> Extensions<'a> {
-    /// A message without extension headers.
+    /// The empty list of a message without extension headers.
     pub(super) const NONE: Self = Self { next_kind: EXTENSION_NONE, rest: &[] };
 
-    /// Checks the chain that begins with an extension header of type `first`; yields it and what
-    /// follows it.
+    /// Checks the chain that begins with an extension header of type `first`; returns the chain and
+    /// the bytes after it.
     #[inline]
     pub(super) fn parse(first: u8, body: &'a [u8]) -> Result<(Self, &'a [u8]), Malformed> {
         let chain = Self { next_kind: first, rest: body };

@@ -1,25 +1,68 @@
-//! Signalling messages of GTP-U that a gateway sends (TS 29.281 section 7).
+//! Signalling messages of GTP-U: those that a gateway sends, and what they say (TS 29.281 section
+//! 7).
 //!
 //! Each is written whole, with tunnel endpoint 0 and a sequence number, as section 5.1 demands of
 //! them. An end marker and a G-PDU are a header alone: [`Fields::emit`].
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{
     ELEMENT_EXTENSION_HEADER_TYPES, ELEMENT_PEER_ADDRESS, ELEMENT_RECOVERY, ELEMENT_TEID_DATA_I,
-    Fields, HEADER_LEN, HEADER_LEN_OPTIONAL, MESSAGE_ECHO_REQUEST, MESSAGE_ECHO_RESPONSE,
-    MESSAGE_ERROR_INDICATION, MESSAGE_SUPPORTED_EXTENSION_HEADERS, OptionalFields,
+    Element, Fields, HEADER_LEN, HEADER_LEN_OPTIONAL, MESSAGE_ECHO_REQUEST, MESSAGE_ECHO_RESPONSE,
+    MESSAGE_ERROR_INDICATION, MESSAGE_SUPPORTED_EXTENSION_HEADERS, OptionalFields, View,
 };
+use crate::Malformed;
 use crate::bytes;
 
-/// The length of an echo request in bytes.
+/// Length of an echo request in bytes.
 pub const ECHO_REQUEST_LEN: usize = HEADER_LEN_OPTIONAL;
-/// The length of an echo response with its recovery element, in bytes.
+/// Length of an echo response with its recovery element, in bytes.
 pub const ECHO_RESPONSE_LEN: usize = HEADER_LEN_OPTIONAL + 2;
-/// The length of an error indication from an IPv4 address, in bytes.
+/// Length of an error indication from an IPv4 address, in bytes.
 pub const ERROR_INDICATION_IPV4_LEN: usize = ADDRESS_AT + 4;
-/// The length of an error indication from an IPv6 address, in bytes.
+/// Length of an error indication from an IPv6 address, in bytes.
 pub const ERROR_INDICATION_IPV6_LEN: usize = ADDRESS_AT + 16;
+
+/// Contents of an error indication (section 7.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorIndication {
+    /// The tunnel endpoint that does not exist at the peer.
+    pub teid: u32,
+    /// The address that the packet had been sent to.
+    pub peer: IpAddr,
+}
+
+impl View<'_> {
+    /// Returns the restart counter of an echo response, which is mandatory there.
+    ///
+    /// # Errors
+    /// [`Malformed::BadElement`].
+    pub fn recovery(&self) -> Result<u8, Malformed> {
+        for element in self.elements() {
+            if let Element::Recovery(counter) = element? {
+                return Ok(counter);
+            }
+        }
+        Err(Malformed::BadElement)
+    }
+
+    /// Returns the two mandatory elements of an error indication.
+    ///
+    /// # Errors
+    /// [`Malformed::BadElement`].
+    pub fn error_indication(&self) -> Result<ErrorIndication, Malformed> {
+        let (mut teid, mut peer) = (None, None);
+        for element in self.elements() {
+            match element? {
+                Element::TeidDataI(value) => teid = Some(value),
+                Element::PeerAddress(address) => peer = Some(address),
+                _ => {}
+            }
+        }
+        let (teid, peer) = teid.zip(peer).ok_or(Malformed::BadElement)?;
+        Ok(ErrorIndication { teid, peer })
+    }
+}
 
 /// Writes an echo request (section 7.2.1).
 #[inline]
@@ -28,15 +71,15 @@ pub fn emit_echo_request(sequence: u16, message: &mut [u8; ECHO_REQUEST_LEN]) {
 }
 
 /// Writes the echo response to the request with this sequence number (section 7.2.2). The restart
-/// counter is zero, which the section demands.
+/// counter is zero, as the section requires.
 #[inline]
 pub fn emit_echo_response(sequence: u16, message: &mut [u8; ECHO_RESPONSE_LEN]) {
     emit_header(MESSAGE_ECHO_RESPONSE, sequence, message);
     message[HEADER_LEN_OPTIONAL..].copy_from_slice(&[ELEMENT_RECOVERY, 0]);
 }
 
-/// Writes an error indication (section 7.3.1): the packet for `teid` that was sent to `peer`
-/// found no tunnel there.
+/// Writes an error indication (section 7.3.1) with an IPv4 address: the packet for `teid` that was
+/// sent to `peer` found no tunnel there.
 #[inline]
 pub fn emit_error_indication_ipv4(
     sequence: u16,
@@ -47,7 +90,7 @@ pub fn emit_error_indication_ipv4(
     emit_error_indication(sequence, teid, &peer.octets(), message);
 }
 
-/// Writes an error indication (section 7.3.1), as [`emit_error_indication_ipv4`] does.
+/// Writes an error indication (section 7.3.1) with an IPv6 address.
 #[inline]
 pub fn emit_error_indication_ipv6(
     sequence: u16,
@@ -58,9 +101,8 @@ pub fn emit_error_indication_ipv6(
     emit_error_indication(sequence, teid, &peer.octets(), message);
 }
 
-/// Writes a supported extension headers notification (section 7.2.3) at the start of `buffer`,
-/// and yields its length in bytes; nothing if the buffer is too short or the types are more
-/// than 255.
+/// Writes a supported extension headers notification (section 7.2.3) at the start of `buffer`, and
+/// returns its length in bytes; `None` if the buffer is too short or there are more than 255 types.
 #[inline]
 pub fn emit_supported_extension_headers(
     sequence: u16,
@@ -78,7 +120,7 @@ pub fn emit_supported_extension_headers(
     Some(message_len)
 }
 
-/// Writes the header and both elements; the message has the length that the address gives it.
+/// Writes the header and both elements; the length of the message depends on the address.
 #[inline]
 fn emit_error_indication(sequence: u16, teid: u32, peer: &[u8], message: &mut [u8]) {
     emit_header(MESSAGE_ERROR_INDICATION, sequence, message);
@@ -99,9 +141,9 @@ fn emit_header(message_type: u8, sequence: u16, message: &mut [u8]) {
     message[..HEADER_LEN_OPTIONAL].copy_from_slice(&header);
 }
 
-/// Where the tunnel endpoint identifier stands in an error indication.
+/// Offset of the tunnel endpoint identifier in an error indication.
 const TEID_AT: usize = HEADER_LEN_OPTIONAL + 1;
-/// Where the address stands in an error indication, behind its type and length.
+/// Offset of the address in an error indication, after its type and length.
 const ADDRESS_AT: usize = TEID_AT + 4 + 3;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use wire::{ethernet, ipv4, ipv6, tcp, udp};
 
 use crate::random::*;
 
-/// The header that `etherparse` makes of these values.
+/// Returns the `etherparse` header with these values.
 fn their_ethernet(fields: &ethernet::Fields) -> Ethernet2Header {
     Ethernet2Header {
         source: fields.source.0,
@@ -18,7 +18,7 @@ fn their_ethernet(fields: &ethernet::Fields) -> Ethernet2Header {
     }
 }
 
-/// The header that `etherparse` makes of these values and options, with its checksum.
+/// Returns the `etherparse` header with these values and options, and its checksum.
 fn their_ipv4(fields: &ipv4::Fields, options: Ipv4Options) -> Ipv4Header {
     let mut header = Ipv4Header {
         dscp: IpDscp::try_new(fields.dscp).unwrap(),
@@ -39,7 +39,7 @@ fn their_ipv4(fields: &ipv4::Fields, options: Ipv4Options) -> Ipv4Header {
     header
 }
 
-/// The header that `etherparse` makes of these values.
+/// Returns the `etherparse` header with these values.
 fn their_ipv6(fields: &ipv6::Fields) -> Ipv6Header {
     Ipv6Header {
         traffic_class: fields.traffic_class,
@@ -52,7 +52,7 @@ fn their_ipv6(fields: &ipv6::Fields) -> Ipv6Header {
     }
 }
 
-/// The header that `etherparse` makes of these values and options, its checksum as zero.
+/// Returns the `etherparse` header with these values and options, and a checksum of zero.
 fn their_tcp(fields: &tcp::Fields, options: &[u8]) -> TcpHeader {
     let has = |flag| fields.flags & flag != 0;
     let (source, destination) = (fields.source_port, fields.destination_port);

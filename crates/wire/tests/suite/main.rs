@@ -3,8 +3,6 @@
 //!
 //! One binary, so that it links once.
 
-mod touch;
-
 mod captures;
 mod comparison;
 mod properties;

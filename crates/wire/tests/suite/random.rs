@@ -5,13 +5,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, pcp, tcp, udp, vxlan};
 
-/// Any address.
+/// Generates any address.
 pub fn mac() -> impl Strategy<Value = MacAddr> {
     any::<[u8; 6]>().prop_map(MacAddr)
 }
 
 prop_compose! {
-    /// Any Ethernet header.
+    /// Generates any Ethernet header.
     pub fn ethernet_fields()(
         destination in mac(),
         source in mac(),
@@ -22,7 +22,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any ARP packet.
+    /// Generates any ARP packet.
     pub fn arp_fields()(
         operation in any::<u16>(),
         sender_mac in mac(),
@@ -35,7 +35,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any IPv4 header for a payload of this length.
+    /// Generates any IPv4 header for a payload of this length.
     pub fn ipv4_fields(payload_len: usize)(
         (dscp, ecn) in (0u8..64, 0u8..4),
         identification in any::<u16>(),
@@ -53,7 +53,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any IPv6 header for a payload of this length.
+    /// Generates any IPv6 header for a payload of this length.
     pub fn ipv6_fields(payload_len: usize)(
         traffic_class in any::<u8>(),
         flow_label in 0u32..1 << 20,
@@ -68,7 +68,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any TCP header, with any checksum.
+    /// Generates any TCP header, with any checksum.
     pub fn tcp_fields()(
         (source_port, destination_port, checksum) in any::<(u16, u16, u16)>(),
         (sequence, acknowledgment) in any::<(u32, u32)>(),
@@ -83,7 +83,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any UDP header for a payload of this length, with any checksum.
+    /// Generates any UDP header for a payload of this length, with any checksum.
     pub fn udp_fields(payload_len: usize)(
         (source_port, destination_port, checksum) in any::<(u16, u16, u16)>(),
     ) -> udp::Fields {
@@ -93,7 +93,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any GTP-U header for a body of this length.
+    /// Generates any GTP-U header for a body of this length.
     pub fn gtpu_fields(body_len: usize)(
         (message_type, teid) in any::<(u8, u32)>(),
     ) -> gtpu::Fields {
@@ -102,7 +102,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any optional fields of GTP-U before a payload without extension headers.
+    /// Generates any optional fields of GTP-U before a payload without extension headers.
     pub fn gtpu_optional_fields()(
         (sequence, n_pdu_number, extension) in any::<(Option<u16>, Option<u8>, Option<()>)>()
             .prop_filter("a field has a value", |fields| *fields != (None, None, None)),
@@ -113,14 +113,14 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any VXLAN header.
+    /// Generates any VXLAN header.
     pub fn vxlan_fields()(vni in 0..=vxlan::VNI_MAX) -> vxlan::Fields {
         vxlan::Fields { vni }
     }
 }
 
 prop_compose! {
-    /// Any headers of PCP.
+    /// Generates any headers of PCP.
     pub fn pcp_headers()(
         (opcode, result) in (0u8..128, any::<u8>()),
         (lifetime, epoch) in any::<(u32, u32)>(),
@@ -132,7 +132,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Any data of the opcode MAP.
+    /// Generates any data of the opcode MAP.
     pub fn pcp_map()(
         nonce in any::<[u8; 12]>(),
         protocol in any::<u8>(),
@@ -144,7 +144,7 @@ prop_compose! {
     }
 }
 
-/// Any payload, and fields that depend on its length.
+/// Generates any payload, and fields that depend on its length.
 pub fn with_payload<F, S>(fields: F) -> impl Strategy<Value = (S::Value, Vec<u8>)>
 where
     F: Fn(usize) -> S,

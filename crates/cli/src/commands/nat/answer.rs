@@ -3,92 +3,91 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
+use clap::ValueEnum;
 use functions::cgnat::config::ForwardProtocol;
 use serde::Serialize;
 
-use super::one_to_many::Protocol;
-
-/// An answer.
+/// The result of a look-up.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// Whose the ports are.
+    /// Who owns the ports.
     pub owner: Owner,
-    /// The subscriber's realm; none where no subscriber is told.
+    /// The subscriber's realm; none if the look-up found no subscriber.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub realm: Option<u16>,
-    /// The subscriber's address; none where no subscriber is told.
+    /// The subscriber's address; none if the look-up found no subscriber.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inside: Option<Ipv4Addr>,
     /// The outside address.
     pub outside: Ipv4Addr,
-    /// The port that was asked for.
+    /// The outside port that was looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// The port of the subscriber that it stands for; none where that changes.
+    /// The subscriber's port behind a forwarded outside port; none if it differs by session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inside_port: Option<u16>,
-    /// The protocol that was asked for; none for all.
+    /// The protocol that was looked up; none if the answer holds for all protocols.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
-    /// All ports of the subscriber on the outside address that are not forwarded.
+    /// The subscriber's ports on the outside address, without forwarded ports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ports: Option<Ports>,
-    /// Ports that the subscriber gets beyond its own, when it needs them and others leave them.
+    /// Ports shared with other subscribers, used once the subscriber's own ports are taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_ports: Option<Ports>,
     /// Ports of the outside address that are forwarded to the subscriber.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forwards: Vec<Forwarded>,
-    /// By which rule.
+    /// The rule that gave the answer.
     pub rule: Rule,
 }
 
-/// Whose a port is.
+/// Who owns a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Owner {
-    /// A subscriber's, always.
+    /// One subscriber, permanently.
     Subscriber,
-    /// That of whoever of the rule's subscribers took it: the log tells.
+    /// Any subscriber of the rule; only the NAT's log tells which one had it at a given time.
     Shared,
-    /// Nobody's: no session ever has it.
+    /// No subscriber: no session ever uses the port.
     Nobody,
 }
 
-/// Ports at the same distance from one another.
+/// Ports at a constant distance from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ports {
-    /// The lowest.
+    /// The lowest port.
     pub first: u16,
-    /// The highest.
+    /// The highest port.
     pub last: u16,
-    /// How far each is from the one before.
+    /// The distance between adjacent ports.
     pub step: u16,
-    /// How many.
+    /// The number of ports.
     pub count: u32,
 }
 
-/// Ports that stand for ports of a subscriber, one for one.
+/// Outside ports forwarded one to one to ports of a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Forwarded {
-    /// Of which protocols.
+    /// The protocols that are forwarded.
     pub protocol: ForwardProtocol,
     /// The outside ports.
     pub ports: Ports,
-    /// The first port of the subscriber.
+    /// The subscriber's port for the first outside port.
     pub inside_port: u16,
 }
 
-/// A rule as the file has it.
+/// A rule as written in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rule {
-    /// The key of its list.
+    /// The configuration key of the list that contains the rule.
     pub key: &'static str,
-    /// Its place in the list, from 1.
+    /// The rule's position in its list, from 1.
     pub number: usize,
-    /// Its subscribers.
+    /// The rule's subscribers (inside addresses).
     pub inside: String,
-    /// Its outside addresses.
+    /// The rule's outside addresses.
     pub outside: String,
 }
 
@@ -109,29 +108,29 @@ impl fmt::Display for Answer {
             }
             (Owner::Shared, _) => writeln!(
                 f,
-                "{outside} port {} is shared by the subscribers of the rule: the log tells whose it was",
+                "{outside} port {} is shared by the rule's subscribers: only the log shows who had it",
                 self.port.unwrap_or_default()
             )?,
             _ => writeln!(
                 f,
-                "{outside} port {} is nobody's: reserved, or left over",
+                "{outside} port {} has no subscriber: it is reserved or left over",
                 self.port.unwrap_or_default()
             )?,
         }
         if let Some(ports) = &self.shared_ports {
             writeln!(
                 f,
-                "  beyond those: {ports}, shared with others; the log tells whose each was"
+                "  in addition: {ports}, shared with others; only the log shows who had each"
             )?;
         }
         for forward in &self.forwards {
             writeln!(f, "  {forward}")?;
         }
         if let Some(port) = self.inside_port {
-            writeln!(f, "  port {} is its port {port}", self.port.unwrap_or_default())?;
+            writeln!(f, "  port {} maps to inside port {port}", self.port.unwrap_or_default())?;
         }
         let Rule { key, number, inside, outside } = rule;
-        writeln!(f, "  rule {number} of `{key}`: {inside} has {outside}")
+        writeln!(f, "  rule {number} of `{key}`: {inside} to {outside}")
     }
 }
 
@@ -142,10 +141,10 @@ impl fmt::Display for Forwarded {
             ForwardProtocol::Tcp => "TCP",
             ForwardProtocol::Udp => "UDP",
         };
-        write!(f, "{protocol} {} forwarded to its ", self.ports)?;
+        write!(f, "{protocol} {} forwarded to inside ", self.ports)?;
         match self.ports.count {
             1 => write!(f, "port {}", self.inside_port),
-            _ => write!(f, "ports from {} on", self.inside_port),
+            _ => write!(f, "ports from {}", self.inside_port),
         }
     }
 }
@@ -156,7 +155,28 @@ impl fmt::Display for Ports {
         match (count, step) {
             (1, _) => write!(f, "port {first}"),
             (_, 1) => write!(f, "ports {first} to {last} ({count})"),
-            _ => write!(f, "ports {first} to {last}, one of each {step} ({count})"),
+            _ => write!(f, "ports {first} to {last} in steps of {step} ({count})"),
+        }
+    }
+}
+
+/// The protocol to which a port belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    Tcp,
+    Udp,
+    // The port is the identifier of an ICMP query. No doc comment: it would make the help long.
+    Icmp,
+}
+
+impl Protocol {
+    /// The protocol's number in an IPv4 header.
+    pub fn number(self) -> u8 {
+        match self {
+            Protocol::Icmp => 1,
+            Protocol::Tcp => 6,
+            Protocol::Udp => 17,
         }
     }
 }

@@ -1,41 +1,41 @@
-//! `plumbline nat`: whose an outside address and port are, by the rules of a file alone.
+//! `plumbline nat`: looks up the subscriber of an outside address and port from the rules in a
+//! file alone.
 //!
-//! Deterministic rules (RFC 7422), one-to-one and one-to-many rules say it without a log and without a NAT that runs. Of
-//! what a pool gives away only the log can tell, and the answer says so.
+//! Deterministic rules (RFC 7422), one-to-one rules and port forwarding fix the mapping, so neither
+//! a log nor a running NAT is needed. Ports from a pool are allocated on demand: only the log can
+//! identify the subscriber, and the answer says so.
 
 mod answer;
-mod one_to_many;
+mod port_forwarding;
 mod rules;
 
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
 
 use clap::Subcommand;
 
 use crate::exit::Exit;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
-use answer::Answer;
-use one_to_many::Protocol;
-use rules::Rules;
+use answer::{Answer, Protocol};
+use rules::{Rules, Source};
 
-/// Tells who has which outside address and ports of a carrier-grade NAT, by its rules alone.
+/// Looks up who has which outside address and ports of a carrier-grade NAT, from its rules alone.
 ///
-/// Deterministic rules (RFC 7422), one-to-one and one-to-many rules map addresses so that no log is needed: the
-/// file is enough. Nothing runs, and nothing is asked. Ports are those of UDP and TCP, and the identifiers of
-/// ICMP queries.
+/// Deterministic rules (RFC 7422), one-to-one rules and port forwarding map addresses in a fixed
+/// way, so that no log is needed: the file is enough. The command starts no NAT and asks none.
+/// Ports are those of UDP and TCP, and the identifiers of ICMP queries.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
-    way: Way,
+    lookup: Lookup,
 }
 
 #[derive(Subcommand)]
-enum Way {
-    /// Tells the outside address and the ports of a subscriber
+enum Lookup {
+    /// Prints the outside address and the ports of a subscriber
     Forward(Forward),
-    /// Tells which subscriber has an outside address and port
+    /// Prints the subscriber that has an outside address and port
     Reverse(Reverse),
 }
 
@@ -46,7 +46,7 @@ struct Forward {
     /// The subscriber's address
     #[arg(value_name = "INSIDE-ADDRESS")]
     inside: Ipv4Addr,
-    /// The realm in which it has this address
+    /// The realm to which the inside address belongs
     #[arg(long, value_name = "NUMBER", default_value = "0")]
     realm: u16,
 }
@@ -60,26 +60,9 @@ struct Reverse {
     outside: Ipv4Addr,
     /// The outside port
     port: u16,
-    /// Of which protocol; needed where the ports of an address are forwarded to several
+    /// The protocol; needed if the ports of an address are forwarded to different hosts by protocol
     #[arg(long, value_name = "NAME")]
     protocol: Option<Protocol>,
-}
-
-/// Where the rules are.
-#[derive(clap::Args)]
-struct Source {
-    /// The scenario file, YAML or JSON
-    #[arg(value_name = "SCENARIO")]
-    file: PathBuf,
-    /// The file is one for `plumbline run`
-    #[arg(long, conflicts_with = "cell")]
-    run: bool,
-    /// Which cell of the scenario; default: the first
-    #[arg(long, value_name = "ID")]
-    cell: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -88,17 +71,17 @@ Examples:
   plumbline nat forward scenario.yaml 10.0.0.5
   plumbline nat reverse /etc/plumbline/nat.yaml 198.18.0.7 4711 --run --json";
 
-/// Does it.
+/// Runs `plumbline nat`.
 ///
 /// # Errors
-/// A file without such rules, or an address of which they do not tell.
+/// When the file has no such rules, or no rule covers the address.
 pub fn run(args: &Args) -> Result<Exit, Problem> {
-    let (source, answer) = match &args.way {
-        Way::Forward(asked) => {
+    let (source, answer) = match &args.lookup {
+        Lookup::Forward(asked) => {
             let rules = Rules::read(&asked.source)?;
             (&asked.source, rules.forward(asked.realm, asked.inside)?)
         }
-        Way::Reverse(asked) => {
+        Lookup::Reverse(asked) => {
             let rules = Rules::read(&asked.source)?;
             (&asked.source, rules.reverse(asked.outside, asked.port, asked.protocol)?)
         }

@@ -1,24 +1,39 @@
-//! The rules of a file, and who has what by them.
+//! The address mapping rules in a file, and look-ups in them.
 
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use daemon::{Configuration, Parts, RunError};
-use functions::NetworkFunction;
 use functions::cgnat::Cgnat;
 use functions::cgnat::config::{Config, DeterministicRule, StaticRule, deterministic_plan};
 use functions::cgnat::deterministic::{Block, Owner as PlanOwner, Plan};
-use functions::chain::Chain;
 use functions::sections::Prefixed;
+use functions::{Chain, NetworkFunction};
 use serde_json::Value;
 
-use super::Source;
-use super::answer::{Answer, Owner, Ports, Rule};
-use super::one_to_many::{self, Protocol};
-use crate::commands::{choose, scenario};
+use super::answer::{Answer, Owner, Ports, Protocol, Rule};
+use super::port_forwarding;
 use crate::problem::Problem;
+use crate::scenario::{self, choose};
 
-/// What a NAT's configuration says of addresses.
+/// The file that holds the rules.
+#[derive(clap::Args)]
+pub struct Source {
+    /// The scenario file, YAML or JSON
+    #[arg(value_name = "SCENARIO")]
+    pub file: PathBuf,
+    /// The file is a configuration for `plumbline run`
+    #[arg(long, conflicts_with = "cell")]
+    pub run: bool,
+    /// The cell of the scenario; default: the first
+    #[arg(long, value_name = "ID")]
+    pub cell: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The address mappings in a NAT's configuration.
 pub struct Rules {
     config: Config,
     plan: Plan,
@@ -26,10 +41,10 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Reads a file.
+    /// Reads the rules from a file.
     ///
     /// # Errors
-    /// One that cannot be used, has no NAT, or has no rules by which ports could be told.
+    /// When the file is invalid, has no NAT, or has no rules that fix ports.
     pub fn read(source: &Source) -> Result<Rules, Problem> {
         let (name, section) = section(source)?;
         let config = nat(&name, section).map_err(|problem| at(problem, &source.file))?;
@@ -37,12 +52,11 @@ impl Rules {
     }
 
     fn new(config: Config, file: &Path) -> Result<Rules, Problem> {
-        let has_static = !config.static_rules.is_empty() || !config.one_to_many.is_empty();
+        let has_static = !config.static_rules.is_empty() || !config.port_forwarding.is_empty();
         if config.deterministic.is_empty() && !has_static {
-            let what = "the NAT has no rules by which ports are told: its pools give them as they \
-                        are needed";
-            let remedy = "add `deterministic` rules (RFC 7422) to the function section, or look into \
-                          the log of the NAT";
+            let what = "the NAT has no rules that fix ports: its pools allocate them on demand";
+            let remedy = "add `deterministic` rules (RFC 7422) to the function section, or search the \
+                          NAT's log";
             return Err(at(Problem::of_usage(what, remedy), file));
         }
         let plan = deterministic_plan(&config.deterministic)
@@ -53,7 +67,7 @@ impl Rules {
     /// The outside address and the ports of a subscriber.
     ///
     /// # Errors
-    /// When no rule has it.
+    /// When no rule covers the subscriber.
     pub fn forward(&self, realm: u16, inside: Ipv4Addr) -> Result<Answer, Problem> {
         if realm == 0
             && let Some((rule, outside)) =
@@ -62,7 +76,7 @@ impl Rules {
             return Ok(one_to_one(inside, outside, rule));
         }
         if realm == 0
-            && let Some(answer) = one_to_many::forward(&self.config.one_to_many, inside)
+            && let Some(answer) = port_forwarding::forward(&self.config.port_forwarding, inside)
         {
             return Ok(answer);
         }
@@ -73,10 +87,10 @@ impl Rules {
                 rules.filter(|rule| rule.realm == realm).map(|rule| rule.inside).collect();
             if realm == 0 {
                 known.extend(self.config.static_rules.iter().map(|rule| rule.inside));
-                let hosts = self.config.one_to_many.iter().flat_map(|rule| &rule.hosts);
+                let hosts = self.config.port_forwarding.iter().flat_map(|rule| &rule.hosts);
                 known.extend(hosts.map(|host| Prefixed { address: host.inside, len: 32 }));
             }
-            let what = format!("no rule has the subscriber {inside} of realm {realm}");
+            let what = format!("no rule covers the subscriber {inside} of realm {realm}");
             return Err(self.not_told(&what, "subscribers", known));
         };
         Ok(Answer {
@@ -85,10 +99,11 @@ impl Rules {
         })
     }
 
-    /// The subscriber that has a port.
+    /// The subscriber that has an outside port.
     ///
     /// # Errors
-    /// When no rule has the outside address, or it depends on the protocol and none is named.
+    /// When no rule covers the outside address, or the answer depends on the protocol and no
+    /// protocol is given.
     pub fn reverse(
         &self,
         outside: Ipv4Addr,
@@ -98,25 +113,25 @@ impl Rules {
         if let Some((rule, inside)) = self.one_to_one(outside, |rule| (rule.outside, rule.inside)) {
             return Ok(Answer { port: Some(port), ..one_to_one(inside, outside, rule) });
         }
-        let rules = &self.config.one_to_many;
-        if let Some(answer) = one_to_many::reverse(rules, (outside, port), protocol) {
+        let rules = &self.config.port_forwarding;
+        if let Some(answer) = port_forwarding::reverse(rules, (outside, port), protocol) {
             return answer.map_err(|problem| problem.at("file", &self.file));
         }
         let rule = self.rule(|rule| holds(rule.outside, outside));
         let (Some(owner), Some(rule)) = (self.plan.reverse(outside, port), rule) else {
             let rules = self.config.deterministic.iter().map(|rule| rule.outside);
             let own = self.config.static_rules.iter().map(|rule| rule.outside);
-            let shared = self.config.one_to_many.iter().map(|rule| rule.outside);
+            let shared = self.config.port_forwarding.iter().map(|rule| rule.outside);
             let shared = shared.map(|address| Prefixed { address, len: 32 });
             let known = rules.chain(own).chain(shared);
             let pool = self.config.all_pools().find(|pool| holds(*pool, outside));
             let what = match pool {
                 Some(pool) => format!(
-                    "{outside} is of the pool {}, which gives ports as they are needed: only the log \
-                     of the NAT tells whose one was",
+                    "{outside} is in the pool {}, which allocates ports on demand: only the NAT's log \
+                     identifies the subscriber",
                     text(pool)
                 ),
-                None => format!("no rule has the outside address {outside}"),
+                None => format!("no rule covers the outside address {outside}"),
             };
             return Err(self.not_told(&what, "outside addresses", known.collect()));
         };
@@ -138,16 +153,16 @@ impl Rules {
             PlanOwner::Dynamic => Answer { owner: Owner::Shared, ..nobody },
             PlanOwner::Subscriber { realm, inside } => {
                 let block = self.plan.forward(realm, inside).filter(|block| block.holds(port));
-                // The two ways are inverses, which `functions` tests.
+                // Both look-ups are inverses of each other; `functions` tests that.
                 let block = block.ok_or_else(|| {
-                    Problem::of_usage("the rules contradict one another", "report it with the file")
+                    Problem::of_usage("the rules contradict each other", "report it with the file")
                 })?;
                 Answer { port: Some(port), ..subscriber(realm, inside, block, rule) }
             }
         })
     }
 
-    /// The deterministic rule of which something holds.
+    /// The first deterministic rule that satisfies `is`.
     fn rule(&self, is: impl Fn(&DeterministicRule) -> bool) -> Option<Rule> {
         let number = self.config.deterministic.iter().position(is)?;
         let rule = &self.config.deterministic[number];
@@ -159,7 +174,8 @@ impl Rules {
         })
     }
 
-    /// What an address becomes by a one-to-one rule, on the way that `ends` gives.
+    /// The address that a one-to-one rule maps `address` to. `ends` returns a rule's source and
+    /// target prefix in the direction of the look-up.
     fn one_to_one(
         &self,
         address: Ipv4Addr,
@@ -179,13 +195,13 @@ impl Rules {
         Some((rule, other))
     }
 
-    /// That the rules do not tell it, and of which networks they do.
+    /// The error for an address that no rule covers; it names the prefixes that the rules do cover.
     fn not_told(&self, what: &str, of: &str, known: Vec<Prefixed<Ipv4Addr>>) -> Problem {
         let more = known.len().saturating_sub(NAMED_MAX);
         let named: Vec<String> = known.into_iter().take(NAMED_MAX).map(text).collect();
         let mut remedy = match named.len() {
             0 => "name the realm of a rule (--realm)".to_owned(),
-            _ => format!("the rules have these {of}: {}", named.join(", ")),
+            _ => format!("the rules cover these {of}: {}", named.join(", ")),
         };
         if more > 0 {
             remedy += &format!(" and {more} more");
@@ -194,21 +210,22 @@ impl Rules {
     }
 }
 
-/// The section of the function in a file, and its name.
+/// The function section of a file, and the function's name.
 fn section(source: &Source) -> Result<(String, Value), Problem> {
     if source.run {
-        let configuration = Configuration::read(&source.file, Parts::ALL)
+        let configuration = Configuration::read(&source.file, Parts::all())
             .map_err(|error| Problem::from(RunError::from(error)))?;
         let function = &configuration.function;
-        return Ok((function.kind.name().to_owned(), function.configured.effective()));
+        return Ok((function.kind.name().to_owned(), function.configured.keys().into()));
     }
-    let scenario = scenario(&source.file)?;
-    let (benchmark, cell) = choose(&scenario, source.cell.as_deref(), "looked at")?;
+    let scenario = scenario::read(&source.file)?;
+    let (benchmark, cell) = choose(&scenario, source.cell.as_deref(), "read")?;
     let mut effective = benchmark.configure(cell)?.effective();
     Ok((benchmark.unit.name().to_owned(), effective["function"].take()))
 }
 
-/// The NAT of a function's section: itself, or the one of a chain.
+/// The NAT configuration in a function's section: the section itself, or that of the NAT in a
+/// chain.
 fn nat(name: &str, mut section: Value) -> Result<Config, Problem> {
     if name == Chain::NAME
         && let Some(parts) = section["chain"].as_array_mut()
@@ -216,14 +233,14 @@ fn nat(name: &str, mut section: Value) -> Result<Config, Problem> {
         let mut nats: Vec<Value> = parts.drain(..).filter(|part| is_nat(&part["name"])).collect();
         if nats.len() > 1 {
             let what = format!("the chain has {} NATs", nats.len());
-            return Err(Problem::of_usage(what, "give the one to look into a file of its own"));
+            return Err(Problem::of_usage(what, "put the NAT to look up into a file of its own"));
         }
         section = nats.pop().unwrap_or_default();
     } else if name != Cgnat::NAME {
         section = Value::Null;
     }
     let Value::Object(mut keys) = section else {
-        let what = format!("the function `{name}` translates no addresses");
+        let what = format!("the function `{name}` is not a NAT");
         return Err(Problem::of_usage(what, "name a file whose function is `cgnat`"));
     };
     keys.remove("name");
@@ -252,7 +269,7 @@ fn subscriber(realm: u16, inside: Ipv4Addr, block: Block, rule: Rule) -> Answer 
     }
 }
 
-/// A subscriber that has an address for itself.
+/// The answer for a subscriber with an outside address of its own.
 fn one_to_one(inside: Ipv4Addr, outside: Ipv4Addr, rule: Rule) -> Answer {
     let all = Ports { first: 0, last: u16::MAX, step: 1, count: 1 << 16 };
     Answer {
@@ -293,5 +310,5 @@ fn at(problem: Problem, file: &Path) -> Problem {
     problem.at("file", file.display())
 }
 
-/// Networks that an error names.
+/// The largest number of prefixes that an error names.
 const NAMED_MAX: usize = 8;

@@ -1,9 +1,10 @@
-//! A daemon under load both ways that is reloaded every second, captured on and off, and whose peers
-//! go away again and again: every frame is accounted for, and memory stays as it is.
+//! A daemon under load both ways that is reloaded every second, captured on and off, and whose
+//! peers go away again and again: every frame is accounted for, and memory stays as it is.
 //!
-//! One peer is a memif port that dies with all it holds, the other an interface that goes down. It lasts
-//! a quarter of a minute; `cargo xtask soak --minutes 10` lets it last longer and writes a record. What
-//! a frame may be lost to: a counter of the daemon, of the tester's ports, or of an interface.
+//! One peer is a memif port that dies with all it holds, the other an interface that goes down. It
+//! lasts a quarter of a minute; `cargo xtask soak --minutes 10` lets it last longer and writes a
+//! record. What a frame may be lost to: a counter of the daemon, of the tester's ports, or of an
+//! interface.
 
 mod account;
 mod traffic;
@@ -23,7 +24,7 @@ use crate::kit::Lab;
 use traffic::Tester;
 
 const FILE: &str = "\
-function: {name: l2-switch, mode: bridge, upstream-table-size: 2, downstream-table-size: 2}
+function: {name: l2-switch, mode: bridge, stations: []}
 ports:
   downlink: {type: af-packet, interface: a0, ring: frames, ring-bytes: 4194304}
   uplink: {type: memif, socket: SOCKET, role: master}
@@ -111,9 +112,11 @@ fn reload(file: &Path, text: &str, socket: &Path, disturbances: &Disturbances) {
     let mut turn = 0;
     while !paused(Duration::from_secs(1), &disturbances.end) {
         turn += 1;
-        let size = if turn % 2 == 0 { "2" } else { "50" };
+        let size = if turn % 2 == 0 { 2 } else { 50 };
+        let station = |last| format!("{{mac: 0a:00:00:00:00:{last:02x}, port: uplink}}, ");
+        let stations: String = (0..size).map(station).collect();
         let ring = if turn / 5 % 2 == 0 { "4194304" } else { "8388608" };
-        let text = text.replace("upstream-table-size: 2", &format!("upstream-table-size: {size}"));
+        let text = text.replace("stations: []", &format!("stations: [{stations}]"));
         fs::write(file, text.replace("4194304", ring)).expect("writable");
         let done = Client::connect(socket).expect("it runs").ask(Ask::Reload).expect("a good file");
         disturbances.reloads.fetch_add(1, Ordering::Relaxed);

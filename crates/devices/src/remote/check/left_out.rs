@@ -1,23 +1,23 @@
-//! What of a check is not asked of a device: by the verdict of a frame, by the name of a step, changes without a
-//! control, and long pauses. Each is counted.
+//! What of a check is not asked of a device: by the verdict of a frame, by the name of a step,
+//! changes without a control, and long pauses. Each is counted.
 
 use measure::record::CheckLimitation;
 
 use crate::driver::Limitation;
 
-/// What was not asked of the device.
+/// Parts of the sample that were excluded from the check.
 pub(super) struct LeftOut {
     limitations: Vec<CheckLimitation>,
-    /// Steps, and of which limitation.
+    /// Steps, each with the index of its limitation.
     steps: Vec<(&'static str, usize)>,
-    /// Changes, which a device without a control takes none of.
+    /// Number of changes that were excluded because the device has no control.
     pub changes: u64,
-    /// Pauses that are too long.
+    /// Number of pauses that were excluded because they are too long.
     pub pauses: u64,
 }
 
 impl LeftOut {
-    /// Nothing yet, of a device with these limitations.
+    /// Creates an empty list for a device with these limitations.
     pub fn new(limitations: &[Limitation]) -> LeftOut {
         let one = |limitation: &Limitation| CheckLimitation {
             what: limitation.what.clone(),
@@ -34,7 +34,7 @@ impl LeftOut {
         }
     }
 
-    /// Whether a step is left out; counts it.
+    /// Returns true if a step is excluded, and counts it.
     pub fn takes_step(&mut self, about: &str) -> bool {
         let Some(&(_, index)) = self.steps.iter().find(|(step, _)| *step == about) else {
             return false;
@@ -43,7 +43,7 @@ impl LeftOut {
         true
     }
 
-    /// Whether a frame of one of these verdicts is left out; counts it.
+    /// Returns true if a frame with these verdicts is excluded, and counts it.
     pub fn takes(&mut self, verdicts: &[String]) -> bool {
         let covers = |one: &&mut CheckLimitation| {
             verdicts.iter().any(|verdict| one.verdicts.contains(verdict))
@@ -57,11 +57,11 @@ impl LeftOut {
         }
     }
 
-    /// What was left out, and how often.
+    /// Returns what was excluded, with the counts.
     pub fn record(&self) -> Vec<CheckLimitation> {
         let mut all = self.limitations.clone();
         for (what, skipped) in [
-            ("no control: it takes no changes while it runs", self.changes),
+            ("no control: changes at run time are not possible", self.changes),
             ("pauses of more than two seconds are not made", self.pauses),
         ] {
             if skipped > 0 {

@@ -1,12 +1,12 @@
 //! What a device that runs tells of itself, held to what happened by one of the oracles.
 
-use functions::NetworkFunction;
-use functions::check::Oracle;
+use model_kit::Model;
+use model_kit::check::Oracle;
 
 use super::{Oracles, Walk};
 
-impl<N: NetworkFunction> Walk<'_, N> {
-    /// Holds the reports that came to what happened by one of the oracles.
+impl<N: Model> Walk<'_, N> {
+    /// Compares the reports that arrived with those that one of the oracles expects.
     pub(super) fn hear(&mut self) {
         let reports = self.exchange.take_reports();
         let Oracles { still, flowing } = &mut self.oracles;
@@ -21,7 +21,7 @@ impl<N: NetworkFunction> Walk<'_, N> {
         if let [_, Some(wrong)] = missing.each_ref().map(|all| all.first())
             && !missing[0].is_empty()
         {
-            let what = "what was to be reported".to_owned();
+            let what = "the expected report".to_owned();
             self.comparison.mismatch(what, "a report".into(), wrong.clone());
         }
     }

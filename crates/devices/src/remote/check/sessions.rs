@@ -1,15 +1,16 @@
-//! Sessions of the traffic in the check: opened, used both ways and closed, as a method does it, but one
-//! frame at a time, each held to the oracle. What the tester says of each must agree.
+//! Sessions of the traffic in the check: opened, used both ways and closed, as a method does it,
+//! but one frame at a time, each held to the oracle. What the tester says of each must agree.
 
-use functions::NetworkFunction;
-use functions::check::Expected;
 use machine::clock;
-use traffic::{SessionAction, Workload};
+use model_kit::Model;
+use model_kit::check::Expected;
+use traffic::{Frames, SessionAction, SessionFrames};
 
 use super::Walk;
 
-impl<N: NetworkFunction> Walk<'_, N> {
-    /// A few sessions of a workload that has such, and learns how they are translated.
+impl<N: Model> Walk<'_, N> {
+    /// Opens and closes a few sessions of a workload that has sessions, and learns their
+    /// translations.
     pub(super) fn sessions(&mut self, workload: &Option<N::Workload>) {
         let Some(mut workload) = workload.as_ref().and_then(N::Workload::twin) else { return };
         let most = workload.sessions().map_or(0, |sessions| sessions.most);
@@ -18,7 +19,8 @@ impl<N: NetworkFunction> Walk<'_, N> {
         }
     }
 
-    /// One of them; none as soon as a frame of it does not pass, whose session goes no further.
+    /// Runs one session; returns `None` if one of its frames does not pass, in which case the
+    /// session ends.
     fn session(&mut self, workload: &mut N::Workload, number: u64) -> Option<()> {
         let draw = workload.session(number)?;
         for (action, about) in ACTIONS {
@@ -35,7 +37,7 @@ impl<N: NetworkFunction> Walk<'_, N> {
                 });
                 if !is_it {
                     let expected = format!("step {step} of session {number}");
-                    let got = format!("what the tester takes for {seen:?}");
+                    let got = format!("what the tester recognises as {seen:?}");
                     self.comparison.mismatch(about.to_owned(), expected, got);
                 }
             }
@@ -44,12 +46,12 @@ impl<N: NetworkFunction> Walk<'_, N> {
     }
 }
 
-/// What is done with each.
+/// Actions on each session.
 const ACTIONS: [(SessionAction, &str); 3] = [
     (SessionAction::Open, "a session of the traffic that opens"),
     (SessionAction::Use, "a session of the traffic that is used"),
     (SessionAction::Close, "a session of the traffic that is closed"),
 ];
 
-/// How many there are.
+/// Number of sessions.
 const SESSIONS: u64 = 32;

@@ -4,53 +4,57 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use measure::SessionAction as Act;
-use traffic::workload::{Change, EventKind};
+use traffic::workload::{Changes, Floods, Frames, Policers, SessionFrames};
 use traffic::{Delivery, Sessions, Stamp};
 
 use super::*;
 
-/// Sessions that are a stamp each way; odd ones take three steps and can be closed.
+/// Sessions of one stamp in each direction; odd ones have three steps and can be closed.
 struct Toy;
 
-impl Workload for Toy {
+impl Frames for Toy {
     type Draw = u64;
-    type Update = ();
 
     fn directions(&self) -> &[traffic::Direction] {
         const { &[traffic::Direction { name: "up", from: PortId(0), to: PortId(1) }] }
     }
+
     fn draw(&self, _: usize, number: u64) -> u64 {
         number
     }
+
     fn frame_len(&self, _: &u64) -> usize {
         LEN
     }
+
     fn steering(&self, session: &u64) -> u32 {
         (*session as u32).wrapping_mul(0x9e37_79b9)
     }
+
     fn write(&self, _: &u64, _: Stamp, _: &mut [u8]) {}
+
     fn delivery(&mut self, _: usize, _: &u64, _: &Stamp, _: PortId, _: &[u8]) -> Delivery {
         Delivery::AsExpected
     }
-    fn events(&self) -> &[EventKind] {
-        &[]
-    }
-    fn next_update(&mut self, _: usize, _: u64) -> Option<Change<()>> {
-        None
-    }
-    fn kind_of(&self, _: u64) -> Option<usize> {
-        None
-    }
-    fn settled(&mut self, _: u64, _: Option<Ticks>) {}
-    fn probe(&self, _: u64) -> Option<(usize, u64)> {
-        None
-    }
+}
+
+impl Changes for Toy {
+    type Update = ();
+}
+
+impl Floods for Toy {}
+
+impl Policers for Toy {}
+
+impl SessionFrames for Toy {
     fn sessions(&self) -> Option<Sessions> {
         Some(Sessions { open: 10, most: 1 << 20, closes: true, opens_more: false })
     }
+
     fn session(&self, number: u64) -> Option<u64> {
         Some(number)
     }
+
     fn session_steps(&self, session: &u64, action: SessionAction) -> u8 {
         match (session % 2, action) {
             (0, SessionAction::Close) => 0,
@@ -58,9 +62,11 @@ impl Workload for Toy {
             _ => 2,
         }
     }
+
     fn session_frame_len(&self, _: &u64, _: SessionAction, _: u8) -> usize {
         LEN
     }
+
     fn write_session(
         &self,
         session: &u64,
@@ -72,6 +78,7 @@ impl Workload for Toy {
         let stream = SessionStep::stream(action, step);
         Stamp { stream, sequence: *session, time }.write(frame);
     }
+
     fn session_seen(&mut self, port: PortId, frame: &[u8]) -> Option<(SessionStep, u64)> {
         let stamp = Stamp::read(frame)?;
         let (session, action, step) = SessionStep::of(&stamp)?;
@@ -82,13 +89,13 @@ impl Workload for Toy {
 
 const LEN: usize = 24;
 
-/// What a device does with a frame: nothing for a loss, several for copies.
+/// Behaviour of a device for a frame: nothing for a loss, several marks for copies.
 type Fate = fn(&mut HashSet<(u64, u16)>, &Stamp) -> &'static [Mark];
 
-/// The first byte of what comes out.
+/// First byte of a forwarded frame.
 type Mark = u8;
 
-/// One end of a wire with a fate.
+/// One end of a wire with a behaviour.
 struct End {
     fate: Fate,
     seen: HashSet<(u64, u16)>,

@@ -72,7 +72,7 @@ fn cores_are_those_of_this_process() {
     assert_eq!(one[0].tester_core, Some(core));
     let both = format!("{{tester-core: {core}, worker-cores: [{core}]}}");
     let error = parse(&both, "").expect_err("a core each");
-    assert!(error.to_string().contains("cannot be the tester's and a worker's"), "{error}");
+    assert!(error.to_string().contains("cannot serve both the tester and a worker"), "{error}");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn what_is_wrong_is_named_with_its_place() {
         ("{name: [embedded, 3]}", "device.name[1]", "expected a name"),
         ("{name: linux, forwardin: rps}", "device.forwardin", "unknown key"),
         ("{worker-cores: []}", "device.worker-cores", "no core"),
-        ("{worker-cores: x}", "device.worker-cores", "no core this process may use"),
+        ("{worker-cores: x}", "device.worker-cores", "not a core that this process may use"),
         ("[linux, linux]", "device", "two devices are the same"),
     ];
     for (device, place, what) in cases {

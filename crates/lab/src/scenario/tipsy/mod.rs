@@ -1,8 +1,8 @@
 //! What TIPSY's files mean here: its pipelines, and the sections that describe machines.
 //!
-//! A file of TIPSY loads unchanged. What has a meaning here is understood (`tester` becomes methods),
-//! what has none is left aside with one note that names it, and what would mislead if it were left
-//! aside is refused with the reason.
+//! A file of TIPSY loads unchanged. What has a meaning here is understood (`tester` becomes
+//! methods), what has none is left aside with one note that names it, and what would mislead if it
+//! were left aside is refused with the reason.
 
 pub(crate) mod sut;
 pub(crate) mod tester;
@@ -11,10 +11,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::keys::{Place, nearest};
-use super::{Document, Functions, ScenarioError};
+use super::{Document, ScenarioError};
+use crate::unit::Functions;
+use keys::{Place, nearest};
 
-/// TIPSY's pipelines, and what each is.
+/// TIPSY's pipelines with a description of each.
 pub const PIPELINES: [(&str, &str); 10] = [
     ("portfwd", "TIPSY's port forwarder"),
     ("l2fwd", "TIPSY's switch with static tables"),
@@ -28,11 +29,11 @@ pub const PIPELINES: [(&str, &str); 10] = [
     ("none", "TIPSY's empty pipeline, for switches that the user programs"),
 ];
 
-/// The pipeline of an entry of TIPSY that gives none.
+/// The default pipeline of TIPSY's entries.
 pub(super) const DEFAULT_PIPELINE: &str = "mgw";
 
-/// Keys of `traffic` that are of TIPSY's trace files, and mean nothing to a tester that makes its
-/// frames as it sends them.
+/// Keys of `traffic` that configure TIPSY's trace files, and have no meaning for a tester that
+/// generates frames while sending.
 pub(crate) const TRAFFIC_ASIDE: [&str; 8] = [
     "thread",
     "output",
@@ -47,75 +48,74 @@ pub(crate) const TRAFFIC_ASIDE: [&str; 8] = [
 /// The key of `traffic` for the tunnel of uplink packets.
 const TUNNEL: &str = "tunneling-method";
 
-/// What the user should know of a file of TIPSY, each said once however often it applies.
+/// Notes on a file of TIPSY, each made once.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
-    /// Sentences of their own, in the order they came up.
+    /// Individual notes, in the order of occurrence.
     notes: Vec<String>,
-    /// Keys that were left aside.
+    /// Keys that were ignored.
     aside: BTreeSet<String>,
-    /// Switches whose place the built-in function takes.
+    /// Switches that the built-in function replaces.
     switches: BTreeSet<String>,
-    /// Defaults that were left out and differ, or that surprise.
+    /// Defaults that the file relies on and that differ here.
     defaults: BTreeSet<&'static str>,
 }
 
 impl Remarks {
-    /// Adds a sentence, unless it was said.
+    /// Adds a note, unless it exists.
     pub fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
     }
 
-    /// Leaves a key aside.
+    /// Records an ignored key.
     pub fn aside(&mut self, section: &str, key: &str) {
         self.aside.insert(format!("{section}.{key}"));
     }
 
-    /// A switch that is not measured.
+    /// Records a switch that is not measured.
     pub fn switch(&mut self, name: &str) {
         self.switches.insert(name.to_owned());
     }
 
-    /// All as notes.
+    /// All notes as sentences.
     pub fn into_notes(self) -> Vec<String> {
         let mut notes = self.notes;
         if !self.switches.is_empty() {
             let names: Vec<String> = self.switches.iter().map(|name| format!("`{name}`")).collect();
             notes.push(format!(
-                "the function built into this program is measured in the place of TIPSY's switch \
-                 ({})",
+                "the function built into this program is measured instead of TIPSY's switch ({})",
                 names.join(", ")
             ));
         }
         if !self.aside.is_empty() {
             let keys: Vec<&str> = self.aside.iter().map(String::as_str).collect();
             notes.push(format!(
-                "left aside, because they are of other machines and programs: {}",
+                "ignored, because they concern other machines and programs: {}",
                 keys.join(", ")
             ));
         }
         if !self.defaults.is_empty() {
             let each: Vec<&str> = self.defaults.iter().copied().collect();
-            notes.push(format!("differs from TIPSY, or may surprise: {}", each.join("; ")));
+            notes.push(format!("different from TIPSY, or unexpected: {}", each.join("; ")));
         }
         notes
     }
 }
 
-/// What to say of a pipeline that TIPSY has and this program has not; none for all other names.
+/// The note on a pipeline of TIPSY that this program does not implement; none for all other names.
 pub(super) fn absent(name: &str, functions: Functions) -> Option<String> {
     let is_ours =
         functions.iter().any(|unit| unit.name() == name || unit.aliases().contains(&name));
     let (_, what) = PIPELINES.iter().find(|(known, _)| *known == name && !is_ours)?;
-    Some(format!("`{name}` is {what}; Plumbline does not have it yet"))
+    Some(format!("`{name}` is {what}; Plumbline does not implement it yet"))
 }
 
-/// Takes the keys out of `traffic` that are of TIPSY's trace files.
+/// Removes the keys of TIPSY's trace files from `traffic`.
 ///
 /// # Errors
-/// `json` names a file with more keys, which would go unread.
+/// `json`, because it names a file with further keys that would not be read.
 pub(super) fn clear_traffic(
     document: &Document,
     (traffic, place): (&mut Map<String, Value>, Place<'_>),
@@ -140,7 +140,7 @@ pub(super) fn clear_traffic(
     }
 }
 
-/// Notes the defaults that a file of TIPSY relies on and that it would not find here.
+/// Notes the defaults that a file of TIPSY relies on and that differ here.
 pub(super) fn note_defaults(
     function: (&Map<String, Value>, Place<'_>),
     traffic: (&Map<String, Value>, Place<'_>),
@@ -148,7 +148,7 @@ pub(super) fn note_defaults(
 ) {
     if left_out(traffic, TUNNEL) && left_out(function, "tunnel") {
         remarks.defaults.insert(
-            "the tunnel is GTP-U, TIPSY's default is VXLAN (`tunneling-method: vxlan` in `traffic`)",
+            "the tunnel is GTP-U; TIPSY's default is VXLAN (`tunneling-method: vxlan` in `traffic`)",
         );
     }
     if traffic.1.key("pkt-size").is_some() {
@@ -158,7 +158,7 @@ pub(super) fn note_defaults(
         );
     }
     if left_out(traffic, "dir") {
-        remarks.defaults.insert("`dir` is left out, so that only the uplink is measured");
+        remarks.defaults.insert("`dir` is absent, so only the uplink is measured");
     }
     if left_out(function, "rate-limit") {
         remarks.defaults.insert(
@@ -172,13 +172,13 @@ fn left_out((values, place): (&Map<String, Value>, Place<'_>), key: &str) -> boo
     !values.contains_key(key) && place.key(key).is_some()
 }
 
-/// What to say of a key at the top of a file that only older files of TIPSY have.
+/// Advice for a top-level key that only older files of TIPSY have.
 pub(super) fn remedy_for_old(key: &str) -> Option<&'static str> {
     (key == "environment")
-        .then_some("older files of TIPSY have it: move its `sut` and `tester` to `default`")
+        .then_some("older files of TIPSY use it: move its `sut` and `tester` to `default`")
 }
 
-/// What to say of an unknown word: the nearest of the known ones, or all of them.
+/// Advice for an unknown word: the nearest known word, or all of them.
 fn known_words(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),

@@ -5,10 +5,10 @@
 use serde_json::Value;
 
 use super::{Remarks, known_words};
-use crate::scenario::keys::remedy_for_unknown;
 use crate::scenario::{Document, ScenarioError, sections};
+use keys::remedy_for_unknown;
 
-/// Switches of TIPSY.
+/// TIPSY's switches.
 pub(crate) const TYPES: [&str; 10] =
     ["bess", "ofdpa", "t4p4s", "vpp", "ovs", "openflow", "erfs", "lagopus", "generic", "none"];
 
@@ -34,7 +34,7 @@ pub(crate) const KEYS: [&str; 18] = [
     "default",
 ];
 
-/// Checks the section and notes what it says.
+/// Checks the section and notes its contents.
 ///
 /// # Errors
 /// A key or a switch that TIPSY does not have.
@@ -57,7 +57,7 @@ pub(in crate::scenario) fn read(
             match name.as_str() {
                 Some(name) if TYPES.contains(&name) => remarks.switch(name),
                 Some(name) => {
-                    let what = format!("`{name}` is no switch of TIPSY");
+                    let what = format!("`{name}` is not a switch of TIPSY");
                     return Err(document.error(&path, what, known_words(name, &TYPES)));
                 }
                 None => {
@@ -72,22 +72,22 @@ pub(in crate::scenario) fn read(
     Ok(())
 }
 
-/// The JSON Schema of the section.
+/// JSON Schema of the section.
 pub(crate) fn schema() -> Value {
     let names = serde_json::json!({"enum": TYPES});
     let mut properties = serde_json::Map::new();
     for key in KEYS {
         let schema = match key {
             "type" => serde_json::json!({
-                "description": "TIPSY's switch; the built-in function is measured in its place.",
+                "description": "TIPSY's switch; the built-in function is measured instead.",
                 "anyOf": [names, {"type": "array", "items": names}],
             }),
-            _ => serde_json::json!({"description": "Of TIPSY's switch; left aside."}),
+            _ => serde_json::json!({"description": "Key of TIPSY's switch; ignored."}),
         };
         properties.insert(key.to_owned(), schema);
     }
     serde_json::json!({
-        "description": "TIPSY's switch; the built-in function is measured in its place.",
+        "description": "TIPSY's switch; the built-in function is measured instead.",
         "anyOf": [
             {"type": "object", "properties": properties, "additionalProperties": false},
             {"type": "null"},

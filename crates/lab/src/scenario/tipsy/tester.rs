@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Remarks, known_words};
-use crate::scenario::keys::{Place, remedy_for_unknown};
 use crate::scenario::sweep::{Combination, Scale, Section, expand};
 use crate::scenario::{Document, ScenarioError, sections};
+use keys::{Place, remedy_for_unknown};
 
-/// TIPSY's tests and what measures the same here: for each step the methods that may take it, the
-/// likest first.
+/// TIPSY's tests and the equivalent methods: for each step, the methods that can replace it, the
+/// closest first.
 const TESTERS: [(&str, &[&[&str]]); 4] = [
     ("moongen", &[&["forwarding-rate", "throughput"]]),
     ("moongen-flood", &[&["forwarding-rate", "throughput"]]),
@@ -21,28 +21,28 @@ const TESTERS: [(&str, &[&[&str]]); 4] = [
     ("moongen-combined", &[&["throughput"], &["latency"]]),
 ];
 
-/// Tests that no method stands for, and why.
+/// Tests of TIPSY without an equivalent method, and the reason.
 const REFUSED: [(&str, &str); 2] = [
     (
         "trex",
         "`trex` sends whole TCP conversations (its STF mode), and no method here does; another \
          load would be measured under its name",
     ),
-    ("generic", "`generic` runs a program of the user's, which is not started from here"),
+    ("generic", "`generic` runs a program of the user, which is not supported"),
 ];
 
-/// Keys that mean something here.
+/// Keys of TIPSY's section `tester` that this program uses.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(crate) struct Keys {
     /// The test: `moongen` and `moongen-flood` measure the forwarding rate, `moongen-rfc2544`
-    /// searches the throughput, `moongen-combined` measures the latency at it, too.
+    /// searches the throughput, `moongen-combined` also measures the latency at the throughput.
     r#type: String,
-    /// How long a trial lasts, in seconds.
+    /// Duration of a trial, in seconds.
     test_time: f64,
-    /// Loss up to which a trial of `moongen-rfc2544` passes, in Mpps.
+    /// Largest loss at which a trial of `moongen-rfc2544` passes, in Mpps.
     loss_tolerance: f64,
-    /// Load of `moongen` in Mbit/s of frames; 0 is as much as can be sent.
+    /// Load of `moongen` in Mbit/s of frame bytes; 0 sends at the maximum rate.
     rate_limit: f64,
 }
 
@@ -52,7 +52,7 @@ impl Default for Keys {
     }
 }
 
-/// Keys of machines and programs.
+/// Keys about machines and programs, which are ignored with a note.
 pub(crate) const ASIDE: [&str; 13] = [
     "uplink-port",
     "downlink-port",
@@ -69,19 +69,19 @@ pub(crate) const ASIDE: [&str; 13] = [
     "default",
 ];
 
-/// One test of the section, its lists expanded.
+/// One test of the section, with its lists expanded.
 pub(in crate::scenario) struct Test {
-    /// The keys that were lists, as `tester.rate-limit`.
+    /// Keys that were lists, named like `tester.rate-limit`, and their values in this test.
     pub parameters: Map<String, Value>,
-    /// All keys with a meaning, TIPSY's defaults filled in.
+    /// All used keys, with TIPSY's defaults.
     pub values: Value,
     keys: Keys,
 }
 
-/// Reads the section; an absent one has TIPSY's defaults.
+/// Reads the section `tester`; an absent section has TIPSY's defaults.
 ///
 /// # Errors
-/// A key or a test that TIPSY does not have, or one that no method stands for.
+/// A key or test that TIPSY does not have, or a test without an equivalent method.
 pub(in crate::scenario) fn read(
     document: &Document,
     scale: Scale,
@@ -111,20 +111,14 @@ pub(in crate::scenario) fn read(
     expansion.combinations.into_iter().map(|one| test(document, one)).collect()
 }
 
-/// Keys with a meaning, for messages.
+/// Names of the used keys, for messages.
 pub(crate) const SENSE: [&str; 4] = ["type", "test-time", "loss-tolerance", "rate-limit"];
 
 fn test(document: &Document, one: Combination) -> Result<Test, ScenarioError> {
     let values = one.sections.into_iter().next().unwrap_or_default();
-    let keys: Keys =
-        crate::unit::parse_section("tester", Value::Object(values)).map_err(|error| {
-            let what = super::super::in_plain_words(&error.what);
-            document.error(
-                &error.path,
-                what,
-                "write it as TIPSY does; `plumbline schema` lists all",
-            )
-        })?;
+    let keys: Keys = keys::parsed("", Value::Object(values)).map_err(|invalid| {
+        document.invalid("tester", invalid, "write it as TIPSY does; `plumbline schema` lists all")
+    })?;
     let name = keys.r#type.as_str();
     if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
         let remedy = "use `moongen`, or state `methods` instead of `tester`";
@@ -132,7 +126,7 @@ fn test(document: &Document, one: Combination) -> Result<Test, ScenarioError> {
     }
     let known: Vec<&str> = TESTERS.iter().map(|(name, _)| *name).collect();
     if !known.contains(&name) {
-        let what = format!("`{name}` is no tester of TIPSY");
+        let what = format!("`{name}` is not a tester of TIPSY");
         return Err(document.error("tester.type", what, known_words(name, &known)));
     }
     if !(keys.test_time > 0.0 && keys.test_time <= TEST_TIME_MAX_SECONDS) {
@@ -155,13 +149,13 @@ fn test(document: &Document, one: Combination) -> Result<Test, ScenarioError> {
 }
 
 impl Test {
-    /// Whether the load depends on the length of frames.
+    /// Whether the test sets a load in Mbit/s, which depends on the frame length.
     pub fn has_rate(&self) -> bool {
         self.keys.rate_limit > 0.0 && self.keys.r#type == "moongen"
     }
 
-    /// The methods that stand for the test, with their options; `frame_bytes` is the length of
-    /// frames where the load is in Mbit/s.
+    /// The methods equivalent to the test, with their options; `frame_bytes` is the frame length
+    /// for a load in Mbit/s.
     pub fn methods(
         &self,
         frame_bytes: Option<f64>,
@@ -174,7 +168,7 @@ impl Test {
         for entry in &found {
             if entry.name == "throughput" && self.keys.r#type != "moongen" {
                 remarks.note(format!(
-                    "TIPSY's loss-tolerance of {} Mpps is taken as the same share of 14.88 Mpps, the \
+                    "TIPSY's loss-tolerance of {} Mpps is converted to its share of 14.88 Mpps, the \
                      rate of its 10 Gbit/s port",
                     self.keys.loss_tolerance
                 ));
@@ -183,7 +177,7 @@ impl Test {
         found.into_iter().map(|entry| (entry, self.options(entry, frame_bytes))).collect()
     }
 
-    /// The options of a method, as far as it has such.
+    /// The options of a method that follow from the test's keys.
     fn options(&self, entry: &Entry, frame_bytes: Option<f64>) -> Map<String, Value> {
         let seconds = self.keys.test_time;
         let short = seconds.min(TRIAL_SECONDS);
@@ -218,8 +212,9 @@ impl Test {
     }
 }
 
-/// 64-byte frames a second on 10 Gbit/s, the port of TIPSY's reference machine, in millions.
+/// Frame rate of 64-byte frames at 10 Gbit/s, the port speed of TIPSY's reference machine, in Mpps.
 const PORT_MPPS: f64 = 14.880_952;
-/// Trials of a search may be shorter than the one that confirms it (RFC 2544 section 24).
+/// Duration of search trials in seconds; they may be shorter than the confirming trial (RFC 2544
+/// section 24).
 const TRIAL_SECONDS: f64 = 1.0;
 const TEST_TIME_MAX_SECONDS: f64 = 86_400.0;

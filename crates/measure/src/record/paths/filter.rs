@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// The operators that `holds` knows.
+/// The operators that `holds` supports.
 pub const OPERATORS: [&str; 7] = ["$lt", "$lte", "$gt", "$gte", "$ne", "$in", "$not"];
 
-/// Whether a value is what is wanted: equal to it, or as all of its conditions say. An operator that
-/// is not known never holds; whoever reads a scenario refuses it first.
+/// Whether a value equals the wanted value, or meets all its conditions. An unknown operator never
+/// holds; the scenario reader refuses it before.
 pub fn holds(value: &Value, wanted: &Value) -> bool {
     let Value::Object(conditions) = wanted else { return equal(value, wanted) };
     conditions.iter().all(|(operator, operand)| {
@@ -26,7 +26,7 @@ pub fn holds(value: &Value, wanted: &Value) -> bool {
     })
 }
 
-/// Equality in which 1 and 1.0 are the same.
+/// Equality in which 1 and 1.0 are equal.
 fn equal(one: &Value, other: &Value) -> bool {
     one == other || order(one, other) == Some(Ordering::Equal)
 }

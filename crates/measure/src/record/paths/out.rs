@@ -1,7 +1,7 @@
 //! What TIPSY calls `out`: the results of a test, from the trials that decided an outcome.
 //!
-//! A trial that confirms a result decides it; where none does, all repetitions do; else the last trial
-//! that was no warm-up. Of several that decide, the median is taken.
+//! A trial that confirms a result decides it; where none does, all repetitions do; else the last
+//! trial that was no warm-up. Of several that decide, the median is taken.
 
 use hdrhistogram::Histogram;
 
@@ -30,7 +30,7 @@ pub fn value(cell: &Cell, path: &str) -> Option<f64> {
     }
 }
 
-/// Methods that give a rate, the likest to TIPSY's test first.
+/// Methods that report a rate, the closest to TIPSY's test first.
 const RATES: [&str; 3] = ["forwarding-rate", "throughput", "capacity"];
 const FLOODS: [&str; 2] = ["forwarding-rate", "capacity"];
 const SEARCHES: [&str; 1] = ["throughput"];
@@ -92,7 +92,7 @@ fn median(outcome: &Outcome, read: impl Fn(&TrialRecord) -> Option<f64>) -> Opti
     }
 }
 
-/// The trials that decided, of each repetition of the measurement.
+/// The deciding trials of each repetition of the measurement.
 fn deciding(outcome: &Outcome) -> Vec<&TrialRecord> {
     let mut counted: Vec<(&str, &TrialRecord)> = Vec::new();
     for trial in &outcome.trials {
@@ -120,7 +120,7 @@ fn deciding(outcome: &Outcome) -> Vec<&TrialRecord> {
     chosen
 }
 
-/// Of a latency's trials those at the highest load, as TIPSY measures at the limit.
+/// Of the trials of `latency`, those at the highest load, as TIPSY measures at its limit.
 fn at_highest_load<'a>(mut trials: Vec<(&'a str, &'a TrialRecord)>) -> Vec<&'a TrialRecord> {
     trials.retain(|(purpose, _)| purpose.starts_with(LATENCY));
     let load = |trial: &TrialRecord| trial.load_pps().unwrap_or(0.0);
@@ -129,7 +129,7 @@ fn at_highest_load<'a>(mut trials: Vec<(&'a str, &'a TrialRecord)>) -> Vec<&'a T
     chosen.map(|(_, trial)| trial).collect()
 }
 
-/// How the trials of the method `latency` are called, their load behind it.
+/// Prefix of the purpose of `latency`'s trials, followed by their load.
 const LATENCY: &str = "latency ";
 
 fn sum(trial: &TrialRecord, one: impl Fn(&DirectionRecord, f64) -> f64) -> f64 {
@@ -137,12 +137,13 @@ fn sum(trial: &TrialRecord, one: impl Fn(&DirectionRecord, f64) -> f64) -> f64 {
     trial.directions.iter().map(|direction| one(direction, seconds)).sum()
 }
 
-/// Mbit/s of `frames` that are as long as those sent.
+/// Rate in Mbit/s of `frames` with the mean length of the frames sent.
 fn bits(frames: u64, direction: &DirectionRecord, seconds: f64) -> f64 {
     frames as f64 * frame_bytes(direction) * 8.0 / seconds * 1e-6
 }
 
-/// The same with the 20 bytes of preamble, start delimiter and gap that each frame has on the wire.
+/// Rate in Mbit/s of `frames` including the 20 bytes of preamble, start delimiter and gap of each
+/// frame.
 fn wire_bits(frames: u64, direction: &DirectionRecord, seconds: f64) -> f64 {
     frames as f64 * (frame_bytes(direction) + 20.0) * 8.0 / seconds * 1e-6
 }

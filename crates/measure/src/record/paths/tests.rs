@@ -33,7 +33,7 @@ fn cell() -> Cell {
     }
 }
 
-/// A millisecond in which `sent` frames of 64 bytes are sent and one in ten is lost.
+/// A trial of a millisecond in which `sent` frames of 64 bytes are sent and a tenth is lost.
 fn trial(purpose: &str, sent: u64) -> TrialRecord {
     let duration = std::time::Duration::from_millis(1);
     let mut latency_ns = hdrhistogram::Histogram::new(3).expect("three digits are allowed");

@@ -37,7 +37,7 @@ fn goal(loss_ratio: f64, width: f64) -> Goal {
 }
 
 /// Searches on a device whose loss at a load is `loss(load, trial at this load)`; returns the
-/// controller and the loads in their order.
+/// controller and the loads in order.
 fn play(
     guess: f64,
     goals: &[Goal],
@@ -64,7 +64,7 @@ fn play(
     (controller, loads)
 }
 
-/// Loss of a device with a capacity.
+/// Loss function of a device with a fixed capacity.
 fn fixed(capacity: f64) -> impl Fn(f64, usize) -> f64 {
     move |load, _| (1.0 - capacity / load).max(0.0)
 }

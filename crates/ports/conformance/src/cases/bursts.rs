@@ -6,7 +6,7 @@ use crate::bench::Bench;
 use crate::random::Random;
 use crate::session::Session;
 
-/// Random bursts in both directions, each within what surely fits: none is lost.
+/// Random bursts in both directions, within the guaranteed room: no frame is lost.
 pub(super) fn bursts(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     let most = session.promises.in_flight_min.max(1);
@@ -25,8 +25,8 @@ pub(super) fn bursts(bench: &mut dyn Bench, random: &Random) {
     session.settle_without_loss();
 }
 
-/// Random bursts, more than anything holds, with both sides taking now and then only: what does not
-/// arrive is counted.
+/// Random bursts beyond any room, with both sides receiving only from time to time: frames that do
+/// not arrive are counted.
 pub(super) fn overload(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     for _ in 0..60 {
@@ -52,7 +52,7 @@ pub(super) fn overload(bench: &mut dyn Bench, random: &Random) {
     session.settle();
 }
 
-/// A full link refuses and counts; when the peer takes again, all that was taken arrives.
+/// A full link refuses and counts frames; when the peer receives again, all accepted frames arrive.
 pub(super) fn full_link(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     let more = session.promises.in_flight_max.unwrap_or(0) + 300;
@@ -74,7 +74,7 @@ pub(super) fn full_link(bench: &mut dyn Bench, random: &Random) {
     assert_eq!(session.counts().lost(Way::Transmit), lost, "{}", session.accounts());
 }
 
-/// Several queues share the port: each transmits, and together they receive everything.
+/// Several queues share the port: each transmits, and together they receive all frames.
 pub(super) fn queues(bench: &mut dyn Bench, random: &Random) {
     let promises = bench.promises();
     for queues in [2, promises.queues_max] {

@@ -4,7 +4,7 @@ use crate::bench::Bench;
 use crate::random::Random;
 use crate::session::Session;
 
-/// Frames under way when the link goes down or comes up are accounted for, and frames pass again.
+/// Frames in flight when the link goes down or comes up are accounted for, and frames pass again.
 pub(super) fn link_down_and_up(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     for _ in 0..4 {
@@ -24,7 +24,7 @@ pub(super) fn link_down_and_up(bench: &mut dyn Bench, random: &Random) {
     }
 }
 
-/// The peer dies with frames under way and comes back; the port carries on without being reopened.
+/// The peer ends with frames in flight and is restarted; the port continues without being reopened.
 pub(super) fn peer_dies(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     session.inexact = !session.promises.exact_over_death;
@@ -51,7 +51,8 @@ pub(super) fn peer_dies(bench: &mut dyn Bench, random: &Random) {
     session.settle();
 }
 
-/// The peer dies and comes back many times with nothing under way; each time frames pass without loss.
+/// The peer ends and is restarted many times with no frame in flight; each time frames pass without
+/// loss.
 pub(super) fn peer_dies_idle(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     session.inexact = !session.promises.exact_over_death;
@@ -65,7 +66,8 @@ pub(super) fn peer_dies_idle(bench: &mut dyn Bench, random: &Random) {
     }
 }
 
-/// The port is there first: what it is given meanwhile is counted, and the peer finds it.
+/// The port is opened before the peer: frames sent meanwhile are counted, and the peer finds the
+/// port.
 pub(super) fn opens_alone(bench: &mut dyn Bench, random: &Random) {
     let frame_bytes_max = bench.promises().frame_bytes_max;
     bench.kill_peer();
@@ -84,8 +86,8 @@ pub(super) fn opens_alone(bench: &mut dyn Bench, random: &Random) {
     }
 }
 
-/// A peer that breaks the link's rules gets nothing torn through and breaks nothing: the next one
-/// finds a port that works.
+/// A peer that violates the rules of the link causes no corrupted frames and no damage: the next
+/// peer finds a working port.
 pub(super) fn misbehaviour(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     session.inexact = true;
@@ -115,7 +117,7 @@ pub(super) fn misbehaviour(bench: &mut dyn Bench, random: &Random) {
     session.settle();
 }
 
-/// A random burst both ways.
+/// Sends a random burst in both directions.
 fn burst(session: &mut Session<'_>) {
     burst_from_port(session);
     let count = session.random.between(1, session.promises.in_flight_min.max(1));
@@ -123,7 +125,7 @@ fn burst(session: &mut Session<'_>) {
     session.peer_send(&lengths);
 }
 
-/// A random burst from the port.
+/// Sends a random burst from the port.
 fn burst_from_port(session: &mut Session<'_>) {
     let count = session.random.between(1, session.promises.in_flight_min.max(1));
     let lengths = session.lengths(count);

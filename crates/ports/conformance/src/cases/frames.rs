@@ -7,7 +7,7 @@ use crate::bench::Bench;
 use crate::random::Random;
 use crate::session::Session;
 
-/// A port at rest receives nothing, transmits nothing, counts nothing and has its link up.
+/// An idle port receives, transmits and counts nothing, and its link is up.
 pub(super) fn silence(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     for _ in 0..100 {
@@ -23,7 +23,7 @@ pub(super) fn silence(bench: &mut dyn Bench, random: &Random) {
     }
 }
 
-/// Frames of every length arrive whole, once and in order, both ways.
+/// Frames of every length arrive complete, once and in order, in both directions.
 pub(super) fn every_length(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     let (low, high) = (session.promises.frame_bytes_min.max(60), session.promises.frame_bytes_max);
@@ -42,7 +42,7 @@ pub(super) fn every_length(bench: &mut dyn Bench, random: &Random) {
     assert_eq!((counts.lost(Way::Receive), counts.lost(Way::Transmit)), (0, 0), "{counts:?}");
 }
 
-/// What is in a frame is no matter of the port.
+/// The contents of frames do not affect the port.
 pub(super) fn wild_frames(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     let count = session.promises.in_flight_min.clamp(1, 64);
@@ -51,7 +51,8 @@ pub(super) fn wild_frames(bench: &mut dyn Bench, random: &Random) {
             let lengths = session.lengths(count);
             let mut frames: Vec<_> =
                 lengths.into_iter().map(|len| session.random.bytes(len)).collect();
-            // Among them what stacks look into: a group address, tags, IPv4 and IPv6 headers of rubbish.
+            // Among them what stacks look into: a group address, tags, IPv4 and IPv6 headers of
+            // rubbish.
             for (frame, kind) in frames.iter_mut().zip([0x0800, 0x86dd, 0x0806, 0x8847_u16]) {
                 frame[12..14].copy_from_slice(&kind.to_be_bytes());
             }
@@ -68,7 +69,7 @@ pub(super) fn wild_frames(bench: &mut dyn Bench, random: &Random) {
     session.settle_without_loss();
 }
 
-/// Frames shorter than Ethernet's shortest pass, or are counted; the others pass in any case.
+/// Frames shorter than the Ethernet minimum pass, or are counted; other frames pass in any case.
 pub(super) fn runts(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     for len in (0..60).rev() {

@@ -8,7 +8,7 @@ use crate::bench::{Bench, request};
 use crate::random::Random;
 use crate::session::Session;
 
-/// Frames longer than were asked for are lost and counted; the others pass.
+/// Frames longer than requested are lost and counted; other frames pass.
 pub(super) fn oversized(bench: &mut dyn Bench, random: &Random) {
     let low = bench.promises().frame_bytes_min.max(60);
     let high = bench.promises().frame_bytes_max;
@@ -26,7 +26,7 @@ pub(super) fn oversized(bench: &mut dyn Bench, random: &Random) {
     assert_eq!(arrived, fitting, "{}", session.accounts());
 }
 
-/// A batch takes what it has room for, and as many as it was told; nothing is lost for it.
+/// A port fills a batch up to the batch's room and the given limit; no frame is lost because of it.
 pub(super) fn batch_limits(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     let frame = session.promises.frame_bytes_max;

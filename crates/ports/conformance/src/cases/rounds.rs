@@ -6,14 +6,14 @@ use crate::bench::Bench;
 use crate::random::Random;
 use crate::session::Session;
 
-/// The port is dropped and opened again, several times; frames pass each time.
+/// The port is dropped and opened again several times; frames pass each time.
 pub(super) fn reopening(bench: &mut dyn Bench, random: &Random) {
     for _ in 0..10 {
         round(bench, random, 3);
     }
 }
 
-/// Over many rounds of traffic and reopening, resident memory does not grow.
+/// Resident memory does not grow over many rounds of traffic and reopening.
 pub(super) fn memory(bench: &mut dyn Bench, random: &Random) {
     let mut before = 0;
     for number in 0..40 {
@@ -26,7 +26,7 @@ pub(super) fn memory(bench: &mut dyn Bench, random: &Random) {
     assert!(now <= before + GROWTH_MAX, "resident memory grew from {before} to {now} bytes");
 }
 
-/// Opens the port, lets so many bursts pass and closes it.
+/// Opens the port, passes this number of bursts and closes it.
 fn round(bench: &mut dyn Bench, random: &Random, bursts: usize) {
     let promises = bench.promises();
     if !promises.peer_survives_reopening && promises.peer_dies {
@@ -48,5 +48,6 @@ fn round(bench: &mut dyn Bench, random: &Random, bursts: usize) {
     session.settle();
 }
 
-/// Less than one of thirty rings that a port may forget, more than an allocator keeps aside.
+/// Permitted growth in bytes: less than one of thirty rings that a port may leak, more than an
+/// allocator retains.
 const GROWTH_MAX: u64 = 8 << 20;

@@ -1,4 +1,5 @@
-//! The port on a thread of its own, as in a worker, while the peer is busy and others read its monitor.
+//! The port on a thread of its own, as in a worker, while the peer is busy and others read its
+//! monitor.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +12,8 @@ use crate::bench::Bench;
 use crate::random::Random;
 use crate::session::Session;
 
-/// A worker sends back all it receives; every frame comes back once and whole, or is counted.
+/// A worker sends back all frames that it receives; every frame returns once and complete, or is
+/// counted.
 pub(super) fn threads(bench: &mut dyn Bench, random: &Random) {
     let mut session = Session::start(bench, random);
     let mut queue = session.opened.queues.pop().expect("one was asked for");
@@ -32,7 +34,7 @@ pub(super) fn threads(bench: &mut dyn Bench, random: &Random) {
     assert_eq!(received, counts.sent + counts.lost(Way::Transmit), "{counts:?}");
 }
 
-/// Sends in bursts as long as the way has room, and waits for what is still out.
+/// Sends bursts as long as the path has room, and waits for outstanding frames.
 fn converse(session: &mut Session<'_>, echo: &Echo) {
     let start = Instant::now();
     let mut progress = (start, 0);
@@ -63,7 +65,7 @@ fn converse(session: &mut Session<'_>, echo: &Echo) {
     }
 }
 
-/// Reads the monitor, whose counts never go back.
+/// Reads the monitor, whose counters never decrease.
 fn watch(monitor: &dyn Monitor, stop: &AtomicBool) {
     let mut last = monitor.counts();
     while !stop.load(Ordering::Relaxed) {
@@ -79,7 +81,7 @@ fn watch(monitor: &dyn Monitor, stop: &AtomicBool) {
     }
 }
 
-/// A worker that sends back what it receives.
+/// A worker that sends back the frames that it receives.
 #[derive(Debug, Default)]
 struct Echo {
     received: AtomicU64,
@@ -102,7 +104,7 @@ impl Echo {
     }
 }
 
-/// Ends the other threads also when this one panics.
+/// Stops the other threads also when this one panics.
 struct StopAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for StopAtEnd<'_> {
@@ -111,5 +113,5 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
-/// How many frames go to and fro.
+/// Number of frames that are exchanged.
 const FRAMES: u64 = 20_000;

@@ -11,14 +11,14 @@ use port_memif::{Config, Memif, Role};
 use crate::hostile::{self, RINGS, Raw, scribble};
 use crate::kit::{abstract_name, config, wait_for};
 
-/// A memif port of a role whose peer has the other.
+/// A memif port of one role whose peer has the other role.
 struct Pair {
     port: Config,
     peer: Option<PortPeer>,
     misbehaving: Option<(Raw, OwnedFd)>,
-    /// Of the port under test, while it is open.
+    /// Monitor of the port under test, while it is open.
     monitor: Option<Arc<dyn Monitor>>,
-    /// Frames that peers lost on their way in, before the present one.
+    /// Received frames that earlier peers lost.
     lost_by_others: u64,
 }
 

@@ -9,17 +9,17 @@ use port_memif::{Config, Role};
 
 use crate::kit::{End, config, frame, frame_of, wait_for};
 
-/// A testpmd that lives as long as this.
+/// A testpmd that ends when this is dropped.
 struct Testpmd {
     child: Child,
     said: mpsc::Receiver<String>,
     _namespace: Namespace,
-    /// Where DPDK keeps what it needs while it runs.
+    /// Folder of DPDK's runtime files.
     _folder: tempfile::TempDir,
 }
 
 impl Testpmd {
-    /// With one port, on which everything goes back.
+    /// Starts testpmd with one port, which sends back all frames.
     fn start(role: &str, socket: &str, more: &str, queues: usize) -> Testpmd {
         let namespace = Namespace::new().expect("the caller asked whether it may");
         let prefix = format!("plumbline-{}", socket.replace(['/', '.'], "-"));
@@ -49,7 +49,7 @@ impl Testpmd {
         Testpmd { child, said, _namespace: namespace, _folder: folder }
     }
 
-    /// Fails with its words if it has ended.
+    /// Panics with testpmd's output if it has ended.
     fn check(&mut self) {
         if let Some(status) = self.child.ended() {
             panic!("testpmd: {status}: {}", self.said.iter().collect::<Vec<_>>().join("\n"));
@@ -70,7 +70,7 @@ fn may_run() -> bool {
     true
 }
 
-/// Sends frames of many lengths and wants each back as it was.
+/// Sends frames of many lengths and expects each of them back unchanged.
 fn frames_return(end: &mut End, testpmd: &mut Testpmd, queues: usize) {
     wait_for("the link", || {
         testpmd.check();

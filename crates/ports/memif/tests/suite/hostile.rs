@@ -1,5 +1,5 @@
-//! Peers that break the rules, made of nothing but a socket and a file: they say and write what they
-//! like, and the port goes on.
+//! Peers that break the rules, made of nothing but a socket and a file: they say and write what
+//! they like, and the port goes on.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use rustix::net::{
 
 use crate::kit::{End, abstract_name, config, frame, wait_for};
 
-/// Types of messages.
+/// Message types.
 pub const ACK: u16 = 1;
 pub const HELLO: u16 = 2;
 pub const INIT: u16 = 3;
@@ -25,7 +25,7 @@ pub const CONNECT: u16 = 6;
 pub const CONNECTED: u16 = 7;
 pub const DISCONNECT: u16 = 8;
 
-/// One end of a control socket that sends whatever it is told.
+/// An end of a control socket that sends arbitrary messages.
 pub struct Raw {
     socket: OwnedFd,
 }
@@ -45,7 +45,7 @@ impl Raw {
         self.say_bytes(&message, handed);
     }
 
-    /// Sends bytes as they are; the port may have hung up already.
+    /// Sends bytes without padding; the port may have disconnected already.
     pub fn say_bytes(&self, bytes: &[u8], handed: Option<BorrowedFd<'_>>) {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -56,7 +56,7 @@ impl Raw {
         let _ = rustix::net::sendmsg(&self.socket, into, &mut control, SendFlags::NOSIGNAL);
     }
 
-    /// The next message, or none when the port has hung up.
+    /// Returns the next message; `None` if the port has disconnected.
     pub fn hear(&self) -> Option<(u16, Vec<u8>, Option<OwnedFd>)> {
         let mut bytes = [0; 128];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -72,13 +72,13 @@ impl Raw {
         (got.bytes == 128).then(|| (kind, bytes[2..].to_vec(), handed))
     }
 
-    /// Whether the port says this next; a port that hangs up or disconnects does not.
+    /// Returns true if this is the port's next message; false if it disconnects.
     pub fn hears(&self, kind: u16) -> bool {
         self.hear().is_some_and(|(heard, ..)| heard == kind)
     }
 }
 
-/// A listening socket with an abstract name, to be a master.
+/// Returns a listening socket with an abstract name, to act as a master.
 pub fn listen(name: &str) -> OwnedFd {
     let socket = seqpacket();
     rustix::net::bind(&socket, &address(name)).expect("a free name");
@@ -97,7 +97,7 @@ fn address(name: &str) -> SocketAddrUnix {
     SocketAddrUnix::new_abstract_name(name.as_bytes()).expect("a short name")
 }
 
-/// Sealed memory of this size.
+/// Returns sealed memory of this size.
 pub fn memory(len: u64) -> OwnedFd {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let memory = rustix::fs::memfd_create("hostile", flags).expect("a memfd");
@@ -106,14 +106,14 @@ pub fn memory(len: u64) -> OwnedFd {
     memory
 }
 
-/// Writes into shared memory behind everybody's back.
+/// Writes into shared memory by its descriptor.
 pub fn scribble(memory: &OwnedFd, at: u64, bytes: &[u8]) {
     let _ = rustix::io::pwrite(memory, bytes, at);
 }
 
 const INIT_OF_7: &[&[u8]] = &[&INIT.to_le_bytes(), &[0, 2], &7u32.to_le_bytes()];
 
-/// A slave that is let in with two rings of 2^`size_log2` places; its memory, or none if it was
+/// Connects a slave with two rings of 2^`size_log2` places; returns its memory, or `None` if it was
 /// refused.
 pub fn slave(name: &str, size_log2: u8) -> Option<(Raw, OwnedFd)> {
     let raw = Raw::connect(name);
@@ -145,23 +145,23 @@ fn say_ring(raw: &Raw, flags: u16, index: u16, offset: u32, size_log2: u8) {
     raw.say(&message, Some(event.as_fd()));
 }
 
-/// Where a hostile slave's rings are, s2m first; each has room for 2^10 places.
+/// Offsets of a hostile slave's rings, slave to master first; each has room for 2^10 places.
 pub const RINGS: [u64; 2] = [0, 0x8000];
 const MEMORY_BYTES: u64 = 1 << 20;
 
-/// A descriptor: flags, region, length, offset.
+/// Returns a descriptor: flags, region, length, offset.
 fn descriptor(flags: u16, region: u16, length: u32, offset: u32) -> Vec<u8> {
     let words = [&flags.to_le_bytes()[..], &region.to_le_bytes(), &length.to_le_bytes()];
     [&words.concat()[..], &offset.to_le_bytes(), &[0; 4]].concat()
 }
 
-/// Opens a master with small rings and its name.
+/// Opens a master with small rings; returns it with its name.
 fn master() -> (End, String) {
     let name = abstract_name();
     (End::open(&config(Role::Master, &name), 1), name)
 }
 
-/// That the port still does its work with a peer that keeps the rules.
+/// Asserts that the port still works with a compliant peer.
 fn still_works(master: &mut End, name: &str) {
     let mut good = End::open(&config(Role::Slave, name), 1);
     wait_for("the good peer", || {
@@ -404,7 +404,7 @@ fn a_hostile_master_finds_a_slave_that_stands() {
     wait_for("both queues", || slave.send(0, &[frame(5)]) == 1 && master.receive(0) == [frame(5)]);
 }
 
-/// Accepts a slave and acknowledges everything it says; its memory.
+/// Accepts a slave and acknowledges all its messages; returns its memory.
 pub fn lead(listener: &OwnedFd) -> Option<(Raw, OwnedFd)> {
     let raw = Raw { socket: rustix::net::accept(listener).ok()? };
     let mut hello = vec![0; 42];

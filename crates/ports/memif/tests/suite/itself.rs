@@ -172,7 +172,8 @@ fn memory_is_unmapped_when_both_sides_let_go() {
     assert!(alone.status.success(), "{}", String::from_utf8_lossy(&alone.stdout));
 }
 
-/// Run by the test above in a process of its own, where every mapping is this test's.
+/// Test that runs in a process of its own, started by the test above, in which every mapping is
+/// this test's.
 #[test]
 fn mappings_come_and_go() {
     if std::env::var_os("MEMIF_COUNT_MAPPINGS").is_none() {
@@ -204,7 +205,7 @@ fn a_socket_in_use_is_told_with_the_remedy() {
     };
     let error = Memif::open(&taken, &request).err().expect("it is taken");
     assert!(error.what.contains("west") && error.what.contains("taken.sock"), "{error}");
-    assert!(error.remedy.contains("own socket"), "{}", error.remedy);
+    assert!(error.remedy.contains("separate socket"), "{}", error.remedy);
     let lost = config(Role::Master, folder.path().join("no/such").to_str().expect("UTF-8"));
     let error = Memif::open(&lost, &request).err().expect("there is no such folder");
     assert!(error.remedy.contains("folder"), "{}", error.remedy);

@@ -28,8 +28,8 @@ impl End {
             frame_bytes_max,
             ticks_per_second: 1e9,
         };
-        // A program that another test starts at this moment holds every socket of this process until it
-        // begins, those that are closed meanwhile too.
+        // A program that another test starts at this moment holds every socket of this process
+        // until it begins, those that are closed meanwhile too.
         let start = Instant::now();
         let opened = loop {
             match Memif::open(config, &request) {
@@ -44,7 +44,7 @@ impl End {
         End { queues, monitor, batch: Batch::new(BATCH_MAX, room).expect("memory") }
     }
 
-    /// Sends frames by a queue; how many the ring took.
+    /// Sends frames on a queue; returns the number that the ring accepted.
     pub fn send(&mut self, queue: usize, frames: &[Vec<u8>]) -> usize {
         let mut sent = 0;
         for chunk in frames.chunks(BATCH_MAX) {
@@ -59,7 +59,7 @@ impl End {
         sent
     }
 
-    /// What waits at a queue at this moment, up to a batch.
+    /// Returns the frames that wait at a queue, up to a batch.
     pub fn receive(&mut self, queue: usize) -> Vec<Vec<u8>> {
         self.batch.clear();
         self.queues[queue].receive(&mut self.batch, BATCH_MAX, 0);
@@ -67,7 +67,7 @@ impl End {
         self.batch.slots().map(|slot| self.batch.frame(slot).to_vec()).collect()
     }
 
-    /// Receives until so many frames came.
+    /// Receives until this number of frames has arrived.
     pub fn receive_all(&mut self, queue: usize, count: usize) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         wait_for("all frames", || {
@@ -77,7 +77,7 @@ impl End {
         frames
     }
 
-    /// Lets all queues take note of what control has for them, until the link is so.
+    /// Polls all queues until the link is up, or down.
     pub fn wait_for_link(&mut self, up: bool) {
         wait_for(if up { "link up" } else { "link down" }, || {
             for queue in 0..self.queues.len() {
@@ -90,7 +90,7 @@ impl End {
         }
     }
 
-    /// A drop counter by its way and reason.
+    /// Returns a drop counter by direction and reason.
     pub fn drops(&self, why: &str) -> u64 {
         let counts = self.monitor.counts();
         counts.drops.iter().filter(|(kind, _)| kind.why == why).map(|(_, count)| count).sum()
@@ -102,7 +102,7 @@ impl End {
     }
 }
 
-/// Keys with a socket name of their own.
+/// Returns a configuration with this socket.
 pub fn config(role: Role, socket: &str) -> Config {
     Config {
         socket: socket.to_owned(),
@@ -115,16 +115,16 @@ pub fn config(role: Role, socket: &str) -> Config {
     }
 }
 
-/// A name in the abstract name space that nobody else has.
+/// Returns a unique name in the abstract namespace.
 pub fn abstract_name() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!("@plumbline-memif-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// How long anything may take, on a machine that is busy.
+/// Time limit for all waits, for busy machines.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Looks until it is so.
+/// Polls a condition until it holds.
 pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -133,12 +133,12 @@ pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Frame number `n`: its bytes and its length follow from the number.
+/// Returns frame number `n`, whose bytes and length depend on the number.
 pub fn frame(n: usize) -> Vec<u8> {
     frame_of(n, 60 + n * 37 % 1455)
 }
 
-/// A frame of this length whose bytes follow from the number.
+/// Returns a frame of this length whose bytes depend on the number.
 pub fn frame_of(n: usize, len: usize) -> Vec<u8> {
     let seed = (n as u32).wrapping_mul(2_654_435_761);
     (0..len).map(|at| (seed.rotate_left(at as u32 % 32) as usize + at) as u8).collect()

@@ -1,18 +1,18 @@
 //! A message that comes before its time: enabling a ring before the features were acknowledged.
 //!
-//! QEMU's network front-end and DPDK's virtio-user, when it listens, send it as soon as they know that
-//! the back-end has protocol features. The library that follows the other messages refuses it then, as
-//! the letter of the protocol allows, so it is answered here, and only then.
+//! QEMU's network front-end and DPDK's virtio-user, when it listens, send it as soon as they know
+//! that the back-end has protocol features. The library that follows the other messages refuses it
+//! then, as the letter of the protocol allows, so it is answered here, and only then.
 
 use std::os::unix::net::UnixStream;
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use vhost::vhost_user::VhostUserBackendReqHandlerMut;
 
-use super::Device;
+use super::state::Device;
 use crate::features::PROTOCOL;
 
-/// Answers the next message if it is such a one; tells whether it was.
+/// Answers the next message if it is one that may come early; returns true if it was.
 pub fn answer(socket: &UnixStream, device: &mut Device) -> std::io::Result<bool> {
     if device.features & PROTOCOL != 0 {
         return Ok(false);
@@ -36,12 +36,13 @@ pub fn answer(socket: &UnixStream, device: &mut Device) -> std::io::Result<bool>
     Ok(true)
 }
 
-/// A header of three words, and the number of a ring with its new state.
+/// Length of the message in bytes: a header of three words, and the number of a ring with its new
+/// state.
 const MESSAGE_BYTES: usize = 20;
 
 const SET_VRING_ENABLE: u32 = 18;
 
-/// In the flags of a header.
+/// Flag of the header: version of the protocol.
 const VERSION: u32 = 1;
 const VERSION_MASK: u32 = 3;
 const REPLY: u32 = 1 << 2;

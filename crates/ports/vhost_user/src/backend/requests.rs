@@ -1,7 +1,7 @@
 //! What the driver's process asks for, message by message.
 //!
-//! Whatever is not offered (logging of written pages, in-flight records, device state, memory slots,
-//! configuration) is refused; the peer's library does not ask for what was not offered.
+//! Whatever is not offered (logging of written pages, in-flight records, device state, memory
+//! slots, configuration) is refused; the peer's library does not ask for what was not offered.
 
 use std::fs::File;
 
@@ -14,7 +14,7 @@ use vhost::vhost_user::{
     Error, GpuBackend, Result, VhostUserBackendReqHandlerMut, VhostUserProtocolFeatures,
 };
 
-use super::Device;
+use super::state::Device;
 use super::vring::Vring;
 use crate::features::{PROTOCOL, offered, protocol};
 use crate::layout::Addresses;
@@ -108,7 +108,7 @@ impl VhostUserBackendReqHandlerMut for Device {
         _: u64,
     ) -> Result<()> {
         if flags.contains(VhostUserVringAddrFlags::VHOST_VRING_F_LOG) {
-            return Err(Error::InvalidOperation("written pages are not logged"));
+            return Err(Error::InvalidOperation("logging of dirty pages is not supported"));
         }
         let at = Addresses { descriptors, available, used };
         self.vring(index as usize)?.set_addresses(at);

@@ -16,32 +16,32 @@ use crate::layout::{Addresses, Layout, LayoutError};
 use crate::memory::Memory;
 use crate::queue::Stops;
 
-/// One ring of the driver.
+/// A ring of the driver.
 pub struct Vring {
     lender: Lender<DeviceRing>,
     size: u32,
     base: u16,
     at: Option<Addresses>,
-    /// Begins with the message that brings a way to kick, ends with the one that asks for the base.
+    /// True from the message with the kick descriptor until the message that requests the base.
     started: bool,
     enabled: bool,
     call: Option<Arc<File>>,
     error: Option<Arc<File>>,
 }
 
-/// A ring that is ready and cannot be lent.
+/// Error of a ring that is ready but cannot be lent.
 #[derive(Debug, thiserror::Error)]
 pub enum RefusedRing {
-    /// As the driver describes it.
+    /// The driver's description of the ring is invalid.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The worker has left too much unread.
+    /// The worker has too many unread commands.
     #[error("its worker does not poll")]
     Worker,
 }
 
 impl Vring {
-    /// Of no driver yet.
+    /// Creates a ring without a driver.
     pub fn new(lender: Lender<DeviceRing>) -> Vring {
         Vring {
             lender,
@@ -55,19 +55,19 @@ impl Vring {
         }
     }
 
-    /// Forgets the driver; the ring is back.
+    /// Resets the driver's settings; the ring must have been recalled.
     pub fn forget(&mut self) {
         (self.size, self.base, self.at) = (0, 0, None);
         (self.started, self.enabled) = (false, false);
         (self.call, self.error) = (None, None);
     }
 
-    /// Whether a worker has it.
+    /// Returns true if a worker has the ring.
     pub fn is_lent(&self) -> bool {
         self.lender.is_lent()
     }
 
-    /// Has the ring back; tells why it was stopped, if it was.
+    /// Recalls the ring; returns the reason if it was stopped.
     pub fn recall(&mut self) -> Option<Broken> {
         if !self.lender.is_lent() {
             return None;
@@ -77,7 +77,7 @@ impl Vring {
         ring.broken()
     }
 
-    /// Lends the ring if it is ready and at home, has it back if it is not ready any more.
+    /// Lends the ring if it is ready and not lent, and recalls it if it is no longer ready.
     ///
     /// # Errors
     /// When it is ready and cannot be lent.
@@ -108,43 +108,44 @@ impl Vring {
         self.lender.lend(ring).map_err(|_| RefusedRing::Worker)
     }
 
-    /// The number of descriptors.
+    /// Sets the number of descriptors.
     pub fn set_size(&mut self, size: u32) {
         self.recall();
         self.size = size;
     }
 
-    /// Where its parts are.
+    /// Sets the addresses of the ring's parts.
     pub fn set_addresses(&mut self, at: Addresses) {
         self.recall();
         self.at = Some(at);
     }
 
-    /// The buffer that comes next, as the driver remembers it; the ring's own memory decides.
+    /// Sets the index of the next buffer according to the driver; the ring's own memory takes
+    /// precedence.
     pub fn set_base(&mut self, base: u16) {
         self.recall();
         self.base = base;
     }
 
-    /// Lets it begin.
+    /// Starts the ring.
     pub fn start(&mut self) {
         self.recall();
         self.started = true;
     }
 
-    /// Ends it; gives the buffer that would have come next.
+    /// Stops the ring; returns the index of the next buffer.
     pub fn stop(&mut self) -> u16 {
         self.recall();
         self.started = false;
         self.base
     }
 
-    /// Lets a worker have it, or not.
+    /// Enables or disables the ring for a worker.
     pub fn enable(&mut self, enabled: bool) {
         self.enabled = enabled;
     }
 
-    /// How to wake the driver.
+    /// Sets the descriptor by which the driver is notified; returns false if it is not usable.
     pub fn set_call(&mut self, call: Option<File>) -> bool {
         self.recall();
         let usable = call.as_ref().is_none_or(is_event_counter);
@@ -152,7 +153,8 @@ impl Vring {
         usable
     }
 
-    /// How to tell that the ring was stopped.
+    /// Sets the descriptor by which a stop of the ring is reported; returns false if it is not
+    /// usable.
     pub fn set_error(&mut self, error: Option<File>) -> bool {
         self.recall();
         let usable = error.as_ref().is_none_or(is_event_counter);
@@ -161,7 +163,8 @@ impl Vring {
     }
 }
 
-/// Whether a worker may write to it without being kept: an event counter, made not to block.
+/// Returns true if a worker can write to the descriptor without being blocked: it is an eventfd,
+/// made non-blocking here.
 fn is_event_counter(file: &File) -> bool {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let is_one = fs::read_link(path).is_ok_and(|to| to.as_os_str() == "anon_inode:[eventfd]");
@@ -169,5 +172,5 @@ fn is_event_counter(file: &File) -> bool {
     is_one && flags.and_then(|flags| fcntl_setfl(file, flags)).is_ok()
 }
 
-/// How long a worker may take to let go of a ring. One that polls takes a burst.
+/// Time limit for a worker to return a ring; a polling worker needs the time of a burst.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,9 +1,9 @@
 //! The device's side of a ring: takes what the driver sends, and fills what it offers to receive.
 //!
-//! A burst goes in passes: heads, descriptors, bytes; each pass asks the processor for what the next
-//! one reads. What is out of the ordinary (chains, several buffers for a frame) is walked one by one.
-//! Guarantees: buffers are used in the order in which they were made available and shown to the
-//! driver once a burst; no byte is read twice; a ring that contradicts the standard is stopped.
+//! A burst goes in passes: heads, descriptors, bytes; each pass asks the processor for what the
+//! next one reads. What is out of the ordinary (chains, several buffers for a frame) is walked one
+//! by one. Guarantees: buffers are used in the order in which they were made available and shown to
+//! the driver once a burst; no byte is read twice; a ring that contradicts the standard is stopped.
 
 mod receive;
 #[cfg(test)]
@@ -20,42 +20,42 @@ use crate::layout::{Descriptor, INDIRECT, Layout, NEXT, NO_NOTIFICATION, WRITE, 
 use crate::queue::Stops;
 use crate::walk::Pieces;
 
-/// What was negotiated, and what belongs to a ring.
+/// Negotiated features, and descriptors of a ring.
 #[derive(Debug, Default)]
 pub struct Terms {
-    /// How a frame's header looks.
+    /// Form of a frame's header.
     pub header: Header,
-    /// Notifications by index instead of by flag.
+    /// True if notifications are by index instead of by flag.
     pub event_index: bool,
-    /// Tables of descriptors are allowed.
+    /// True if indirect descriptor tables are permitted.
     pub indirect: bool,
-    /// Wakes the driver.
+    /// Descriptor that notifies the driver.
     pub call: Option<Arc<File>>,
-    /// Tells the driver's process that the ring was stopped.
+    /// Descriptor that reports a stop of the ring to the driver's process.
     pub error: Option<Arc<File>>,
-    /// The longest frame, without its header.
+    /// Longest frame in bytes, without its header.
     pub frame_bytes_max: usize,
 }
 
-/// A ring of the guest that a worker holds.
+/// A ring of the guest that a worker uses.
 #[derive(Debug)]
 pub struct DeviceRing {
     layout: Layout,
     terms: Terms,
-    /// The buffer that comes next; all before it were used.
+    /// Index of the next buffer; all earlier ones were used.
     next: u16,
-    /// How many were available when last looked.
+    /// Number of available buffers when it was last read.
     seen: u16,
-    /// Region of the last hit.
+    /// Memory region of the last access.
     near: usize,
-    /// The driver was woken once since the ring was set up.
+    /// True if the driver was notified at least once since the ring was set up.
     woken: bool,
     pieces: Pieces,
     broken: Option<Broken>,
 }
 
-/// Buffers that were looked at ahead: where each begins, and how long it is; null where it is out of
-/// the ordinary.
+/// Buffers that were examined in advance: start and length of each; null for those that need the
+/// slow path.
 struct Ahead {
     count: usize,
     head: [u16; CHUNK],
@@ -64,7 +64,7 @@ struct Ahead {
 }
 
 impl DeviceRing {
-    /// A ring, from the state that its memory tells: what was used so far is done.
+    /// Creates a ring from the state in its memory: all buffers used so far are complete.
     pub fn new(layout: Layout, terms: Terms) -> DeviceRing {
         let next = layout.used_index();
         if terms.event_index {
@@ -84,13 +84,13 @@ impl DeviceRing {
         }
     }
 
-    /// The buffer that comes next.
+    /// Returns the index of the next buffer.
     pub fn next(&self) -> u16 {
         self.next
     }
 
-    /// How many buffers are available, looking at the driver's index where fewer than `wanted` were
-    /// known.
+    /// Returns the number of available buffers; reads the driver's index if fewer than `wanted`
+    /// were known.
     #[inline(always)]
     fn waiting(&mut self, wanted: usize) -> Result<usize, Broken> {
         let known = usize::from(self.seen.wrapping_sub(self.next));
@@ -102,7 +102,7 @@ impl DeviceRing {
         if waiting > self.layout.size() { Err(Broken::Index) } else { Ok(usize::from(waiting)) }
     }
 
-    /// Looks at up to `wanted` buffers.
+    /// Examines up to `wanted` buffers.
     #[inline(always)]
     fn look_ahead(&mut self, wanted: usize, kind: u16, ahead: &mut Ahead) -> Result<(), Broken> {
         ahead.count = 0;
@@ -139,7 +139,7 @@ impl DeviceRing {
         self.next = self.next.wrapping_add(1);
     }
 
-    /// Shows the driver what was used since `old`, and wakes it if it wants.
+    /// Makes the buffers used since `old` visible to the driver, and notifies it if requested.
     #[inline]
     fn publish(&mut self, old: u16) {
         if self.next == old {
@@ -176,5 +176,6 @@ impl Ahead {
     }
 }
 
-/// Buffers looked at in one go: few enough that what was asked for is still close when it is used.
+/// Number of buffers examined at once: few enough that prefetched data is still in the cache when
+/// it is used.
 const CHUNK: usize = 64;

@@ -48,7 +48,7 @@ impl Source for DeviceRing {
 }
 
 impl DeviceRing {
-    /// Takes the looked-at buffers into the batch; true when one of them broke the ring.
+    /// Copies the examined buffers into the batch; returns true when one of them broke the ring.
     #[inline(always)]
     fn take(&mut self, ahead: &Ahead, into: &mut Intake<'_>) -> Result<(), Broken> {
         let header = self.terms.header.bytes();

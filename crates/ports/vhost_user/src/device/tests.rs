@@ -17,7 +17,7 @@ use crate::layout::{Addresses, parts};
 use crate::memory::{Memory, Region};
 use crate::queue::{Sink, Source};
 
-/// Memory of a guest in a file that is longer than what is shared.
+/// Memory of a guest in a file that is longer than the shared part.
 struct Guest {
     file: File,
     memory: Arc<Memory>,
@@ -73,7 +73,7 @@ fn batch() -> Batch {
     Batch::new(BATCH_MAX, Room { headroom: 0, frame: FRAME_BYTES_MAX }).expect("memory")
 }
 
-/// Addresses around all that matters: within, at the ends, behind, and far away.
+/// Generates addresses inside and outside of the memory, and at its ends.
 fn address() -> impl Strategy<Value = u64> {
     prop_oneof![
         6 => START..START + GUEST_BYTES,
@@ -145,7 +145,8 @@ proptest! {
         prop_assert!(behind.iter().all(|&byte| byte == CANARY), "written behind the guest's memory");
     }
 
-    /// Chains of random cuts, plain and in tables, are read as rust-vmm's virtio-queue reads them.
+    /// Chains of random parts, direct and indirect, are read like rust-vmm's virtio-queue reads
+    /// them.
     #[test]
     fn frames_are_those_that_another_walker_reads(
         frames in prop::collection::vec(
@@ -200,7 +201,7 @@ proptest! {
     }
 }
 
-/// The bytes of every chain, by virtio-queue over the same file.
+/// Returns the bytes of every chain, read by virtio-queue from the same file.
 fn read_by_another(guest: &Guest) -> Vec<Vec<u8>> {
     let file = FileOffset::new(guest.file.try_clone().expect("the same file"), 0);
     let range = (GuestAddress(START), GUEST_BYTES as usize, Some(file));
@@ -234,7 +235,8 @@ const START: u64 = 0x1_0000_0000;
 const AVAILABLE: u64 = 0x1000;
 const USED: u64 = 0x2000;
 const BUFFERS: u64 = 0x3000;
-/// Not a whole number of pages: what lies behind is mapped, and would be written unseen.
+/// Size of the memory, not a whole number of pages: bytes after it are mapped, so that a write to
+/// them would not be noticed.
 const GUEST_BYTES: u64 = 0x20000 - 1000;
 const FILE_BYTES: u64 = 0x20000;
 const CANARY: u8 = 0xc5;

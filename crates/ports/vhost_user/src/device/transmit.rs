@@ -8,7 +8,7 @@ use crate::drops::{Broken, RING_FULL, TRANSMIT_BROKEN, TRANSMIT_TOO_LONG};
 use crate::layout::WRITE;
 use crate::queue::Sink;
 
-/// What became of the frames of a burst.
+/// Counts of the frames of a burst.
 #[derive(Default)]
 struct Tally {
     sent: usize,
@@ -17,7 +17,7 @@ struct Tally {
     too_long: usize,
 }
 
-/// What came of a frame on the slow way.
+/// Result of a frame on the slow path.
 enum Slow {
     Sent,
     Full,
@@ -50,7 +50,7 @@ impl Sink for DeviceRing {
 }
 
 impl DeviceRing {
-    /// Writes frames into the looked-at buffers for as long as each fits into one; tells how many.
+    /// Writes frames into the examined buffers as long as each fits into one; returns their number.
     #[inline(always)]
     fn fill(&mut self, ahead: &Ahead, batch: &Batch, slots: &[Slot], tally: &mut Tally) -> usize {
         let (header, len_max) = (self.terms.header, self.terms.frame_bytes_max);
@@ -76,7 +76,7 @@ impl DeviceRing {
         count
     }
 
-    /// Writes one frame into a chain, or into several buffers where that was negotiated.
+    /// Writes a frame into a chain, or into several buffers if that was negotiated.
     #[cold]
     fn fill_slowly(&mut self, frame: &[u8]) -> Result<Slow, Broken> {
         if frame.len() > self.terms.frame_bytes_max {
@@ -149,5 +149,5 @@ impl DeviceRing {
     }
 }
 
-/// Most buffers that one frame is spread over.
+/// Largest number of buffers of a frame.
 const BUFFERS_MAX: usize = 64;

@@ -6,54 +6,41 @@
 //! to one connection: a device that has gone sees nothing of the next one's frames.
 
 mod receive;
+mod ring;
 #[cfg(test)]
 mod tests;
 mod transmit;
 
 use std::sync::Arc;
 
-use vmm_sys_util::eventfd::EventFd;
-
 pub use self::receive::Receiving;
+use self::ring::Ring;
+pub use self::ring::Terms;
 pub use self::transmit::Transmitting;
-use crate::drops::Broken;
-use crate::header::{HEADER_BYTES_MAX, Header};
-use crate::layout::{Addresses, Descriptor, Layout, LayoutError, NO_NOTIFICATION, parts};
+use crate::header::HEADER_BYTES_MAX;
+use crate::layout::{Addresses, Layout, LayoutError, NO_NOTIFICATION, parts};
 use crate::memory::{Memory, MemoryError, Region};
 
-/// Memory for all rings of a connection and their buffers, to be shared with a device.
+/// Memory for all rings of a connection and their buffers, shared with a device.
 pub struct Arena {
-    /// As seen from here.
+    /// The memory as mapped in this process.
     pub memory: Arc<Memory>,
-    /// To be handed to the device.
+    /// The file that is passed to the device.
     pub file: std::fs::File,
     plan: Plan,
 }
 
-/// How an arena is divided: rings first, then the buffers of each ring.
+/// Layout of an arena: rings first, then the buffers of each ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Pairs of rings; the even ones receive, the odd ones transmit.
+    /// Number of pairs of rings; even rings receive, odd rings transmit.
     pub pairs: usize,
-    /// Descriptors, and buffers, of each ring.
+    /// Number of descriptors, and of buffers, of each ring.
     pub size: u16,
-    /// Room of a buffer to receive into, header included.
+    /// Size of a receive buffer in bytes, including the header.
     pub receive_bytes: usize,
-    /// Room of a buffer to transmit from, header included.
+    /// Size of a transmit buffer in bytes, including the header.
     pub transmit_bytes: usize,
-}
-
-/// What was negotiated.
-#[derive(Debug)]
-pub struct Terms {
-    /// How a frame's header looks.
-    pub header: Header,
-    /// Notifications by index instead of by flag.
-    pub event_index: bool,
-    /// Wakes the device.
-    pub kick: EventFd,
-    /// The longest frame, without its header.
-    pub frame_bytes_max: usize,
 }
 
 impl Plan {
@@ -61,14 +48,14 @@ impl Plan {
         ring.is_multiple_of(2)
     }
 
-    /// Bytes from one buffer of a ring to the next: an odd number of cache lines, so that headers
-    /// spread over the sets of the cache.
+    /// Returns the distance between buffers of a ring in bytes: an odd number of cache lines, so
+    /// that headers are spread over the sets of the cache.
     fn stride(&self, ring: usize) -> usize {
         let room = if Plan::receives(ring) { self.receive_bytes } else { self.transmit_bytes };
         (room.max(HEADER_BYTES_MAX).div_ceil(LINE) | 1) * LINE
     }
 
-    /// Where the three parts of a ring are, from its beginning on, and how many bytes they take.
+    /// Returns the offsets of the three parts of a ring, and the size of the ring in bytes.
     fn ring(&self) -> ([usize; 3], usize) {
         let mut end = 0;
         let starts = parts(self.size).map(|(bytes, _)| {
@@ -79,7 +66,8 @@ impl Plan {
         (starts, end.next_multiple_of(PAGE))
     }
 
-    /// Where the buffers of a ring begin; of the ring behind the last: where the arena ends.
+    /// Returns the offset of a ring's buffers; for the ring after the last one, the end of the
+    /// arena.
     fn buffers(&self, ring: usize) -> usize {
         let before = (0..ring).map(|ring| self.stride(ring) * usize::from(self.size));
         2 * self.pairs * self.ring().1 + before.sum::<usize>()
@@ -91,10 +79,10 @@ impl Plan {
 }
 
 impl Arena {
-    /// Zeroed memory, sealed against whoever would shrink it.
+    /// Creates zeroed memory, sealed against truncation.
     ///
     /// # Errors
-    /// When the kernel has none.
+    /// When the kernel has no memory.
     pub fn new(plan: Plan) -> Result<Arena, MemoryError> {
         use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
         let failed = |error: std::io::Error| MemoryError::Map(error.to_string());
@@ -110,12 +98,12 @@ impl Arena {
         Ok(Arena { memory: Memory::new(vec![region])?, file, plan })
     }
 
-    /// Its length.
+    /// Returns the length in bytes.
     pub fn bytes(&self) -> u64 {
         self.plan.bytes() as u64
     }
 
-    /// Where the parts of a ring are, as addresses of this process are told to a device.
+    /// Returns the addresses of a ring's parts, as addresses of this process for the device.
     pub fn addresses(&self, ring: usize) -> Addresses {
         let (starts, bytes) = self.plan.ring();
         let [descriptors, available, used] =
@@ -149,109 +137,27 @@ impl Arena {
         })
     }
 
-    /// The receiving ring of a pair, all its buffers given to the device.
+    /// Returns the receive ring of a pair, with all its buffers available to the device.
     ///
     /// # Errors
-    /// When the plan makes no ring.
+    /// When the layout has no such ring.
     pub fn receiving(&self, pair: usize, terms: Terms) -> Result<Receiving, LayoutError> {
         Ok(Receiving::new(self.ring(2 * pair, terms)?, self.plan.receive_bytes))
     }
 
-    /// The transmitting ring of a pair.
+    /// Returns the transmit ring of a pair.
     ///
     /// # Errors
-    /// When the plan makes no ring.
+    /// When the layout has no such ring.
     pub fn transmitting(&self, pair: usize, terms: Terms) -> Result<Transmitting, LayoutError> {
         Ok(Transmitting::new(self.ring(2 * pair + 1, terms)?))
     }
 }
 
-/// What both directions have: descriptor `n` is for ever that of buffer `n`.
-#[derive(Debug)]
-struct Ring {
-    layout: Layout,
-    /// The first buffer.
-    buffers: *mut u8,
-    /// The first buffer, as the device's descriptors say it.
-    guest: u64,
-    stride: usize,
-    /// Whether a buffer is the device's.
-    given: Vec<bool>,
-    /// Buffers that came back.
-    used: u16,
-    /// Buffers that were made available.
-    available: u16,
-    terms: Terms,
-    broken: Option<Broken>,
-}
-
-// SAFETY: the buffers are part of the memory in which the layout has its share; whoever has the ring
-// may touch those that are not given.
-unsafe impl Send for Ring {}
-
-impl Ring {
-    fn size(&self) -> u16 {
-        self.layout.size()
-    }
-
-    /// The room of a buffer.
-    #[inline(always)]
-    fn buffer(&self, index: u16) -> *mut u8 {
-        self.buffers.wrapping_add(usize::from(index) * self.stride)
-    }
-
-    #[inline(always)]
-    fn describe(&self, index: u16, len: usize, flags: u16) {
-        let addr = self.guest + u64::from(index) * self.stride as u64;
-        self.layout.set_descriptor(index, Descriptor { addr, len: len as u32, flags, next: 0 });
-    }
-
-    /// Gives a buffer to the device, which sees it with [`Ring::publish`].
-    #[inline(always)]
-    fn give(&mut self, index: u16) {
-        self.given[usize::from(index)] = true;
-        self.layout.set_available(self.available, index);
-        self.available = self.available.wrapping_add(1);
-    }
-
-    /// How many buffers came back, at this moment.
-    #[inline(always)]
-    fn returned(&self) -> Result<u16, Broken> {
-        let count = self.layout.used_index().wrapping_sub(self.used);
-        let given = self.available.wrapping_sub(self.used);
-        if count > given { Err(Broken::Index) } else { Ok(count) }
-    }
-
-    /// Takes back the next buffer of those that came back: which, and how many bytes it says it has.
-    #[inline(always)]
-    fn take_back(&mut self) -> Result<(u16, u32), Broken> {
-        let (id, written) = self.layout.used(self.used);
-        match self.given.get_mut(id as usize) {
-            Some(given) if *given => *given = false,
-            _ => return Err(Broken::Head),
-        }
-        self.used = self.used.wrapping_add(1);
-        Ok((id as u16, written))
-    }
-
-    /// Shows the device what it was given since `old`, and wakes it if it wants.
-    #[inline]
-    fn publish(&self, old: u16) {
-        if self.available == old {
-            return;
-        }
-        self.layout.publish_available(self.available);
-        if self.layout.device_listens(self.terms.event_index, old, self.available) {
-            // A counter that cannot be raised is high already.
-            let _ = self.terms.kick.write(1);
-        }
-    }
-}
-
-/// Where the device sees the arena.
+/// Guest address of the arena.
 pub const GUEST_START: u64 = 1 << 32;
 
-/// Where the device is told that this process sees the arena; a name for places, no more.
+/// Address of the arena in this process as told to the device; a name only, not a real address.
 pub const USER_START: u64 = 1 << 40;
 
 const LINE: usize = 64;

@@ -3,20 +3,20 @@
 use engine::QueueCounters;
 use packet::{Batch, PortId};
 
-use super::Ring;
+use super::ring::Ring;
 use crate::drops::{BROKEN, Broken, TOO_SHORT};
 use crate::header::{BUFFERS_AT, ETHERNET_BYTES};
 use crate::intake::Intake;
 use crate::layout::{WRITE, prefetch};
 use crate::queue::{Source, Stops};
 
-/// A ring from which the device's frames come.
+/// A ring that receives the device's frames.
 #[derive(Debug)]
 pub struct Receiving {
     ring: Ring,
-    /// Room of a buffer.
+    /// Size of a buffer in bytes.
     room: usize,
-    /// A frame that lies in several buffers is put together here.
+    /// Buffer in which a frame of several buffers is assembled.
     whole: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ impl Receiving {
         Receiving { ring, room, whole }
     }
 
-    /// Takes up to `limit` frames of `rest` buffers into the batch and gives the buffers back to the
+    /// Copies up to `limit` frames of `rest` buffers into the batch and returns the buffers to the
     /// device.
     #[inline(always)]
     fn take(&mut self, mut rest: u16, limit: usize, into: &mut Intake<'_>) -> Result<(), Broken> {
@@ -63,8 +63,8 @@ impl Receiving {
             let (frame, len) = (buffer.wrapping_add(header.bytes()), bytes - header.bytes());
             let len_max = self.ring.terms.frame_bytes_max;
             if buffers == 1 {
-                // SAFETY: so many bytes lie in the buffer, which is this side's again. A device that
-                // writes on changes bytes, not places.
+                // SAFETY: so many bytes lie in the buffer, which is this side's again. A device
+                // that writes on changes bytes, not places.
                 unsafe { into.put(frame, len, len_max) };
             } else {
                 self.whole.clear();
@@ -79,7 +79,7 @@ impl Receiving {
         Ok(())
     }
 
-    /// Appends the bytes of the next buffers to the frame that was begun.
+    /// Appends the bytes of the next buffers to the current frame.
     #[cold]
     fn join(&mut self, buffers: u16, rest: &mut u16) -> Result<(), Broken> {
         if buffers > *rest {
@@ -101,7 +101,8 @@ impl Receiving {
     }
 }
 
-/// Appends to a frame up to one byte more than is allowed: a longer one is told by its length.
+/// Appends bytes to a frame, up to one byte more than is permitted: a frame that is too long is
+/// detected by its length.
 ///
 /// # Safety
 /// `len` bytes are at `part`.
@@ -163,5 +164,5 @@ impl Intake<'_> {
     }
 }
 
-/// How many buffers ahead the processor is asked for bytes.
+/// Number of buffers ahead that are prefetched.
 const AHEAD: u16 = 8;

@@ -5,11 +5,12 @@ use std::os::unix::fs::FileExt;
 use engine::{QueueCounters, Way};
 use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
 use proptest::prelude::*;
-use vmm_sys_util::eventfd::EFD_NONBLOCK;
+use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 use super::*;
-use crate::drops::DROPS;
+use crate::drops::{Broken, DROPS};
 use crate::features::{MRG_RXBUF, VERSION_1};
+use crate::header::Header;
 use crate::queue::{Sink, Source, Stops};
 
 const PLAN: Plan = Plan { pairs: 1, size: 16, receive_bytes: 256, transmit_bytes: 1526 };
@@ -19,7 +20,7 @@ fn terms(features: u64) -> Terms {
     Terms { header: Header::new(features), event_index: false, kick, frame_bytes_max: 1514 }
 }
 
-/// Writes into the arena as the device would, by the place in the file.
+/// Writes into the arena like the device, by the offset in the file.
 fn write_used(arena: &Arena, ring: usize, words: &[(u32, u32)], index: u16) {
     let used = arena.addresses(ring).used - USER_START;
     for (slot, (id, len)) in words.iter().enumerate() {

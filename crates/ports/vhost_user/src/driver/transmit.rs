@@ -3,17 +3,17 @@
 use engine::QueueCounters;
 use packet::{Batch, Slot};
 
-use super::Ring;
+use super::ring::Ring;
 use crate::drops::{Broken, RING_FULL, TRANSMIT_BROKEN, TRANSMIT_TOO_LONG};
 use crate::queue::{Sink, Stops};
 
-/// A ring into which frames for the device go.
+/// A ring that transmits frames to the device.
 #[derive(Debug)]
 pub struct Transmitting {
     ring: Ring,
-    /// Buffers that are not the device's: a queue of at most all, the oldest first.
+    /// Free buffers in a queue, the oldest first.
     free: Vec<u16>,
-    /// Where the oldest stands, counted on without end.
+    /// Position of the oldest free buffer, counted without wrap.
     first: usize,
     count: usize,
 }
@@ -25,7 +25,7 @@ impl Transmitting {
         Transmitting { ring, free, first: 0, count }
     }
 
-    /// Takes back what the device has read.
+    /// Takes back the buffers that the device has read.
     fn reclaim(&mut self) -> Result<(), Broken> {
         for _ in 0..self.ring.returned()? {
             let (index, _) = self.ring.take_back()?;

@@ -3,13 +3,14 @@
 
 use measure::record::{Addition, RunRecord, additions};
 
+use super::chart::{Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, Look, Point, data, range};
+use super::published;
 use super::sweeps::{self, Sweep, is_size};
-use super::{Chart, identifier, published};
 use crate::references::Reference;
-use crate::summary::{distinct, value_words};
+use crate::words::{distinct, value_words};
 
-/// One chart, where a key was compared at several sizes of frames.
+/// One chart, if a key was compared at several frame sizes.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let Some(key) = record.plan.compare.as_deref() else { return Vec::new() };
     let sweeps = sweeps::of(record);
@@ -45,18 +46,18 @@ fn chart(record: &RunRecord, key: &str, sweep: &Sweep<'_>) -> Option<Chart> {
     let drawings = panels.iter().map(Panel::drawing).collect();
     Some(Chart::panels(
         &identifier("added", &[key, &sweep.key]),
-        "What is added to latency by frame size",
+        "Added latency by frame size",
         &format!(
-            "Latency with the feature less latency without it, measured in pairs, in the direction \
-             where it is more; bars are 95 % confidence intervals of the mean, and one that holds zero \
-             is not told from noise.{others}"
+            "Latency with the feature minus latency without it, measured in pairs, in the slower \
+             direction; bars are 95 % confidence intervals of the mean, and an interval that contains \
+             zero is within the noise.{others}"
         ),
         drawings,
         table,
     ))
 }
 
-/// One of the drawings.
+/// One panel of the chart.
 struct Panel {
     label: &'static str,
     curves: Vec<Curve>,
@@ -116,7 +117,8 @@ impl Panel {
     }
 }
 
-/// What one value adds at each size, in the direction where it is more.
+/// The difference that one value makes at each frame size, in the direction with the larger
+/// difference.
 fn curve(value: &str, ours: &[&Addition], sweep: &Sweep<'_>) -> Curve {
     let mut points: Vec<Point> = Vec::new();
     for one in ours.iter().filter(|one| value_words(&one.a) == value) {
@@ -134,7 +136,7 @@ fn curve(value: &str, ours: &[&Addition], sweep: &Sweep<'_>) -> Curve {
     Curve { name: value.to_owned(), points, look: Look::Measured, like: None }
 }
 
-/// What is drawn, its label, and how references call it.
+/// A figure that is drawn, with its label and its name in references.
 struct Drawn {
     name: &'static str,
     label: &'static str,
@@ -143,5 +145,5 @@ struct Drawn {
 
 const FIGURES: [Drawn; 2] = [
     Drawn { name: "latency_mean", label: "added to the mean", reading: "added_latency_mean" },
-    Drawn { name: "latency_max", label: "added to the greatest", reading: "added_latency_max" },
+    Drawn { name: "latency_max", label: "added to the maximum", reading: "added_latency_max" },
 ];

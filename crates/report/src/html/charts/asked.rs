@@ -4,13 +4,13 @@
 use measure::record::{AxisType, Cell, Plot as Asked, PlotKind, RunRecord};
 use serde_json::Value;
 
+use super::chart::{Chart, Data, identifier};
 use super::curves::{Axis, Curve, Drawing, Look, data, range};
 use super::heat::Surface;
 use super::workers::with_laws;
-use super::{Chart, Data, identifier};
-use crate::summary::{leaf, value_words};
+use crate::words::{leaf, value_words};
 
-/// One chart for each plot that has data; one that has none says so.
+/// One chart for each plot of the scenario; a plot without data says so.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let chart = |(index, plot): (usize, &Asked)| draw(record, index, plot);
     record.plots.iter().enumerate().map(chart).collect()
@@ -37,7 +37,7 @@ fn label(cells: &[&Cell], path: &str) -> String {
     unit.map_or_else(|| path.to_string(), |unit| format!("{path}, {unit}"))
 }
 
-/// What a curve is called: what is drawn, where there are several, and the keys it is grouped by.
+/// Name of a curve: the drawn figure, if there are several, and the values of the grouping keys.
 fn group_name(cell: &Cell, plot: &Asked, y: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     words.extend((plot.y_axis.len() > 1).then(|| y.to_string()));
@@ -76,7 +76,7 @@ fn curves(id: &str, title: &str, cells: &[&Cell], plot: &Asked) -> Option<Chart>
             let (shown, laws) = with_laws(&curves);
             (shown, format!("Universal scalability law: {}.", laws.join("; ")))
         }
-        _ => (curves, format!("{y_label} against {x_label}, as the scenario asks.")),
+        _ => (curves, format!("{y_label} against {x_label}, requested by the scenario.")),
     };
     let all = |of: fn(&super::curves::Point) -> f64| -> Vec<f64> {
         shown.iter().flat_map(|c| c.points.iter().map(of)).collect()
@@ -93,7 +93,7 @@ fn curves(id: &str, title: &str, cells: &[&Cell], plot: &Asked) -> Option<Chart>
     Some(Chart::new(id, title, &caption, plots, layout, table))
 }
 
-/// An axis of the scale that was asked for; none where a logarithm has no value.
+/// An axis with the requested scale; none if a logarithmic scale is impossible.
 fn axis(label: &str, values: &[f64], is_log: bool) -> Option<Axis> {
     let (min, max) = range(values);
     if !is_log {
@@ -122,7 +122,7 @@ fn table(id: &str, title: &str, cells: &[&Cell], plot: &Asked) -> Option<Chart> 
     };
     let rows: Vec<Vec<String>> =
         cells.iter().map(row).filter(|row| row.iter().any(|text| !text.is_empty())).collect();
-    let caption = "A table, as the scenario asks.";
+    let caption = "A table, requested by the scenario.";
     (!rows.is_empty()).then(|| Chart::table(id, title, caption, Data { head, rows }))
 }
 
@@ -133,14 +133,14 @@ fn contour(id: &str, title: &str, cells: &[&Cell], plot: &Asked) -> Option<Chart
     };
     let tiles: Vec<(f64, f64, f64)> = cells.iter().filter_map(tile).collect();
     let [x_label, y_label, z_label] = [&plot.x_axis, y, z].map(|path| label(cells, path));
-    let caption = format!("{z_label} over {x_label} and {y_label}, as the scenario asks.");
+    let caption = format!("{z_label} over {x_label} and {y_label}, requested by the scenario.");
     let surface = Surface { x: x_label, y: y_label, z: z_label, tiles };
     (!surface.tiles.is_empty()).then(|| {
         Chart::drawn(id, title, &caption, surface.svg(id, title, &caption), surface.data())
     })
 }
 
-/// A plot without data, so that nobody looks for it in vain.
+/// A placeholder for a plot without data.
 fn nothing(id: &str, title: &str, cells: usize, plot: &Asked) -> Chart {
     let paths: Vec<&str> = [plot.x_axis.as_str()]
         .into_iter()
@@ -148,7 +148,7 @@ fn nothing(id: &str, title: &str, cells: usize, plot: &Asked) -> Chart {
         .chain(plot.z_axis.as_deref())
         .collect();
     let reason = match cells {
-        0 => "No cell passes its filter.".into(),
+        0 => "No cell passes the filter.".into(),
         _ => format!(
             "Nothing to draw: no cell has a value for all of {} (or a logarithmic axis has a value \
              that is not above zero).",

@@ -5,12 +5,15 @@ use kuva::prelude::*;
 use measure::record::{Cell, Outcome, RunRecord};
 use measure::statistics::median;
 
+use super::chart::{
+    CHARTS_MAX, Chart, Data, HEIGHT, colour, identifier, short_count, styled, ticks,
+};
 use super::curves::{number, range};
-use super::{CHARTS_MAX, Chart, Data, HEIGHT, colour, identifier, short_count, styled, ticks};
 use crate::names::Names;
-use crate::summary::{distinct, figure_name, outcomes};
+use crate::summary::figure_name;
+use crate::words::{distinct, outcomes};
 
-/// One chart for each method that was repeated three times or more.
+/// One chart for each method that was repeated at least three times.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
     methods.into_iter().filter_map(|method| chart(record, method)).take(CHARTS_MAX).collect()
@@ -49,7 +52,7 @@ fn chart(record: &RunRecord, method: &str) -> Option<Chart> {
         .with_x_axis_min(min - room)
         .with_x_axis_max(max + room)
         .with_x_tick_format(ticks(short_count))
-        .with_x_label(format!("{}: % off the median", figure_name(&first.name)));
+        .with_x_label(format!("{}: deviation from the median, %", figure_name(&first.name)));
     let rows = boxes.iter().flat_map(|(name, values)| {
         values
             .iter()
@@ -67,22 +70,23 @@ fn chart(record: &RunRecord, method: &str) -> Option<Chart> {
     Some(Chart::new(
         &identifier("boxes", &[method]),
         &format!("Repetitions of {method}"),
-        "Each result by how far its repetitions are off their median. The box reaches from the first to the third quartile, with the median in it; whiskers reach \
-         to the last value within one and a half times that; each point is a repetition.",
+        "Deviation of each result's repetitions from their median. The box extends from the first \
+         to the third quartile and shows the median; whiskers extend to the last value within 1.5 \
+         times the interquartile range; each point is a repetition.",
         plots,
         layout,
         data,
     ))
 }
 
-/// How far values are off their median, in percent of it.
+/// Deviations of values from their median, in percent of it.
 fn deviations(values: &[f64]) -> Vec<f64> {
     let median = median(values).filter(|m| *m != 0.0).unwrap_or(1.0);
     values.iter().map(|value| (value - median) / median.abs() * 100.0).collect()
 }
 
-/// Fewer values make no box.
+/// Smallest number of values for a box.
 const REPETITIONS_MIN: usize = 3;
 
-/// The most results in a chart.
+/// Largest number of results in a chart.
 const BOXES_MAX: usize = 12;

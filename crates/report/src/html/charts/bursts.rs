@@ -2,10 +2,10 @@
 
 use measure::record::{Cell, LoadRecord, Outcome, RunRecord};
 
+use super::chart::{CHARTS_MAX, Chart, LOSS_FLOOR, identifier, loss_words};
 use super::curves::{Axis, Curve, Drawing, Look, data};
-use super::{CHARTS_MAX, Chart, LOSS_FLOOR, identifier, loss_words};
 use crate::names::Names;
-use crate::summary::outcomes;
+use crate::words::outcomes;
 
 /// One chart for each cell and method that sent bursts of several lengths.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
@@ -32,20 +32,20 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     let curves = [Curve::new("bursts", Look::Marks, points)];
     let y = Axis { min: Some(LOSS_FLOOR / 2.0), max: Some(200.0), ..Axis::log("frames lost") };
     let mut drawing =
-        Drawing::new(Axis::spanning("frames in a burst", &lengths), y.in_words(loss_words));
+        Drawing::new(Axis::spanning("burst length, frames", &lengths), y.in_words(loss_words));
     let length = |f: &measure::record::Figure| f.unit == "frames" && f.of.is_none();
     let found = outcome.figures.iter().find(|f| length(f)).map(|f| f.value);
     drawing.at_x.extend(found.map(|frames| (frames, true)));
     let words = found.map_or(String::new(), |frames| {
-        format!(" The line is the result: {} frames.", crate::summary::grouped(frames as u64))
+        format!(" The line is the result: {} frames.", crate::words::grouped(frames as u64))
     });
     let (plots, layout) = drawing.of(&curves);
     Some(Chart::new(
         &identifier("bursts", &[&cell.id, &outcome.method]),
-        &format!("Loss of bursts by their length ({})", names.of_cell(cell)),
+        &format!("Loss of bursts by length ({})", names.of_cell(cell)),
         &format!("Each point is one burst, sent back to back from idle.{words}"),
         plots,
         layout,
-        data("frames in a burst", "frames lost, %", &curves),
+        data("burst length, frames", "frames lost, %", &curves),
     ))
 }

@@ -1,14 +1,15 @@
-//! Throughput and times as a function of how often the state changes, and loss over changes and load.
+//! Throughput and times as a function of how often the state changes, and loss over changes and
+//! load.
 
 use measure::record::{Cell, Outcome, RunRecord, Series};
 
+use super::chart::{CHARTS_MAX, Chart, identifier};
 use super::heat::Surface;
 use super::series::{Columns, plain};
-use super::{CHARTS_MAX, Chart, identifier};
 use crate::names::Names;
-use crate::summary::outcomes;
+use crate::words::outcomes;
 
-/// The charts of each outcome that changed its device while it forwarded.
+/// The charts of each outcome with changes under traffic.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let names = Names::of(record);
     let of_outcome = |(cell, outcome): (&Cell, &Outcome)| {
@@ -26,8 +27,8 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome, series: &Series) -> Opti
         "churn-surface" => plain(
             &id,
             &format!("Throughput and times under change ({name})"),
-            "Against the rate of changes: the throughput on each interface; how long a change takes \
-             to be accepted and to be seen in a frame; and how long frames were held up.",
+            "Against the rate of changes: throughput on each interface; time until a change is \
+             accepted, and until a frame shows it; blackout around changes.",
             series,
             SURFACE,
         ),
@@ -45,7 +46,7 @@ fn surface(id: &str, title: &str, series: &Series) -> Option<Chart> {
         Some((value(x)?, value(y)?, value(z)?))
     };
     let surface = Surface {
-        x: "changes a second".into(),
+        x: "changes per second".into(),
         y: "load on each interface, pps".into(),
         z: "frames lost, %".into(),
         tiles: series.rows.iter().filter_map(tile).collect(),
@@ -53,12 +54,12 @@ fn surface(id: &str, title: &str, series: &Series) -> Option<Chart> {
     if surface.tiles.is_empty() {
         return None;
     }
-    let caption = "Each tile is what was lost, in percent, at a rate of changes (across) and a load \
-                   (upwards); combinations that were not measured are left empty.";
+    let caption = "Each tile is the loss in percent at a rate of changes (horizontal) and a load \
+                   (vertical); combinations that were not measured are empty.";
     Some(Chart::drawn(id, title, caption, surface.svg(id, title, caption), surface.data()))
 }
 
-/// What is drawn of a churn surface; its data has the rest.
+/// Drawn columns of a churn surface; the data table has the rest.
 const SURFACE: &[&str] = &[
     "throughput_pps",
     "accepted_p50_ns",

@@ -5,11 +5,11 @@ use kuva::plot::bar::BarPlot;
 use kuva::prelude::*;
 use measure::record::{Cell, Outcome, RunRecord};
 
-use super::{CHARTS_MAX, Chart, Data, colour, identifier, short_count, styled, ticks};
+use super::chart::{CHARTS_MAX, Chart, Data, colour, identifier, short_count, styled, ticks};
 use crate::names::Names;
-use crate::summary::{distinct, outcomes};
+use crate::words::{distinct, outcomes};
 
-/// One chart for each method that tells it of two cells or more.
+/// One chart for each method that reports CPU time in at least two cells.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
     methods.into_iter().filter_map(|method| chart(record, method)).take(CHARTS_MAX).collect()
@@ -35,7 +35,7 @@ fn chart(record: &RunRecord, method: &str) -> Option<Chart> {
     let plots = vec![Plot::from(bars.with_legend(legend).with_stacked())];
     let layout = styled(Layout::auto_from_plots(&plots))
         .with_height(140.0 + 34.0 * measured.len() as f64)
-        .with_x_label("CPU time a packet, ns")
+        .with_x_label("CPU time per packet, ns")
         .with_x_tick_format(ticks(short_count))
         .with_legend_position(LegendPosition::OutsideBottomColumns);
     let row = |(cell, spent): &(&Cell, Spent)| {
@@ -46,20 +46,20 @@ fn chart(record: &RunRecord, method: &str) -> Option<Chart> {
     let head = ["cell", "device", "in stages, ns", "CPU time, ns"].map(String::from).into();
     Some(Chart::new(
         &identifier("cpu", &[method]),
-        &format!("CPU time a packet by device ({method})"),
-        "CPU time of all that is the device, over the frames that came back. A device that polls uses \
-         its cores whole, so that what it spends outside of stages is mostly waiting; of one that does \
-         not tell stages all is drawn in the second colour.",
+        &format!("CPU time per packet by device ({method})"),
+        "CPU time of the device, divided by the frames that came back. A polling device uses its \
+         cores completely, so its time outside of stages is mostly waiting. If a device does not \
+         report stages, all its time has the second colour.",
         plots,
         layout,
         Data { head, rows: measured.iter().map(row).collect() },
     ))
 }
 
-/// Nanoseconds a packet.
+/// CPU time per packet, in nanoseconds.
 struct Spent {
     cpu_ns: f64,
-    /// Of these in stages; 0 where it is not told.
+    /// The part spent in stages, in nanoseconds; 0 if unknown.
     busy_ns: f64,
 }
 
@@ -75,5 +75,5 @@ impl Spent {
     }
 }
 
-/// The most cells in the chart; the results table has the rest.
+/// Largest number of cells in the chart; the results table has the rest.
 const BARS_MAX: usize = 24;

@@ -10,9 +10,9 @@ use kuva::prelude::*;
 use kuva::render::annotations::{ReferenceLine, ShadedRegion};
 use kuva::render::layout::TickFormat;
 
-use super::{Data, HEIGHT, MUTED, WIDTH, colour, short_count, styled};
+use super::chart::{Data, HEIGHT, MUTED, WIDTH, colour, short_count, styled};
 
-/// A point, with the ends of its bar where it has one.
+/// A point, with the ends of its error bar if it has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) x: f64,
@@ -20,35 +20,35 @@ pub(super) struct Point {
     pub(super) bar: Option<[f64; 2]>,
 }
 
-/// Points that belong together.
+/// A curve: a series of points.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     pub(super) name: String,
     pub(super) points: Vec<Point>,
     pub(super) look: Look,
-    /// Of which curve it has the colour; none for one of its own.
+    /// Index of the curve whose colour it shares; none for a colour of its own.
     pub(super) like: Option<usize>,
 }
 
-/// How a curve is drawn.
+/// Style of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
-    /// A line with a mark on each point.
+    /// A line with a marker on each point.
     Measured,
-    /// A line alone, for laws and limits.
+    /// A line without markers, for laws and limits.
     Law,
-    /// Marks alone.
+    /// Markers without a line.
     Marks,
-    /// A thin line with marks: what others published.
+    /// A thin line with markers, for published figures.
     Published,
-    /// The area between the ends of the points' bars.
+    /// The area between the ends of the points' error bars.
     Band,
 }
 
-/// How the value of a tick is written.
+/// A function that formats the value of a tick.
 pub(super) type Words = Arc<dyn Fn(f64) -> String + Send + Sync>;
 
-/// An axis.
+/// An axis of a drawing.
 #[derive(Clone)]
 pub(super) struct Axis {
     pub(super) label: String,
@@ -58,24 +58,24 @@ pub(super) struct Axis {
     pub(super) max: Option<f64>,
 }
 
-/// Everything about a drawing of curves but the curves.
+/// A drawing of curves, without the curves.
 pub(super) struct Drawing {
     pub(super) x: Axis,
     pub(super) y: Axis,
     pub(super) width: f64,
     pub(super) height: f64,
-    /// Vertical lines: where, and whether solid.
+    /// Vertical lines: position, and whether the line is solid.
     pub(super) at_x: Vec<(f64, bool)>,
     /// Dashed horizontal lines with their names.
     pub(super) at_y: Vec<(f64, String)>,
-    /// A horizontal band.
+    /// A shaded horizontal band, as values on the vertical axis.
     pub(super) band_y: Option<[f64; 2]>,
-    /// The same between two places of the horizontal axis.
+    /// A shaded vertical band, as values on the horizontal axis.
     pub(super) band_x: Option<[f64; 2]>,
 }
 
 impl Curve {
-    /// A curve of points without bars.
+    /// A curve of points without error bars.
     pub(super) fn new(
         name: &str,
         look: Look,
@@ -108,8 +108,8 @@ impl Axis {
         Self { is_log: true, ..Self::linear(label) }
     }
 
-    /// Logarithmic where the values span a decade or more, linear otherwise; with room beside the
-    /// outermost values.
+    /// An axis that is logarithmic if the values span at least a decade, and linear otherwise, with
+    /// margins.
     pub(super) fn spanning(label: &str, values: &[f64]) -> Self {
         let (min, max) = range(values);
         if min > 0.0 && max / min >= 10.0 {
@@ -119,8 +119,8 @@ impl Axis {
         Self { min: Some((min - room).max(0.0)), max: Some(max + room), ..Self::linear(label) }
     }
 
-    /// The axis of free values, and where each value stands on it: logarithmic where they span a
-    /// decade or more, with zero, if it is among them, a decade below the smallest.
+    /// The axis of a swept key, and the position of each value on it. It is logarithmic if the
+    /// values span at least a decade; zero is then placed a decade below the smallest other value.
     pub(super) fn of_free(label: &str, values: &[f64]) -> (Self, impl Fn(f64) -> f64 + use<>) {
         let positive: Vec<f64> = values.iter().copied().filter(|v| *v > 0.0).collect();
         let (min, max) = range(&positive);
@@ -141,30 +141,30 @@ impl Axis {
         (axis, place)
     }
 
-    /// The same from zero on.
+    /// The axis, extended to zero.
     pub(super) fn with_zero(self) -> Self {
         if self.is_log { self } else { Self { min: Some(0.0), ..self } }
     }
 
-    /// The same with other words on its ticks.
+    /// The axis with another format of its ticks.
     pub(super) fn in_words(self, format: impl Fn(f64) -> String + Send + Sync + 'static) -> Self {
         Self { format: Arc::new(format), ..self }
     }
 }
 
 impl Drawing {
-    /// A drawing as wide as the page.
+    /// A drawing with the full width of the page.
     pub(super) fn new(x: Axis, y: Axis) -> Self {
         let (at_x, at_y) = (Vec::new(), Vec::new());
         Self { x, y, width: WIDTH, height: HEIGHT, at_x, at_y, band_y: None, band_x: None }
     }
 
-    /// One of two drawings side by side.
+    /// A drawing with half the width of the page, for two panels.
     pub(super) fn half(self) -> Self {
         Self { width: WIDTH / 2.0, ..self }
     }
 
-    /// The plots of the curves and their layout, as the drawing crate takes them.
+    /// The plots of the curves and their layout, for the plotting crate.
     pub(super) fn of(&self, curves: &[Curve]) -> (Vec<Plot>, Layout) {
         let shown = curves.iter().enumerate().filter(|(_, c)| !c.points.is_empty());
         let plots: Vec<Plot> =
@@ -220,7 +220,7 @@ impl Drawing {
     }
 }
 
-/// A curve as plots of the drawing crate, in the colour and dash of a place.
+/// A curve as plots of the plotting crate, with the colour and dash pattern of its index.
 fn plots_of(curve: &Curve, index: usize) -> Vec<Plot> {
     if curve.look == Look::Band {
         return vec![band(curve, index)];
@@ -261,7 +261,7 @@ fn plots_of(curve: &Curve, index: usize) -> Vec<Plot> {
     plots
 }
 
-/// The area between the bars' ends.
+/// The area between the ends of the error bars.
 fn band(curve: &Curve, index: usize) -> Plot {
     let end = |end: usize| {
         let of = move |p: &Point| p.bar.map_or(p.y, |bar| bar[end]);
@@ -291,7 +291,7 @@ pub(super) fn data(x: &str, y: &str, curves: &[Curve]) -> Data {
     Data { head, rows }
 }
 
-/// A number of a data table: six digits that count, no unit.
+/// Formats a number of a data table with six significant digits, without unit.
 pub(super) fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value.is_finite() { "0".into() } else { String::new() };
@@ -305,7 +305,7 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
-/// The smallest and the largest; 0 and 1 of none.
+/// The smallest and the largest value; 0 and 1 if there are none.
 pub(super) fn range(values: &[f64]) -> (f64, f64) {
     let (min, max) = values
         .iter()
@@ -329,10 +329,10 @@ fn dash(index: usize) -> LineStyle {
     }
 }
 
-/// Room for the words of ticks and the label of the axis, and for the end of the last tick's word.
+/// Space for the tick labels and the label of the axis, in units of the drawing.
 const LEFT: f64 = 96.0;
 const RIGHT: f64 = 30.0;
 
-/// Marks of curves, so that they differ without colour too.
+/// Markers of curves, so that they differ without colour, too.
 const MARKERS: [MarkerShape; 4] =
     [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Diamond];

@@ -6,11 +6,11 @@ use kuva::prelude::*;
 use measure::Bytes;
 use measure::record::{Cell, Outcome, RandomAccess, RunRecord};
 
-use super::{Chart, Data, MUTED, colour, styled};
+use super::chart::{Chart, Data, MUTED, colour, styled};
 use crate::names::Names;
-use crate::summary::outcomes;
+use crate::words::outcomes;
 
-/// The chart; none when no outcome has cycles by stage.
+/// The chart of cycles by stage; none if no outcome has them.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     chart(record).into_iter().collect()
 }
@@ -55,14 +55,14 @@ fn chart(record: &RunRecord) -> Option<Chart> {
     let plots = vec![Plot::from(bars.with_legend(legend).with_stacked())];
     let layout = styled(Layout::auto_from_plots(&plots))
         .with_height(110.0 + 34.0 * count as f64 + LEGEND_ROW * legend_rows as f64)
-        .with_x_label("ticks of the time-stamp clock a packet")
+        .with_x_label("ticks of the time-stamp counter per packet")
         .with_legend_position(LegendPosition::OutsideBottomColumns);
-    let caption = "Median ticks for each packet of the workload, by stage. The grey bar is one random \
-                   access to memory of the size of the state with several in flight, as this machine \
-                   allowed it before the run: a packet cannot do with less than its cache misses.";
+    let caption = "Median ticks per packet of the workload, by stage. The grey bar is one random \
+                   access, with several in flight, to memory of the size of the state, measured on \
+                   this machine before the run: it shows the cost of a cache miss.";
     Some(Chart::new(
         "cycles",
-        "Cycles a packet by stage",
+        "Cycles per packet by stage",
         caption,
         plots,
         layout,
@@ -70,7 +70,7 @@ fn chart(record: &RunRecord) -> Option<Chart> {
     ))
 }
 
-/// What one access to the state costs, as the host's probe found it.
+/// Cost of one access to the state, from the host's probe.
 struct Memory {
     size: String,
     alone_ticks: Option<f64>,
@@ -101,7 +101,7 @@ impl Memory {
     }
 }
 
-/// How far two sizes are apart, as a ratio on a logarithmic scale.
+/// Distance of two sizes as a ratio on a logarithmic scale.
 fn distance(a: u64, b: u64) -> f64 {
     (a as f64 / b as f64).ln().abs()
 }
@@ -120,7 +120,7 @@ fn row(
     row
 }
 
-/// The stages of all outcomes, each once, in the order of the packet's way.
+/// The stages of all outcomes without duplicates, in the order of the packet path.
 fn stages(measured: &[(&Cell, &Outcome)]) -> Vec<String> {
     let mut stages: Vec<String> = Vec::new();
     for name in measured.iter().flat_map(|(_, o)| o.parts(FIGURE)).filter_map(|f| f.of.clone()) {
@@ -131,11 +131,11 @@ fn stages(measured: &[(&Cell, &Outcome)]) -> Vec<String> {
     stages
 }
 
-/// How the drawing crate lays out a legend below the chart.
+/// Number of columns of the plotting crate's legend below the chart.
 const LEGEND_COLUMNS: usize = 4;
 const LEGEND_ROW: f64 = 22.0;
 
 const FIGURE: &str = "ticks_per_packet";
 
-/// The most cells in the chart; the results table has the rest.
+/// Largest number of cells in the chart; the results table has the rest.
 const BARS_MAX: usize = 16;

@@ -2,12 +2,13 @@
 
 use measure::record::{Cell, Outcome, RunRecord};
 
-use super::{Chart, identifier, percentiles};
+use super::chart::{Chart, diagnoses, identifier};
+use super::percentiles;
 use crate::names::Names;
 
-/// One chart for each cell and method during whose last trial with events some were acknowledged.
+/// One chart for each cell and method whose last trial with events has acknowledged events.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    super::diagnoses(record, chart)
+    diagnoses(record, chart)
 }
 
 fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {

@@ -1,17 +1,18 @@
-//! What floods against the device itself cost: a row for each flood, and side by side the background
-//! that was lost, how busy the busiest core was, the pings that were answered, and the latency of the
-//! background; with what others published of theirs.
+//! What floods against the device itself cost: a row for each flood, and side by side the
+//! background that was lost, how busy the busiest core was, the pings that were answered, and the
+//! latency of the background; with what others published of theirs.
 
 use maud::{Markup, html};
 use measure::record::{Cell, Figure, Outcome, RunRecord};
 
+use super::chart::{CHARTS_MAX, Chart, Data, WIDTH, identifier};
 use super::curves::number;
-use super::{CHARTS_MAX, Chart, Data, WIDTH, identifier};
 use crate::names::Names;
 use crate::references::{self, Kind};
-use crate::summary::{distinct, figure_words, outcomes};
+use crate::summary::figure_words;
+use crate::words::{distinct, outcomes};
 
-/// One chart for each cell that was flooded.
+/// One chart for each cell with floods.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let names = Names::of(record);
     let flooded = outcomes(record).filter(|(_, o)| o.method == METHOD && o.validity.valid);
@@ -26,23 +27,23 @@ fn chart(record: &RunRecord, names: &Names, cell: &Cell, outcome: &Outcome) -> O
     let ours = rows.len();
     rows.extend(published(record, cell));
     let id = identifier("floods", &[&cell.id, &outcome.method]);
-    let title = format!("What each flood does to the background ({})", names.of_cell(cell));
+    let title = format!("Effect of each flood on the background ({})", names.of_cell(cell));
     let load = outcome.figure("load").map_or(String::new(), |f| {
         format!(" The background is {} on each interface.", figure_words(f.value, &f.unit))
     });
     let others = match rows.len() > ours {
-        true => " The rows below the line were published by others.",
+        true => " The rows below the line are published figures.",
         false => "",
     };
     let caption = format!(
-        "Medians over the trials of each flood; bars of a column have one scale, which for parts ends \
-         at 100 %.{load}{others}"
+        "Medians over the trials of each flood; the bars of a column have the same scale, which \
+         ends at 100 % for percentages.{load}{others}"
     );
     let svg = svg(&rows, ours, (&id, &title, &caption));
     Some(Chart::drawn(&id, &title, &caption, svg, data(&rows)))
 }
 
-/// One flood and what it did, by column; none where it is not known.
+/// A flood and its effect, by column; none if unknown.
 struct Row {
     name: String,
     values: Vec<Option<f64>>,
@@ -62,7 +63,7 @@ fn rows(outcome: &Outcome) -> Vec<Row> {
     distinct(floods).into_iter().map(row).collect()
 }
 
-/// The floods of others, whose references say which column they are of.
+/// Published floods, whose references name their column.
 fn published(record: &RunRecord, cell: &Cell) -> Vec<Row> {
     let all = references::chosen(&cell.function, &record.scenario.references);
     let shown: Vec<_> = all.iter().filter(|r| r.chart && r.kind == Kind::Published).collect();
@@ -77,7 +78,7 @@ fn published(record: &RunRecord, cell: &Cell) -> Vec<Row> {
     marks.into_iter().map(row).filter(|row| row.values.iter().any(Option::is_some)).collect()
 }
 
-/// The drawing: columns of bars, each with its value in words.
+/// Draws the columns of bars, each with its value as text.
 fn svg(rows: &[Row], ours: usize, (id, title, description): (&str, &str, &str)) -> Markup {
     let width = (WIDTH - LEFT) / COLUMNS.len() as f64;
     let top = |row: usize| TOP + ROW * row as f64 + if row >= ours { GAP } else { 0.0 };
@@ -140,12 +141,12 @@ fn one_digit(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// What is drawn of each flood.
+/// A drawn column.
 struct Column {
     figure: &'static str,
     label: &'static str,
     unit: &'static str,
-    /// Whether bars end at 100 %.
+    /// Whether the bars' maximum is 100 %.
     is_part: bool,
 }
 
@@ -174,14 +175,14 @@ const COLUMNS: [Column; 4] = [
 
 const METHOD: &str = "denial-of-service";
 
-/// Room for the names of floods, above the rows, of a row and of the line below ours.
+/// Space for the names of floods, in units of the drawing.
 const LEFT: f64 = 150.0;
 const TOP: f64 = 34.0;
 const ROW: f64 = 28.0;
 const GAP: f64 = 14.0;
 
-/// Where in a row the base line of its words is.
+/// Vertical position of the text's base line in a row.
 const BASE: f64 = 18.5;
 
-/// Room for the words behind a bar.
+/// Space for the text behind a bar.
 const WORDS: f64 = 78.0;

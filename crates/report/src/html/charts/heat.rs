@@ -6,23 +6,23 @@
 
 use maud::{Markup, html};
 
+use super::chart::{Data, WIDTH, short_count, trimmed};
 use super::curves::range;
-use super::{Data, WIDTH};
 
 /// Values over two numbers.
 pub(super) struct Surface {
-    /// What the columns are.
+    /// Label of the columns.
     pub(super) x: String,
-    /// What the rows are.
+    /// Label of the rows.
     pub(super) y: String,
-    /// What the values are, with their unit.
+    /// Label of the values, with their unit.
     pub(super) z: String,
-    /// The values with their place.
+    /// The values with their coordinates.
     pub(super) tiles: Vec<(f64, f64, f64)>,
 }
 
 impl Surface {
-    /// Whether there are two or more of each and most of the grid is filled.
+    /// Whether there are at least two columns and rows, and most of the grid is filled.
     pub(super) fn is_grid(&self) -> bool {
         let (xs, ys) = (self.places(|t| t.0), self.places(|t| t.1));
         xs.len() > 1 && ys.len() > 1 && self.tiles.len() * 2 > xs.len() * ys.len()
@@ -35,14 +35,14 @@ impl Surface {
         places
     }
 
-    /// The tiles as a table.
+    /// The tiles as a data table.
     pub(super) fn data(&self) -> Data {
         let number = super::curves::number;
         let rows = self.tiles.iter().map(|(x, y, z)| vec![number(*x), number(*y), number(*z)]);
         Data { head: vec![self.x.clone(), self.y.clone(), self.z.clone()], rows: rows.collect() }
     }
 
-    /// The drawing.
+    /// Draws the tiles.
     pub(super) fn svg(&self, id: &str, title: &str, description: &str) -> Markup {
         let (xs, ys) = (self.places(|t| t.0), self.places(|t| t.1));
         let (width, height) = ((WIDTH - LEFT - RIGHT) / xs.len() as f64, tile_height(ys.len()));
@@ -55,13 +55,13 @@ impl Surface {
                 title id={ (id) "-title" } { (title) }
                 desc id={ (id) "-desc" } { (description) }
                 @for (row, y) in ys.iter().enumerate() {
-                    text x=(LEFT - 8.0) y=(round(row_y(row) + height / 2.0 + 4.5)) text-anchor="end" { (super::short_count(*y)) }
+                    text x=(LEFT - 8.0) y=(round(row_y(row) + height / 2.0 + 4.5)) text-anchor="end" { (short_count(*y)) }
                     @for (column, x) in xs.iter().enumerate() {
                         (self.tile(*x, *y, LEFT + width * column as f64, row_y(row), width, height))
                     }
                 }
                 @for (column, x) in xs.iter().enumerate() {
-                    text x=(round(LEFT + width * (column as f64 + 0.5))) y=(bottom + 20.0) text-anchor="middle" { (super::short_count(*x)) }
+                    text x=(round(LEFT + width * (column as f64 + 0.5))) y=(bottom + 20.0) text-anchor="middle" { (short_count(*x)) }
                 }
                 text x=((LEFT + WIDTH - RIGHT) / 2.0) y=(bottom + 44.0) text-anchor="middle" font-size="14" { (self.x) }
                 text transform={ "translate(18," ((TOP + bottom) / 2.0) ") rotate(-90)" } text-anchor="middle" font-size="14" { (self.y) }
@@ -83,7 +83,7 @@ impl Surface {
         }
     }
 
-    /// Which of the steps a value has.
+    /// Index of the colour step of a value.
     fn step(&self, value: f64) -> usize {
         let (min, max) = range(&self.tiles.iter().map(|t| t.2).collect::<Vec<_>>());
         let share = if max > min { (value - min) / (max - min) } else { 0.5 };
@@ -91,14 +91,14 @@ impl Surface {
     }
 }
 
-/// Three digits that count.
+/// Formats a number with three significant digits.
 fn short(value: f64) -> String {
     let magnitude = value.abs().max(1e-9).log10().floor();
     match value.abs() {
-        v if v >= 10_000.0 => super::short_count((value / 1000.0).round() * 1000.0),
+        v if v >= 10_000.0 => short_count((value / 1000.0).round() * 1000.0),
         _ => {
             let places = (2.0 - magnitude).clamp(0.0, 4.0) as usize;
-            super::trimmed(format!("{value:.places$}").parse().unwrap_or(value))
+            trimmed(format!("{value:.places$}").parse().unwrap_or(value))
         }
     }
 }
@@ -111,7 +111,7 @@ fn tile_height(rows: usize) -> f64 {
     (300.0 / rows as f64).clamp(26.0, 60.0)
 }
 
-/// Colours of the page's style sheet.
+/// Number of colours in the page's style sheet.
 const STEPS: usize = 7;
 const LEFT: f64 = 96.0;
 const RIGHT: f64 = 16.0;

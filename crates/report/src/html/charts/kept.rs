@@ -3,12 +3,13 @@
 
 use measure::record::RunRecord;
 
+use super::chart::{CHARTS_MAX, Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, data};
+use super::published;
 use super::sweeps::{self, Sweep, is_size, is_workers};
-use super::{CHARTS_MAX, Chart, identifier, published};
 use crate::references::{Counts, Reference};
 
-/// One chart for each swept number over which others published such a curve.
+/// One chart for each swept number with published curves.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let sweeps = sweeps::of(record);
     let wanted = sweeps.iter().filter(|s| !is_size(&s.key) && !is_workers(&s.key));
@@ -31,22 +32,22 @@ fn chart(record: &RunRecord, sweep: &Sweep<'_>) -> Option<Chart> {
     }
     let xs: Vec<f64> = curves.iter().flat_map(|c| c.points.iter().map(|p| p.x)).collect();
     curves.extend(others);
-    let label = format!("left of the throughput with the smallest {}, %", sweep.leaf());
+    let label = format!("throughput relative to that with the smallest {}, %", sweep.leaf());
     let table = data(sweep.leaf(), &label, &curves);
     let x = Axis::spanning(sweep.leaf(), &xs);
     let (plots, layout) = Drawing::new(x, Axis::linear("left, %").with_zero()).of(&curves);
     Some(Chart::new(
         &identifier("kept", &[&sweep.key]),
-        &format!("What is left of the throughput as {} grows", sweep.leaf()),
-        "Each curve in percent of its own first point, so that what a table costs can be compared \
-         between machines. Dotted curves were published by others; their sources are listed below.",
+        &format!("Relative throughput as {} grows", sweep.leaf()),
+        "Each curve in percent of its first point, so that the cost of a table can be compared \
+         between machines. Dotted curves are published figures; their sources are listed below.",
         plots,
         layout,
         table,
     ))
 }
 
-/// A curve in percent of its first point; none of fewer than two points or from zero.
+/// A curve in percent of its first point; none if it has fewer than two points or starts at zero.
 fn relative(mut curve: Curve) -> Option<Curve> {
     let first = curve.points.first().map(|p| p.y).filter(|y| *y > 0.0)?;
     for point in &mut curve.points {

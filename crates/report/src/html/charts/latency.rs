@@ -3,9 +3,10 @@
 use measure::Pps;
 use measure::record::{Cell, Outcome, RunRecord, TrialRecord};
 
-use super::{CHARTS_MAX, Chart, identifier, percentiles};
+use super::chart::{CHARTS_MAX, Chart, identifier};
+use super::percentiles;
 use crate::names::Names;
-use crate::summary::outcomes;
+use crate::words::outcomes;
 
 /// One chart for each cell and method whose result has a latency.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
@@ -25,8 +26,8 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
         &identifier("latency", &[&cell.id, &outcome.method]),
         &format!("Latency at the {} ({})", outcome.method, names.of_cell(cell)),
         &format!(
-            "Time from sending to receiving, by percentile of the frames, at {} on each interface \
-             (trial {}).",
+            "Time from transmission to reception, by percentile of the frames, at {} on each \
+             interface (trial {}).",
             Pps(load),
             trial.index
         ),
@@ -34,8 +35,8 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     )
 }
 
-/// The last trial at the load that passed, or the one that really offered as much where the tester
-/// sent less than it was asked for.
+/// The last trial at the load that passed, or the trial with about the same offered load if the
+/// tester sent less than requested.
 fn deciding(outcome: &Outcome) -> Option<&TrialRecord> {
     let lower = outcome.bounds?.lower_pps?;
     let offered = |t: &&TrialRecord| t.directions.iter().any(|d| d.offered_pps == lower);

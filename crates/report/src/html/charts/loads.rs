@@ -2,13 +2,14 @@
 
 use measure::record::{Cell, DirectionRecord, Outcome, RunRecord};
 
+use super::chart::{CHARTS_MAX, Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, Look};
+use super::percentiles;
 use super::series::{Columns, table};
-use super::{CHARTS_MAX, Chart, identifier, percentiles};
 use crate::names::Names;
-use crate::summary::{distinct, outcomes};
+use crate::words::{distinct, outcomes};
 
-/// The charts of the method `latency`, whose trials say their load in their purpose.
+/// The charts of the method `latency`, whose trials have their load in their purpose.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let names = Names::of(record);
     let of_outcome = |(cell, outcome): (&Cell, &Outcome)| {
@@ -36,13 +37,13 @@ fn charts_of(names: &Names, cell: &Cell, outcome: &Outcome) -> Vec<Chart> {
             })
             .collect();
         let wire = outcome.baseline.and_then(|b| b.latency_p50_ns).map_or(String::new(), |ns| {
-            format!(" The tester alone takes {} of it (median).", measure::Nanos(ns))
+            format!(" The tester alone contributes {} (median).", measure::Nanos(ns))
         });
         percentiles::chart(
             &identifier("latency-by-load", &[&cell.id, &outcome.method, direction]),
             &format!("Latency at each load, {direction} ({})", names.of_cell(cell)),
             &format!(
-                "Time from sending to receiving by percentile of the frames, at each load in \
+                "Time from transmission to reception by percentile of the frames, at each load in \
                  percent of the throughput.{wire}"
             ),
             &series,
@@ -89,7 +90,7 @@ fn directions(outcome: &Outcome) -> Vec<&str> {
     distinct(outcome.trials.iter().flat_map(|t| t.directions.iter().map(|d| d.name.as_str())))
 }
 
-/// All frames of a direction in the trials of a purpose.
+/// The merged latency of a direction over the trials with a purpose.
 fn merged(
     outcome: &Outcome,
     purpose: &str,
@@ -111,5 +112,5 @@ fn merged(
     Some(all)
 }
 
-/// How the purposes of the method's trials begin.
+/// Prefix of the purposes of the method's trials.
 const PURPOSE: &str = "latency ";

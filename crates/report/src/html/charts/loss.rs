@@ -1,15 +1,16 @@
-//! Loss against load: the small losses of a broad range, which a linear axis hides, with the best and
-//! the worst trial of each load and the usual tolerances; and what was forwarded of what was offered.
+//! Loss against load: the small losses of a broad range, which a linear axis hides, with the best
+//! and the worst trial of each load and the usual tolerances; and what was forwarded of what was
+//! offered.
 
 use measure::record::{RunRecord, Series};
 
+use super::chart::{CHARTS_MAX, Chart, identifier, trimmed};
 use super::curves::{Axis, Curve, Drawing, Look, Point, range};
 use super::series::{Columns, table};
-use super::{CHARTS_MAX, Chart, identifier, trimmed};
 use crate::names::Names;
-use crate::summary::outcomes;
+use crate::words::outcomes;
 
-/// Two charts for each loss curve: what is lost, and what is forwarded.
+/// Two charts for each loss curve: the loss, and the forwarded rate.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let names = Names::of(record);
     outcomes(record)
@@ -27,13 +28,13 @@ pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
         .collect()
 }
 
-/// A loss curve as it is drawn.
+/// The drawn values of a loss curve.
 struct Seen<'a> {
     series: &'a Series,
     label: &'static str,
-    /// Load and loss in percent; the median where there were several trials.
+    /// Load and loss in percent; the median if there were several trials.
     loss: Vec<(f64, f64)>,
-    /// The best and the worst trial, where there were several.
+    /// The best and the worst trial, if there were several.
     extremes: Option<[Vec<f64>; 2]>,
     /// Load and rate in Mpps.
     forwarded: Vec<(f64, f64)>,
@@ -44,7 +45,7 @@ impl<'a> Seen<'a> {
         let columns = Columns(series);
         let (x, label, factor) = match columns.place("load_pps") {
             Some(column) => (column, "load on each interface, Mpps", 1e-6),
-            None => (columns.place("load_percent")?, "load, % of the highest", 1.0),
+            None => (columns.place("load_percent")?, "load, % of the maximum", 1.0),
         };
         let scaled = |name: &str, by: f64| {
             let points = columns.pairs(x, columns.place(name)?);
@@ -71,7 +72,7 @@ impl<'a> Seen<'a> {
         Axis { max: Some(range(&xs).1 * 1.04), ..Axis::linear(self.label).with_zero() }
     }
 
-    /// The loads between which a trial loses something and the median stays small.
+    /// The range of loads in which trials lose frames and the median stays small.
     fn little(&self) -> Option<[f64; 2]> {
         let worst = |at: usize| self.extremes.as_ref().map_or(self.loss[at].1, |e| e[1][at]);
         let is_small = |at: &usize| worst(*at) > 0.0 && self.loss[*at].1 <= LITTLE;
@@ -80,7 +81,7 @@ impl<'a> Seen<'a> {
         (first < last).then(|| [self.loss[first].0, self.loss[last].0])
     }
 
-    /// From no loss to what is lost most, and at least so far that every tolerance has room.
+    /// The axis of loss: from no loss to the largest loss or tolerance.
     fn y_axis(&self) -> Axis {
         let worst = self.extremes.iter().flat_map(|e| e[1].iter().copied());
         let most = worst.chain(self.loss.iter().map(|p| p.1)).fold(LEAST_TOP, f64::max);
@@ -89,7 +90,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// What was lost, on a logarithmic axis that keeps small losses apart from none.
+/// Draws the loss, on a logarithmic axis that separates small losses from none.
 fn lost(id: &str, name: &str, seen: &Seen<'_>) -> Chart {
     let floored = |loss: f64| loss.max(FLOOR);
     let points = seen.loss.iter().map(|(x, loss)| (*x, floored(*loss)));
@@ -124,13 +125,13 @@ fn lost(id: &str, name: &str, seen: &Seen<'_>) -> Chart {
     let (plots, layout) = drawing.of(&curves);
     let band = match seen.extremes {
         Some(_) => {
-            " The band around the median reaches from the best to the worst trial of a load."
+            " The band around the median extends from the best to the worst trial of a load."
         }
         None => "",
     };
     let range = little.map_or(String::new(), |[from, to]| {
         format!(
-            " Between {} and {} ({}), shaded, it loses a little: some trial loses frames, and the \
+            " In the shaded range from {} to {} ({}) loss is small: a trial loses frames, and the \
              median is at most 0.1 %.",
             trimmed((from * 1000.0).round() / 1000.0),
             trimmed((to * 1000.0).round() / 1000.0),
@@ -141,8 +142,8 @@ fn lost(id: &str, name: &str, seen: &Seen<'_>) -> Chart {
         id,
         &format!("Loss against load ({name})"),
         &format!(
-            "What was lost at each load, on a logarithmic axis that keeps small losses apart from \
-             none; the dashed lines are usual tolerances.{band}{range}"
+            "Loss at each load, on a logarithmic axis that separates small losses from none; the \
+             dashed lines are common tolerances.{band}{range}"
         ),
         plots,
         layout,
@@ -150,7 +151,7 @@ fn lost(id: &str, name: &str, seen: &Seen<'_>) -> Chart {
     )
 }
 
-/// What was forwarded of what was offered; none where no rates are known.
+/// Draws the forwarded rate against the offered rate; none if rates are unknown.
 fn forwarded(id: &str, name: &str, seen: &Seen<'_>) -> Option<Chart> {
     if seen.forwarded.is_empty() {
         return None;
@@ -163,7 +164,7 @@ fn forwarded(id: &str, name: &str, seen: &Seen<'_>) -> Option<Chart> {
     Some(Chart::new(
         id,
         &format!("Forwarded against offered ({name})"),
-        "What came back of what was offered, on each interface.",
+        "Forwarded rate against offered rate, on each interface.",
         plots,
         layout,
         table(seen.series),
@@ -178,20 +179,20 @@ fn loss_words(percent: f64) -> String {
     }
 }
 
-/// The tolerances of published reports, in percent; that of none stands where no loss is drawn, and the
-/// axis names it.
+/// Loss tolerances of published reports, in percent. The tolerance of zero is drawn at the floor of
+/// the axis, which names it.
 const TOLERANCES: [(f64, &str); 5] =
     [(FLOOR, "0 ppm"), (4e-4, "4 ppm"), (1e-3, "10 ppm"), (2e-3, "20 ppm"), (1e-2, "100 ppm")];
 
-/// Where no loss is drawn, in percent: a tenth of a frame in a million.
+/// Position of zero loss, in percent: a tenth of a frame in a million.
 const FLOOR: f64 = 1e-5;
 
-/// The axis reaches so far at least, in percent.
+/// Smallest upper end of the axis, in percent.
 const LEAST_TOP: f64 = 0.1;
 
-/// Up to this median, in percent, a loss is a little one.
+/// Largest median loss that counts as small, in percent.
 const LITTLE: f64 = 0.1;
 
-/// High enough that the names of the tolerances stand apart, and room for the rest.
+/// Height of a decade of the axis, so that the labels of tolerances do not overlap.
 const HEIGHT_OF_DECADE: f64 = 72.0;
 const HEIGHT_AROUND: f64 = 120.0;

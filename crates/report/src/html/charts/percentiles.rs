@@ -3,11 +3,11 @@
 
 use hdrhistogram::Histogram;
 
+use super::chart::{Chart, Data, trimmed};
 use super::curves::{Axis, Curve, Drawing, Look};
-use super::{Chart, Data, trimmed};
-use crate::summary::grouped;
+use crate::words::grouped;
 
-/// A chart of several distributions in nanoseconds; none when all are empty.
+/// A chart of several latency distributions in nanoseconds; none if all are empty.
 pub(super) fn chart(
     id: &str,
     title: &str,
@@ -38,7 +38,7 @@ pub(super) fn chart(
     Some(Chart::new(id, title, caption, plots, layout, Data { head, rows }))
 }
 
-/// The curve: `1 / (1 - q)` against the value, as far as there are samples to tell.
+/// The curve of `1 / (1 - q)` against the value, as far as there are enough samples.
 fn points(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     let samples = histogram.len() as f64;
     let mut points: Vec<(f64, f64)> = (0..)
@@ -50,14 +50,14 @@ fn points(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     points
 }
 
-/// The percentile at a position of the axis; without a unit, for they get long.
+/// Formats the percentile at a position of the axis, without unit.
 fn percentile_words(inverse: f64) -> String {
     // As many nines as the axis is long.
     let text = format!("{:.9}", (1.0 - 1.0 / inverse.max(1.0)) * 100.0);
     text.trim_end_matches('0').trim_end_matches('.').into()
 }
 
-/// A time as people write it on an axis.
+/// Formats a time for an axis.
 pub(super) fn short_time(ns: f64) -> String {
     let (scaled, unit) = match ns {
         v if v >= 1e9 => (ns / 1e9, "s"),
@@ -68,5 +68,5 @@ pub(super) fn short_time(ns: f64) -> String {
     format!("{} {unit}", trimmed(scaled))
 }
 
-/// Percentiles of the table behind the chart.
+/// Percentiles in the data table of the chart.
 const SHOWN: &[f64] = &[0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0];

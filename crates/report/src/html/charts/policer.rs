@@ -3,11 +3,11 @@
 
 use measure::record::{Cell, Outcome, RunRecord, Series};
 
+use super::chart::{CHARTS_MAX, Chart, identifier, trimmed};
 use super::curves::{Axis, Curve, Drawing, Look, range};
 use super::series::{Columns, table};
-use super::{CHARTS_MAX, Chart, identifier, trimmed};
 use crate::names::Names;
-use crate::summary::outcomes;
+use crate::words::outcomes;
 
 /// One chart for each outcome that judged policers.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
@@ -41,8 +41,8 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome, series: &Series) -> Opti
         &identifier("policer", &[&cell.id, &outcome.method]),
         &format!("Precision of the policers ({})", names.of_cell(cell)),
         &format!(
-            "To the left how many policers let through no more than so much above (or below) what \
-             was configured, to the right what they let through against their configured rates.{band}"
+            "Left: cumulative distribution of the policers' errors. Right: passed rate against \
+             configured rate.{band}"
         ),
         panels,
         table(series),
@@ -68,7 +68,7 @@ fn distribution(
     let x = Axis {
         min: Some(min - room),
         max: Some(max + room),
-        ..Axis::linear("error, % of what was to pass")
+        ..Axis::linear("error, % of the configured traffic")
     };
     let y = Axis { max: Some(100.0), ..Axis::linear("policers, %").with_zero() };
     let mut drawing = Drawing::new(x, y).half();
@@ -76,7 +76,7 @@ fn distribution(
     drawing.of(&[Curve::new("policers", Look::Law, points)])
 }
 
-/// What passed against what was configured, with the line on which both are the same.
+/// The passed against the configured rate, with the line of equality.
 fn against(points: &[(f64, f64)]) -> (Vec<kuva::prelude::Plot>, kuva::prelude::Layout) {
     let values: Vec<f64> = points.iter().flat_map(|(x, y)| [*x, *y]).collect();
     let (min, max) = range(&values);
@@ -86,5 +86,5 @@ fn against(points: &[(f64, f64)]) -> (Vec<kuva::prelude::Plot>, kuva::prelude::L
         Curve::new("policers", Look::Marks, points.iter().copied()),
         Curve::new("as configured", Look::Law, [(low, low), (high, high)]),
     ];
-    Drawing::new(axis("configured, Mbit/s"), axis("let through, Mbit/s")).half().of(&curves)
+    Drawing::new(axis("configured, Mbit/s"), axis("passed, Mbit/s")).half().of(&curves)
 }

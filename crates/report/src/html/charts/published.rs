@@ -1,17 +1,17 @@
 //! Figures that others published, as curves, marks and lines on the axes of ours.
 //!
-//! They are facts with a source, which stands in the table of the comparison; nothing is done to them
-//! but to change their unit and to divide rates by cores. A reference is drawn where it says on which
-//! axis it stands: at a number of users or addresses, at a size of frames, or at none.
+//! They are facts with a source, which stands in the table of the comparison; nothing is done to
+//! them but to change their unit and to divide rates by cores. A reference is drawn where it says
+//! on which axis it stands: at a number of users or addresses, at a size of frames, or at none.
 
 use measure::record::RunRecord;
 
 use super::curves::{Curve, Look, Point};
 use super::sweeps::Sweep;
 use crate::references::{self, Counts, Kind, Reference};
-use crate::summary::{distinct, value_words};
+use crate::words::{distinct, value_words};
 
-/// References of a record that charts of a sweep may show: those of the functions that it sweeps.
+/// Published figures that charts of a sweep may show: those of the functions that it sweeps.
 pub(super) fn of(record: &RunRecord, sweep: &Sweep<'_>) -> Vec<Reference> {
     let functions = distinct(sweep.cells().map(|cell| cell.function.as_str()));
     let chosen = &record.scenario.references;
@@ -24,7 +24,7 @@ pub(super) fn of(record: &RunRecord, sweep: &Sweep<'_>) -> Vec<Reference> {
     found
 }
 
-/// References as curves, one for each name, of what `place` and `value` make of each.
+/// Published figures as curves, one per name; `place` and `value` compute the coordinates.
 pub(super) fn curves(
     references: &[&Reference],
     place: impl Fn(&Reference) -> Option<f64>,
@@ -46,18 +46,18 @@ pub(super) fn curves(
     names.iter().map(of_name).filter(|curve| !curve.points.is_empty()).collect()
 }
 
-/// Whether a rate was divided by the cores on which it was reached.
+/// Whether a rate was divided by the number of cores.
 fn is_divided(reference: &Reference) -> bool {
     let is_rate = !matches!(reference.counts, Counts::Time | Counts::Part);
     is_rate && reference.cores.is_some_and(|cores| cores > 1.0)
 }
 
-/// A rate in millions of frames a second of a size, for each core where the cores are known.
+/// A rate in Mpps at a frame size, per core if the number of cores is known.
 pub(super) fn mpps(reference: &Reference, size: f64) -> Option<f64> {
     let value = reference.per_core().unwrap_or(reference.value);
     match reference.unit.as_str() {
         "Mpps" => Some(value),
-        "Gbit/s" => Some(value * 1e3 / super::size::wire_bits(size)),
+        "Gbit/s" => Some(value * 1e3 / super::sweeps::wire_bits(size)),
         _ => None,
     }
 }
@@ -71,7 +71,8 @@ pub(super) fn micros(reference: &Reference) -> Option<f64> {
     }
 }
 
-/// Where a reference's frames stand on an axis of sizes: in bytes, or where ours of the same mix are.
+/// The position of a published figure on an axis of sizes: in bytes, or that of our mix of the same
+/// name.
 pub(super) fn size_place(reference: &Reference, sweep: &Sweep<'_>) -> Option<f64> {
     let size = reference.size.as_deref()?;
     size.parse().ok().or_else(|| {
@@ -80,12 +81,12 @@ pub(super) fn size_place(reference: &Reference, sweep: &Sweep<'_>) -> Option<f64
     })
 }
 
-/// Where a reference stands on an axis of users, tunnels or addresses.
+/// The position of a published figure on an axis of users, tunnels or addresses.
 pub(super) fn user_place(reference: &Reference) -> Option<f64> {
     reference.user
 }
 
-/// A reference that is of no place: a line with its name.
+/// A published figure without a position: a line with its name.
 pub(super) fn line(reference: &Reference, value: f64) -> (f64, String) {
     (value, format!("{}, published", reference.mark))
 }

@@ -3,12 +3,12 @@
 
 use measure::record::{Cell, LoadRecord, Outcome, RunRecord, TrialRecord};
 
+use super::chart::{CHARTS_MAX, Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, Look, data};
-use super::{CHARTS_MAX, Chart, identifier};
 use crate::names::Names;
-use crate::summary::outcomes;
+use crate::words::outcomes;
 
-/// One chart for each cell and method that stepped down its load more than once.
+/// One chart for each cell and method with several load steps.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let names = Names::of(record);
     outcomes(record).filter_map(|(c, o)| chart(&names, c, o)).take(CHARTS_MAX).collect()
@@ -38,15 +38,15 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     Some(Chart::new(
         &identifier("recovery", &[&cell.id, &outcome.method]),
         &format!("Recovery from overload ({})", names.of_cell(cell)),
-        "Time from the lowering of the load to the sending of the last frame that was lost; 0 where \
-         nothing was lost any more.",
+        "Time from the reduction of the load to the sending of the last lost frame; 0 if no frame \
+         was lost after the reduction.",
         plots,
         layout,
         data("trial", "ms", &curves),
     ))
 }
 
-/// How long after the step a direction still lost frames, in milliseconds.
+/// Time after the step during which a direction lost frames, in milliseconds.
 fn recovery_ms(trial: &TrialRecord, direction: &str) -> Option<f64> {
     let LoadRecord::Step { after_ns, .. } = trial.load else { return None };
     let found = trial.directions.iter().find(|d| d.name == direction)?;

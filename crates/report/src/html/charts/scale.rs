@@ -3,13 +3,15 @@
 
 use measure::record::RunRecord;
 
+use super::chart::{CHARTS_MAX, Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, Look, data};
 use super::sweeps::{self, RATES, Sweep, bar_words, is_size, is_workers};
-use super::{CHARTS_MAX, Chart, identifier};
 use crate::references::{self, Counts, Reference};
-use crate::summary::{distinct, figure_name, headline, outcomes};
+use crate::summary::{figure_name, headline};
+use crate::words::{distinct, outcomes};
 
-/// One chart for each method and number that is swept; sizes and workers have charts of their own.
+/// One chart for each method and swept number, except frame sizes and workers, which have charts of
+/// their own.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     // Latency has charts of its own.
     let mut methods = distinct(outcomes(record).map(|(_, o)| o.method.as_str()));
@@ -35,7 +37,7 @@ fn chart(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Option<Chart> {
     let words = bar_words(&curves);
     let xs: Vec<f64> = curves.iter().flat_map(|c| c.points.iter().map(|p| p.x)).collect();
     let others =
-        if marks.is_empty() { "" } else { " Single marks are figures of others, listed below." };
+        if marks.is_empty() { "" } else { " Single marks are published figures, listed below." };
     let more = match left_out {
         0 => String::new(),
         n => format!(" {n} more curves are in the table of results."),
@@ -80,7 +82,7 @@ fn curves(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Option<(Vec<Cu
     (!curves.is_empty()).then(|| (curves, unit.into()))
 }
 
-/// The figures of others over users, those of one name as one series.
+/// Published figures over users, one series per name.
 fn marks((function, chosen): (&str, &[String]), method: &str, sweep: &Sweep<'_>) -> Vec<Curve> {
     let counts = match method {
         "capacity" => Counts::Function,
@@ -107,11 +109,11 @@ fn marks((function, chosen): (&str, &[String]), method: &str, sweep: &Sweep<'_>)
         .collect()
 }
 
-/// Keys over which others' figures are known.
+/// Keys over which published figures are known.
 const OVER: [&str; 3] = ["user", "upstream-table-size", "upstream-l3-table-size"];
 
-/// With more curves than this, other figures are left to the table.
+/// Largest number of curves with which published figures are drawn; with more, the table has them.
 const CURVES_OF_FIRST_MAX: usize = 2;
 
-/// More curves than this cannot be told apart.
+/// Largest number of curves that can be distinguished.
 const CURVES_MAX: usize = 8;

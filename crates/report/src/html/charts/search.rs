@@ -6,13 +6,17 @@ use kuva::render::annotations::ReferenceLine;
 use measure::Pps;
 use measure::record::{Cell, Outcome, RunRecord, TrialRecord};
 
-use super::{Chart, Data, HEIGHT, LOSS_FLOOR, colour, identifier, loss_words, styled, ticks};
+use super::chart::{
+    Chart, Data, HEIGHT, LOSS_FLOOR, MUTED, colour, diagnoses, identifier, loss_words, styled,
+    ticks,
+};
 use crate::names::Names;
-use crate::summary::{grouped, mpps};
+use crate::summary::mpps;
+use crate::words::grouped;
 
 /// One chart for each cell and method that searched.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
-    super::diagnoses(record, chart)
+    diagnoses(record, chart)
 }
 
 fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
@@ -54,14 +58,14 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
         .with_legend_position(LegendPosition::OutsideRightTop);
     for (bound, dash) in [(bounds.lower_pps, "1 0"), (bounds.upper_pps, "6 4")] {
         if let Some(pps) = bound {
-            let line = ReferenceLine::vertical(mpps(pps)).with_color(super::MUTED);
+            let line = ReferenceLine::vertical(mpps(pps)).with_color(MUTED);
             layout = layout.with_reference_line(line.with_dasharray(dash).with_stroke_width(1.5));
         }
     }
     let words = |bound: Option<f64>| bound.map_or("none".into(), |pps| Pps(pps).to_string());
     let caption = format!(
-        "Each point is a trial after the warm-up. Highest load that passed: {} (solid line); lowest that did not: {} \
-         (dashed).",
+        "Each point is a trial after the warm-up. Highest load that passed: {} (solid line); \
+         lowest load that failed: {} (dashed).",
         words(bounds.lower_pps),
         words(bounds.upper_pps)
     );
@@ -77,7 +81,7 @@ fn chart(names: &Names, cell: &Cell, outcome: &Outcome) -> Option<Chart> {
     ))
 }
 
-/// The loads searched, in Mpps, with a little room at both ends.
+/// The range of searched loads in Mpps, with margins.
 fn range(outcome: &Outcome) -> (f64, f64) {
     let loads =
         outcome.trials.iter().filter(|t| t.purpose != "warm-up").filter_map(|t| t.load_pps());
@@ -104,7 +108,7 @@ fn row(trial: &TrialRecord) -> Vec<String> {
     ]
 }
 
-/// Purposes of trials, each with its marker and series.
+/// Purposes of trials with their markers and series.
 const KINDS: &[(&str, MarkerShape, usize)] = &[
     ("search", MarkerShape::Circle, 0),
     ("verification", MarkerShape::Square, 1),

@@ -3,37 +3,38 @@
 
 use measure::record::{Column, RunRecord, Series};
 
+use super::chart::{CHARTS_MAX, Chart, Data, identifier};
 use super::curves::{Axis, Curve, Drawing, Look, number};
-use super::{CHARTS_MAX, Chart, Data, identifier};
 use crate::names::Names;
-use crate::summary::{figure_name, outcomes};
+use crate::summary::figure_name;
+use crate::words::outcomes;
 
 /// The columns of a series.
 pub(super) struct Columns<'a>(pub(super) &'a Series);
 
 impl Columns<'_> {
-    /// Where the column of that name stands.
+    /// Index of the column with this name.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         self.0.columns.iter().position(|c| c.name == name)
     }
 
-    /// The values of a row in two columns, where both are known.
+    /// The values of each row in two columns, if both are known.
     pub(super) fn pairs(&self, x: usize, y: usize) -> Vec<(f64, f64)> {
         let value = |row: &[Option<f64>], place: usize| row.get(place).copied().flatten();
         self.0.rows.iter().filter_map(|row| value(row, x).zip(value(row, y))).collect()
     }
 
-    /// The values of a column that are known.
+    /// The known values of a column.
     pub(super) fn values(&self, place: usize) -> Vec<f64> {
         self.pairs(place, place).into_iter().map(|(value, _)| value).collect()
     }
 
-    /// What the column holds, with its unit in parts of which `scaled` values are.
+    /// Label of a column, with the unit of its `scaled` values.
     pub(super) fn label(&self, place: usize) -> String {
         self.0.columns.get(place).map_or(String::new(), label)
     }
 
-    /// The values of two columns in the units that axes use.
+    /// The values of two columns in the units of the axes.
     pub(super) fn scaled(&self, x: usize, y: usize) -> Vec<(f64, f64)> {
         let factor = |place: usize| self.0.columns.get(place).map_or(1.0, |c| scale(&c.unit).0);
         let (fx, fy) = (factor(x), factor(y));
@@ -41,7 +42,7 @@ impl Columns<'_> {
     }
 }
 
-/// A name without its unit, and the unit of its axis.
+/// A label from a name without its unit and the unit of the axis.
 fn label(column: &Column) -> String {
     match scale(&column.unit).1 {
         "" => name(column),
@@ -49,7 +50,7 @@ fn label(column: &Column) -> String {
     }
 }
 
-/// A column's name in words, without the unit that the record puts last.
+/// A column's name as text, without the unit at its end.
 fn name(column: &Column) -> String {
     let suffix = match column.unit.as_str() {
         "percent" => "_percent",
@@ -66,7 +67,7 @@ fn name(column: &Column) -> String {
     figure_name(column.name.strip_suffix(suffix).unwrap_or(&column.name))
 }
 
-/// By what the values of a unit are multiplied for an axis, and the unit then.
+/// The factor that scales the values of a unit for an axis, and the unit afterwards.
 fn scale(unit: &str) -> (f64, &str) {
     match unit {
         "pps" => (1e-6, "Mpps"),
@@ -81,7 +82,7 @@ fn scale(unit: &str) -> (f64, &str) {
     }
 }
 
-/// The numbers of a series as they are in the record.
+/// The data table of a series, with the numbers of the record.
 pub(super) fn table(series: &Series) -> Data {
     let head = series.columns.iter().map(|c| match c.unit.as_str() {
         "" => c.name.clone(),
@@ -93,8 +94,8 @@ pub(super) fn table(series: &Series) -> Data {
     Data { head: head.collect(), rows: series.rows.iter().map(row).collect() }
 }
 
-/// A plain chart of each series that no other chart draws: the first column against the others, a
-/// drawing for each unit.
+/// A plain chart of each series that has no chart of its own: the first column against the others,
+/// one panel per unit.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let names = Names::of(record);
     outcomes(record)
@@ -108,7 +109,7 @@ pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
         .collect()
 }
 
-/// The first column against each other one (or against `only` these), those of one unit together.
+/// The first column against each other column (or those in `only`), with one panel per unit.
 pub(super) fn plain(
     id: &str,
     title: &str,
@@ -119,7 +120,7 @@ pub(super) fn plain(
     drawn(id, title, caption, series, only, Axis::with_zero)
 }
 
-/// The same as a trend: axes show the change, however small it is beside the value.
+/// A plain chart whose axes show the change, even if it is small compared with the value.
 pub(super) fn trend(id: &str, title: &str, caption: &str, series: &Series) -> Option<Chart> {
     drawn(id, title, caption, series, &[], |axis| axis)
 }
@@ -179,7 +180,7 @@ fn drawn(
     Some(Chart::panels(id, title, caption, panels, table(series)))
 }
 
-/// With more points than this, marks hide the curve.
+/// Largest number of points that get markers.
 const MARKS_MAX: usize = 40;
 
 /// Series that have charts of their own.

@@ -1,15 +1,15 @@
-//! Sessions of a stateful device: how many opened a second by the rate asked for, how many it held by
-//! how many were asked for, and the memory that they took.
+//! Sessions of a stateful device: how many opened a second by the rate asked for, how many it held
+//! by how many were asked for, and the memory that they took.
 
 use measure::record::{Cell, Outcome, RunRecord, Series};
 
+use super::chart::{CHARTS_MAX, Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, Look};
 use super::published::line;
 use super::series::{Columns, table};
-use super::{CHARTS_MAX, Chart, identifier};
 use crate::names::Names;
 use crate::references::{self, Kind};
-use crate::summary::outcomes;
+use crate::words::outcomes;
 
 /// The charts of each outcome that opened sessions at several rates or in several numbers.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
@@ -57,14 +57,14 @@ fn chart(
         .filter(|curve| curve.points.len() > 1)
         .collect();
     if !answers.is_empty() {
-        panels.push(panel(drawn.asked_words, "time to be answered, µs", &answers, Vec::new()));
+        panels.push(panel(drawn.asked_words, "answer time, µs", &answers, Vec::new()));
     }
     let id = identifier(&series.name, &[&cell.id, &outcome.method]);
     let title = format!("{} ({})", series.title, names.of_cell(cell));
     Some(Chart::panels(&id, &title, drawn.caption, panels, table(series)))
 }
 
-/// One of the drawings side by side.
+/// One panel of a chart.
 fn panel(
     x: &str,
     y: &str,
@@ -80,7 +80,7 @@ fn panel(
     drawing.half().of(curves)
 }
 
-/// What others published of the function in that unit: rates for each core, numbers as they are.
+/// Published figures of the function in a unit: rates per core, numbers as published.
 fn published(record: &RunRecord, cell: &Cell, unit: &str) -> Vec<(f64, String)> {
     let chosen = references::chosen(&cell.function, &record.scenario.references);
     let is_it = |r: &references::Reference| {
@@ -104,14 +104,14 @@ fn max(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
-/// What is drawn of a series.
+/// The drawn columns of a series.
 struct Drawn {
     series: &'static str,
     asked: &'static str,
     opened: &'static str,
     asked_words: &'static str,
     words: &'static str,
-    /// The unit of published figures beside it.
+    /// Unit of the published figures in the chart.
     unit: &'static str,
     caption: &'static str,
 }
@@ -121,24 +121,24 @@ const DRAWN: [Drawn; 2] = [
         series: "session-rates",
         asked: "asked_rate",
         opened: "opened_rate",
-        asked_words: "sessions a second asked for",
-        words: "sessions a second opened",
+        asked_words: "requested sessions per second",
+        words: "opened sessions per second",
         unit: "1/s",
-        caption: "Each point is one trial on an empty device. On the line every session opened; below \
-                  it some failed.",
+        caption: "Each point is a trial on an empty device. On the line every session opened; \
+                  below it some sessions failed.",
     },
     Drawn {
         series: "session-counts",
         asked: "asked",
         opened: "opened",
-        asked_words: "sessions asked for",
-        words: "sessions opened",
+        asked_words: "requested sessions",
+        words: "opened sessions",
         unit: "sessions",
-        caption: "Each point is one step of the search. On the line every session opened; where the \
-                  points level off the device is full.",
+        caption: "Each point is a step of the search. On the line every session opened; where the \
+                  points level off, the device is full.",
     },
 ];
 
-/// Columns of times to be answered, and their names.
+/// Columns of answer times with their names.
 const ANSWERS: [(&str, &str); 2] =
     [("answer_p50", "half of the sessions"), ("answer_p99_9", "99.9 % of the sessions")];

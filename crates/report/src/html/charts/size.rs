@@ -3,12 +3,13 @@
 
 use measure::record::{Cell, RunRecord};
 
+use super::chart::{Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, Look, data, range};
-use super::sweeps::{self, RATES, Sweep, bar_words, is_size, outcome_of};
-use super::{Chart, identifier, published};
+use super::published;
+use super::sweeps::{self, RATES, Sweep, bar_words, is_size, outcome_of, wire_bits};
 use crate::references::{Counts, Reference};
 
-/// One chart for each method that was measured with several sizes.
+/// One chart for each method that was measured with several frame sizes.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let sweeps = sweeps::of(record);
     let sizes: Vec<_> = sweeps.iter().filter(|s| is_size(&s.key)).collect();
@@ -25,8 +26,8 @@ fn chart(
     sweep: &Sweep<'_>,
 ) -> Option<Chart> {
     let others = others(record, method, sweep);
-    // The first figure of a throughput is the one that a link's line rate limits: on each interface.
-    // What others published is of all interfaces together.
+    // The first figure of a throughput is the one that a link's line rate limits: on each
+    // interface. What others published is of all interfaces together.
     let shown = match (method, others.is_empty()) {
         ("throughput", true) => &figures[..1],
         ("throughput", false) => &figures[1..],
@@ -44,8 +45,8 @@ fn chart(
     let more = match others.is_empty() {
         true => String::new(),
         false => {
-            " Dotted curves and single marks were published by others, with rates in bits taken \
-                  as on the wire; their sources are listed below."
+            " Dotted curves and single marks are published figures, with bit rates interpreted as \
+             on the wire; their sources are listed below."
                 .to_owned()
         }
     };
@@ -69,16 +70,16 @@ fn chart(
         &identifier("size", &[method, &sweep.key]),
         &format!("{method} against frame size"),
         &format!(
-            "Frames a second, and the same in bits on the wire: each frame with its check sequence \
-             and the 20 bytes of preamble, start delimiter and gap. A mix of sizes stands at its \
-             mean.{bars}{theory}{more}"
+            "Frames per second, and bits per second on the wire, including the frame check \
+             sequence and the 20 bytes of preamble, start delimiter and gap of each frame. A mix \
+             of sizes is drawn at its mean.{bars}{theory}{more}"
         ),
         panels,
         table_of_ours,
     ))
 }
 
-/// What others published of the same, in Mpps.
+/// Published figures for the same sizes, in Mpps.
 fn others(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Vec<Curve> {
     let counts = match method {
         "capacity" => Counts::Function,
@@ -90,7 +91,7 @@ fn others(record: &RunRecord, method: &str, sweep: &Sweep<'_>) -> Vec<Curve> {
     published::curves(&alike, |r| published::size_place(r, sweep), published::mpps)
 }
 
-/// On how many interfaces frames were sent at once.
+/// Number of interfaces on which frames were sent simultaneously.
 fn interfaces(sweep: &Sweep<'_>) -> f64 {
     let count = |cell: &Cell| {
         let outcome = outcome_of(cell, "throughput")?;
@@ -109,11 +110,11 @@ fn in_bits(curve: &Curve) -> Curve {
     curve
 }
 
-/// What nothing on this link, or with this tester, can exceed.
+/// Upper limit of the rate on this link or with this tester.
 enum Limit {
-    /// Bits a second of the link.
+    /// Line rate of the link, in bits per second.
     Line(f64),
-    /// Frames a second that the tester alone does.
+    /// Maximum of the tester alone, in frames per second.
     Tester(f64),
 }
 
@@ -155,25 +156,20 @@ impl Limit {
                 format!("The theoretical line is a link of {:.0} Gbit/s", bps / 1e9)
             }
             Self::Tester(pps) => format!(
-                "There is no link whose rate would limit; the line is what the tester alone sent \
-                 and took back, {}",
+                "There is no link with a line rate; the line is the maximum of the tester alone, \
+                 {}",
                 measure::Pps(*pps)
             ),
         }
     }
 }
 
-/// The rate of the link in bits a second, where the device or the method names it so.
+/// Line rate of the link in bits per second, if the device or the method configures it.
 fn line_rate_bps(cell: &Cell) -> Option<f64> {
     let device = cell.configuration.get("device")?;
     let rate =
         ["link-rate", "link-speed", "line-rate-bps"].iter().find_map(|key| device.get(key))?;
     rate.as_f64().filter(|bps| *bps > 0.0)
-}
-
-/// Bits of a frame on the wire; preamble, start delimiter and gap are 20 bytes (IEEE 802.3).
-pub(super) fn wire_bits(size: f64) -> f64 {
-    (size + 20.0) * 8.0
 }
 
 /// Points of the line of theory.

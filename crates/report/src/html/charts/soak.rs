@@ -2,12 +2,12 @@
 
 use measure::record::RunRecord;
 
+use super::chart::{CHARTS_MAX, Chart, identifier};
 use super::series::trend;
-use super::{CHARTS_MAX, Chart, identifier};
 use crate::names::Names;
-use crate::summary::outcomes;
+use crate::words::outcomes;
 
-/// One chart for each trend, a drawing for each unit.
+/// One chart for each trend, with one panel per unit.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let names = Names::of(record);
     outcomes(record)
@@ -17,8 +17,8 @@ pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
             trend(
                 &identifier("soak", &[&cell.id, &outcome.method]),
                 &format!("Trend under a fixed load ({})", names.of_cell(cell)),
-                "Each point is one interval of the soak: what was lost, how long frames took, and the \
-                 memory of the process, against the time since it began.",
+                "Each point is one interval of the soak: loss, latency and memory of the process, \
+                 against the time since the start.",
                 series,
             )
         })

@@ -2,14 +2,15 @@
 
 use measure::record::{Cell, RunRecord};
 
+use super::chart::{Chart, identifier};
 use super::heat::Surface;
 use super::sweeps::outcome_of;
-use super::{Chart, identifier};
 use crate::names::Names;
-use crate::summary::{distinct, figure_name, headline, leaf, outcomes};
+use crate::summary::{figure_name, headline};
+use crate::words::{distinct, leaf, outcomes};
 
-/// One chart for each method whose cells span a grid of the first two numbers that are swept, all
-/// other keys being equal.
+/// One chart for each method whose cells form a grid over the first two swept numbers, with all
+/// other keys equal.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
     let names = Names::of(record);
     let is_number = |key: &&String| {

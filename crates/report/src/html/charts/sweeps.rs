@@ -5,11 +5,11 @@ use measure::record::{Cell, Figure, Outcome, RunRecord};
 
 use super::curves::{Curve, Look, Point};
 use crate::names::Names;
-use crate::summary::{distinct, leaf};
+use crate::words::{distinct, leaf};
 
-/// A number that is swept, and the cells that sweep it.
+/// A swept number, and its cells.
 pub(super) struct Sweep<'a> {
-    /// The key, dotted from the top of the scenario.
+    /// The key, as a dotted path from the top of the scenario.
     pub(super) key: String,
     groups: Vec<Group<'a>>,
 }
@@ -20,7 +20,7 @@ struct Group<'a> {
     cells: Vec<(f64, &'a Cell)>,
 }
 
-/// The numbers that a record sweeps, in the order of the scenario.
+/// The swept numbers of a record, in the order of the scenario.
 pub(super) fn of(record: &RunRecord) -> Vec<Sweep<'_>> {
     let benchmarks = distinct(record.cells.iter().map(|c| c.benchmark.as_str()));
     let mut sweeps: Vec<Sweep<'_>> = Vec::new();
@@ -59,7 +59,7 @@ fn groups<'a>(cells: &[&'a Cell], names: &Names, key: &str) -> Vec<Group<'a>> {
     groups
 }
 
-/// The positive number that a cell has for a key; of a frame size in words, the mean of its frames.
+/// The positive number that a cell has for a key; for a named mix of frame sizes, the mean.
 fn number(cell: &Cell, key: &str) -> Option<f64> {
     let value = cell.parameters.get(key)?;
     value.as_f64().filter(|x| *x >= 0.0).or_else(|| {
@@ -81,12 +81,12 @@ pub(super) fn is_workers(key: &str) -> bool {
 }
 
 impl Sweep<'_> {
-    /// The last word of the key.
+    /// Last part of the key.
     pub(super) fn leaf(&self) -> &str {
         leaf(&self.key)
     }
 
-    /// The curves of a method's figure, with bars of its confidence or else its spread.
+    /// The curves of a method's figure, with error bars from its confidence interval or its spread.
     pub(super) fn curves(&self, method: &str, figure: &str, name: &str, factor: f64) -> Vec<Curve> {
         self.read(name, |cell| {
             let found = outcome_of(cell, method)?.figure(figure)?;
@@ -95,13 +95,14 @@ impl Sweep<'_> {
         })
     }
 
-    /// Where the cells stand whose value of the key is wanted.
+    /// Position of the cells whose value of the key is wanted.
     pub(super) fn place_of(&self, wanted: impl Fn(&serde_json::Value) -> bool) -> Option<f64> {
         let mut cells = self.groups.iter().flat_map(|g| &g.cells);
         cells.find(|(_, cell)| cell.parameters.get(&self.key).is_some_and(&wanted)).map(|c| c.0)
     }
 
-    /// Curves of what `value` reads of each cell, with a name behind that of each group.
+    /// Curves of the values that `value` reads from each cell; `name` follows the name of each
+    /// group.
     pub(super) fn read(
         &self,
         name: &str,
@@ -130,13 +131,13 @@ impl Sweep<'_> {
     }
 }
 
-/// A valid outcome of a method; figures that do not hold are not drawn.
+/// The valid outcome of a method in a cell; invalid figures are not drawn.
 pub(super) fn outcome_of<'a>(cell: &'a Cell, method: &str) -> Option<&'a Outcome> {
     cell.outcomes.iter().find(|o| o.method == method && o.validity.valid)
 }
 
-/// The ends of a figure's bar: where its mean lies with 95 % confidence, or from the smallest to the
-/// largest repetition where there are too few for that.
+/// The ends of a figure's error bar: the 95 % confidence interval of the mean, or minimum and
+/// maximum for too few repetitions.
 pub(super) fn bar(figure: &Figure) -> Option<[f64; 2]> {
     let spread = figure.spread.filter(|s| s.n > 1)?;
     // A bar around the drawn median that holds the interval of the mean.
@@ -144,20 +145,25 @@ pub(super) fn bar(figure: &Figure) -> Option<[f64; 2]> {
     Some([low.min(figure.value), high.max(figure.value)])
 }
 
-/// What the bars of a record's charts are, in a sentence; nothing where there are none.
+/// A sentence that explains the error bars; empty if there are none.
 pub(super) fn bar_words(curves: &[Curve]) -> &'static str {
     match curves.iter().flat_map(|c| &c.points).any(|p| p.bar.is_some()) {
         true => {
-            " Points are medians; bars are the 95 % confidence interval of the mean, or reach from \
-             the smallest to the largest where there are fewer than three repetitions."
+            " Points are medians; bars are the 95 % confidence interval of the mean, or minimum \
+             and maximum for fewer than three repetitions."
         }
         false => "",
     }
 }
 
-/// Methods whose headline is a rate, and the figures of it that are drawn, with what they are called.
+/// Methods whose headline is a rate, with the drawn figures and their names.
 pub(super) const RATES: &[(&str, &[(&str, &str)])] = &[
     ("capacity", &[("function_pps", "function alone"), ("total_pps", "with source and sink")]),
     ("throughput", &[("throughput", "on each interface"), ("throughput_aggregate", "aggregate")]),
     ("forwarding-rate", &[("forwarding_rate", "")]),
 ];
+
+/// Bits of a frame on the wire; preamble, start delimiter and gap are 20 bytes (IEEE 802.3).
+pub(super) fn wire_bits(size: f64) -> f64 {
+    (size + 20.0) * 8.0
+}

@@ -3,12 +3,13 @@
 
 use measure::record::{Cell, RunRecord};
 
+use super::chart::{CHARTS_MAX, Chart, identifier};
 use super::curves::{Axis, Curve, Drawing, data, range};
 use super::percentiles::short_time;
+use super::published;
 use super::sweeps::{self, Sweep, bar, is_size, is_workers, outcome_of};
-use super::{CHARTS_MAX, Chart, identifier, published};
 use crate::references::Reference;
-use crate::summary::distinct;
+use crate::words::distinct;
 
 /// One chart for each swept number.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
@@ -44,19 +45,19 @@ fn chart(record: &RunRecord, sweep: &Sweep<'_>) -> Option<Chart> {
         &identifier("times", &[&sweep.key]),
         &format!("Latency against {}", sweep.leaf()),
         &format!(
-            "Mean and greatest latency of the slower direction at each load, in percent of the \
-             throughput of its cell.{others}"
+            "Mean and maximum latency of the slower direction at each load, in percent of the \
+             throughput of the cell.{others}"
         ),
         drawings,
         table,
     ))
 }
 
-/// One of the drawings.
+/// One panel of the chart.
 struct Panel {
     name: &'static str,
     curves: Vec<Curve>,
-    /// Published times that are of no place.
+    /// Published times without a position.
     lines: Vec<(f64, String)>,
     has_others: bool,
 }
@@ -119,14 +120,14 @@ impl Panel {
     }
 }
 
-/// The loads at which a cell's latency was measured, in words: `50 %`.
+/// The loads at which a cell's latency was measured, as text: `50 %`.
 fn loads(cell: &Cell) -> impl Iterator<Item = &str> {
     let figures = outcome_of(cell, METHOD).into_iter().flat_map(|o| &o.figures);
     let timed = figures.filter(|f| FIGURES.iter().any(|(name, _)| *name == f.name));
     timed.filter_map(|f| Some(f.of.as_deref()?.split_once(", ")?.0))
 }
 
-/// A time at a load in the direction where it is longest, in microseconds, with its bar.
+/// A time at a load in the slower direction, in microseconds, with its error bar.
 fn slowest(cell: &Cell, figure: &str, load: &str) -> Option<(f64, Option<[f64; 2]>)> {
     let is_of_load = |of: &str| of.split_once(", ").is_some_and(|(at, _)| at == load);
     let all = outcome_of(cell, METHOD)?.figures.iter().filter(|f| f.name == figure);
@@ -139,9 +140,9 @@ fn slowest(cell: &Cell, figure: &str, load: &str) -> Option<(f64, Option<[f64; 2
 
 const METHOD: &str = "latency";
 
-/// What is drawn, and what its axis is called.
+/// Drawn figures with the labels of their axes.
 const FIGURES: [(&str, &str); 2] =
-    [("latency_mean", "mean latency"), ("latency_max", "greatest latency")];
+    [("latency_mean", "mean latency"), ("latency_max", "maximum latency")];
 
-/// More curves than this cannot be told apart.
+/// Largest number of curves that can be distinguished.
 const CURVES_MAX: usize = 8;

@@ -4,9 +4,9 @@
 use measure::record::RunRecord;
 use measure::statistics::Usl;
 
+use super::chart::{Chart, identifier, short_count, trimmed};
 use super::curves::{Axis, Curve, Drawing, Look, data, range};
 use super::sweeps::{self, RATES, Sweep, bar_words, is_workers};
-use super::{Chart, identifier, short_count, trimmed};
 
 /// One chart for each method that was measured with several numbers of workers.
 pub(super) fn charts(record: &RunRecord) -> Vec<Chart> {
@@ -45,7 +45,7 @@ fn chart(method: &str, figures: &[(&str, &str)], sweep: &Sweep<'_>) -> Option<Ch
     ))
 }
 
-/// The curves each with its law behind it, and what the fits say.
+/// The curves, each followed by its fitted law, and the parameters of the fits.
 pub(super) fn with_laws(measured: &[Curve]) -> (Vec<Curve>, Vec<String>) {
     let (mut curves, mut words) = (Vec::new(), Vec::new());
     for curve in measured {
@@ -70,14 +70,14 @@ pub(super) fn with_laws(measured: &[Curve]) -> (Vec<Curve>, Vec<String>) {
     (curves, words)
 }
 
-/// The parameters of a law, where it peaks, and how well it fits.
+/// The parameters of a law, its maximum, and the quality of the fit.
 fn law_words(law: &Usl) -> String {
     let end = match law.n_max() {
-        Some(n) => format!("most at {n:.0} workers"),
-        None => "no end of growth in these points".into(),
+        Some(n) => format!("maximum at {n:.0} workers"),
+        None => "no maximum within these points".into(),
     };
     let quality = match law.is_exact {
-        true => "three numbers of workers, so that nothing is left to judge the fit by".into(),
+        true => "three numbers of workers only, so the quality of the fit is unknown".into(),
         false => format!("R² {:.4}", law.r_squared),
     };
     format!(
@@ -88,8 +88,8 @@ fn law_words(law: &Usl) -> String {
     )
 }
 
-/// Measured curves, each of which gets a law beside it.
+/// Largest number of measured curves, each of which gets a law.
 const CURVES_MAX: usize = 4;
 
-/// Points of a law's curve.
+/// Number of points of a law's curve.
 const STEPS: u32 = 48;

@@ -1,0 +1,128 @@
+//! Smoke tests of the scenarios that repeat published tests: each runs to its end, checks pass, and
+//! each method yields its figures. Speed is not asserted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::{run, temporary_folder};
+
+/// The scenarios whose names begin with `begins`; a cell that cannot run on this machine says so.
+fn scenarios(begins: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let files = fs::read_dir(&folder).expect("the scenarios are there");
+    let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut found: Vec<PathBuf> = files
+        .map(|file| file.expect("readable").path())
+        .filter(|path| name(path).starts_with(begins))
+        .collect();
+    found.sort();
+    found
+}
+
+/// Runs the smoke test of a scenario; returns its record.
+fn measured(path: &Path) -> Value {
+    let folder = temporary_folder();
+    let file = path.to_str().expect("a plain name");
+    let ended = run(folder.path(), &["bench", file, "--smoke", "--quiet", "--json"]);
+    // Code 3: such short measurements may be invalid, and a device may be absent. Any other code is
+    // a failure; code 1, a failed check, is a bug on any machine.
+    let told = || failures(&ended.json());
+    assert!(
+        matches!(ended.code, Some(0 | 3)),
+        "{file}: {:?}: {}{}",
+        ended.code,
+        ended.stderr,
+        told()
+    );
+    let record = ended.json();
+    let is_absent = |cell: &Value| !cell["unavailable"].is_null();
+    let is_invalid = |outcome: &Value| outcome["validity"]["valid"] == false;
+    let has_invalid =
+        |cell: &Value| cell["outcomes"].as_array().into_iter().flatten().any(is_invalid);
+    let cells = record["cells"].as_array().expect("cells");
+    let has_cause = cells.iter().any(|cell| is_absent(cell) || has_invalid(cell));
+    assert_eq!(ended.code == Some(3), has_cause, "{file}: {:?}: {}", ended.code, ended.stderr);
+    record
+}
+
+/// The failures that the cells report.
+fn failures(record: &Value) -> String {
+    let cells = record["cells"].as_array().into_iter().flatten();
+    let failed = cells.filter(|cell| !cell["error"].is_null() || cell["check"]["passed"] == false);
+    failed.map(|cell| format!("\n{}: {} {}", cell["id"], cell["error"], cell["check"])).collect()
+}
+
+fn run_all(begins: &str) {
+    let all = scenarios(begins);
+    assert!(!all.is_empty(), "no scenario begins with {begins}");
+    all.iter().for_each(|path| run_one(path));
+}
+
+fn run_one(path: &Path) {
+    let name = path.display().to_string();
+    let record = measured(path);
+    let cells = record["cells"].as_array().expect("cells");
+    let mut ran = 0;
+    for cell in cells {
+        let id = format!("{name}: {}", cell["id"]);
+        if cell["check"].is_null() {
+            // The built-in device is never absent; an absent device says why, and what to do.
+            let absent = &cell["unavailable"];
+            assert!(absent["why"].is_string() && absent["remedy"].is_string(), "{id}: {cell}");
+            assert_ne!(cell["configuration"]["device"]["name"], "embedded", "{id}: {absent}");
+            println!("skipped: {id}: {}", absent["why"]);
+            continue;
+        }
+        assert_eq!(cell["check"]["passed"], true, "{id}: {}", cell["check"]);
+        let outcomes = cell["outcomes"].as_array().expect("outcomes");
+        assert!(!outcomes.is_empty(), "{id}: {}", cell["error"]);
+        for outcome in outcomes {
+            assert!(outcome["answer"].is_string(), "{id}: {outcome}");
+        }
+        ran += 1;
+    }
+    assert!(ran > 0, "{name}: no cell could run here");
+}
+
+#[test]
+fn the_virtual_switches() {
+    run_all("cisco-");
+}
+
+#[test]
+fn the_provider_edge_router() {
+    run_all("nokia-");
+}
+
+#[test]
+fn the_virtual_cpe() {
+    run_all("adva-");
+}
+
+#[test]
+fn the_carrier_grade_nat() {
+    run_all("nfware-");
+    run_all("cgnat-");
+    run_all("nat64");
+    run_all("ds-lite");
+}
+
+#[test]
+fn rfc_2544() {
+    run_all("rfc2544-");
+}
+
+#[test]
+fn a_router_whose_routes_change() {
+    let [path] = scenarios("router-churn").try_into().expect("one scenario");
+    let text = fs::read_to_string(path).expect("readable");
+    // The full Internet table takes long to set up in a test build, for each cell again.
+    let smaller = text.replace("901_899", "20_000").replace("1_000_000", "5000");
+    assert_ne!(smaller, text);
+    let folder = temporary_folder();
+    let file = folder.path().join("router-churn.yaml");
+    fs::write(&file, smaller).expect("the folder can be written");
+    run_one(&file);
+}

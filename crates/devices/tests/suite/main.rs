@@ -1,0 +1,10 @@
+//! Devices against the oracle, as they are set up, measured and taken away.
+
+mod crash;
+mod embedded;
+mod external;
+mod linux;
+mod remote;
+mod router;
+mod sessions;
+mod undone;

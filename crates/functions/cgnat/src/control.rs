@@ -1,0 +1,102 @@
+//! What can change while a carrier-grade NAT runs: pools, limits, sessions of a subscriber.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use engine::Refusal;
+use machine::clock::Ticks;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::Prefixed;
+use crate::interfaces::Interfaces;
+use crate::state::State;
+use crate::types::flow::{Far, Inside, halves};
+
+/// A change at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum Update {
+    /// Subscribers may get addresses of a further pool, or of a drained one again.
+    AddPool {
+        /// Network of the pool.
+        pool: Prefixed<Ipv4Addr>,
+    },
+    /// No new subscriber and no new block gets an address of a pool; sessions go on.
+    DrainPool {
+        /// Network of the pool.
+        pool: Prefixed<Ipv4Addr>,
+    },
+    /// Most sessions of a subscriber from now on; 0 for no limit. Sessions that are there stay.
+    SetSessionLimit {
+        /// The limit.
+        sessions: u32,
+    },
+    /// Ends all sessions of a subscriber.
+    ClearSubscriber {
+        /// Inside address of the subscriber; behind a softwire, the address of the B4 element.
+        address: IpAddr,
+        /// The VLAN of its VRF; 0 for none.
+        #[serde(default)]
+        #[schemars(range(max = 4094))]
+        vlan: u16,
+    },
+}
+
+/// Applies a change at `now`, between two batches: packets see it wholly or not at all.
+///
+/// # Errors
+/// When the change is impossible; nothing has changed then.
+pub fn apply(
+    state: &mut State,
+    interfaces: &mut Interfaces,
+    update: &Update,
+    now: Ticks,
+) -> Result<(), Refusal> {
+    match *update {
+        Update::AddPool { pool } => {
+            let addresses = &mut state.allocation.addresses;
+            if interfaces.siit.as_ref().is_some_and(|it| it.overlaps(pool)) {
+                return Err(Refusal::Invalid);
+            }
+            let count = 1u32.checked_shl(32 - u32::from(pool.len)).ok_or(Refusal::Invalid)?;
+            let first = match addresses.pool(pool) {
+                Some((first, _)) => first,
+                None => addresses.add_pool(pool).ok_or(Refusal::Full)?,
+            };
+            (first..first + count).for_each(|number| state.allocation.open(number));
+            interfaces.set_outside(&state.allocation.addresses);
+            Ok(())
+        }
+        Update::DrainPool { pool } => {
+            let (first, count) = state.allocation.addresses.pool(pool).ok_or(Refusal::NotFound)?;
+            (first..first + count).for_each(|number| state.allocation.drain(number));
+            Ok(())
+        }
+        Update::SetSessionLimit { sessions } => {
+            state.session_limit = sessions;
+            Ok(())
+        }
+        Update::ClearSubscriber { address, vlan } => {
+            let key = match address {
+                IpAddr::V4(address) => Inside::ipv4(address.to_bits(), 0, vlan, Far::default()),
+                IpAddr::V6(_) if vlan != 0 => return Err(Refusal::NotFound),
+                IpAddr::V6(address) => {
+                    let ds_lite = interfaces.ds_lite.as_ref();
+                    if let Some(softwire) = ds_lite.and_then(|it| it.softwire(address)) {
+                        let (address, near) = (softwire.name, softwire.realm.into());
+                        let key = Inside { address, near, ..Inside::default() };
+                        // An IPv6 subscriber may have the address of a B4 element as well.
+                        if state.clear(&key, now).is_ok() {
+                            return Ok(());
+                        }
+                    }
+                    if halves(address)[0] == 0 {
+                        return Err(Refusal::NotFound);
+                    }
+                    Inside { address: halves(address), ..Inside::default() }
+                }
+            };
+            state.clear(&key, now).map(|_| ())
+        }
+    }
+}

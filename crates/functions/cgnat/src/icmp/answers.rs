@@ -1,0 +1,49 @@
+//! Errors of the NAT's own: by whom and how they leave, and what is counted.
+
+use std::net::IpAddr;
+
+use machine::clock::{Clock, Ticks};
+use packet::{Batch, Reason, Slot, Verdict};
+use stages::icmp_host::{IcmpErrors, Told};
+use wire::icmp;
+
+use crate::config::Config;
+use crate::interfaces::Interfaces;
+use crate::reasons::{self, Tallies, Tally};
+
+/// The errors that may leave.
+pub(crate) struct IcmpHost {
+    errors: IcmpErrors,
+}
+
+impl IcmpHost {
+    /// As configured.
+    pub fn new(config: &Config, clock: &Clock) -> IcmpHost {
+        let Config { icmp_errors_per_s, icmp_error_burst, .. } = *config;
+        IcmpHost { errors: IcmpErrors::new(icmp_errors_per_s, icmp_error_burst, clock) }
+    }
+
+    /// Makes a dropped packet an error about it, if its sender may be told.
+    pub(crate) fn tell(
+        &mut self,
+        (batch, slot, own): (&mut Batch, Slot, IpAddr),
+        message: icmp::Fields,
+        (interfaces, tallies): (&Interfaces, &mut Tallies),
+        now: Ticks,
+    ) {
+        let port = batch.port(slot);
+        match self.errors.tell((batch, slot), (interfaces.mac(port), own), message, now) {
+            Told::Nobody => {}
+            Told::Limited => tallies[Tally::IcmpErrorsLimited as usize] += 1,
+            Told::Sender => {
+                tallies[Tally::IcmpErrorsSent as usize] += 1;
+                batch.set_verdict(slot, Verdict::Forward(port));
+            }
+        }
+    }
+}
+
+/// Whether a packet is dropped because something is used up.
+pub(crate) fn is_want(reason: Reason) -> bool {
+    (reasons::SESSION_LIMIT.0..=reasons::SUBSCRIBERS_FULL.0).contains(&reason.0)
+}

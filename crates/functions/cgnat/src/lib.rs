@@ -1,0 +1,170 @@
+//! Carrier-grade NAT: subscribers with addresses of their own share the addresses of an operator.
+//!
+//! ```text
+//!           inside port 0                                     outside port 1
+//!  subscribers -----> check > find > translate (source) ----------------> Internet
+//!              <----- translate (destination) < find < check <-----------
+//!                        | no session: open | over: sweep |
+//! ```
+//! Each folder is a room that a reader can leave out. A room has its section of the configuration
+//! (`config.rs`, `validate.rs`), what it keeps, and its part of the pipeline (`stage.rs`); it needs
+//! [`sessions`], the [`types`] that all share, and no room that needs it.
+//!
+//! They stand in the order in which a reader wants them: what is configured and changed
+//! ([`config`], [`control`]), how packets name sessions ([`types::flow`]), sessions with what they
+//! take ([`sessions`]), which worker has a packet ([`workers`]), rules and ways beside plain NAT44,
+//! what follows sessions ([`alg`], [`log`], [`pcp`], [`standby`]), and what puts all together: the
+//! state of a worker ([`state`]) and the packet's way through ([`pipeline`]).
+
+pub mod config;
+pub mod control;
+pub mod reasons;
+mod reload;
+mod validate;
+
+pub mod types;
+
+pub mod sessions;
+
+pub mod workers;
+
+pub mod deterministic;
+pub mod port_forwarding;
+
+mod bypass;
+mod cutting;
+pub mod ds_lite;
+pub mod fragments;
+mod icmp;
+mod mtu;
+pub mod nat64;
+mod neighbours;
+pub mod siit;
+pub mod translation;
+pub mod vrfs;
+
+pub mod alg;
+pub mod log;
+pub mod pcp;
+pub mod standby;
+
+pub mod interfaces;
+pub mod parse;
+pub mod pipeline;
+pub mod state;
+
+pub use self::config::Config;
+pub use self::control::Update;
+pub use self::pipeline::Pipeline;
+use std::sync::Arc;
+
+use function_kit::{
+    FrameSteering, Invalid, NetworkFunction, PortName, SetupError, Shard, Standby, TablePage,
+    TableSize,
+};
+use machine::clock::{Clock, Ticks};
+
+use self::config::{Replication, Role};
+use self::state::tables;
+use self::workers::steering::Steering;
+
+/// The carrier-grade NAT as a unit.
+pub struct Cgnat;
+
+impl NetworkFunction for Cgnat {
+    const NAME: &'static str = "cgnat";
+    const ALIASES: &'static [&'static str] = &["nat44"];
+    const SUMMARY: &'static str =
+        "carrier-grade NAT: sessions, mappings, port blocks, outside address pools";
+
+    const TABLES: &'static [&'static str] = tables::NAMES;
+    const IS_SHARDED: bool = true;
+    const HANDS_OVER: bool = true;
+
+    type Config = Config;
+    type Update = Update;
+    type Function = Pipeline;
+
+    fn validate(config: &mut Config) -> Result<(), Invalid> {
+        validate::validate(config)
+    }
+
+    fn ports(_: &Config) -> Vec<PortName> {
+        ["inside", "outside"].map(PortName::new).to_vec()
+    }
+
+    fn workers(config: &Config) -> usize {
+        config.core as usize
+    }
+
+    fn function(
+        config: &Config,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Pipeline, SetupError> {
+        Pipeline::new(config, shard, clock, now)
+    }
+
+    fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
+        reload::difference(running, wanted)
+    }
+
+    fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+        reload::undoing(running, applied)
+    }
+
+    fn steering(config: &Config, update: &Update) -> Option<u32> {
+        reload::steering(config, update)
+    }
+
+    fn frame_steering(config: &Config) -> Option<FrameSteering> {
+        let steering = Steering::new(config);
+        Some(Arc::new(move |port, frame| steering.of_frame(port, frame)))
+    }
+
+    fn memory(config: &Config, _: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {
+        reload::memory(config, function)
+    }
+
+    fn pair(config: &Config) -> Option<[Config; 2]> {
+        (config.replication.role == Role::Rehearsal).then(|| {
+            [Role::Active, Role::Standby].map(|role| {
+                let replication = Replication { role, ..config.replication };
+                // Processes of their own draw numbers of their own.
+                let steering_key = Some(config.steering_number());
+                Config { replication, steering_key, ..config.clone() }
+            })
+        })
+    }
+
+    fn standby(function: &Pipeline) -> Option<Standby> {
+        function.state().journal.is_some().then(|| {
+            let status = function.replication();
+            Standby {
+                is_here: function.has_rehearsal(),
+                is_synchronised: status.is_synchronised,
+                unacknowledged: status.unacknowledged + status.waiting,
+            }
+        })
+    }
+
+    fn fail_over(function: &mut Pipeline) -> Option<Pipeline> {
+        function.fail_over()
+    }
+
+    fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
+        tables::sizes(function.state())
+    }
+
+    fn table_page(
+        function: &Pipeline,
+        table: usize,
+        from: u64,
+        limit: usize,
+        now: Ticks,
+    ) -> TablePage {
+        let state = function.state();
+        tables::page(state, table, from, limit, state.times.moment(now))
+    }
+}

@@ -1,0 +1,209 @@
+//! A running NAT on one worker: what it consists of, and how it begins.
+
+mod open;
+mod order;
+pub(crate) mod scratch;
+mod slow_path;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+
+use function_kit::{SetupError, Shard};
+use machine::clock::{Clock, Ticks};
+use packet::{Made, PortId};
+use replication::{Rehearsal, Role, Status};
+
+use crate::config::{Config, Pcp};
+use crate::interfaces::Interfaces;
+use crate::log::Journal as Log;
+use crate::pipeline::scratch::Scratch;
+use crate::standby::{self, Replication};
+use crate::state::State;
+use crate::state::sweep::Sweep;
+
+use crate::fragments::followed::Followed;
+use crate::icmp::answers::IcmpHost;
+use crate::mtu::long::Long;
+use crate::neighbours::table::Neighbours;
+
+/// A running NAT on one worker.
+pub struct Pipeline {
+    pub(crate) state: State,
+    pub(crate) interfaces: Interfaces,
+    pub(crate) scratch: Box<Scratch>,
+    pub(crate) sweep: Sweep,
+    pub(crate) tcp_pick_up: bool,
+    pub(crate) mss_clamp: u16,
+    pub(crate) hairpinning: bool,
+    pub(crate) icmp_host: IcmpHost,
+    /// What holds for mappings that subscribers ask for; none where they cannot.
+    pub(crate) pcp: Option<Pcp>,
+    /// Counts packets that become IPv4, because they bear no identification.
+    pub(crate) identification: u16,
+    /// Counts packets that are cut on their way through a softwire.
+    pub(crate) outer_identification: u32,
+    /// None where fragments are dropped.
+    pub(crate) followed: Option<Followed>,
+    /// Where gateways write payloads.
+    pub(crate) payload: Box<[u8]>,
+    /// What leaves beside the frames that came: fragments that had waited, pieces, messages of the
+    /// log; none where there are none of them.
+    pub(crate) made: Option<Made>,
+    /// A packet that is cut.
+    pub(crate) uncut: Vec<u8>,
+    /// Whether links take no longer packets than frames can bear.
+    pub(crate) limits_lengths: bool,
+    pub(crate) long: Box<Long>,
+    /// None where every next hop has a configured MAC address.
+    pub(crate) neighbours: Option<Box<Neighbours>>,
+    pub(crate) replication: Option<Box<Replication>>,
+    /// Behind the thread that tells it, so that it ends later.
+    pub(crate) rehearsal: Option<Rehearsal<Pipeline>>,
+}
+
+impl Pipeline {
+    /// The NAT of a configuration without a session.
+    ///
+    /// # Errors
+    /// When its state does not fit into memory.
+    pub fn new(
+        config: &Config,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Pipeline, SetupError> {
+        let mut pipeline = Pipeline::alone(config, shard, clock, now)?;
+        pipeline.replicate(config, shard, (clock, now))?;
+        Ok(pipeline)
+    }
+
+    /// Begins what the configuration says of replication.
+    fn replicate(
+        &mut self,
+        config: &Config,
+        shard: Shard,
+        (clock, now): (Clock, Ticks),
+    ) -> Result<(), SetupError> {
+        let peer = standby::peer(&config.replication, shard);
+        match config.replication.role {
+            Role::None => {}
+            Role::Active => {
+                self.tell_standby((config, shard, peer), (clock, now))?;
+            }
+            Role::Standby => self.listen((config, shard, listen(peer)?), clock)?,
+            Role::Rehearsal => {
+                let listener = listen(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0))?;
+                let address = listener.local_addr();
+                let peer =
+                    address.map_err(|source| SetupError::Listen { address: peer, source })?;
+                let mut beside = Pipeline::alone(config, shard, clock, now)?;
+                beside.listen((config, shard, listener), clock)?;
+                self.rehearsal = Some(Rehearsal::begin(beside));
+                self.tell_standby((config, shard, peer), (clock, now))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_standby(
+        &mut self,
+        of: (&Config, Shard, SocketAddr),
+        time: (Clock, Ticks),
+    ) -> Result<(), SetupError> {
+        let replication = Replication::active(of, &mut self.state, time)?;
+        self.replication = Some(Box::new(replication));
+        Ok(())
+    }
+
+    fn listen(
+        &mut self,
+        of: (&Config, Shard, TcpListener),
+        clock: Clock,
+    ) -> Result<(), SetupError> {
+        let replication = Replication::standby(of, &self.state, clock)?;
+        self.replication = Some(Box::new(replication));
+        Ok(())
+    }
+
+    fn alone(
+        config: &Config,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Pipeline, SetupError> {
+        let log = Log::new(config, shard, clock, now);
+        let mut state = State::new(config, shard, clock)?;
+        state.log = log;
+        if let Some(granted) = &mut state.granted {
+            granted.begun = state.times.moment(now);
+        }
+        let follows = config.fragments.datagrams > 0;
+        let followed = follows.then(|| {
+            let secret = state.allocation.secret();
+            Followed::new(config, shard, &clock, secret)
+        });
+        let memory = |source| SetupError::Memory { what: "fragments", source };
+        let followed = followed.transpose().map_err(memory)?;
+        // Where nothing is cut, nothing is drawn: ports follow from what was.
+        let begin = config.ds_lite.as_ref().map(|_| state.allocation.secret()[0] as u32);
+        let outer_identification = begin.unwrap_or_default();
+        let interfaces = Interfaces::new(config)?;
+        Ok(Pipeline {
+            limits_lengths: interfaces.shortest_mtu().is_some(),
+            long: Long::new(),
+            neighbours: Neighbours::new(config, shard, clock).map(Box::new),
+            interfaces,
+            scratch: Box::new(Scratch::new()),
+            sweep: Sweep::new(&state, &clock, now),
+            tcp_pick_up: config.tcp_pick_up,
+            mss_clamp: config.mss_clamp,
+            hairpinning: config.hairpinning,
+            icmp_host: IcmpHost::new(config, &clock),
+            pcp: config.pcp,
+            identification: 0,
+            outer_identification,
+            followed,
+            payload: state.algs.payload_room(),
+            made: None,
+            uncut: Vec::with_capacity(UNCUT_LEN),
+            replication: None,
+            rehearsal: None,
+            state,
+        })
+    }
+
+    /// How replication stands.
+    pub fn replication(&self) -> Status {
+        let replication = self.replication.as_ref();
+        replication.map(|one| one.status(&self.state)).unwrap_or_default()
+    }
+
+    /// Whether it has its standby beside it.
+    pub fn has_rehearsal(&self) -> bool {
+        self.rehearsal.is_some()
+    }
+
+    /// Ends its replication as it is, and gives the standby beside it.
+    pub fn fail_over(&mut self) -> Option<Pipeline> {
+        let rehearsal = self.rehearsal.take()?;
+        self.replication.as_mut()?.end();
+        rehearsal.end()
+    }
+
+    /// What it knows.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Datagrams of which fragments are followed, and fragments that wait, by the port where they
+    /// came in.
+    pub fn fragment_sizes(&self, port: PortId) -> (usize, usize) {
+        self.followed.as_ref().map_or((0, 0), |followed| followed.sizes(port))
+    }
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, SetupError> {
+    replication::listen(address).map_err(|source| SetupError::Listen { address, source })
+}
+
+/// Room for a packet that is cut; a longer one gets more.
+const UNCUT_LEN: usize = 2048;

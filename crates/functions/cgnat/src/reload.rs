@@ -1,0 +1,103 @@
+//! From one state of a running NAT to another, said as changes.
+use std::net::Ipv4Addr;
+
+use function_kit::Invalid;
+
+use crate::config::{Config, Prefixed};
+use crate::control::Update;
+use crate::pipeline::Pipeline;
+use crate::workers::steering::Steering;
+
+/// The bits by which a change finds its worker; none where all workers must know of it.
+pub(crate) fn steering(config: &Config, update: &Update) -> Option<u32> {
+    match *update {
+        Update::ClearSubscriber { address, .. } => {
+            Some(Steering::new(config).of_subscriber(address))
+        }
+        Update::AddPool { .. } | Update::DrainPool { .. } | Update::SetSessionLimit { .. } => None,
+    }
+}
+
+/// Pools may come, and go by being drained; limits may change. Everything else is part of what a
+/// packet's way is made of.
+///
+/// # Errors
+/// The first other key that differs.
+pub(crate) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
+    let same_but = Config {
+        pools: running.pools.clone(),
+        sessions_per_subscriber: running.sessions_per_subscriber,
+        ..wanted.clone()
+    };
+    if same_but != *running {
+        return Err(Invalid {
+            section: "function",
+            key: differing_key(running, &same_but).into(),
+            what: "cannot be changed while the NAT runs".into(),
+            remedy: "Change `pools` or `sessions-per-subscriber` only, or restart it".into(),
+        });
+    }
+    let gone = running.pools.iter().filter(|pool| !wanted.pools.contains(pool));
+    let come = wanted.pools.iter().filter(|pool| !running.pools.contains(pool));
+    let mut updates: Vec<Update> = gone.map(|&pool| Update::DrainPool { pool }).collect();
+    updates.extend(come.map(|&pool| Update::AddPool { pool }));
+    let sessions = wanted.sessions_per_subscriber;
+    if sessions != running.sessions_per_subscriber {
+        updates.push(Update::SetSessionLimit { sessions });
+    }
+    Ok(updates)
+}
+
+/// The changes that undo what was applied out of a difference, the last one first.
+pub(crate) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+    let undo = |update: &Update| match *update {
+        Update::AddPool { pool } => Update::DrainPool { pool },
+        Update::DrainPool { pool } => Update::AddPool { pool },
+        Update::SetSessionLimit { .. } => {
+            Update::SetSessionLimit { sessions: running.sessions_per_subscriber }
+        }
+        // No difference has one.
+        clear @ Update::ClearSubscriber { .. } => clear,
+    };
+    applied.iter().rev().map(undo).collect()
+}
+
+/// Pools and limits that are not as configured. Sessions are not among them: they are the
+/// network's.
+pub(crate) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
+    let state = pipeline.state();
+    let open: Vec<Prefixed<Ipv4Addr>> = state.allocation.open_pools().collect();
+    let known: Vec<_> = config.all_pools().collect();
+    let gone = known.iter().filter(|pool| !open.contains(pool));
+    let come = open.iter().filter(|pool| !known.contains(pool));
+    let mut updates: Vec<Update> = come.map(|&pool| Update::AddPool { pool }).collect();
+    updates.extend(gone.map(|&pool| Update::DrainPool { pool }));
+    if state.session_limit != config.sessions_per_subscriber {
+        updates.push(Update::SetSessionLimit { sessions: state.session_limit });
+    }
+    updates
+}
+
+fn differing_key(running: &Config, wanted: &Config) -> &'static str {
+    let differs = |other: Config| other != *wanted;
+    let base = || wanted.clone();
+    let keys: [(&'static str, Config); 16] = [
+        ("static", Config { static_rules: running.static_rules.clone(), ..base() }),
+        ("port-forwarding", Config { port_forwarding: running.port_forwarding.clone(), ..base() }),
+        ("bypass", Config { bypass: running.bypass.clone(), ..base() }),
+        ("pcp", Config { pcp: running.pcp, ..base() }),
+        ("sessions", Config { sessions: running.sessions, ..base() }),
+        ("timeouts", Config { timeouts: running.timeouts, ..base() }),
+        ("nat64", Config { nat64: running.nat64.clone(), ..base() }),
+        ("ds-lite", Config { ds_lite: running.ds_lite.clone(), ..base() }),
+        ("vrfs", Config { vrfs: running.vrfs.clone(), ..base() }),
+        ("siit", Config { siit: running.siit.clone(), ..base() }),
+        ("fragments", Config { fragments: running.fragments, ..base() }),
+        ("icmp-errors-per-s", Config { icmp_errors_per_s: running.icmp_errors_per_s, ..base() }),
+        ("icmp-error-burst", Config { icmp_error_burst: running.icmp_error_burst, ..base() }),
+        ("steering-key", Config { steering_key: running.steering_key, ..base() }),
+        ("core", Config { core: running.core, ..base() }),
+        ("logging", Config { logging: running.logging.clone(), ..base() }),
+    ];
+    keys.into_iter().find(|(_, one)| differs(one.clone())).map_or("inside", |(key, _)| key)
+}

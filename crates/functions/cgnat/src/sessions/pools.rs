@@ -1,0 +1,35 @@
+//! Keys that say how outside addresses and ports are given to subscribers.
+use std::net::Ipv4Addr;
+
+use function_kit::sections::Prefixed;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Blocks of ports (RFC 6888 section 4, RFC 7422 section 1): a subscriber gets a whole block, so
+/// that one line of a log covers all its ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct PortBlocks {
+    /// Ports of a block, a power of two from 64 to 16384, for each of UDP, TCP and ICMP; 0 for no
+    /// blocks: subscribers of an address share its ports.
+    pub size: u16,
+    /// Most blocks of a subscriber, 1 to 8, all on one address (RFC 4787 REQ-2, paired).
+    #[schemars(range(min = 1, max = 8))]
+    pub per_subscriber: u8,
+}
+
+impl Default for PortBlocks {
+    fn default() -> PortBlocks {
+        PortBlocks { size: 512, per_subscriber: 4 }
+    }
+}
+
+/// Addresses one to one: each address of a network has one of another network of the same length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct StaticRule {
+    /// Subscribers' addresses.
+    pub inside: Prefixed<Ipv4Addr>,
+    /// What they become; no pool may have them.
+    pub outside: Prefixed<Ipv4Addr>,
+}

@@ -1,0 +1,386 @@
+//! What an active NAT has to tell, collected by its worker.
+//!
+//! ```text
+//!  session opened, TCP state changed, ended --> dirty ---.
+//!  new standby --> settings, all sessions, resting ports -+--> ring (bounded) --> thread --> TCP
+//!  packets from inside: `used`, met by a slow walk -------'
+//! ```
+//! A packet of a known session does nothing for this. A round hands over a bounded number of
+//! changes, each as things stand then. Where the ring is full nothing is lost: what is dirty stays
+//! dirty, and a walk stays where it is. A walk over all records, a third of the shortest time long,
+//! tells of a use where half of the time has passed since the one that the standby knows; where
+//! there was none it marks the session, whose next packet is then told at once. So a session that
+//! lives never ends at the standby; one that ends does so there at the same time, or later by as
+//! much as a change was on its way.
+
+use std::sync::Arc;
+
+use machine::clock::{Clock, Ticks};
+use machine::memory::prefetch_at;
+use replication::{Link, Status};
+use rtrb::Producer;
+
+use crate::sessions::fields::{Marks, Replica};
+use crate::sessions::ports::Ports;
+use crate::sessions::session::{Life, Session};
+use crate::sessions::table::Number;
+use crate::sessions::times::{Moment, Times};
+use crate::standby::change::{Change, Told};
+use crate::standby::kept::KEPT_MAX;
+use crate::state::State;
+
+/// What tells a standby, from the journal of the state.
+pub struct Teller {
+    ring: Producer<Change>,
+    link: Arc<Link>,
+    /// Changes handed over so far.
+    handed_over: u64,
+    /// How often all was told, or begun to be.
+    resynchronisations: u64,
+    whole: Whole,
+    walk: Walk,
+    /// When a standby was told since when mappings that were asked for are known, and how often it
+    /// is.
+    epoch_told: Ticks,
+    epoch_every: Ticks,
+}
+
+/// How far everything was told; none where it was.
+#[derive(Default)]
+struct Whole {
+    /// The next setting.
+    setting: Option<usize>,
+    /// The next session.
+    session: Option<Number>,
+    /// The next port.
+    port: Option<usize>,
+    /// Since when mappings that subscribers asked for are known, told behind all of them: until
+    /// then a standby does not say that it knows them (RFC 6887 section 8.5).
+    epoch: bool,
+}
+
+/// The walk over sessions that packets have used.
+struct Walk {
+    hand: Number,
+    last: Ticks,
+    /// Records for each tick, times 2^32.
+    per_tick: u64,
+    /// Records that are due, times 2^32.
+    owed: u64,
+}
+
+impl Teller {
+    /// For the sessions of a worker, whose changes go into `ring`.
+    pub fn new(
+        state: &State,
+        ring: Producer<Change>,
+        link: Arc<Link>,
+        (clock, now): (&Clock, Ticks),
+    ) -> Teller {
+        // Each is looked at in every third of the shortest time, so that none has passed by more
+        // than five sixths when it is told.
+        let shortest_s = f64::from(state.times.ms_of_units(state.times.shortest())) / 1000.0;
+        let records = state.sessions.capacity() as f64 * 3.0 / shortest_s;
+        let per_tick = records / clock.ticks_per_second() * (1u64 << 32) as f64;
+        Teller {
+            ring,
+            link,
+            handed_over: 0,
+            resynchronisations: 0,
+            whole: Whole::default(),
+            walk: Walk { hand: 0, last: now, per_tick: per_tick as u64 + 1, owed: 0 },
+            epoch_told: now,
+            epoch_every: (clock.ticks_per_second() * EPOCH_EVERY_S) as Ticks,
+        }
+    }
+
+    /// What it and its thread tell each other.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Hands over what is to be told, as much as a round may.
+    pub fn round(&mut self, state: &mut State, now: Ticks) {
+        let wanted = self.link.resynchronisations();
+        if wanted != self.resynchronisations {
+            self.resynchronisations = wanted;
+            self.whole = Whole {
+                setting: Some(0),
+                session: Some(0),
+                port: Some(0),
+                epoch: state.granted.is_some(),
+            };
+            if let Some(journal) = &mut state.journal {
+                journal.ports_again = false;
+            }
+        }
+        if wanted == 0 {
+            // Nobody has listened yet; the first who does is told everything.
+            return;
+        }
+        let moment = state.times.moment(now);
+        self.tell_settings(state);
+        self.tell_dirty(state, moment);
+        self.tell_sessions(state, moment);
+        self.tell_ports(state, moment);
+        self.tell_epoch(state, (now, moment));
+        self.walk(state, (now, moment));
+    }
+
+    /// How replication stands.
+    pub fn status(&self, state: &State) -> Status {
+        let status = self.link.status();
+        let Whole { setting, session, port, epoch } = self.whole;
+        let journal = state.journal.as_deref();
+        let waiting = journal.map_or(0, |journal| journal.dirty.count());
+        let is_again = journal.is_some_and(|one| one.ports_again || one.settings_changed);
+        let is_whole = setting.is_none() && session.is_none() && port.is_none();
+        let is_told = is_whole && !epoch && !is_again;
+        let unacknowledged = self.handed_over.saturating_sub(status.acknowledged);
+        let is_current = status.resynchronisations == self.resynchronisations;
+        Status {
+            unacknowledged,
+            waiting: waiting as u64,
+            is_synchronised: status.is_connected
+                && is_current
+                && is_told
+                && waiting == 0
+                && unacknowledged == 0,
+            ..status
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.ring.buffer().capacity() * size_of::<Change>()
+    }
+
+    /// Hands a change over; there must be room.
+    fn tell(&mut self, change: Change) -> bool {
+        let is_told = self.ring.push(change).is_ok();
+        self.handed_over += u64::from(is_told);
+        is_told
+    }
+
+    /// Sessions for which there is room, with what is kept of them.
+    fn room(&self) -> usize {
+        self.ring.slots() / (1 + KEPT_MAX)
+    }
+
+    /// Hands over what is to be told of a number; there must be room.
+    fn tell_session(&mut self, state: &mut State, number: Number, now: Moment) {
+        let change = change_of(state, number, now);
+        self.tell(change);
+        if let Change::Session(told) = change
+            && (told.is_kept || told.key.is_tunnelled())
+        {
+            for kept in state.kept(number).iter() {
+                self.tell(Change::Kept { number, kept });
+            }
+        }
+    }
+
+    /// Pools and limits as they are now.
+    fn tell_settings(&mut self, state: &mut State) {
+        if let Some(journal) = &mut state.journal
+            && std::mem::take(&mut journal.settings_changed)
+        {
+            self.whole.setting = Some(0);
+        }
+        while let Some(at) = self.whole.setting {
+            let Some(setting) = setting(state, at) else {
+                self.whole.setting = None;
+                return;
+            };
+            if !self.tell(setting) {
+                return;
+            }
+            self.whole.setting = Some(at + 1);
+        }
+    }
+
+    /// Sessions that changed.
+    fn tell_dirty(&mut self, state: &mut State, now: Moment) {
+        let Some(journal) = state.journal.as_mut().filter(|it| it.dirty.count() > 0) else {
+            return;
+        };
+        let mut numbers = [0; DIRTY_MAX];
+        let room = self.room().min(DIRTY_MAX);
+        let count = journal.dirty.take(&mut numbers[..room]);
+        for &number in &numbers[..count] {
+            prefetch_at(&state.sessions.records, number as usize);
+        }
+        for &number in &numbers[..count] {
+            self.tell_session(state, number, now);
+        }
+    }
+
+    /// All sessions, one behind the other, to a standby that knows none.
+    fn tell_sessions(&mut self, state: &mut State, now: Moment) {
+        let Some(first) = self.whole.session else { return };
+        let end = first.saturating_add(WHOLE_LOOK_MAX).min(state.sessions.used());
+        let mut left = WHOLE_TELL_MAX.min(self.room());
+        for number in first..end {
+            let is_told = is_told(&state.sessions.records[number as usize]);
+            // Those that changed are told anyway.
+            let is_dirty = state.journal.as_ref().is_some_and(|it| it.dirty.contains(number));
+            if !is_told || is_dirty {
+                continue;
+            }
+            if left == 0 {
+                self.whole.session = Some(number);
+                return;
+            }
+            left -= 1;
+            self.tell_session(state, number, now);
+        }
+        self.whole.session = (end < state.sessions.used()).then_some(end);
+    }
+
+    /// Ports that rest, behind the sessions.
+    fn tell_ports(&mut self, state: &mut State, now: Moment) {
+        if self.whole.session.is_some() {
+            return;
+        }
+        if self.whole.port.is_none()
+            && let Some(journal) = &mut state.journal
+            && std::mem::take(&mut journal.ports_again)
+        {
+            self.whole.port = Some(0);
+        }
+        let Some(first) = self.whole.port else { return };
+        let all = Ports::words(state.allocation.addresses.count());
+        let count = PORTS_LOOK_MAX.min(all.saturating_sub(first));
+        let mut left = WHOLE_TELL_MAX.min(self.ring.slots());
+        for (place, resting) in state.allocation.ports.resting(first, count, now) {
+            if left == 0 {
+                self.whole.port = Some(place);
+                return;
+            }
+            left -= 1;
+            self.tell(Change::Rest {
+                outside: state.allocation.addresses.address(resting.address),
+                class: resting.class.index() as u8,
+                port: resting.port,
+                left_ms: state.times.ms_of_units(resting.left),
+            });
+        }
+        self.whole.port = Some(first + count).filter(|&next| next < all);
+    }
+
+    /// Since when mappings that subscribers asked for are known, and again from time to time,
+    /// because two machines have two clocks.
+    fn tell_epoch(&mut self, state: &State, (now, moment): (Ticks, Moment)) {
+        let Some(granted) = &state.granted else { return };
+        if now.wrapping_sub(self.epoch_told) > self.epoch_every {
+            self.whole.epoch = true;
+        }
+        if !self.whole.epoch || self.whole.session.is_some() {
+            return;
+        }
+        let ms = state.times.long_ms_of_units(moment.wrapping_sub(granted.begun));
+        if self.tell(Change::Epoch { ms }) {
+            (self.whole.epoch, self.epoch_told) = (false, now);
+        }
+    }
+
+    /// Looks at as many sessions as are due, and tells of those that packets have used.
+    fn walk(&mut self, state: &mut State, (now, moment): (Ticks, Moment)) {
+        let walk = &mut self.walk;
+        let passed = now.wrapping_sub(walk.last).min(PASSED_MAX);
+        walk.last = now;
+        let owed = walk.owed.saturating_add(passed.saturating_mul(walk.per_tick));
+        walk.owed = owed.min(WALK_MAX << 32);
+        let (count, used) = ((walk.owed >> 32) as u32, state.sessions.used());
+        if count == 0 || used == 0 || self.whole.session.is_some() {
+            return;
+        }
+        let mut left = WHOLE_TELL_MAX.min(self.room());
+        for _ in 0..count.min(used) {
+            let number = if self.walk.hand < used { self.walk.hand } else { 0 };
+            let session = &mut state.sessions.records[number as usize];
+            let is_dirty = || state.journal.as_ref().is_some_and(|it| it.dirty.contains(number));
+            if is_old(session, &state.times, moment) && !is_dirty() {
+                if session.used == session.replica.as_told() {
+                    // Written once only: most that are walked over do not change.
+                    if !session.marks.has(Marks::WATCHED) {
+                        session.marks.set(Marks::WATCHED);
+                    }
+                } else if left == 0 {
+                    return;
+                } else {
+                    left -= 1;
+                    self.tell_session(state, number, moment);
+                }
+            }
+            self.walk.hand = number + 1;
+            self.walk.owed -= 1 << 32;
+        }
+    }
+}
+
+/// Whether a record is a session.
+fn is_told(session: &Session) -> bool {
+    session.far.protocol() != 0
+}
+
+/// Whether half of a session's time has passed since the use of which the standby knows; no packet
+/// is a use of a mapping that was asked for.
+fn is_old(session: &Session, times: &Times, now: Moment) -> bool {
+    let is_used = is_told(session) && !session.far.is_granted();
+    is_used && now.wrapping_sub(session.replica.as_told()) > times.timeout(session) / 2
+}
+
+/// What is to be told of a number.
+fn change_of(state: &mut State, number: Number, now: Moment) -> Change {
+    let session = &mut state.sessions.records[number as usize];
+    if !is_told(session) {
+        return Change::Free { number };
+    }
+    session.replica = Replica::told(session.used);
+    Change::Session(Told {
+        number,
+        key: session.inside_key(),
+        outside: session.outside,
+        outside_port: session.outside_port,
+        tcp: session.tcp,
+        is_kept: session.beside.is_some(),
+        idle_ms: state.times.ms_of_units(match session.life() {
+            Life::Until(_) => state.times.left(session, now).unwrap_or(0),
+            Life::Since(used) => now.wrapping_sub(used),
+        }),
+    })
+}
+
+/// The limit, then one pool after the other.
+fn setting(state: &State, at: usize) -> Option<Change> {
+    let Some(at) = at.checked_sub(1) else {
+        return Some(Change::Limit { sessions: state.session_limit });
+    };
+    let addresses = &state.allocation.addresses;
+    let pools = addresses.networks().filter_map(|pool| Some((pool, addresses.pool(pool)?)));
+    let (pool, (first, _)) = { pools }.nth(at)?;
+    let (address, len) = (pool.address.to_bits(), pool.len);
+    Some(Change::Pool { address, len, is_open: state.allocation.is_open(first) })
+}
+
+/// Changed sessions that a round hands over.
+const DIRTY_MAX: usize = 128;
+
+/// Changes that a round hands over of all there is, or of what a walk finds.
+const WHOLE_TELL_MAX: usize = 32;
+
+/// Records that a round looks at for those.
+const WHOLE_LOOK_MAX: u32 = 256;
+
+/// How often a standby is told since when mappings that were asked for are known, in seconds.
+const EPOCH_EVERY_S: f64 = 3600.0;
+
+/// Words of ports that it looks at.
+const PORTS_LOOK_MAX: usize = 4096;
+
+/// Records that a round walks over at most, as after a pause.
+const WALK_MAX: u64 = 16_384;
+
+/// A longer time between two rounds is not made good for.
+const PASSED_MAX: Ticks = 1 << 32;

@@ -1,0 +1,175 @@
+//! What a person can look at while the NAT runs: sessions, subscribers, pools.
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use function_kit::{TablePage, TableSize};
+use serde_json::{Value, json};
+
+use crate::sessions::session::Session;
+use crate::sessions::subscribers::Subscriber;
+use crate::sessions::times::Moment;
+use crate::state::State;
+use crate::types::flow::{INNER, SOFTWIRES};
+
+/// The tables, in the order of [`sizes`].
+pub(crate) const NAMES: &[&str] = &["sessions", "mappings", "subscribers", "blocks"];
+
+pub(crate) fn sizes(state: &State) -> Vec<TableSize> {
+    let size =
+        |used: usize, capacity: usize| TableSize { used: used as u64, capacity: capacity as u64 };
+    vec![
+        size(state.sessions.count() as usize, state.sessions.capacity()),
+        size(state.sessions.mappings(), state.sessions.mapping_capacity()),
+        size(state.subscribers.count(), state.subscribers.records.len()),
+        block_size(state),
+    ]
+}
+
+/// Blocks that subscribers have, of all there are.
+fn block_size(state: &State) -> TableSize {
+    let (used, capacity) = state.allocation.block_use();
+    TableSize { used, capacity }
+}
+
+/// Entries by their number, so that a page is found without walking what lies before it. Mappings
+/// are shown by one of their sessions each, blocks by their subscribers.
+pub(crate) fn page(state: &State, table: usize, from: u64, limit: usize, now: Moment) -> TablePage {
+    let used = if table >= 2 { state.subscribers.used() } else { state.sessions.used() };
+    let first = from.min(u64::from(used)) as u32;
+    let end = first.saturating_add(limit.min(u32::MAX as usize) as u32).min(used);
+    let next = (end < used).then_some(u64::from(end));
+    let entries = match table {
+        0 => (first..end).filter_map(|number| session(state, number, now)).collect(),
+        1 => (first..end).filter_map(|number| mapping(state, number)).collect(),
+        2 => (first..end).filter_map(|number| subscriber(state, number)).collect(),
+        _ => (first..end).flat_map(|number| blocks(state, number)).collect(),
+    };
+    TablePage { entries, next }
+}
+
+fn session(state: &State, number: u32, now: Moment) -> Option<Value> {
+    let one = live(state, number)?;
+    let (far, left) = (one.far, state.times.left_s(one, now));
+    let mut entry = of_realm(
+        (state, one.realm(), one.inside),
+        json!({
+            "protocol": protocol(one),
+            "inside": format!("{}:{}", address(one.realm(), one.inside), one.inside_port()),
+            "outside": format!("{}:{}", Ipv4Addr::from_bits(one.outside), one.outside_port),
+            "remote": format!("{}:{}", Ipv4Addr::from_bits(far.address()), far.port()),
+            "expected": far.is_expected(),
+            "established": one.tcp.is_established(),
+            "ends-in-s": left,
+        }),
+    );
+    if far.is_granted()
+        && let Some(entry) = entry.as_object_mut()
+    {
+        entry.insert("by".to_owned(), json!("pcp"));
+    }
+    Some(entry)
+}
+
+fn mapping(state: &State, number: u32) -> Option<Value> {
+    let one = live(state, number)?;
+    // The first of the ring stands for all.
+    let is_first = state.sessions.ring(number).all(|other| other >= number);
+    is_first.then(|| {
+        of_realm(
+            (state, one.realm(), one.inside),
+            json!({
+                "protocol": protocol(one),
+                "inside": format!("{}:{}", address(one.realm(), one.inside), one.inside_port()),
+                "outside": format!("{}:{}", Ipv4Addr::from_bits(one.outside), one.outside_port),
+            }),
+        )
+    })
+}
+
+fn subscriber(state: &State, number: u32) -> Option<Value> {
+    let one = state.subscribers.records.get(number as usize)?;
+    if one.sessions == 0 {
+        return None;
+    }
+    let blocks = one.blocks[..usize::from(one.block_count)].iter();
+    let blocks: Vec<Value> = blocks
+        .map(|&block| {
+            let block = state.allocation.change(one.outside, block);
+            json!(format!("{}+{}", block.first_port, block.size))
+        })
+        .collect();
+    Some(of_realm(
+        (state, one.realm, one.address),
+        json!({
+            "inside": inside(state, one),
+            "outside": Ipv4Addr::from_bits(state.allocation.addresses.address(one.outside)),
+            "sessions": one.sessions,
+            "mappings": one.mappings,
+            "blocks": blocks,
+        }),
+    ))
+}
+
+/// An entry with the VLAN of its VRF, or the B4 element of its softwire, if it has one.
+fn of_realm((state, realm, address): (&State, u16, [u64; 2]), mut entry: Value) -> Value {
+    if realm != 0
+        && let Some(entry) = entry.as_object_mut()
+    {
+        match &state.softwires {
+            Some(softwires) if realm >= SOFTWIRES => {
+                entry.insert("b4".to_owned(), json!(softwires.names().b4(realm, address)))
+            }
+            _ => entry.insert("vlan".to_owned(), json!(realm)),
+        };
+    }
+    entry
+}
+
+/// The address of a subscriber; of one behind a softwire its B4 element's.
+fn inside(state: &State, one: &Subscriber) -> String {
+    match &state.softwires {
+        Some(softwires) if one.realm >= SOFTWIRES => {
+            format!("[{}]", softwires.names().b4(one.realm, one.address))
+        }
+        _ => address(one.realm, one.address),
+    }
+}
+
+fn blocks(state: &State, number: u32) -> Vec<Value> {
+    let subscriber = state.subscribers.records.get(number as usize).filter(|one| one.sessions > 0);
+    let of = |one: &Subscriber| {
+        let blocks = one.blocks[..usize::from(one.block_count)].iter();
+        let block = |&block: &u32| {
+            let change = state.allocation.change(one.outside, block);
+            json!({
+                "inside": inside(state, one),
+                "outside": Ipv4Addr::from_bits(state.allocation.addresses.address(one.outside)),
+                "first-port": change.first_port,
+                "ports": change.size,
+            })
+        };
+        blocks.map(block).collect()
+    };
+    subscriber.map_or_else(Vec::new, of)
+}
+
+fn live(state: &State, number: u32) -> Option<&Session> {
+    let one = state.sessions.records.get(number as usize)?;
+    (one.far.protocol() != 0).then_some(one)
+}
+
+fn protocol(one: &Session) -> Value {
+    match one.far.protocol() {
+        wire::protocol::TCP => json!("tcp"),
+        wire::protocol::UDP => json!("udp"),
+        wire::protocol::ICMP => json!("icmp"),
+        other => json!(other),
+    }
+}
+
+/// An inside address; of a session behind a softwire the inner one.
+fn address(realm: u16, [high, low]: [u64; 2]) -> String {
+    match realm >= SOFTWIRES || high == 0 && low <= INNER {
+        true => Ipv4Addr::from_bits(low as u32).to_string(),
+        false => format!("[{}]", Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low))),
+    }
+}

@@ -1,0 +1,200 @@
+//! Whether the two sections fit together.
+use std::net::{IpAddr, Ipv4Addr};
+
+use function_kit::Invalid;
+use stages::icmpv4::is_host;
+
+use crate::config::{Config, Family, Prefixed};
+use crate::types::networks::{holds, overlap, refuse, text};
+use crate::types::sides::{INSIDE, OUTSIDE};
+
+/// Checks both sections.
+///
+/// # Errors
+/// The first key that cannot be used.
+pub fn validate(config: &mut Config) -> Result<(), Invalid> {
+    keys::check("function", config)?;
+    validate_sizes(config)?;
+    validate_replication(config)?;
+    crate::workers::validate::validate(config)?;
+    validate_networks(config)?;
+    crate::port_forwarding::validate::validate(config)?;
+    crate::nat64::validate::validate(config)?;
+    crate::ds_lite::validate::validate(config)?;
+    crate::vrfs::validate::validate(config)?;
+    crate::siit::validate::validate(config)?;
+    crate::bypass::validate::validate(config)?;
+    crate::mtu::validate::validate(config)?;
+    crate::pcp::validate::validate(config)?;
+    validate_next_hops(config)?;
+    validate_logging(config)?;
+    Ok(())
+}
+
+fn validate_sizes(config: &Config) -> Result<(), Invalid> {
+    let size = config.port_block.size;
+    if size != 0 && !(size.is_power_of_two() && (64..=16_384).contains(&size)) {
+        return refuse(
+            "port-block",
+            format!("a block of {size} ports cannot be cut out of an address"),
+            "Give 'size' as a power of two from 64 to 16384, or 0 for no blocks",
+        );
+    }
+    if config.mss_clamp != 0 && config.mss_clamp < 536 {
+        return refuse(
+            "mss-clamp",
+            format!("{} is less than every host takes", config.mss_clamp),
+            "Give at least 536 bytes (RFC 9293 section 3.7.1), or 0 to change nothing",
+        );
+    }
+    Ok(())
+}
+
+fn validate_replication(config: &Config) -> Result<(), Invalid> {
+    let port = config.replication.port;
+    if port == 0 || u32::from(port) + config.core - 1 > u32::from(u16::MAX) {
+        return refuse(
+            "replication",
+            format!("{} workers have no TCP ports from {port} on", config.core),
+            "Give 'port' from 1 to 65535, with one for each worker",
+        );
+    }
+    Ok(())
+}
+
+fn validate_networks(config: &Config) -> Result<(), Invalid> {
+    let outside: Vec<(&'static str, Prefixed<Ipv4Addr>)> = config.outside().collect();
+    crate::deterministic::plan::plan(&config.deterministic)?;
+    if outside.is_empty() {
+        return refuse(
+            "pools",
+            "there is no address to translate to".into(),
+            "Give a network, like 198.18.0.0/24, or rules",
+        );
+    }
+    for (index, &(key, network)) in outside.iter().enumerate() {
+        let before = outside[..index].iter().find(|(_, other)| overlap(*other, network));
+        if let Some((_, other)) = before {
+            return refuse(
+                key,
+                format!("{} and {} share addresses", text(*other), text(network)),
+                "Give each outside address once",
+            );
+        }
+        if let Some(inside) = config.inside.iter().find(|inside| overlap(**inside, network)) {
+            return refuse(
+                key,
+                format!("{} is inside, in {}", text(network), text(*inside)),
+                "Give outside addresses that no subscriber has",
+            );
+        }
+    }
+    let addresses: u64 = outside.iter().map(|(_, network)| 1 << (32 - network.len)).sum();
+    let addresses = addresses + u64::from(config.spare_addresses);
+    if addresses > ADDRESSES_MAX {
+        return refuse(
+            "pools",
+            format!("{addresses} outside addresses"),
+            "Give at most 65536 in all, those of 'spare-addresses' included",
+        );
+    }
+    for rule in &config.static_rules {
+        if rule.inside.len != rule.outside.len {
+            return refuse(
+                "static",
+                format!("{} and {} differ in size", text(rule.inside), text(rule.outside)),
+                "Give networks of the same length",
+            );
+        }
+    }
+    if config.inside.is_empty() {
+        return refuse(
+            "inside",
+            "no subscriber has an address".into(),
+            "Give the subscribers' networks, like 100.64.0.0/10",
+        );
+    }
+    Ok(())
+}
+
+/// Next hops that are asked for are single hosts and none of the NAT's own, and where that of IPv4
+/// is asked for and IPv6 leaves as well, that of IPv6 is.
+fn validate_next_hops(config: &Config) -> Result<(), Invalid> {
+    let of_vrfs = config.vrfs.iter().map(|vrf| ("vrfs", vrf.next_hop, config.inside_ip));
+    let of_ports = [
+        ("inside-next-hop", config.inside_next_hop, config.inside_ip),
+        ("outside-next-hop", config.outside_next_hop, config.outside_ip),
+    ];
+    for (key, next_hop, own) in of_ports.into_iter().chain(of_vrfs) {
+        let Some(next_hop) = next_hop else { continue };
+        let is_outside = |(_, network)| holds(network, next_hop.to_bits());
+        if !is_host(next_hop) || next_hop == own || config.outside().any(is_outside) {
+            let what = format!("{next_hop} is no router's address beside {own}");
+            return refuse(key, what, "Give the address of the router on that link");
+        }
+    }
+    if config.inside_next_hop.is_none() && config.vrfs.iter().any(|vrf| vrf.next_hop.is_some()) {
+        let what = "the router of a VRF is asked for its MAC address, and the inside one is not";
+        return refuse("vrfs", what.into(), "Give 'inside-next-hop' as well");
+    }
+    let ipv6_port = config.siit.as_ref().map(|it| match it.inside_family {
+        Family::Ipv6 => INSIDE,
+        Family::Ipv4 | Family::DsLite => OUTSIDE,
+    });
+    let is_inside = config.nat64.is_some() || config.ds_lite.is_some();
+    for (key, port, ipv4, ipv6, own) in [
+        (
+            "inside-next-hop-ipv6",
+            INSIDE,
+            config.inside_next_hop,
+            config.inside_next_hop_ipv6,
+            config.inside_ipv6,
+        ),
+        (
+            "outside-next-hop-ipv6",
+            OUTSIDE,
+            config.outside_next_hop,
+            config.outside_next_hop_ipv6,
+            config.outside_ipv6,
+        ),
+    ] {
+        let has_ipv6 = ipv6_port == Some(port) || port == INSIDE && is_inside;
+        match ipv6 {
+            Some(ipv6) if ipv6.is_multicast() || ipv6.is_unspecified() || ipv6 == own => {
+                let what = format!("{ipv6} is no router's address beside {own}");
+                return refuse(key, what, "Give the address of the router on that link");
+            }
+            Some(_) if !has_ipv6 => {
+                let what = "no IPv6 packet leaves there".into();
+                return refuse(key, what, "Leave it out, or give 'nat64', 'ds-lite' or 'siit'");
+            }
+            None if has_ipv6 && ipv4.is_some() => {
+                let what = "IPv6 packets leave there, and only IPv4's next hop is asked".into();
+                return refuse(key, what, "Give the router's IPv6 address as well");
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The address from which logs come is none of a subscriber's, so that logs are told from packets.
+fn validate_logging(config: &Config) -> Result<(), Invalid> {
+    let Some(logging) = &config.logging else { return Ok(()) };
+    logging.validate()?;
+    let IpAddr::V4(source) = logging.source else { return Ok(()) };
+    let networks = config.inside.iter().copied().chain(config.outside().map(|(_, net)| net));
+    let mut holding = networks.filter(|network| holds(*network, source.to_bits()));
+    match holding.next() {
+        Some(network) => refuse(
+            "logging.source",
+            format!("{source} is a subscriber's, of {}", text(network)),
+            "Give an address of the NAT's own, like that of 'outside-ip'",
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Outside addresses of all pools and rules together: each takes up to 1 MiB where all ports are
+/// used.
+const ADDRESSES_MAX: u64 = 65_536;

@@ -1,0 +1,386 @@
+//! A function without its types: what lists of functions hold, and what a daemon or a chain runs.
+//!
+//! What crosses this seam in the data path is a whole batch; changes cross it boxed.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::io;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use engine::{Drops, Function, Names, Refusal, StageClock};
+use keys::{Invalid, parsed, read};
+use machine::clock::{Clock, Ticks};
+use packet::{Batch, Room};
+use schemars::Schema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::port_name::PortName;
+use crate::unit::{
+    FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
+};
+
+/// A function as a list has it.
+pub trait Kind: Sync {
+    /// The name in configurations.
+    fn name(&self) -> &'static str;
+    /// Other names.
+    fn aliases(&self) -> &'static [&'static str];
+    /// See [`NetworkFunction::meant_by`].
+    fn meant_by(&self, alias: &str) -> Vec<(&'static str, Value)>;
+    /// One line of help.
+    fn summary(&self) -> &'static str;
+    /// JSON Schema of the keys, without `name`.
+    fn schema(&self) -> Schema;
+    /// JSON Schema of a change at run time.
+    fn update_schema(&self) -> Schema;
+    /// Reads and checks the keys, without `name`; all defaults are filled in.
+    ///
+    /// # Errors
+    /// The first key that cannot be used.
+    fn read(&self, keys: Map<String, Value>) -> Result<Arc<dyn Configured>, Invalid>;
+}
+
+/// A configured function without state.
+pub trait Configured: Any + Send + Sync {
+    /// The function's name.
+    fn name(&self) -> &'static str;
+    /// Its keys with all defaults, without `name`.
+    fn keys(&self) -> Map<String, Value>;
+    /// See [`NetworkFunction::names`].
+    fn names(&self) -> Names;
+    /// See [`NetworkFunction::TABLES`].
+    fn tables(&self) -> &'static [&'static str];
+    /// See [`NetworkFunction::ports`].
+    fn ports(&self) -> Vec<PortName>;
+    /// See [`NetworkFunction::workers`].
+    fn workers(&self) -> usize;
+    /// See [`NetworkFunction::IS_SHARDED`].
+    fn is_sharded(&self) -> bool;
+    /// See [`NetworkFunction::HANDS_OVER`].
+    fn hands_over(&self) -> bool;
+    /// See [`NetworkFunction::frame_steering`].
+    fn frame_steering(&self) -> Option<FrameSteering>;
+    /// See [`NetworkFunction::function`].
+    ///
+    /// # Errors
+    /// When the state does not fit into memory or a table.
+    fn function(
+        &self,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Box<dyn Running>, SetupError>;
+    /// Reads a change.
+    ///
+    /// # Errors
+    /// What cannot be read of it.
+    fn update(&self, update: &Value) -> Result<AnyUpdate, Invalid>;
+    /// See [`NetworkFunction::difference`].
+    ///
+    /// # Errors
+    /// The first key whose change needs a restart.
+    fn difference(&self, wanted: &dyn Configured) -> Result<Vec<AnyUpdate>, Invalid>;
+    /// See [`NetworkFunction::undoing`].
+    fn undoing(&self, applied: &[AnyUpdate]) -> Vec<AnyUpdate>;
+    /// See [`NetworkFunction::steering`].
+    fn steering(&self, update: &AnyUpdate) -> Option<u32>;
+    /// See [`NetworkFunction::memory`].
+    fn memory(&self, shard: Shard, function: &dyn Running, now: Ticks) -> Vec<AnyUpdate>;
+
+    /// Its keys with all defaults, as a section has them.
+    fn section(&self) -> Map<String, Value> {
+        let mut section = Map::from_iter([("name".to_owned(), self.name().into())]);
+        section.extend(self.keys());
+        section
+    }
+}
+
+/// A running function.
+pub trait Running: Any + Send {
+    /// See [`Function::names`].
+    fn names(&self) -> Names;
+    /// See [`Function::process`].
+    fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>);
+    /// See [`Function::apply`].
+    ///
+    /// # Errors
+    /// When the change is impossible.
+    fn apply(&mut self, update: AnyUpdate, now: Ticks) -> Result<(), Refusal>;
+    /// See [`Function::tallies`].
+    fn tallies(&self) -> &[u64];
+    /// See [`Function::state_bytes`].
+    fn state_bytes(&self) -> usize;
+    /// See [`Function::make_room`].
+    ///
+    /// # Errors
+    /// When there is no memory.
+    fn make_room(&mut self, room: Room) -> io::Result<()>;
+    /// See [`Function::made`].
+    fn made(&mut self, now: Ticks) -> Option<&mut Batch>;
+    /// See [`NetworkFunction::table_sizes`].
+    fn table_sizes(&self) -> Vec<TableSize>;
+    /// See [`NetworkFunction::table_page`].
+    fn table_page(&self, table: usize, from: u64, limit: usize, now: Ticks) -> TablePage;
+    /// See [`NetworkFunction::standby`].
+    fn standby(&self) -> Option<Standby>;
+}
+
+impl Function for Box<dyn Running> {
+    type Update = AnyUpdate;
+    /// What it has depends on the function: [`Function::names`] tells it.
+    const STAGES: &'static [&'static str] = &[];
+    const DROPS: Drops = Drops(&["unhandled"]);
+    const TALLIES: &'static [&'static str] = &[];
+
+    fn names(&self) -> Names {
+        (**self).names()
+    }
+
+    fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>) {
+        (**self).process(batch, now, stages);
+    }
+
+    fn apply(&mut self, update: AnyUpdate, now: Ticks) -> Result<(), Refusal> {
+        (**self).apply(update, now)
+    }
+
+    fn tallies(&self) -> &[u64] {
+        (**self).tallies()
+    }
+
+    fn state_bytes(&self) -> usize {
+        (**self).state_bytes()
+    }
+
+    fn make_room(&mut self, room: Room) -> io::Result<()> {
+        (**self).make_room(room)
+    }
+
+    fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
+        (**self).made(now)
+    }
+}
+
+/// A change of some function.
+#[derive(Debug)]
+pub struct AnyUpdate(Box<dyn IsUpdate>);
+
+impl AnyUpdate {
+    /// The change as JSON.
+    pub fn value(&self) -> Value {
+        self.0.value()
+    }
+
+    fn of<U: Serialize + Clone + Send + Debug + 'static>(update: U) -> AnyUpdate {
+        AnyUpdate(Box::new(update))
+    }
+
+    fn typed<U: 'static>(&self) -> Option<&U> {
+        let update: &dyn Any = &*self.0;
+        update.downcast_ref()
+    }
+}
+
+impl Clone for AnyUpdate {
+    fn clone(&self) -> AnyUpdate {
+        AnyUpdate(self.0.cloned())
+    }
+}
+
+trait IsUpdate: Any + Send + Debug {
+    fn value(&self) -> Value;
+    fn cloned(&self) -> Box<dyn IsUpdate>;
+}
+
+impl<U: Serialize + Clone + Send + Debug + 'static> IsUpdate for U {
+    fn value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    fn cloned(&self) -> Box<dyn IsUpdate> {
+        Box::new(self.clone())
+    }
+}
+
+/// The entry of a function in a list.
+pub struct Unit<N>(PhantomData<fn() -> N>);
+
+impl<N> Unit<N> {
+    /// The entry of a function.
+    pub const fn new() -> Unit<N> {
+        Unit(PhantomData)
+    }
+}
+
+impl<N> Default for Unit<N> {
+    fn default() -> Unit<N> {
+        Unit::new()
+    }
+}
+
+impl<N: NetworkFunction> Kind for Unit<N> {
+    fn name(&self) -> &'static str {
+        N::NAME
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        N::ALIASES
+    }
+
+    fn meant_by(&self, alias: &str) -> Vec<(&'static str, Value)> {
+        N::meant_by(alias)
+    }
+
+    fn summary(&self) -> &'static str {
+        N::SUMMARY
+    }
+
+    fn schema(&self) -> Schema {
+        schemars::schema_for!(N::Config)
+    }
+
+    fn update_schema(&self) -> Schema {
+        schemars::schema_for!(N::Update)
+    }
+
+    fn read(&self, keys: Map<String, Value>) -> Result<Arc<dyn Configured>, Invalid> {
+        let mut config: N::Config = read("function", keys)?;
+        N::validate(&mut config)?;
+        Ok(configured::<N>(config))
+    }
+}
+
+/// A function with a validated configuration.
+pub fn configured<N: NetworkFunction>(config: N::Config) -> Arc<dyn Configured> {
+    Arc::new(OfKind::<N>(config))
+}
+
+struct OfKind<N: NetworkFunction>(N::Config);
+
+impl<N: NetworkFunction> Configured for OfKind<N> {
+    fn name(&self) -> &'static str {
+        N::NAME
+    }
+
+    fn keys(&self) -> Map<String, Value> {
+        match serde_json::to_value(&self.0) {
+            Ok(Value::Object(keys)) => keys,
+            _ => Map::new(),
+        }
+    }
+
+    fn names(&self) -> Names {
+        N::names(&self.0)
+    }
+
+    fn tables(&self) -> &'static [&'static str] {
+        N::TABLES
+    }
+
+    fn ports(&self) -> Vec<PortName> {
+        N::ports(&self.0)
+    }
+
+    fn workers(&self) -> usize {
+        N::workers(&self.0)
+    }
+
+    fn is_sharded(&self) -> bool {
+        N::IS_SHARDED
+    }
+
+    fn hands_over(&self) -> bool {
+        N::HANDS_OVER
+    }
+
+    fn frame_steering(&self) -> Option<FrameSteering> {
+        N::frame_steering(&self.0)
+    }
+
+    fn function(
+        &self,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Box<dyn Running>, SetupError> {
+        Ok(Box::new(State::<N>(N::function(&self.0, shard, clock, now)?)))
+    }
+
+    fn update(&self, update: &Value) -> Result<AnyUpdate, Invalid> {
+        parsed::<N::Update>("update", update.clone()).map(AnyUpdate::of)
+    }
+
+    fn difference(&self, wanted: &dyn Configured) -> Result<Vec<AnyUpdate>, Invalid> {
+        let any: &dyn Any = wanted;
+        let Some(wanted) = any.downcast_ref::<OfKind<N>>() else {
+            let what = format!("{} cannot become {} while it runs", N::NAME, wanted.name());
+            return Err(crate::sections::function_key("name", what, "Restart it"));
+        };
+        let changes = N::difference(&self.0, &wanted.0)?;
+        Ok(changes.into_iter().map(AnyUpdate::of).collect())
+    }
+
+    fn undoing(&self, applied: &[AnyUpdate]) -> Vec<AnyUpdate> {
+        let applied: Vec<N::Update> =
+            applied.iter().filter_map(|update| update.typed().cloned()).collect();
+        N::undoing(&self.0, &applied).into_iter().map(AnyUpdate::of).collect()
+    }
+
+    fn steering(&self, update: &AnyUpdate) -> Option<u32> {
+        N::steering(&self.0, update.typed()?)
+    }
+
+    fn memory(&self, shard: Shard, function: &dyn Running, now: Ticks) -> Vec<AnyUpdate> {
+        let function: &dyn Any = function;
+        let function = function.downcast_ref::<State<N>>();
+        let updates = function.map(|function| N::memory(&self.0, shard, &function.0, now));
+        updates.into_iter().flatten().map(AnyUpdate::of).collect()
+    }
+}
+
+struct State<N: NetworkFunction>(N::Function);
+
+impl<N: NetworkFunction> Running for State<N> {
+    fn names(&self) -> Names {
+        self.0.names()
+    }
+
+    fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>) {
+        self.0.process(batch, now, stages);
+    }
+
+    fn apply(&mut self, update: AnyUpdate, now: Ticks) -> Result<(), Refusal> {
+        let update: Box<dyn Any> = update.0;
+        self.0.apply(*update.downcast().map_err(|_| Refusal::Invalid)?, now)
+    }
+
+    fn tallies(&self) -> &[u64] {
+        self.0.tallies()
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.0.state_bytes()
+    }
+
+    fn make_room(&mut self, room: Room) -> io::Result<()> {
+        self.0.make_room(room)
+    }
+
+    fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
+        self.0.made(now)
+    }
+
+    fn table_sizes(&self) -> Vec<TableSize> {
+        N::table_sizes(&self.0)
+    }
+
+    fn table_page(&self, table: usize, from: u64, limit: usize, now: Ticks) -> TablePage {
+        N::table_page(&self.0, table, from, limit, now)
+    }
+
+    fn standby(&self) -> Option<Standby> {
+        N::standby(&self.0)
+    }
+}

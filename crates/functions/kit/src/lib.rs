@@ -1,0 +1,20 @@
+//! What every network function provides, and what their configurations share.
+//!
+//! [`mod@unit`] has the trait that a function implements, [`erased`] the same without its types,
+//! [`port_name`] what it calls its ports, [`sections`] the types of keys that several
+//! configurations have, [`counts`] the declaration of what a function counts. Nothing here knows a
+//! function, a port, or the bench.
+
+pub mod unit;
+
+pub mod erased;
+
+pub mod port_name;
+
+pub mod sections;
+
+pub mod counts;
+
+pub use keys::Invalid;
+pub use port_name::PortName;
+pub use unit::{FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize};

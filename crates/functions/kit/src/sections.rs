@@ -1,0 +1,195 @@
+//! What the sections of several functions have in common: directions, and addresses as text.
+
+use std::fmt::Display;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use keys::Invalid;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wire::MacAddr;
+
+/// Which way packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dir {
+    /// From users to servers.
+    Uplink,
+    /// From servers to users.
+    Downlink,
+    /// Downlink and uplink, at the same rate each.
+    #[serde(alias = "bidirectional")]
+    Bidir,
+}
+
+/// An Ethernet address as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Mac(#[serde(with = "mac")] pub MacAddr);
+
+/// A network, or an address on a link with the length of the link's prefix: `10.0.0.1/24`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Prefixed<A: IsAddress> {
+    /// The address.
+    pub address: A,
+    /// Length of the prefix in bits.
+    pub len: u8,
+}
+
+/// What a prefix can be of.
+pub trait IsAddress: FromStr + Display + Copy {
+    /// An example for messages.
+    const EXAMPLE: &'static str;
+
+    /// Bits of this address.
+    fn bits(&self) -> u8;
+}
+
+impl IsAddress for Ipv4Addr {
+    const EXAMPLE: &'static str = "10.0.0.1/24";
+
+    fn bits(&self) -> u8 {
+        32
+    }
+}
+
+impl IsAddress for Ipv6Addr {
+    const EXAMPLE: &'static str = "3fff:0:1::1/64";
+
+    fn bits(&self) -> u8 {
+        128
+    }
+}
+
+impl IsAddress for IpAddr {
+    const EXAMPLE: &'static str = "192.0.2.0/24 or 2001:db8::/32";
+
+    fn bits(&self) -> u8 {
+        if self.is_ipv4() { 32 } else { 128 }
+    }
+}
+
+impl<A: IsAddress> TryFrom<String> for Prefixed<A> {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Prefixed<A>, String> {
+        let parsed = text.split_once('/').and_then(|(address, len)| {
+            let address: A = address.parse().ok()?;
+            let len: u8 = len.parse().ok()?;
+            (len <= address.bits()).then_some(Prefixed { address, len })
+        });
+        parsed.ok_or_else(|| format!("`{text}` is not written like {}", A::EXAMPLE))
+    }
+}
+
+impl<A: IsAddress> From<Prefixed<A>> for String {
+    fn from(prefixed: Prefixed<A>) -> String {
+        format!("{}/{}", prefixed.address, prefixed.len)
+    }
+}
+
+impl<A: IsAddress> JsonSchema for Prefixed<A> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Prefix".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let description = format!("An address and the length of its prefix: {}.", A::EXAMPLE);
+        schemars::json_schema!({ "type": "string", "description": description })
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}
+
+impl JsonSchema for Mac {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "MacAddress".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "An Ethernet address like aa:22:bb:44:cc:66.",
+        })
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}
+
+/// Ethernet addresses as text, for serde.
+pub mod mac {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+    use wire::MacAddr;
+
+    /// Writes an address.
+    ///
+    /// # Errors
+    /// What the serializer says.
+    pub fn serialize<S: Serializer>(mac: &MacAddr, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(mac)
+    }
+
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// When the text is none.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<MacAddr, D::Error> {
+        String::deserialize(from)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// A key of the `function` section that cannot be used.
+pub fn function_key(key: &str, what: String, remedy: &str) -> Invalid {
+    Invalid { section: "function", key: key.into(), what, remedy: remedy.into() }
+}
+
+/// A key of the `traffic` section that cannot be used.
+pub fn traffic_key(key: &str, what: String, remedy: &str) -> Invalid {
+    Invalid { section: "traffic", key: key.into(), what, remedy: remedy.into() }
+}
+
+/// Holds a number of the `function` section within its limits.
+pub fn in_range(
+    key: &'static str,
+    value: u32,
+    limits: std::ops::RangeInclusive<u32>,
+) -> Result<(), Invalid> {
+    if limits.contains(&value) {
+        return Ok(());
+    }
+    let (min, max) = (limits.start(), limits.end());
+    let what = format!("must be from {min} to {max}, not {value}");
+    Err(function_key(key, what, "Give a number in this range"))
+}
+
+/// Holds a rate of events within what control can apply.
+pub fn is_event_rate(key: &'static str, per_s: f64) -> Result<(), Invalid> {
+    if (0.0..=1e6).contains(&per_s) {
+        return Ok(());
+    }
+    let what = format!("must be from 0 to 1000000 events a second, not {per_s}");
+    Err(function_key(key, what, "Give the number of events a second, 0 for none"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_read_as_they_are_written() {
+        let read = |text: &str| Prefixed::<IpAddr>::try_from(text.to_owned());
+        for text in ["10.0.0.1/24", "0.0.0.0/0", "2001:db8::/32", "::/0", "::1/128"] {
+            assert_eq!(read(text).map(String::from).as_deref(), Ok(text));
+        }
+        for text in ["10.0.0.1", "10.0.0.1/33", "::/129", "/1", "10.0.0/8", "10.0.0.0/-1"] {
+            let what = read(text).expect_err("it is none");
+            assert!(what.contains(text), "{what}");
+        }
+        assert!(Prefixed::<Ipv4Addr>::try_from("::/0".to_owned()).is_err());
+    }
+}

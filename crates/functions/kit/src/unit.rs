@@ -1,0 +1,238 @@
+//! What every function's folder provides.
+
+use std::sync::Arc;
+
+use engine::{Function, Names};
+use keys::Invalid;
+use machine::clock::{Clock, Ticks};
+use packet::PortId;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::port_name::PortName;
+
+/// A network function as a unit: its names, its configuration, and the state that this describes.
+pub trait NetworkFunction: Sized + Send + Sync + 'static {
+    /// The name in scenarios, kebab-case.
+    const NAME: &'static str;
+    /// Other names under which configurations know it.
+    const ALIASES: &'static [&'static str];
+    /// One line of help.
+    const SUMMARY: &'static str;
+    /// The tables that a person can look into while the function runs: `users`, `routes` …
+    const TABLES: &'static [&'static str];
+    /// Whether each of several workers holds a part of the state only, so that a frame must reach
+    /// the worker that has its part.
+    const IS_SHARDED: bool;
+    /// Whether workers hand frames over to one another. Each has then, behind the function's ports,
+    /// one towards every worker in their order; what it sends by one comes in by its own place on
+    /// the other side.
+    const HANDS_OVER: bool = false;
+
+    /// The configuration, as an operator writes it.
+    type Config: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static;
+    /// A change at run time.
+    type Update: Serialize
+        + DeserializeOwned
+        + JsonSchema
+        + Clone
+        + Send
+        + std::fmt::Debug
+        + PartialEq
+        + 'static;
+    /// The running function.
+    type Function: Function<Update = Self::Update> + 'static;
+
+    /// Keys of the configuration that a file means by one of [`Self::ALIASES`] where it does
+    /// not state them: the other program's defaults and modes.
+    fn meant_by(_alias: &str) -> Vec<(&'static str, serde_json::Value)> {
+        Vec::new()
+    }
+
+    /// Checks the configuration and fills in what follows from one key for another.
+    ///
+    /// # Errors
+    /// The first key that cannot be used.
+    fn validate(config: &mut Self::Config) -> Result<(), Invalid>;
+
+    /// The names of the ports of a validated configuration, in the order of their numbers.
+    fn ports(config: &Self::Config) -> Vec<PortName>;
+
+    /// How many ports one of several workers has: those of the function, and those towards workers.
+    fn ports_of_worker(config: &Self::Config, shard: Shard) -> usize {
+        let hands_over = Self::HANDS_OVER && shard.count > 1;
+        Self::ports(config).len() + if hands_over { shard.count as usize } else { 0 }
+    }
+
+    /// The name in records of a port of a worker, whose function's own ports are `own`; those
+    /// towards workers have one in common.
+    fn port_name(own: &[PortName], port: PortId) -> PortName {
+        let other = if Self::HANDS_OVER { ANOTHER_WORKER } else { NOWHERE };
+        own.get(usize::from(port.0)).copied().unwrap_or(other)
+    }
+
+    /// The names of what it counts under a validated configuration.
+    fn names(_config: &Self::Config) -> Names {
+        Names::of::<Self::Function>()
+    }
+
+    /// How many workers the configuration asks for.
+    fn workers(config: &Self::Config) -> usize;
+
+    /// The function's state for one worker as it is at `now`, loaded.
+    ///
+    /// # Errors
+    /// When the state does not fit into memory or a table.
+    fn function(
+        config: &Self::Config,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Self::Function, SetupError>;
+
+    /// The changes that lead a running function from one validated configuration to another.
+    ///
+    /// # Errors
+    /// The first key whose change needs a restart.
+    fn difference(
+        running: &Self::Config,
+        wanted: &Self::Config,
+    ) -> Result<Vec<Self::Update>, Invalid>;
+
+    /// The changes that undo these, which were applied in this order out of a difference from
+    /// `running`: the undoing of the last one first, one for each.
+    fn undoing(running: &Self::Config, applied: &[Self::Update]) -> Vec<Self::Update>;
+
+    /// The bits by which a change of a configured function finds its worker, as
+    /// [`engine::steering`]; none where all workers must know of it.
+    fn steering(config: &Self::Config, update: &Self::Update) -> Option<u32>;
+
+    /// How a frame finds its worker, by the port where it came in and what is in it alone; none
+    /// where all workers have all of the state, or that cannot be told.
+    fn frame_steering(_config: &Self::Config) -> Option<FrameSteering> {
+        None
+    }
+
+    /// The changes that lead from the configured state of a worker to its present one: what came by
+    /// control or was learned. Applied to a new function of the same configuration, they restore
+    /// it.
+    fn memory(
+        config: &Self::Config,
+        shard: Shard,
+        function: &Self::Function,
+        now: Ticks,
+    ) -> Vec<Self::Update>;
+
+    /// Of a configuration that asks for a standby beside it: the function that tells and the one
+    /// that listens, for processes of their own; none where none is asked for.
+    fn pair(_config: &Self::Config) -> Option<[Self::Config; 2]> {
+        None
+    }
+
+    /// How the standby of a function stands; none where it tells none.
+    fn standby(_function: &Self::Function) -> Option<Standby> {
+        None
+    }
+
+    /// Ends what a function has told nobody yet, as a crash would, and gives the standby that it
+    /// has beside it in this process, to go on in its place.
+    fn fail_over(_function: &mut Self::Function) -> Option<Self::Function> {
+        None
+    }
+
+    /// How full each of [`Self::TABLES`] is.
+    fn table_sizes(function: &Self::Function) -> Vec<TableSize>;
+
+    /// Some entries of a table from a place on: 0 at first, then what the page before said. It is
+    /// called between batches, so `limit` bounds how long forwarding waits.
+    fn table_page(
+        function: &Self::Function,
+        table: usize,
+        from: u64,
+        limit: usize,
+        now: Ticks,
+    ) -> TablePage;
+}
+
+/// The bits by which a frame that came in at a port finds its worker, as [`engine::steering`];
+/// none of a frame that any worker may have.
+pub type FrameSteering = Arc<dyn Fn(PortId, &[u8]) -> Option<u32> + Send + Sync>;
+
+/// How a standby stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standby {
+    /// Whether it is in this process.
+    pub is_here: bool,
+    /// Whether it has acknowledged all there is.
+    pub is_synchronised: bool,
+    /// Changes that it has not acknowledged, those included that are not told yet.
+    pub unacknowledged: u64,
+}
+
+/// How full a table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TableSize {
+    /// Entries.
+    pub used: u64,
+    /// How many it can have.
+    pub capacity: u64,
+}
+
+/// Some entries of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TablePage {
+    /// An object each, with the same keys in the same order.
+    pub entries: Vec<serde_json::Value>,
+    /// Where the next page begins; none behind the last.
+    pub next: Option<u64>,
+}
+
+/// Which part of the state a worker owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// This worker, from 0.
+    pub index: u32,
+    /// Workers in all.
+    pub count: u32,
+}
+
+impl Shard {
+    /// Everything on one worker.
+    pub const WHOLE: Shard = Shard { index: 0, count: 1 };
+}
+
+/// State that could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The machine has no memory for it.
+    #[error("no memory for {what}: {source}")]
+    Memory {
+        /// Which table.
+        what: &'static str,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// An address at which it is to listen is not to be had.
+    #[error("cannot listen at {address}: {source}")]
+    Listen {
+        /// The address and port.
+        address: std::net::SocketAddr,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// A table refused an entry of the configuration.
+    #[error("{what} cannot be loaded: {why}")]
+    Table {
+        /// Which table.
+        what: &'static str,
+        /// Its reason.
+        why: String,
+    },
+}
+
+/// All ports towards other workers.
+const ANOTHER_WORKER: PortName = PortName::new("another-worker");
+
+/// A port that a function does not have.
+const NOWHERE: PortName = PortName::new("nowhere");

@@ -1,0 +1,191 @@
+//! Checks of the keys that make a switch of a bridge.
+use std::collections::HashSet;
+
+use function_kit::Invalid;
+use function_kit::sections::function_key;
+
+use super::features::{Attachment, Storm};
+use super::{Config, Mode, Port};
+
+/// Checks ports, domains, attachments, storm control and mirrors.
+///
+/// # Errors
+/// The first key that cannot be used.
+pub(super) fn of_switch(config: &Config) -> Result<(), Invalid> {
+    if config.mode == Mode::Patch && config.is_switch() {
+        let what = "a patch looks at nothing, and has two ports".to_owned();
+        return Err(function_key("mode", what, "Remove the keys of the switch, or `mode`"));
+    }
+    of_domains(config)?;
+    of_attachments(config)?;
+    of_storms(config)?;
+    of_mirrors(config)?;
+    super::acl::of_lists(config)?;
+    of_places(config)
+}
+
+/// Checks how often stations may move.
+///
+/// # Errors
+/// What cannot be.
+pub(super) fn of_moves(config: &Config) -> Result<(), Invalid> {
+    let Some(limit) = config.move_limit else { return Ok(()) };
+    let refuse = |what: String, remedy| Err(function_key("move-limit", what, remedy));
+    if !config.learning || config.mode == Mode::Patch {
+        let what = "nothing is learned that could move".to_owned();
+        return refuse(what, "Remove it, or let the bridge learn");
+    }
+    if !(1..=MOVES_MAX).contains(&limit.moves) {
+        let what = format!("`moves` must be from 1 to {MOVES_MAX}, not {}", limit.moves);
+        return refuse(what, "Remove the key for 5");
+    }
+    for (key, seconds) in [("interval-s", limit.interval_s), ("hold-s", limit.hold_s)] {
+        if !(SPAN_S_MIN..=SPAN_S_MAX).contains(&seconds) {
+            let what =
+                format!("`{key}` must be from {SPAN_S_MIN} to {SPAN_S_MAX} seconds, not {seconds}");
+            return refuse(what, "Remove the key for its default");
+        }
+    }
+    Ok(())
+}
+
+/// Whether the switch has a port.
+fn has(config: &Config, key: &'static str, port: Port) -> Result<(), Invalid> {
+    if port.id().0 < config.ports {
+        return Ok(());
+    }
+    let what = format!("there is no port {} of {}", port.name(), config.ports);
+    Err(function_key(key, what, "Raise `ports`, or name another one"))
+}
+
+fn of_domains(config: &Config) -> Result<(), Invalid> {
+    let refuse = |what: String, remedy| Err(function_key("domains", what, remedy));
+    let mut seen = HashSet::new();
+    for domain in &config.domains {
+        if !seen.insert(domain.id) {
+            return refuse(format!("{} is listed twice", domain.id), "Keep one of them");
+        }
+        if domain.station_limit.is_some_and(|limit| limit > config.station_limit) {
+            let what = format!("{} has a larger `station-limit` than the switch", domain.id);
+            return refuse(what, "Raise the switch's, or lower the domain's");
+        }
+        if domain.flood_pps.is_some_and(|pps| !is_rate(pps)) {
+            let what = format!("{}: `flood-pps` must be above 0", domain.id);
+            return refuse(what, "Remove it for any number of frames");
+        }
+    }
+    Ok(())
+}
+
+fn of_attachments(config: &Config) -> Result<(), Invalid> {
+    let refuse = |what: String, remedy| Err(function_key("attachments", what, remedy));
+    if config.attachments.len() > ATTACHMENTS_MAX {
+        let what = format!("{} are more than {ATTACHMENTS_MAX}", config.attachments.len());
+        return refuse(what, "Use fewer");
+    }
+    let (mut seen, mut places) = (HashSet::new(), HashSet::new());
+    for circuit in &config.attachments {
+        has(config, "attachments", circuit.port)?;
+        let at = circuit.port.name();
+        for vlan in [circuit.vlan, circuit.inner_vlan].into_iter().flatten() {
+            if !(1..=4094).contains(&vlan) {
+                return refuse(format!("{at}: VLAN {vlan}"), "Give a number from 1 to 4094");
+            }
+        }
+        let Attachment { vlan, inner_vlan, untagged, tpid, .. } = *circuit;
+        if (inner_vlan.is_some() && vlan.is_none()) || (untagged && vlan.is_some()) {
+            let what = format!("{at}: `inner-vlan` needs `vlan`, and `untagged` is none");
+            return refuse(what, "Say `vlan`, `vlan` and `inner-vlan`, `untagged`, or nothing");
+        }
+        let tpid = vlan.map(|_| tpid.ether_type());
+        if !seen.insert((circuit.port, tpid, vlan, inner_vlan, untagged)) {
+            return refuse(format!("{at}: two take the same frames"), "Keep one of them");
+        }
+        if !places.insert((circuit.port, circuit.domain)) {
+            let what = format!("{at} is in domain {} twice", circuit.domain);
+            return refuse(what, "Give each circuit of a port a domain of its own");
+        }
+    }
+    Ok(())
+}
+
+fn of_storms(config: &Config) -> Result<(), Invalid> {
+    let mut seen = HashSet::new();
+    for storm in &config.storm_control {
+        has(config, "storm-control", storm.port)?;
+        if !seen.insert(storm.port) {
+            let what = format!("{} is listed twice", storm.port.name());
+            return Err(function_key("storm-control", what, "Keep one of them"));
+        }
+        if !is_possible(storm) {
+            let what = format!("{}: a limit must be above 0", storm.port.name());
+            return Err(function_key("storm-control", what, "Remove it for any number of frames"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether all limits of a port can be.
+pub fn is_possible(storm: &Storm) -> bool {
+    let limits = [storm.broadcast, storm.multicast, storm.unknown, Some(storm.link_gbps)];
+    limits.into_iter().flatten().all(is_rate)
+}
+
+fn is_rate(rate: f64) -> bool {
+    rate > 0.0 && rate <= RATE_MAX
+}
+
+fn of_mirrors(config: &Config) -> Result<(), Invalid> {
+    let refuse = |what: String, remedy| Err(function_key("mirrors", what, remedy));
+    let mut seen = HashSet::new();
+    for mirror in &config.mirrors {
+        has(config, "mirrors", mirror.port)?;
+        has(config, "mirrors", mirror.to)?;
+        let at = mirror.port.name();
+        if mirror.port == mirror.to {
+            return refuse(format!("{at} would copy to itself"), "Name another port with `to`");
+        }
+        if !seen.insert((mirror.port, mirror.direction as u8)) {
+            return refuse(format!("{at} is listed twice"), "Keep one for each direction");
+        }
+        if mirror.erspan.is_some_and(|erspan| erspan.session > SESSION_MAX) {
+            return refuse(format!("{at}: a session is from 0 to {SESSION_MAX}"), "Lower it");
+        }
+    }
+    Ok(())
+}
+
+/// Stations must be where a circuit is.
+fn of_places(config: &Config) -> Result<(), Invalid> {
+    if config.mode == Mode::Patch {
+        return Ok(());
+    }
+    for station in &config.stations {
+        if config.circuit_at(station.port, station.domain).is_none() {
+            let what = format!(
+                "{}: {} is not in domain {}",
+                station.mac.0,
+                station.port.name(),
+                station.domain
+            );
+            return Err(function_key(
+                "stations",
+                what,
+                "Name a port and a domain of `attachments`",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Most moves of a station that an interval may allow.
+const MOVES_MAX: u32 = 1_000_000;
+const SPAN_S_MIN: f64 = 0.001;
+/// A year.
+const SPAN_S_MAX: f64 = 31_536_000.0;
+/// Most attachment circuits.
+const ATTACHMENTS_MAX: usize = 4096;
+/// The largest number of an ERSPAN session.
+pub const SESSION_MAX: u16 = wire::erspan::SESSION_MAX;
+/// More frames or bits a second than any link has.
+const RATE_MAX: f64 = 1e12;

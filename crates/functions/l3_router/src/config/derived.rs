@@ -1,0 +1,138 @@
+//! What follows from the keys of a configuration.
+
+use packet::PortId;
+
+use super::interfaces::{Interface, Resolved, ReversePath};
+use super::ports::number_of;
+use super::services::{AclRule, List, POLICERS_MAX, PoliceBy, Policer};
+use super::{Config, PuntRates};
+
+impl Config {
+    /// Whether the router does anything but forward, drop and answer ARP.
+    pub fn is_host(&self) -> bool {
+        let rates = PuntRates { burst: PuntRates::default().burst, ..self.punt_rates };
+        let asks = self.icmp_errors_per_s > 0 || self.ping || self.punt || self.resolve;
+        asks || rates != PuntRates::default()
+    }
+
+    /// Whether interfaces are told apart, or packets looked at that are not forwarded.
+    pub fn is_plain(&self) -> bool {
+        self.vrfs == 0 && self.interfaces.is_empty() && !self.is_host()
+    }
+}
+
+impl Config {
+    /// All interfaces by their numbers: the ports' own, then those with a VLAN as they are listed.
+    pub fn all_interfaces(&self) -> Vec<Resolved> {
+        let ports = self.all_ports();
+        let own = (0..).zip(&ports).map(|(number, port)| {
+            let is_its = |one: &&Interface| one.port == port.name && one.vlan.is_none();
+            let said = self.interfaces.iter().find(is_its);
+            Resolved {
+                port: PortId(number),
+                vlan: 0,
+                vrf: said.map_or(0, |one| one.vrf),
+                mac: port.mac,
+                ip: port.ip,
+                ipv6: port.ipv6.filter(|_| self.ipv6),
+                mtu: said.map_or(0, |one| one.mtu),
+                urpf: said.map_or(ReversePath::None, |one| one.urpf),
+                vxlan: None,
+            }
+        });
+        let names = self.port_names();
+        let tagged = self.interfaces.iter().filter_map(|one| {
+            let port = number_of(&names, one.port)?;
+            Some(Resolved {
+                port,
+                vlan: one.vlan?,
+                vrf: one.vrf,
+                mac: ports[usize::from(port.0)].mac,
+                ip: one.ip,
+                ipv6: one.ipv6.filter(|_| self.ipv6),
+                mtu: one.mtu,
+                urpf: one.urpf,
+                vxlan: one.vxlan,
+            })
+        });
+        own.chain(tagged).collect()
+    }
+}
+
+impl Config {
+    /// Members that a group may have.
+    pub const MEMBERS_MAX: u32 = 64;
+
+    /// Groups that there may be.
+    pub const GROUPS_MAX: u32 = 65_536;
+
+    /// All members of all groups: the group, from 0, the number of the next hop and its weight.
+    pub fn all_members(&self) -> impl Iterator<Item = (u32, u32, u16)> + '_ {
+        (0..).zip(&self.next_hop_groups).flat_map(|(group, one)| {
+            one.members.iter().map(move |member| (group, member.next_hop, member.weight))
+        })
+    }
+
+    /// Groups that the configuration has.
+    pub fn groups(&self) -> u32 {
+        self.next_hop_groups.len() as u32
+    }
+
+    /// Groups for which there is room.
+    pub fn groups_max(&self) -> u32 {
+        match (self.ecmp_capacity, self.groups()) {
+            (0, 0) => 0,
+            (0, groups) => (groups + GROUPS_SPARE).min(Config::GROUPS_MAX),
+            (capacity, _) => capacity,
+        }
+    }
+}
+
+impl Config {
+    /// Most rules of a list.
+    pub const RULES_MAX: u32 = 65_536;
+
+    /// Most policers.
+    pub const POLICERS_MAX: u32 = POLICERS_MAX;
+
+    /// The rules of a list by their numbers: 10 for the first, ten more for each further one.
+    pub fn all_rules(&self, list: List) -> Vec<(u32, AclRule)> {
+        let rules = match list {
+            List::Ingress => &self.ingress_acl,
+            List::Egress => &self.egress_acl,
+        };
+        (1..).map(|place| 10 * place).zip(rules.iter().copied()).collect()
+    }
+
+    /// Rules for which a list has room.
+    pub fn rules_max(&self, list: List) -> u32 {
+        match (self.acl_capacity, self.all_rules(list).len() as u32) {
+            (0, 0) => 0,
+            (0, configured) => (configured + RULES_SPARE).min(Config::RULES_MAX),
+            (capacity, _) => capacity,
+        }
+    }
+
+    /// The policers by their numbers.
+    pub fn all_policers(&self) -> impl Iterator<Item = (u32, Policer)> + '_ {
+        (0..).zip(self.policers.iter().copied())
+    }
+
+    /// Policers for which there is room.
+    pub fn policers_max(&self) -> u32 {
+        match (self.police_by, self.policer_capacity) {
+            (PoliceBy::None, _) => 0,
+            (_, 0) => (self.policers.len() as u32 + POLICERS_SPARE).min(Config::POLICERS_MAX),
+            (_, capacity) => capacity,
+        }
+    }
+}
+
+/// Groups for which there is room beyond the configured ones.
+const GROUPS_SPARE: u32 = 64;
+
+/// Rules for which there is room beyond the configured ones.
+const RULES_SPARE: u32 = 256;
+
+/// Policers for which there is room beyond the configured ones.
+const POLICERS_SPARE: u32 = 64;

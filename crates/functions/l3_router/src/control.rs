@@ -1,0 +1,124 @@
+//! What can change while a router runs: routes, next hops and their groups, rules and policers.
+
+use std::net::IpAddr;
+
+use engine::Refusal;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::{AclRule, List, Network, NextHop, Policer, Prefixed};
+use super::state::State;
+
+/// A change at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum Update {
+    /// A route appears, or leads elsewhere from now on.
+    SetRoute {
+        /// Network of the route.
+        prefix: Prefixed<IpAddr>,
+        /// Number of the next hop, or of a group: 1,000,000 and its place among the groups.
+        next_hop: u32,
+        /// The VRF in whose table it stands.
+        #[serde(default, skip_serializing_if = "is_main")]
+        vrf: u16,
+    },
+    /// A route disappears.
+    RemoveRoute {
+        /// Network of the route.
+        prefix: Prefixed<IpAddr>,
+        /// The VRF in whose table it stands.
+        #[serde(default, skip_serializing_if = "is_main")]
+        vrf: u16,
+    },
+    /// A next hop appears, or is another from now on; packets to its own address follow.
+    SetNextHop {
+        /// Number of the next hop.
+        number: u32,
+        /// The neighbour.
+        next_hop: NextHop,
+    },
+    /// A next hop disappears; what its routes lead to is dropped until it is set again.
+    RemoveNextHop {
+        /// Number of the next hop.
+        number: u32,
+    },
+    /// A next hop becomes a member of a group, or has another weight from now on. It may come
+    /// later, and has its share while it is there.
+    SetGroupMember {
+        /// The group's place, from 0: those of the configuration's list first.
+        group: u32,
+        /// Number of the next hop.
+        next_hop: u32,
+        /// Weight of the member: its share of the flows, relative to the other members, from 1.
+        #[serde(default = "one")]
+        weight: u16,
+    },
+    /// A next hop is no member of a group any more; only its flows move.
+    RemoveGroupMember {
+        /// The group's place.
+        group: u32,
+        /// Number of the next hop.
+        next_hop: u32,
+    },
+    /// A rule of an access list appears, or is another from now on.
+    SetRule {
+        /// Access list of the rule.
+        list: List,
+        /// Number of the rule: of the rules that match, the lowest number decides.
+        number: u32,
+        /// The rule.
+        rule: AclRule,
+    },
+    /// A rule of an access list disappears.
+    RemoveRule {
+        /// Access list of the rule.
+        list: List,
+        /// Number of the rule.
+        number: u32,
+    },
+    /// A policer appears, or is another from now on, its buckets full.
+    SetPolicer {
+        /// Number of the policer.
+        number: u32,
+        /// The policer.
+        policer: Policer,
+    },
+    /// A policer disappears; its packets are not policed any more.
+    RemovePolicer {
+        /// Number of the policer.
+        number: u32,
+    },
+}
+
+/// Applies a change between two batches: packets see it wholly or not at all.
+///
+/// # Errors
+/// When the change is impossible; nothing has changed then.
+pub fn apply(state: &mut State, update: &Update) -> Result<(), Refusal> {
+    match *update {
+        Update::SetRoute { prefix, next_hop, vrf } => {
+            state.set_route(Network::of(vrf, prefix), next_hop)
+        }
+        Update::RemoveRoute { prefix, vrf } => state.remove_route(Network::of(vrf, prefix)),
+        Update::SetNextHop { number, next_hop } => state.set_next_hop(number, next_hop),
+        Update::RemoveNextHop { number } => state.remove_next_hop(number),
+        Update::SetGroupMember { group, next_hop, weight } => {
+            state.set_member(group, next_hop, weight)
+        }
+        Update::RemoveGroupMember { group, next_hop } => state.remove_member(group, next_hop),
+        // The services' own (see there).
+        Update::SetRule { .. }
+        | Update::RemoveRule { .. }
+        | Update::SetPolicer { .. }
+        | Update::RemovePolicer { .. } => Err(Refusal::Invalid),
+    }
+}
+
+fn one() -> u16 {
+    1
+}
+
+fn is_main(vrf: &u16) -> bool {
+    *vrf == 0
+}

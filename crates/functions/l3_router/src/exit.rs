@@ -1,0 +1,310 @@
+//! What leaves the way of ordinary packets: frames that are not plain, at the entrance, and packets
+//! that cannot leave as they are, at the exit. Both are looked at one by one.
+//!
+//! They are for the router itself ([`super::host`]), wait for a neighbour ([`super::neighbours`]),
+//! are worth an error, or are dropped. Services that take packets out of the way (tunnels, MPLS)
+//! and what detects failures (BFD) join here.
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use machine::clock::Ticks;
+use packet::{Batch, Slot, Verdict};
+use stages::fragment;
+use stages::icmp_host::is_ipv6;
+use stages::nd::{self, Message};
+use wire::{arp, ethernet, ipv4};
+
+use super::control::Update;
+use super::host::{Around, Protocol, Trouble};
+use super::neighbours::{Said, Wanted};
+use super::parse::{Class, classify};
+use super::pipeline::Pipeline;
+use super::reasons::{self, Tally};
+use super::reverse_path;
+use super::rewrite::rewrite_one;
+use super::state::State;
+
+impl Pipeline {
+    /// What a frame is that is not plain, for a router that is a host too or looks for sources.
+    #[inline(never)]
+    pub(super) fn check_oddly(&mut self, batch: &mut Batch, slot: Slot, at: u16, now: Ticks) {
+        let own = self.state.interfaces.get(at);
+        let ends = (own.mac.0, own.ipv6.map(|ip| ip.address));
+        if self.neighbours.is_some()
+            && let Some(message) = nd::read(batch.frame(slot), ends)
+        {
+            let verdict = self.discover(batch, (slot, at), message, now);
+            return batch.set_verdict(slot, verdict);
+        }
+        let class = classify(batch.frame(slot), at, &self.state);
+        let verdict = match class {
+            Class::Arp | Class::Drop(reasons::ARP_IGNORED) if self.host.is_some() => {
+                match self.resolve(batch, (slot, at), now) {
+                    None if class == Class::Arp => return self.answer_arp(batch, slot, at),
+                    None => reasons::drop(reasons::ARP_IGNORED),
+                    Some(verdict) => verdict,
+                }
+            }
+            Class::Drop(reason @ (reasons::TTL_EXPIRED | reasons::LOCAL)) => {
+                if !reverse_path::passes(&self.state, batch.frame(slot), at) {
+                    return batch.set_verdict(slot, reasons::drop(reasons::REVERSE_PATH));
+                }
+                let Pipeline { state, host, tallies, .. } = self;
+                let around = &mut Around { interfaces: &state.interfaces, tallies, now };
+                match host {
+                    Some(host) if reason == reasons::LOCAL => {
+                        host.receive(batch, (slot, at), around)
+                    }
+                    Some(host) => {
+                        let why = (Trouble::TimeExceeded, reason);
+                        host.refuse(batch, (slot, at), around, why)
+                    }
+                    None => reasons::drop(reason),
+                }
+            }
+            _ => return self.check_fully(batch, slot, at),
+        };
+        batch.set_verdict(slot, verdict);
+    }
+
+    /// ARP: within its rate, an answer of a neighbour, or neither.
+    fn resolve(&mut self, batch: &Batch, (slot, at): (Slot, u16), now: Ticks) -> Option<Verdict> {
+        if let Some(reason) = self.host.as_mut()?.police(Protocol::Arp, now).err() {
+            return Some(reasons::drop(reason));
+        }
+        let (neighbours, made) = (self.neighbours.as_mut()?, self.made.as_mut()?);
+        let packet = batch.frame(slot).get(ethernet::HEADER_LEN..)?;
+        let said = arp::View::parse(packet).ok()?;
+        let who = (at, IpAddr::from(said.sender_ip()));
+        let is_answer = said.operation() == arp::OPERATION_REPLY;
+        // An ARP request comes from the neighbour itself, and is as good as an answer.
+        let mac = Said { mac: said.sender_mac(), overrides: true, answers: true };
+        let heard = neighbours.heard((&mut self.state, made), who, mac, now);
+        // A question is answered whoever asks (RFC 826).
+        (heard && is_answer).then_some(reasons::drop(reasons::NEIGHBOUR_HEARD))
+    }
+
+    /// Neighbor Discovery: within its rate, a question for the interface's own address, or an
+    /// answer.
+    fn discover(
+        &mut self,
+        batch: &mut Batch,
+        (slot, at): (Slot, u16),
+        message: Result<Message, ()>,
+        now: Ticks,
+    ) -> Verdict {
+        let ignored = reasons::drop(reasons::ND_IGNORED);
+        let (Some(host), Some(neighbours), Some(made)) =
+            (&mut self.host, &mut self.neighbours, &mut self.made)
+        else {
+            return ignored;
+        };
+        if let Err(reason) = host.police(Protocol::Nd, now) {
+            return reasons::drop(reason);
+        }
+        match message {
+            Err(()) => ignored,
+            Ok(Message::Advertisement { target, mac, overrides }) => {
+                let who = (at, IpAddr::from(target));
+                let said = Said { mac, overrides, answers: true };
+                match neighbours.heard((&mut self.state, made), who, said, now) {
+                    true => reasons::drop(reasons::NEIGHBOUR_HEARD),
+                    false => ignored,
+                }
+            }
+            Ok(Message::Solicitation { source, mac }) => {
+                if let Some(mac) = mac {
+                    let said = Said { mac, overrides: true, answers: false };
+                    let who = (at, IpAddr::from(source));
+                    neighbours.heard((&mut self.state, made), who, said, now);
+                }
+                let own = *self.state.interfaces.get(at);
+                let Some(ip) = own.ipv6 else { return ignored };
+                let station = ethernet_source(batch.frame(slot));
+                let answer = nd::advertise((source, station), own.mac.0, ip.address);
+                if !batch.set_frame_len(slot, answer.len()) {
+                    return ignored;
+                }
+                batch.frame_mut(slot).copy_from_slice(&answer);
+                self.tallies[Tally::NdAnswered as usize] += 1;
+                let back = Verdict::Forward(batch.port(slot));
+                self.state.interfaces.send(batch, slot, at, back)
+            }
+        }
+    }
+
+    /// Whether each packet can leave as it is; what cannot is looked at.
+    pub(super) fn exit(&mut self, batch: &mut Batch, now: Ticks) {
+        let State { interfaces, hops, .. } = &self.state;
+        let scratch = &mut self.scratch;
+        scratch.odd.clear();
+        let mut leaves = |slot: Slot| {
+            let hop = &hops[scratch.hop[usize::from(slot)] as usize];
+            let leaves = matches!(hop.verdict, Verdict::Forward(_))
+                && interfaces.carries(hop.interface, batch.frame_len(slot));
+            scratch.odd.push_if(!leaves, slot);
+            leaves
+        };
+        scratch.ipv4.retain(&mut leaves);
+        scratch.ipv6.retain(&mut leaves);
+        for index in 0..self.scratch.odd.len() {
+            let slot = self.scratch.odd.as_slice()[index];
+            if self.finds_neighbour(batch, slot) {
+                match is_ipv6(batch.frame(slot)) {
+                    true => self.scratch.ipv6.push(slot),
+                    false => self.scratch.ipv4.push(slot),
+                }
+                continue;
+            }
+            let verdict = self.stay(batch, slot, now);
+            batch.set_verdict(slot, verdict);
+        }
+    }
+
+    /// Whether a packet goes to a host on a link that is known by now, within the link's MTU.
+    fn finds_neighbour(&mut self, batch: &Batch, slot: Slot) -> bool {
+        let Some(wanted) = self.wanted(batch, slot).filter(|wanted| wanted.listed.is_none()) else {
+            return false;
+        };
+        let Some(hop) = self.neighbours.as_ref().and_then(|all| all.known(&self.state, wanted))
+        else {
+            return false;
+        };
+        self.scratch.hop[usize::from(slot)] = hop;
+        self.state.interfaces.carries(wanted.link, batch.frame_len(slot))
+    }
+
+    /// Whom a packet is to reach whose Ethernet address is not known.
+    fn wanted(&self, batch: &Batch, slot: Slot) -> Option<Wanted> {
+        self.neighbours.as_ref()?;
+        let number = self.scratch.hop[usize::from(slot)];
+        let hop = &self.state.hops[number as usize];
+        let interface = hop.interface;
+        if (self.state.entries.link..self.state.first_dynamic()).contains(&number) {
+            let address = match is_ipv6(batch.frame(slot)) {
+                false => Ipv4Addr::from_bits(self.scratch.destination[usize::from(slot)]).into(),
+                true => {
+                    Ipv6Addr::from_bits(self.scratch.destination_ipv6[usize::from(slot)]).into()
+                }
+            };
+            return Some(Wanted { link: interface, address, listed: None });
+        }
+        if hop.verdict != reasons::drop(reasons::UNRESOLVED) {
+            return None;
+        }
+        let next = self.state.neighbours.get(&number)?;
+        let address = next.ip.map(IpAddr::from).or(next.ipv6.map(IpAddr::from))?;
+        Some(Wanted { link: interface, address, listed: Some(number) })
+    }
+
+    /// What becomes of a packet that cannot leave as it is.
+    fn stay(&mut self, batch: &mut Batch, slot: Slot, now: Ticks) -> Verdict {
+        let wanted = self.wanted(batch, slot);
+        let at = self.scratch.interface[usize::from(slot)];
+        let Pipeline { state, host, tallies, neighbours, made, .. } = self;
+        let number = self.scratch.hop[usize::from(slot)];
+        let hop = state.hops[number as usize];
+        let interfaces = &state.interfaces;
+        let is_too_big = !interfaces.carries(hop.interface, batch.frame_len(slot));
+        let is_forwarded = matches!(hop.verdict, Verdict::Forward(_)) || wanted.is_some();
+        let why = match hop.verdict {
+            Verdict::Drop(reasons::NO_ROUTE) => (Trouble::NoRoute, reasons::NO_ROUTE),
+            _ if is_forwarded && is_too_big => {
+                (Trouble::TooBig(interfaces.get(hop.interface).mtu), reasons::TOO_BIG)
+            }
+            _ => (Trouble::NoNeighbour, reasons::NO_NEXT_HOP),
+        };
+        let is_cut = why.1 == reasons::TOO_BIG && !must_stay_whole(batch.frame(slot));
+        if is_cut {
+            return self.cut(batch, (slot, at), wanted, now);
+        }
+        if let (Some(wanted), Some(neighbours), Some(made), false) =
+            (wanted, neighbours, made, is_too_big)
+        {
+            let packet = (batch.port(slot), at, batch.frame(slot));
+            return neighbours.wait((state, made), packet, wanted, now);
+        }
+        let around = &mut Around { interfaces, tallies, now };
+        match host {
+            Some(host) if hop.verdict == reasons::drop(reasons::LOCAL) => {
+                host.receive(batch, (slot, at), around)
+            }
+            None if hop.verdict == reasons::drop(reasons::LOCAL) => hop.verdict,
+            Some(host) => host.refuse(batch, (slot, at), around, why),
+            None => reasons::drop(why.1),
+        }
+    }
+
+    /// A packet leaves in fragments, or these wait for their neighbour: the first one in its place,
+    /// the others as frames made.
+    fn cut(
+        &mut self,
+        batch: &mut Batch,
+        (slot, at): (Slot, u16),
+        wanted: Option<Wanted>,
+        now: Ticks,
+    ) -> Verdict {
+        let refused = reasons::drop(reasons::TOO_BIG);
+        let Pipeline { state, tallies, neighbours, made, scratch, .. } = self;
+        let Some(made) = made else { return refused };
+        let hop = state.hops[self.scratch.hop[usize::from(slot)] as usize];
+        let mtu = state.interfaces.get(hop.interface).mtu;
+        let port = batch.port(slot);
+        let (mut verdict, mut first_len) = (hop.verdict, 0);
+        let is_cut = fragment::pieces(batch.frame(slot), mtu, scratch, |number, piece| {
+            if let (Some(wanted), Some(neighbours)) = (wanted, neighbours.as_mut()) {
+                let waits = neighbours.wait((state, made), (port, at, piece), wanted, now);
+                verdict = if number == 0 { waits } else { verdict };
+            } else if number == 0 {
+                first_len = piece.len();
+            } else if let Some(place) = made.push(port, piece, hop.verdict) {
+                rewrite_one(made.batch_mut(), place, &hop);
+                let verdict =
+                    state.interfaces.send(made.batch_mut(), place, hop.interface, hop.verdict);
+                made.batch_mut().set_verdict(place, verdict);
+            }
+        });
+        if !is_cut {
+            return refused;
+        }
+        tallies[Tally::Fragmented as usize] += 1;
+        if first_len > 0 {
+            batch.truncate(slot, first_len);
+            fragment::make_first(&mut batch.frame_mut(slot)[ethernet::HEADER_LEN..]);
+            rewrite_one(batch, slot, &hop);
+            verdict = state.interfaces.send(batch, slot, hop.interface, hop.verdict);
+        }
+        verdict
+    }
+
+    /// A next hop that changed is not known any more.
+    pub(super) fn forget(&mut self, update: &Update) {
+        let hop = match update {
+            Update::SetNextHop { number, .. } | Update::RemoveNextHop { number } => *number,
+            _ => return,
+        };
+        if let (Some(neighbours), Some(made)) = (&mut self.neighbours, &mut self.made) {
+            neighbours.forget_hop(made, hop);
+        }
+    }
+
+    /// Questions to neighbours that are due, at the end of a round.
+    pub(super) fn tick(&mut self, now: Ticks) {
+        let Pipeline { state, host, tallies, neighbours, made, .. } = self;
+        if let (Some(neighbours), Some(made), Some(host)) = (neighbours, made.as_mut(), host) {
+            neighbours.tick((state, made), host, tallies, now);
+        }
+    }
+}
+
+/// Whether routers must not fragment a packet: IPv6, or IPv4 that says so.
+fn must_stay_whole(frame: &[u8]) -> bool {
+    match ipv4::View::parse_without_checksum(frame.get(ethernet::HEADER_LEN..).unwrap_or_default())
+    {
+        Ok(view) => view.dont_fragment(),
+        Err(_) => true,
+    }
+}
+
+fn ethernet_source(frame: &[u8]) -> wire::MacAddr {
+    wire::MacAddr(wire::bytes::array_at(frame, ethernet::offset::SOURCE))
+}

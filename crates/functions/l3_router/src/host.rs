@@ -1,0 +1,261 @@
+//! The router as a host: what becomes of packets that it does not forward.
+//!
+//! ```text
+//!  for the router itself --> policer of the protocol --> answer (ping) | punt | drop
+//!  that cannot go on     --> limit of errors --> an error back to its sender (RFC 792, RFC 4443)
+//! ```
+//! An error or an answer reuses the buffer of its packet and goes back by the interface and to the
+//! station from which the packet came. Only packets out of the ordinary come here, one by one; how
+//! many of each protocol is bounded by a policer of its own, so that a flood of one neither starves
+//! forwarding nor the others. What a control plane of routing protocols would take is punted here.
+use machine::clock::{Clock, Ticks};
+use packet::{Batch, Reason, Slot, Verdict};
+use stages::icmp_host::{self, IcmpErrors, Told, is_ipv6};
+use stages::icmpv4::Answer;
+use tables::meter::Meter;
+use wire::{ethernet, icmp, ipv4, ipv6, protocol};
+
+use super::config::{Config, PuntRates};
+use super::interfaces::Interfaces;
+use super::reasons::{self, Tallies, Tally};
+
+/// What is configured, and how much of it is left at present.
+pub(super) struct Host {
+    errors: IcmpErrors,
+    pings: bool,
+    punts: bool,
+    policers: [Meter; Protocol::COUNT],
+}
+
+/// What a host sees around itself: by whom it can answer, what is counted, and the time.
+pub(super) struct Around<'a> {
+    pub interfaces: &'a Interfaces,
+    pub tallies: &'a mut Tallies,
+    pub now: Ticks,
+}
+
+/// What packets for the router itself are told apart by, each with a policer of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protocol {
+    /// ICMP and ICMPv6.
+    Icmp,
+    /// ARP.
+    Arp,
+    /// Neighbor Discovery.
+    Nd,
+    /// Fragments, whose protocol cannot be trusted.
+    Fragments,
+    /// Packets whose time to live ends here, wherever they go.
+    TtlExpired,
+    /// Everything else: routing protocols, management.
+    Local,
+}
+
+/// Why a packet cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Its time to live ends here.
+    TimeExceeded,
+    /// There is no route.
+    NoRoute,
+    /// Nobody has the address, or the next hop is not there.
+    NoNeighbour,
+    /// It is longer than this MTU in bytes and must not be fragmented.
+    TooBig(u16),
+}
+
+impl Host {
+    /// What the configuration asks for; none where it asks for nothing.
+    pub fn new(config: &Config, clock: Clock) -> Option<Host> {
+        let rates = config.punt_rates;
+        if !config.is_host() {
+            return None;
+        }
+        let meter = |rate: u32, burst: u32| match rate {
+            0 => Meter::default(),
+            _ => Meter::of_packets(rate, burst.max(1), clock.ticks_per_second()),
+        };
+        Some(Host {
+            errors: IcmpErrors::new(config.icmp_errors_per_s, config.icmp_error_burst, &clock),
+            pings: config.ping,
+            punts: config.punt,
+            policers: Protocol::ALL.map(|one| meter(one.rate(&rates), rates.burst)),
+        })
+    }
+
+    /// Whether one more packet of a protocol is within its rate.
+    ///
+    /// # Errors
+    /// The reason for dropping it.
+    pub fn police(&mut self, protocol: Protocol, now: Ticks) -> Result<(), Reason> {
+        match self.policers[protocol as usize].conforms(now, 1) {
+            true => Ok(()),
+            false => Err(protocol.reason()),
+        }
+    }
+
+    /// A packet, without tag and padding, that cannot go on: an error about it where one may be
+    /// sent, and else it is dropped for the reason.
+    pub fn refuse(
+        &mut self,
+        batch: &mut Batch,
+        (slot, at): (Slot, u16),
+        around: &mut Around<'_>,
+        (trouble, reason): (Trouble, Reason),
+    ) -> Verdict {
+        let Around { interfaces, tallies, now } = around;
+        let now = *now;
+        let dropped = reasons::drop(reason);
+        if trouble == Trouble::TimeExceeded
+            && let Err(reason) = self.police(Protocol::TtlExpired, now)
+        {
+            return reasons::drop(reason);
+        }
+        let interface = interfaces.get(at);
+        let (own, message) = match is_ipv6(batch.frame(slot)) {
+            false => (interface.ip.map(|own| own.address.into()), trouble.message()),
+            true => (interface.ipv6.map(|own| own.address.into()), trouble.message_ipv6()),
+        };
+        let Some(own) = own else { return dropped };
+        match self.errors.tell((batch, slot), (interface.mac.0, own), message, now) {
+            Told::Nobody => return dropped,
+            Told::Limited => {
+                tallies[Tally::IcmpErrorsLimited as usize] += 1;
+                return dropped;
+            }
+            Told::Sender => {}
+        }
+        tallies[Tally::IcmpErrors as usize] += 1;
+        let back = Verdict::Forward(batch.port(slot));
+        interfaces.send(batch, slot, at, back)
+    }
+
+    /// A packet, without tag, that is for the router itself.
+    pub fn receive(
+        &mut self,
+        batch: &mut Batch,
+        (slot, at): (Slot, u16),
+        around: &mut Around<'_>,
+    ) -> Verdict {
+        let Around { interfaces, tallies, now } = around;
+        let now = *now;
+        let protocol = protocol_of(batch.frame(slot));
+        if let Err(reason) = self.police(protocol, now) {
+            return reasons::drop(reason);
+        }
+        if self.pings && protocol == Protocol::Icmp {
+            let mac = interfaces.get(at).mac.0;
+            let len = packet_len(batch.frame(slot));
+            batch.truncate(slot, ethernet::HEADER_LEN + len);
+            match icmp_host::answer(batch.frame_mut(slot), mac) {
+                Answer::Malformed => return reasons::drop(reasons::ICMP_MALFORMED),
+                Answer::Answered => {
+                    tallies[Tally::PingsAnswered as usize] += 1;
+                    let back = Verdict::Forward(batch.port(slot));
+                    return interfaces.send(batch, slot, at, back);
+                }
+                Answer::NoQuestion => {}
+            }
+        }
+        self.punt()
+    }
+
+    /// What a control plane gets, if there is one.
+    pub fn punt(&self) -> Verdict {
+        if self.punts { Verdict::Punt } else { reasons::drop(reasons::LOCAL) }
+    }
+}
+
+impl Trouble {
+    /// What an error of ICMP says of it.
+    fn message(self) -> icmp::Fields {
+        let (kind, code, rest) = match self {
+            Trouble::TimeExceeded => (icmp::v4::TIME_EXCEEDED, 0, 0),
+            Trouble::NoRoute => (icmp::v4::UNREACHABLE, icmp::v4::NO_ROUTE, 0),
+            Trouble::NoNeighbour => (icmp::v4::UNREACHABLE, icmp::v4::HOST, 0),
+            Trouble::TooBig(mtu) => (icmp::v4::UNREACHABLE, icmp::v4::TOO_BIG, u32::from(mtu)),
+        };
+        icmp::Fields { kind, code, rest }
+    }
+
+    /// The same of ICMPv6.
+    fn message_ipv6(self) -> icmp::Fields {
+        let (kind, code, rest) = match self {
+            Trouble::TimeExceeded => (icmp::v6::TIME_EXCEEDED, 0, 0),
+            Trouble::NoRoute => (icmp::v6::UNREACHABLE, icmp::v6::NO_ROUTE, 0),
+            Trouble::NoNeighbour => (icmp::v6::UNREACHABLE, icmp::v6::ADDRESS, 0),
+            Trouble::TooBig(mtu) => (icmp::v6::TOO_BIG, 0, u32::from(mtu)),
+        };
+        icmp::Fields { kind, code, rest }
+    }
+}
+
+impl Protocol {
+    const COUNT: usize = 6;
+
+    /// All, in the order of their numbers.
+    pub const ALL: [Protocol; Protocol::COUNT] = [
+        Protocol::Icmp,
+        Protocol::Arp,
+        Protocol::Nd,
+        Protocol::Fragments,
+        Protocol::TtlExpired,
+        Protocol::Local,
+    ];
+
+    fn rate(self, rates: &PuntRates) -> u32 {
+        match self {
+            Protocol::Icmp => rates.icmp,
+            Protocol::Arp => rates.arp,
+            Protocol::Nd => rates.nd,
+            Protocol::Fragments => rates.fragments,
+            Protocol::TtlExpired => rates.ttl_expired,
+            Protocol::Local => rates.local,
+        }
+    }
+
+    fn reason(self) -> Reason {
+        match self {
+            Protocol::Icmp => reasons::POLICED_ICMP,
+            Protocol::Arp => reasons::POLICED_ARP,
+            Protocol::Nd => reasons::POLICED_ND,
+            Protocol::Fragments => reasons::POLICED_FRAGMENTS,
+            Protocol::TtlExpired => reasons::POLICED_TTL_EXPIRED,
+            Protocol::Local => reasons::POLICED_LOCAL,
+        }
+    }
+}
+
+/// What a packet for the router itself is policed as.
+fn protocol_of(frame: &[u8]) -> Protocol {
+    let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
+    if !is_ipv6(frame) {
+        return match ipv4::View::parse_without_checksum(packet) {
+            Ok(view) if view.is_fragment() => Protocol::Fragments,
+            Ok(view) if view.protocol() == protocol::ICMP => Protocol::Icmp,
+            _ => Protocol::Local,
+        };
+    }
+    let upper = ipv6::View::parse(packet).and_then(|view| view.upper_layer());
+    match upper {
+        Ok(upper) if upper.fragment.is_some() => Protocol::Fragments,
+        Ok(upper) if upper.protocol == protocol::ICMPV6 => {
+            let kind = upper.payload.first().copied().unwrap_or(0);
+            let is_nd = (icmp::v6::ROUTER_SOLICITATION..=icmp::v6::REDIRECT).contains(&kind);
+            if is_nd { Protocol::Nd } else { Protocol::Icmp }
+        }
+        _ => Protocol::Local,
+    }
+}
+
+/// Length of the packet in a frame without padding; of a malformed one, all of it.
+fn packet_len(frame: &[u8]) -> usize {
+    let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
+    let len = match is_ipv6(frame) {
+        false => ipv4::View::parse_without_checksum(packet).map(|view| view.total_len().into()),
+        true => {
+            ipv6::View::parse(packet).map(|view| ipv6::HEADER_LEN + usize::from(view.payload_len()))
+        }
+    };
+    len.unwrap_or(packet.len())
+}

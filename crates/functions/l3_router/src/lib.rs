@@ -1,0 +1,145 @@
+//! A router for IPv4 and IPv6.
+//!
+//! ```text
+//!         downlink port 0                                        uplink port 1
+//!  users ------------------> check > route > rewrite ------------------> Internet
+//!        <----------------- rewrite < route < check <------------------
+//! ```
+//! The files stand in the order in which a reader wants them: what is configured ([`config`]), the
+//! state of a worker ([`state`]), the packet's way through ([`pipeline`], with `parse` for the
+//! checks), change ([`control`]). Not here: routing protocols, multicast, address translation.
+
+pub mod config;
+
+mod validate;
+
+pub mod entries;
+
+pub mod state;
+
+pub mod reasons;
+
+pub mod pipeline;
+
+mod scratch;
+
+mod rewrite;
+
+pub mod interfaces;
+
+pub mod parse;
+
+mod route;
+
+pub mod groups;
+
+pub mod flow;
+
+mod known;
+
+mod reassembly;
+
+mod reverse_path;
+
+mod exit;
+
+mod vxlan;
+
+mod host;
+
+mod neighbours;
+
+pub mod services;
+
+pub mod control;
+
+mod reload;
+
+mod tables;
+
+pub use self::config::Config;
+pub use self::control::Update;
+pub use self::pipeline::Pipeline;
+use function_kit::{Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize};
+use machine::clock::{Clock, Ticks};
+use serde_json::{Value, json};
+
+/// The router as a unit.
+pub struct L3Router;
+
+impl NetworkFunction for L3Router {
+    const NAME: &'static str = "l3-router";
+    const ALIASES: &'static [&'static str] = &["l3-forward", "l3fwd"];
+    const SUMMARY: &'static str = "router for IPv4 and IPv6: longest prefixes, next hops";
+    const TABLES: &'static [&'static str] = tables::NAMES;
+    const IS_SHARDED: bool = false;
+
+    type Config = Config;
+    type Update = Update;
+    type Function = Pipeline;
+
+    /// TIPSY's router sends on what has no route.
+    fn meant_by(alias: &str) -> Vec<(&'static str, Value)> {
+        match alias {
+            "l3fwd" => vec![("fakedrop", json!(true))],
+            _ => Vec::new(),
+        }
+    }
+
+    fn validate(config: &mut Config) -> Result<(), Invalid> {
+        validate::validate(config)
+    }
+
+    fn ports(config: &Config) -> Vec<PortName> {
+        config.port_names()
+    }
+
+    fn workers(config: &Config) -> usize {
+        config.core as usize
+    }
+
+    fn function(
+        config: &Config,
+        _: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Pipeline, SetupError> {
+        Pipeline::new(config, clock, now)
+    }
+
+    fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
+        let mut changes = reload::difference(running, wanted)?;
+        changes.extend(services::reload::difference(running, wanted)?);
+        Ok(changes)
+    }
+
+    fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+        let mut changes = reload::undoing(running, applied);
+        changes.extend(services::reload::undoing(running, applied));
+        changes
+    }
+
+    fn steering(_: &Config, _: &Update) -> Option<u32> {
+        None
+    }
+
+    fn memory(config: &Config, _: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {
+        let mut changes = reload::memory(config, function.state());
+        changes.extend(services::reload::memory(config, function.services()));
+        changes
+    }
+
+    fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
+        tables::sizes(function)
+    }
+
+    fn table_page(
+        function: &Pipeline,
+        table: usize,
+        from: u64,
+        limit: usize,
+        _: Ticks,
+    ) -> TablePage {
+        tables::page(function, table, from, limit)
+    }
+}

@@ -1,0 +1,153 @@
+//! The router's neighbours: what [`stages::neighbours`] knows of them becomes entries of next hops.
+//!
+//! An address on a link gets an entry of its own behind those of the next hops; a next hop without
+//! an Ethernet address gets its own entry filled in. Packets that waited leave as made frames, or
+//! are dropped, and then their senders are told.
+use machine::clock::{Clock, Ticks};
+use packet::{Made, PortId, Verdict};
+use stages::nd;
+use stages::neighbours::{Asking, Full, Limits, Question};
+pub(super) use stages::neighbours::{Entry, Said, Wanted};
+
+use super::config::Config;
+use super::host::{Around, Host, Trouble};
+use super::interfaces::Interfaces;
+use super::reasons::{self, Tallies};
+use super::rewrite::rewrite_one;
+use super::state::{Hop, State};
+
+/// The neighbours that were asked for.
+pub(super) struct Neighbours(stages::neighbours::Neighbours);
+
+impl Neighbours {
+    /// An empty table, where the configuration asks for one.
+    pub fn new(config: &Config, clock: Clock) -> Option<Neighbours> {
+        let limits = Limits {
+            capacity: config.neighbour_capacity as usize,
+            pending: config.pending_capacity as usize,
+            lifetime_s: config.neighbour_lifetime_s,
+        };
+        config.resolve.then(|| Neighbours(stages::neighbours::Neighbours::new(limits, clock)))
+    }
+
+    /// The next hop's place of a neighbour that is known.
+    pub fn known(&self, state: &State, wanted: Wanted) -> Option<u32> {
+        let (number, entry) = self.0.known(wanted.link, wanted.address)?;
+        Some(place(state, number, &entry))
+    }
+
+    /// The neighbours, to look at them.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> + '_ {
+        self.0.entries()
+    }
+
+    /// Most neighbours.
+    pub fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    /// Lets a packet wait for its neighbour.
+    pub fn wait(
+        &mut self,
+        (state, made): (&State, &mut Made),
+        packet: (PortId, u16, &[u8]),
+        wanted: Wanted,
+        now: Ticks,
+    ) -> Verdict {
+        let ask = |question| ask(&state.interfaces, made, question);
+        reasons::drop(match self.0.wait(packet, wanted, now, ask) {
+            Ok(()) => reasons::AWAITING,
+            Err(Full::Neighbours) => reasons::NEIGHBOURS_FULL,
+            Err(Full::Pending) => reasons::PENDING_FULL,
+        })
+    }
+
+    /// Takes note of what a neighbour says of itself; whether that was of any use.
+    pub fn heard(
+        &mut self,
+        (state, made): (&mut State, &mut Made),
+        (interface, address): (u16, std::net::IpAddr),
+        said: Said,
+        now: Ticks,
+    ) -> bool {
+        let Some(number) = self.0.heard(interface, address, said, now) else { return false };
+        let Some(entry) = self.0.get(number) else { return false };
+        let own = state.interfaces.get(interface);
+        let at = place(state, number, entry);
+        let source = state.source_of(at, own.mac.0);
+        let hop = Hop::to(said.mac, source, own.port, interface);
+        state.hops[at as usize] = hop;
+        state.reach_tunnels();
+        while let Some(waiting) = self.0.next_leaving() {
+            if let Some(slot) = made.push(waiting.port, &waiting.frame, hop.verdict) {
+                rewrite_one(made.batch_mut(), slot, &hop);
+                let batch = made.batch_mut();
+                let verdict = state.interfaces.send(batch, slot, interface, hop.verdict);
+                batch.set_verdict(slot, verdict);
+            }
+            self.0.give_back(waiting);
+        }
+        true
+    }
+
+    /// Asks once more, gives up, forgets: whatever is due.
+    pub fn tick(
+        &mut self,
+        (state, made): (&mut State, &mut Made),
+        host: &mut Host,
+        tallies: &mut Tallies,
+        now: Ticks,
+    ) {
+        while let Some((number, entry)) =
+            self.0.tick(now, |question| ask(&state.interfaces, made, question))
+        {
+            let is_listed = entry.listed.is_some();
+            let reason = if is_listed { reasons::UNRESOLVED } else { reasons::NO_NEXT_HOP };
+            let at = place(state, number, &entry);
+            state.hops[at as usize] = Hop::absent(reason, entry.link);
+            state.reach_tunnels();
+            while let Some(waiting) = self.0.next_leaving() {
+                let unhandled = Verdict::UNHANDLED;
+                if let Some(slot) = made.push(waiting.port, &waiting.frame, unhandled) {
+                    let around = &mut Around { interfaces: &state.interfaces, tallies, now };
+                    let why = (Trouble::NoNeighbour, reasons::UNRESOLVED);
+                    let at = (slot, waiting.came_by);
+                    let verdict = host.refuse(made.batch_mut(), at, around, why);
+                    made.batch_mut().set_verdict(slot, verdict);
+                }
+                self.0.give_back(waiting);
+            }
+        }
+    }
+
+    /// A next hop is another now: what was known of it is not, and what waited for it is dropped.
+    pub fn forget_hop(&mut self, made: &mut Made, hop: u32) {
+        self.0.forget(hop);
+        while let Some(waiting) = self.0.next_leaving() {
+            made.push(waiting.port, &waiting.frame, reasons::drop(reasons::UNRESOLVED));
+            self.0.give_back(waiting);
+        }
+    }
+}
+
+/// The place of a neighbour among the next hops.
+fn place(state: &State, number: u32, entry: &Entry) -> u32 {
+    entry.listed.unwrap_or(state.first_dynamic() + number)
+}
+
+/// Sends a question, with the tag of its interface.
+fn ask(interfaces: &Interfaces, made: &mut Made, question: Question) {
+    let own = interfaces.get(question.link);
+    let asking = Asking {
+        mac: own.mac.0,
+        ipv4: own.ip.map(|ip| ip.address),
+        ipv6: own.ipv6.map(|ip| ip.address),
+    };
+    let mut frame = [0; nd::FRAME_LEN];
+    let Some(len) = question.write(asking, &mut frame) else { return };
+    let forward = Verdict::Forward(own.port);
+    if let Some(slot) = made.push(own.port, &frame[..len], forward) {
+        let verdict = interfaces.send(made.batch_mut(), slot, question.link, forward);
+        made.batch_mut().set_verdict(slot, verdict);
+    }
+}

@@ -1,0 +1,318 @@
+//! From one state of a running router to another, said as changes.
+use std::collections::BTreeMap;
+
+use function_kit::Invalid;
+
+use super::config::{Config, Network, NextHop};
+use super::control::Update;
+use super::groups::Groups;
+use super::state::State;
+
+/// Routes, next hops and groups may come, go and change; everything else is part of what a packet's
+/// way is made of. What is new comes before what is gone goes, so that no packet is without a route
+/// that both configurations have.
+///
+/// # Errors
+/// The first other key that differs, or a table without room for what is wanted.
+pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
+    if let Some(key) = differing_key(running, wanted) {
+        return Err(Invalid {
+            section: "function",
+            key: key.into(),
+            what: "cannot be changed while the router runs".into(),
+            remedy: "Change `next-hops`, `routes` or groups only, or restart it".into(),
+        });
+    }
+    if wanted.groups() > running.groups_max() {
+        return Err(Invalid {
+            section: "function",
+            key: "ecmp-capacity".into(),
+            what: format!("{} groups do not fit into the running table", wanted.groups()),
+            remedy: "Restart it, or give it a larger `ecmp-capacity` the next time".into(),
+        });
+    }
+    if wanted.next_hops.len() > running.next_hops_max() as usize {
+        return Err(Invalid {
+            section: "function",
+            key: "next-hop-capacity".into(),
+            what: format!("{} next hops do not fit", wanted.next_hops.len()),
+            remedy: "Restart it, or give it a larger `next-hop-capacity` the next time".into(),
+        });
+    }
+    let (before, after) = (Objects::of(running), Objects::of(wanted));
+    if after.routes.len() + after.next_hops.len() > running.capacity() {
+        return Err(Invalid {
+            section: "function",
+            key: "route-capacity".into(),
+            what: format!("{} routes do not fit into the running table", after.routes.len()),
+            remedy: "Restart it, or give it a larger `route-capacity` the next time".into(),
+        });
+    }
+    Ok(before.changes_to(&after))
+}
+
+/// The changes that lead back from what was applied out of a difference.
+pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+    let before = Objects::of(running);
+    let mut reached = Objects::of(running);
+    applied.iter().for_each(|update| reached.take(update));
+    reached.changes_to(&before)
+}
+
+/// What came, went or changed since the router was configured.
+pub(super) fn memory(config: &Config, state: &State) -> Vec<Update> {
+    let before = Objects::of(config);
+    let members = state.groups.iter().flat_map(Groups::members);
+    let after = Objects {
+        next_hops: state.neighbours.clone(),
+        members: members.map(|(group, hop, weight)| ((group, hop), weight)).collect(),
+        routes: state.listed_routes().collect(),
+    };
+    before.changes_to(&after)
+}
+
+/// Everything that can change.
+struct Objects {
+    next_hops: BTreeMap<u32, NextHop>,
+    /// Weights by group and next hop.
+    members: BTreeMap<(u32, u32), u16>,
+    routes: BTreeMap<Network, u32>,
+}
+
+impl Objects {
+    fn of(config: &Config) -> Objects {
+        let routes = config.all_routes().collect();
+        let members = config.all_members();
+        let members = members.map(|(group, hop, weight)| ((group, hop), weight)).collect();
+        Objects { next_hops: config.all_next_hops().collect(), members, routes }
+    }
+
+    fn take(&mut self, update: &Update) {
+        match *update {
+            Update::SetRoute { prefix, next_hop, vrf } => {
+                self.routes.insert(Network::of(vrf, prefix), next_hop);
+            }
+            Update::RemoveRoute { prefix, vrf } => {
+                self.routes.remove(&Network::of(vrf, prefix));
+            }
+            Update::SetNextHop { number, next_hop } => {
+                self.next_hops.insert(number, next_hop);
+            }
+            Update::RemoveNextHop { number } => {
+                self.next_hops.remove(&number);
+            }
+            Update::SetGroupMember { group, next_hop, weight } => {
+                self.members.insert((group, next_hop), weight);
+            }
+            Update::RemoveGroupMember { group, next_hop } => {
+                self.members.remove(&(group, next_hop));
+            }
+            // The services' own have a file there.
+            Update::SetRule { .. }
+            | Update::RemoveRule { .. }
+            | Update::SetPolicer { .. }
+            | Update::RemovePolicer { .. } => {}
+        }
+    }
+
+    fn changes_to(&self, wanted: &Objects) -> Vec<Update> {
+        let is_new = |number: &u32, hop: &NextHop| self.next_hops.get(number) != Some(hop);
+        let arriving = wanted.next_hops.iter().filter(|(number, hop)| is_new(number, hop));
+        let leads_elsewhere = |route: &Network, hop: &u32| self.routes.get(route) != Some(hop);
+        let set = wanted.routes.iter().filter(|(route, hop)| leads_elsewhere(route, hop));
+        let gone = self.routes.keys().filter(|route| !wanted.routes.contains_key(route));
+        let departing = self.next_hops.keys().filter(|n| !wanted.next_hops.contains_key(n));
+        // A next hop's address may pass from one to another: whoever loses it goes first.
+        let losing = arriving.clone().filter_map(|(number, _)| {
+            let old = self.next_hops.get(number)?;
+            let bare = NextHop { ip: None, ipv6: None, ..*old };
+            (bare != *old).then_some(Update::SetNextHop { number: *number, next_hop: bare })
+        });
+        let sets = |(route, &next_hop): (&Network, &u32)| Update::SetRoute {
+            prefix: route.prefix(),
+            next_hop,
+            vrf: route.vrf,
+        };
+        losing
+            .chain(
+                arriving
+                    .clone()
+                    .map(|(&number, &next_hop)| Update::SetNextHop { number, next_hop }),
+            )
+            .chain(self.members_to(wanted))
+            .chain(set.map(sets))
+            .chain(gone.map(|one| Update::RemoveRoute { prefix: one.prefix(), vrf: one.vrf }))
+            .chain(departing.map(|&number| Update::RemoveNextHop { number }))
+            .collect()
+    }
+
+    /// Members that come before those that go, but in groups that have no room for both.
+    fn members_to(&self, wanted: &Objects) -> Vec<Update> {
+        let is_new = |one: &(&(u32, u32), &u16)| self.members.get(one.0) != Some(one.1);
+        let set = wanted.members.iter().filter(is_new).map(|(&(group, next_hop), &weight)| {
+            Update::SetGroupMember { group, next_hop, weight }
+        });
+        let gone = self.members.keys().filter(|one| !wanted.members.contains_key(one));
+        let in_both = |group: u32| {
+            let old = self.members.range((group, 0)..=(group, u32::MAX)).count();
+            let new = wanted.members.range((group, 0)..=(group, u32::MAX));
+            old + new.filter(|(one, _)| !self.members.contains_key(one)).count()
+        };
+        let is_crowded = |group: u32| in_both(group) > Config::MEMBERS_MAX as usize;
+        let (first, last): (Vec<_>, Vec<_>) = gone.partition(|(group, _)| is_crowded(*group));
+        let remove =
+            |&(group, next_hop): &(u32, u32)| Update::RemoveGroupMember { group, next_hop };
+        first.into_iter().map(remove).chain(set).chain(last.into_iter().map(remove)).collect()
+    }
+}
+
+fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
+    let differs = [
+        ("core", running.core != wanted.core),
+        ("fakedrop", running.fakedrop != wanted.fakedrop),
+        ("ports", running.ports != wanted.ports),
+        ("uplink-mac", running.uplink_mac != wanted.uplink_mac),
+        ("downlink-mac", running.downlink_mac != wanted.downlink_mac),
+        ("ipv6", running.ipv6 != wanted.ipv6),
+        ("downlink-ip", running.downlink_ip != wanted.downlink_ip),
+        ("uplink-ip", running.uplink_ip != wanted.uplink_ip),
+        ("downlink-ipv6", running.downlink_ipv6 != wanted.downlink_ipv6),
+        ("uplink-ipv6", running.uplink_ipv6 != wanted.uplink_ipv6),
+        ("next-hop-capacity", running.next_hop_capacity != wanted.next_hop_capacity),
+        ("route-capacity", running.route_capacity != wanted.route_capacity),
+        ("ecmp-capacity", running.ecmp_capacity != wanted.ecmp_capacity),
+        ("ecmp-buckets", running.ecmp_buckets != wanted.ecmp_buckets),
+        ("ecmp-seed", running.ecmp_seed != wanted.ecmp_seed),
+        ("virtual-reassembly", running.virtual_reassembly != wanted.virtual_reassembly),
+        ("reassembly-capacity", running.reassembly_capacity != wanted.reassembly_capacity),
+        ("reassembly-timeout-ms", running.reassembly_timeout_ms != wanted.reassembly_timeout_ms),
+        ("early-fragments", running.early_fragments != wanted.early_fragments),
+        ("vrfs", running.vrfs != wanted.vrfs),
+        ("interfaces", running.interfaces != wanted.interfaces),
+        ("icmp-errors-per-s", running.icmp_errors_per_s != wanted.icmp_errors_per_s),
+        ("icmp-error-burst", running.icmp_error_burst != wanted.icmp_error_burst),
+        ("ping", running.ping != wanted.ping),
+        ("punt", running.punt != wanted.punt),
+        ("punt-rates", running.punt_rates != wanted.punt_rates),
+        ("resolve", running.resolve != wanted.resolve),
+        ("neighbour-capacity", running.neighbour_capacity != wanted.neighbour_capacity),
+        ("neighbour-lifetime-s", running.neighbour_lifetime_s != wanted.neighbour_lifetime_s),
+        ("pending-capacity", running.pending_capacity != wanted.pending_capacity),
+    ];
+    differs.into_iter().find(|(_, differs)| *differs).map(|(key, _)| key)
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Function;
+
+    use super::super::Pipeline;
+    use super::super::config::{DOWNLINK, Group, Mac, Member, Prefixed, Route, UPLINK};
+    use super::*;
+    use wire::MacAddr;
+
+    fn neighbour(last: u8, ip: Option<&str>) -> NextHop {
+        NextHop {
+            port: UPLINK,
+            mac: Mac(MacAddr([0x0a, 0, 0, 0, 0, last])),
+            vlan: None,
+            source: None,
+            ip: ip.map(|ip| ip.parse().expect("an address")),
+            ipv6: None,
+        }
+    }
+
+    fn route(text: &str, next_hop: u32) -> Route {
+        let prefix = Prefixed::try_from(text.to_owned()).expect("a prefix");
+        Route { prefix, next_hop: Some(next_hop), group: None, vrf: 0 }
+    }
+
+    fn config() -> Config {
+        Config {
+            ipv6: true,
+            next_hops: vec![neighbour(1, Some("192.0.2.1")), neighbour(2, None)],
+            routes: vec![route("198.51.100.0/24", 0), route("2001:db8::/32", 1)],
+            ..Config::default()
+        }
+    }
+
+    fn clock() -> machine::clock::Clock {
+        machine::clock::Clock::with_rate(1e9)
+    }
+
+    fn leads_to(running: &Config, wanted: &Config) {
+        let mut pipeline = Pipeline::new(running, clock(), 0).expect("a small router");
+        let changes = difference(running, wanted).expect("only tables differ");
+        for update in &changes {
+            pipeline.apply(*update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
+        }
+        assert_eq!(memory(wanted, pipeline.state()), []);
+        for update in undoing(running, &changes) {
+            pipeline.apply(update, 0).unwrap_or_else(|refusal| panic!("{update:?}: {refusal}"));
+        }
+        assert_eq!(memory(running, pipeline.state()), []);
+    }
+
+    #[test]
+    fn a_difference_leads_from_the_one_to_the_other() {
+        let one = config();
+        let mut other = config();
+        other.next_hops.extend([neighbour(5, Some("10.1.0.5")), neighbour(6, None)]);
+        other.routes.insert(0, route("192.88.99.0/24", 3));
+        other.routes[1].next_hop = Some(1);
+        other.routes.pop();
+        leads_to(&one, &other);
+        leads_to(&other, &one);
+        // Groups come, change and go; a full one is exchanged.
+        let member = |next_hop, weight| Member { next_hop, weight };
+        let group = |members: &[(u32, u16)]| Group {
+            members: members.iter().map(|&(hop, weight)| member(hop, weight)).collect(),
+        };
+        let mut grouped = Config { ecmp_capacity: 9, ..config() };
+        grouped.next_hop_groups = vec![group(&[(0, 1), (1, 3)])];
+        grouped.routes[0] = Route { next_hop: None, group: Some(0), ..grouped.routes[0] };
+        let mut regrouped = grouped.clone();
+        regrouped.next_hop_groups = vec![group(&[(1, 2)]), group(&[(0, 1)])];
+        regrouped.next_hops.push(neighbour(5, Some("10.1.0.5")));
+        leads_to(&grouped, &regrouped);
+        leads_to(&regrouped, &grouped);
+        let many = |first: u32| Config {
+            next_hops: (0..128).map(|last| neighbour(last, None)).collect(),
+            routes: Vec::new(),
+            next_hop_groups: vec![Group {
+                members: (first..first + 64).map(|hop| member(hop, 1)).collect(),
+            }],
+            ..grouped.clone()
+        };
+        leads_to(&many(0), &many(64));
+        let crowded = difference(&one, &grouped).expect_err("there is no room for groups");
+        assert_eq!(crowded.key, "ecmp-capacity");
+        // The address passes from one next hop to the other.
+        let mut swapped = config();
+        swapped.next_hops[1].ip = swapped.next_hops[0].ip.take();
+        leads_to(&one, &swapped);
+        leads_to(&swapped, &one);
+        let small = Config { next_hop_capacity: 2, ..config() };
+        let more = Config { next_hops: vec![neighbour(1, None); 3], ..small.clone() };
+        assert_eq!(difference(&small, &more).expect_err("no room").key, "next-hop-capacity");
+        let wanted = Config { ipv6: false, next_hops: vec![], routes: vec![], ..config() };
+        assert_eq!(difference(&one, &wanted).expect_err("IPv6 is gone").key, "ipv6");
+    }
+
+    #[test]
+    fn what_is_remembered_restores_the_state() {
+        let mut one = Pipeline::new(&config(), clock(), 0).expect("a small router");
+        let mut other = config();
+        other.routes.remove(0);
+        other.routes.push(route("192.88.99.0/24", 1));
+        other.next_hops[0].port = DOWNLINK;
+        for update in difference(&config(), &other).expect("only tables differ") {
+            one.apply(update, 0).expect("possible");
+        }
+        let remembered = memory(&config(), one.state());
+        let mut two = Pipeline::new(&config(), clock(), 0).expect("a small router");
+        remembered.iter().for_each(|update| two.apply(*update, 0).expect("possible"));
+        assert_eq!(memory(&other, two.state()), []);
+        assert!(!remembered.is_empty());
+    }
+}

@@ -1,0 +1,322 @@
+//! An access list: the first rule that matches permits or denies, and behind the last all is
+//! denied.
+use std::collections::BTreeMap;
+
+use engine::Refusal;
+use function_kit::SetupError;
+use packet::{Batch, Reason, Slot, Slots};
+use tables::classifier::{Classifier, Glance, NO_MATCH, Refused};
+
+use super::super::config::{AclRule, Action, Config, List, PortName, number_of};
+use super::super::known::KnownOf;
+use super::super::reasons;
+use super::key;
+
+/// A list; without rules it permits everything.
+pub struct Acl {
+    fast: Option<Tables>,
+    rules: BTreeMap<u32, AclRule>,
+    /// The names of the ports that rules may name.
+    ports: Vec<PortName>,
+    rules_max: usize,
+    has_ipv6: bool,
+}
+
+struct Tables {
+    ipv4: Classifier<{ key::V4 }>,
+    ipv6: Classifier<{ key::V6 }>,
+}
+
+/// Keys and answers of a batch.
+pub(super) struct AclScratch {
+    ipv4: [[u8; key::V4]; 256],
+    ipv6: [[u8; key::V6]; 256],
+    found: [u32; 256],
+    /// By packet, in the order of the slots.
+    values: [u32; 256],
+    /// The packets of which a glance did not say enough, and a key is made.
+    open: Slots,
+    /// Which ones they are among all.
+    places: [u8; 256],
+}
+
+/// What a list is to know of packets, and what to do with them.
+pub(super) struct Passed<'a, P, M, N> {
+    /// The ports of fragments.
+    pub known: &'a KnownOf,
+    /// The port and VLAN of a packet.
+    pub place: P,
+    /// Whether a packet meets the list at all.
+    pub meets: M,
+    /// Why those are dropped that are denied.
+    pub refuse: Reason,
+    /// What is told of those that are permitted: the policer of the rule.
+    pub note: N,
+}
+
+impl AclScratch {
+    pub fn new() -> AclScratch {
+        AclScratch {
+            ipv4: [[0; key::V4]; 256],
+            ipv6: [[0; key::V6]; 256],
+            found: [0; 256],
+            values: [0; 256],
+            open: Slots::new(),
+            places: [0; 256],
+        }
+    }
+}
+
+impl AclScratch {
+    /// Answers what a byte of the frames, at its place there, says, and leaves the others open.
+    #[inline(always)]
+    fn glance(&mut self, batch: &Batch, slots: &Slots, glance: Option<(&Glance, usize)>) {
+        self.open.clear();
+        let Some((glance, at)) = glance else {
+            slots.as_slice().iter().for_each(|&slot| self.open.push(slot));
+            return;
+        };
+        for (place, (&slot, value)) in slots.as_slice().iter().zip(&mut self.values).enumerate() {
+            // The check has seen that the header is whole.
+            let answer = batch.frame(slot).get(at).and_then(|&byte| glance.answer(byte));
+            self.places[self.open.len()] = place as u8;
+            self.open.push_if(answer.is_none(), slot);
+            *value = answer.unwrap_or(NO_MATCH);
+        }
+    }
+
+    /// The answers to all of `count` packets, those found by their keys among them.
+    #[inline(always)]
+    fn answers(&mut self, count: usize) -> &[u32] {
+        if self.open.len() == count {
+            return &self.found[..count];
+        }
+        for (&place, &found) in self.places.iter().zip(&self.found).take(self.open.len()) {
+            self.values[usize::from(place)] = found;
+        }
+        &self.values[..count]
+    }
+}
+
+impl Acl {
+    /// A list of the configuration.
+    ///
+    /// # Errors
+    /// When it does not fit.
+    pub fn new(config: &Config, list: List) -> Result<Acl, SetupError> {
+        let rules_max = config.rules_max(list) as usize;
+        let memory = |source| SetupError::Memory { what: "an access list", source };
+        let fast = match rules_max {
+            0 => None,
+            _ => Some(Tables {
+                ipv4: Classifier::new(&key::fields(4), rules_max)
+                    .map_err(memory)?
+                    .with_at_hand(2 * key::ADDRESS_V4),
+                // A packet of IPv6 meets the list also where its version is not routed.
+                ipv6: Classifier::new(&key::fields(16), rules_max)
+                    .map_err(memory)?
+                    .with_at_hand(2 * key::ADDRESS_V6),
+            }),
+        };
+        let mut acl = Acl {
+            fast,
+            rules: BTreeMap::new(),
+            ports: config.port_names(),
+            rules_max,
+            has_ipv6: config.ipv6,
+        };
+        for (number, rule) in config.all_rules(list) {
+            acl.set(number, rule).map_err(|refusal| SetupError::Table {
+                what: "a rule of an access list",
+                why: refusal.to_string(),
+            })?;
+        }
+        Ok(acl)
+    }
+
+    /// Adds a rule, or replaces the one of this number.
+    ///
+    /// # Errors
+    /// When it is impossible; nothing has changed then.
+    pub fn set(&mut self, number: u32, rule: AclRule) -> Result<(), Refusal> {
+        if !rule.is_sound() || rule.versions() == (false, true) && !self.has_ipv6 {
+            return Err(Refusal::Invalid);
+        }
+        let port = rule.port.map(|name| number_of(&self.ports, name).ok_or(Refusal::NotFound));
+        let port = port.transpose()?;
+        let is_new = !self.rules.contains_key(&number);
+        if is_new && self.rules.len() == self.rules_max {
+            return Err(Refusal::Full);
+        }
+        let Some(fast) = &mut self.fast else { return Err(Refusal::Full) };
+        let value = value(&rule);
+        let (is_ipv4, is_ipv6) = rule.versions();
+        // Neither can be full: together they hold no more rules than each has room for.
+        let refusal = |_: Refused| Refusal::Full;
+        if is_ipv4 {
+            fast.ipv4.insert(number, &key::conditions(&rule, port, 32), value).map_err(refusal)?;
+        } else {
+            fast.ipv4.remove(number);
+        }
+        if is_ipv6 {
+            fast.ipv6.insert(number, &key::conditions(&rule, port, 128), value).map_err(refusal)?;
+        } else {
+            fast.ipv6.remove(number);
+        }
+        self.rules.insert(number, rule);
+        Ok(())
+    }
+
+    /// Removes the rule of this number.
+    ///
+    /// # Errors
+    /// When there is no such one.
+    pub fn remove(&mut self, number: u32) -> Result<(), Refusal> {
+        self.rules.remove(&number).ok_or(Refusal::NotFound)?;
+        if let Some(fast) = &mut self.fast {
+            fast.ipv4.remove(number);
+            fast.ipv6.remove(number);
+        }
+        Ok(())
+    }
+
+    /// Whether there is no rule.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The rules by number.
+    pub fn rules(&self) -> &BTreeMap<u32, AclRule> {
+        &self.rules
+    }
+
+    /// Rules it has room for.
+    pub fn rules_max(&self) -> usize {
+        self.rules_max
+    }
+
+    /// Memory of its tables.
+    pub fn bytes(&self) -> usize {
+        self.fast.as_ref().map_or(0, |fast| fast.ipv4.bytes() + fast.ipv6.bytes())
+    }
+
+    /// Drops the packets that the list denies. What is permitted without a policer may not be
+    /// noted.
+    pub(super) fn filter_ipv4(
+        &self,
+        batch: &mut Batch,
+        slots: &mut Slots,
+        scratch: &mut AclScratch,
+        passed: &mut Passed<
+            '_,
+            impl Fn(&Batch, Slot) -> (u8, u16),
+            impl Fn(Slot) -> bool,
+            impl FnMut(Slot, u32),
+        >,
+    ) {
+        let (Some(fast), false) = (&self.fast, slots.is_empty()) else { return };
+        if let Some(answer) = fast.ipv4.answer_to_all() {
+            return keep_alike(batch, slots, answer, passed);
+        }
+        let at = |byte| key::AT_V4 + byte;
+        scratch.glance(batch, slots, fast.ipv4.glance().map(|glance| (glance, at(glance.at()))));
+        let AclScratch { ipv4: keys, found, open, .. } = scratch;
+        for (key, &slot) in keys.iter_mut().zip(open.as_slice()) {
+            *key = key::of_ipv4(batch.frame(slot), (passed.place)(batch, slot));
+        }
+        know(keys, open, passed.known);
+        fast.ipv4.classify_batch(&keys[..open.len()], &mut found[..open.len()]);
+        keep(batch, slots, scratch.answers(slots.len()), passed);
+    }
+
+    /// The same for IPv6.
+    pub(super) fn filter_ipv6(
+        &self,
+        batch: &mut Batch,
+        slots: &mut Slots,
+        scratch: &mut AclScratch,
+        passed: &mut Passed<
+            '_,
+            impl Fn(&Batch, Slot) -> (u8, u16),
+            impl Fn(Slot) -> bool,
+            impl FnMut(Slot, u32),
+        >,
+    ) {
+        let (Some(fast), false) = (&self.fast, slots.is_empty()) else { return };
+        if let Some(answer) = fast.ipv6.answer_to_all() {
+            return keep_alike(batch, slots, answer, passed);
+        }
+        let at = |byte| key::AT_V6 + byte;
+        scratch.glance(batch, slots, fast.ipv6.glance().map(|glance| (glance, at(glance.at()))));
+        let AclScratch { ipv6: keys, found, open, .. } = scratch;
+        for (key, &slot) in keys.iter_mut().zip(open.as_slice()) {
+            *key = key::of_ipv6(batch.frame(slot), (passed.place)(batch, slot));
+        }
+        know(keys, open, passed.known);
+        fast.ipv6.classify_batch(&keys[..open.len()], &mut found[..open.len()]);
+        keep(batch, slots, scratch.answers(slots.len()), passed);
+    }
+}
+
+/// Gives the keys of fragments what is known of their datagrams.
+#[inline(always)]
+fn know<const KEY: usize>(keys: &mut [[u8; KEY]; 256], slots: &Slots, known: &KnownOf) {
+    if !known.is_any() {
+        return;
+    }
+    for (key, &slot) in keys.iter_mut().zip(slots.as_slice()) {
+        if let Some(known) = known.get(slot) {
+            key::know(key, known);
+        }
+    }
+}
+
+/// Keeps what is permitted; the answers stand in the order of the slots.
+#[inline(always)]
+fn keep<P>(
+    batch: &mut Batch,
+    slots: &mut Slots,
+    values: &[u32],
+    passed: &mut Passed<'_, P, impl Fn(Slot) -> bool, impl FnMut(Slot, u32)>,
+) {
+    // Most batches: all of it is permitted, and nothing is to be noted.
+    if values.iter().fold(0, |other, &value| other | (value ^ PERMIT)) == 0 {
+        return;
+    }
+    let mut values = values.iter();
+    slots.retain(|slot| {
+        let value = values.next().copied().unwrap_or(NO_MATCH);
+        let permits = value & PERMIT != 0 && value != NO_MATCH;
+        if !(passed.meets)(slot) {
+            return true;
+        }
+        if permits {
+            (passed.note)(slot, (value >> 1).wrapping_sub(1));
+        } else {
+            batch.set_verdict(slot, reasons::drop(passed.refuse));
+        }
+        permits
+    });
+}
+
+/// The same where all packets have one answer, as those of a version have for which no rule asks
+/// anything of them.
+fn keep_alike<P>(
+    batch: &mut Batch,
+    slots: &mut Slots,
+    answer: u32,
+    passed: &mut Passed<P, impl Fn(Slot) -> bool, impl FnMut(Slot, u32)>,
+) {
+    if answer != PERMIT {
+        keep(batch, slots, &[answer; 256][..slots.len()], passed);
+    }
+}
+
+/// What the classifier answers for a rule: whether it permits, and above that one more than its
+/// policer.
+fn value(rule: &AclRule) -> u32 {
+    let policer = rule.policer.map_or(0, |number| number + 1);
+    policer << 1 | if rule.action == Action::Permit { PERMIT } else { 0 }
+}
+
+const PERMIT: u32 = 1;

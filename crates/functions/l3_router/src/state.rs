@@ -1,0 +1,413 @@
+//! The state of one worker: routes of both versions of IP, and next hops.
+//!
+//! A route's value is the number of its next hop, and a next hop's entry of 16 bytes is all that a
+//! frame needs to leave: its new Ethernet addresses and the verdict. What is not forwarded is a
+//! next hop too: the router's own addresses lead to an entry that drops, and so do those on its
+//! links that nobody has.
+//!
+//! | part | bytes |
+//! |---|---|
+//! | routes | 256 KiB for each version of IP; 2.2 KiB a VRF; 128 bytes for each 8 bits on the way to some; about 9 a route |
+//! | next hops | 16 bytes for each that there is room for |
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use engine::Refusal;
+use function_kit::SetupError;
+use packet::{PortId, Verdict};
+use tables::lpm::{self, Limits, LpmError, Pool};
+use wire::MacAddr;
+
+use super::config::{self, Config, GROUPS, Link, Network, NextHop, Vxlan};
+use super::entries::Entries;
+use super::flow;
+use super::groups::Groups;
+use super::interfaces::{Interfaces, own_of};
+use super::reasons;
+use super::vxlan::Underlay;
+
+/// What becomes of a packet that has found its next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Destination and source Ethernet address as they stand in the frame.
+    pub macs: [u8; 12],
+    /// Where it leaves, or why not.
+    pub verdict: Verdict,
+    /// By which interface; of an address on a link, that of the link.
+    pub interface: u16,
+}
+
+/// The routes of all VRFs, which share memory.
+pub struct Routes {
+    /// Number of the next hop by IPv4 destination.
+    pub ipv4: Pool<u32>,
+    /// Number of the next hop by IPv6 destination; no room for any where there is no IPv6.
+    pub ipv6: Pool<u128>,
+}
+
+/// Everything a worker knows.
+pub struct State {
+    /// The interfaces by their numbers, the ports' own first.
+    pub interfaces: Interfaces,
+    /// Whether packets without a route are sent out of the other port.
+    pub fakedrop: bool,
+    /// Whether neighbours are asked for their Ethernet addresses.
+    pub resolves: bool,
+    /// The routes of all VRFs.
+    pub routes: Routes,
+    /// Next hops by number, and behind them the entries of what is not forwarded.
+    pub hops: Vec<Hop>,
+    /// Where those stand.
+    pub entries: Entries,
+    /// The neighbours among the next hops.
+    pub neighbours: BTreeMap<u32, NextHop>,
+    /// Groups of next hops, where there is room for any.
+    pub groups: Option<Groups>,
+}
+
+impl State {
+    /// The state that the configuration describes.
+    ///
+    /// # Errors
+    /// When it does not fit.
+    pub fn new(config: &Config) -> Result<State, SetupError> {
+        let interfaces = Interfaces::new(config);
+        let mut hops =
+            vec![Hop::absent(reasons::NO_NEXT_HOP, NOWHERE); config.next_hops_max() as usize];
+        hops.push(Hop::absent(reasons::LOCAL, NOWHERE));
+        hops.push(Hop::absent(reasons::NO_ROUTE, NOWHERE));
+        hops.push(Hop::absent(reasons::NO_NEXT_HOP, NOWHERE));
+        hops.extend((0..interfaces.len()).map(|link| Hop::absent(reasons::NO_NEXT_HOP, link)));
+        if config.resolve {
+            let dynamic = config.neighbour_capacity as usize;
+            let entry = Hop::absent(reasons::NO_NEXT_HOP, NOWHERE);
+            hops.resize(hops.len() + dynamic, entry);
+        }
+        let mut state = State {
+            interfaces,
+            fakedrop: config.fakedrop,
+            resolves: config.resolve,
+            routes: Routes::new(config)?,
+            hops,
+            entries: Entries::of(config),
+            neighbours: BTreeMap::new(),
+            groups: Groups::new(config)?,
+        };
+        state
+            .load(config)
+            .map_err(|(what, refusal)| SetupError::Table { what, why: refusal.to_string() })?;
+        state.reach_tunnels();
+        Ok(state)
+    }
+
+    fn load(&mut self, config: &Config) -> Result<(), (&'static str, Refusal)> {
+        let own = |refusal| ("an interface's own address", refusal);
+        for Link { address, len, interface, vrf } in config.links() {
+            let link = Network { vrf, address: config::network(address, len), len };
+            self.insert(link, self.entries.link + u32::from(interface)).map_err(own)?;
+            self.insert(host(vrf, address), self.entries.local).map_err(own)?;
+        }
+        for (number, hop) in config.all_next_hops() {
+            self.set_next_hop(number, hop).map_err(|refusal| ("a next hop", refusal))?;
+        }
+        for (network, hop) in config.all_routes() {
+            self.insert(network, hop).map_err(|refusal| ("a route", refusal))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a route lead to a next hop that is there, or to a group.
+    ///
+    /// # Errors
+    /// When it is impossible; nothing has changed then.
+    pub fn set_route(&mut self, network: Network, hop: u32) -> Result<(), Refusal> {
+        if !self.neighbours.contains_key(&hop) && !self.has_group(hop) {
+            return Err(Refusal::NotFound);
+        }
+        if self.is_connected(network) {
+            return Err(Refusal::Exists);
+        }
+        self.insert(network, hop)
+    }
+
+    /// Removes a route.
+    ///
+    /// # Errors
+    /// When there is no such one.
+    pub fn remove_route(&mut self, network: Network) -> Result<(), Refusal> {
+        if self.is_connected(network) {
+            return Err(Refusal::NotFound);
+        }
+        self.remove(network).ok_or(Refusal::NotFound).map(|_| ())
+    }
+
+    /// Sets a next hop, and the routes to its own addresses.
+    ///
+    /// # Errors
+    /// When it is impossible; nothing has changed then.
+    pub fn set_next_hop(&mut self, number: u32, next: NextHop) -> Result<(), Refusal> {
+        if number >= self.entries.local || next.mac.0.is_multicast() {
+            return Err(Refusal::Invalid);
+        }
+        let is_asked_for = next.mac.0 == MacAddr::ZERO;
+        if is_asked_for && !(self.resolves && (next.ip.is_some() || next.ipv6.is_some())) {
+            return Err(Refusal::Invalid);
+        }
+        let interface = self.interfaces.named(next.port, next.vlan).ok_or(Refusal::NotFound)?;
+        let old = self.neighbours.get(&number).copied();
+        let before = old.map_or([None; 2], |old| self.addresses(old));
+        let after = self.addresses(next);
+        let arriving = after.into_iter().flatten().filter(|own| !before.contains(&Some(*own)));
+        if arriving.clone().any(|own| self.get(own).is_some()) {
+            return Err(Refusal::Exists);
+        }
+        let mut added = Vec::new();
+        for own in arriving {
+            if let Err(refusal) = self.insert(own, number) {
+                for own in added {
+                    self.remove(own);
+                }
+                return Err(refusal);
+            }
+            added.push(own);
+        }
+        let leaving = before.into_iter().flatten().filter(|own| !after.contains(&Some(*own)));
+        for own in leaving {
+            self.remove(own);
+        }
+        let own = self.interfaces.get(interface);
+        let source = next.source.unwrap_or(own.mac).0;
+        self.hops[number as usize] = match is_asked_for {
+            true => Hop::absent(reasons::UNRESOLVED, interface),
+            false => Hop::to(next.mac.0, source, own.port, interface),
+        };
+        self.neighbours.insert(number, next);
+        if let Some(groups) = self.groups.as_mut().filter(|_| old.is_none()) {
+            groups.arrive(number);
+        }
+        Ok(())
+    }
+
+    /// Removes a next hop; its routes stay.
+    ///
+    /// # Errors
+    /// When there is no such one.
+    pub fn remove_next_hop(&mut self, number: u32) -> Result<(), Refusal> {
+        let old = self.neighbours.remove(&number).ok_or(Refusal::NotFound)?;
+        for own in self.addresses(old).into_iter().flatten() {
+            self.remove(own);
+        }
+        self.hops[number as usize] = Hop::absent(reasons::NO_NEXT_HOP, NOWHERE);
+        if let Some(groups) = &mut self.groups {
+            groups.leave(number);
+        }
+        Ok(())
+    }
+
+    /// Adds a member to a group, or changes its weight; its next hop may come later.
+    ///
+    /// # Errors
+    /// When it is impossible; nothing has changed then.
+    pub fn set_member(&mut self, group: u32, hop: u32, weight: u16) -> Result<(), Refusal> {
+        let is_there = self.neighbours.contains_key(&hop);
+        self.groups.as_mut().ok_or(Refusal::NotFound)?.set(group, hop, weight, is_there)
+    }
+
+    /// Removes a member of a group.
+    ///
+    /// # Errors
+    /// When there is no such one.
+    pub fn remove_member(&mut self, group: u32, hop: u32) -> Result<(), Refusal> {
+        self.groups.as_mut().ok_or(Refusal::NotFound)?.remove(group, hop)
+    }
+
+    /// The next hop of exactly this route.
+    pub fn get(&self, network: Network) -> Option<u32> {
+        let Routes { ipv4, ipv6 } = &self.routes;
+        let Network { vrf, address, len } = network;
+        match address {
+            IpAddr::V4(address) => ipv4.get(ipv4.table(vrf)?, address.to_bits(), len),
+            IpAddr::V6(address) => ipv6.get(ipv6.table(vrf)?, address.to_bits(), len),
+        }
+    }
+
+    /// All routes but those to the links, the router's own and its neighbours' addresses.
+    pub fn listed_routes(&self) -> impl Iterator<Item = (Network, u32)> + '_ {
+        let all = (0..self.routes.ipv4.limits().tables).flat_map(|vrf| self.routes.iter(vrf));
+        all.filter(|&(network, _)| !self.is_connected(network))
+    }
+
+    /// Whether an address is the router's own in a VRF.
+    pub fn is_own_ipv4(&self, vrf: u16, address: u32) -> bool {
+        self.routes.ipv4.lookup(self.routes.table(vrf), address) == Some(self.entries.local)
+    }
+
+    /// The same for IPv6.
+    pub fn is_own_ipv6(&self, vrf: u16, address: u128) -> bool {
+        self.routes.ipv6.lookup(self.routes.table(vrf), address) == Some(self.entries.local)
+    }
+
+    /// Finds out anew how the far ends of tunnels are reached.
+    pub fn reach_tunnels(&mut self) {
+        if !self.interfaces.has_tunnels() {
+            return;
+        }
+        let tunnels: Vec<(u16, Vxlan)> = self.interfaces.tunnels().collect();
+        for (number, tunnel) in tunnels {
+            let main = self.routes.table(0);
+            let found = self.routes.ipv4.lookup(main, tunnel.remote.to_bits());
+            let own = *self.interfaces.get(number);
+            let hop = found.map(|found| self.hops[self.first_way(found, tunnel.remote) as usize]);
+            let hop = hop.filter(|hop| {
+                // By the port's own interface: neither a tag nor another tunnel.
+                hop.verdict == Verdict::Forward(own.port) && hop.interface == own_of(own.port)
+            });
+            let source = self.interfaces.get(own_of(own.port)).ip.map(|ip| ip.address);
+            let underlay = hop.zip(source).map(|(hop, source)| Underlay { macs: hop.macs, source });
+            self.interfaces.reach(number, underlay);
+        }
+    }
+
+    /// The first place among the next hops of a neighbour that is not listed.
+    pub fn first_dynamic(&self) -> u32 {
+        self.entries.link + u32::from(self.interfaces.len())
+    }
+
+    /// What frames to a next hop bear as their source address.
+    pub fn source_of(&self, hop: u32, own: MacAddr) -> MacAddr {
+        self.neighbours.get(&hop).and_then(|next| next.source).map_or(own, |mac| mac.0)
+    }
+
+    /// Bytes held, without the tree of neighbours.
+    pub fn bytes(&self) -> usize {
+        let routes = self.routes.ipv4.bytes() + self.routes.ipv6.bytes();
+        let groups = self.groups.as_ref().map_or(0, Groups::bytes);
+        routes + groups + self.hops.len() * size_of::<Hop>()
+    }
+
+    /// The next hop by which a tunnel reaches its far end: of a group, one for all its packets.
+    fn first_way(&self, number: u32, remote: Ipv4Addr) -> u32 {
+        match &self.groups {
+            Some(groups) if number >= GROUPS => {
+                let hash = flow::hash_of_addresses(0, remote.to_bits(), groups.seed());
+                groups.pick(number, hash)
+            }
+            _ => number,
+        }
+    }
+
+    fn has_group(&self, number: u32) -> bool {
+        self.groups.as_ref().is_some_and(|groups| groups.has(number))
+    }
+
+    /// Whether a route leads to a link, the router itself or a neighbour's own address.
+    fn is_connected(&self, network: Network) -> bool {
+        let Some(hop) = self.get(network) else { return false };
+        let is_its = |next: &NextHop| self.addresses(*next).contains(&Some(network));
+        (self.entries.local..GROUPS).contains(&hop) || self.neighbours.get(&hop).is_some_and(is_its)
+    }
+
+    /// A neighbour's own addresses as routes, in the VRF of its interface.
+    fn addresses(&self, next: NextHop) -> [Option<Network>; 2] {
+        let interface = self.interfaces.named(next.port, next.vlan);
+        let vrf = interface.map_or(0, |number| self.interfaces.get(number).vrf);
+        let own = |address: Option<IpAddr>| address.map(|address| host(vrf, address));
+        [own(next.ip.map(IpAddr::from)), own(next.ipv6.map(IpAddr::from))]
+    }
+
+    fn insert(&mut self, network: Network, hop: u32) -> Result<(), Refusal> {
+        let Network { vrf, address, len } = network;
+        let Routes { ipv4, ipv6 } = &mut self.routes;
+        let table = ipv4.table(vrf).ok_or(Refusal::NotFound)?;
+        let inserted = match address {
+            IpAddr::V4(address) => ipv4.insert(table, address.to_bits(), len, hop),
+            IpAddr::V6(address) => ipv6.insert(table, address.to_bits(), len, hop),
+        };
+        inserted.map(|_| ()).map_err(|error| match error {
+            LpmError::Routes { .. } | LpmError::Nodes { .. } => Refusal::Full,
+            _ => Refusal::Invalid,
+        })
+    }
+
+    fn remove(&mut self, network: Network) -> Option<u32> {
+        let Routes { ipv4, ipv6 } = &mut self.routes;
+        let table = ipv4.table(network.vrf)?;
+        match network.address {
+            IpAddr::V4(address) => ipv4.remove(table, address.to_bits(), network.len),
+            IpAddr::V6(address) => ipv6.remove(table, address.to_bits(), network.len),
+        }
+    }
+}
+
+impl Routes {
+    fn new(config: &Config) -> Result<Routes, SetupError> {
+        let memory = |what| move |source| SetupError::Memory { what, source };
+        Ok(Routes {
+            ipv4: Pool::new(limits_ipv4(config)).map_err(memory("IPv4 routes"))?,
+            ipv6: Pool::new(limits_ipv6(config)).map_err(memory("IPv6 routes"))?,
+        })
+    }
+
+    /// The table of a VRF in both pools; that of the main one for a VRF that there is not.
+    #[inline(always)]
+    pub fn table(&self, vrf: u16) -> lpm::Table {
+        self.ipv4.table(vrf).unwrap_or(lpm::Table::MAIN)
+    }
+
+    /// All routes of a VRF.
+    fn iter(&self, vrf: u16) -> impl Iterator<Item = (Network, u32)> + '_ {
+        let ipv4 = self
+            .ipv4
+            .iter(self.table(vrf))
+            .map(|(network, len, hop)| (IpAddr::V4(Ipv4Addr::from_bits(network)), len, hop));
+        let ipv6 = self
+            .ipv6
+            .iter(self.table(vrf))
+            .map(|(network, len, hop)| (IpAddr::V6(Ipv6Addr::from_bits(network)), len, hop));
+        ipv4.chain(ipv6).map(move |(address, len, hop)| (Network { vrf, address, len }, hop))
+    }
+}
+
+impl Hop {
+    /// Frames leave to this station.
+    pub fn to(mac: MacAddr, source: MacAddr, port: PortId, interface: u16) -> Hop {
+        let mut macs = [0; 12];
+        macs[..6].copy_from_slice(&mac.0);
+        macs[6..].copy_from_slice(&source.0);
+        Hop { macs, verdict: Verdict::Forward(port), interface }
+    }
+
+    /// Frames do not leave.
+    pub fn absent(reason: packet::Reason, interface: u16) -> Hop {
+        Hop { macs: [0; 12], verdict: reasons::drop(reason), interface }
+    }
+}
+
+/// The route of an address alone.
+fn host(vrf: u16, address: IpAddr) -> Network {
+    Network { vrf, address, len: bits(address) }
+}
+
+fn bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// Room for any routes in any of the tables, which have no nodes in common.
+fn limits_ipv4(config: &Config) -> Limits {
+    let (routes, tables) = (config.capacity(), config.vrfs + 1);
+    let any = Limits::for_any::<u32>(routes).nodes * usize::from(tables);
+    Limits { tables, routes, nodes: any.min(3 * routes) }
+}
+
+/// Routes may need 15 nodes each; memory for them is touched as they come.
+fn limits_ipv6(config: &Config) -> Limits {
+    let tables = config.vrfs + 1;
+    if !config.ipv6 {
+        return Limits { tables, routes: 0, nodes: 0 };
+    }
+    let routes = config.capacity();
+    Limits { tables, routes, nodes: 1024 + 15 * routes }
+}
+
+/// The interface of what is behind none.
+const NOWHERE: u16 = u16::MAX;

@@ -1,0 +1,142 @@
+//! Whether a configuration can be.
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+use function_kit::Invalid;
+use function_kit::sections::{function_key, in_range};
+use wire::MacAddr;
+
+use super::config::{
+    Config, Link, Network, NextHop, PortName, Prefixed, Resolved, network, number_of,
+};
+
+mod groups;
+
+mod interfaces;
+
+mod ports;
+
+mod services;
+
+/// Checks the configuration.
+///
+/// # Errors
+/// The first key that cannot be used.
+pub(super) fn validate(config: &mut Config) -> Result<(), Invalid> {
+    ports::ports(config)?;
+    interfaces::interfaces(config)?;
+    services::services(config)?;
+    next_hops(config)?;
+    groups::groups(config)?;
+    routes(config)?;
+    capacity(config)
+}
+
+fn next_hops(config: &Config) -> Result<(), Invalid> {
+    let count = u32::try_from(config.next_hops.len()).unwrap_or(u32::MAX);
+    in_range("next-hops", count, 0..=config.next_hops_max())?;
+    let refuse = |at: usize, what: &str, remedy| {
+        Err(function_key("next-hops", format!("number {at} {what}"), remedy))
+    };
+    let links: Vec<Link> = config.links().collect();
+    let (all, names) = (config.all_interfaces(), config.port_names());
+    let behind = |hop: &NextHop| interface_of(&all, &names, hop);
+    let mut taken: HashSet<(u16, IpAddr)> = HashSet::new();
+    for (at, hop) in config.next_hops.iter().enumerate() {
+        if hop.mac.0.is_multicast() {
+            return refuse(at, "has a group address", "Give the address of one station");
+        }
+        let has_address = hop.ip.is_some() || hop.ipv6.is_some();
+        if hop.mac.0 == MacAddr::ZERO && !(config.resolve && has_address) {
+            let what = "has no Ethernet address";
+            return refuse(at, what, "Give it one, or set 'resolve: true' and give it an 'ip'");
+        }
+        if number_of(&names, hop.port).is_none() {
+            let what = format!("is behind port {}, which there is not", hop.port);
+            return refuse(at, &what, "Name one of the router's ports");
+        }
+        let Some(interface) = behind(hop) else {
+            let vlan = hop.vlan.unwrap_or(0);
+            let what = format!("is behind VLAN {vlan}, which no interface of its port has");
+            return refuse(at, &what, "List it under 'interfaces', or choose another");
+        };
+        let vrf = interface.vrf;
+        let is_own = |address| links.iter().any(|own| own.vrf == vrf && own.address == address);
+        let addresses = hop.ip.map(IpAddr::from).into_iter().chain(hop.ipv6.map(IpAddr::from));
+        for address in addresses {
+            if !config.ipv6 && address.is_ipv6() {
+                return refuse(at, "has an IPv6 address", "Set 'ipv6: true', or remove it");
+            }
+            if is_own(address) || !taken.insert((vrf, address)) {
+                return refuse(at, "has the address of another", "Give each an address of its own");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The interface behind which a next hop is.
+fn interface_of<'a>(
+    all: &'a [Resolved],
+    names: &[PortName],
+    hop: &NextHop,
+) -> Option<&'a Resolved> {
+    let port = number_of(names, hop.port)?;
+    all.iter().find(|one| one.port == port && one.vlan == hop.vlan.unwrap_or(0))
+}
+
+fn routes(config: &Config) -> Result<(), Invalid> {
+    let refuse = |route: &super::config::Route, what: &str, remedy| {
+        let prefix = String::from(route.prefix);
+        Err(function_key("routes", format!("{prefix} {what}"), remedy))
+    };
+    let links: Vec<Link> = config.links().collect();
+    let (all, names) = (config.all_interfaces(), config.port_names());
+    let behind = |hop: &NextHop| interface_of(&all, &names, hop);
+    let mut seen = HashSet::new();
+    for route in &config.routes {
+        let Prefixed { address, len } = route.prefix;
+        if network(address, len) != address {
+            let what = "has bits set behind its length";
+            return refuse(route, what, "Clear them, or give the length that is meant");
+        }
+        if address.is_ipv6() && !config.ipv6 {
+            return refuse(route, "is of IPv6", "Set 'ipv6: true', or remove it");
+        }
+        groups::leads_somewhere(config, route)?;
+        if route.vrf > config.vrfs {
+            let what = format!("is of VRF {}, which there is not", route.vrf);
+            return refuse(route, &what, "Raise 'vrfs', or choose another");
+        }
+        let is_host = len == if address.is_ipv4() { 32 } else { 128 };
+        let is_neighbour = || {
+            config.all_next_hops().any(|(_, hop)| {
+                behind(&hop).is_some_and(|one| one.vrf == route.vrf)
+                    && (hop.ip.map(IpAddr::from) == Some(address)
+                        || hop.ipv6.map(IpAddr::from) == Some(address))
+            })
+        };
+        let of_its_vrf = || links.iter().filter(|link| link.vrf == route.vrf);
+        let is_link =
+            of_its_vrf().any(|link| len == link.len && network(link.address, len) == address);
+        let is_own = || of_its_vrf().any(|link| link.address == address);
+        if is_link || is_host && (is_own() || is_neighbour()) {
+            return refuse(route, "is on a link", "Remove it: neighbours need no route");
+        }
+        if !seen.insert((route.vrf, address, len)) {
+            return refuse(route, "is listed twice", "Keep one of them");
+        }
+    }
+    Ok(())
+}
+
+fn capacity(config: &Config) -> Result<(), Invalid> {
+    let is_ipv4 = |network: &Network| network.address.is_ipv4();
+    let listed = config.all_routes().filter(|(network, _)| is_ipv4(network)).count();
+    let needed = listed + config.all_next_hops().count() + 2 * config.all_interfaces().len();
+    if needed > config.capacity() {
+        let what = format!("is less than the {needed} routes that there are at the start");
+        return Err(function_key("route-capacity", what, "Give more, or remove the key"));
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! A mobile gateway's user plane: users behind base stations on one side, the Internet on the
+//! other.
+//!
+//! ```text
+//!            access port 0                                            core port 1
+//!  base stations ==GTP-U==> checks > decapsulate > bearer > police > route > Internet
+//!                <==GTP-U== route < encapsulate < police < bearer < checks <
+//! ```
+//! The files stand in the order in which a reader wants them: what is configured ([`config`]), the
+//! state of a worker ([`state`]), the packet's way through ([`pipeline`], with `parse` for
+//! everything out of the ordinary), change ([`control`]) and which worker has a user
+//! ([`steering`]). Not here: GTP-C, PFCP, charging, IPv6 transport of the tunnel, reassembly, IPv6
+//! neighbour discovery.
+
+pub mod config;
+
+pub mod state;
+
+pub mod reasons;
+
+pub mod pipeline;
+
+mod plain;
+
+mod neighbours;
+
+mod parse;
+
+mod answer;
+
+pub mod control;
+
+pub mod steering;
+
+mod reload;
+
+mod tables;
+
+pub use self::config::Config;
+pub use self::control::Update;
+pub use self::pipeline::Pipeline;
+use function_kit::{
+    FrameSteering, Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize,
+};
+use machine::clock::{Clock, Ticks};
+
+/// The mobile gateway as a unit.
+pub struct MobileGateway;
+
+impl NetworkFunction for MobileGateway {
+    const NAME: &'static str = "mobile-gateway";
+    const ALIASES: &'static [&'static str] = &["mgw"];
+    const SUMMARY: &'static str =
+        "user plane of a mobile gateway: tunnels, bearers, policers, routes";
+
+    const TABLES: &'static [&'static str] = tables::NAMES;
+    const IS_SHARDED: bool = true;
+
+    type Config = Config;
+    type Update = Update;
+    type Function = Pipeline;
+
+    fn validate(config: &mut Config) -> Result<(), Invalid> {
+        config::validate(config)
+    }
+
+    fn ports(_: &Config) -> Vec<PortName> {
+        ["access", "core"].map(PortName::new).to_vec()
+    }
+
+    fn workers(config: &Config) -> usize {
+        config.core as usize
+    }
+
+    fn function(
+        config: &Config,
+        shard: Shard,
+        clock: Clock,
+        now: Ticks,
+    ) -> Result<Pipeline, SetupError> {
+        Pipeline::new(config, shard, clock, now)
+    }
+
+    fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
+        reload::difference(running, wanted)
+    }
+
+    fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
+        reload::undoing(running, applied)
+    }
+
+    fn steering(config: &Config, update: &Update) -> Option<u32> {
+        steering::of_update(config, update)
+    }
+
+    fn frame_steering(config: &Config) -> Option<FrameSteering> {
+        steering::of_frames(config)
+    }
+
+    fn memory(config: &Config, shard: Shard, function: &Pipeline, _: Ticks) -> Vec<Update> {
+        reload::memory(config, shard, function.state())
+    }
+
+    fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
+        tables::sizes(function.state())
+    }
+
+    fn table_page(
+        function: &Pipeline,
+        table: usize,
+        from: u64,
+        limit: usize,
+        _: Ticks,
+    ) -> TablePage {
+        tables::page(function.state(), table, from, limit)
+    }
+}

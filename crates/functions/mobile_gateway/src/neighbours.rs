@@ -1,0 +1,196 @@
+//! Next hops without a MAC address: they are asked for it on the core port, by ARP for an IPv4
+//! address and Neighbor Discovery for an IPv6 one, and packets to them wait for the answer.
+//!
+//! The gateway asks from its address; by Neighbor Discovery from the link-local address that
+//! follows from its MAC address (RFC 4291 appendix A), and it answers questions for that one. A
+//! packet waits as it is to leave, out of its tunnel, and leaves as a made frame; where nobody
+//! answers it is dropped. What is known of a neighbour stands in the entry of its next hop, so that
+//! a packet to one that is known takes no other way than to one with a configured address.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use machine::clock::{Clock, Ticks};
+use packet::{Batch, Made, Slot, Verdict};
+use stages::nd::{self, Message};
+use stages::neighbours::{Asking, Limits, Neighbours as Table, Question, Said, Wanted};
+use wire::bytes::{array_at, u16_at};
+use wire::{MacAddr, arp, ethernet, ipv6};
+
+use super::config::Config;
+use super::reasons::{self, Tallies, Tally};
+use super::state::{CORE, State};
+
+/// The next hops that were asked for, and the frames made for them.
+pub(super) struct Neighbours {
+    table: Table,
+    asking: Asking,
+    link_local: Ipv6Addr,
+    /// None before the worker told its room.
+    pub made: Option<Made>,
+}
+
+impl Neighbours {
+    /// An empty table; none where several workers would wait for an answer that one of them gets.
+    pub fn new(config: &Config, clock: Clock) -> Option<Neighbours> {
+        let link_local = link_local(config.gw_mac);
+        let limits = Limits {
+            capacity: config.next_hop_capacity as usize,
+            pending: PENDING,
+            lifetime_s: LIFETIME_S,
+        };
+        config.may_resolve().then(|| Neighbours {
+            table: Table::new(limits, clock),
+            asking: Asking { mac: config.gw_mac, ipv4: Some(config.gw_ip), ipv6: Some(link_local) },
+            link_local,
+            made: None,
+        })
+    }
+
+    /// Lets a packet wait for its next hop, by the slot of that.
+    pub fn wait(
+        &mut self,
+        batch: &Batch,
+        slot: Slot,
+        (hop, address): (u32, IpAddr),
+        now: Ticks,
+    ) -> Verdict {
+        let Neighbours { table, asking, made: Some(made), .. } = self else {
+            return reasons::drop(reasons::UNRESOLVED);
+        };
+        let packet = (batch.port(slot), 0, batch.frame(slot));
+        let wanted = Wanted { link: CORE_LINK, address, listed: Some(hop) };
+        let waits = table.wait(packet, wanted, now, |question| ask(made, *asking, question));
+        // Each next hop has one place at most, so that there is always one more.
+        reasons::drop(if waits.is_ok() { reasons::AWAITING } else { reasons::PENDING_FULL })
+    }
+
+    /// What becomes of a frame from the core that is one of ARP or Neighbor Discovery, which the
+    /// gateway takes note of; none for all others, and for ARP requests.
+    pub fn hear(
+        &mut self,
+        state: &mut State,
+        batch: &mut Batch,
+        slot: Slot,
+        tallies: &mut Tallies,
+        now: Ticks,
+    ) -> Option<Verdict> {
+        let frame = batch.frame(slot);
+        if frame.len() < ethernet::HEADER_LEN {
+            return None;
+        }
+        if u16_at(frame, ethernet::offset::TYPE) == ethernet::TYPE_ARP {
+            return self.hear_arp(state, frame, now);
+        }
+        if !nd::is_one(frame) {
+            return None;
+        }
+        let to = ethernet::HEADER_LEN + ipv6::offset::DESTINATION;
+        let destination = Ipv6Addr::from(array_at::<16>(frame, to));
+        if destination != self.link_local && !destination.is_multicast() {
+            return None;
+        }
+        let is_for_us = frame.starts_with(&state.gateway.mac.0);
+        let ignored = reasons::drop(reasons::ND_IGNORED);
+        match nd::read(frame, (state.gateway.mac, Some(self.link_local)))? {
+            Err(()) => is_for_us.then_some(ignored),
+            Ok(Message::Advertisement { target, mac, overrides }) => {
+                let said = Said { mac, overrides, answers: true };
+                let heard = self.heard(state, target.into(), said, now);
+                Some(if heard { reasons::drop(reasons::NEIGHBOUR_HEARD) } else { ignored })
+            }
+            Ok(Message::Solicitation { source, mac }) => {
+                if let Some(mac) = mac {
+                    let said = Said { mac, overrides: true, answers: false };
+                    self.heard(state, source.into(), said, now);
+                }
+                let station = MacAddr(array_at(frame, ethernet::offset::SOURCE));
+                let own = state.gateway.mac;
+                let answer = nd::advertise((source, station), own, self.link_local);
+                if !batch.set_frame_len(slot, answer.len()) {
+                    return Some(ignored);
+                }
+                batch.frame_mut(slot).copy_from_slice(&answer);
+                tallies[Tally::NdAnswered as usize] += 1;
+                Some(Verdict::Forward(CORE))
+            }
+        }
+    }
+
+    fn hear_arp(&mut self, state: &mut State, frame: &[u8], now: Ticks) -> Option<Verdict> {
+        let is_ours =
+            frame.starts_with(&state.gateway.mac.0) || frame.starts_with(&MacAddr::BROADCAST.0);
+        let said = arp::View::parse(&frame[ethernet::HEADER_LEN..]).ok().filter(|_| is_ours)?;
+        let is_answer = said.operation() == arp::OPERATION_REPLY;
+        let address = said.sender_ip().into();
+        // An ARP request comes from the neighbour itself, and is as good as an answer.
+        let said = Said { mac: said.sender_mac(), overrides: true, answers: true };
+        let heard = self.heard(state, address, said, now);
+        (heard && is_answer).then_some(reasons::drop(reasons::NEIGHBOUR_HEARD))
+    }
+
+    fn heard(&mut self, state: &mut State, address: IpAddr, said: Said, now: Ticks) -> bool {
+        let Neighbours { table, made: Some(made), .. } = self else { return false };
+        let Some(number) = table.heard(CORE_LINK, address, said, now) else { return false };
+        let Some(hop) = table.get(number).and_then(|entry| entry.listed) else { return false };
+        state.resolve(hop, Some(said.mac));
+        let to = *state.core_entry(hop);
+        while let Some(waiting) = table.next_leaving() {
+            if let Some(slot) = made.push(waiting.port, &waiting.frame, to.verdict)
+                && let Some(header) = made.batch_mut().frame_mut(slot).first_chunk_mut::<12>()
+            {
+                *header = to.macs;
+            }
+            table.give_back(waiting);
+        }
+        true
+    }
+
+    /// Asks again, and forgets who does not answer: whatever is due.
+    pub fn tick(&mut self, state: &mut State, now: Ticks) {
+        let Neighbours { table, asking, made: Some(made), .. } = self else { return };
+        while let Some((_, entry)) = table.tick(now, |question| ask(made, *asking, question)) {
+            if let Some(hop) = entry.listed {
+                state.resolve(hop, None);
+            }
+            drop_all(table, made);
+        }
+    }
+
+    /// Forgets a next hop that was removed.
+    pub fn forget(&mut self, hop: u32) {
+        let Neighbours { table, made: Some(made), .. } = self else { return };
+        table.forget(hop);
+        drop_all(table, made);
+    }
+}
+
+/// What waited for a neighbour that is gone is dropped.
+fn drop_all(table: &mut Table, made: &mut Made) {
+    while let Some(waiting) = table.next_leaving() {
+        made.push(waiting.port, &waiting.frame, reasons::drop(reasons::UNRESOLVED));
+        table.give_back(waiting);
+    }
+}
+
+fn ask(made: &mut Made, asking: Asking, question: Question) {
+    let mut frame = [0; nd::FRAME_LEN];
+    if let Some(len) = question.write(asking, &mut frame) {
+        made.push(CORE, &frame[..len], Verdict::Forward(CORE));
+    }
+}
+
+/// The link-local address of a MAC address (RFC 4291 appendix A).
+fn link_local(mac: MacAddr) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = mac.0;
+    let identifier = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+    Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(identifier))
+}
+
+/// The one link on which next hops are.
+const CORE_LINK: u16 = 0;
+
+/// Packets that wait for next hops in all.
+pub(super) const PENDING: usize = 64;
+
+/// Seconds after which a next hop that has answered is asked again.
+pub(super) const LIFETIME_S: u32 = 1200;

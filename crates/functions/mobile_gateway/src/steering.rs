@@ -1,0 +1,101 @@
+//! Which of several workers has a user: a keyed hash of the user's IPv4 address.
+//!
+//! Both directions show that address: a packet for the user in its own header, a packet of the user
+//! in the header inside the tunnel. The tunnel endpoint identifier is not looked at, so that
+//! nothing has to be kept for steering. A packet of a user under another's address reaches the
+//! worker of that other user, which has no bearer of this identifier.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::Ipv4Addr;
+use std::sync::{Arc, OnceLock};
+
+use engine::steering::Steering;
+use function_kit::FrameSteering;
+
+use super::config::Config;
+use super::control::Update;
+use super::parse::{Addresses, Class, classify};
+use super::plain::{Plain, PlainFrames};
+use super::state::Gateway;
+
+/// The hash under the configuration's secret, or under that of this process.
+pub fn of_config(config: &Config) -> Steering {
+    static SECRET: OnceLock<u64> = OnceLock::new();
+    let drawn = || *SECRET.get_or_init(|| RandomState::new().build_hasher().finish());
+    let secret = config.secret.unwrap_or_else(drawn);
+    Steering::new([secret, KEY])
+}
+
+/// The bits of a user.
+#[inline(always)]
+pub fn of_user(steering: &Steering, ipv4: Ipv4Addr) -> u32 {
+    steering.bits(u64::from(ipv4.to_bits()), 0)
+}
+
+/// The bits by which a change finds its worker; none where all workers must know of it.
+pub(super) fn of_update(config: &Config, update: &Update) -> Option<u32> {
+    let ipv4 = match update {
+        Update::AddUser(user) => user.ipv4,
+        Update::RemoveUser { ipv4 } | Update::Handover { ipv4, .. } => *ipv4,
+        Update::AddBaseStation(_)
+        | Update::RemoveBaseStation { .. }
+        | Update::AddNextHop(_)
+        | Update::RemoveNextHop { .. }
+        | Update::AddRoute(_)
+        | Update::RemoveRoute { .. } => return None,
+    };
+    Some(of_user(&of_config(config), ipv4))
+}
+
+/// How a frame finds the worker that has its user: none where users may have IPv6 prefixes.
+pub(super) fn of_frames(config: &Config) -> Option<FrameSteering> {
+    if config.ipv6 {
+        return None;
+    }
+    let (steering, gateway) = (of_config(config), Gateway::new(config));
+    let plain = PlainFrames::new(&gateway);
+    Some(Arc::new(move |_, frame| {
+        let class = match plain.recognise(frame) {
+            Plain::Uplink { teid, inner } => Class::Uplink { teid, inner },
+            Plain::Downlink(inner) => Class::Downlink(inner),
+            Plain::Not => classify(frame, &gateway),
+        };
+        let user = match class {
+            Class::Uplink { inner, .. } => match inner.addresses {
+                Addresses::V4 { source, .. } => source,
+                Addresses::V6 { .. } => return None,
+            },
+            Class::Downlink(inner) => inner.addresses.ipv4_destination(),
+            Class::Answer(_) | Class::Drop(_) => return None,
+        };
+        Some(of_user(&steering, Ipv4Addr::from_bits(user)))
+    }))
+}
+
+/// Keeps this hash apart from others under the same secret.
+const KEY: u64 = 0x6d67_775f_7573_6572;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_repeats_and_the_process_has_one_of_its_own() {
+        let bits = |secret| {
+            let config = Config { secret, ..Config::default() };
+            [1u32, 2, 3].map(|user| of_user(&of_config(&config), Ipv4Addr::from_bits(user)))
+        };
+        assert_eq!(bits(Some(7)), bits(Some(7)));
+        assert_ne!(bits(Some(7)), bits(Some(8)));
+        assert_eq!(bits(None), bits(None));
+        assert_ne!(bits(None), bits(Some(7)));
+    }
+
+    #[test]
+    fn what_is_of_no_user_may_go_to_any_worker() {
+        let config = Config { core: 2, ..Config::default() };
+        let steering = of_frames(&config).expect("users have IPv4 addresses");
+        assert_eq!(steering(super::super::state::ACCESS, &[0xff; 60]), None);
+        assert!(of_frames(&Config { ipv6: true, ..config }).is_none());
+    }
+}

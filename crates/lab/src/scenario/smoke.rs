@@ -1,0 +1,239 @@
+//! The smoke test of a scenario: each part runs once, in seconds, before the scenario runs for
+//! hours, and in tests. It shows that the scenario works, not how fast the device is.
+//!
+//! Methods get short trials at low rates and one repetition, and search nothing that can be given.
+//! Functions hold few sessions. A sweep keeps its first cell, and a few further values of each key
+//! on its own. All devices are kept. Thresholds are removed.
+
+use std::collections::HashMap;
+
+use keys::Invalid;
+use serde_json::{Map, Value, json};
+
+use super::sweep::Combination;
+use super::{Benchmark, MethodChoice, Scenario};
+
+impl Scenario {
+    /// The smoke test of this scenario.
+    ///
+    /// # Errors
+    /// When a method cannot be shortened; that is a bug in this program.
+    pub fn smoke_test(mut self) -> Result<Scenario, Invalid> {
+        for benchmark in &mut self.benchmarks {
+            keep_few_cells(benchmark);
+            keep_little_state(benchmark);
+            for choice in &mut benchmark.methods {
+                shorten(choice)?;
+            }
+        }
+        self.plan.repetitions = 1;
+        self.thresholds.clear();
+        self.description = format!("Smoke test: its figures mean nothing. {}", self.description);
+        Ok(self)
+    }
+}
+
+/// Keeps the first cell, and for each key a few cells that differ from the first in that key alone.
+fn keep_few_cells(benchmark: &mut Benchmark) {
+    let Some(first) = benchmark.cells.first().map(|cell| cell.parameters.clone()) else { return };
+    let mut kept: HashMap<String, usize> = HashMap::new();
+    let differs = |(key, value): &(&String, &Value)| first.get(*key) != Some(*value);
+    let is_device = |key: &String| key.starts_with("device.");
+    // Jointly swept lists differ in several keys at once, never in one alone.
+    let alone = |cell: &Combination| {
+        let mut keys = cell.parameters.iter().filter(differs).map(|(key, _)| key);
+        keys.next().is_some_and(|key| !is_device(key)) && keys.next().is_none()
+    };
+    let goes_together = !benchmark.cells.iter().any(alone);
+    benchmark.cells.retain(|cell| {
+        // Devices may differ in keys of their own as well as in their names.
+        if cell.parameters.iter().filter(differs).all(|(key, _)| is_device(key)) {
+            return true;
+        }
+        let mut different = cell.parameters.iter().filter(differs).map(|(key, _)| key);
+        match (different.next(), different.next()) {
+            (None, _) => true,
+            (Some(key), None) => {
+                let count = kept.entry(key.clone()).or_default();
+                *count += 1;
+                is_device(key) || *count <= MORE_VALUES
+            }
+            (Some(_), Some(_)) if !goes_together => false,
+            (Some(_), Some(_)) => {
+                let same_device =
+                    !cell.parameters.iter().filter(differs).any(|(k, _)| is_device(k));
+                let count = kept.entry(String::new()).or_default();
+                *count += usize::from(same_device);
+                same_device && *count <= 1
+            }
+        }
+    });
+}
+
+/// Limits the number of sessions: they take memory, and must be opened before a measurement.
+fn keep_little_state(benchmark: &mut Benchmark) {
+    let sections = benchmark.cells.iter_mut().flat_map(|cell| &mut cell.sections);
+    for sessions in sections.filter_map(|section| section.get_mut("sessions")) {
+        if sessions.as_u64().is_some_and(|count| count > SESSIONS_MAX) {
+            *sessions = json!(SESSIONS_MAX);
+        }
+    }
+}
+
+/// Shortens a method: short trials at low rates.
+fn shorten(choice: &mut MethodChoice) -> Result<(), Invalid> {
+    let name = choice.method.name();
+    let Some(entry) = methods::find(name) else { return Ok(()) };
+    let mut configuration = choice.method.configuration();
+    if let Some(keys) = configuration.as_object_mut() {
+        shorten_keys(keys);
+        if name == "loss-curve" {
+            keys.insert("step".to_owned(), json!(0.25));
+        }
+    }
+    choice.method = (entry.read)(configuration)?;
+    Ok(())
+}
+
+fn shorten_keys(keys: &mut Map<String, Value>) {
+    let is_mlrsearch = keys.get("search").is_some_and(|search| search == "mlrsearch");
+    for (key, value) in keys.iter_mut() {
+        match value {
+            Value::Object(nested) => shorten_keys(nested),
+            Value::Array(items) => {
+                items.iter_mut().filter_map(Value::as_object_mut).for_each(shorten_keys);
+            }
+            // MLRsearch refuses keys that it does not use; its named goals set their own durations.
+            _ if is_mlrsearch && LEFT_TO_MLRSEARCH.contains(&key.as_str()) => {}
+            // Without an update rate nothing changes during a trial; other absent keys get a bound.
+            Value::Null if key == "update-rate" => {}
+            _ if key == "repetitions" => *value = json!(1),
+            _ => {
+                let short = SHORT.iter().find(|(known, _)| known == key);
+                // An integer stays an integer.
+                let short = short.map(|(_, short)| match value.is_u64() {
+                    true => json!(*short as u64),
+                    false => json!(short),
+                });
+                short.into_iter().for_each(|short| *value = short);
+            }
+        }
+    }
+}
+
+/// The largest number of sessions that a function holds and its traffic opens.
+const SESSIONS_MAX: u64 = 30_000;
+
+/// The values that keys get, each in its own unit: seconds, frames per second, fractions of one.
+const SHORT: &[(&str, f64)] = &[
+    ("duration", 0.2),
+    ("slice", 0.1),
+    ("trial-duration", 0.1),
+    ("final-duration", 0.1),
+    ("final-trial-duration", 0.1),
+    ("initial-trial-duration", 0.1),
+    ("duration-sum", 0.3),
+    ("hold-duration", 0.1),
+    ("hold", 0.2),
+    ("wait", 0.2),
+    ("warm-up-sessions", 2e3),
+    ("sessions", 2e3),
+    ("start", 1e3),
+    ("beyond", 100.0),
+    ("overload-duration", 0.1),
+    ("then-duration", 0.1),
+    ("before", 0.2),
+    ("settle", 0.1),
+    ("patience", 20.0),
+    ("after", 2.0),
+    ("warm-up", 0.05),
+    ("tester-alone", 0.05),
+    ("max-search-time", 3.0),
+    ("max-time", 3.0),
+    ("max-burst", 0.1),
+    ("depletion", 0.05),
+    ("min-rate", 1e3),
+    ("max-rate", 2e4),
+    ("rate", 1e4),
+    ("of", 5e3),
+    ("update-rate", 1e3),
+    ("precision", 0.5),
+];
+
+/// Keys that `search: mlrsearch` does not use, and its search time, which stays as it is.
+const LEFT_TO_MLRSEARCH: [&str; 4] =
+    ["trial-duration", "final-duration", "precision", "max-search-time"];
+
+/// The number of values of a key that are kept in addition to the first.
+const MORE_VALUES: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::FUNCTIONS;
+
+    fn smoke(text: &str) -> Scenario {
+        let scenario = Scenario::parse("t.yaml", text.to_owned(), FUNCTIONS).expect("valid");
+        scenario.smoke_test().expect("every method can be shortened")
+    }
+
+    #[test]
+    fn every_method_can_be_shortened() {
+        for entry in methods::METHODS {
+            let text = format!("function: {{name: l3-router}}\nmethods: {}\n", entry.name);
+            let scenario = smoke(&text);
+            let method = &scenario.benchmarks[0].methods[0].method;
+            let bound = method.time_bound().as_secs();
+            assert!(bound <= 120, "{} may take {bound} s", entry.name);
+        }
+        let updates = |capacity: &str| {
+            let text = format!("function: {{name: l3-router}}\nmethods: {capacity}\n");
+            smoke(&text).benchmarks[0].methods[0].method.configuration()["update-rate"].clone()
+        };
+        assert_eq!(updates("capacity"), Value::Null);
+        assert_eq!(updates("{name: capacity, update-rate: 20000}"), json!(1e3));
+        let mlr = "{name: throughput, search: mlrsearch, goals: ndr-pdr}";
+        smoke(&format!("function: {{name: l3-router}}\nmethods: {mlr}\n"));
+    }
+
+    #[test]
+    fn a_few_cells_and_all_devices_are_kept() {
+        let scenario = smoke(
+            "function: {name: l3-router, upstream-l3-table-size: [1, 10, 100, 1000]}\n\
+             device: [embedded, process, linux, ovs]\n\
+             traffic: {pkt-size: [64, 128, 256, 512]}\n\
+             repetitions: 5\n\
+             thresholds: [{figure: throughput, at-least: 1 Mpps}]\n",
+        );
+        let cells = &scenario.benchmarks[0].cells;
+        let first = &cells[0].parameters;
+        assert_eq!(cells.len(), 1 + 2 + 2 + 3, "itself, tables, sizes, devices");
+        for cell in cells {
+            let different = cell.parameters.iter().filter(|(k, v)| first.get(*k) != Some(*v));
+            assert!(different.count() <= 1, "{}", cell.id);
+        }
+        assert_eq!((scenario.plan.repetitions, scenario.thresholds.len()), (1, 0));
+    }
+
+    #[test]
+    fn devices_with_keys_of_their_own_are_kept() {
+        let scenario = smoke(
+            "function: {name: l3-router, upstream-l3-table-size: [1, 10]}\n\
+             device: [embedded, {name: process, ports: [memif, vhost-user]}]\n",
+        );
+        let cells = &scenario.benchmarks[0].cells;
+        let ports = cells.iter().filter_map(|cell| cell.parameters.get("device.ports"));
+        assert_eq!(ports.count(), 2, "both kinds of ports");
+        assert_eq!(cells.len(), 1 + 1 + 2, "itself, a table, two more devices");
+    }
+
+    #[test]
+    fn lists_that_go_together_keep_two_cells() {
+        let scenario = smoke(
+            "scale: joint\n\
+             function: {name: l3-router, upstream-l3-table-size: [1, 10, 100], \
+             downstream-l3-table-size: [1, 10, 100]}\n",
+        );
+        assert_eq!(scenario.benchmarks[0].cells.len(), 2);
+    }
+}

@@ -1,0 +1,272 @@
+//! What is refused, and by which key.
+
+use function_cgnat::config::Config;
+use function_kit::Invalid;
+use model_cgnat::{Cgnat, Traffic};
+use model_kit::Model;
+
+/// What is refused in a function section, by its key; nothing where it is accepted.
+fn refused(text: &str) -> Option<&'static str> {
+    let mut config: Config = serde_saphyr::from_str(text).expect("a section");
+    let mut traffic = Traffic { sessions: 1, ..Traffic::default() };
+    Cgnat::validate(&mut config, &mut traffic).err().map(key)
+}
+
+/// The same of a traffic section.
+fn refused_traffic(text: &str) -> Option<&'static str> {
+    let mut traffic: Traffic = serde_saphyr::from_str(text).expect("a section");
+    Cgnat::validate(&mut Config::default(), &mut traffic).err().map(key)
+}
+
+/// The key of the section itself, without those below it.
+fn key(invalid: Invalid) -> &'static str {
+    let key = invalid.key.leak();
+    key.split(['.', '[']).next().unwrap_or_default()
+}
+
+#[test]
+fn networks_inside_and_outside_do_not_collide() {
+    for (key, text) in [
+        ("pools", "{inside: [10.0.0.0/8], pools: [10.9.0.0/24]}"),
+        ("pools", "{inside: [198.18.0.0/24], pools: [198.18.0.0/16]}"),
+        ("pools", "{pools: [198.18.0.0/24, 198.18.0.128/25]}"),
+        ("static", "{static: [{inside: 10.0.0.0/30, outside: 198.18.0.4/30}]}"),
+        ("static", "{static: [{inside: 10.0.0.0/30, outside: 203.0.113.64/29}]}"),
+        ("deterministic", "{deterministic: [{inside: 10.0.0.0/24, outside: 198.18.0.0/30}]}"),
+        ("pools", "{pools: []}"),
+        ("inside", "{inside: []}"),
+    ] {
+        assert_eq!(refused(text), Some(key), "{text}");
+    }
+}
+
+#[test]
+fn vrfs_have_names_vlans_and_networks_of_their_own() {
+    let red = "{name: red, vlan: 1, inside: [10.0.0.0/8]";
+    for (key, more) in [
+        ("vrfs", "}, {name: blue, vlan: 1, inside: [10.0.0.0/8]}"),
+        ("vrfs", "}, {name: red, vlan: 2, inside: [10.0.0.0/8]}"),
+        ("vrfs", "}, {name: blue, vlan: 0, inside: [10.0.0.0/8]}"),
+        ("vrfs", "}, {name: blue, vlan: 4095, inside: [10.0.0.0/8]}"),
+        ("vrfs", "}, {name: '', vlan: 2, inside: [10.0.0.0/8]}"),
+        ("vrfs", "}, {name: blue, vlan: 2, inside: []}"),
+        ("vrfs", "}, {name: blue, vlan: 2, inside: [198.18.0.0/28]}"),
+        ("vrfs", ", pools: [198.18.0.0/28]}"),
+        ("vrfs", ", pools: [10.9.0.0/28]}"),
+        ("vrfs", ", pools: [203.0.113.0/28, 203.0.113.8/29]}"),
+        ("vrfs", ", pools: [203.0.113.0/28]}, {name: blue, vlan: 2, inside: [203.0.113.0/30]}"),
+    ] {
+        let text = format!("{{vrfs: [{red}{more}]}}");
+        assert_eq!(refused(&text), Some(key), "{text}");
+    }
+    let rule = "deterministic: [{realm: 2, inside: 10.0.0.0/24, outside: 203.0.113.128/30}]";
+    let text = format!("{{vrfs: [{red}}}], {rule}}}");
+    assert_eq!(refused(&text), Some("deterministic"), "{text}");
+    for more in ["}", ", pools: [203.0.113.0/28]}, {name: blue, vlan: 2, inside: [10.0.0.0/8]}"] {
+        let text = format!("{{vrfs: [{red}{more}]}}");
+        assert_eq!(refused(&text), None, "{text}");
+    }
+    let alone = format!("{{pools: [], vrfs: [{red}, pools: [203.0.113.0/28]}}]}}");
+    assert_eq!(refused(&alone), None, "{alone}");
+}
+
+#[test]
+fn clients_are_of_a_vrf_that_is_there() {
+    let function = "{vrfs: [{name: red, vlan: 7, inside: [10.0.0.0/16]}]}";
+    for (key, text) in [
+        (Some("vlan"), "{vlan: 8}"),
+        (Some("vlan"), "{vlan: 4095}"),
+        (Some("family"), "{vlan: 7, family: ipv6}"),
+        (Some("first-client"), "{vlan: 7, first-client: 10.1.0.1}"),
+        (None, "{vlan: 7}"),
+        (None, "{first-client: 10.1.0.1}"),
+    ] {
+        let mut config: Config = serde_saphyr::from_str(function).expect("a section");
+        let mut traffic: Traffic = serde_saphyr::from_str(text).expect("a section");
+        let refused = Cgnat::validate(&mut config, &mut traffic).err().map(|invalid| invalid.key);
+        assert_eq!(refused.as_deref(), key, "{text}");
+    }
+}
+
+#[test]
+fn each_port_of_a_shared_address_is_one_host_s() {
+    let refused_rules = |rules: &str, more: &str| {
+        let text = format!("{{port-forwarding: [{rules}]{more}}}");
+        let mut config: Config = serde_saphyr::from_str(&text).expect("a section");
+        let mut traffic = Traffic { sessions: 1, ..Traffic::default() };
+        Cgnat::validate(&mut config, &mut traffic).err().map(|invalid| (invalid.key, invalid.what))
+    };
+    let one = |hosts: &str| format!("{{outside: 203.0.113.80, hosts: [{hosts}]}}");
+    let web = "{inside: 10.0.0.5, forwards: [{protocol: tcp, first-port: 80}]}";
+    for (what, hosts) in [
+        ("must have from 1 to 1024 entries, not 0", String::new()),
+        ("11.0.0.5 is in no network", "{inside: 11.0.0.5, forwards: [{first-port: 80}]}".into()),
+        ("10.0.0.5 has no port", "{inside: 10.0.0.5}".into()),
+        (
+            "must be from 1 to 65535, not 0",
+            "{inside: 10.0.0.5, forwards: [{first-port: 0}]}".into(),
+        ),
+        (
+            "no ports from 9 to 8, inside 9",
+            "{inside: 10.0.0.5, forwards: [{first-port: 9, last-port: 8}]}".into(),
+        ),
+        (
+            "no ports from 8 to 9, inside 65535",
+            "{inside: 10.0.0.5, forwards: [{first-port: 8, last-port: 9, inside-port: 65535}]}"
+                .into(),
+        ),
+        (
+            "no 'dynamic-ports' from 1000 to 2000",
+            "{inside: 10.0.0.5, dynamic-ports: {first-port: 1000, last-port: 2000}}".into(),
+        ),
+        (
+            "no 'dynamic-ports' from 2000 to 1999",
+            "{inside: 10.0.0.5, dynamic-ports: {first-port: 2000, last-port: 1999}}".into(),
+        ),
+        (
+            "TCP port 80 of 203.0.113.80 is given to 10.0.0.5 and to 10.0.0.6",
+            format!("{web}, {{inside: 10.0.0.6, forwards: [{{first-port: 79, last-port: 81}}]}}"),
+        ),
+        (
+            "UDP port 2000 of 203.0.113.80 is given to 10.0.0.5 twice",
+            "{inside: 10.0.0.5, forwards: [{protocol: udp, first-port: 1990, last-port: 2000}], \
+             dynamic-ports: {first-port: 2000, last-port: 2000}}"
+                .into(),
+        ),
+        (
+            "TCP port 2500 of 203.0.113.80 is given to 10.0.0.5 and to 10.0.0.6",
+            "{inside: 10.0.0.6, dynamic-ports: {first-port: 2500, last-port: 3000}}, \
+             {inside: 10.0.0.5, dynamic-ports: {first-port: 2000, last-port: 2500}}"
+                .into(),
+        ),
+        (
+            "UDP port 53 of 10.0.0.5 has two outside ports",
+            "{inside: 10.0.0.5, forwards: [{first-port: 53}, \
+             {protocol: udp, first-port: 5353, inside-port: 53}]}"
+                .into(),
+        ),
+        (
+            "10.0.0.5 stands twice",
+            format!("{web}, {{inside: 10.0.0.5, forwards: [{{first-port: 81}}]}}"),
+        ),
+    ] {
+        let refused = refused_rules(&one(&hosts), "");
+        let text = refused.map(|(key, what)| {
+            assert!(key.starts_with("port-forwarding"), "{key}: {what}");
+            what
+        });
+        assert!(text.as_ref().is_some_and(|text| text.contains(what)), "{what}: {text:?}");
+    }
+    let web = one(web);
+    let again = "{outside: 203.0.113.81, hosts: [{inside: 10.0.0.5, forwards: [{first-port: 1}]}]}";
+    for (key, rules, more) in [
+        ("port-forwarding", format!("{web}, {web}"), ""),
+        ("port-forwarding", format!("{web}, {again}"), ""),
+        ("port-forwarding", web.clone(), ", pools: [203.0.113.0/24]"),
+        (
+            "port-forwarding",
+            web.clone(),
+            ", static: [{inside: 10.0.0.4/30, outside: 203.0.113.4/30}]",
+        ),
+        (
+            "port-forwarding",
+            web.clone(),
+            ", deterministic: [{inside: 10.0.0.0/28, outside: 203.0.113.4/30}]",
+        ),
+        (
+            "deterministic",
+            web.clone(),
+            ", deterministic: [{inside: 10.1.0.0/28, outside: 203.0.113.80/30}]",
+        ),
+    ] {
+        let refused = refused_rules(&rules, more);
+        assert_eq!(refused.as_ref().map(|(key, _)| &**key), Some(key), "{rules}{more}");
+    }
+    let host = "{inside: 10.0.0.6, dynamic-ports: {first-port: 1024, last-port: 65535}, forwards: \
+                [{protocol: udp, first-port: 80}, {protocol: tcp, first-port: 81, inside-port: 80}]}";
+    let both =
+        format!("{}, {host}", "{inside: 10.0.0.5, forwards: [{protocol: tcp, first-port: 80}]}");
+    assert_eq!(refused_rules(&one(&both), ", pools: []"), None);
+    assert_eq!(refused_rules(&one(&both), ", core: 2"), None);
+}
+
+#[test]
+fn destinations_that_are_not_translated_are_outside() {
+    for (key, text) in [
+        (Some("bypass"), "{bypass: [10.9.0.0/16]}"),
+        (Some("bypass"), "{bypass: [203.0.112.0/24, 198.18.0.128/25]}"),
+        (Some("bypass"), "{bypass: [224.0.0.0/4]}"),
+        (Some("bypass"), "{bypass: [0.0.0.0/0]}"),
+        (
+            Some("bypass"),
+            "{bypass: [203.0.112.0/24], vrfs: [{name: red, vlan: 1, inside: [10.0.0.0/8]}]}",
+        ),
+        (
+            Some("bypass"),
+            "{bypass: [203.0.112.0/24], siit: {mappings: [{ipv4: 198.51.100.0/26, \
+             ipv6: '2001:db8:aa::/64'}], prefix: '2001:db8:6400::/56'}}",
+        ),
+        (None, "{bypass: [203.0.112.0/24, 198.51.100.7/32]}"),
+    ] {
+        assert_eq!(refused(text), key, "{text}");
+    }
+    let mut config: Config = serde_saphyr::from_str("{bypass: [192.0.2.0/24]}").expect("a section");
+    for (key, text) in [
+        (Some("first-server"), "{sessions: 1, first-server: 192.0.1.255, server: 2}"),
+        (None, "{sessions: 1, first-server: 192.0.1.254, server: 2}"),
+        (None, "{sessions: 1, first-server: 192.0.3.0, server: 2}"),
+    ] {
+        let mut traffic: Traffic = serde_saphyr::from_str(text).expect("a section");
+        let refused = Cgnat::validate(&mut config, &mut traffic).err().map(|invalid| invalid.key);
+        assert_eq!(refused.as_deref(), key, "{text}");
+    }
+}
+
+#[test]
+fn pools_are_of_any_size_and_rules_stand_beside_them() {
+    for text in [
+        "{pools: [198.18.0.0/32]}",
+        "{pools: [198.18.0.0/29, 203.0.113.7/32, 198.18.64.0/20]}",
+        "{deterministic: [{inside: 10.0.0.0/24, outside: 203.0.113.128/30}]}",
+        "{pools: [], deterministic: [{inside: 10.0.0.0/24, outside: 203.0.113.128/30}]}",
+        "{static: [{inside: 10.0.0.0/30, outside: 203.0.113.64/30}]}",
+        "{core: 2, static: [{inside: 10.0.0.0/30, outside: 203.0.113.64/30}], alg: {pptp: true}}",
+    ] {
+        assert_eq!(refused(text), None, "{text}");
+    }
+}
+
+#[test]
+fn numbers_out_of_their_range_are_refused_by_their_key() {
+    for (key, text) in [
+        ("port-block", "{port-block: {size: 100}}"),
+        ("port-block", "{port-block: {per-subscriber: 9}}"),
+        ("first-port", "{first-port: 0}"),
+        ("mss-clamp", "{mss-clamp: 100}"),
+        ("timeouts", "{timeouts: {udp-s: 0.1}}"),
+        ("quarantine-s", "{quarantine-s: -1}"),
+        ("sessions", "{sessions: 0}"),
+        ("pools", "{pools: [198.18.0.0/15]}"),
+    ] {
+        assert_eq!(refused(text), Some(key), "{text}");
+    }
+}
+
+#[test]
+fn traffic_has_as_many_sessions_as_it_says() {
+    assert_eq!(refused_traffic("{sessions: 10, client: 10}"), None);
+    for (key, text) in [
+        ("sessions", "{sessions: 3, client: 2, client-ports: 1, server: 1, server-ports: 1}"),
+        ("client-ports", "{client-ports: 10, first-client-port: 65530}"),
+        ("first-client", "{client: 4, first-client: 10.255.255.253}"),
+        ("tcp-share", "{tcp-share: 0.7, icmp-share: 0.4}"),
+        (
+            "icmp-share",
+            "{icmp-share: 0.1, client: 10, server: 1, client-ports: 1000, server-ports: 100}",
+        ),
+        ("pkt-size", "{pkt-size: 63}"),
+        ("random-seed", "{random-seed: 0}"),
+    ] {
+        assert_eq!(refused_traffic(text), Some(key), "{text}");
+    }
+}

@@ -1,0 +1,152 @@
+//! Frames of functional checks, built from their layers so that each layer can be spoiled.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use wire::bytes::put_u16;
+use wire::{MacAddr, checksum, ethernet, icmp, ipv4, ipv6, protocol, udp};
+
+/// An Ethernet frame.
+pub fn frame(to: MacAddr, from: MacAddr, ether_type: u16, payload: &[u8]) -> Vec<u8> {
+    [&to.0, &from.0, &ether_type.to_be_bytes()[..], payload].concat()
+}
+
+/// An IPv4 packet without options.
+pub fn packet(from: Ipv4Addr, to: Ipv4Addr, protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let mut header = [0; ipv4::HEADER_LEN];
+    ipv4::Fields {
+        dscp: 0,
+        ecn: 0,
+        total_len: (ipv4::HEADER_LEN + payload.len()) as u16,
+        identification: 0x1234,
+        dont_fragment: false,
+        more_fragments: false,
+        fragment_offset: 0,
+        ttl: 64,
+        protocol,
+        source: from,
+        destination: to,
+    }
+    .emit(&mut header);
+    [&header, payload].concat()
+}
+
+/// An IPv6 packet of `len` bytes with a UDP datagram.
+pub fn packet_ipv6(source: Ipv6Addr, destination: Ipv6Addr, len: usize) -> Vec<u8> {
+    let mut datagram = datagram((40_000, 9), &text(len.saturating_sub(48)));
+    if let Some((header, payload)) = datagram.split_first_chunk_mut() {
+        let sum = udp::checksum_ipv6(source, destination, header, payload);
+        put_u16(header, udp::offset::CHECKSUM, sum);
+    }
+    let fields = ipv6::Fields {
+        traffic_class: 0,
+        flow_label: 0x12345,
+        payload_len: datagram.len() as u16,
+        next_header: protocol::UDP,
+        hop_limit: 64,
+        source,
+        destination,
+    };
+    behind_ipv6(fields, &datagram)
+}
+
+fn behind_ipv6(fields: ipv6::Fields, payload: &[u8]) -> Vec<u8> {
+    let mut header = [0; ipv6::HEADER_LEN];
+    fields.emit(&mut header);
+    [&header, payload].concat()
+}
+
+/// A message of Neighbor Discovery about one address (RFC 4861 sections 4.3 and 4.4).
+#[derive(Clone, Debug)]
+pub struct NeighbourMessage {
+    /// Destination of the frame.
+    pub to: MacAddr,
+    /// Source of the frame.
+    pub from: MacAddr,
+    /// Source and destination of the IPv6 packet.
+    pub ends: [Ipv6Addr; 2],
+    /// ICMPv6 type.
+    pub kind: u8,
+    /// First byte behind the checksum: the flags of an advertisement.
+    pub flags: u8,
+    /// Address that the message is about.
+    pub target: Ipv6Addr,
+    /// Options as they stand in the message, sound or not.
+    pub options: Vec<u8>,
+}
+
+impl NeighbourMessage {
+    /// Returns the frame, with the checksum made right.
+    pub fn frame(&self) -> Vec<u8> {
+        let [source, destination] = self.ends;
+        let head = [self.kind, 0, 0, 0, self.flags, 0, 0, 0];
+        let mut message = [&head[..], &self.target.octets(), &self.options].concat();
+        let sum = icmp::checksum_ipv6(source, destination, &message);
+        put_u16(&mut message, icmp::offset::CHECKSUM, sum);
+        let fields = ipv6::Fields {
+            traffic_class: 0,
+            flow_label: 0,
+            payload_len: message.len() as u16,
+            next_header: protocol::ICMPV6,
+            hop_limit: 255,
+            source,
+            destination,
+        };
+        frame(self.to, self.from, ethernet::TYPE_IPV6, &behind_ipv6(fields, &message))
+    }
+}
+
+/// A datagram without checksum.
+pub fn datagram((from, to): (u16, u16), payload: &[u8]) -> Vec<u8> {
+    let mut header = [0; udp::HEADER_LEN];
+    let length = (udp::HEADER_LEN + payload.len()) as u16;
+    let checksum = udp::CHECKSUM_NONE;
+    udp::Fields { source_port: from, destination_port: to, length, checksum }.emit(&mut header);
+    [&header, payload].concat()
+}
+
+/// Changes a byte of an IPv4 header without options and mends the checksum.
+pub fn set(at: usize, value: u8) -> impl FnOnce(&mut Vec<u8>) {
+    move |packet| {
+        packet[at] = value;
+        mend(packet);
+    }
+}
+
+/// Changes a 16-bit field of an IPv4 header without options and mends the checksum.
+pub fn set_word(at: usize, value: u16) -> impl FnOnce(&mut Vec<u8>) {
+    move |packet| {
+        put_u16(packet, at, value);
+        mend(packet);
+    }
+}
+
+/// Makes the checksum of an IPv4 header right, whatever length it states.
+pub fn mend(packet: &mut [u8]) {
+    let stated = usize::from(packet[0] & 0x0f) * 4;
+    let len = stated.max(ipv4::HEADER_LEN).min(packet.len());
+    put_u16(packet, ipv4::offset::CHECKSUM, 0);
+    let sum = checksum::checksum(&packet[..len]);
+    put_u16(packet, ipv4::offset::CHECKSUM, sum);
+}
+
+/// Puts four bytes of options into an IPv4 packet.
+pub fn add_options(packet: &mut Vec<u8>) {
+    let router_alert = [ipv4::OPTION_ROUTER_ALERT, 4, 0, 0];
+    packet.splice(ipv4::HEADER_LEN..ipv4::HEADER_LEN, router_alert);
+    packet[0] += 1;
+    let len = packet.len() as u16;
+    set_word(ipv4::offset::TOTAL_LEN, len)(packet);
+}
+
+/// Bytes that differ from their neighbours.
+pub fn text(len: usize) -> Vec<u8> {
+    (0..len).map(|index| index as u8).collect()
+}
+
+/// The Ethernet type of an IP packet.
+pub fn ether_type_of(packet: &[u8]) -> u16 {
+    match packet.first().map(|byte| byte >> 4) {
+        Some(ipv6::VERSION) => ethernet::TYPE_IPV6,
+        _ => ethernet::TYPE_IPV4,
+    }
+}

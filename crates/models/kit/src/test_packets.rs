@@ -1,0 +1,220 @@
+//! The packets of testers: UDP over IPv4 or IPv6 between two addresses, in one Ethernet frame.
+//!
+//! ```text
+//! Ethernet | IPv4 or IPv6 | UDP | zeroes | stamp
+//! ```
+//! Over IPv4 there is no UDP checksum, so that the stamp costs nothing; IPv6 needs one (RFC 8200
+//! section 8.1), and gets it last.
+
+use traffic::Stamp;
+use traffic::stamp::STAMP_LEN;
+use wire::bytes::{put_array, put_u16, put_u32};
+use wire::checksum::Sum;
+use wire::{ethernet, ipv4, ipv6, protocol, udp};
+
+/// Source and destination of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// IPv4 addresses.
+    V4 {
+        /// Source address.
+        source: u32,
+        /// Destination address.
+        destination: u32,
+    },
+    /// IPv6 addresses.
+    V6 {
+        /// Source address.
+        source: u128,
+        /// Destination address.
+        destination: u128,
+    },
+}
+
+/// What writes them.
+#[derive(Clone, Copy, Debug)]
+pub struct TestPackets {
+    /// One's complement sum of what all IPv4 headers have in common.
+    sum: Sum,
+}
+
+impl Default for TestPackets {
+    fn default() -> TestPackets {
+        TestPackets::new()
+    }
+}
+
+impl TestPackets {
+    /// The writer of packets whose headers have the same fields but addresses and lengths.
+    pub fn new() -> TestPackets {
+        let mut header = [0; ipv4::HEADER_LEN];
+        ipv4::Fields {
+            dscp: 0,
+            ecn: 0,
+            total_len: 0,
+            identification: 0,
+            dont_fragment: true,
+            more_fragments: false,
+            fragment_offset: 0,
+            ttl: TTL,
+            protocol: protocol::UDP,
+            source: 0.into(),
+            destination: 0.into(),
+        }
+        .emit(&mut header);
+        put_u16(&mut header, ipv4::offset::CHECKSUM, 0);
+        TestPackets { sum: Sum::ZERO.add_header(&header) }
+    }
+
+    /// Writes a whole frame; `macs` are destination and source as they stand in it, `ports` the
+    /// source's and the destination's.
+    #[inline(always)]
+    pub fn write(
+        &self,
+        macs: [u8; 12],
+        ends: Ends,
+        ports: (u16, u16),
+        stamp: Stamp,
+        frame: &mut [u8],
+    ) {
+        put_array(frame, 0, macs);
+        match ends {
+            Ends::V4 { source, destination } => {
+                put_u16(frame, ethernet::offset::TYPE, ethernet::TYPE_IPV4);
+                let packet = &mut frame[ethernet::HEADER_LEN..];
+                self.write_ipv4(source, destination, ports, packet);
+                stamp.write(frame);
+            }
+            Ends::V6 { source, destination } => {
+                write_ipv6(source, destination, ports, stamp, frame);
+            }
+        }
+    }
+
+    /// The headers as four words: the packet is written once, not copied and patched.
+    #[inline(always)]
+    fn write_ipv4(&self, source: u32, destination: u32, ports: (u16, u16), packet: &mut [u8]) {
+        let total_len = packet.len() as u16;
+        const HEAD: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
+        let Some((head, payload)) = packet.split_first_chunk_mut::<HEAD>() else { return };
+        let sum = self.sum.add_u16(total_len).add_u32(source).add_u32(destination);
+        let word = |high: u32, low: u32| (u64::from(high) << 32 | u64::from(low)).to_be_bytes();
+        let pair = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
+        put_array(head, 0, word(VERSION_AND_CLASS | u32::from(total_len), NO_FRAGMENT));
+        put_array(head, 8, word(TTL_AND_UDP | u32::from(sum.checksum()), source));
+        put_array(head, 16, word(destination, pair(ports.0, ports.1)));
+        let udp_len = total_len - ipv4::HEADER_LEN as u16;
+        put_u32(head, 24, pair(udp_len, udp::CHECKSUM_NONE));
+        clear(payload);
+    }
+}
+
+#[inline(never)]
+fn write_ipv6(source: u128, destination: u128, ports: (u16, u16), stamp: Stamp, frame: &mut [u8]) {
+    put_u16(frame, ethernet::offset::TYPE, ethernet::TYPE_IPV6);
+    let payload_len = (frame.len() - ethernet::HEADER_LEN - ipv6::HEADER_LEN) as u16;
+    let packet = &mut frame[ethernet::HEADER_LEN..];
+    let Some((head, rest)) = packet.split_first_chunk_mut() else { return };
+    let (source, destination) = (source.into(), destination.into());
+    ipv6::Fields {
+        traffic_class: 0,
+        flow_label: 0,
+        payload_len,
+        next_header: protocol::UDP,
+        hop_limit: TTL,
+        source,
+        destination,
+    }
+    .emit(head);
+    let Some((header, payload)) = rest.split_first_chunk_mut() else { return };
+    let (source_port, destination_port) = ports;
+    let checksum = udp::CHECKSUM_NONE;
+    udp::Fields { source_port, destination_port, length: payload_len, checksum }.emit(header);
+    clear(payload);
+    stamp.write(payload);
+    let sum = udp::checksum_ipv6(source, destination, header, payload);
+    put_u16(header, udp::offset::CHECKSUM, sum);
+}
+
+/// The length of a frame without check sequence, for a size that counts it: at least the headers
+/// and the stamp.
+#[inline(always)]
+pub fn frame_len(size: u16, ipv6: bool) -> u16 {
+    (size - CHECK_SEQUENCE_LEN).max(if ipv6 { LEN_MIN_IPV6 } else { LEN_MIN_IPV4 })
+}
+
+/// Zeroes between the headers and the stamp; the shortest packet has none.
+#[inline(always)]
+fn clear(payload: &mut [u8]) {
+    if payload.len() > STAMP_LEN {
+        payload.fill(0);
+    }
+}
+
+/// UDP port 7, echo, at the far end of test traffic, as RFC 2544 appendix C.2.6.4 has it.
+pub const ECHO_PORT: u16 = 7;
+
+/// The first UDP port that flows are told apart by.
+pub const PORT_MIN: u16 = 1024;
+
+/// How many of them there are.
+pub const PORTS: u32 = (u16::MAX - PORT_MIN) as u32;
+
+/// The shortest Ethernet frame, check sequence included (IEEE 802.3 section 4.4.2).
+pub const FRAME_BYTES_MIN: u16 = 64;
+
+/// The longest frame, check sequence included: a jumbo frame with 9,000 bytes of payload.
+pub const FRAME_BYTES_MAX: u16 = 9018;
+
+/// Time to live of packets as they are sent.
+pub const TTL: u8 = 64;
+
+/// Length of the Ethernet frame check sequence, which frames in memory do not hold.
+const CHECK_SEQUENCE_LEN: u16 = 4;
+
+/// 60 bytes, the Ethernet minimum.
+const LEN_MIN_IPV4: u16 =
+    (ethernet::HEADER_LEN + ipv4::HEADER_LEN + udp::HEADER_LEN + STAMP_LEN) as u16;
+const LEN_MIN_IPV6: u16 = LEN_MIN_IPV4 + (ipv6::HEADER_LEN - ipv4::HEADER_LEN) as u16;
+
+/// The words of an IPv4 header without options and fragments: version and header length, the flag
+/// that forbids fragments, time to live and protocol.
+const VERSION_AND_CLASS: u32 = (ipv4::VERSION_IHL as u32) << 24;
+const NO_FRAGMENT: u32 = ipv4::FLAG_DONT_FRAGMENT as u32;
+const TTL_AND_UDP: u32 = (TTL as u32) << 24 | (protocol::UDP as u32) << 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_sound_in_both_versions_and_every_length() {
+        let packets = TestPackets::new();
+        let stamp = Stamp { stream: 1, sequence: 2, time: 3 };
+        for size in [64, 65, 512, FRAME_BYTES_MAX] {
+            for ipv6 in [false, true] {
+                let mut frame = vec![0xee; frame_len(size, ipv6).into()];
+                let ends = match ipv6 {
+                    false => Ends::V4 { source: 0x0a00_0001, destination: 0x3200_0102 },
+                    true => Ends::V6 { source: 5 << 64 | 1, destination: 6 << 64 | 2 },
+                };
+                packets.write([7; 12], ends, (5000, ECHO_PORT), stamp, &mut frame);
+                assert_eq!(Stamp::read(&frame), Some(stamp));
+                let view = ethernet::View::parse(&frame).expect("Ethernet");
+                if ipv6 {
+                    let ip = ipv6::View::parse(view.payload()).expect("IPv6");
+                    assert_eq!(ip.payload().len(), frame.len() - 54);
+                    let datagram = udp::View::parse(ip.payload()).expect("UDP");
+                    assert_eq!(datagram.verify_ipv6(ip.source(), ip.destination()), Ok(()));
+                } else {
+                    let ip = ipv4::View::parse(view.payload()).expect("IPv4");
+                    assert_eq!(usize::from(ip.total_len()), frame.len() - 14);
+                    assert_eq!(ip.destination().to_string(), "50.0.1.2");
+                    let datagram = udp::View::parse(ip.payload()).expect("UDP");
+                    assert_eq!(datagram.source_port(), 5000);
+                    assert_eq!(usize::from(datagram.length()), frame.len() - 34);
+                }
+            }
+        }
+    }
+}

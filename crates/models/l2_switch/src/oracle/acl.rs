@@ -1,0 +1,125 @@
+//! The slow model of an access list: one rule after the other, in the order of their priorities.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use function_kit::sections::Prefixed;
+use function_l2_switch::config::Port;
+use function_l2_switch::config::acl::{Action, Rule};
+
+/// Whether the first rule that matches denies the frame, which has a whole Ethernet header.
+pub(super) fn denies<'a>(rules: impl Iterator<Item = &'a Rule>, port: Port, frame: &[u8]) -> bool {
+    let headers = Headers::of(frame);
+    let mut matching: Vec<&Rule> = rules.filter(|rule| headers.match_rule(rule, port)).collect();
+    matching.sort_by_key(|rule| rule.priority);
+    matching.first().is_some_and(|rule| rule.action == Action::Deny)
+}
+
+/// What a frame says.
+struct Headers {
+    macs: [Vec<u8>; 2],
+    vlan: u16,
+    kind: u16,
+    addresses: Option<[IpAddr; 2]>,
+    protocol: Option<u8>,
+    ports: Option<[u16; 2]>,
+}
+
+impl Headers {
+    fn of(frame: &[u8]) -> Headers {
+        let word = |at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
+        let mut at = 12;
+        let mut vlans = Vec::new();
+        while [0x8100, 0x88a8].contains(&word(at)) && vlans.len() < 2 && frame.len() >= at + 6 {
+            vlans.push(word(at + 2) & 0xfff);
+            at += 4;
+        }
+        let mut headers = Headers {
+            macs: [frame[6..12].to_vec(), frame[..6].to_vec()],
+            vlan: vlans.first().copied().unwrap_or(0),
+            kind: word(at),
+            addresses: None,
+            protocol: None,
+            ports: None,
+        };
+        match headers.kind {
+            0x0800 => headers.add_ipv4(&frame[at + 2..]),
+            0x86dd => headers.add_ipv6(&frame[at + 2..]),
+            _ => {}
+        }
+        headers
+    }
+
+    fn add_ipv4(&mut self, packet: &[u8]) {
+        let header_len = packet.first().map_or(0, |first| usize::from(first & 15) * 4);
+        if packet.len() < 20 || packet[0] >> 4 != 4 || header_len < 20 || packet.len() < header_len
+        {
+            return;
+        }
+        let address = |at: usize| {
+            IpAddr::V4(Ipv4Addr::new(packet[at], packet[at + 1], packet[at + 2], packet[at + 3]))
+        };
+        self.addresses = Some([address(12), address(16)]);
+        self.protocol = Some(packet[9]);
+        if u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff == 0 {
+            self.add_ports(&packet[header_len..]);
+        }
+    }
+
+    fn add_ipv6(&mut self, packet: &[u8]) {
+        if packet.len() < 40 || packet[0] >> 4 != 6 {
+            return;
+        }
+        let address = |at: usize| {
+            let mut octets = [0; 16];
+            octets.copy_from_slice(&packet[at..at + 16]);
+            IpAddr::V6(Ipv6Addr::from(octets))
+        };
+        self.addresses = Some([address(8), address(24)]);
+        self.protocol = Some(packet[6]);
+        self.add_ports(&packet[40..]);
+    }
+
+    fn add_ports(&mut self, payload: &[u8]) {
+        if [Some(6), Some(17), Some(132)].contains(&self.protocol) && payload.len() >= 4 {
+            let [a, b, c, d] = [payload[0], payload[1], payload[2], payload[3]];
+            self.ports = Some([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])]);
+        }
+    }
+
+    fn match_rule(&self, rule: &Rule, port: Port) -> bool {
+        let within = |index: usize, ports: Option<[u16; 2]>| match (ports, self.ports) {
+            (None, _) => true,
+            (Some([first, last]), Some(ports)) => (first..=last).contains(&ports[index]),
+            (Some(_), None) => false,
+        };
+        let is_in =
+            |index: usize, network: Option<Prefixed<IpAddr>>| match (network, self.addresses) {
+                (None, _) => true,
+                (Some(network), Some(addresses)) => is_of(addresses[index], network),
+                (Some(_), None) => false,
+            };
+        rule.port.is_none_or(|one| one == port)
+            && rule.source_mac.is_none_or(|mac| mac.0.0[..] == self.macs[0])
+            && rule.destination_mac.is_none_or(|mac| mac.0.0[..] == self.macs[1])
+            && rule.vlan.is_none_or(|vlan| vlan == self.vlan)
+            && rule.ether_type.is_none_or(|kind| kind == self.kind)
+            && is_in(0, rule.source)
+            && is_in(1, rule.destination)
+            && rule.protocol.is_none_or(|protocol| self.protocol == Some(protocol))
+            && within(0, rule.source_ports)
+            && within(1, rule.destination_ports)
+    }
+}
+
+/// Bit by bit.
+fn is_of(address: IpAddr, network: Prefixed<IpAddr>) -> bool {
+    let bits = |address: IpAddr| -> Vec<bool> {
+        let octets = match address {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        octets.iter().flat_map(|octet| (0..8).map(move |bit| octet >> (7 - bit) & 1 == 1)).collect()
+    };
+    let (one, other, len) = (bits(address), bits(network.address), usize::from(network.len));
+    one.len() == other.len() && one[..len] == other[..len]
+}

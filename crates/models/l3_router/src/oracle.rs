@@ -1,0 +1,482 @@
+//! The slow, obviously right model of a router: routes in a map, found by trying every length from
+//! the longest on, and headers read and built byte by byte.
+//!
+//! It shares no code with the pipeline but names and the constants of the standards.
+use crate::ports::{Numbered, other};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use function_l3_router::config::{Config, Network, NextHop, Resolved, ReversePath};
+use function_l3_router::control::Update;
+use model_kit::check::{Expected, Oracle};
+use packet::PortId;
+use wire::{ethernet, ipv4, ipv6};
+
+use crate::catalogue;
+use crate::generated::{self, Section};
+
+mod fragments;
+mod groups;
+mod host;
+mod leaving;
+mod neighbours;
+mod reassembly;
+mod routes;
+mod services;
+mod tables;
+mod tunnels;
+
+use self::groups::Groups;
+use self::host::{Buckets, Held};
+use self::leaving::a_hop_on;
+use self::neighbours::{Neighbours, Said, Wanted};
+use self::reassembly::Reassembly;
+use self::routes::{Routes, To};
+use self::services::Services;
+
+/// The model.
+pub struct Model {
+    config: Config,
+    interfaces: Vec<Resolved>,
+    /// Where a route leads.
+    routes: Routes,
+    next_hops: BTreeMap<u32, NextHop>,
+    buckets: Buckets,
+    neighbours: Neighbours,
+    services: Services,
+    groups: Groups,
+    reassembly: Reassembly,
+}
+
+/// A packet's addresses, the interface by which it came in, and how many hops it has to go.
+#[derive(Clone, Copy)]
+struct Way {
+    at: usize,
+    from: IpAddr,
+    to: IpAddr,
+    hops_left: u8,
+}
+
+/// Why a packet is dropped, or how it leaves.
+type Judgement = Result<Expected, &'static str>;
+
+impl Oracle for Model {
+    type Update = Update;
+
+    fn expect(&mut self, port: PortId, frame: &[u8], now: Duration) -> Expected {
+        let inside = match self.come_out(port, frame) {
+            Some(Err(())) => return Expected::Drop("unknown-tunnel"),
+            Some(Ok(inside)) => Some(inside),
+            None => None,
+        };
+        let judged = match inside {
+            Some((number, inner)) => self.judge_at(number, &inner, now),
+            None => self.judge(port, frame, now),
+        };
+        // A tunnel is as the frame found it: what it sets free goes by what it says.
+        self.go_in(judged.unwrap_or_else(Expected::Drop))
+    }
+
+    fn made(&mut self, now: Duration) -> Vec<Expected> {
+        self.neighbours.tick(&self.config, &mut self.buckets, now);
+        let made = std::mem::take(&mut self.neighbours.made);
+        made.into_iter().map(|one| self.go_in(one)).collect()
+    }
+
+    fn apply(&mut self, update: &Update, now: Duration) -> bool {
+        if let Some(is_possible) = self.services.apply(update, now) {
+            return is_possible;
+        }
+        match *update {
+            Update::SetRoute { prefix, next_hop, vrf } => {
+                self.set_route(Network::of(vrf, prefix), next_hop)
+            }
+            Update::RemoveRoute { prefix, vrf } => {
+                let network = Network::of(vrf, prefix);
+                !self.is_connected(network) && self.routes.remove(&network).is_some()
+            }
+            Update::SetNextHop { number, next_hop } => {
+                let done = self.set_next_hop(number, next_hop);
+                if done {
+                    self.groups.share(number, &self.next_hops);
+                    self.neighbours.forget(number);
+                }
+                done
+            }
+            Update::RemoveNextHop { number } => match self.next_hops.remove(&number) {
+                None => false,
+                Some(old) => {
+                    self.groups.share(number, &self.next_hops);
+                    self.neighbours.forget(number);
+                    for own in self.addresses(old) {
+                        self.routes.remove(&own);
+                    }
+                    true
+                }
+            },
+            Update::SetGroupMember { group, next_hop, weight } => {
+                let done = self.groups.set(group, next_hop, weight);
+                self.groups.share(next_hop, &self.next_hops);
+                done
+            }
+            Update::RemoveGroupMember { group, next_hop } => {
+                let done = self.groups.remove(group, next_hop);
+                self.groups.share(next_hop, &self.next_hops);
+                done
+            }
+            // The services' own, which they have applied.
+            Update::SetRule { .. }
+            | Update::RemoveRule { .. }
+            | Update::SetPolicer { .. }
+            | Update::RemovePolicer { .. } => false,
+        }
+    }
+}
+
+impl Model {
+    /// The router that a section describes.
+    pub fn new(section: &Section) -> Model {
+        let mut model = Model::configured(&generated::config(section));
+        for update in generated::initial(section) {
+            model.apply(&update, Duration::ZERO);
+        }
+        model
+    }
+
+    fn configured(config: &Config) -> Model {
+        let (routes, next_hops) = (Routes::default(), BTreeMap::new());
+        let interfaces = config.all_interfaces();
+        let buckets = Buckets::new(config);
+        let neighbours = Neighbours::new(config);
+        let mut model = Model {
+            config: config.clone(),
+            interfaces,
+            routes,
+            next_hops,
+            buckets,
+            neighbours,
+            services: Services::new(config),
+            groups: Groups::new(config),
+            reassembly: Reassembly::new(config),
+        };
+        for link in config.links() {
+            let (address, len) = (catalogue::network(link.address, link.len), link.len);
+            let network = Network { vrf: link.vrf, address, len };
+            model.routes.insert(network, To::Link(link.interface.into()));
+            model.routes.insert(host(link.vrf, link.address), To::Itself);
+        }
+        for (number, hop) in config.all_next_hops() {
+            model.next_hops.insert(number, hop);
+            model.groups.share(number, &model.next_hops);
+            for own in model.addresses(hop) {
+                model.routes.insert(own, To::NextHop(number));
+            }
+        }
+        for (network, hop) in config.all_routes() {
+            model.routes.insert(network, To::NextHop(hop));
+        }
+        model
+    }
+
+    /// By which interface does a frame come in? IEEE 802.1Q: a tag of VLAN 0 has a priority alone.
+    fn judge(&mut self, port: PortId, frame: &[u8], now: Duration) -> Judgement {
+        let is_tagged = frame.len() >= 14 && word(frame, 12) == ethernet::TYPE_VLAN;
+        if !is_tagged || !self.tells_interfaces() {
+            return self.judge_at(port.0.into(), frame, now);
+        }
+        if frame.len() < 18 {
+            return Err("truncated");
+        }
+        let vlan = word(frame, 14) % 4096;
+        let is_its = |one: &Resolved| one.port == port && one.vlan == vlan && one.vxlan.is_none();
+        let interface = self.interfaces.iter().position(is_its).ok_or("unknown-vlan")?;
+        self.judge_at(interface, &[&frame[..12], &frame[16..]].concat(), now)
+    }
+
+    fn tells_interfaces(&self) -> bool {
+        !self.config.is_plain()
+    }
+
+    /// A frame without its tag, for the interface's own address and of a type that the router
+    /// knows.
+    fn judge_at(&mut self, interface: usize, frame: &[u8], now: Duration) -> Judgement {
+        let own = &self.interfaces[interface].clone();
+        if self.config.resolve
+            && let Some(said) = neighbours::read(frame, &neighbours::own(own))
+        {
+            return self.judge_discovery(own, said, now);
+        }
+        if frame.len() < ethernet::HEADER_LEN {
+            return Err("truncated");
+        }
+        let (header, packet) = frame.split_at(ethernet::HEADER_LEN);
+        let ether_type = word(header, 12);
+        let is_arp_for_all = ether_type == ethernet::TYPE_ARP && header[..6] == [0xff; 6];
+        if header[..6] != own.mac.0.0 && !is_arp_for_all {
+            return Err("other-station");
+        }
+        match ether_type {
+            ethernet::TYPE_IPV4 => self.judge_ipv4(interface, header, packet, now),
+            ethernet::TYPE_IPV6 => self.judge_ipv6(interface, header, packet, now),
+            ethernet::TYPE_ARP => self.judge_arp(interface, header, packet, now),
+            _ => Err("unknown-ethertype"),
+        }
+    }
+
+    /// RFC 826: Ethernet, IPv4, lengths 6 and 4, a request, for the port's own address. It is
+    /// answered at the hardware address in the packet.
+    fn judge_arp(
+        &mut self,
+        interface: usize,
+        header: &[u8],
+        packet: &[u8],
+        now: Duration,
+    ) -> Judgement {
+        if self.config.is_host() && !self.buckets.arp.takes(now) {
+            return Err("policed-arp");
+        }
+        let at = self.interfaces[interface];
+        let is_said = packet.len() >= 28 && packet[..6] == [0, 1, 8, 0, 6, 4];
+        if self.config.resolve && is_said {
+            let octets = [packet[14], packet[15], packet[16], packet[17]];
+            let (mac, address) = (&packet[8..14], IpAddr::from(Ipv4Addr::from(octets)));
+            let heard = self.neighbours.heard(&at, address, (mac, true, true), now);
+            if heard && word(packet, 6) == 2 {
+                return Err("neighbour-heard");
+            }
+        }
+        let at = self.interfaces[interface];
+        let own = at.ip.ok_or("arp-ignored")?.address.octets();
+        let is_question =
+            packet.len() >= 28 && packet[..8] == [0, 1, 8, 0, 6, 4, 0, 1] && packet[24..28] == own;
+        if !is_question {
+            return Err("arp-ignored");
+        }
+        let mac = at.mac.0.0;
+        let (asking, from) = (&packet[8..14], &packet[14..18]);
+        let reply = [0, 1, 8, 0, 6, 4, 0, 2];
+        let frame = [asking, &mac, &header[12..], &reply, &mac, &own, asking, from].concat();
+        Ok(leave(&at, frame))
+    }
+
+    /// RFC 4861 section 7.2: questions are answered, answers taken note of.
+    fn judge_discovery(
+        &mut self,
+        own: &Resolved,
+        said: Result<Said<'_>, ()>,
+        now: Duration,
+    ) -> Judgement {
+        if !self.buckets.nd.takes(now) {
+            return Err("policed-nd");
+        }
+        match said {
+            Err(()) => Err("nd-ignored"),
+            Ok(Said::Advertisement { target, mac, overrides }) => {
+                match self.neighbours.heard(own, target, (mac, overrides, true), now) {
+                    true => Err("neighbour-heard"),
+                    false => Err("nd-ignored"),
+                }
+            }
+            Ok(Said::Solicitation { answer, from, mac }) => {
+                if let Some(mac) = mac {
+                    self.neighbours.heard(own, from, (mac, true, false), now);
+                }
+                Ok(leave(own, answer))
+            }
+        }
+    }
+
+    /// RFC 1812 sections 5.2.2 (the header), 5.3.7 (martians) and 5.3.1 (the time to live).
+    fn judge_ipv4(&mut self, at: usize, header: &[u8], packet: &[u8], now: Duration) -> Judgement {
+        if packet.len() < ipv4::HEADER_LEN || packet[0] >> 4 != ipv4::VERSION {
+            return Err("ip-malformed");
+        }
+        let header_len = usize::from(packet[0] & 0x0f) * 4;
+        let total_len = usize::from(word(packet, 2));
+        if header_len < ipv4::HEADER_LEN || total_len < header_len || packet.len() < total_len {
+            return Err("ip-malformed");
+        }
+        if internet_sum(&packet[..header_len]) != 0xffff {
+            return Err("ip-checksum");
+        }
+        let address =
+            |at: usize| Ipv4Addr::new(packet[at], packet[at + 1], packet[at + 2], packet[at + 3]);
+        let (from, to) = (address(12), address(16));
+        let is_nobodys = |first: u8| first == 0 || first == 127 || first >= 240;
+        if is_nobodys(from.octets()[0]) || from.is_multicast() || is_nobodys(to.octets()[0]) {
+            return Err("martian");
+        }
+        if to.is_multicast() {
+            return Err("multicast");
+        }
+        let way = Way { at, from: from.into(), to: to.into(), hops_left: packet[8] };
+        self.send(way, header, &packet[..total_len], now)
+    }
+
+    /// RFC 8200 section 3; RFC 4291 sections 2.5.2, 2.5.3, 2.5.6 and 2.7 for the addresses.
+    fn judge_ipv6(&mut self, at: usize, header: &[u8], packet: &[u8], now: Duration) -> Judgement {
+        if packet.len() < ipv6::HEADER_LEN || packet[0] >> 4 != ipv6::VERSION {
+            return Err("ip-malformed");
+        }
+        let len = ipv6::HEADER_LEN + usize::from(word(packet, 4));
+        let packet = packet.get(..len).ok_or("ip-malformed")?;
+        let address = |from: usize| {
+            let mut octets = [0; 16];
+            octets.copy_from_slice(&packet[from..from + 16]);
+            Ipv6Addr::from(octets)
+        };
+        let (from, to) = (address(8), address(24));
+        let is_near = |a: Ipv6Addr| {
+            let segments = a.segments();
+            segments[..7] == [0; 7] && segments[7] <= 1 || segments[0] & 0xffc0 == 0xfe80
+        };
+        if is_near(from) || from.octets()[0] == 0xff || is_near(to) {
+            return Err("martian");
+        }
+        if to.octets()[0] == 0xff {
+            return Err("multicast");
+        }
+        let way = Way { at, from: from.into(), to: to.into(), hops_left: packet[7] };
+        self.send(way, header, packet, now)
+    }
+
+    /// To the next hop of the route, if source, hops to go and length allow it; without a route,
+    /// out of the other port as it came or nowhere.
+    fn send(&mut self, way: Way, header: &[u8], came: &[u8], now: Duration) -> Judgement {
+        let own = self.interfaces[way.at];
+        if !self.passes(way) {
+            return Err("reverse-path");
+        }
+        let known = match way.hops_left {
+            0 | 1 => None,
+            _ => self.reassembly.take(own.vrf, (way.from, way.to), came, now)?,
+        };
+        let route = self.longest(own.vrf, way.to);
+        let route = route.map(|to| self.groups.of_packet(to, came, known));
+        let came = &match way.hops_left {
+            0 | 1 => came.to_vec(),
+            _ => self.services.admit(&own, (came, known), now)?,
+        };
+        let sent = &a_hop_on(came);
+        if way.hops_left > 1
+            && let Some(out) = self.way_out(route)
+            && !self.services.dismisses(&out, (came, known))
+        {
+            return Err("acl-egress");
+        }
+        let held = Held { at: &own, header, packet: came };
+        if route == Some(To::Itself) {
+            return match self.config.is_host() {
+                true => self.buckets.receive(&self.config, held, now),
+                false => Err("local-address"),
+            };
+        }
+        let cause = match route {
+            _ if way.hops_left <= 1 => host::EXPIRED,
+            Some(To::NextHop(number)) => match self.leave_by(number, header, sent) {
+                Ok(Some(leaving)) => return Ok(leaving),
+                Ok(None) => {
+                    let wanted = self.wanted(number).ok_or("no-next-hop")?;
+                    return self.neighbours.send(wanted, held, sent, now);
+                }
+                Err(cause) => cause,
+            },
+            Some(To::Link(number)) if self.config.resolve => {
+                let out = self.interfaces[number];
+                if out.mtu > 0 && sent.len() > usize::from(out.mtu) {
+                    host::too_big(out.mtu)
+                } else {
+                    let source = out.mac.0.0;
+                    let wanted = Wanted { out, address: way.to, hop: None, source };
+                    return self.neighbours.send(wanted, held, sent, now);
+                }
+            }
+            Some(_) => host::NOBODY,
+            None if self.config.fakedrop => {
+                let frame = [header, came].concat();
+                return Ok(Expected::Forward { port: other(own.port), frame });
+            }
+            None => host::NO_ROUTE,
+        };
+        let may_be_cut = came[0] >> 4 == 4 && came[6] & 0x40 == 0;
+        match cause.reason == "too-big" && may_be_cut {
+            true => self.cut(route, (way, held), sent, now),
+            false => self.buckets.refuse(&self.config, held, cause, now),
+        }
+    }
+
+    /// RFC 3704 sections 2.2 and 2.4.
+    fn passes(&self, way: Way) -> bool {
+        let Resolved { vrf, urpf, .. } = self.interfaces[way.at];
+        match (urpf, self.longest(vrf, way.from)) {
+            (ReversePath::None, _) => true,
+            (_, None | Some(To::Itself)) => false,
+            (ReversePath::Loose, _) => true,
+            (ReversePath::Strict, Some(To::Link(link))) => link == way.at,
+            (ReversePath::Strict, Some(to @ To::NextHop(_))) => {
+                let mut hops = self.groups.any_of(to).into_iter();
+                hops.any(|number| {
+                    let hop = self.next_hops.get(&number);
+                    hop.is_some_and(|hop| self.interface_of(hop) == Some(way.at))
+                })
+            }
+        }
+    }
+
+    /// The interface by which a route leads out, if it does.
+    fn way_out(&self, route: Option<To>) -> Option<Resolved> {
+        let number = match route? {
+            To::NextHop(number) => self.interface_of(self.next_hops.get(&number)?)?,
+            To::Link(number) if self.config.resolve => number,
+            To::Link(_) | To::Itself => return None,
+        };
+        Some(self.interfaces[number])
+    }
+
+    /// The number of the interface behind which a neighbour is.
+    fn interface_of(&self, hop: &NextHop) -> Option<usize> {
+        let (port, vlan) = (self.config.number_of(hop.port), hop.vlan.unwrap_or(0));
+        self.interfaces.iter().position(|one| one.port == port && one.vlan == vlan)
+    }
+
+    /// The route with the longest prefix that covers an address.
+    fn longest(&self, vrf: u16, address: IpAddr) -> Option<To> {
+        let network = |len| Network { vrf, address: catalogue::network(address, len), len };
+        (0..=bits(address)).rev().find_map(|len| self.routes.get(&network(len)).copied())
+    }
+}
+
+/// Out of an interface, with its tag if it has one.
+fn leave(interface: &Resolved, frame: Vec<u8>) -> Expected {
+    let port = interface.port;
+    if interface.vlan == 0 {
+        return Expected::Forward { port, frame };
+    }
+    let tag = [[0x81, 0x00], interface.vlan.to_be_bytes()].concat();
+    Expected::Forward { port, frame: [&frame[..12], &tag, &frame[12..]].concat() }
+}
+
+/// The route of an address alone.
+fn host(vrf: u16, address: IpAddr) -> Network {
+    Network { vrf, address, len: bits(address) }
+}
+
+fn bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// The 16-bit number at an offset.
+fn word(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// RFC 1071: the ones'-complement sum of all words, the last one filled with zero.
+fn internet_sum(bytes: &[u8]) -> u16 {
+    let mut sum = 0u32;
+    for pair in bytes.chunks(2) {
+        sum += u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}

@@ -1,0 +1,154 @@
+//! The model's neighbours by interface, and what becomes of packets that wait for them.
+use std::net::IpAddr;
+use std::time::Duration;
+
+use function_l3_router::config::{Config, Resolved};
+use model_kit::check::Expected;
+use model_kit::neighbours::{self, Due, Own};
+pub(super) use model_kit::neighbours::{Said, read};
+
+use super::host::{Buckets, Cause, Held};
+use super::leave;
+
+/// The list, and what it has made.
+pub(super) struct Neighbours {
+    list: neighbours::Neighbours<Key, Waiting>,
+    /// What was made and not told yet.
+    pub made: Vec<Expected>,
+}
+
+/// What is kept of a neighbour.
+#[derive(Clone)]
+struct Key {
+    out: Resolved,
+    /// The next hop's number, if it is one.
+    hop: Option<u32>,
+    /// The source address of frames to it.
+    source: [u8; 6],
+}
+
+/// A packet for it: as it came in by an interface, and as it is to leave.
+struct Waiting {
+    at: Resolved,
+    header: Vec<u8>,
+    came: Vec<u8>,
+    sent: Vec<u8>,
+}
+
+/// Whom a packet is to reach.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub out: Resolved,
+    pub address: IpAddr,
+    pub hop: Option<u32>,
+    pub source: [u8; 6],
+}
+
+impl Neighbours {
+    pub fn new(config: &Config) -> Neighbours {
+        let capacity = if config.resolve { config.neighbour_capacity } else { 0 };
+        let (pending, lifetime_s) = (config.pending_capacity, config.neighbour_lifetime_s);
+        let list = neighbours::Neighbours::new(capacity, pending, lifetime_s);
+        Neighbours { list, made: Vec::new() }
+    }
+
+    fn find(&self, out: &Resolved, address: IpAddr) -> Option<usize> {
+        self.list.find(|entry| entry.key.out == *out && entry.address == address)
+    }
+
+    /// The Ethernet address of one that is known.
+    pub fn station(&self, out: &Resolved, address: IpAddr) -> Option<[u8; 6]> {
+        self.list.get(self.find(out, address)?)?.mac
+    }
+
+    /// The packet leaves, or waits.
+    pub fn send(
+        &mut self,
+        wanted: Wanted,
+        held: Held,
+        sent: &[u8],
+        now: Duration,
+    ) -> Result<Expected, &'static str> {
+        let Wanted { out, address, hop, source } = wanted;
+        let number = match self.find(&out, address) {
+            Some(number) => number,
+            None => {
+                let (number, asks) = self.list.add(Key { out, hop, source }, address, now)?;
+                if asks {
+                    self.made.extend(question(&out, address, None));
+                }
+                number
+            }
+        };
+        if let Some(entry) = self.list.get(number)
+            && let Some(mac) = entry.mac
+        {
+            let frame = [&mac[..], &entry.key.source, &held.header[12..14], sent].concat();
+            return Ok(leave(&out, frame));
+        }
+        let waiting = Waiting {
+            at: *held.at,
+            header: held.header.to_vec(),
+            came: held.packet.to_vec(),
+            sent: sent.to_vec(),
+        };
+        Err(self.list.wait(number, waiting))
+    }
+
+    /// Whether what was said is of use.
+    pub fn heard(
+        &mut self,
+        at: &Resolved,
+        address: IpAddr,
+        said: (&[u8], bool, bool),
+        now: Duration,
+    ) -> bool {
+        let Some(number) = self.find(at, address) else { return false };
+        let Some(free) = self.list.heard(number, said, now) else { return false };
+        let Some(Key { out, source, .. }) = self.list.get(number).map(|one| one.key.clone()) else {
+            return false;
+        };
+        for waiting in free {
+            let frame = [said.0, &source, &waiting.header[12..14], &waiting.sent].concat();
+            self.made.push(leave(&out, frame));
+        }
+        true
+    }
+
+    /// A next hop is another now.
+    pub fn forget(&mut self, hop: u32) {
+        let Some(number) = self.list.find(|entry| entry.key.hop == Some(hop)) else { return };
+        let dropped = self.list.forget(number).len();
+        self.made.extend((0..dropped).map(|_| Expected::Drop("unresolved")));
+    }
+
+    /// Asks again, or tells the senders of what waited.
+    pub fn tick(&mut self, config: &Config, buckets: &mut Buckets, now: Duration) {
+        for due in self.list.tick(now) {
+            match due {
+                Due::Ask(key, address, station) => {
+                    self.made.extend(question(&key.out, address, station));
+                }
+                Due::Gone(free) => {
+                    for waiting in free {
+                        let Waiting { at, header, came, .. } = &waiting;
+                        let held = Held { at, header, packet: came };
+                        let cause = Cause { reason: "unresolved", v4: (3, 1, 0), v6: (1, 3, 0) };
+                        let told = buckets.refuse(config, held, cause, now);
+                        self.made.push(told.unwrap_or_else(Expected::Drop));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// An interface as a device on its link.
+pub(super) fn own(out: &Resolved) -> Own {
+    let (ipv4, ipv6) = (out.ip.map(|ip| ip.address), out.ipv6.map(|ip| ip.address));
+    Own { mac: out.mac.0.0, ipv4, ipv6 }
+}
+
+fn question(out: &Resolved, address: IpAddr, station: Option<[u8; 6]>) -> Option<Expected> {
+    Some(leave(out, neighbours::question(&own(out), address, station)?))
+}

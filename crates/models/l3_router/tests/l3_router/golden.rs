@@ -1,0 +1,36 @@
+//! The golden cases of the router; a change is written as in a scenario, in braces.
+use std::path::Path;
+
+use model_kit::Model;
+use model_l3_router::{L3Router, Section, Traffic};
+use testkit::golden::{Reader, hold};
+
+#[test]
+fn golden_cases_are_as_expected() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let update = |text: &str| serde_saphyr::from_str(text).map_err(|error| error.to_string());
+    hold::<L3Router>(&folder, &REQUIRED, &Reader { config, update });
+}
+
+fn config(text: &str) -> Section {
+    let mut config: Section = serde_saphyr::from_str(text).expect("a section");
+    L3Router::validate(&mut config, &mut Traffic::default()).expect("a valid configuration");
+    config
+}
+
+/// Cases that must be there.
+const REQUIRED: [&str; 13] = [
+    "access-lists",
+    "changes",
+    "four-ports",
+    "fragments",
+    "groups",
+    "host",
+    "interfaces",
+    "ipv4",
+    "ipv6",
+    "listed-routes",
+    "neighbours",
+    "policers",
+    "tipsy",
+];

@@ -1,0 +1,23 @@
+//! The interface: made, and given what is configured.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use crate::config::TapConfig;
+use crate::sys;
+
+/// Opens a queue of the interface.
+pub(crate) fn open_queue(config: &TapConfig, has_many: bool) -> io::Result<File> {
+    sys::open_queue(&config.interface, has_many)
+}
+
+/// Configures the interface; settings may be in place already.
+pub(crate) fn set_up(config: &TapConfig, socket: &OwnedFd) -> io::Result<()> {
+    let name = &config.interface;
+    sys::set_mtu(socket, name, config.mtu_bytes)?;
+    for (address, prefix_len) in config.parsed() {
+        sys::add_address(name, address, prefix_len)?;
+    }
+    if config.up { sys::set_up(socket, name) } else { Ok(()) }
+}

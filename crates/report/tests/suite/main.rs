@@ -1,0 +1,8 @@
+//! The exporters, the page in a browser and the archive, on records made for it.
+
+mod archive;
+mod browser;
+mod exports;
+mod report;
+
+mod fixture;

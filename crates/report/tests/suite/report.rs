@@ -1,0 +1,343 @@
+//! The exporters on a fixture: text and table as golden files, the page by its structure.
+//!
+//! `INSTA_UPDATE=always cargo test -p report` rewrites the golden files; review the difference.
+
+use measure::record::RunRecord;
+
+use crate::fixture;
+
+fn file(name: &str, record: &RunRecord) -> String {
+    let exporter = report::EXPORTERS.iter().find(|e| e.name == name).expect("an exporter");
+    String::from_utf8((exporter.render)(record).expect("renders")).expect("is UTF-8")
+}
+
+#[test]
+fn the_terminal_says_the_answer_first() {
+    insta::assert_snapshot!("terminal", report::terminal::render(&fixture::record(), 100));
+}
+
+#[test]
+fn the_terminal_shows_what_every_method_found() {
+    for (name, record) in fixture::full::all() {
+        let text = report::terminal::render(&record, 100);
+        insta::assert_snapshot!(format!("terminal_{name}"), text);
+    }
+}
+
+#[test]
+fn a_table_wider_than_the_terminal_goes_on_below_without_breaking_a_word() {
+    let text = report::terminal::render(&fixture::record(), 50);
+    let tables: Vec<&str> = text.lines().take_while(|l| !l.starts_with("Changes")).collect();
+    let is_drawn = |line: &&&str| line.starts_with([' ', '─', '═']);
+    for line in tables.iter().filter(is_drawn) {
+        assert!(line.chars().count() <= 50, "{line}");
+    }
+    for words in ["policer", "bearer", "10,000,000", "52.1 Mpps", "-5.7 .. +3.1 %"] {
+        assert!(tables.iter().any(|line| line.contains(words)), "{words}:\n{text}");
+    }
+    assert_eq!(tables.iter().filter(|line| line.starts_with(" policer ")).count(), 2, "{text}");
+}
+
+#[test]
+fn a_failed_check_publishes_no_figure() {
+    let text = report::terminal::render(&fixture::failed_check(), 100);
+    assert!(!text.contains("pps"), "{text}");
+    insta::assert_snapshot!("terminal_failed_check", text);
+    let page = file("html", &fixture::failed_check());
+    assert!(!page.contains("Mpps") && page.contains("no figure is published"));
+    assert!(page.contains("drop &lt;policer&gt;"), "text of frames is escaped");
+}
+
+#[test]
+fn what_a_feature_adds_stands_beside_what_is_there_without_it() {
+    let all = fixture::full::all();
+    let compared = &all.iter().find(|(name, _)| *name == "compared").expect("compared").1;
+    let page = file("html", compared);
+    for words in ["Effect of policer", "true against false", "+1.50 µs (20.0 µs)", "+0 % (0 %)"] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!file("html", &fixture::record()).contains("id=\"added\""));
+}
+
+#[test]
+fn trials_are_a_table_of_all_counts() {
+    insta::assert_snapshot!("trials_csv", file("csv", &fixture::record()));
+}
+
+#[test]
+fn a_record_survives_the_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let written = report::export_all(&fixture::record(), folder.path()).expect("writes");
+    let names: Vec<_> = written.iter().filter_map(|p| p.file_name()?.to_str()).collect();
+    let files = ["run.json", "trials.csv", "figures.csv", "run.jsonl", "junit.xml", "report.html"];
+    assert_eq!(names, files);
+    let read = report::read(&written[0]).expect("reads");
+    assert!(read == fixture::record(), "the record changed on its way through the file");
+}
+
+#[test]
+fn a_file_that_is_no_record_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("run.json");
+    let error = |content: &str| {
+        std::fs::write(&path, content).expect("writes");
+        report::read(&path).expect_err("no record").to_string()
+    };
+    assert!(error("").contains("not a run record"));
+    assert!(error("{\"schema_version\": 1}").contains("missing field"));
+    assert!(error("{}").contains("no schema_version"));
+    assert!(error("{\"schema_version\": 99}").contains("update the tool"));
+    assert!(error("{\"schema_version\": 1, \"cells\": [").contains("line 1"));
+}
+
+#[test]
+fn the_page_refers_to_nothing_outside_itself_and_runs_one_script() {
+    let page = file("html", &fixture::record());
+    for forbidden in ["http:", "https:", "<script ", "<link", "<img", "@import", "url(\"", "src="] {
+        assert!(!page.contains(forbidden), "the page contains {forbidden}");
+    }
+    assert_eq!(page.matches("<script>").count(), 1);
+    // References inside the page only: clip paths of charts, anchors, and the data of charts.
+    for reference in page.split("url(").skip(1).chain(page.split(" href=\"").skip(1)) {
+        let inside = reference.starts_with('#') || reference.starts_with("data:text/csv");
+        assert!(inside, "{}", &reference[..20.min(reference.len())]);
+    }
+}
+
+/// The body of the page, which is also well-formed XML but for `meta` and the doctype in front.
+fn body(page: &str) -> String {
+    let start = page.find("<body>").expect("a body");
+    // The script is no XML; it is the last part of the body.
+    let end = page.find("<script>").expect("a script");
+    format!("{}</body>", &page[start..end])
+}
+
+#[test]
+fn the_page_is_well_formed_and_every_anchor_and_label_exists_once() {
+    whole(&fixture::record());
+    whole(&fixture::failed_check());
+    for (_, record) in fixture::full::all() {
+        whole(&record);
+    }
+}
+
+fn whole(record: &RunRecord) {
+    let body = body(&file("html", record));
+    let tree = roxmltree::Document::parse(&body).expect("well-formed");
+    let mut ids: Vec<&str> = tree.descendants().filter_map(|n| n.attribute("id")).collect();
+    for node in tree.descendants() {
+        let targets = node.attribute("href").and_then(|h| h.strip_prefix('#')).into_iter();
+        let labels = node.attribute("aria-labelledby").unwrap_or_default().split_whitespace();
+        for id in targets.chain(labels) {
+            assert!(ids.contains(&id), "{id} is referred to and does not exist");
+        }
+    }
+    ids.sort_unstable();
+    let count = ids.len();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "an identifier is used twice");
+}
+
+#[test]
+fn the_page_can_be_read_without_seeing_it() {
+    let page = file("html", &fixture::record());
+    let body = body(&page);
+    let tree = roxmltree::Document::parse(&body).expect("well-formed");
+    let all = |tag: &'static str| tree.descendants().filter(move |n| n.has_tag_name(tag));
+    assert_eq!(all("h1").count(), 1);
+    assert!(all("table").all(|t| t.children().any(|c| c.has_tag_name("caption"))));
+    assert!(all("svg").count() >= 5, "the fixture has data for every chart");
+    for svg in all("svg") {
+        for name in ["title", "desc"] {
+            let child = svg.children().find(|c| c.has_tag_name(name));
+            assert!(child.is_some_and(|c| c.text().is_some_and(|t| !t.is_empty())), "{name}");
+        }
+    }
+    for figure in all("figure") {
+        assert!(figure.descendants().any(|n| n.has_tag_name("details")), "data of each chart");
+        assert!(figure.descendants().any(|n| n.has_tag_name("figcaption")));
+    }
+}
+
+/// The identifiers of a page's charts.
+fn charts(record: &RunRecord) -> Vec<String> {
+    let page = body(&file("html", record));
+    let tree = roxmltree::Document::parse(&page).expect("well-formed");
+    let figures = tree.descendants().filter(|n| n.has_tag_name("figure"));
+    figures.filter_map(|n| n.attribute("id").map(String::from)).collect()
+}
+
+#[test]
+fn every_method_has_its_chart_and_no_chart_is_drawn_without_its_data() {
+    let expected: &[(&str, &[&str])] = &[
+        ("sizes", &["size-throughput-traffic-pkt-size", "boxes-throughput"]),
+        (
+            "workers",
+            &[
+                "workers-capacity-function-core",
+                "boxes-capacity",
+                "cycles",
+                "plot-1",
+                "plot-2",
+                "plot-3",
+                "plot-4",
+            ],
+        ),
+        (
+            "grid",
+            &[
+                "sweep-capacity-function-user",
+                "sweep-capacity-function-server",
+                "surface-capacity-function-user-function-server",
+                "boxes-capacity",
+                "cycles",
+                "plot-1",
+            ],
+        ),
+        (
+            "methods",
+            &[
+                "loss-0000-loss-curve",
+                "forwarded-0000-loss-curve",
+                "latency-by-load-0000-latency-uplink",
+                "latency-by-load-0000-latency-downlink",
+                "churn-surface-0000-churn",
+                "churn-loss-0000-churn",
+                "bursts-0000-burst",
+                "recovery-0000-recovery",
+                "policer-0000-rate-precision",
+                "soak-0000-soak",
+                "series-table-times-0000-newer-method",
+            ],
+        ),
+        ("compared", &["boxes-capacity", "cycles"]),
+    ];
+    for (name, record) in fixture::full::all() {
+        let (_, wanted) = expected.iter().find(|(n, _)| *n == name).expect("listed");
+        assert_eq!(charts(&record), *wanted, "{name}");
+    }
+}
+
+#[test]
+fn published_figures_stand_on_the_axes_of_ours() {
+    use fixture::published;
+    let expected: [(RunRecord, &[&str], &[&str]); 5] = [
+        (
+            published::tables(),
+            &[
+                "kept-function-upstream-table-size",
+                "kept-function-upstream-l3-table-size",
+                "times-function-upstream-table-size",
+            ],
+            &["VPP, published", "OVS, published", "throughput relative to that"],
+        ),
+        (
+            published::sizes(),
+            &["size-throughput-traffic-pkt-size"],
+            &["VSR-PE, IPv4, published, per core", "VSR-PE, services, published, per core"],
+        ),
+        (
+            published::floods(),
+            &["floods-0000-denial-of-service"],
+            &["no flood", "icmp echo", "pings answered", "busiest core", "VSR-PE, echo", "72 %"],
+        ),
+        (
+            published::added(),
+            &["added-id-traffic-pkt-size", "times-traffic-pkt-size"],
+            &["FSP 150, published", "added to the maximum, µs"],
+        ),
+        (
+            published::sessions(),
+            &["session-rates-0000-session-rate", "session-counts-0000-session-capacity"],
+            &[
+                "NFWare vCGNAT, published, per core",
+                "requested sessions per second",
+                "memory of the device, MB",
+                "opened sessions",
+            ],
+        ),
+    ];
+    for (record, wanted, words) in expected {
+        let name = &record.scenario.name;
+        let found = charts(&record);
+        for id in wanted {
+            assert!(found.contains(&(*id).to_owned()), "{name}: no {id} in {found:?}");
+        }
+        let page = file("html", &record);
+        for word in words {
+            assert!(page.to_lowercase().contains(&word.to_lowercase()), "{name}: no {word}");
+        }
+        roxmltree::Document::parse(&body(&page)).expect("well-formed");
+    }
+    // Without being asked for, no other's figure of another function is shown.
+    let mut record = published::tables();
+    record.scenario.references.clear();
+    record.cells.iter_mut().for_each(|cell| cell.function = "mobile-gateway".into());
+    assert!(!charts(&record).iter().any(|id| id.starts_with("kept")));
+}
+
+#[test]
+fn a_loss_curve_shows_a_little_loss_over_a_broad_range() {
+    let methods = fixture::full::methods();
+    let page = file("html", &methods);
+    let (_, chart) = page.split_once("id=\"loss-0000-loss-curve\"").expect("the chart is there");
+    let chart = chart.split_once("</figure>").expect("it ends").0;
+    for words in ["0 ppm", "4 ppm", "10 ppm", "20 ppm", "100 ppm", "median of the trials"] {
+        assert!(chart.contains(words), "{words}");
+    }
+    assert!(chart.contains("from the best to the worst trial"), "the band is explained");
+    // 40 ppm at most between 4.5 and 4.8 Mpps; above that 1 % and more.
+    assert!(chart.contains("range from 4.5 to 4.8"), "{chart}");
+}
+
+#[test]
+fn charts_take_their_colours_from_the_page() {
+    let page = file("html", &fixture::record());
+    let body = body(&page);
+    assert!(body.contains("var(--series-1)") && body.contains("var(--ink)"));
+    assert!(!body.contains("#0102"), "a stand-in colour is left");
+    for colour in ["fill=\"black\"", "stroke=\"black\"", "fill=\"white\"", "#000000", "#ffffff"] {
+        assert!(!body.contains(colour), "{colour} would not follow dark mode");
+    }
+}
+
+#[test]
+fn text_of_the_scenario_is_escaped() {
+    let page = file("html", &fixture::record());
+    assert!(page.contains("# &lt;- swept &amp; measured"));
+}
+
+#[test]
+fn a_hostile_record_injects_nothing() {
+    let all = fixture::full::all().into_iter().map(|(_, record)| record);
+    let all = all.chain([fixture::record(), fixture::failed_check()]);
+    for record in all {
+        let hostile = fixture::hostile::hostile(&record);
+        let page = file("html", &hostile);
+        let runs = report::comparison_page(&[hostile.clone(), hostile]);
+        let runs = String::from_utf8(runs).expect("is UTF-8");
+        for page in [page, runs] {
+            assert_eq!(page.matches("<script").count(), 1, "a script got in");
+            assert_eq!(page.matches("</script").count(), 1);
+            assert_eq!(page.matches("</title>").count(), page.matches("<title").count());
+            let body = body(&page);
+            let tree = roxmltree::Document::parse(&body).expect("well-formed");
+            assert!(body.contains("&lt;script&gt;alert(1)"), "the attack is shown as text");
+            for node in tree.descendants().filter(roxmltree::Node::is_element) {
+                assert!(!["script", "img", "iframe"].contains(&node.tag_name().name()));
+                for attribute in node.attributes() {
+                    assert!(!attribute.name().starts_with("on"), "{}", attribute.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_record_without_cells_still_renders() {
+    let mut record = fixture::record();
+    record.cells.clear();
+    assert!(file("html", &record).contains("Nothing was measured."));
+    assert_eq!(file("csv", &record).lines().count(), 1);
+    assert!(report::terminal::render(&record, 80).starts_with("Nothing was measured."));
+}

@@ -1,0 +1,87 @@
+//! The ICMP host of a function, for both versions: it answers pings, and tells senders why a packet
+//! of theirs cannot go on.
+//!
+//! ```text
+//!  echo request to the function --> its reply
+//!  packet that cannot go on --> may its sender be told? --> limit of errors --> an error about it
+//! ```
+//! A frame becomes the answer or the error, without a tag, and goes to the station that it came
+//! from. How many errors leave is limited (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4), those
+//! of both versions together. Its user decides which packets are for the function, what senders are
+//! told, by which of its addresses, and what is counted.
+
+use std::net::IpAddr;
+
+use machine::clock::{Clock, Ticks};
+use packet::{Batch, Slot};
+use tables::meter::Meter;
+use wire::{MacAddr, ethernet, icmp, ipv6};
+
+use crate::icmpv4::{self, Answer};
+use crate::icmpv6;
+
+/// How many errors may leave.
+pub struct IcmpErrors {
+    /// None where none may.
+    limit: Option<Meter>,
+}
+
+/// What became of a packet that cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// It is as it was: its sender may not be told, or there is no room.
+    Nobody,
+    /// It is as it was, because too many errors have left.
+    Limited,
+    /// It is an error to its sender now.
+    Sender,
+}
+
+impl IcmpErrors {
+    /// At most `rate_per_s` a second, and `burst`, or one, at once; none at all at a rate of 0.
+    pub fn new(rate_per_s: u32, burst: u32, clock: &Clock) -> IcmpErrors {
+        let limit = || Meter::of_packets(rate_per_s, burst.max(1), clock.ticks_per_second());
+        IcmpErrors { limit: (rate_per_s > 0).then(limit) }
+    }
+
+    /// Makes a packet in a frame without tag an error about it, from `own` at the station `mac`, if
+    /// its sender may be told.
+    pub fn tell(
+        &mut self,
+        (batch, slot): (&mut Batch, Slot),
+        (mac, own): (MacAddr, IpAddr),
+        message: icmp::Fields,
+        now: Ticks,
+    ) -> Told {
+        let Some(limit) = &mut self.limit else { return Told::Nobody };
+        let may_be_told = match own {
+            IpAddr::V4(_) => icmpv4::may_be_told,
+            IpAddr::V6(_) => icmpv6::may_be_told,
+        };
+        if !may_be_told(batch.frame(slot)) {
+            return Told::Nobody;
+        }
+        if !limit.conforms(now, 1) {
+            return Told::Limited;
+        }
+        let is_written = match own {
+            IpAddr::V4(own) => icmpv4::write_error(batch, slot, mac, own, message),
+            IpAddr::V6(own) => icmpv6::write_error(batch, slot, mac, own, message),
+        };
+        if is_written { Told::Sender } else { Told::Nobody }
+    }
+}
+
+/// Makes an echo request in a frame without tag and padding its reply from the station `mac`.
+pub fn answer(frame: &mut [u8], mac: MacAddr) -> Answer {
+    match is_ipv6(frame) {
+        false => icmpv4::answer(frame, mac),
+        true => icmpv6::answer(frame, mac),
+    }
+}
+
+/// Whether a frame without tag that bears IP is of version 6.
+#[inline]
+pub fn is_ipv6(frame: &[u8]) -> bool {
+    frame.get(ethernet::HEADER_LEN).is_some_and(|first| first >> 4 == ipv6::VERSION)
+}

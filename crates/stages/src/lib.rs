@@ -1,0 +1,14 @@
+//! Stages that more than one function is made of.
+
+pub mod arp;
+pub mod fragment;
+pub mod icmp_host;
+pub mod icmpv4;
+pub mod icmpv6;
+pub mod nd;
+pub mod neighbours;
+pub mod reassembly;
+pub mod remark;
+pub mod transport;
+pub mod tunnel;
+pub mod vlan;

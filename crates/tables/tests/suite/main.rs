@@ -1,0 +1,11 @@
+//! Every table against its slow twin, and against what its documents promise.
+
+mod classifier;
+mod groups;
+mod index;
+mod internet;
+mod lpm;
+mod mac;
+mod meter;
+mod policer;
+mod tagged;

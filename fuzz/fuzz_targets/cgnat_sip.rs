@@ -1,5 +1,0 @@
-//! Fuzzes the SIP gateway; the body is in testkit, so that it also runs on stable.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| testkit::fuzz::fuzz_cgnat_sip(data));

@@ -1,6 +1,0 @@
-//! Fuzzes the router beside its oracle; the body is in testkit, so that it also runs on
-//! stable.
-
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| testkit::fuzz::fuzz_l3_router(data));

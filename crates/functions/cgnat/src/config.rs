@@ -1,8 +1,8 @@
 //! The two sections of a scenario that describe a carrier-grade NAT and its traffic.
 //!
 //! Times are seconds. A list in place of a single value is a sweep and is expanded before these
-//! types are read, but for `inside`, `pools`, `static`, `port-forwarding`, `deterministic`, `vrfs` and
-//! `bypass`, which are lists.
+//! types are read, but for `inside`, `pools`, `static`, `port-forwarding`, `deterministic`, `vrfs`
+//! and `bypass`, which are lists.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

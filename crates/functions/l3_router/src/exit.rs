@@ -244,13 +244,13 @@ impl Pipeline {
         now: Ticks,
     ) -> Verdict {
         let refused = reasons::drop(reasons::TOO_BIG);
-        let Pipeline { state, tallies, neighbours, made, scratch, .. } = self;
+        let Pipeline { state, tallies, neighbours, made, datagram, .. } = self;
         let Some(made) = made else { return refused };
         let hop = state.hops[self.scratch.hop[usize::from(slot)] as usize];
         let mtu = state.interfaces.get(hop.interface).mtu;
         let port = batch.port(slot);
         let (mut verdict, mut first_len) = (hop.verdict, 0);
-        let is_cut = fragment::pieces(batch.frame(slot), mtu, scratch, |number, piece| {
+        let is_cut = fragment::pieces(batch.frame(slot), mtu, datagram, |number, piece| {
             if let (Some(wanted), Some(neighbours)) = (wanted, neighbours.as_mut()) {
                 let waits = neighbours.wait((state, made), (port, at, piece), wanted, now);
                 verdict = if number == 0 { waits } else { verdict };

@@ -42,7 +42,7 @@ pub struct Pipeline {
     reassembly: Option<Reassembly>,
     pub(super) made: Option<Made>,
     /// Where a fragment is put together.
-    pub(super) scratch: Vec<u8>,
+    pub(super) datagram: Vec<u8>,
     makes: bool,
     pub(super) tallies: Tallies,
 }
@@ -157,7 +157,7 @@ impl Function for Pipeline {
     fn make_room(&mut self, room: Room) -> io::Result<()> {
         if self.makes {
             self.made = Some(Made::new(room)?);
-            self.scratch.reserve(room.headroom + room.frame);
+            self.datagram.reserve(room.headroom + room.frame);
         }
         Ok(())
     }
@@ -204,7 +204,7 @@ impl Pipeline {
             neighbours: Neighbours::new(config, clock),
             reassembly,
             made: None,
-            scratch: Vec::new(),
+            datagram: Vec::new(),
             makes: config.resolve || config.interfaces.iter().any(|one| one.mtu > 0),
             tallies: [0; TALLIES.len()],
         })

@@ -65,7 +65,7 @@ impl Services {
         tells_interfaces: bool,
         now: Ticks,
     ) {
-        let Services { ingress, police, scratch, .. } = self;
+        let Services { ingress, police, acl_scratch, .. } = self;
         police.begin();
         if !ingress.is_empty() {
             let interface = &scratch.interface;
@@ -81,8 +81,8 @@ impl Services {
                 refuse: reasons::ACL_INGRESS,
                 note: passed,
             };
-            ingress.filter_ipv4(batch, &mut scratch.ipv4, scratch, &mut passed);
-            ingress.filter_ipv6(batch, &mut scratch.ipv6, scratch, &mut passed);
+            ingress.filter_ipv4(batch, &mut scratch.ipv4, acl_scratch, &mut passed);
+            ingress.filter_ipv6(batch, &mut scratch.ipv6, acl_scratch, &mut passed);
         }
         if police.is_on() {
             police.police(batch, &mut scratch.ipv4, now, false);
@@ -93,7 +93,7 @@ impl Services {
     /// The egress list, which packets meet that would leave, also if they wait for a neighbour
     /// first.
     pub(super) fn dismiss(&mut self, state: &State, scratch: &mut Scratch, batch: &mut Batch) {
-        let Services { egress, scratch, resolves, .. } = self;
+        let Services { egress, acl_scratch, resolves, .. } = self;
         let hop = &scratch.hop;
         let leads_out = |slot: Slot| {
             let number = hop[usize::from(slot)];
@@ -113,8 +113,8 @@ impl Services {
             refuse: reasons::ACL_EGRESS,
             note: |_, _| {},
         };
-        egress.filter_ipv4(batch, &mut scratch.ipv4, scratch, &mut passed);
-        egress.filter_ipv6(batch, &mut scratch.ipv6, scratch, &mut passed);
+        egress.filter_ipv4(batch, &mut scratch.ipv4, acl_scratch, &mut passed);
+        egress.filter_ipv6(batch, &mut scratch.ipv6, acl_scratch, &mut passed);
     }
 
     /// Whether `Services::admit` has anything to do.
@@ -140,7 +140,7 @@ impl Services {
 
     /// Memory they hold.
     pub fn bytes(&self) -> usize {
-        self.ingress.bytes() + self.egress.bytes() + self.police.bytes() + size_of::<Scratch>()
+        self.ingress.bytes() + self.egress.bytes() + self.police.bytes() + size_of::<AclScratch>()
     }
 
     fn list(&mut self, list: List) -> &mut Acl {

@@ -1,4 +1,5 @@
-//! Port forwarding (`port-forwarding` rules): which host owns which port of a shared outside address.
+//! Port forwarding (`port-forwarding` rules): which host owns which port of a shared outside
+//! address.
 
 use std::net::Ipv4Addr;
 

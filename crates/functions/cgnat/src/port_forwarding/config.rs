@@ -1,4 +1,5 @@
-//! Keys of port forwarding rules: an outside address that several hosts inside share by fixed ports.
+//! Keys of port forwarding rules: an outside address that several hosts inside share by fixed
+//! ports.
 use std::net::Ipv4Addr;
 
 use schemars::JsonSchema;

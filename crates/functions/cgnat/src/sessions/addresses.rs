@@ -178,7 +178,8 @@ impl Addresses {
         }
     }
 
-    /// The inside end that an outside end always stands for, by a one-to-one or a port forwarding rule.
+    /// The inside end that an outside end always stands for, by a one-to-one or a port forwarding
+    /// rule.
     pub fn fixed(&self, protocol: u8, (address, port): (u32, u16)) -> Option<(u32, u16)> {
         match self.subscriber(address) {
             Some(inside) => Some((inside, port)),

@@ -99,7 +99,7 @@ pub(super) fn arp_responder(
     also_for_all: bool,
 ) {
     let answer = format!(
-        "move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],mod_dl_src:{mac},load:2->NXM_OF_ARP_OP[],\
+        "move:NXM_NX_ARP_SHA[]->NXM_OF_ETH_DST[],mod_dl_src:{mac},load:2->NXM_OF_ARP_OP[],\
          move:NXM_NX_ARP_SHA[]->NXM_NX_ARP_THA[],move:NXM_OF_ARP_SPA[]->NXM_OF_ARP_TPA[],\
          set_field:{mac}->arp_sha,set_field:{address}->arp_spa,in_port"
     );

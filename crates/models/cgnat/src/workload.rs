@@ -157,7 +157,7 @@ impl Clients {
             return flow.uplink();
         }
         let unknown = Translation { address: self.outside.first().to_bits(), port: 0 };
-        flow.downlink(self.learned.get(session).unwrap_or(unknown))
+        flow.downlink(self.learned.get(session, self.turn(flow)).unwrap_or(unknown))
     }
 
     /// Whether a frame that left by a port is one of a flow, translated as it may be.
@@ -186,7 +186,18 @@ impl Clients {
 
     /// Whether a session's packet to a server is translated as the ones before.
     fn is_known(&self, uplink: bool, session: u64, seen: &Seen) -> bool {
-        !uplink || self.learned.get(session) == Some(translation(seen))
+        !uplink || self.learned.get(session, 0) == Some(translation(seen))
+    }
+
+    /// What tells the sessions of a mix that have one place in turn apart: of one that the NAT
+    /// has not seen yet, the translation is not known, and the one before it is another host's by
+    /// now.
+    #[inline(always)]
+    fn turn(&self, flow: &Flow) -> u16 {
+        match self.mix {
+            Some(_) => flow.client as u16 ^ flow.client_port.rotate_left(5) ^ flow.server as u16,
+            None => 0,
+        }
     }
 
     /// The part of a frame to be sent in which it is written as it would be outside.
@@ -314,7 +325,7 @@ impl Frames for Clients {
         // Of sessions that were opened before, the translation is known; to look it up again costs
         // more than all the rest.
         if packet.uplink && packet.session >= self.open {
-            self.learned.note(packet.session, translation(&seen));
+            self.learned.note(packet.session, self.turn(&packet.flow), translation(&seen));
         }
         Delivery::AsExpected
     }
@@ -428,7 +439,7 @@ impl SessionFrames for Clients {
             && self.is_right(uplink, &packet.flow, &seen)
             && (action != SessionAction::Keep || self.is_known(uplink, number, &seen));
         if is_right && uplink {
-            self.learned.note(number, translation(&seen));
+            self.learned.note(number, 0, translation(&seen));
         }
         Some((SessionStep { session: number, action, step, time, is_right }, packet))
     }

@@ -30,19 +30,20 @@ impl Learned {
         Learned { entries: Arc::new(HugeArray::reserve(len).unwrap_or_default()) }
     }
 
-    /// What is known of a session.
+    /// What is known of a session, one of those that have the place in turn.
     #[inline(always)]
-    pub fn get(&self, session: u64) -> Option<Translation> {
-        let word = self.entries.get(session as usize)?.load(Ordering::Relaxed);
-        (word & KNOWN != 0)
+    pub fn get(&self, place: u64, turn: u16) -> Option<Translation> {
+        let word = self.entries.get(place as usize)?.load(Ordering::Relaxed);
+        (word >> TURN_AT == known(turn))
             .then_some(Translation { address: (word >> 16) as u32, port: word as u16 })
     }
 
     /// Notes what has been seen of a session.
     #[inline(always)]
-    pub fn note(&self, session: u64, seen: Translation) {
-        if let Some(entry) = self.entries.get(session as usize) {
-            let word = KNOWN | u64::from(seen.address) << 16 | u64::from(seen.port);
+    pub fn note(&self, place: u64, turn: u16, seen: Translation) {
+        if let Some(entry) = self.entries.get(place as usize) {
+            let whose = known(turn) << TURN_AT;
+            let word = whose | u64::from(seen.address) << 16 | u64::from(seen.port);
             // Written by many threads of which each writes what it has seen; most know it already.
             if entry.load(Ordering::Relaxed) != word {
                 entry.store(word, Ordering::Relaxed);
@@ -59,7 +60,17 @@ impl Learned {
     }
 }
 
-const KNOWN: u64 = 1 << 63;
+/// What an entry begins with that is a session's.
+#[inline(always)]
+fn known(turn: u16) -> u64 {
+    KNOWN | u64::from(turn) & (KNOWN - 1)
+}
+
+/// Behind the address and the port.
+const TURN_AT: u32 = 48;
+
+/// Set where something is known; 15 bits of a turn are behind it.
+const KNOWN: u64 = 1 << 15;
 
 #[cfg(test)]
 mod tests {
@@ -69,15 +80,16 @@ mod tests {
     fn what_one_has_learned_all_know_and_nothing_else() {
         let one = Learned::new(1000);
         let other = one.clone();
-        assert_eq!(other.get(7), None);
+        assert_eq!(other.get(7, 0), None);
         let seen = Translation { address: 0, port: 0 };
-        one.note(7, seen);
-        assert_eq!(other.get(7), Some(seen), "zeroes are a translation like others");
+        one.note(7, 0, seen);
+        assert_eq!(other.get(7, 0), Some(seen), "zeroes are a translation like others");
         let seen = Translation { address: u32::MAX, port: u16::MAX };
-        other.note(7, seen);
-        assert_eq!(one.get(7), Some(seen));
-        assert_eq!((one.get(6), one.get(8)), (None, None));
-        one.note(1000, seen);
-        assert_eq!(one.get(1000), None, "beyond the room");
+        other.note(7, 3, seen);
+        assert_eq!(one.get(7, 3), Some(seen));
+        assert_eq!((one.get(7, 0), one.get(7, 4)), (None, None), "that of another session");
+        assert_eq!((one.get(6, 0), one.get(8, 0)), (None, None));
+        one.note(1000, 0, seen);
+        assert_eq!(one.get(1000, 0), None, "beyond the room");
     }
 }

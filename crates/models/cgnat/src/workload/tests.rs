@@ -107,7 +107,7 @@ proptest! {
         let mut clients = clients();
         let to = (pool(host), port);
         for action in SessionAction::ALL {
-            let is_known = action == SessionAction::Open || clients.learned.get(number).is_some();
+            let is_known = action == SessionAction::Open || clients.learned.get(number, 0).is_some();
             prop_assert!(is_known);
             go(&mut clients, number, action, to);
         }
@@ -136,7 +136,7 @@ proptest! {
         }
         let seen = clients.session_seen(OUTSIDE, &bad);
         prop_assert!(seen.is_none_or(|(seen, _)| !seen.is_right), "{}", what);
-        prop_assert_eq!(clients.learned.get(number), None, "nothing is learned of it");
+        prop_assert_eq!(clients.learned.get(number, 0), None, "nothing is learned of it");
         prop_assert!(clients.session_seen(OUTSIDE, &good).is_some_and(|(seen, _)| seen.is_right));
     }
 

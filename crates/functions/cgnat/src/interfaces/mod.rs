@@ -1,0 +1,238 @@
+//! Interfaces: their addresses, and to whom frames go on each side; and links to other workers.
+//!
+//! ```text
+//!  ports, VLANs -> come in: a number of an interface -> all else -> go out: a port and a VLAN
+//! ```
+//! Each side has the interface of its port. With `interfaces` there are further ones: a frame loses
+//! its tag and gets the number of its interface in place of a port first of all, and which
+//! interface a packet leaves by follows from its destination, last of all. Answers to the frame in
+//! hand leave by the interface at which that came in. Where there are none, no frame is looked at.
+//!
+//! **Not supported:** several next hops for one network, VRFs on further interfaces, an MTU for
+//! each interface of a side.
+
+pub(crate) mod config;
+pub(crate) mod further;
+mod stage;
+pub(crate) mod validate;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use function_kit::SetupError;
+use packet::PortId;
+use wire::bytes::{array_at, u16_at};
+use wire::{MacAddr, arp, ethernet, ipv4, ipv6};
+
+use crate::bypass::Bypass;
+use crate::config::{Config, Prefixed};
+use crate::ds_lite::{self, DsLite};
+use crate::nat64::Nat64;
+use crate::sessions::addresses::Addresses;
+use crate::interfaces::further::{Further, Own};
+use crate::siit::Siit;
+use crate::translation::Rules;
+use crate::types::flow::Inside;
+use crate::types::networks::holds;
+use crate::types::sides::{
+    INSIDE, OUTSIDE, UNADDRESSED, first_of_side, is_worker, side,
+};
+use crate::vrfs::Vrfs;
+
+/// The MAC and IPv6 addresses of an interface.
+pub(crate) type Station = (MacAddr, Ipv6Addr);
+
+/// What is configured of interfaces; what there is of both sides has the inside first.
+#[derive(Debug)]
+pub struct Interfaces {
+    /// Ethernet addresses.
+    pub macs: [MacAddr; 2],
+    ips: [Ipv4Addr; 2],
+    ipv6: [Ipv6Addr; 2],
+    /// The longest IPv4 packets that links take; the greatest number for no limit.
+    mtus: [u16; 2],
+    /// Destination and source address of a frame that leaves by each port, and of one for another
+    /// worker; those of [`UNADDRESSED`] where the next hop is asked for its own.
+    headers: [[u8; 12]; 2],
+    between: [u8; 12],
+    /// Interfaces beside those of the two ports; none where there are none.
+    pub(crate) further: Option<Box<Further>>,
+    /// What is configured of IPv6 subscribers; none where there are none.
+    pub nat64: Option<Nat64>,
+    /// What is configured of softwires; none where there are none.
+    pub ds_lite: Option<DsLite>,
+    /// VRFs behind the inside port; none where there are none.
+    pub vrfs: Option<Vrfs>,
+    /// What is configured of translation without sessions; none where there is none.
+    pub siit: Option<Box<Siit>>,
+    /// Whether enhanced GRE is that of calls of PPTP.
+    pub has_calls: bool,
+    /// Whose packets are forwarded as they are; none where all are translated.
+    pub bypass: Option<Bypass>,
+    /// Networks of subscribers.
+    networks: Vec<Prefixed<Ipv4Addr>>,
+    /// Outside addresses, for which the outside port answers ARP.
+    outside: Vec<Prefixed<Ipv4Addr>>,
+}
+
+impl Interfaces {
+    /// Those of a configuration.
+    ///
+    /// # Errors
+    /// When a table of them cannot be made.
+    pub fn new(config: &Config) -> Result<Interfaces, SetupError> {
+        let macs = [config.inside_mac.0, config.outside_mac.0];
+        let next = [config.inside_next_hop_mac.0, config.outside_next_hop_mac.0];
+        let header = |to: MacAddr, from: MacAddr| {
+            let mut header = [0; 12];
+            header[..6].copy_from_slice(&to.0);
+            header[6..].copy_from_slice(&from.0);
+            header
+        };
+        let memory = |source| SetupError::Memory { what: "routes of interfaces", source };
+        let further = Further::new(config).map_err(memory)?.map(Box::new);
+        let asked = [
+            config.inside_next_hop.is_some() || config.inside_next_hop_ipv6.is_some(),
+            config.outside_next_hop.is_some() || config.outside_next_hop_ipv6.is_some(),
+        ];
+        let asked = asked.map(|is_asked| is_asked || further.is_some());
+        let headers = [0, 1].map(|side| match asked[side] {
+            true => UNADDRESSED,
+            false => header(next[side], macs[side]),
+        });
+        Ok(Interfaces {
+            macs,
+            ips: [config.inside_ip, config.outside_ip],
+            ipv6: [config.inside_ipv6, config.outside_ipv6],
+            mtus: [config.inside_mtu, config.outside_mtu].map(|mtu| match mtu {
+                0 => u16::MAX,
+                mtu => mtu,
+            }),
+            headers,
+            further,
+            between: header(macs[1], macs[1]),
+            nat64: Nat64::new(config),
+            ds_lite: DsLite::new(config),
+            siit: Siit::new(config)?.map(Box::new),
+            vrfs: Vrfs::new(config),
+            bypass: Bypass::new(config),
+            has_calls: config.alg.pptp,
+            networks: config.inside.clone(),
+            outside: config.outside().map(|(_, network)| network).collect(),
+        })
+    }
+
+    /// The Ethernet address of an interface.
+    pub fn mac(&self, port: PortId) -> MacAddr {
+        self.own(port).map_or(self.macs[side(port)], |own| own.mac)
+    }
+
+    /// The IPv4 address of an interface.
+    pub fn ip(&self, port: PortId) -> Ipv4Addr {
+        self.own(port).map_or(self.ips[side(port)], |own| own.ip)
+    }
+
+    /// The IPv6 address of an interface.
+    pub fn ipv6(&self, port: PortId) -> Ipv6Addr {
+        self.own(port).map_or(self.ipv6[side(port)], |own| own.ipv6)
+    }
+
+    /// Its MAC and IPv6 addresses.
+    pub(crate) fn station(&self, port: PortId) -> Station {
+        (self.mac(port), self.ipv6(port))
+    }
+
+    /// The interface by which a frame without MAC addresses leaves that is ready to leave by a
+    /// side's first one: that one of the longest network that has its destination. What bears a
+    /// VRF's tag leaves by the first one.
+    pub(crate) fn way_out(&self, port: PortId, frame: &[u8]) -> PortId {
+        let further = self.further.as_ref();
+        let found = further.and_then(|further| further.way_out(port, destination(frame)?));
+        found.unwrap_or(port)
+    }
+
+    fn own(&self, port: PortId) -> Option<&Own> {
+        self.further.as_ref()?.own(port)
+    }
+
+    /// The longest IPv4 packet that links of an interface take, in bytes; between workers there is
+    /// no limit.
+    pub fn mtu(&self, port: PortId) -> u16 {
+        if is_worker(port) { u16::MAX } else { self.mtus[side(port)] }
+    }
+
+    /// Destination and source address of a frame that leaves by a port: between workers those of
+    /// the outside port.
+    #[inline(always)]
+    pub fn header(&self, port: PortId) -> [u8; 12] {
+        match port {
+            INSIDE | OUTSIDE => self.headers[side(port)],
+            _ => self.between,
+        }
+    }
+
+    /// The shorter one of both; none without a limit.
+    pub fn shortest_mtu(&self) -> Option<u16> {
+        let [one, other] = self.mtus;
+        Some(one.min(other)).filter(|&mtu| mtu < u16::MAX)
+    }
+
+    /// How packets become those of the other family of addresses; none where they never do.
+    pub fn rules(&self) -> Option<&Rules> {
+        let of_sessions = self.nat64.as_ref().map(|nat64| &nat64.rules);
+        of_sessions.or_else(|| self.siit.as_ref().map(|siit| &siit.rules))
+    }
+
+    /// Whether frames at the inside port may be of a realm of their own.
+    pub fn has_realms(&self) -> bool {
+        self.vrfs.is_some() || self.ds_lite.is_some()
+    }
+
+    /// Whether the address of a packet from inside is a subscriber's.
+    pub fn is_subscriber(&self, key: &Inside) -> bool {
+        if key.is_tunnelled() {
+            return ds_lite::is_host(key);
+        }
+        match (key.address, &self.nat64) {
+            ([0, address], _) if key.realm() != 0 => {
+                let vrfs = self.vrfs.as_ref();
+                vrfs.is_some_and(|vrfs| vrfs.is_subscriber(key.realm(), address as u32))
+            }
+            ([0, address], _) => {
+                self.networks.iter().any(|network| holds(*network, address as u32))
+            }
+            (address, nat64) => nat64.as_ref().is_some_and(|it| it.is_subscriber(address)),
+        }
+    }
+
+    /// Whether an interface answers an ARP request: for its own address, on the outside for those of
+    /// pools and of hosts inside that are translated without sessions, too.
+    pub fn answers(&self, payload: &[u8], port: PortId, asked: impl Fn(Ipv4Addr) -> bool) -> bool {
+        if asked(self.ip(port)) {
+            return true;
+        }
+        let Ok(packet) = arp::View::parse(payload) else { return false };
+        let target = packet.target_ip();
+        let is_pool = self.outside.iter().any(|network| holds(*network, target.to_bits()));
+        let is_host = || self.siit.as_ref().is_some_and(|it| it.answers(port, target));
+        (first_of_side(port) == OUTSIDE && is_pool || is_host()) && asked(target)
+    }
+
+    /// The addresses that the outside port answers for, after a pool came or went.
+    pub fn set_outside(&mut self, addresses: &Addresses) {
+        self.outside = addresses.networks().collect();
+    }
+}
+
+/// The destination of a packet in a frame without a tag.
+fn destination(frame: &[u8]) -> Option<IpAddr> {
+    let packet = frame.get(ethernet::HEADER_LEN..)?;
+    match u16_at(frame, ethernet::offset::TYPE) {
+        ethernet::TYPE_IPV4 if packet.len() >= ipv4::HEADER_LEN => {
+            Some(Ipv4Addr::from(array_at::<4>(packet, ipv4::offset::DESTINATION)).into())
+        }
+        ethernet::TYPE_IPV6 if packet.len() >= ipv6::HEADER_LEN => {
+            Some(Ipv6Addr::from(array_at::<16>(packet, ipv6::offset::DESTINATION)).into())
+        }
+        _ => None,
+    }
+}

@@ -1,8 +1,8 @@
 //! The two sections of a scenario that describe a carrier-grade NAT and its traffic.
 //!
 //! Times are seconds. A list in place of a single value is a sweep and is expanded before these
-//! types are read, but for `inside`, `pools`, `static`, `port-forwarding`, `deterministic`, `vrfs`
-//! and `bypass`, which are lists.
+//! types are read, but for `inside`, `pools`, `static`, `port-forwarding`, `deterministic`, `vrfs`,
+//! `interfaces` and `bypass`, which are lists.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -15,6 +15,7 @@ pub use crate::deterministic::config::{Assignment, DeterministicRule};
 pub use crate::deterministic::plan::plan as deterministic_plan;
 pub use crate::ds_lite::config::DsLite;
 pub use crate::fragments::config::Fragments;
+pub use crate::interfaces::config::Interface;
 pub use crate::nat64::config::Nat64;
 pub use crate::pcp::config::Pcp;
 pub use crate::port_forwarding::config::{
@@ -66,6 +67,10 @@ pub struct Config {
     pub inside_next_hop_ipv6: Option<Ipv6Addr>,
     /// IPv6 address of the router towards IPv6 hosts outside, as `inside-next-hop-ipv6`.
     pub outside_next_hop_ipv6: Option<Ipv6Addr>,
+    /// Interfaces beside those of the ports `inside` and `outside`: further ports and VLANs.
+    #[schemars(length(max = 62))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<Interface>,
     /// Largest IPv4 packet on inside links, in bytes; a longer one is fragmented, or its sender
     /// told (RFC 4787 REQ-13). 0 for no limit.
     pub inside_mtu: u16,
@@ -198,6 +203,7 @@ impl Default for Config {
             outside_next_hop: None,
             inside_next_hop_ipv6: None,
             outside_next_hop_ipv6: None,
+            interfaces: Vec::new(),
             inside_mtu: 0,
             outside_mtu: 0,
             inside: vec![prefix(10, 0, 8), prefix(100, 64, 10)],

@@ -89,8 +89,8 @@ impl NetworkFunction for Cgnat {
         validate::validate(config)
     }
 
-    fn ports(_: &Config) -> Vec<PortName> {
-        ["inside", "outside"].map(PortName::new).to_vec()
+    fn ports(config: &Config) -> Vec<PortName> {
+        interfaces::further::port_names(config)
     }
 
     fn workers(config: &Config) -> usize {

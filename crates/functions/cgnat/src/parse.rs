@@ -14,24 +14,29 @@ use crate::reasons;
 use crate::types::class::{About, Class, NOT_WHOLE, Shape, flags_of_query, is_followed};
 use crate::types::flow::{Far, Inside, Outside};
 use crate::types::gre;
-use crate::types::sides::{INSIDE, OUTSIDE};
+use crate::types::sides::{INSIDE, OUTSIDE, first_of_side, is_further, is_inside};
 
-/// What plain frames look like at the two ports.
+/// What plain frames look like at an interface of each side.
 #[derive(Clone, Copy)]
 pub struct Plain {
-    /// The ports' Ethernet addresses.
+    /// The interfaces' Ethernet addresses.
     stations: [u64; 2],
-    /// The ports' own IPv4 addresses.
+    /// The interfaces' own IPv4 addresses.
     own: [u32; 2],
 }
 
 impl Plain {
-    /// For these interfaces.
+    /// At the two ports.
+    pub fn new(interfaces: &Interfaces) -> Plain {
+        Plain::at([INSIDE, OUTSIDE], interfaces)
+    }
+
+    /// At an interface of each side.
     ///
     /// No frame is plain where some of IPv4 are translated without sessions, or not at all.
-    pub fn new(interfaces: &Interfaces) -> Plain {
-        let mut stations = interfaces.macs.map(|mac| {
-            let [a, b, c, d, e, f] = mac.0;
+    fn at(ports: [PortId; 2], interfaces: &Interfaces) -> Plain {
+        let mut stations = ports.map(|port| {
+            let [a, b, c, d, e, f] = interfaces.mac(port).0;
             u64::from_be_bytes([0, 0, a, b, c, d, e, f])
         });
         if let Some(siit) = &interfaces.siit {
@@ -40,10 +45,16 @@ impl Plain {
         if interfaces.bypass.is_some() {
             stations = [u64::MAX; 2];
         }
-        Plain { stations, own: [INSIDE, OUTSIDE].map(|port| interfaces.ip(port).to_bits()) }
+        Plain { stations, own: ports.map(|port| interfaces.ip(port).to_bits()) }
     }
 
-    /// The class of a plain frame; none of all others.
+    /// The class of a plain frame at a further interface; none of all others.
+    pub fn recognise_further(frame: &[u8], port: PortId, interfaces: &Interfaces) -> Option<Class> {
+        let plain = is_further(port).then(|| Plain::at([port; 2], interfaces))?;
+        plain.recognise(frame, first_of_side(port))
+    }
+
+    /// The class of a plain frame; none of all others, and of those at further interfaces.
     #[inline(always)]
     pub fn recognise(&self, frame: &[u8], port: PortId) -> Option<Class> {
         let head = frame.first_chunk::<PLAIN_LEN_MIN>()?;
@@ -63,7 +74,8 @@ impl Plain {
         let lives = ip[ipv4::offset::TTL] > 1;
         let passes = u32_at(ip, ipv4::offset::DESTINATION) != self.own[usize::from(!to_outside)];
         let sound = (ip[0] == ipv4::VERSION_IHL) & checksum::header_is_valid(ip);
-        if !(is_ours & is_ipv4 & known & fits & whole & lives & passes & sound) {
+        let is_here = !is_further(port);
+        if !(is_ours & is_here & is_ipv4 & known & fits & whole & lives & passes & sound) {
             return None;
         }
         let sound = match is_tcp {
@@ -149,10 +161,10 @@ pub fn classify(frame: &[u8], port: PortId, interfaces: &Interfaces) -> Class {
     let ether_type = u16_at(frame, ethernet::offset::TYPE);
     let payload = &frame[ethernet::HEADER_LEN..];
     if ether_type == ethernet::TYPE_IPV6
-        && port == INSIDE
+        && is_inside(port)
         && let Some(nat64) = &interfaces.nat64
     {
-        return nat64.classify(frame).unwrap_or_else(Class::Drop);
+        return nat64.classify(frame, interfaces.station(port)).unwrap_or_else(Class::Drop);
     }
     if ether_type == ethernet::TYPE_IPV6
         && let Some(siit) = &interfaces.siit
@@ -182,7 +194,7 @@ fn classify_ipv4(packet: &[u8], port: PortId, own: &Interfaces) -> Result<Class,
         Malformed::BadChecksum => reasons::IP_CHECKSUM,
         _ => reasons::IP_MALFORMED,
     })?;
-    let to_outside = port.0 == 0;
+    let to_outside = is_inside(port);
     if own.ip(port) == view.destination() {
         return Ok(Class::Local);
     }

@@ -81,7 +81,8 @@ pub(crate) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
 fn differing_key(running: &Config, wanted: &Config) -> &'static str {
     let differs = |other: Config| other != *wanted;
     let base = || wanted.clone();
-    let keys: [(&'static str, Config); 16] = [
+    let keys: [(&'static str, Config); 17] = [
+        ("interfaces", Config { interfaces: running.interfaces.clone(), ..base() }),
         ("static", Config { static_rules: running.static_rules.clone(), ..base() }),
         ("port-forwarding", Config { port_forwarding: running.port_forwarding.clone(), ..base() }),
         ("bypass", Config { bypass: running.bypass.clone(), ..base() }),

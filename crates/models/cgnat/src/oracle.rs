@@ -30,6 +30,7 @@ mod fragments;
 mod gateway;
 mod hairpins;
 mod host;
+mod interfaces;
 mod lengths;
 mod links;
 mod nat64;
@@ -48,6 +49,7 @@ use deterministic::Plan;
 use ds_lite::Opened;
 pub use gateway::sequences;
 use host::Neighbours;
+use interfaces::Interfaces;
 use networks::{first, holds, same, share};
 use packets::{Packet, address, sum, word};
 use reading::Reading;
@@ -75,6 +77,7 @@ pub struct Model {
     datagrams: fragments::Datagrams,
     softwires: ds_lite::Softwires,
     neighbours: Neighbours,
+    interfaces: Interfaces,
     pcp: pcp::Told,
     /// Whom the last limit concerned.
     concerned: Who,
@@ -113,8 +116,18 @@ impl Oracle for Model {
         self.tables.pass(&self.config, now);
         self.datagrams.pass(now);
         // What it says in its own name goes back, is no choice, and lets nothing through.
-        let mut left = left(became);
+        let came = self.come_in(port, frame);
+        let mut left: Vec<_> = left(became).into_iter().map(|one| self.as_of_side(one)).collect();
         left.retain(|(_, frame)| !host::is_question(frame));
+        let left: Vec<_> = left.iter().map(|(port, frame)| (*port, &frame[..])).collect();
+        let (port, frame) = match came {
+            Ok(came) => came,
+            Err(reason) => {
+                self.take_note(None, now);
+                return Expected::Drop(reason);
+            }
+        };
+        let frame = &frame[..];
         self.note_left(&left);
         let towards = left.iter().map(|(port, frame)| self.realm_of(*port, frame));
         self.towards = towards.max().unwrap_or(0);
@@ -148,10 +161,11 @@ impl Oracle for Model {
     }
 
     fn made(&mut self, now: Duration) -> Vec<Expected> {
+        self.nothing_in_hand();
         let made = std::mem::take(&mut self.datagrams.made);
         let mut made: Vec<_> = made.into_iter().map(|one| self.addressed(one, now)).collect();
         made.append(&mut self.made_of_neighbours(now));
-        made
+        made.into_iter().map(|one| self.go_out(one)).collect()
     }
 
     fn apply(&mut self, update: &Update, now: Duration) -> bool {
@@ -221,6 +235,7 @@ impl Model {
             datagrams: fragments::Datagrams::default(),
             softwires: ds_lite::Softwires::default(),
             neighbours: Neighbours::new(config),
+            interfaces: Interfaces::new(config),
             pcp: pcp::Told::default(),
             concerned: Who { realm: 0, b4: None, address: Ipv4Addr::UNSPECIFIED.into() },
             met: None,
@@ -264,7 +279,8 @@ impl Model {
         self.take_note(want, now);
         let whole = self.concluded((port, &frame), judged, now, passed);
         let whole = self.cut_tunnelled(whole);
-        self.addressed(whole, now)
+        let whole = self.addressed(self.in_place(whole), now);
+        self.go_out(whole)
     }
 
     /// Ethernet: a frame for this station of a type it knows.

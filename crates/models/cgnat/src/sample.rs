@@ -31,6 +31,7 @@ mod deterministic;
 mod ds_lite;
 mod fragments;
 mod host;
+mod interfaces;
 mod ipv6;
 mod limits;
 mod links;
@@ -44,6 +45,7 @@ mod siit;
 mod vrfs;
 mod workers;
 
+use interfaces::Here;
 use limits::Reach;
 use places::Places;
 
@@ -109,6 +111,7 @@ pub fn sample(config: &Config, traffic: &Traffic) -> Vec<Step<Update>> {
         nat64::all,
         ds_lite::all,
         vrfs::all,
+        interfaces::all,
         siit::all,
         host::silence,
     ] {
@@ -133,7 +136,8 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
             reasons.push((name, cause));
         }
     };
-    unless(!config.vrfs.is_empty(), "unknown-vlan", "tags are no VLAN's without VRFs");
+    let has_vlans = !config.vrfs.is_empty() || interfaces::has_ports(config);
+    unless(has_vlans, "unknown-vlan", "tags are no VLAN's without VRFs and further ports");
     unless(places.stranger.is_some(), "not-inside", "every address is inside");
     unless(!config.tcp_pick_up, "tcp-no-session", "any segment opens a session");
     unless(config.pcp.is_some(), "pcp-ignored", "nobody is asked for mappings");
@@ -189,7 +193,11 @@ pub fn unreachable(config: &Config) -> Vec<(&'static str, &'static str)> {
 
 /// The steps so far, and what they are made with.
 struct Sample {
+    /// With the addresses of the interfaces at which frames come in.
     config: Config,
+    /// As it is.
+    first: Config,
+    here: Here,
     places: Places,
     reach: Reach,
     steps: Vec<Step<Update>>,
@@ -197,7 +205,7 @@ struct Sample {
     count: usize,
     /// The VLAN of frames at the inside port, or what stands for a softwire there; 0 for neither.
     vlan: u16,
-    /// By how much longer frames and answers leave because of a tag or an outer header.
+    /// By how much longer frames and answers leave because of an outer header.
     growth: BTreeMap<usize, usize>,
 }
 
@@ -209,6 +217,8 @@ impl Sample {
     fn new(config: &Config) -> Sample {
         Sample {
             config: config.clone(),
+            first: config.clone(),
+            here: interfaces::FIRST,
             places: Places::new(config),
             reach: Reach::new(config),
             steps: Vec::new(),
@@ -234,7 +244,7 @@ impl Sample {
 
     /// Any frame.
     fn frame(&mut self, port: PortId, about: &'static str, frame: Vec<u8>) -> Sent {
-        self.steps.push(Step::Frame { port, frame, about });
+        self.step(Step::Frame { port, frame, about });
         self.sent(port == OUTSIDE)
     }
 
@@ -289,22 +299,55 @@ impl Sample {
             to: to + growth,
         };
         let parts = parts.into_iter().map(part).collect();
-        let answer = Answer { frame: self.framed(port, packet), parts, finish: build::finish };
-        self.steps.push(Step::Answer { port, answer, about });
+        let answer =
+            Answer { frame: self.framed(port, packet), parts, finish: build::finish, tag: 0 };
+        self.step(Step::Answer { port, answer, about });
         self.sent(port == OUTSIDE)
+    }
+
+    /// A frame or an answer by its side, as it comes in by an interface.
+    fn step(&mut self, step: Step<Update>) {
+        let entry = |port| interfaces::entry(&self.first, self.here, port);
+        self.steps.push(match step {
+            Step::Frame { port, frame, about } => {
+                let (port, tag) = entry(port);
+                Step::Frame { port, frame: interfaces::tagged(frame, tag), about }
+            }
+            Step::Answer { port, answer, about } => {
+                let (port, tag) = entry(port);
+                Step::Answer { port, answer: Answer { tag, ..answer }, about }
+            }
+            other => other,
+        });
+    }
+
+    /// What is done while frames come in by these interfaces.
+    fn at<T>(&mut self, here: Here, work: impl FnOnce(&mut Sample) -> T) -> T {
+        let before = std::mem::replace(&mut self.here, here);
+        self.config = interfaces::dressed(&self.first, here);
+        let done = work(self);
+        self.here = before;
+        self.config = interfaces::dressed(&self.first, before);
+        done
+    }
+
+    /// The number of a frame or an answer that was just made.
+    fn count(&mut self) -> Sent {
+        self.count += 1;
+        Sent(self.count - 1)
     }
 
     /// Takes note of a frame that leaves inside or not.
     fn sent(&mut self, leaves_inside: bool) -> Sent {
-        let sent = Sent(self.count);
-        self.count += 1;
+        let sent = self.count();
         self.leaves_towards(sent, if leaves_inside { self.vlan } else { 0 });
         sent
     }
 
     /// Says to whom a frame leaves.
     fn leaves_towards(&mut self, sent: Sent, vlan: u16) {
-        self.growth.insert(sent.0, ds_lite::growth(vlan));
+        let growth = if ds_lite::is_softwire(vlan) { ds_lite::growth(vlan) } else { 0 };
+        self.growth.insert(sent.0, growth);
     }
 
     fn framed(&self, port: PortId, packet: &[u8]) -> Vec<u8> {

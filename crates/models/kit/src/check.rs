@@ -177,6 +177,8 @@ pub struct Answer {
     pub parts: Vec<Part>,
     /// What is done to the frame then: checksums are set.
     pub finish: fn(&mut [u8]),
+    /// The tag that it gets last of all; 0 for none.
+    pub tag: u16,
 }
 
 /// A part of a frame that left, and its place in an answer.
@@ -184,7 +186,7 @@ pub struct Answer {
 pub struct Part {
     /// Because of which frame it left: so many frames and answers before this one.
     pub back: usize,
-    /// Where the part begins in the frame that left.
+    /// Where the part begins in the frame that left, without the tag of that one.
     pub from: usize,
     /// Its length.
     pub len: usize,
@@ -213,16 +215,31 @@ impl History {
         for part in &answer.parts {
             let number = self.left.len().checked_sub(part.back);
             let left = number.and_then(|number| self.left.get(number));
-            let bytes = left.and_then(|left| left.get(part.from..part.from + part.len));
+            let tag = left.map_or(0, |left| tag_len(left));
+            let from = part.from + tag;
+            let bytes = left.and_then(|left| left.get(from..from + part.len));
             let place = frame.get_mut(part.to..part.to + part.len);
             if let (Some(bytes), Some(place)) = (bytes, place) {
                 place.copy_from_slice(bytes);
             }
         }
         (answer.finish)(&mut frame);
+        if answer.tag != 0 {
+            let tag = [TAG.to_be_bytes(), answer.tag.to_be_bytes()].concat();
+            frame.splice(MACS_LEN..MACS_LEN, tag);
+        }
         frame
     }
 }
+
+/// Bytes of a frame's tag (IEEE 802.1Q).
+fn tag_len(frame: &[u8]) -> usize {
+    let is_tagged = frame.get(MACS_LEN..).is_some_and(|rest| rest.starts_with(&TAG.to_be_bytes()));
+    if is_tagged { 4 } else { 0 }
+}
+
+const MACS_LEN: usize = 12;
+const TAG: u16 = 0x8100;
 
 #[cfg(test)]
 mod tests {
@@ -239,8 +256,19 @@ mod tests {
             Part { back: 3, from: 0, len: 1, to: 0 },
             Part { back: 2, from: 3, len: 2, to: 0 },
         ];
-        let answer = Answer { frame: vec![9; 6], parts, finish: |frame| frame[5] = 7 };
+        let answer = Answer { frame: vec![9; 6], parts, finish: |frame| frame[5] = 7, tag: 0 };
         assert_eq!(history.fill(&answer), [9, 9, 9, 2, 3, 7]);
+    }
+
+    #[test]
+    fn tags_move_nothing() {
+        let mut history = History::default();
+        let frame = [&[1; 12][..], &[0x81, 0, 0, 7, 8, 0, 5, 6]].concat();
+        history.note(&Expected::Forward { port: PortId(1), frame });
+        let parts = vec![Part { back: 1, from: 14, len: 2, to: 15 }];
+        let answer = Answer { frame: vec![9; 17], parts, finish: |frame| frame[14] = 3, tag: 20 };
+        let wanted = [&[9; 12][..], &[0x81, 0, 0, 20, 9, 9, 3, 5, 6]].concat();
+        assert_eq!(history.fill(&answer), wanted);
     }
 
     #[test]

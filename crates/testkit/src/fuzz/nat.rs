@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use function_kit::{FrameSteering, NetworkFunction, Shard};
+use function_kit::{FrameSteering, NetworkFunction, PortName, Shard};
 use functions::cgnat::config::Side;
 use functions::cgnat::config::{
-    AddressMapping, Alg, Config, DsLite, Filtering, Forward, ForwardProtocol, Fragments, Pcp,
-    PortBlocks, PortForwarding, PortForwardingHost, PortRange, Prefixed, SiitConfig, Vrf,
+    AddressMapping, Alg, Config, DsLite, Filtering, Forward, ForwardProtocol, Fragments, Interface,
+    Pcp, PortBlocks, PortForwarding, PortForwardingHost, PortRange, Prefixed, SiitConfig, Vrf,
 };
 use model_kit::Model;
 use models::cgnat::Traffic;
@@ -193,7 +193,27 @@ fn configs() -> impl Iterator<Item = Config> {
         icmp_errors_per_s: 1000,
         ..kind
     });
-    kinds().chain(asked).chain(translating).chain(short)
+    let further = kinds().next().map(|kind| Config { interfaces: interfaces(), ..kind });
+    kinds().chain(asked).chain(translating).chain(short).chain(further)
+}
+
+/// A VLAN of each port, towards the networks of the samples' hosts.
+fn interfaces() -> Vec<Interface> {
+    let interface = |port, side, networks| Interface {
+        port: PortName::new(port),
+        vlan: 7,
+        side,
+        mac: None,
+        ip: Ipv4Addr::new(100, 127, 0, 1),
+        ipv6: None,
+        next_hop: Some(Ipv4Addr::new(100, 127, 0, 2)),
+        next_hop_ipv6: None,
+        next_hop_mac: None,
+        networks: vec![networks],
+        networks_ipv6: Vec::new(),
+    };
+    let all = Prefixed { address: Ipv4Addr::UNSPECIFIED, len: 1 };
+    vec![interface("inside", Side::Inside, all), interface("outside", Side::Outside, all)]
 }
 
 /// Hosts of IPv6 inside, and short links.

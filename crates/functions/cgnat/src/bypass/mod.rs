@@ -17,7 +17,7 @@ use wire::{icmp, ipv4, protocol};
 use crate::config::{Config, Prefixed};
 use crate::reasons;
 use crate::types::networks::holds;
-use crate::types::sides::INSIDE;
+use crate::types::sides::is_inside;
 
 /// Whose packets are forwarded as they are.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Bypass {
     /// When it is and may not go on.
     pub fn takes(&self, view: &ipv4::View<'_>, port: PortId) -> Result<bool, Reason> {
         let (source, destination) = (view.source().to_bits(), view.destination().to_bits());
-        let is_one = match port == INSIDE {
+        let is_one = match is_inside(port) {
             true => is_of(&self.outside, destination),
             false => {
                 is_of(&self.inside, destination)
@@ -49,7 +49,7 @@ impl Bypass {
         if !is_one {
             return Ok(false);
         }
-        if port == INSIDE && !is_of(&self.inside, source) {
+        if is_inside(port) && !is_of(&self.inside, source) {
             return Err(reasons::NOT_INSIDE);
         }
         if view.ttl() <= 1 { Err(reasons::TTL_EXPIRED) } else { Ok(true) }

@@ -26,9 +26,10 @@ use stages::icmpv4;
 use stages::nd::{self, Message};
 use stages::reassembly::{Key, Part};
 use wire::bytes::{array_at, put_u16, u16_at, u32_at};
-use wire::{MacAddr, ethernet, ipv4, ipv6, protocol};
+use wire::{ethernet, ipv4, ipv6, protocol};
 
 use crate::config::{Config, Prefixed};
+use crate::interfaces::Station;
 use crate::nat64::read_ipv6;
 use crate::reasons;
 use crate::sessions::session::Session;
@@ -46,8 +47,6 @@ pub struct DsLite {
     mask: u128,
     /// The longest packet of IPv6 that the links inside take, in bytes.
     pub ipv6_mtu: u16,
-    /// The inside port's addresses.
-    own: (MacAddr, Ipv6Addr),
 }
 
 /// Between which ends a packet is tunnelled.
@@ -94,7 +93,6 @@ impl DsLite {
             networks: ds_lite.inside.iter().map(network).collect(),
             mask: mask(ds_lite.subscriber_len),
             ipv6_mtu: ds_lite.ipv6_mtu,
-            own: (config.inside_mac.0, config.inside_ipv6),
         })
     }
 
@@ -119,21 +117,21 @@ impl DsLite {
     /// # Errors
     /// Why it is dropped.
     #[inline]
-    pub fn enter(&self, frame: &[u8]) -> Result<Entry, Reason> {
-        match self.recognise(frame) {
+    pub fn enter(&self, frame: &[u8], station: Station) -> Result<Entry, Reason> {
+        match self.recognise(frame, station) {
             Some((softwire, place)) => Ok(Entry::Tunnelled(softwire, place)),
-            None => self.look_into(frame),
+            None => self.look_into(frame, station),
         }
     }
 
     /// The softwire of a frame that has nothing between its outer and its inner header, and where
     /// its packet is; none of all others, and of those that are dropped.
     #[inline(always)]
-    fn recognise(&self, frame: &[u8]) -> Option<(Softwire, (usize, usize))> {
+    fn recognise(&self, frame: &[u8], (mac, _): Station) -> Option<(Softwire, (usize, usize))> {
         let head = frame.first_chunk::<INNER_AT>()?;
         let ip: &[u8; ipv6::HEADER_LEN] = &array_at(head, ethernet::HEADER_LEN);
         let len = usize::from(u16_at(ip, ipv6::offset::PAYLOAD_LEN));
-        let is_ours = head.starts_with(&self.own.0.0)
+        let is_ours = head.starts_with(&mac.0)
             & (u16_at(head, ethernet::offset::TYPE) == ethernet::TYPE_IPV6)
             & (ip[0] >> 4 == ipv6::VERSION)
             & (ip[ipv6::offset::NEXT_HEADER] == protocol::IPV4)
@@ -149,8 +147,7 @@ impl DsLite {
     /// What a frame of IPv6 is, by every check in the order of its headers. Of a frame that
     /// [`Self::recognise`] takes it says the same.
     #[inline(never)]
-    fn look_into(&self, frame: &[u8]) -> Result<Entry, Reason> {
-        let (mac, own) = self.own;
+    fn look_into(&self, frame: &[u8], (mac, own): Station) -> Result<Entry, Reason> {
         let asked = [self.aftr, own].map(|address| nd::read(frame, (mac, Some(address))));
         for answer in asked {
             if let Some(Ok(Message::Solicitation { source, .. })) = answer {
@@ -359,7 +356,8 @@ mod tests {
 
     #[test]
     fn both_ways_to_look_at_a_frame_agree() {
-        let ds_lite = DsLite::new(&config(128)).expect("one");
+        let config = config(128);
+        let ds_lite = DsLite::new(&config).expect("one");
         let fields = ipv6::Fields {
             traffic_class: 0,
             flow_label: 0,
@@ -370,20 +368,21 @@ mod tests {
             destination: ds_lite.aftr,
         };
         let mut frame = vec![0; INNER_AT + 30];
-        frame[..6].copy_from_slice(&ds_lite.own.0.0);
+        let station = (config.inside_mac.0, config.inside_ipv6);
+        frame[..6].copy_from_slice(&station.0.0);
         put_u16(&mut frame, ethernet::offset::TYPE, ethernet::TYPE_IPV6);
         fields.emit(frame[ethernet::HEADER_LEN..].first_chunk_mut().expect("a header"));
-        let tunnelled = |frame: &[u8]| match ds_lite.look_into(frame) {
+        let tunnelled = |frame: &[u8]| match ds_lite.look_into(frame, station) {
             Ok(Entry::Tunnelled(softwire, place)) => Some((softwire, place)),
             _ => None,
         };
-        assert!(ds_lite.recognise(&frame).is_some());
+        assert!(ds_lite.recognise(&frame, station).is_some());
         for at in (0..INNER_AT).filter(|at| !(12..14).contains(at)) {
             for bit in 0..8 {
                 let mut frame = frame.clone();
                 frame[at] ^= 1 << bit;
                 // One with extension headers in front is tunnelled, but not recognised.
-                if let Some(recognised) = ds_lite.recognise(&frame) {
+                if let Some(recognised) = ds_lite.recognise(&frame, station) {
                     assert_eq!(tunnelled(&frame), Some(recognised), "{at} {bit}");
                 } else {
                     assert!(
@@ -394,7 +393,11 @@ mod tests {
             }
         }
         for len in 0..frame.len() {
-            assert_eq!(ds_lite.recognise(&frame[..len]), tunnelled(&frame[..len]), "{len}");
+            assert_eq!(
+                ds_lite.recognise(&frame[..len], station),
+                tunnelled(&frame[..len]),
+                "{len}"
+            );
         }
     }
 

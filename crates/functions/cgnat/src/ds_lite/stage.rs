@@ -18,7 +18,7 @@ use crate::sessions::session::Session;
 use crate::sessions::table::Number;
 use crate::types::class::Class;
 use crate::types::flow::{Inside, SOFTWIRES};
-use crate::types::sides::INSIDE;
+use crate::types::sides::{INSIDE, is_inside};
 
 impl Pipeline {
     /// The class of an IPv6 frame at the inside port where there are softwires: of one, that of its
@@ -30,8 +30,10 @@ impl Pipeline {
         slot: Slot,
         (plain, now): (&Plain, Ticks),
     ) -> Class {
-        let ds_lite = self.interfaces.ds_lite.as_ref();
-        let entered = ds_lite.map_or(Ok(Entry::Other), |it| it.enter(batch.frame(slot)));
+        let (port, ds_lite) = (batch.port(slot), self.interfaces.ds_lite.as_ref());
+        let entered = ds_lite.map_or(Ok(Entry::Other), |it| {
+            it.enter(batch.frame(slot), self.interfaces.station(port))
+        });
         let (softwire, place) = match entered {
             Ok(Entry::Tunnelled(softwire, place)) => (softwire, place),
             Ok(Entry::Fragment(part, at)) => {
@@ -42,7 +44,7 @@ impl Pipeline {
                 };
             }
             Ok(Entry::Solicitation(source)) => return Class::Solicitation(source),
-            Ok(Entry::Other) => return self.classify_other(batch.frame(slot)),
+            Ok(Entry::Other) => return self.classify_other(batch.frame(slot), port),
             Err(reason) => return Class::Drop(reason),
         };
         decapsulate(batch, slot, place);
@@ -52,8 +54,8 @@ impl Pipeline {
         if is_for_aftr(frame) {
             return Class::Local;
         }
-        let class = plain.recognise(frame, INSIDE);
-        let class = class.unwrap_or_else(|| classify(frame, INSIDE, &self.interfaces));
+        let class = plain.recognise(frame, port);
+        let class = class.unwrap_or_else(|| classify(frame, port, &self.interfaces));
         class.with_inside(|key| Inside {
             address: softwire.beside(key.address),
             near: key.near | u32::from(softwire.realm),
@@ -62,8 +64,9 @@ impl Pipeline {
     }
 
     /// IPv6 that is for no softwire.
-    fn classify_other(&self, frame: &[u8]) -> Class {
-        let classify = |nat64: &Nat64| nat64.classify(frame).unwrap_or_else(Class::Drop);
+    fn classify_other(&self, frame: &[u8], port: PortId) -> Class {
+        let station = self.interfaces.station(port);
+        let classify = |nat64: &Nat64| nat64.classify(frame, station).unwrap_or_else(Class::Drop);
         self.interfaces.nat64.as_ref().map_or(Class::Drop(reasons::NOT_EMBEDDED), classify)
     }
 
@@ -120,7 +123,7 @@ impl Pipeline {
     /// The address of the NAT itself for who sent a packet at a port.
     pub(crate) fn own_ip(&self, batch: &Batch, slot: Slot) -> Ipv4Addr {
         let (port, realm) = (batch.port(slot), self.scratch.realm[usize::from(slot)]);
-        match port == INSIDE && realm >= SOFTWIRES {
+        match is_inside(port) && realm >= SOFTWIRES {
             true => AFTR,
             false => self.interfaces.ip(port),
         }

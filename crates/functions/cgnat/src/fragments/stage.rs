@@ -24,7 +24,7 @@ use crate::types::class::{Shape, flags_of_query, is_followed};
 use crate::types::flow::{Far, Inside, Outside, SOFTWIRES, halves};
 use crate::types::fragment::is_fragment;
 use crate::types::hops::{TTL, hops_left};
-use crate::types::sides::{INSIDE, OUTSIDE, side};
+use crate::types::sides::{OUTSIDE, is_inside, side};
 mod outer;
 
 impl Pipeline {
@@ -93,7 +93,7 @@ impl Pipeline {
         let ports = ports_of(batch.frame(slot), part.key.protocol, at);
         self.scratch.shape[index] = shape;
         let keyed = self.state.sessions.keyed();
-        if port == INSIDE {
+        if is_inside(port) {
             let far = Far::new(part.key.protocol, part.key.destination[1] as u32, ports.1);
             let near = u32::from(ports.0) << 16 | u32::from(part.key.realm);
             let key = Inside { address: part.key.source, far, near };
@@ -112,7 +112,7 @@ impl Pipeline {
         let made = &mut self.made;
         let side = &mut sides[side(port)];
         let Verdict::Forward(to) = batch.verdict(slot) else { return side.give_up(&part.key) };
-        let identification = match port == INSIDE {
+        let identification = match is_inside(port) {
             true => identifications.draw(),
             false => part.key.identification as u16,
         };
@@ -120,7 +120,7 @@ impl Pipeline {
         set_identification(frame, identification);
         let addresses = addresses_of(frame);
         let hops = hops - hops_left(frame);
-        let realm = if to == INSIDE { self.scratch.realm[index] } else { 0 };
+        let realm = if is_inside(to) { self.scratch.realm[index] } else { 0 };
         let b4 = self.scratch.b4[index];
         let translation = Translation { addresses, identification, hops, to, realm, b4 };
         let (tallies, uncut) = (&mut self.state.tallies, &mut self.uncut);
@@ -202,10 +202,10 @@ impl Pipeline {
             Inside { address: part.key.source, near: realm.into(), ..Inside::default() };
         // An IPv6 address may look like one of IPv4.
         let is_other = is_ipv6(frame) && part.key.source[0] == 0;
-        if port == INSIDE && (is_other || !self.interfaces.is_subscriber(&subscriber)) {
+        if is_inside(port) && (is_other || !self.interfaces.is_subscriber(&subscriber)) {
             return Err(reasons::NOT_INSIDE);
         }
-        if port != INSIDE && addresses.number(part.key.destination[1] as u32).is_none() {
+        if !is_inside(port) && addresses.number(part.key.destination[1] as u32).is_none() {
             return Err(reasons::NO_ADDRESS);
         }
         Ok((part, shape))
@@ -267,7 +267,7 @@ fn ports_of(frame: &[u8], protocol: u8, (transport, port): (usize, PortId)) -> (
         return (u16_at(frame, transport), u16_at(frame, transport + 2));
     }
     let identifier = u16_at(frame, transport + icmp::offset::REST);
-    if port == INSIDE { (identifier, 0) } else { (0, identifier) }
+    if is_inside(port) { (identifier, 0) } else { (0, identifier) }
 }
 
 /// The addresses of a packet that is ready to leave.
@@ -290,7 +290,7 @@ fn addresses_of(frame: &[u8]) -> Addresses {
 /// Whether a fragment that is ready to leave by a port became one of the other family, or passed it
 /// on its way to another subscriber.
 fn may_be_cut(frame: &[u8], was_ipv6: bool, to: PortId) -> bool {
-    (to == OUTSIDE && was_ipv6) || (to == INSIDE && is_ipv6(frame) && is_fragment(frame))
+    (to == OUTSIDE && was_ipv6) || (is_inside(to) && is_ipv6(frame) && is_fragment(frame))
 }
 
 /// Cuts a fragment that waited, if it is too long.
@@ -301,7 +301,7 @@ fn cut_made(
     uncut: &mut Vec<u8>,
 ) {
     let Some(nat64) = nat64 else { return };
-    let mtu = if to == INSIDE { nat64.rules.ipv6_mtu } else { nat64.rules.ipv4_mtu };
+    let mtu = if is_inside(to) { nat64.rules.ipv6_mtu } else { nat64.rules.ipv4_mtu };
     let frame = made.batch_mut().frame(place);
     if frame.len() <= IP + usize::from(mtu) {
         return;

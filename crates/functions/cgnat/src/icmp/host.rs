@@ -19,7 +19,7 @@ use crate::pipeline::Pipeline;
 use crate::reasons::{self, Tally};
 use crate::sessions::times::Moment;
 use crate::translation::{self};
-use crate::types::sides::INSIDE;
+use crate::types::sides::is_inside;
 
 impl Pipeline {
     /// A packet for the NAT itself: an echo request is answered (RFC 5508 REQ-10b), and so is one
@@ -98,7 +98,7 @@ fn message_ipv4(
             return translation::answer_to_ipv4(&frame[ethernet::HEADER_LEN..]);
         }
         // RFC 7915 section 4.4.
-        reasons::NO_COUNTERPART if port == INSIDE => (v4::UNREACHABLE, v4::PROHIBITED, 0),
+        reasons::NO_COUNTERPART if is_inside(port) => (v4::UNREACHABLE, v4::PROHIBITED, 0),
         // RFC 6888 REQ-11 prefers it to "prohibited", by which TCP would give up.
         reason if is_want(reason) => (v4::UNREACHABLE, v4::HOST, 0),
         _ => return None,
@@ -121,7 +121,7 @@ fn message_ipv6(
             return translation::answer_to_ipv6(&frame[ethernet::HEADER_LEN..]);
         }
         // RFC 7915 section 5.4.
-        reasons::NO_COUNTERPART if port == INSIDE => (v6::UNREACHABLE, v6::PROHIBITED, 0),
+        reasons::NO_COUNTERPART if is_inside(port) => (v6::UNREACHABLE, v6::PROHIBITED, 0),
         // RFC 6146 section 3.5.1.1.
         reason if is_want(reason) => (v6::UNREACHABLE, v6::ADDRESS, 0),
         _ => return None,

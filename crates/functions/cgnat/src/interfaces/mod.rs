@@ -26,16 +26,14 @@ use wire::{MacAddr, arp, ethernet, ipv4, ipv6};
 use crate::bypass::Bypass;
 use crate::config::{Config, Prefixed};
 use crate::ds_lite::{self, DsLite};
+use crate::interfaces::further::{Further, Own};
 use crate::nat64::Nat64;
 use crate::sessions::addresses::Addresses;
-use crate::interfaces::further::{Further, Own};
 use crate::siit::Siit;
 use crate::translation::Rules;
 use crate::types::flow::Inside;
 use crate::types::networks::holds;
-use crate::types::sides::{
-    INSIDE, OUTSIDE, UNADDRESSED, first_of_side, is_worker, side,
-};
+use crate::types::sides::{INSIDE, OUTSIDE, UNADDRESSED, first_of_side, is_worker, side};
 use crate::vrfs::Vrfs;
 
 /// The MAC and IPv6 addresses of an interface.

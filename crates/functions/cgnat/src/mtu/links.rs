@@ -18,7 +18,7 @@ use crate::ds_lite::{Entry, decapsulate};
 use crate::pipeline::Pipeline;
 use crate::reasons::{self, Tally};
 use crate::types::flow::SOFTWIRES;
-use crate::types::sides::INSIDE;
+use crate::types::sides::{INSIDE, is_inside};
 
 impl Pipeline {
     /// Whether a packet that is ready to leave is too long and may not be cut: it is stopped.
@@ -54,7 +54,7 @@ impl Pipeline {
         let mtu = self.interfaces.mtu(to);
         let frame = batch.frame(slot);
         let is_long = frame.len() > ethernet::HEADER_LEN + usize::from(mtu);
-        let is_tunnelled = to == INSIDE && self.scratch.realm[usize::from(slot)] >= SOFTWIRES;
+        let is_tunnelled = is_inside(to) && self.scratch.realm[usize::from(slot)] >= SOFTWIRES;
         (is_long && !is_tunnelled && is_ipv4(frame)).then_some(mtu)
     }
 
@@ -69,11 +69,13 @@ impl Pipeline {
             let station = self.interfaces.mac(port);
             self.scratch.realm[index] = vrfs.enter(batch, slot, station).unwrap_or(0);
         }
-        if let Some(ds_lite) = self.interfaces.ds_lite.as_ref().filter(|_| port == INSIDE)
+        if let Some(ds_lite) = self.interfaces.ds_lite.as_ref().filter(|_| is_inside(port))
             && softwires::is_ipv6(batch.frame(slot))
         {
             self.scratch.realm[index] = 0;
-            if let Ok(Entry::Tunnelled(softwire, place)) = ds_lite.enter(batch.frame(slot)) {
+            if let Ok(Entry::Tunnelled(softwire, place)) =
+                ds_lite.enter(batch.frame(slot), self.interfaces.station(port))
+            {
                 decapsulate(batch, slot, place);
                 (self.scratch.realm[index], self.scratch.b4[index]) = (softwire.realm, softwire.b4);
             }
@@ -109,7 +111,7 @@ impl Pipeline {
         }
         self.uncut.clear();
         self.uncut.extend_from_slice(batch.frame(slot));
-        let realm = if to == INSIDE { self.scratch.realm[usize::from(slot)] } else { 0 };
+        let realm = if is_inside(to) { self.scratch.realm[usize::from(slot)] } else { 0 };
         let (made, from) = (&mut self.made, batch.port(slot));
         cutting::pieces(&self.uncut, (mtu, 0), |number, head, part| {
             match (number, made.as_mut()) {
@@ -129,7 +131,7 @@ impl Pipeline {
         let Ok(view) = ipv4::View::parse_without_checksum(packet) else { return false };
         let bypass = self.interfaces.bypass.as_ref();
         let is_as_it_came = || bypass.is_some_and(|it| it.takes(&view, INSIDE) == Ok(true));
-        batch.port(slot) == INSIDE
+        is_inside(batch.port(slot))
             && !view.is_fragment()
             && view.source() != self.own_ip(batch, slot)
             && !is_as_it_came()
@@ -152,7 +154,7 @@ pub(crate) fn fit_made(
     mtu: u16,
     uncut: &mut Vec<u8>,
 ) -> bool {
-    let is_tagged = to == INSIDE && realm != 0;
+    let is_tagged = is_inside(to) && realm != 0;
     let tag_len = if is_tagged { ethernet::TAG_LEN } else { 0 };
     let len = ethernet::HEADER_LEN + tag_len + usize::from(mtu);
     if made.batch_mut().frame_len(place) <= len || is_tagged && realm >= SOFTWIRES {

@@ -17,9 +17,10 @@ use stages::nd::{self, Message};
 use wire::bytes::u16_at;
 use wire::embedded::Prefix;
 use wire::icmp::{self, v6};
-use wire::{MacAddr, ethernet, protocol, tcp, udp};
+use wire::{ethernet, protocol, tcp, udp};
 
 use crate::config::{Config, Prefixed};
+use crate::interfaces::Station;
 use crate::reasons;
 use crate::sessions::session::Session;
 use crate::translation::{self, Ends, Ipv6Packet, Port, Refusal, Rules};
@@ -35,8 +36,6 @@ pub struct Nat64 {
     pub rules: Rules,
     /// Networks of subscribers.
     networks: Vec<Prefixed<Ipv6Addr>>,
-    /// The inside port's addresses.
-    pub own: (MacAddr, Ipv6Addr),
 }
 
 impl Nat64 {
@@ -53,7 +52,6 @@ impl Nat64 {
             prefix: Prefix::new(nat64.prefix.address, nat64.prefix.len).ok()?,
             rules,
             networks: nat64.inside.clone(),
-            own: (config.inside_mac.0, config.inside_ipv6),
         })
     }
 
@@ -71,19 +69,19 @@ impl Nat64 {
         bits >> 64 != 0 && !self.prefix.contains(address) && networks.any(holds)
     }
 
-    /// The class of an IPv6 frame at the inside port.
-    pub fn classify(&self, frame: &[u8]) -> Result<Class, Reason> {
-        match nd::read(frame, (self.own.0, Some(self.own.1))) {
+    /// The class of an IPv6 frame at the inside interface of a station.
+    pub fn classify(&self, frame: &[u8], (mac, own): Station) -> Result<Class, Reason> {
+        match nd::read(frame, (mac, Some(own))) {
             Some(Ok(Message::Solicitation { source, .. })) => {
                 return Ok(Class::Solicitation(source));
             }
             Some(_) => return Err(reasons::ND_IGNORED),
-            None if !frame.starts_with(&self.own.0.0) => return Err(reasons::OTHER_STATION),
+            None if !frame.starts_with(&mac.0) => return Err(reasons::OTHER_STATION),
             None => {}
         }
         let packet = frame.get(ethernet::HEADER_LEN..).ok_or(reasons::TRUNCATED)?;
         let read = read_ipv6(packet)?;
-        if read.destination() == self.own.1 {
+        if read.destination() == own {
             return Err(reasons::LOCAL);
         }
         let far = self.prefix.extract(read.destination()).ok_or(reasons::NOT_EMBEDDED)?;

@@ -15,7 +15,7 @@ use crate::sessions::session::Session;
 use crate::translation::{self, Ends};
 use crate::types::class::Shape;
 use crate::types::fragment::is_fragment;
-use crate::types::sides::INSIDE;
+use crate::types::sides::{INSIDE, is_inside};
 
 impl Pipeline {
     /// Makes a packet from inside one that comes from the session's outside address and port.
@@ -59,7 +59,7 @@ impl Pipeline {
         if let Err(refusal) = translation::to_ipv6(batch, slot, &ends, &nat64.rules, |_| None) {
             let reason = reason_of(refusal);
             // One that turns around is not as its sender sent it.
-            return match batch.port(slot) == INSIDE {
+            return match is_inside(batch.port(slot)) {
                 true => self.refuse(batch, slot, reason),
                 false => self.refuse_and_tell(batch, slot, reason),
             };

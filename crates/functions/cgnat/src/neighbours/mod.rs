@@ -8,7 +8,7 @@
 //! ```
 //! A packet waits as it is to leave but for its MAC addresses, so that nothing before knows of
 //! neighbours, and where all next hops have configured MAC addresses no packet is looked at. A link
-//! is a port, or a VLAN of the inside port; it has one next hop of each version of IP at most. Who
+//! is an interface, or a VRF of the inside port; it has one next hop of each version of IP at most. Who
 //! does not answer is asked again when a packet comes for him. Each of several workers asks for
 //! itself, and hands answers over to the others, because a card gives an answer to one of them.
 //!

@@ -7,7 +7,7 @@ use crate::neighbours::table::{Link, ask, read, shared_link, unaddressed};
 use crate::pipeline::Pipeline;
 use crate::reasons;
 use crate::types::class::Class;
-use crate::types::sides::{FIRST_WORKER, OUTSIDE};
+use crate::types::sides::{OUTSIDE, is_worker};
 
 impl Pipeline {
     /// Gives frames that are ready to leave the MAC addresses of their next hops.
@@ -49,14 +49,14 @@ impl Pipeline {
     ) -> Option<Class> {
         let (neighbours, made) = (self.neighbours.as_mut()?, self.made.as_mut()?);
         let (frame, port) = (batch.frame(slot), batch.port(slot));
-        let link = match port < FIRST_WORKER {
-            true => Link { port, vlan: realm },
-            false => shared_link(frame)?,
+        let link = match is_worker(port) {
+            false => Link { port, vlan: realm },
+            true => shared_link(frame)?,
         };
         let own = (self.interfaces.mac(port), self.interfaces.ipv6(link.port));
         let (address, said, is_answer) = read(frame, own)?;
         neighbours.find(link, address)?;
-        let is_shared = port >= FIRST_WORKER;
+        let is_shared = is_worker(port);
         if !is_shared {
             neighbours.share(link, frame, (self.interfaces.mac(OUTSIDE), made));
         }

@@ -13,10 +13,11 @@ use stages::vlan;
 use wire::bytes::{array_at, u16_at};
 use wire::{MacAddr, arp, ethernet};
 
-use crate::config::Config;
+use crate::config::{Config, Side};
 use crate::interfaces::Interfaces;
+use crate::interfaces::further::{numbered, ordinal};
 use crate::reasons;
-use crate::types::sides::{INSIDE, OUTSIDE, UNADDRESSED, side, towards_worker};
+use crate::types::sides::{INSIDE, OUTSIDE, UNADDRESSED, is_further, side, towards_worker};
 
 /// The next hops, and what waits for them.
 pub(crate) struct Neighbours {
@@ -24,6 +25,9 @@ pub(crate) struct Neighbours {
     hops: Vec<Hop>,
     /// The place in `hops` of a VRF's next hop, by VLAN; empty where there are no VRFs.
     of_vlans: Vec<u16>,
+    /// The places in `hops` of those behind further interfaces of each side, two of each: that of
+    /// IPv4, and that of IPv6.
+    further: [u16; 2],
     /// Towards the other workers.
     others: Vec<PortId>,
     has_asked: bool,
@@ -39,7 +43,7 @@ struct Hop {
     mac: Option<MacAddr>,
 }
 
-/// A link: a port and a VLAN on it, 0 for frames without a tag.
+/// A link: an interface, and the VLAN of a VRF on the inside port, 0 for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub port: PortId,
@@ -48,11 +52,18 @@ pub(super) struct Link {
 
 impl Link {
     fn number(self) -> u16 {
-        u16::from(self.port.0) << VLAN_BITS | self.vlan
+        match is_further(self.port) {
+            true => FURTHER << VLAN_BITS | u16::from(self.port.0),
+            false => u16::from(self.port.0) << VLAN_BITS | self.vlan,
+        }
     }
 
     fn of(number: u16) -> Link {
-        Link { port: PortId((number >> VLAN_BITS) as u8), vlan: number & ((1 << VLAN_BITS) - 1) }
+        let (port, rest) = (number >> VLAN_BITS, number & ((1 << VLAN_BITS) - 1));
+        match port {
+            FURTHER => Link { port: PortId(rest as u8), vlan: 0 },
+            port => Link { port: PortId(port as u8), vlan: rest },
+        }
     }
 }
 
@@ -78,15 +89,28 @@ impl Neighbours {
             }
             hops.push(hop(INSIDE, vrf.vlan, asked.map(IpAddr::V4)));
         }
+        let beginning = |hops: &Vec<Hop>| hops.len() as u16;
+        let mut further = [beginning(&hops); 2];
+        for (place, wanted) in [Side::Inside, Side::Outside].into_iter().enumerate() {
+            further[place] = beginning(&hops);
+            for (port, one) in numbered(config).filter(|(_, one)| one.side == wanted) {
+                let mac = one.next_hop_mac.map(|mac| mac.0);
+                for asked in [one.next_hop.map(IpAddr::V4), one.next_hop_ipv6.map(IpAddr::V6)] {
+                    let mac = mac.filter(|_| asked.is_none());
+                    hops.push(Hop { link: Link { port, vlan: 0 }, asked, mac });
+                }
+            }
+        }
         let asked = hops.iter().filter(|hop| hop.asked.is_some()).count();
         let limits = Limits {
             capacity: asked,
             pending: (PENDING_EACH * asked).min(PENDING_MAX),
             lifetime_s: LIFETIME_S,
         };
-        (asked > 0).then(|| Neighbours {
+        (asked > 0 || !config.interfaces.is_empty()).then(|| Neighbours {
             table: Table::new(limits, clock),
             hops,
+            further,
             of_vlans,
             others: (0..shard.count)
                 .filter(|&index| index != shard.index)
@@ -99,6 +123,10 @@ impl Neighbours {
     /// The place of the next hop on a link.
     #[inline(always)]
     fn place(&self, link: Link, is_ipv6: bool) -> usize {
+        if is_further(link.port) {
+            let first = usize::from(self.further[side(link.port)]);
+            return first + 2 * ordinal(link.port) + usize::from(is_ipv6);
+        }
         match link.vlan {
             0 => 2 * side(link.port) + usize::from(is_ipv6),
             vlan => self.of_vlans.get(usize::from(vlan)).copied().unwrap_or(0).into(),
@@ -122,6 +150,8 @@ impl Neighbours {
         now: Ticks,
     ) -> Option<Question> {
         let (vlan, is_ipv6) = link_and_family(batch.frame(slot));
+        let port = interfaces.way_out(port, batch.frame(slot));
+        batch.set_verdict(slot, Verdict::Forward(port));
         let link = Link { port, vlan };
         let place = self.place(link, is_ipv6);
         let hop = self.hops[place];
@@ -285,6 +315,9 @@ const SHARED: u8 = 3;
 
 /// Bits of a link's number that say its VLAN.
 const VLAN_BITS: u32 = 12;
+
+/// What stands for the port in the number of a further interface's link.
+const FURTHER: u16 = 0xf;
 
 /// Most packets that wait for next hops in all.
 const PENDING_MAX: usize = 512;

@@ -17,7 +17,7 @@ use crate::reasons::{self, Tally};
 use crate::sessions::fields::Marks;
 use crate::sessions::times::Moment;
 use crate::types::flow::{Far, Inside, SOFTWIRES};
-use crate::types::sides::INSIDE;
+use crate::types::sides::is_inside;
 
 /// Who asks.
 #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ enum Data {
 impl Pipeline {
     /// Whether a packet for the NAT itself is a datagram for the server.
     pub(crate) fn is_for_server(&self, frame: &[u8], port: PortId) -> bool {
-        if self.pcp.is_none() || port != INSIDE {
+        if self.pcp.is_none() || !is_inside(port) {
             return false;
         }
         let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();

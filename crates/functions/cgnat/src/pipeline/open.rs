@@ -12,7 +12,7 @@ use crate::sessions::table::{NONE, Number};
 use crate::sessions::times::Moment;
 use crate::types::class::Shape;
 use crate::types::flow::{Inside, Outside};
-use crate::types::sides::OUTSIDE;
+use crate::types::sides::{OUTSIDE, first_of_side};
 
 impl Pipeline {
     /// Packets without a session open one, if they may.
@@ -135,7 +135,9 @@ impl Pipeline {
             Ok(number) => {
                 self.arrive(batch, slot, number, now);
             }
-            Err(reason) if batch.port(slot) == OUTSIDE => self.refuse(batch, slot, reason),
+            Err(reason) if first_of_side(batch.port(slot)) == OUTSIDE => {
+                self.refuse(batch, slot, reason)
+            }
             // A subscriber of another worker is told what one of this worker would be told.
             Err(reason) => self.refuse_and_tell(batch, slot, reason),
         }

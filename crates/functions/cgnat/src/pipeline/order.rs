@@ -50,6 +50,9 @@ impl Function for Pipeline {
     fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>) {
         let moment = self.state.times.moment(now);
         self.state.tell_at(now);
+        if let Some(further) = &self.interfaces.further {
+            further.come_in(batch);
+        }
         if let Some(mtu) = self.interfaces.shortest_mtu() {
             self.long.keep(batch, mtu);
         }
@@ -77,6 +80,9 @@ impl Function for Pipeline {
         }
         if self.neighbours.is_some() {
             self.depart(batch, now);
+        }
+        if let Some(further) = &self.interfaces.further {
+            further.go_out(batch);
         }
         stages.lap(Stage::Open as usize, batch.len());
         self.sweep.round(&mut self.state, now);
@@ -128,6 +134,9 @@ impl Function for Pipeline {
         let made = self.made.as_mut()?;
         self.state.tallies[Tally::MadeFull as usize] = made.refused();
         self.state.tell(now, made);
+        if let Some(further) = &self.interfaces.further {
+            further.go_out(made.batch_mut());
+        }
         made.lend()
     }
 }

@@ -10,7 +10,7 @@ use crate::pipeline::Pipeline;
 use crate::reasons;
 use crate::types::class::Class;
 use crate::types::flow::SOFTWIRES;
-use crate::types::sides::INSIDE;
+use crate::types::sides::{INSIDE, NOWHERE, is_inside};
 
 impl Pipeline {
     /// What a frame is that is not plain as it came in: one of a VRF may be without its tag, and
@@ -23,14 +23,21 @@ impl Pipeline {
         (plain, now): (&Plain, Ticks),
     ) -> Class {
         let port = batch.port(slot);
+        if port == NOWHERE {
+            return Class::Drop(reasons::UNKNOWN_VLAN);
+        }
         let (vrfs, ds_lite) = (self.interfaces.vrfs.as_ref(), self.interfaces.ds_lite.as_ref());
-        if port != INSIDE || vrfs.is_none() && ds_lite.is_none() {
+        if !is_inside(port) || vrfs.is_none() && ds_lite.is_none() {
             if let Some(class) = self.hear(batch, (slot, 0), now) {
                 return class;
             }
-            return classify(batch.frame(slot), port, &self.interfaces);
+            let frame = batch.frame(slot);
+            let class = Plain::recognise_further(frame, port, &self.interfaces);
+            return class.unwrap_or_else(|| classify(frame, port, &self.interfaces));
         }
-        let entered = vrfs.map_or(Ok(0), |it| it.enter(batch, slot, self.interfaces.mac(port)));
+        // VLANs of further interfaces are no VRFs'.
+        let entered = vrfs.filter(|_| port == INSIDE);
+        let entered = entered.map_or(Ok(0), |it| it.enter(batch, slot, self.interfaces.mac(port)));
         let realm = match entered {
             Ok(realm) => realm,
             Err(reason) => return Class::Drop(reason),
@@ -53,7 +60,7 @@ impl Pipeline {
     pub(crate) fn tag(&mut self, batch: &mut Batch) {
         for slot in batch.slots() {
             let realm = self.scratch.realm[usize::from(slot)];
-            let leaves = batch.verdict(slot) == Verdict::Forward(INSIDE);
+            let leaves = matches!(batch.verdict(slot), Verdict::Forward(to) if is_inside(to));
             if realm >= SOFTWIRES && leaves {
                 self.through_softwire(batch, slot);
                 continue;

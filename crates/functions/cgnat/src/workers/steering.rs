@@ -16,16 +16,18 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use engine::steering::Steering as Keyed;
 use packet::PortId;
+use stages::vlan;
 use wire::bytes::{array_at, u16_at};
 use wire::{ethernet, icmp, ipv4, ipv6, protocol};
 
 use crate::config::{Config, deterministic_plan};
 use crate::deterministic::Plan;
 use crate::ds_lite::DsLite;
+use crate::interfaces::further::Places;
 use crate::sessions::addresses::Addresses;
 use crate::sessions::allocation::Layout;
 use crate::sessions::steering::{Ends, of_address};
-use crate::types::sides::INSIDE;
+use crate::types::sides::is_inside;
 
 /// What a configuration says of frames that are looked at by nothing else: how those find their
 /// worker.
@@ -35,6 +37,8 @@ pub struct Steering {
     plan: Plan,
     layout: Layout,
     ds_lite: Option<DsLite>,
+    /// Which interfaces frames are of; none where each port is one.
+    places: Option<Places>,
 }
 
 impl Steering {
@@ -46,6 +50,7 @@ impl Steering {
             plan: deterministic_plan(&config.deterministic).unwrap_or_default(),
             layout: Layout::new(config),
             ds_lite: DsLite::new(config),
+            places: Places::new(config),
         }
     }
 
@@ -54,16 +59,18 @@ impl Steering {
     /// off, a later fragment to an address that subscribers share.
     pub fn of_frame(&self, port: PortId, frame: &[u8]) -> Option<u32> {
         let mut at = ethernet::offset::TYPE;
-        if kind(frame, at)? == ethernet::TYPE_VLAN {
+        let tag = vlan::read(frame).ok()?;
+        if tag.is_some() {
             at += ethernet::TAG_LEN;
         }
+        let port = self.places.as_ref().map_or(port, |places| places.entry(port, tag));
         let packet = frame.get(at + 2..)?;
-        match (kind(frame, at)?, port) {
-            (ethernet::TYPE_IPV4, INSIDE) => sender(packet).map(|sender| self.of_host(sender)),
-            (ethernet::TYPE_IPV6, INSIDE) => {
+        match (kind(frame, at)?, is_inside(port)) {
+            (ethernet::TYPE_IPV4, true) => sender(packet).map(|sender| self.of_host(sender)),
+            (ethernet::TYPE_IPV6, true) => {
                 sender_ipv6(packet).map(|sender| self.of_subscriber(sender.into()))
             }
-            (ethernet::TYPE_IPV4, _) => {
+            (ethernet::TYPE_IPV4, false) => {
                 let (protocol, address, port) = receiver(packet)?;
                 match port {
                     Some(port) => Some(self.of_end(protocol, (address, port))),

@@ -78,9 +78,7 @@ impl Model {
         let has_message = is_whole && packet[6] == 58 && word(packet, 4) > 0;
         if has_message && matches!(packet[40], 135 | 136) {
             let ask = |own| self.judge_discovery((INSIDE, own), frame);
-            return ask(ds_lite.aftr)
-                .or_else(|_| ask(self.config.inside_ipv6))
-                .map(Opened::Answered);
+            return ask(ds_lite.aftr).or_else(|_| ask(self.own_ipv6(INSIDE))).map(Opened::Answered);
         }
         if frame[..6] != self.mac(INSIDE) {
             return Err("other-station");

@@ -4,11 +4,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use function_cgnat::config::Config;
+use function_cgnat::config::{Config, Side};
 use function_kit::Shard;
 use model_kit::neighbours::{self, Due, Own, Said};
 use packet::PortId;
 
+use super::interfaces::Interfaces;
 use super::packets::{address, mend_ip, sum, word};
 use super::{Expected, INSIDE, Judgement, Model, OUTSIDE};
 use crate::translation::oracle::take_ipv6;
@@ -196,19 +197,19 @@ impl Model {
         }
     }
 
-    /// The Ethernet address of a port.
+    /// The Ethernet address of a side's interface in hand.
     pub(super) fn mac(&self, port: PortId) -> [u8; 6] {
-        if port == INSIDE { self.config.inside_mac.0.0 } else { self.config.outside_mac.0.0 }
+        self.here(port).mac
     }
 
-    /// The IPv6 address of a port.
+    /// Its IPv6 address.
     pub(super) fn own_ipv6(&self, port: PortId) -> Ipv6Addr {
-        if port == INSIDE { self.config.inside_ipv6 } else { self.config.outside_ipv6 }
+        self.here(port).ipv6.unwrap_or(Ipv6Addr::UNSPECIFIED)
     }
 
-    /// The address of a port.
+    /// Its IPv4 address.
     pub(super) fn own(&self, port: PortId) -> Ipv4Addr {
-        if port == INSIDE { self.config.inside_ip } else { self.config.outside_ip }
+        self.here(port).ipv4.unwrap_or(Ipv4Addr::UNSPECIFIED)
     }
 }
 
@@ -243,7 +244,12 @@ impl Neighbours {
             let address = vrf.next_hop.or(ipv4).map(IpAddr::V4);
             ((INSIDE, vrf.vlan), address)
         });
-        let all = of_ports.into_iter().chain(of_vrfs);
+        let of_interfaces = config.interfaces.iter().enumerate().flat_map(|(place, one)| {
+            let link = (Interfaces::number(place), 0);
+            let hops = [one.next_hop.map(IpAddr::V4), one.next_hop_ipv6.map(IpAddr::V6)];
+            hops.map(|hop| (link, hop))
+        });
+        let all = of_ports.into_iter().chain(of_vrfs).chain(of_interfaces);
         let hops: Vec<_> = all.filter_map(|(link, hop)| Some((link, hop?))).collect();
         let count = hops.len() as u32;
         let list = neighbours::Neighbours::new(count, (8 * count).min(512), 1200);
@@ -269,12 +275,13 @@ impl Model {
     /// The frame of a packet that leaves, without tag.
     pub(super) fn frame(&self, port: PortId, packet: &[u8]) -> Expected {
         let next = match port {
+            INSIDE | OUTSIDE if self.interfaces.are_there() => NEXT_HOP,
             INSIDE | OUTSIDE if self.neighbours.are_asked(port) => NEXT_HOP,
             INSIDE | OUTSIDE => self.configured_mac(port),
-            _ => self.mac(OUTSIDE),
+            _ => self.own_at(OUTSIDE).mac,
         };
         let kind = if packet[0] >> 4 == 6 { [0x86, 0xdd] } else { [8, 0] };
-        let frame = [&next[..], &self.mac(port), &kind, packet].concat();
+        let frame = [&next[..], &self.own_at(port).mac, &kind, packet].concat();
         Expected::Forward { port, frame }
     }
 
@@ -293,9 +300,12 @@ impl Model {
             other => return other,
         };
         let vlan = if word(&frame, 12) == 0x8100 { word(&frame, 14) % 4096 } else { 0 };
+        let port = self.way_out(port, &frame);
+        frame[6..12].copy_from_slice(&self.own_at(port).mac);
         let (link, is_ipv6) = ((port, vlan), word(&frame, 12) == 0x86dd);
         let Some(address) = self.neighbours.hop(link, is_ipv6) else {
-            frame[..6].copy_from_slice(&self.configured_mac(port));
+            let mac = self.mac_behind(port).unwrap_or_else(|| self.configured_mac(port));
+            frame[..6].copy_from_slice(&mac);
             return Expected::Forward { port, frame };
         };
         let number = match self.neighbours.number(link, address) {
@@ -334,11 +344,6 @@ impl Model {
         self.neighbours.made.extend(made);
     }
 
-    fn own_at(&self, port: PortId) -> Own {
-        let (ipv4, ipv6) = (Some(self.own(port)), Some(self.own_ipv6(port)));
-        Own { mac: self.mac(port), ipv4, ipv6 }
-    }
-
     /// ARP (RFC 826) and Neighbor Discovery (RFC 4861 section 7.2) by which a next hop tells its
     /// Ethernet address; whether that is all that a frame is for.
     pub(super) fn hears(
@@ -352,11 +357,15 @@ impl Model {
         }
         let is_shared = port != INSIDE && port != OUTSIDE;
         let link = match is_shared {
-            false => (port, realm),
+            false => self.link_here(port, realm),
             true if frame[6..10] != [3, 0, 0, 0] => return false,
+            true if frame[10] >> 4 == 0xf => (shared_interface(&self.config, frame[11]), 0),
             true => (PortId(frame[10] >> 4), word(frame, 10) % 4096),
         };
-        let own = Own { ipv6: Some(self.own_ipv6(link.0)), ..self.own_at(port) };
+        let own = Own {
+            ipv6: self.own_at(link.0).ipv6,
+            ..self.own_at(if is_shared { port } else { link.0 })
+        };
         let Some((address, mac, overrides, answers, is_answer)) = said(frame, &own) else {
             return false;
         };
@@ -373,9 +382,13 @@ impl Model {
     /// Every other worker gets it, with the link in place of who has sent it.
     fn share(&mut self, (port, vlan): Link, frame: &[u8]) {
         let Shard { index, count, .. } = self.shard;
-        let link = [port.0 << 4 | (vlan >> 8) as u8, vlan as u8];
+        let link = match interface_number(&self.config, port) {
+            Some(number) => [0xf0, number],
+            None => [port.0 << 4 | (vlan >> 8) as u8, vlan as u8],
+        };
         for other in (0..count).filter(|other| *other != index) {
-            let frame = [&self.mac(OUTSIDE)[..], &[3, 0, 0, 0], &link, &frame[12..]].concat();
+            let frame =
+                [&self.own_at(OUTSIDE).mac[..], &[3, 0, 0, 0], &link, &frame[12..]].concat();
             let port = PortId(OUTSIDE.0 + 1 + other as u8);
             self.neighbours.made.push(Expected::Forward { port, frame });
         }
@@ -438,6 +451,27 @@ fn said(frame: &[u8], own: &Own) -> Option<(IpAddr, Vec<u8>, bool, bool, bool)> 
         }
         Said::Solicitation { from, mac, .. } => Some((from, mac?.to_vec(), true, false, false)),
     }
+}
+
+/// Whether the next hop of a frame that leaves is yet to be found.
+pub(super) fn is_unaddressed(frame: &[u8]) -> bool {
+    frame[..6] == NEXT_HOP
+}
+
+/// By what number workers tell each other of a further interface: 96 and on outside, 128 and on
+/// inside, each side's in the order of the configuration.
+fn interface_number(config: &Config, port: PortId) -> Option<u8> {
+    let numbers = (0..config.interfaces.len()).map(Interfaces::number);
+    let place = numbers.into_iter().position(|number| number == port)?;
+    let side = config.interfaces[place].side;
+    let before = config.interfaces[..place].iter().filter(|one| one.side == side).count();
+    Some(before as u8 + if side == Side::Inside { 128 } else { 96 })
+}
+
+fn shared_interface(config: &Config, number: u8) -> PortId {
+    let mut all = (0..config.interfaces.len()).map(Interfaces::number);
+    let found = all.find(|port| interface_number(config, *port) == Some(number));
+    found.unwrap_or(PortId(u8::MAX))
 }
 
 /// Whether a frame asks for an Ethernet address.

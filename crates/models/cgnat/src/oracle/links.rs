@@ -104,7 +104,8 @@ impl Model {
             at += len;
         }
         let first = all.remove(0);
-        self.datagrams.made.extend(all);
+        let later: Vec<_> = all.into_iter().map(|piece| self.in_place(piece)).collect();
+        self.datagrams.made.extend(later);
         first
     }
 }

@@ -19,14 +19,14 @@ impl Model {
     pub(super) fn judge_ipv6(&mut self, frame: &[u8], now: Duration, left: Left<'_>) -> Judgement {
         let packet = whole_ipv6(&frame[14..]);
         if packet.is_some_and(is_discovery) {
-            return self.judge_discovery((INSIDE, self.config.inside_ipv6), frame);
+            return self.judge_discovery((INSIDE, self.own_ipv6(INSIDE)), frame);
         }
         if frame[..6] != self.mac(INSIDE) {
             return Err("other-station");
         }
         let packet = packet.ok_or("ip-malformed")?;
         let taken = taken_of(packet)?;
-        if taken.destination == self.config.inside_ipv6 {
+        if taken.destination == self.own_ipv6(INSIDE) {
             return Err("local");
         }
         let far = self.extract(taken.destination).ok_or("not-embedded")?;

@@ -270,9 +270,10 @@ fn comes(sample: &mut Sample, (told, len): (Sent, usize), about: &'static str, p
         Part { back, from: 34, len: 2, to: 36 },
         Part { back, from: payload, len, to: payload },
     ];
-    let answer = Answer { frame: sample.framed(OUTSIDE, packet), parts, finish: to_told_end };
-    sample.steps.push(Step::Answer { port: OUTSIDE, answer, about });
-    sample.count += 1;
+    let frame = sample.framed(OUTSIDE, packet);
+    let answer = Answer { frame, parts, finish: to_told_end, tag: 0 };
+    sample.step(Step::Answer { port: OUTSIDE, answer, about });
+    sample.count();
 }
 
 /// Sends a frame to the port that its payload tells.

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use function_cgnat::config::{Config, Family};
+use function_cgnat::config::{Config, Family, Side};
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use model_kit::build::{add_options, frame, packet, set, set_word, text};
 use model_kit::check::Step;
@@ -13,6 +13,7 @@ use wire::bytes::put_u16;
 use wire::{MacAddr, arp, ethernet, icmp, ipv6, protocol, tcp};
 
 use super::build::{self, changed, datagram, make_right, query, segment};
+use super::interfaces::{self, Here};
 use super::{Sample, vrfs};
 
 /// Echo requests at both ports, and what looks alike.
@@ -107,8 +108,15 @@ const REST_S_MIN: f64 = 0.05;
 /// The longest rest; whoever lets errors leave more slowly sees them limited.
 const REST_S_MAX: f64 = 20.0;
 
-/// A next hop that is asked for: by which port, on which VLAN, and its address.
-type Hop = (PortId, u16, IpAddr);
+/// A next hop that is asked for: at which interface, on which VLAN of a VRF, and its address.
+#[derive(Clone, Copy)]
+struct Hop {
+    /// Of a further interface.
+    here: Here,
+    port: PortId,
+    vlan: u16,
+    address: IpAddr,
+}
 
 /// All that are asked for.
 fn hops(config: &Config) -> Vec<Hop> {
@@ -121,8 +129,17 @@ fn hops(config: &Config) -> Vec<Hop> {
     ];
     let of_vrfs =
         config.vrfs.iter().map(|vrf| (INSIDE, vrf.vlan, vrf.next_hop.map(IpAddr::V4).or(ipv4)));
-    let all = of_ports.into_iter().chain(of_vrfs);
-    all.filter_map(|(port, vlan, hop)| Some((port, vlan, hop?))).collect()
+    let first = of_ports.into_iter().chain(of_vrfs).map(|hop| (interfaces::FIRST, hop));
+    let further = config.interfaces.iter().enumerate().flat_map(|(place, one)| {
+        let (port, here) = match one.side {
+            Side::Inside => (INSIDE, [Some(place), None]),
+            Side::Outside => (OUTSIDE, [None, Some(place)]),
+        };
+        let hops = [one.next_hop.map(IpAddr::V4), one.next_hop_ipv6.map(IpAddr::V6)];
+        hops.map(|hop| (here, (port, 0, hop)))
+    });
+    let hop = |(here, (port, vlan, address))| Some(Hop { here, port, vlan, address: address? });
+    first.chain(further).filter_map(hop).collect()
 }
 
 /// Whether some are.
@@ -138,7 +155,7 @@ pub(super) fn are_awaited(config: &Config) -> bool {
 
 /// The first answers; before them one to no question, as which nobody asks before it runs.
 pub(super) fn answers(sample: &mut Sample) {
-    if let Some(&hop) = hops(&sample.config).first() {
+    if let Some(&hop) = hops(&sample.first).first() {
         say(sample, "a next hop tells its address unasked", hop, known_mac(sample, hop));
         say(sample, "an answer with the address of a group", hop, MacAddr([1, 0, 0, 0, 0, 1]));
         say(sample, "an answer without an address", hop, MacAddr::ZERO);
@@ -148,7 +165,7 @@ pub(super) fn answers(sample: &mut Sample) {
 
 /// What is known of all is made new.
 pub(super) fn speak_up(sample: &mut Sample) {
-    for hop in hops(&sample.config) {
+    for hop in hops(&sample.first) {
         say(sample, "a next hop tells its address", hop, known_mac(sample, hop));
     }
 }
@@ -173,7 +190,7 @@ pub(super) fn silence(sample: &mut Sample) {
     let on = segment(own, server, tcp::FLAG_ACK);
     sample.inside("and goes on", &on);
     let moved = MacAddr([0x0a, 0, 0, 0, 6, 1]);
-    for hop in hops(&sample.config) {
+    for hop in hops(&sample.first) {
         say(sample, "a next hop has moved", hop, moved);
     }
     sample.inside("a packet to a next hop that has moved", &on);
@@ -201,21 +218,23 @@ fn pass(sample: &mut Sample, seconds: f64) {
 }
 
 /// The MAC address that others of the sample's frames have as their source.
-fn known_mac(sample: &Sample, (port, ..): Hop) -> MacAddr {
-    match port == INSIDE {
-        true => sample.config.inside_next_hop_mac.0,
-        false => sample.config.outside_next_hop_mac.0,
+fn known_mac(sample: &Sample, hop: Hop) -> MacAddr {
+    let config = interfaces::dressed(&sample.first, hop.here);
+    match hop.port == INSIDE {
+        true => config.inside_next_hop_mac.0,
+        false => config.outside_next_hop_mac.0,
     }
 }
 
 /// A next hop says its MAC address.
-fn say(sample: &mut Sample, about: &'static str, (port, vlan, address): Hop, mac: MacAddr) {
-    let config = &sample.config;
+fn say(sample: &mut Sample, about: &'static str, hop: Hop, mac: MacAddr) {
+    let Hop { here, port, vlan, address } = hop;
+    let config = interfaces::dressed(&sample.first, here);
     let (station, own_ip, own_ipv6) = match port == INSIDE {
         true => (config.inside_mac.0, config.inside_ip, config.inside_ipv6),
         false => (config.outside_mac.0, config.outside_ip, config.outside_ipv6),
     };
-    let source = known_mac(sample, (port, vlan, address));
+    let source = known_mac(sample, hop);
     let bare = match address {
         IpAddr::V4(sender_ip) => {
             let mut packet = [0; arp::HEADER_LEN];
@@ -248,7 +267,7 @@ fn say(sample: &mut Sample, about: &'static str, (port, vlan, address): Hop, mac
             frame(station, source, ethernet::TYPE_IPV6, &[&header[..], &message].concat())
         }
     };
-    sample.frame(port, about, vrfs::tagged(bare, vlan));
+    sample.at(here, |sample| sample.frame(port, about, vrfs::tagged(bare, vlan)));
 }
 
 /// Seconds for which an answer holds.

@@ -112,9 +112,10 @@ impl Sample {
             to,
         };
         let parts = parts.into_iter().map(part).collect();
-        let answer = Answer { frame: self.framed_ipv6(packet), parts, finish: ipv6::finish };
-        self.steps.push(Step::Answer { port: INSIDE, answer, about });
-        self.count += 1;
+        let answer =
+            Answer { frame: self.framed_ipv6(packet), parts, finish: ipv6::finish, tag: 0 };
+        self.step(Step::Answer { port: INSIDE, answer, about });
+        self.count();
         Sent(count)
     }
 

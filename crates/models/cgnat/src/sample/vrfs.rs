@@ -41,7 +41,7 @@ pub(super) fn tagged(frame: Vec<u8>, vlan: u16) -> Vec<u8> {
 }
 
 /// The frame with a tag, whatever it says.
-fn with_tag(frame: Vec<u8>, tci: u16) -> Vec<u8> {
+pub(super) fn with_tag(frame: Vec<u8>, tci: u16) -> Vec<u8> {
     let mut tagged = [&[0; ethernet::TAG_LEN][..], &frame].concat();
     vlan::write(&mut tagged, tci);
     tagged

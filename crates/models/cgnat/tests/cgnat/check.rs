@@ -77,6 +77,7 @@ fn matrix() -> Vec<Config> {
     all.extend(with_requests());
     all.extend(with_short_links());
     all.extend(that_ask());
+    all.extend(with_interfaces());
     all.extend(logged());
     let logged = &logged()[0];
     all.push(Config { sessions: 40, mappings: 20, ..logged.clone() });
@@ -167,6 +168,45 @@ fn that_ask() -> Vec<Config> {
         asking(logged),
     ]
 }
+
+/// Further interfaces: VLANs of both ports and ports of their own, with MAC addresses of next hops
+/// and with next hops that are asked, on one side and on both.
+fn with_interfaces() -> Vec<Config> {
+    let with = |config: Config, all: &[usize]| {
+        let all = all.iter().map(|&place| serde_saphyr::from_str(INTERFACES[place]));
+        let interfaces = all.collect::<Result<_, _>>().expect("interfaces");
+        Config { interfaces, ..config }
+    };
+    let long = Config { timeouts: Timeouts::default(), ..kinds()[3].clone() };
+    vec![
+        with(kinds()[2].clone(), &[0, 1]),
+        with(kinds()[3].clone(), &[0, 2, 3]),
+        with(asking(long), &[3, 1, 0, 2]),
+        with(kinds()[4].clone(), &[4, 1]),
+        with(kinds()[6].clone(), &[5, 3]),
+        with(kinds()[12].clone(), &[6, 0, 2]),
+        with(kinds()[13].clone(), &[0, 1]),
+        with(logged()[0].clone(), &[1, 0]),
+    ]
+}
+
+/// Some of each kind.
+const INTERFACES: [&str; 7] = [
+    "{port: lan2, vlan: 30, side: inside, ip: 100.127.0.1, next-hop-mac: 02:00:00:00:30:01, \
+      networks: [10.255.0.0/16]}",
+    "{port: outside, vlan: 20, side: outside, ip: 203.0.112.1, next-hop: 203.0.112.2, \
+      networks: [11.0.0.0/8, 203.0.113.64/27]}",
+    "{port: wan2, side: outside, mac: 02:00:00:00:40:01, ip: 203.0.112.9, \
+      next-hop-mac: 02:00:00:00:40:02, networks: [11.55.0.3/32, 11.55.0.128/25]}",
+    "{port: lan3, side: inside, mac: 02:00:00:00:50:01, ip: 100.127.1.1, \
+      next-hop: 100.127.1.2, networks: [10.255.255.250/31, 10.255.255.255/32]}",
+    "{port: lan2, vlan: 31, side: inside, ip: 100.127.2.1, ipv6: 'fe80::31', \
+      next-hop-mac: 02:00:00:00:31:01, networks-ipv6: ['2000::/3'], networks: [10.255.0.0/16]}",
+    "{port: inside, vlan: 3000, side: inside, ip: 100.127.3.1, next-hop: 100.127.3.2, \
+      networks: [10.255.0.0/16]}",
+    "{port: lan3, side: inside, ip: 100.127.4.1, ipv6: 'fe80::41', next-hop: 100.127.4.2, \
+      next-hop-ipv6: 'fe80::42', networks-ipv6: ['2000::/3']}",
+];
 
 /// Mappings that subscribers ask for, with blocks and without, with every kind of filtering and of
 /// rule, with logs, and with little room.
@@ -288,7 +328,8 @@ fn each_worker_agrees_on_the_sample() {
     let asked = Config { pcp: Some(Pcp::default()), ..kinds()[0].clone() };
     let more = [logged()[0].clone(), deterministic, asked, Config::default()];
     let more = more.into_iter().chain([Config::default(), kinds()[6].clone()].map(asking));
-    for config in some.into_iter().chain(more) {
+    let further = [0, 2, 4].map(|index: usize| with_interfaces()[index].clone());
+    for config in some.into_iter().chain(more).chain(further) {
         let config = Config { core: 2, ..config };
         let mut expected: BTreeSet<&str> =
             unreachable(&config).into_iter().map(|(name, _)| name).collect();

@@ -23,7 +23,7 @@ fn config(text: &str) -> Config {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 26] = [
+const REQUIRED: [&str; 27] = [
     "blocks",
     "bypass",
     "changes",
@@ -35,6 +35,7 @@ const REQUIRED: [&str; 26] = [
     "fragments",
     "hairpin",
     "icmp",
+    "interfaces",
     "links",
     "nat46",
     "nat64",

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use function_cgnat::config::Config;
 use function_cgnat::types::sides::towards_worker;
-use function_kit::Shard;
+use function_kit::{NetworkFunction, Shard};
 use model_cgnat::{Cgnat, Traffic};
 use model_kit::Model;
 use model_kit::check::Expected;
+use packet::PortId;
 use testkit::check::Pair;
 
 use crate::frames::{INSIDE, OUTSIDE, asking, kinds};
@@ -76,6 +77,62 @@ fn a_question_is_answered_by_the_worker_that_got_it_alone() {
     assert!(matches!(answered, Expected::Forward { port: OUTSIDE, .. }), "{answered:?}");
     let copy = handed(&one, 1).remove(0);
     assert_eq!(other.frame(towards_worker(0), &copy), Ok(Expected::Drop("neighbour-heard")));
+}
+
+#[test]
+fn what_a_worker_hears_at_a_further_interface_is_known_to_all() {
+    let interfaces = "[{port: lan2, vlan: 30, side: inside, ip: 100.127.0.1, \
+         next-hop: 100.127.0.2, networks: [10.0.0.0/8]}]";
+    let interfaces = serde_saphyr::from_str(interfaces).expect("interfaces");
+    let config = Config { core: 2, interfaces, ..kinds()[0].clone() };
+    let [mut one, mut other] =
+        [0, 1].map(|index| Pair::<Cgnat>::new(&config, Shard { index, count: 2 }));
+    // Links towards workers are behind the three ports.
+    let (lan, workers) = (PortId(2), [PortId(3), PortId(4)]);
+    for pair in [&mut one, &mut other] {
+        pair.wait(Duration::ZERO).expect("they agree");
+        let asked = |one: &Expected| matches!(one, Expected::Forward { port, .. } if *port == lan);
+        assert!(pair.made.iter().all(asked) && pair.made.len() == 1, "{:?}", pair.made);
+    }
+    let own = config.inside_mac.0.0;
+    let fixed = [0x81, 0, 0, 30, 8, 6, 0, 1, 8, 0, 6, 4, 0, 2];
+    let ends = [&MAC[..], &[100, 127, 0, 2], &own, &[100, 127, 0, 1]].concat();
+    let answer = [&own[..], &MAC, &fixed, &ends].concat();
+    let heard = Expected::Drop("neighbour-heard");
+    assert_eq!(one.frame(lan, &answer), Ok(heard.clone()));
+    let [Expected::Forward { port, frame }] = &one.made[..] else {
+        panic!("one copy for the other worker, not {:?}", one.made);
+    };
+    assert_eq!(*port, workers[1]);
+    assert_eq!(other.frame(workers[0], frame), Ok(heard));
+    for pair in [&mut one, &mut other] {
+        pair.wait(Duration::from_secs(1)).expect("they agree");
+        assert!(pair.made.is_empty(), "it is asked no more: {:?}", pair.made);
+    }
+}
+
+#[test]
+fn frames_find_their_worker_whatever_the_port_and_the_tag() {
+    let interfaces = "[{port: lan2, vlan: 30, side: inside, ip: 100.127.0.1}, \
+         {port: inside, vlan: 7, side: outside, ip: 203.0.112.1}]";
+    let interfaces = serde_saphyr::from_str(interfaces).expect("interfaces");
+    let config = Config { core: 8, interfaces, ..kinds()[0].clone() };
+    let steering = function_cgnat::Cgnat::frame_steering(&config).expect("it has state");
+    let tagged =
+        |vlan: u8, frame: &[u8]| [&frame[..12], &[0x81, 0, 0, vlan], &frame[12..]].concat();
+    for number in 0..64 {
+        let [from, to] = [[10, 0, 0, number], [198, 18, 0, number % 4]];
+        let frame = |from: [u8; 4], to: [u8; 4]| {
+            let ports = [9 + u16::from(number), 2000 + 64 * u16::from(number)];
+            let head = [&[0x45, 0, 0, 28][..], &[0, 1, 0, 0, 64, 17, 0, 0], &from, &to].concat();
+            let ports = ports.map(u16::to_be_bytes).concat();
+            [&[0; 12][..], &[8, 0], &head, &ports, &[0, 8, 0, 0]].concat()
+        };
+        let (outward, inward) = (frame(from, [9; 4]), frame([9; 4], to));
+        assert_eq!(steering(PortId(2), &tagged(30, &outward)), steering(INSIDE, &outward));
+        assert_eq!(steering(INSIDE, &tagged(7, &inward)), steering(OUTSIDE, &inward));
+        assert_ne!(steering(INSIDE, &inward), steering(OUTSIDE, &inward), "sides differ");
+    }
 }
 
 #[test]

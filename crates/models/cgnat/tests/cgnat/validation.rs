@@ -41,6 +41,58 @@ fn networks_inside_and_outside_do_not_collide() {
 }
 
 #[test]
+fn interfaces_are_told_apart_and_have_next_hops() {
+    let one = "port: lan2, side: inside, ip: 100.127.0.1";
+    let red = "{name: red, vlan: 1, inside: [10.0.0.0/8]}";
+    for text in [
+        format!("interfaces: [{{{one}}}, {{{one}}}]"),
+        format!("interfaces: [{{{one}, vlan: 4095}}]"),
+        format!("interfaces: [{{{one}, networks: [10.0.0.0/8]}}]"),
+        format!("interfaces: [{{{one}, next-hop: 100.127.0.2, networks-ipv6: ['2000::/3']}}]"),
+        format!("interfaces: [{{{one}, next-hop: 100.127.0.1}}]"),
+        format!("interfaces: [{{{one}, next-hop: 224.0.0.1}}]"),
+        format!("interfaces: [{{{one}, next-hop: 198.18.0.1}}]"),
+        "interfaces: [{port: inside, side: inside, ip: 100.127.0.1}]".to_owned(),
+        "interfaces: [{port: outside, side: inside, ip: 100.127.0.1}]".to_owned(),
+        format!(
+            "vrfs: [{red}], interfaces: [{{port: inside, vlan: 1, side: outside, ip: 9.9.9.9}}]"
+        ),
+        format!("siit: {{prefix: '64:ff9b::/96'}}, interfaces: [{{{one}}}]"),
+        format!(
+            "interfaces: [{{{one}, next-hop: 100.127.0.2, networks: [10.0.0.0/8]}}, \
+             {{port: lan3, side: inside, ip: 100.127.0.9, next-hop: 100.127.0.8, \
+             networks: [10.1.2.3/8]}}]"
+        ),
+        format!("interfaces: [{}]", many(32, |number| format!("vlan: {number}"))),
+        format!("interfaces: [{}]", many(15, |number| format!("port: lan{number}"))),
+    ] {
+        assert_eq!(refused(&format!("{{{text}}}")), Some("interfaces"), "{text}");
+    }
+    for text in [
+        format!("interfaces: [{{{one}, vlan: 7}}, {{{one}}}]"),
+        format!(
+            "interfaces: [{{{one}, next-hop: 100.127.0.2, networks: [10.1.2.3/8]}}, \
+             {{port: wan2, side: outside, ip: 203.0.112.1, next-hop: 203.0.112.2, \
+             networks: [10.1.2.3/8]}}]"
+        ),
+        format!("interfaces: [{}]", many(31, |number| format!("vlan: {number}"))),
+        format!("interfaces: [{}]", many(14, |number| format!("port: lan{number}"))),
+    ] {
+        assert_eq!(refused(&format!("{{{text}}}")), None, "{text}");
+    }
+}
+
+/// So many interfaces outside that differ in this.
+fn many(count: usize, key: impl Fn(usize) -> String) -> String {
+    let one = |number| {
+        let key = key(number);
+        let port = if key.starts_with("port") { "" } else { "port: wan2, " };
+        format!("{{{port}{key}, side: outside, ip: 203.0.112.1}}")
+    };
+    (1..=count).map(one).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
 fn vrfs_have_names_vlans_and_networks_of_their_own() {
     let red = "{name: red, vlan: 1, inside: [10.0.0.0/8]";
     for (key, more) in [

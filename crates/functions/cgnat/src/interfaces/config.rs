@@ -1,0 +1,51 @@
+//! Keys of interfaces beside those of the ports `inside` and `outside`.
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use export::Side;
+use function_kit::PortName;
+use function_kit::sections::{Mac, Prefixed};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A further interface: a port, or a VLAN of one, with addresses of its own, and the networks that
+/// are reached through it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Interface {
+    /// The port: a name of its own, or `inside` or `outside` for a VLAN of that port.
+    pub port: PortName,
+    /// The VLAN of its frames; 0 for frames without a tag.
+    #[serde(default)]
+    #[schemars(range(max = 4094))]
+    pub vlan: u16,
+    /// Whether it is towards subscribers or towards the Internet.
+    pub side: Side,
+    /// Its Ethernet address; none for that of the first interface of its side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<Mac>,
+    /// Its IPv4 address, which answers ARP; ARP for the addresses of pools is answered by all
+    /// outside interfaces.
+    pub ip: Ipv4Addr,
+    /// Its IPv6 address; none for that of the first interface of its side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipv6: Option<Ipv6Addr>,
+    /// IPv4 address of the router behind it, which is asked for its MAC address by ARP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_hop: Option<Ipv4Addr>,
+    /// IPv6 address of the router behind it, which is asked for its MAC address by Neighbor
+    /// Discovery.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_hop_ipv6: Option<Ipv6Addr>,
+    /// MAC address of the router behind it, where it is not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_hop_mac: Option<Mac>,
+    /// Networks that are reached through it: of the networks of a side that have an address the
+    /// longest one counts, and what is in none leaves by the side's first interface.
+    #[schemars(length(max = 1024))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networks: Vec<Prefixed<Ipv4Addr>>,
+    /// IPv6 networks that are reached through it, as `networks`.
+    #[schemars(length(max = 1024))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networks_ipv6: Vec<Prefixed<Ipv6Addr>>,
+}

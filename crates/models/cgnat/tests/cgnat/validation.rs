@@ -57,7 +57,9 @@ fn interfaces_are_told_apart_and_have_next_hops() {
         format!(
             "vrfs: [{red}], interfaces: [{{port: inside, vlan: 1, side: outside, ip: 9.9.9.9}}]"
         ),
-        format!("siit: {{prefix: '64:ff9b::/96'}}, interfaces: [{{{one}}}]"),
+        format!(
+            "siit: {{prefix: '64:ff9b::/96', embedded: [45.20.0.0/24]}}, interfaces: [{{{one}}}]"
+        ),
         format!(
             "interfaces: [{{{one}, next-hop: 100.127.0.2, networks: [10.0.0.0/8]}}, \
              {{port: lan3, side: inside, ip: 100.127.0.9, next-hop: 100.127.0.8, \

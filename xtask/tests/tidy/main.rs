@@ -17,6 +17,7 @@ mod sources;
 mod targets;
 mod template;
 mod tree;
+mod tuples;
 mod units;
 mod width;
 mod words;

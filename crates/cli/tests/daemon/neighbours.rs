@@ -94,7 +94,7 @@ fn a_router_of_three_ports_finds_hosts_of_linux() {
 }
 
 #[test]
-fn a_mobile_gateway_finds_next_hops_of_linux() {
+fn a_mobile_gateway_finds_a_base_station_and_next_hops_of_linux() {
     let Some(lab) = Lab::bare() else { return };
     let station = host(&lab, "s1", &["200.0.0.2/24"], &[]);
     let server = host(
@@ -107,25 +107,22 @@ fn a_mobile_gateway_finds_next_hops_of_linux() {
             "2001:db8:45::/48 via fe80::ff:fe00:1 dev eth",
         ],
     );
-    let mac = station.attribute("eth", "address").expect("it has one");
-    let text = format!(
-        "function:
+    let text = "function:
   name: mobile-gateway
   ipv6: true
   gw-ip: 200.0.0.1
   gw-mac: \"02:00:00:00:00:01\"
   rate-limit: 10 Mbit/s
-  base-stations: [{{address: 200.0.0.2, mac: \"{mac}\"}}]
-  next-hops: [{{address: 192.0.2.9}}, {{address: 2001:db8:9::9}}]
-  routes: [{{prefix: 0.0.0.0/0, next-hop: 192.0.2.9}}, {{prefix: ::/0, next-hop: 2001:db8:9::9}}]
-  users: [{{ipv4: 10.45.0.1, ipv6: 2001:db8:45::/64, teid: 77, base-station: 200.0.0.2}}]
+  base-stations: [{address: 200.0.0.2}]
+  next-hops: [{address: 192.0.2.9}, {address: 2001:db8:9::9}]
+  routes: [{prefix: 0.0.0.0/0, next-hop: 192.0.2.9}, {prefix: ::/0, next-hop: 2001:db8:9::9}]
+  users: [{ipv4: 10.45.0.1, ipv6: 2001:db8:45::/64, teid: 77, base-station: 200.0.0.2}]
 ports:
-  access: {{type: af-packet, interface: s1}}
-  core: {{type: af-packet, interface: core}}
-workers: {{idle: sleep}}
-"
-    );
-    let _gateway = lab.start(&lab.write("gateway.yaml", &text));
+  access: {type: af-packet, interface: s1}
+  core: {type: af-packet, interface: core}
+workers: {idle: sleep}
+";
+    let _gateway = lab.start(&lab.write("gateway.yaml", text));
 
     let tunnels = socket(&station, (Ipv4Addr::new(200, 0, 0, 2), GTPU));
     let user = Ipv4Addr::new(10, 45, 0, 1);
@@ -153,7 +150,7 @@ workers: {{idle: sleep}}
 
     let (_, shown, _) = lab.run(&["show", "all", "--json"]);
     let shown = serde_json::from_str(&shown).expect("JSON");
-    assert!(tally(&shown, "awaiting-neighbour") >= 2, "each first packet waits: {shown}");
+    assert!(tally(&shown, "awaiting-neighbour") >= 3, "each first packet waits: {shown}");
     for answered in ["arp-answered", "nd-answered"] {
         assert!(tally(&shown, answered) > 0, "hosts ask for the gateway: {answered}: {shown}");
     }
@@ -166,4 +163,74 @@ workers: {{idle: sleep}}
 fn g_pdu(packet: &[u8]) -> Vec<u8> {
     let len = (packet.len() as u16).to_be_bytes();
     [&[0x30, 255], &len[..], &[0, 0, 0, 77], packet].concat()
+}
+
+#[test]
+fn a_nat_of_two_interfaces_on_each_side_finds_hosts_of_linux() {
+    let Some(lab) = Lab::bare() else { return };
+    let default = |of: &str| format!("default via {of}");
+    let subscribers = ["100.64.0", "100.65.0"].map(|net| {
+        let near = if net == "100.64.0" { "lan1" } else { "lan2" };
+        host(&lab, near, &[&format!("{net}.2/24")], &[&default(&format!("{net}.1"))])
+    });
+    let pool = "198.18.0.0/24 via";
+    let first = host(&lab, "wan1", &["192.0.2.9/24"], &[&format!("{pool} 192.0.2.1")]);
+    let second = host(&lab, "wan2", &[], &[]);
+    second.ip("link add link eth name v20 type vlan id 20").expect("a VLAN");
+    second.ip("addr add 192.0.3.9/24 dev v20").expect("an address");
+    second.ip("link set v20 up").expect("an interface");
+    second.wait_until_up("v20", PATIENCE).expect("up");
+    second.ip(&format!("route add {pool} 192.0.3.1")).expect("a route");
+    let text = "function:
+  name: cgnat
+  sessions: 1000
+  pools: [198.18.0.0/30]
+  inside-ip: 100.64.0.1
+  inside-next-hop: 100.64.0.2
+  outside-ip: 192.0.2.1
+  outside-next-hop: 192.0.2.9
+  interfaces:
+    - {port: lan2, side: inside, mac: '02:00:00:00:00:02', ip: 100.65.0.1,
+       next-hop: 100.65.0.2, networks: [100.65.0.0/24]}
+    - {port: wan2, vlan: 20, side: outside, ip: 192.0.3.1, next-hop: 192.0.3.9,
+       networks: [192.0.3.0/24]}
+ports:
+  inside: {type: af-packet, interface: lan1}
+  outside: {type: af-packet, interface: wan1}
+  lan2: {type: af-packet, interface: lan2}
+  wan2: {type: af-packet, interface: wan2}
+workers: {idle: sleep}
+";
+    let _nat = lab.start(&lab.write("nat.yaml", text));
+
+    let servers = [(&first, [192, 0, 2, 9]), (&second, [192, 0, 3, 9])];
+    for (number, subscriber) in subscribers.iter().enumerate() {
+        let own = Ipv4Addr::new(100, 64 + number as u8, 0, 2);
+        let client = socket(subscriber, (own, PORT));
+        let mut seen = Vec::new();
+        for (server, address) in servers {
+            let service = socket(server, (Ipv4Addr::from(address), 9));
+            let said = format!("{own} to {address:?}");
+            let to = (Ipv4Addr::from(address), 9);
+            client.send_to(said.as_bytes(), to).expect("it can be sent");
+            let (heard, source) = hear(&service);
+            assert_eq!(heard, said.into_bytes());
+            service.send_to(b"heard", source).expect("it can be sent");
+            assert_eq!(hear(&client), (b"heard".to_vec(), to.into()));
+            seen.push(source);
+        }
+        // RFC 4787 REQ-1: one mapping, whichever way packets leave.
+        assert!(
+            seen[0] == seen[1] && seen[0].ip().to_string().starts_with("198.18.0."),
+            "{seen:?}"
+        );
+    }
+    let (_, shown, _) = lab.run(&["show", "all", "--json"]);
+    let shown = serde_json::from_str(&shown).expect("JSON");
+    for reason in ["unresolved", "pending-full", "unknown-vlan", "unhandled"] {
+        assert_eq!(tally(&shown, reason), 0, "{reason}: {shown}");
+    }
+    let ping = |host: &Namespace, own: &str| host.command("ping", &["-c", "1", own], None);
+    ping(&subscribers[1], "100.65.0.1").expect("the interface of the port lan2 answers");
+    ping(&second, "192.0.3.1").expect("and that of VLAN 20");
 }

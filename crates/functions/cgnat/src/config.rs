@@ -15,7 +15,7 @@ pub use crate::deterministic::config::{Assignment, DeterministicRule};
 pub use crate::deterministic::plan::plan as deterministic_plan;
 pub use crate::ds_lite::config::DsLite;
 pub use crate::fragments::config::Fragments;
-pub use crate::interfaces::config::Interface;
+pub use crate::further::config::Interface;
 pub use crate::nat64::config::Nat64;
 pub use crate::pcp::config::Pcp;
 pub use crate::port_forwarding::config::{

@@ -35,6 +35,7 @@ mod bypass;
 mod cutting;
 pub mod ds_lite;
 pub mod fragments;
+mod further;
 mod icmp;
 mod mtu;
 pub mod nat64;
@@ -90,7 +91,7 @@ impl NetworkFunction for Cgnat {
     }
 
     fn ports(config: &Config) -> Vec<PortName> {
-        interfaces::further::port_names(config)
+        further::port_names(config)
     }
 
     fn workers(config: &Config) -> usize {

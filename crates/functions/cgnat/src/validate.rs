@@ -26,7 +26,7 @@ pub fn validate(config: &mut Config) -> Result<(), Invalid> {
     crate::bypass::validate::validate(config)?;
     crate::mtu::validate::validate(config)?;
     crate::pcp::validate::validate(config)?;
-    crate::interfaces::validate::validate(config)?;
+    crate::further::validate::validate(config)?;
     validate_next_hops(config)?;
     validate_logging(config)?;
     Ok(())

@@ -72,9 +72,9 @@ pub struct BaseStation {
     /// Address of the base station.
     pub address: Ipv4Addr,
     /// The MAC address to which frames for it are sent: its own, or that of the router before it.
-    #[schemars(with = "String")]
-    #[serde(with = "function_kit::sections::mac")]
-    pub mac: MacAddr,
+    /// Without it, the base station is asked for it by ARP, which takes one worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<function_kit::sections::Mac>,
 }
 
 /// A router towards the Internet.
@@ -183,7 +183,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Whether next hops can be asked for their MAC addresses: an answer reaches one worker alone.
+    /// Whether neighbours can be asked for their MAC addresses: an answer reaches one worker alone.
     pub fn may_resolve(&self) -> bool {
         self.core == 1
     }
@@ -266,12 +266,13 @@ fn check_lists(config: &Config) -> Result<(), Invalid> {
             return Err(function_key(key, what, "Raise the capacity"));
         }
     }
-    if let Some(hop) = config.next_hops.iter().find(|hop| hop.mac.is_none())
-        && !config.may_resolve()
-    {
-        let what =
-            format!("{} has no MAC address, and one of several workers hears it", hop.address);
-        return Err(function_key("next-hops", what, "Give it a `mac`, or set `core` to 1"));
+    let hop = config.next_hops.iter().find(|hop| hop.mac.is_none());
+    let station = config.base_stations.iter().find(|station| station.mac.is_none());
+    let asked = hop.map(|hop| ("next-hops", hop.address));
+    let asked = asked.or(station.map(|station| ("base-stations", station.address.into())));
+    if let Some((key, address)) = asked.filter(|_| !config.may_resolve()) {
+        let what = format!("{address} has no MAC address, and one of several workers hears it");
+        return Err(function_key(key, what, "Give it a `mac`, or set `core` to 1"));
     }
     if let Some(route) = config.routes.iter().find(|route| !hops.contains(&route.next_hop)) {
         let what = format!("no next hop has the address {}", route.next_hop);

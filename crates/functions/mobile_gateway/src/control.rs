@@ -70,6 +70,15 @@ pub fn apply(state: &mut State, update: &Update, now: Ticks) -> Result<(), Refus
     }
 }
 
+/// The entry of the neighbour that a change would remove.
+pub(super) fn removed(state: &State, update: &Update) -> Option<u32> {
+    match *update {
+        Update::RemoveBaseStation { address } => state.station(address),
+        Update::RemoveNextHop { address } => state.entry_of(address),
+        _ => None,
+    }
+}
+
 /// The changes that add what the configuration lists.
 pub fn listed(config: &Config) -> impl Iterator<Item = Update> + '_ {
     let stations = config.base_stations.iter().copied().map(Update::AddBaseStation);

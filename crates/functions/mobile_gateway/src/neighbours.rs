@@ -1,16 +1,17 @@
-//! Next hops without a MAC address: they are asked for it on the core port, by ARP for an IPv4
-//! address and Neighbor Discovery for an IPv6 one, and packets to them wait for the answer.
+//! Base stations and next hops without a MAC address: they are asked for it on their port, by ARP
+//! for an IPv4 address and Neighbor Discovery for an IPv6 one, and packets to them wait for the
+//! answer.
 //!
 //! The gateway asks from its address; by Neighbor Discovery from the link-local address that
 //! follows from its MAC address (RFC 4291 appendix A), and it answers questions for that one. A
 //! packet waits as it is to leave, out of its tunnel, and leaves as a made frame; where nobody
-//! answers it is dropped. What is known of a neighbour stands in the entry of its next hop, so that
+//! answers it is dropped. What is known of a neighbour stands in its entry of next hops, so that
 //! a packet to one that is known takes no other way than to one with a configured address.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Made, Slot, Verdict};
+use packet::{Batch, Made, PortId, Slot, Verdict};
 use stages::nd::{self, Message};
 use stages::neighbours::{Asking, Limits, Neighbours as Table, Question, Said, Wanted};
 use wire::bytes::{array_at, u16_at};
@@ -20,7 +21,7 @@ use super::config::Config;
 use super::reasons::{self, Tallies, Tally};
 use super::state::{CORE, State};
 
-/// The next hops that were asked for, and the frames made for them.
+/// The neighbours that were asked for, and the frames made for them.
 pub(super) struct Neighbours {
     table: Table,
     asking: Asking,
@@ -34,7 +35,7 @@ impl Neighbours {
     pub fn new(config: &Config, clock: Clock) -> Option<Neighbours> {
         let link_local = link_local(config.gw_mac);
         let limits = Limits {
-            capacity: config.next_hop_capacity as usize,
+            capacity: (config.base_station_capacity + config.next_hop_capacity) as usize,
             pending: PENDING,
             lifetime_s: LIFETIME_S,
         };
@@ -46,26 +47,26 @@ impl Neighbours {
         })
     }
 
-    /// Lets a packet wait for its next hop, by the slot of that.
+    /// Lets a packet wait for its neighbour, by the entry of that, its port and its address.
     pub fn wait(
         &mut self,
         batch: &Batch,
         slot: Slot,
-        (hop, address): (u32, IpAddr),
+        (entry, port, address): (u32, PortId, IpAddr),
         now: Ticks,
     ) -> Verdict {
         let Neighbours { table, asking, made: Some(made), .. } = self else {
             return reasons::drop(reasons::UNRESOLVED);
         };
         let packet = (batch.port(slot), 0, batch.frame(slot));
-        let wanted = Wanted { link: CORE_LINK, address, listed: Some(hop) };
+        let wanted = Wanted { link: link(port), address, listed: Some(entry) };
         let waits = table.wait(packet, wanted, now, |question| ask(made, *asking, question));
-        // Each next hop has one place at most, so that there is always one more.
+        // Each neighbour has one place at most, so that there is always one more.
         reasons::drop(if waits.is_ok() { reasons::AWAITING } else { reasons::PENDING_FULL })
     }
 
-    /// What becomes of a frame from the core that is one of ARP or Neighbor Discovery, which the
-    /// gateway takes note of; none for all others, and for ARP requests.
+    /// What becomes of a frame of ARP, or of Neighbor Discovery from the core, which the gateway
+    /// takes note of; none for all others, and for ARP requests.
     pub fn hear(
         &mut self,
         state: &mut State,
@@ -79,9 +80,9 @@ impl Neighbours {
             return None;
         }
         if u16_at(frame, ethernet::offset::TYPE) == ethernet::TYPE_ARP {
-            return self.hear_arp(state, frame, now);
+            return self.hear_arp(state, (batch.port(slot), frame), now);
         }
-        if !nd::is_one(frame) {
+        if batch.port(slot) != CORE || !nd::is_one(frame) {
             return None;
         }
         let to = ethernet::HEADER_LEN + ipv6::offset::DESTINATION;
@@ -95,13 +96,13 @@ impl Neighbours {
             Err(()) => is_for_us.then_some(ignored),
             Ok(Message::Advertisement { target, mac, overrides }) => {
                 let said = Said { mac, overrides, answers: true };
-                let heard = self.heard(state, target.into(), said, now);
+                let heard = self.heard(state, (CORE, target.into()), said, now);
                 Some(if heard { reasons::drop(reasons::NEIGHBOUR_HEARD) } else { ignored })
             }
             Ok(Message::Solicitation { source, mac }) => {
                 if let Some(mac) = mac {
                     let said = Said { mac, overrides: true, answers: false };
-                    self.heard(state, source.into(), said, now);
+                    self.heard(state, (CORE, source.into()), said, now);
                 }
                 let station = MacAddr(array_at(frame, ethernet::offset::SOURCE));
                 let own = state.gateway.mac;
@@ -116,24 +117,35 @@ impl Neighbours {
         }
     }
 
-    fn hear_arp(&mut self, state: &mut State, frame: &[u8], now: Ticks) -> Option<Verdict> {
+    fn hear_arp(
+        &mut self,
+        state: &mut State,
+        (port, frame): (PortId, &[u8]),
+        now: Ticks,
+    ) -> Option<Verdict> {
         let is_ours =
             frame.starts_with(&state.gateway.mac.0) || frame.starts_with(&MacAddr::BROADCAST.0);
         let said = arp::View::parse(&frame[ethernet::HEADER_LEN..]).ok().filter(|_| is_ours)?;
         let is_answer = said.operation() == arp::OPERATION_REPLY;
-        let address = said.sender_ip().into();
+        let from = (port, said.sender_ip().into());
         // An ARP request comes from the neighbour itself, and is as good as an answer.
         let said = Said { mac: said.sender_mac(), overrides: true, answers: true };
-        let heard = self.heard(state, address, said, now);
+        let heard = self.heard(state, from, said, now);
         (heard && is_answer).then_some(reasons::drop(reasons::NEIGHBOUR_HEARD))
     }
 
-    fn heard(&mut self, state: &mut State, address: IpAddr, said: Said, now: Ticks) -> bool {
+    fn heard(
+        &mut self,
+        state: &mut State,
+        (port, address): (PortId, IpAddr),
+        said: Said,
+        now: Ticks,
+    ) -> bool {
         let Neighbours { table, made: Some(made), .. } = self else { return false };
-        let Some(number) = table.heard(CORE_LINK, address, said, now) else { return false };
-        let Some(hop) = table.get(number).and_then(|entry| entry.listed) else { return false };
-        state.resolve(hop, Some(said.mac));
-        let to = *state.core_entry(hop);
+        let Some(number) = table.heard(link(port), address, said, now) else { return false };
+        let Some(entry) = table.get(number).and_then(|one| one.listed) else { return false };
+        state.resolve(entry, Some(said.mac));
+        let to = state.next_hops[entry as usize];
         while let Some(waiting) = table.next_leaving() {
             if let Some(slot) = made.push(waiting.port, &waiting.frame, to.verdict)
                 && let Some(header) = made.batch_mut().frame_mut(slot).first_chunk_mut::<12>()
@@ -149,17 +161,17 @@ impl Neighbours {
     pub fn tick(&mut self, state: &mut State, now: Ticks) {
         let Neighbours { table, asking, made: Some(made), .. } = self else { return };
         while let Some((_, entry)) = table.tick(now, |question| ask(made, *asking, question)) {
-            if let Some(hop) = entry.listed {
-                state.resolve(hop, None);
+            if let Some(listed) = entry.listed {
+                state.resolve(listed, None);
             }
             drop_all(table, made);
         }
     }
 
-    /// Forgets a next hop that was removed.
-    pub fn forget(&mut self, hop: u32) {
+    /// Forgets a neighbour that was removed, by its entry.
+    pub fn forget(&mut self, entry: u32) {
         let Neighbours { table, made: Some(made), .. } = self else { return };
-        table.forget(hop);
+        table.forget(entry);
         drop_all(table, made);
     }
 }
@@ -174,8 +186,9 @@ fn drop_all(table: &mut Table, made: &mut Made) {
 
 fn ask(made: &mut Made, asking: Asking, question: Question) {
     let mut frame = [0; nd::FRAME_LEN];
+    let port = PortId(question.link as u8);
     if let Some(len) = question.write(asking, &mut frame) {
-        made.push(CORE, &frame[..len], Verdict::Forward(CORE));
+        made.push(port, &frame[..len], Verdict::Forward(port));
     }
 }
 
@@ -186,11 +199,13 @@ fn link_local(mac: MacAddr) -> Ipv6Addr {
     Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(identifier))
 }
 
-/// The one link on which next hops are.
-const CORE_LINK: u16 = 0;
+/// The link behind a port.
+fn link(port: PortId) -> u16 {
+    port.0.into()
+}
 
-/// Packets that wait for next hops in all.
+/// Packets that wait for neighbours in all.
 pub(super) const PENDING: usize = 64;
 
-/// Seconds after which a next hop that has answered is asked again.
+/// Seconds after which a neighbour that has answered is asked again.
 pub(super) const LIFETIME_S: u32 = 1200;

@@ -21,7 +21,7 @@ use super::neighbours::Neighbours;
 use super::parse::{Addresses, Class, Inner, Question, classify};
 use super::plain::{Plain, PlainFrames};
 use super::reasons::{self, TALLIES, Tallies, Tally};
-use super::state::{ACCESS, CORE, State};
+use super::state::{ACCESS, CORE, State, side};
 
 /// A running mobile gateway on one worker.
 pub struct Pipeline {
@@ -85,20 +85,17 @@ impl Function for Pipeline {
         self.route(batch);
         stages.lap(Stage::Route as usize, batch.len());
         self.rewrite(batch);
-        if self.state.asked_for > 0 {
+        if self.state.asked_for != [0; 2] {
             self.await_neighbours(batch, now);
         }
         stages.lap(Stage::Rewrite as usize, batch.len());
     }
 
     fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {
-        let gone = match update {
-            Update::RemoveNextHop { address } => self.state.slot_of(address),
-            _ => None,
-        };
+        let gone = control::removed(&self.state, &update);
         control::apply(&mut self.state, &update, now)?;
-        if let (Some(neighbours), Some(hop)) = (&mut self.neighbours, gone) {
-            neighbours.forget(hop);
+        if let (Some(neighbours), Some(entry)) = (&mut self.neighbours, gone) {
+            neighbours.forget(entry);
         }
         Ok(())
     }
@@ -145,7 +142,8 @@ impl Pipeline {
     #[inline(never)]
     fn check_fully(&mut self, batch: &mut Batch, slot: Slot, now: Ticks) {
         let Pipeline { state, neighbours, tallies, .. } = self;
-        let hears = state.asked_for > 0 && batch.port(slot) == CORE;
+        let asked_for = state.asked_for.get(side(batch.port(slot)));
+        let hears = asked_for.is_some_and(|count| *count > 0);
         if let Some(neighbours) = neighbours.as_mut().filter(|_| hears)
             && let Some(verdict) = neighbours.hear(state, batch, slot, tallies, now)
         {
@@ -355,14 +353,16 @@ impl Pipeline {
         }
     }
 
-    /// Packets to next hops whose MAC addresses are asked for.
+    /// Packets to neighbours whose MAC addresses are asked for.
     fn await_neighbours(&mut self, batch: &mut Batch, now: Ticks) {
         let Some(neighbours) = &mut self.neighbours else { return };
         for &slot in self.way.routed.as_slice() {
-            let hop = self.state.core_hop(self.way.hop[usize::from(slot)]);
-            let unresolved = batch.verdict(slot) == reasons::drop(reasons::UNRESOLVED);
-            if let Some(hop) = hop.filter(|_| unresolved) {
-                let verdict = neighbours.wait(batch, slot, hop, now);
+            if batch.verdict(slot) != reasons::drop(reasons::UNRESOLVED) {
+                continue;
+            }
+            let entry = self.way.hop[usize::from(slot)];
+            if let Some((port, address)) = self.state.neighbour(entry) {
+                let verdict = neighbours.wait(batch, slot, (entry, port, address), now);
                 batch.set_verdict(slot, verdict);
             }
         }

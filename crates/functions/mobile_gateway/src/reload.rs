@@ -215,7 +215,8 @@ mod tests {
     }
 
     fn station(last: u8) -> BaseStation {
-        BaseStation { address: Ipv4Addr::new(10, 1, 0, last), mac: MacAddr([2, 0, 0, 0, 1, last]) }
+        let mac = Some(Mac(MacAddr([2, 0, 0, 0, 1, last])));
+        BaseStation { address: Ipv4Addr::new(10, 1, 0, last), mac }
     }
 
     fn hop(last: u8) -> NextHop {
@@ -278,7 +279,8 @@ mod tests {
     fn a_difference_leads_from_the_one_to_the_other_and_back() {
         let running = config();
         let mut wanted = config();
-        wanted.base_stations[0].mac = MacAddr([2, 0, 0, 0, 9, 9]);
+        wanted.base_stations[0].mac = Some(Mac(MacAddr([2, 0, 0, 0, 9, 9])));
+        wanted.base_stations[1].mac = None;
         wanted.base_stations.push(station(4));
         wanted.next_hops[0].mac = Some(Mac(MacAddr([2, 0, 0, 0, 9, 8])));
         wanted.next_hops[1].mac = None;

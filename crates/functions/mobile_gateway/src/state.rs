@@ -103,6 +103,8 @@ pub struct State {
     pub by_ipv6: Index<u64>,
     /// IPv4 address of each base station by slot.
     pub base_stations: Vec<u32>,
+    /// Whether each of them is asked for its MAC address.
+    asked_stations: Vec<bool>,
     /// Next hop by IPv4 destination: the Internet and base stations.
     pub routes: Lpm<u32>,
     /// Next hop by IPv6 destination: the Internet.
@@ -117,10 +119,11 @@ pub struct State {
     /// Next hops towards the Internet, by their slots.
     hops: Vec<Option<config::NextHop>>,
     by_hop: HashMap<IpAddr, u32>,
-    /// Whether next hops can be asked for their MAC addresses.
+    /// Whether neighbours can be asked for their MAC addresses.
     resolves: bool,
-    /// How many next hops have no configured MAC address.
-    pub asked_for: u32,
+    /// How many neighbours behind each port, that of base stations first, have no configured MAC
+    /// address.
+    pub asked_for: [u32; 2],
     meters: Meters,
     free_bearers: Places,
     free_stations: Places,
@@ -204,6 +207,7 @@ impl State {
             by_ipv4: Index::with_capacity(bearers).map_err(memory("index by IPv4 address"))?,
             by_ipv6: Index::with_capacity(ipv6_bearers).map_err(memory("index by IPv6 prefix"))?,
             base_stations: vec![0; stations],
+            asked_stations: vec![false; stations],
             routes: Lpm::new(limits).map_err(memory("IPv4 routes"))?,
             routes_ipv6: Lpm::new(limits_ipv6).map_err(memory("IPv6 routes"))?,
             next_hops: vec![none; stations + hops],
@@ -212,7 +216,7 @@ impl State {
             hops: vec![None; hops],
             by_hop: HashMap::with_capacity(hops),
             resolves: config.may_resolve(),
-            asked_for: 0,
+            asked_for: [0; 2],
             meters: Meters::new(config, clock),
             free_bearers: Places::new(bearers),
             free_stations: Places::new(stations),
@@ -312,6 +316,9 @@ impl State {
         if self.routes.get(address, 32).is_some() {
             return Err(Refusal::Exists);
         }
+        if station.mac.is_none() && !self.resolves {
+            return Err(Refusal::Invalid);
+        }
         let known = self.by_station.get(address);
         let slot = known.or_else(|| self.free_stations.take()).ok_or(Refusal::Full)?;
         if let Err(error) = self.routes.insert(address, 32, slot) {
@@ -322,10 +329,9 @@ impl State {
         }
         self.by_station.insert(address, slot).map_err(|_| Refusal::Full)?;
         self.base_stations[slot as usize] = address;
-        self.next_hops[slot as usize] = NextHop {
-            macs: macs(station.mac, self.gateway.mac),
-            verdict: Verdict::Forward(ACCESS),
-        };
+        self.asked_stations[slot as usize] = station.mac.is_none();
+        self.asked_for[side(ACCESS)] += u32::from(station.mac.is_none());
+        self.resolve(slot, station.mac.map(|mac| mac.0));
         Ok(())
     }
 
@@ -336,6 +342,7 @@ impl State {
     pub fn remove_base_station(&mut self, address: Ipv4Addr) -> Result<(), Refusal> {
         let slot = self.station(address).ok_or(Refusal::NotFound)?;
         self.routes.remove(address.to_bits(), 32);
+        self.asked_for[side(ACCESS)] -= u32::from(self.asked_stations[slot as usize]);
         self.free_if_unused(slot);
         Ok(())
     }
@@ -385,7 +392,7 @@ impl State {
     }
 
     /// The slot of a base station that is there.
-    fn station(&self, address: Ipv4Addr) -> Option<u32> {
+    pub(crate) fn station(&self, address: Ipv4Addr) -> Option<u32> {
         let slot = self.by_station.get(address.to_bits())?;
         self.is_there(slot).then_some(slot)
     }
@@ -409,6 +416,11 @@ impl State {
             self.free_stations.give_back(slot);
         }
     }
+}
+
+/// The place of a port in what there is of both.
+pub(crate) fn side(port: PortId) -> usize {
+    usize::from(port.0)
 }
 
 /// Users for whom one of several workers has room: its share, and as many more as chance gives it.

@@ -4,6 +4,7 @@
 
 mod sections;
 
+mod application;
 mod mix;
 
 pub mod workload;
@@ -18,7 +19,7 @@ pub mod translation;
 
 mod service;
 
-pub use self::mix::{Application, Transport};
+pub use self::application::{Application, Transport};
 pub use self::oracle::Model;
 pub use self::sections::Traffic;
 pub use self::workload::{Clients, Packet};
@@ -43,7 +44,8 @@ impl model_kit::Model for Cgnat {
 
     fn validate(section: &mut Config, traffic: &mut Traffic) -> Result<(), Invalid> {
         unit::Cgnat::validate(section)?;
-        sections::validate(section, traffic)
+        sections::validate(section, traffic)?;
+        mix::validate(section, traffic)
     }
 
     fn config(section: &Config) -> Config {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use traffic::Sizes;
 use wire::embedded::Prefix;
 
-use super::mix::Application;
+use super::application::Application;
 use function_cgnat::config::{Config, Family, Prefixed};
 use function_cgnat::types::networks::{holds, text};
 use function_kit::Invalid;
@@ -204,8 +204,7 @@ pub(crate) fn validate(config: &Config, traffic: &Traffic) -> Result<(), Invalid
         );
     }
     bypass(config, traffic)?;
-    lengths(config, traffic)?;
-    crate::mix::validate(config, traffic)
+    lengths(config, traffic)
 }
 
 /// Whether IPv6 clients can be made.

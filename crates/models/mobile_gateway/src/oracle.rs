@@ -77,6 +77,10 @@ impl Oracle for Model {
             Update::AddUser(user) => self.add_user(&user, now),
             Update::RemoveUser { ipv4 } => self.remove_user(ipv4),
             Update::Handover { ipv4, base_station } => self.hand_over(ipv4, base_station),
+            // Of several workers, one alone would hear the answer.
+            Update::AddBaseStation(station) if station.mac.is_none() && self.section.core > 1 => {
+                false
+            }
             Update::AddBaseStation(station) => {
                 let room = self.lingering(station.address);
                 self.routes.add_station(station, room)
@@ -85,16 +89,16 @@ impl Oracle for Model {
                 let was_there = self.routes.remove_station(address);
                 if was_there {
                     self.removed.insert(address);
+                    self.neighbours.forget((ACCESS, address.into()));
                 }
                 was_there
             }
-            // Of several workers, one alone would hear the answer.
             Update::AddNextHop(hop) if hop.mac.is_none() && self.section.core > 1 => false,
             Update::AddNextHop(hop) => self.routes.add_hop(hop),
             Update::RemoveNextHop { address } => {
                 let was_there = self.routes.remove_hop(address);
                 if was_there {
-                    self.neighbours.forget(address);
+                    self.neighbours.forget((CORE, address));
                 }
                 was_there
             }
@@ -133,9 +137,8 @@ impl Model {
         if frame.len() < ethernet::HEADER_LEN {
             return Err("truncated");
         }
-        if port == CORE
-            && self.routes.asks()
-            && let Some(judged) = self.judge_neighbour(frame, now)
+        if self.routes.asks(port)
+            && let Some(judged) = self.judge_neighbour(port, frame, now)
         {
             return judged;
         }

@@ -43,6 +43,7 @@ pub fn sample(config: &Section, traffic: &Traffic) -> Vec<Step<Update>> {
     ipv6::ipv6(&mut sample);
     policer::policer(&mut sample);
     neighbours::neighbours(&mut sample);
+    neighbours::base_station(&mut sample);
     updates::users(&mut sample);
     updates::servers(&mut sample);
     sample.steps

@@ -7,6 +7,7 @@
 use std::net::Ipv4Addr;
 
 use function_kit::Invalid;
+use function_kit::sections::Mac;
 use function_mobile_gateway::Update;
 use function_mobile_gateway::config::{self, Config, Tunnel};
 use schemars::JsonSchema;
@@ -135,7 +136,7 @@ impl Section {
         let stations = (0..self.bst).map(|number| {
             let address = catalogue::base_station_ipv4(number);
             let mac = catalogue::base_station_mac(number);
-            Update::AddBaseStation(config::BaseStation { address, mac })
+            Update::AddBaseStation(config::BaseStation { address, mac: Some(Mac(mac)) })
         });
         let hops = (0..self.nhop).map(|number| Update::AddNextHop(catalogue::core_hop(number)));
         let routes = (0..self.server).flat_map(|number| {

@@ -317,8 +317,8 @@ fn hosts() -> PortForwarding {
     }
 }
 
-/// Rounds of the sweep in which every session comes to its end; what a smoke run has in all is below
-/// the clock of a policer.
+/// Rounds of the sweep in which every session comes to its end; what a smoke run has in all is
+/// below the clock of a policer.
 const ROUNDS: u32 = 4;
 const ROUND: Duration = Duration::from_secs(2500);
 

@@ -29,11 +29,11 @@ use wire::bytes::{array_at, put_u16, u16_at, u32_at};
 use wire::{ethernet, ipv4, ipv6, protocol};
 
 use crate::config::{Config, Prefixed};
-use crate::interfaces::Station;
 use crate::nat64::read_ipv6;
 use crate::reasons;
 use crate::sessions::session::Session;
 use crate::types::flow::{INNER, Inside, SOFTWIRES, halves};
+use crate::types::sides::Station;
 
 /// What is configured of softwires.
 #[derive(Clone, Debug)]

@@ -20,12 +20,12 @@ use wire::icmp::{self, v6};
 use wire::{ethernet, protocol, tcp, udp};
 
 use crate::config::{Config, Prefixed};
-use crate::interfaces::Station;
 use crate::reasons;
 use crate::sessions::session::Session;
 use crate::translation::{self, Ends, Ipv6Packet, Port, Refusal, Rules};
 use crate::types::class::{About, Class, Shape, flags_of_query};
 use crate::types::flow::{Far, Inside, address_of, halves};
+use crate::types::sides::Station;
 
 /// What is configured of IPv6 subscribers.
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@
 //! ```
 //! A packet waits as it is to leave but for its MAC addresses, so that nothing before knows of
 //! neighbours, and where all next hops have configured MAC addresses no packet is looked at. A link
-//! is an interface, or a VRF of the inside port; it has one next hop of each version of IP at most. Who
-//! does not answer is asked again when a packet comes for him. Each of several workers asks for
+//! is an interface, or a VRF of the inside port; it has one next hop of each version of IP at most.
+//! Who does not answer is asked again when a packet comes for him. Each of several workers asks for
 //! itself, and hands answers over to the others, because a card gives an answer to one of them.
 //!
 //! **Not supported:** hosts that are neighbours themselves, other than the next hops.

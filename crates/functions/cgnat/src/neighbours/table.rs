@@ -14,8 +14,8 @@ use wire::bytes::{array_at, u16_at};
 use wire::{MacAddr, arp, ethernet};
 
 use crate::config::{Config, Side};
+use crate::further::{numbered, ordinal};
 use crate::interfaces::Interfaces;
-use crate::interfaces::further::{numbered, ordinal};
 use crate::reasons;
 use crate::types::sides::{INSIDE, OUTSIDE, UNADDRESSED, is_further, side, towards_worker};
 

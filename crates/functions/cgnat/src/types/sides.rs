@@ -3,7 +3,13 @@
 //! The two ports `inside` and `outside` have the numbers of ports. Behind them are the links
 //! towards other workers, then further outside interfaces, then further inside ones.
 
+use std::net::Ipv6Addr;
+
 use packet::PortId;
+use wire::MacAddr;
+
+/// The MAC and IPv6 addresses of an interface.
+pub(crate) type Station = (MacAddr, Ipv6Addr);
 
 /// Towards subscribers.
 pub const INSIDE: PortId = PortId(0);

@@ -23,7 +23,7 @@ use wire::{ethernet, icmp, ipv4, ipv6, protocol};
 use crate::config::{Config, deterministic_plan};
 use crate::deterministic::Plan;
 use crate::ds_lite::DsLite;
-use crate::interfaces::further::Places;
+use crate::further::Places;
 use crate::sessions::addresses::Addresses;
 use crate::sessions::allocation::Layout;
 use crate::sessions::steering::{Ends, of_address};

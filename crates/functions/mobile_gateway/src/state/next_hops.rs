@@ -1,12 +1,13 @@
-//! The next hops towards the Internet: how they come and go, and what is known of them.
+//! The next hops towards the Internet: how they come and go; and what is known of these and of base
+//! stations, which have an entry each.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use engine::Refusal;
-use packet::Verdict;
+use packet::{PortId, Verdict};
 use wire::MacAddr;
 
-use super::{CORE, NextHop, State, macs};
+use super::{ACCESS, CORE, NextHop, State, macs, side};
 use crate::config;
 use crate::reasons;
 
@@ -24,36 +25,44 @@ impl State {
         }
         let slot = self.free_hops.take().ok_or(Refusal::Full)?;
         self.hops[slot as usize] = Some(hop);
-        self.asked_for += u32::from(hop.mac.is_none());
-        self.resolve(slot, hop.mac.map(|mac| mac.0));
+        self.asked_for[side(CORE)] += u32::from(hop.mac.is_none());
+        self.resolve(self.base_stations.len() as u32 + slot, hop.mac.map(|mac| mac.0));
         self.by_hop.insert(hop.address, slot);
         Ok(())
     }
 
-    /// Says what the MAC address of a next hop is; none while it is asked for.
-    pub fn resolve(&mut self, slot: u32, mac: Option<MacAddr>) {
-        let hop = self.hops[slot as usize];
+    /// Says what the MAC address of a neighbour is by its entry; none while it is asked for.
+    pub fn resolve(&mut self, entry: u32, mac: Option<MacAddr>) {
+        let (port, hop) = match self.core_slot(entry) {
+            Some(slot) => (CORE, self.hops[slot]),
+            None => (ACCESS, None),
+        };
         let source = hop.and_then(|hop| hop.source_mac).map_or(self.gateway.mac, |mac| mac.0);
-        self.next_hops[self.base_stations.len() + slot as usize] = match mac {
-            Some(mac) => NextHop { macs: macs(mac, source), verdict: Verdict::Forward(CORE) },
+        self.next_hops[entry as usize] = match mac {
+            Some(mac) => NextHop { macs: macs(mac, source), verdict: Verdict::Forward(port) },
             None => NextHop { macs: [0; 12], verdict: reasons::drop(reasons::UNRESOLVED) },
         };
     }
 
-    /// What frames to a next hop need, by its slot.
-    pub fn core_entry(&self, slot: u32) -> &NextHop {
-        &self.next_hops[self.base_stations.len() + slot as usize]
+    /// The port and the address of the neighbour that has an entry.
+    pub fn neighbour(&self, entry: u32) -> Option<(PortId, IpAddr)> {
+        match self.core_slot(entry) {
+            Some(slot) => Some((CORE, self.hops.get(slot)?.as_ref()?.address)),
+            None => {
+                let address = self.base_stations.get(entry as usize)?;
+                Some((ACCESS, Ipv4Addr::from_bits(*address).into()))
+            }
+        }
     }
 
-    /// The slot and the address of the next hop that has an entry.
-    pub fn core_hop(&self, entry: u32) -> Option<(u32, IpAddr)> {
-        let slot = entry.checked_sub(self.base_stations.len() as u32)?;
-        Some((slot, self.hops.get(slot as usize)?.as_ref()?.address))
+    /// The entry of a next hop by its address.
+    pub fn entry_of(&self, address: IpAddr) -> Option<u32> {
+        Some(self.base_stations.len() as u32 + self.by_hop.get(&address)?)
     }
 
-    /// The slot of a next hop by its address.
-    pub fn slot_of(&self, address: IpAddr) -> Option<u32> {
-        self.by_hop.get(&address).copied()
+    /// The slot of a next hop by its entry; none of base stations.
+    fn core_slot(&self, entry: u32) -> Option<usize> {
+        (entry as usize).checked_sub(self.base_stations.len())
     }
 
     /// Removes a next hop.
@@ -70,7 +79,7 @@ impl State {
         }
         self.by_hop.remove(&address);
         let gone = self.hops[slot as usize].take();
-        self.asked_for -= u32::from(gone.is_some_and(|hop| hop.mac.is_none()));
+        self.asked_for[side(CORE)] -= u32::from(gone.is_some_and(|hop| hop.mac.is_none()));
         self.free_hops.give_back(slot);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use function_kit::sections::Prefixed;
+use function_kit::sections::{Mac, Prefixed};
 use units::BytesPerSec;
 use wire::MacAddr;
 
@@ -35,7 +35,9 @@ impl State {
     pub fn stations(&self) -> impl Iterator<Item = BaseStation> + '_ {
         self.by_station.iter().filter(|&(_, slot)| self.is_there(slot)).map(|(address, slot)| {
             let [a, b, c, d, e, f, ..] = self.next_hops[slot as usize].macs;
-            BaseStation { address: Ipv4Addr::from_bits(address), mac: MacAddr([a, b, c, d, e, f]) }
+            let is_asked = self.asked_stations[slot as usize];
+            let mac = (!is_asked).then_some(Mac(MacAddr([a, b, c, d, e, f])));
+            BaseStation { address: Ipv4Addr::from_bits(address), mac }
         })
     }
 

@@ -9,7 +9,9 @@ const HOP: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 fn config() -> Config {
     let mac = MacAddr([2, 0, 0, 0, 0, 1]);
     Config {
-        base_stations: STATIONS.map(|address| BaseStation { address, mac }).to_vec(),
+        base_stations: STATIONS
+            .map(|address| BaseStation { address, mac: Some(Mac(mac)) })
+            .to_vec(),
         next_hops: vec![config::NextHop { address: HOP, mac: Some(Mac(mac)), source_mac: None }],
         user_capacity: 20,
         base_station_capacity: 3,
@@ -125,7 +127,8 @@ fn routes_come_and_go_and_those_to_base_stations_stay() {
 fn a_base_station_keeps_its_slot_while_users_are_behind_it() {
     let mut state = state(&config());
     let mac = MacAddr([2, 0, 0, 0, 0, 9]);
-    let station = |last| BaseStation { address: Ipv4Addr::new(10, 1, 0, last), mac };
+    let station =
+        |last| BaseStation { address: Ipv4Addr::new(10, 1, 0, last), mac: Some(Mac(mac)) };
     assert_eq!(state.add_base_station(station(1)), Err(Refusal::Exists));
     assert_eq!(state.add_user(&user(1), 0), Ok(()));
     assert_eq!(state.remove_base_station(STATIONS[0]), Ok(()));

@@ -1,12 +1,38 @@
-//! Which outside ends a new mapping may get.
+//! Which packets may open a session, and which outside ends a new mapping may get.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use super::gateway::script::Wish;
 use super::tables::{End, Own};
 use super::{Model, first, holds};
+
+impl Model {
+    /// Whether a packet from inside is one that may open a session.
+    pub(super) fn may_open(&self, own: Own, far: End, tcp_flags: u8) -> Result<(), &'static str> {
+        let is_subscriber = match own.1.0.address {
+            IpAddr::V4(inside) => self.has_inside(own.1.0.realm, inside),
+            IpAddr::V6(inside) => self.is_subscriber(inside),
+        };
+        if !is_subscriber {
+            return Err("not-inside");
+        }
+        if matches!(far.0.octets()[0], 0 | 127 | 224..) {
+            return Err("martian");
+        }
+        if own.0 == 1 && tcp_flags != 0 {
+            return Err("icmp-no-session");
+        }
+        if own.0 == 6 && tcp_flags & 0b110 != 0b010 && !self.config.tcp_pick_up {
+            return Err("tcp-no-session");
+        }
+        if self.is_outside(far.0) && !self.config.hairpinning {
+            return Err("hairpin-off");
+        }
+        Ok(())
+    }
+}
 
 /// What is known of a mapping that is to be.
 pub(super) struct Allowed<'a> {

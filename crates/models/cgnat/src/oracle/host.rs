@@ -4,12 +4,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use function_cgnat::config::{Config, Side};
+use function_cgnat::config::Config;
 use function_kit::Shard;
 use model_kit::neighbours::{self, Due, Own, Said};
 use packet::PortId;
 
-use super::interfaces::Interfaces;
+use super::interfaces::{Interfaces, interface_number, shared_interface};
 use super::packets::{address, mend_ip, sum, word};
 use super::{Expected, INSIDE, Judgement, Model, OUTSIDE};
 use crate::translation::oracle::take_ipv6;
@@ -366,7 +366,7 @@ impl Model {
             ipv6: self.own_at(link.0).ipv6,
             ..self.own_at(if is_shared { port } else { link.0 })
         };
-        let Some((address, mac, overrides, answers, is_answer)) = said(frame, &own) else {
+        let Some(Told { address, mac, overrides, answers, is_answer }) = said(frame, &own) else {
             return false;
         };
         if !self.neighbours.hops.contains(&(link, address)) {
@@ -433,45 +433,47 @@ impl Model {
     }
 }
 
-/// Who says what of himself: the address, the Ethernet address, whether that takes the place of
-/// another one, whether it proves that he hears, and whether it is an answer.
-fn said(frame: &[u8], own: &Own) -> Option<(IpAddr, Vec<u8>, bool, bool, bool)> {
+/// What somebody says of himself.
+struct Told {
+    address: IpAddr,
+    mac: Vec<u8>,
+    /// Whether that takes the place of another one.
+    overrides: bool,
+    /// Whether it proves that he hears.
+    answers: bool,
+    is_answer: bool,
+}
+
+/// Who says what of himself by a frame.
+fn said(frame: &[u8], own: &Own) -> Option<Told> {
     if word(frame, 12) == 0x0806 {
         let packet = &frame[14..];
         let is_said = packet.len() >= 28 && packet[..6] == [0, 1, 8, 0, 6, 4];
         if !is_said || frame[..6] != own.mac && frame[..6] != [0xff; 6] {
             return None;
         }
-        let octets = [packet[14], packet[15], packet[16], packet[17]];
-        return Some((octets.into(), packet[8..14].to_vec(), true, true, word(packet, 6) == 2));
+        return Some(Told {
+            address: [packet[14], packet[15], packet[16], packet[17]].into(),
+            mac: packet[8..14].to_vec(),
+            overrides: true,
+            answers: true,
+            is_answer: word(packet, 6) == 2,
+        });
     }
-    match neighbours::read(frame, own)?.ok()? {
-        Said::Advertisement { target, mac, overrides } => {
-            Some((target, mac.to_vec(), overrides, true, true))
+    Some(match neighbours::read(frame, own)?.ok()? {
+        Said::Advertisement { target: address, mac, overrides } => {
+            Told { address, mac: mac.to_vec(), overrides, answers: true, is_answer: true }
         }
-        Said::Solicitation { from, mac, .. } => Some((from, mac?.to_vec(), true, false, false)),
-    }
+        Said::Solicitation { from: address, mac, .. } => {
+            let mac = mac?.to_vec();
+            Told { address, mac, overrides: true, answers: false, is_answer: false }
+        }
+    })
 }
 
 /// Whether the next hop of a frame that leaves is yet to be found.
 pub(super) fn is_unaddressed(frame: &[u8]) -> bool {
     frame[..6] == NEXT_HOP
-}
-
-/// By what number workers tell each other of a further interface: 96 and on outside, 128 and on
-/// inside, each side's in the order of the configuration.
-fn interface_number(config: &Config, port: PortId) -> Option<u8> {
-    let numbers = (0..config.interfaces.len()).map(Interfaces::number);
-    let place = numbers.into_iter().position(|number| number == port)?;
-    let side = config.interfaces[place].side;
-    let before = config.interfaces[..place].iter().filter(|one| one.side == side).count();
-    Some(before as u8 + if side == Side::Inside { 128 } else { 96 })
-}
-
-fn shared_interface(config: &Config, number: u8) -> PortId {
-    let mut all = (0..config.interfaces.len()).map(Interfaces::number);
-    let found = all.find(|port| interface_number(config, *port) == Some(number));
-    found.unwrap_or(PortId(u8::MAX))
 }
 
 /// Whether a frame asks for an Ethernet address.

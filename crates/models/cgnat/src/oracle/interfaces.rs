@@ -219,6 +219,23 @@ impl Model {
     }
 }
 
+/// By what number workers tell each other of a further interface: 96 and on outside, 128 and on
+/// inside, each side's in the order of the configuration.
+pub(super) fn interface_number(config: &Config, port: PortId) -> Option<u8> {
+    let numbers = (0..config.interfaces.len()).map(Interfaces::number);
+    let place = numbers.into_iter().position(|number| number == port)?;
+    let side = config.interfaces[place].side;
+    let before = config.interfaces[..place].iter().filter(|one| one.side == side).count();
+    Some(before as u8 + if side == Side::Inside { 128 } else { 96 })
+}
+
+/// The interface of such a number.
+pub(super) fn shared_interface(config: &Config, number: u8) -> PortId {
+    let mut all = (0..config.interfaces.len()).map(Interfaces::number);
+    let found = all.find(|port| interface_number(config, *port) == Some(number));
+    found.unwrap_or(PortId(u8::MAX))
+}
+
 /// Whether a network has an address.
 fn covers(network: IpAddr, len: u8, address: IpAddr) -> bool {
     let bits = |address: IpAddr| match address {

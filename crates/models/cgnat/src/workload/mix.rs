@@ -17,7 +17,7 @@ use traffic::Random;
 
 use super::flow::Flow;
 use super::frames::{ACK, FIN, PSH, Protocol, SYN};
-use crate::mix::{Application, Transport};
+use crate::application::{Application, Transport};
 use crate::sections::Traffic;
 
 /// The applications of all clients.

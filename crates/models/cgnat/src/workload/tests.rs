@@ -8,7 +8,7 @@ use wire::bytes::{array_at, put_u16, put_u32, u16_at, u32_at};
 use wire::checksum::{Sum, header_checksum};
 
 use super::*;
-use crate::mix::{Application, Transport};
+use crate::application::{Application, Transport};
 
 /// Translates a frame as any NAT does, and computes its checksums from every byte.
 fn translated(clients: &Clients, frame: &[u8], uplink: bool, to: (u32, u16)) -> Vec<u8> {

@@ -1,18 +1,24 @@
-//! ARP and Neighbor Discovery from the core, of which the model takes note.
+//! ARP, and Neighbor Discovery from the core, of which the model takes note.
 
 use std::time::Duration;
 
 use function_mobile_gateway::state::CORE;
 use model_kit::check::Expected;
 use model_kit::neighbours::{self, Said};
+use packet::PortId;
 use wire::ethernet;
 
 use super::packets::word;
 use super::{Judgement, Model};
 
 impl Model {
-    /// ARP and Neighbor Discovery from the core of which note is taken; none for all else.
-    pub(super) fn judge_neighbour(&mut self, frame: &[u8], now: Duration) -> Option<Judgement> {
+    /// ARP, and Neighbor Discovery from the core, of which note is taken; none for all else.
+    pub(super) fn judge_neighbour(
+        &mut self,
+        port: PortId,
+        frame: &[u8],
+        now: Duration,
+    ) -> Option<Judgement> {
         let is_ours = frame[..6] == self.section.gw_mac.0;
         if word(frame, 12) == ethernet::TYPE_ARP {
             let packet = &frame[ethernet::HEADER_LEN..];
@@ -20,9 +26,12 @@ impl Model {
             if !is_said || !is_ours && frame[..6] != [0xff; 6] {
                 return None;
             }
-            let octets = [packet[14], packet[15], packet[16], packet[17]];
-            let heard = self.neighbours.heard(octets.into(), (&packet[8..14], true, true), now);
+            let from = (port, [packet[14], packet[15], packet[16], packet[17]].into());
+            let heard = self.neighbours.heard(from, (&packet[8..14], true, true), now);
             return (heard && word(packet, 6) == 2).then_some(Err("neighbour-heard"));
+        }
+        if port != CORE {
+            return None;
         }
         let own = self.neighbours.own;
         let said = neighbours::read(frame, &own)?;
@@ -34,12 +43,12 @@ impl Model {
         match said {
             Err(()) => is_ours.then_some(Err("nd-ignored")),
             Ok(Said::Advertisement { target, mac, overrides }) => {
-                let heard = self.neighbours.heard(target, (mac, overrides, true), now);
+                let heard = self.neighbours.heard((CORE, target), (mac, overrides, true), now);
                 Some(Err(if heard { "neighbour-heard" } else { "nd-ignored" }))
             }
             Ok(Said::Solicitation { answer, from, mac }) => {
                 if let Some(mac) = mac {
-                    self.neighbours.heard(from, (mac, true, false), now);
+                    self.neighbours.heard((CORE, from), (mac, true, false), now);
                 }
                 Some(Ok(Expected::Forward { port: CORE, frame: answer }))
             }

@@ -1,21 +1,21 @@
-//! The model's next hops without a MAC address: who is asked, and what waits.
+//! The model's base stations and next hops without a MAC address: who is asked, and what waits.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
-use function_mobile_gateway::state::CORE;
 use model_kit::check::Expected;
 use model_kit::neighbours::{self, Due, Own};
+use packet::PortId;
 use wire::MacAddr;
 
 use super::packets;
 use super::routes::Hop;
 use crate::section::Section;
 
-/// The next hops that were asked for; the key is the source of frames to each.
+/// The neighbours that were asked for; the key is the port, and the source of frames to each.
 pub(super) struct Neighbours {
-    list: neighbours::Neighbours<MacAddr, (u16, Vec<u8>)>,
-    /// The gateway on the link of the core.
+    list: neighbours::Neighbours<(PortId, MacAddr), (u16, Vec<u8>)>,
+    /// The gateway on its links.
     pub own: Own,
     made: Vec<Expected>,
 }
@@ -26,15 +26,17 @@ impl Neighbours {
         let word = |high: u8, low: u8| u16::from_be_bytes([high, low]);
         let [one, two] = [word(a ^ 2, b), word(c, 0xff)];
         let link_local = Ipv6Addr::new(0xfe80, 0, 0, 0, one, two, word(0xfe, d), word(e, f));
+        let config = section.config();
+        let most = config.base_station_capacity + config.next_hop_capacity;
         Neighbours {
-            list: neighbours::Neighbours::new(section.config().next_hop_capacity, 64, 1200),
+            list: neighbours::Neighbours::new(most, 64, 1200),
             own: Own { mac: section.gw_mac.0, ipv4: Some(section.gw_ip), ipv6: Some(link_local) },
             made: Vec::new(),
         }
     }
 
-    fn find(&self, address: IpAddr) -> Option<usize> {
-        self.list.find(|entry| entry.address == address)
+    fn find(&self, (port, address): (PortId, IpAddr)) -> Option<usize> {
+        self.list.find(|entry| entry.key.0 == port && entry.address == address)
     }
 
     /// A packet leaves to a next hop that is known, or waits.
@@ -45,12 +47,12 @@ impl Neighbours {
         content: &[u8],
         now: Duration,
     ) -> Result<Expected, &'static str> {
-        let number = match self.find(address) {
+        let number = match self.find((hop.port, address)) {
             Some(number) => number,
             None => {
-                let (number, asks) = self.list.add(hop.source, address, now)?;
+                let (number, asks) = self.list.add((hop.port, hop.source), address, now)?;
                 if asks {
-                    self.ask(address, None);
+                    self.ask(hop.port, address, None);
                 }
                 number
             }
@@ -58,33 +60,38 @@ impl Neighbours {
         match self.list.get(number).and_then(|entry| entry.mac) {
             Some(mac) => {
                 let frame = packets::frame(MacAddr(mac), hop.source, ether_type, content);
-                Ok(Expected::Forward { port: CORE, frame })
+                Ok(Expected::Forward { port: hop.port, frame })
             }
             None => Err(self.list.wait(number, (ether_type, content.to_vec()))),
         }
     }
 
-    fn ask(&mut self, address: IpAddr, station: Option<[u8; 6]>) {
+    fn ask(&mut self, port: PortId, address: IpAddr, station: Option<[u8; 6]>) {
         let frame = neighbours::question(&self.own, address, station);
-        self.made.extend(frame.map(|frame| Expected::Forward { port: CORE, frame }));
+        self.made.extend(frame.map(|frame| Expected::Forward { port, frame }));
     }
 
     /// Takes note of what is said; whether it was of any use.
-    pub fn heard(&mut self, address: IpAddr, said: (&[u8], bool, bool), now: Duration) -> bool {
-        let Some(number) = self.find(address) else { return false };
+    pub fn heard(
+        &mut self,
+        from: (PortId, IpAddr),
+        said: (&[u8], bool, bool),
+        now: Duration,
+    ) -> bool {
+        let Some(number) = self.find(from) else { return false };
         let Some(free) = self.list.heard(number, said, now) else { return false };
         let Some(entry) = self.list.get(number) else { return false };
-        let (mac, source) = (entry.mac.unwrap_or_default(), entry.key);
+        let (mac, (port, source)) = (entry.mac.unwrap_or_default(), entry.key);
         for (ether_type, content) in free {
             let frame = packets::frame(MacAddr(mac), source, ether_type, &content);
-            self.made.push(Expected::Forward { port: CORE, frame });
+            self.made.push(Expected::Forward { port, frame });
         }
         true
     }
 
-    /// A next hop is removed.
-    pub fn forget(&mut self, address: IpAddr) {
-        if let Some(number) = self.find(address) {
+    /// A neighbour is removed.
+    pub fn forget(&mut self, neighbour: (PortId, IpAddr)) {
+        if let Some(number) = self.find(neighbour) {
             let dropped = self.list.forget(number).len();
             self.drop_all(dropped);
         }
@@ -98,7 +105,7 @@ impl Neighbours {
     pub fn made(&mut self, now: Duration) -> Vec<Expected> {
         for due in self.list.tick(now) {
             match due {
-                Due::Ask(_, address, station) => self.ask(address, station),
+                Due::Ask((port, _), address, station) => self.ask(port, address, station),
                 Due::Gone(free) => self.drop_all(free.len()),
             }
         }

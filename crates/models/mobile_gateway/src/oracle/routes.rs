@@ -31,7 +31,8 @@ pub(super) enum Station {
 pub(super) struct Routes {
     ipv4: Vec<Route<u32>>,
     ipv6: Vec<Route<u128>>,
-    stations: BTreeMap<Ipv4Addr, MacAddr>,
+    /// Those without a MAC address are asked for it.
+    stations: BTreeMap<Ipv4Addr, Option<MacAddr>>,
     hops: BTreeMap<IpAddr, NextHop>,
     own_mac: MacAddr,
     stations_max: usize,
@@ -61,7 +62,7 @@ impl Routes {
         let mut stations = BTreeMap::new();
         for number in 0..section.bst {
             let address = catalogue::base_station_ipv4(number);
-            stations.insert(address, catalogue::base_station_mac(number));
+            stations.insert(address, Some(catalogue::base_station_mac(number)));
             let to = To::BaseStation(address);
             ipv4.push(Route { prefix: address.to_bits(), len: 32, to });
         }
@@ -111,9 +112,12 @@ impl Routes {
         self.hop(longest?.to)
     }
 
-    /// Whether a next hop is asked for its MAC address.
-    pub fn asks(&self) -> bool {
-        self.hops.values().any(|hop| hop.mac.is_none())
+    /// Whether a neighbour behind a port is asked for its MAC address.
+    pub fn asks(&self, port: PortId) -> bool {
+        match port {
+            ACCESS => self.stations.values().any(Option::is_none),
+            _ => self.hops.values().any(|hop| hop.mac.is_none()),
+        }
     }
 
     /// Whether a base station is there.
@@ -130,7 +134,7 @@ impl Routes {
         let has_room = self.stations.len() + lingering < self.stations_max;
         let is_possible = is_new && has_room && self.ipv4.len() < self.ipv4_max;
         if is_possible {
-            self.stations.insert(address, mac);
+            self.stations.insert(address, mac.map(|mac| mac.0));
             self.ipv4.push(Route { prefix, len: 32, to: To::BaseStation(address) });
         }
         is_possible
@@ -211,7 +215,10 @@ impl Routes {
         match to {
             To::BaseStation(address) => Some(Hop {
                 port: ACCESS,
-                to: Station::Known(*self.stations.get(&address)?),
+                to: match *self.stations.get(&address)? {
+                    Some(mac) => Station::Known(mac),
+                    None => Station::Asked(address.into()),
+                },
                 source: self.own_mac,
             }),
             To::NextHop(address) => {

@@ -1,17 +1,19 @@
-//! Next hops without a MAC address: answers, silence, probes, and removal while packets wait.
+//! Base stations and next hops without a MAC address: answers, silence, probes, and removal while
+//! packets wait.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use function_kit::sections::Prefixed;
+use function_kit::sections::{Mac, Prefixed};
 use function_mobile_gateway::Update;
-use function_mobile_gateway::config::{NextHop, Route};
-use function_mobile_gateway::state::ACCESS;
+use function_mobile_gateway::config::{BaseStation, NextHop, Route};
+use function_mobile_gateway::state::{ACCESS, CORE};
 use model_kit::build::{NeighbourMessage, datagram, frame, packet};
 use model_kit::check::Step;
 use wire::{MacAddr, arp, ethernet, protocol};
 
 use super::steps::Sample;
+use crate::catalogue;
 use crate::section::Section;
 
 /// Whether the sample has next hops that are asked for.
@@ -58,6 +60,46 @@ pub(super) fn neighbours(sample: &mut Sample) {
         sample.update(Update::RemoveNextHop { address: hop });
         wait(sample, 5);
     }
+}
+
+/// The same for the visitor's base station, which is behind the other port.
+pub(super) fn base_station(sample: &mut Sample) {
+    if !are_asked_for(sample.config()) {
+        return;
+    }
+    let number = sample.visitor.base_station;
+    let address = catalogue::base_station_ipv4(number);
+    let said = |sample: &mut Sample, about, operation, mac| {
+        let frame = arp_frame(sample, operation, address, mac);
+        sample.access(about, frame);
+    };
+    let packet = |sample: &mut Sample, about| sample.downlink(about, |_| {});
+    let (reply, request) = (arp::OPERATION_REPLY, arp::OPERATION_REQUEST);
+    said(sample, "an answer of a base station that nobody asked", reply, FIRST);
+    sample.update(Update::RemoveBaseStation { address });
+    sample.update(Update::AddBaseStation(BaseStation { address, mac: None }));
+    packet(sample, "a packet to a base station that is asked for");
+    for _ in 0..9 {
+        let packet = sample.make.packet(&sample.visitor, false, 100);
+        let frame = sample.make.over_core(&packet);
+        sample.frame_at_once(CORE, "one of many packets to a base station", frame);
+    }
+    let elsewhere = arp_frame(sample, reply, address, FIRST);
+    sample.core("the answer of a base station at the other port", elsewhere);
+    said(sample, "an answer with the address of a group", reply, MacAddr([1, 0, 0, 0, 0, 1]));
+    said(sample, "the answer of a base station", reply, FIRST);
+    packet(sample, "a packet to a base station that answered");
+    said(sample, "a question of a base station that has moved", request, SECOND);
+    packet(sample, "a packet to a base station that has moved");
+    wait(sample, 1201);
+    packet(sample, "a packet to a base station that is probed");
+    (0..4).for_each(|_| wait(sample, 1));
+    packet(sample, "a packet to a base station that was forgotten");
+    sample.update(Update::RemoveBaseStation { address });
+    let mac = Some(Mac(catalogue::base_station_mac(number)));
+    sample.update(Update::AddBaseStation(BaseStation { address, mac }));
+    packet(sample, "a packet to a base station with a configured address");
+    wait(sample, 5);
 }
 
 /// Questions to the gateway, and Neighbor Discovery that is none.

@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use function_kit::Shard;
+use function_kit::sections::Mac;
 use function_mobile_gateway::Update;
 use function_mobile_gateway::config::{BaseStation, NextHop, User as AddedUser};
 use model_mobile_gateway::MobileGateway;
@@ -105,7 +106,8 @@ fn update(config: &Section, random: &mut Random) -> Update {
         14 => Update::RemoveNextHop { address: catalogue::next_hop_address(hop) },
         _ if random.below(3) == 0 => Update::RemoveBaseStation { address: station },
         _ => {
-            let mac = MacAddr([2, 0, 0, 0, 1, random.below(4) as u8]);
+            let mac = Mac(MacAddr([2, 0, 0, 0, 1, random.below(4) as u8]));
+            let mac = (random.below(4) > 0).then_some(mac);
             Update::AddBaseStation(BaseStation { address: station, mac })
         }
     }

@@ -1,20 +1,4 @@
 //! Interfaces: their addresses, and to whom frames go on each side; and links to other workers.
-//!
-//! ```text
-//!  ports, VLANs -> come in: a number of an interface -> all else -> go out: a port and a VLAN
-//! ```
-//! Each side has the interface of its port. With `interfaces` there are further ones: a frame loses
-//! its tag and gets the number of its interface in place of a port first of all, and which
-//! interface a packet leaves by follows from its destination, last of all. Answers to the frame in
-//! hand leave by the interface at which that came in. Where there are none, no frame is looked at.
-//!
-//! **Not supported:** several next hops for one network, VRFs on further interfaces, an MTU for
-//! each interface of a side.
-
-pub(crate) mod config;
-pub(crate) mod further;
-mod stage;
-pub(crate) mod validate;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -26,18 +10,15 @@ use wire::{MacAddr, arp, ethernet, ipv4, ipv6};
 use crate::bypass::Bypass;
 use crate::config::{Config, Prefixed};
 use crate::ds_lite::{self, DsLite};
-use crate::interfaces::further::{Further, Own};
+use crate::further::{Further, Own};
 use crate::nat64::Nat64;
 use crate::sessions::addresses::Addresses;
 use crate::siit::Siit;
 use crate::translation::Rules;
 use crate::types::flow::Inside;
 use crate::types::networks::holds;
-use crate::types::sides::{INSIDE, OUTSIDE, UNADDRESSED, first_of_side, is_worker, side};
+use crate::types::sides::{INSIDE, OUTSIDE, Station, UNADDRESSED, first_of_side, is_worker, side};
 use crate::vrfs::Vrfs;
-
-/// The MAC and IPv6 addresses of an interface.
-pub(crate) type Station = (MacAddr, Ipv6Addr);
 
 /// What is configured of interfaces; what there is of both sides has the inside first.
 #[derive(Debug)]
@@ -202,8 +183,8 @@ impl Interfaces {
         }
     }
 
-    /// Whether an interface answers an ARP request: for its own address, on the outside for those of
-    /// pools and of hosts inside that are translated without sessions, too.
+    /// Whether an interface answers an ARP request: for its own address, on the outside for those
+    /// of pools and of hosts inside that are translated without sessions, too.
     pub fn answers(&self, payload: &[u8], port: PortId, asked: impl Fn(Ipv4Addr) -> bool) -> bool {
         if asked(self.ip(port)) {
             return true;

@@ -20,13 +20,13 @@ pub struct Interface {
     pub vlan: u16,
     /// Whether it is towards subscribers or towards the Internet.
     pub side: Side,
-    /// Its Ethernet address; none for that of the first interface of its side.
+    /// Ethernet address of the interface; none for that of the side's first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<Mac>,
-    /// Its IPv4 address, which answers ARP; ARP for the addresses of pools is answered by all
-    /// outside interfaces.
+    /// IPv4 address of the interface, which answers ARP; all outside interfaces answer ARP for the
+    /// addresses of pools.
     pub ip: Ipv4Addr,
-    /// Its IPv6 address; none for that of the first interface of its side.
+    /// IPv6 address of the interface; none for that of the side's first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<Ipv6Addr>,
     /// IPv4 address of the router behind it, which is asked for its MAC address by ARP.

@@ -6,7 +6,7 @@ use function_kit::{Invalid, PortName};
 use stages::icmpv4::is_host;
 
 use crate::config::{Config, Interface, Side};
-use crate::interfaces::further::port_names;
+use crate::further::port_names;
 use crate::types::networks::{first_bits, holds, refuse};
 use crate::types::sides::FURTHER_MAX;
 

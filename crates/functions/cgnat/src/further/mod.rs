@@ -1,9 +1,21 @@
-//! Interfaces beside the two ports' own: which frames are of which one, and which packets leave by
-//! it.
+//! Interfaces beside the two ports' own (key `interfaces`): which frames are of which one, and
+//! which packets leave by it.
 //!
-//! Inside the NAT an interface is a number ([`sides`](crate::types::sides)); a frame is without the
-//! tag of its interface from where it comes in to where it leaves, and nothing between knows of
-//! ports and VLANs.
+//! ```text
+//!  ports, VLANs -> come in: a number of an interface -> all else -> go out: a port and a VLAN
+//! ```
+//! A frame loses its tag and gets the number of its interface ([`sides`](crate::types::sides)) in
+//! place of a port first of all, and which interface a packet leaves by follows from its
+//! destination, last of all. Answers to the frame in hand leave by the interface at which that came
+//! in. Where there are none, no frame is looked at.
+//!
+//! **Not supported:** several next hops for one network, VRFs on further interfaces, an MTU for
+//! each interface of a side.
+
+pub(crate) mod config;
+mod stage;
+pub(crate) mod validate;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

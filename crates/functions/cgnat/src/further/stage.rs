@@ -3,7 +3,7 @@
 use packet::{Batch, PortId, Verdict};
 use stages::vlan;
 
-use crate::interfaces::further::Further;
+use crate::further::Further;
 use crate::reasons;
 use crate::types::sides::{NOWHERE, is_further};
 

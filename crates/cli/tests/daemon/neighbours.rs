@@ -175,12 +175,7 @@ fn a_nat_of_two_interfaces_on_each_side_finds_hosts_of_linux() {
     });
     let pool = "198.18.0.0/24 via";
     let first = host(&lab, "wan1", &["192.0.2.9/24"], &[&format!("{pool} 192.0.2.1")]);
-    let second = host(&lab, "wan2", &[], &[]);
-    second.ip("link add link eth name v20 type vlan id 20").expect("a VLAN");
-    second.ip("addr add 192.0.3.9/24 dev v20").expect("an address");
-    second.ip("link set v20 up").expect("an interface");
-    second.wait_until_up("v20", PATIENCE).expect("up");
-    second.ip(&format!("route add {pool} 192.0.3.1")).expect("a route");
+    let second = host(&lab, "wan2", &["192.0.3.9/24"], &[&format!("{pool} 192.0.3.1")]);
     let text = "function:
   name: cgnat
   sessions: 1000
@@ -192,7 +187,7 @@ fn a_nat_of_two_interfaces_on_each_side_finds_hosts_of_linux() {
   interfaces:
     - {port: lan2, side: inside, mac: '02:00:00:00:00:02', ip: 100.65.0.1,
        next-hop: 100.65.0.2, networks: [100.65.0.0/24]}
-    - {port: wan2, vlan: 20, side: outside, ip: 192.0.3.1, next-hop: 192.0.3.9,
+    - {port: wan2, side: outside, ip: 192.0.3.1, next-hop: 192.0.3.9,
        networks: [192.0.3.0/24]}
 ports:
   inside: {type: af-packet, interface: lan1}
@@ -230,7 +225,4 @@ workers: {idle: sleep}
     for reason in ["unresolved", "pending-full", "unknown-vlan", "unhandled"] {
         assert_eq!(tally(&shown, reason), 0, "{reason}: {shown}");
     }
-    let ping = |host: &Namespace, own: &str| host.command("ping", &["-c", "1", own], None);
-    ping(&subscribers[1], "100.65.0.1").expect("the interface of the port lan2 answers");
-    ping(&second, "192.0.3.1").expect("and that of VLAN 20");
 }

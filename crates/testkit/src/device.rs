@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use engine::{Counts, Function, Names, Port, Worker, WorkerHandle};
+use engine::{Counts, Function, Names, Order, Port, Tap, Worker, WorkerHandle};
 use machine::clock::Ticks;
 use model_kit::check::{Expected, became};
 use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
@@ -20,6 +20,31 @@ pub struct Device<F: Function> {
     longest: usize,
     /// The counts before changes after which nothing was asked yet.
     before: Option<Counts>,
+}
+
+/// Sees that functions leave frames the ports at which they came in, and give those that they make
+/// one that there is.
+struct Ports {
+    count: usize,
+    came: Vec<PortId>,
+}
+
+impl Tap for Ports {
+    fn received(&mut self, batch: &Batch, _: Ticks) {
+        self.came = batch.slots().map(|slot| batch.port(slot)).collect();
+    }
+
+    fn decided(&mut self, batch: &Batch, _: Ticks) {
+        let now: Vec<PortId> = batch.slots().map(|slot| batch.port(slot)).collect();
+        assert_eq!(now, self.came, "the ports of frames");
+    }
+
+    fn made(&mut self, batch: &Batch, _: Ticks) {
+        for slot in batch.slots() {
+            let port = batch.port(slot);
+            assert!(usize::from(port.0) < self.count, "a made frame has the port {port:?}");
+        }
+    }
 }
 
 /// What became of one frame.
@@ -69,8 +94,11 @@ impl<F: Function> Device<F> {
             let end = ScriptPort { id: PortId(index as u8), link: link.clone() };
             Box::new(end) as Box<dyn Port>
         });
-        let (worker, handle) = Worker::new(function, ends.collect(), BATCH_MAX, room)
+        let (mut worker, handle) = Worker::new(function, ends.collect(), BATCH_MAX, room)
             .expect("a batch is half a megabyte");
+        let mut supervisor = worker.supervise();
+        let tap = Box::new(Ports { count: ports, came: Vec::new() });
+        assert!(supervisor.order(Order::Tap(Some(tap))).is_ok(), "it is the first");
         Device { worker, handle, links, longest: room.frame, before: None }
     }
 

@@ -8,10 +8,12 @@ use crate::reasons;
 use crate::types::sides::{NOWHERE, is_further};
 
 impl Further {
-    /// Gives each frame the number of its interface, and takes its tag off there.
-    pub fn come_in(&self, batch: &mut Batch) {
+    /// Gives each frame the number of its interface, and takes its tag off there; the ports at which
+    /// frames came in are kept.
+    pub fn come_in(&self, batch: &mut Batch, ports: &mut [PortId; 256]) {
         for slot in batch.slots() {
             let came = batch.port(slot);
+            ports[usize::from(slot)] = came;
             let Ok(tag) = vlan::read(batch.frame(slot)) else {
                 batch.set_port(slot, self.of_cut_off(came));
                 continue;
@@ -24,8 +26,25 @@ impl Further {
         }
     }
 
-    /// Gives each frame that leaves the port of its interface, and its tag.
-    pub fn go_out(&self, batch: &mut Batch) {
+    /// Gives each frame the port back at which it came in, and one that leaves the port of its
+    /// interface, and its tag.
+    pub fn go_out(&self, batch: &mut Batch, ports: &[PortId; 256]) {
+        for slot in batch.slots() {
+            batch.set_port(slot, ports[usize::from(slot)]);
+        }
+        self.leave(batch);
+    }
+
+    /// The same of frames that were made, which came in where what they were made of did.
+    pub fn go_out_made(&self, batch: &mut Batch) {
+        for slot in batch.slots() {
+            let (port, _) = self.exit(batch.port(slot));
+            batch.set_port(slot, port);
+        }
+        self.leave(batch);
+    }
+
+    fn leave(&self, batch: &mut Batch) {
         for slot in batch.slots() {
             let Verdict::Forward(port) = batch.verdict(slot) else { continue };
             let (port, vlan) = self.exit(port);

@@ -51,7 +51,7 @@ impl Function for Pipeline {
         let moment = self.state.times.moment(now);
         self.state.tell_at(now);
         if let Some(further) = &self.interfaces.further {
-            further.come_in(batch);
+            further.come_in(batch, &mut self.scratch.came);
         }
         if let Some(mtu) = self.interfaces.shortest_mtu() {
             self.long.keep(batch, mtu);
@@ -82,7 +82,7 @@ impl Function for Pipeline {
             self.depart(batch, now);
         }
         if let Some(further) = &self.interfaces.further {
-            further.go_out(batch);
+            further.go_out(batch, &self.scratch.came);
         }
         stages.lap(Stage::Open as usize, batch.len());
         self.sweep.round(&mut self.state, now);
@@ -135,7 +135,7 @@ impl Function for Pipeline {
         self.state.tallies[Tally::MadeFull as usize] = made.refused();
         self.state.tell(now, made);
         if let Some(further) = &self.interfaces.further {
-            further.go_out(made.batch_mut());
+            further.go_out_made(made.batch_mut());
         }
         made.lend()
     }

@@ -2,11 +2,12 @@
 
 use std::net::Ipv6Addr;
 
-use packet::Slots;
+use packet::{PortId, Slots};
 
 use crate::sessions::table::{NONE, Number};
 use crate::types::class::Shape;
 use crate::types::flow::{Inside, Outside};
+use crate::types::sides::INSIDE;
 
 /// Where the packets of the current batch are, and what is known of each, by slot.
 pub struct Scratch {
@@ -43,6 +44,8 @@ pub struct Scratch {
     pub subscriber: [u32; 256],
     /// The number that its session likely has.
     pub number: [Number; 256],
+    /// The port at which it came in, where that is more than its interface.
+    pub came: [PortId; 256],
 }
 
 impl Scratch {
@@ -65,6 +68,7 @@ impl Scratch {
             hash: [0; 256],
             subscriber: [NONE; 256],
             number: [NONE; 256],
+            came: [INSIDE; 256],
         }
     }
 

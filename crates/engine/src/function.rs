@@ -34,8 +34,8 @@ pub trait Function: Send {
         Names::of::<Self>()
     }
 
-    /// Decides on every packet of the batch and rewrites those that it forwards. Each keeps the port
-    /// at which it came in, by which captures tell it.
+    /// Decides on every packet of the batch and rewrites those that it forwards. Each packet keeps
+    /// the port at which it came in, because captures are by that port.
     fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>);
 
     /// Applies one change, between batches.

@@ -8,8 +8,8 @@ use crate::reasons;
 use crate::types::sides::{NOWHERE, is_further};
 
 impl Further {
-    /// Gives each frame the number of its interface, and takes its tag off there; the ports at which
-    /// frames came in are kept.
+    /// Gives each frame the number of its interface and removes its VLAN tag; writes to `ports` the
+    /// port at which each frame came in.
     pub fn come_in(&self, batch: &mut Batch, ports: &mut [PortId; 256]) {
         for slot in batch.slots() {
             let came = batch.port(slot);

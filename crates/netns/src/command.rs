@@ -1,6 +1,5 @@
 //! Other programs: run to their end, or kept running for as long as this one.
 
-use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -91,7 +90,7 @@ impl Child {
     /// Starts a program on this thread; the kernel kills it when the thread ends.
     pub(crate) fn start(command: Command) -> Result<Child, Failed> {
         let program = command.get_program().to_string_lossy().into_owned();
-        let mut wrapped = Command::new("setpriv");
+        let mut wrapped = Command::new(BOND);
         wrapped.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program());
         wrapped.args(command.get_args());
         if let Some(folder) = command.get_current_dir() {
@@ -104,20 +103,19 @@ impl Child {
             };
         }
         wrapped.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child =
-            wrapped.spawn().map_err(|error| Failed::new(&program, said("setpriv", &error)))?;
+        let child = wrapped.spawn().map_err(|error| Failed::new(&program, said(BOND, &error)))?;
         let mut child = Child { child };
-        child.wait_for_bond(command.get_program());
+        child.wait_for_bond();
         Ok(child)
     }
 
-    /// Waits until the program itself runs: from then on the kernel kills it with this thread.
-    fn wait_for_bond(&mut self, program: &OsStr) {
+    /// Waits until the program itself runs, or what it has become since: from then on the kernel
+    /// kills it with this thread.
+    fn wait_for_bond(&mut self) {
         let file = format!("/proc/{}/comm", self.id());
-        let program = Path::new(program).file_name().unwrap_or_default().as_encoded_bytes();
-        let short = &program[..program.len().min(COMM_LEN_MAX)];
-        let runs = || std::fs::read(&file).is_ok_and(|name| name.trim_ascii_end() == short);
-        while !runs() && self.ended().is_none() {
+        let waits =
+            || std::fs::read(&file).is_ok_and(|name| name.trim_ascii_end() == BOND.as_bytes());
+        while waits() && self.ended().is_none() {
             std::thread::yield_now();
         }
     }
@@ -177,7 +175,7 @@ pub fn is_installed(program: &str) -> bool {
         .any(|folder| Path::new(&folder).join(program).is_file())
 }
 
-/// Number of bytes of a program's name that the kernel keeps.
-const COMM_LEN_MAX: usize = 15;
+/// The program that asks the kernel for it, and becomes the program that is started.
+const BOND: &str = "setpriv";
 
 const POLL: std::time::Duration = std::time::Duration::from_millis(5);

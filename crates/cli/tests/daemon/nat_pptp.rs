@@ -18,7 +18,9 @@ const CLIENTS: [&str; 2] = ["100.64.0.2", "100.64.0.3"];
 
 #[test]
 fn two_subscribers_have_calls_to_one_server() {
-    let Some(network) = Network::new(&["pptp", "pptpd", "script"], &CLIENTS) else { return };
+    let Some(network) = Network::new(&["pptp", "pptpd", "script", "unshare"], &CLIENTS) else {
+        return;
+    };
     for number in [1, 2] {
         for (name, who) in [("client", "subscriber"), ("server", "server")] {
             network.write(&format!("{name}-{number}-says"), &frame(&format!("{who} {number}")));
@@ -70,7 +72,9 @@ fn server(network: &Network) -> netns::Child {
     let configuration = format!("ppp {}\ndelegate\nnoipparam\n", network.path("ppp"));
     let file = network.lab.write("pptpd.conf", &configuration);
     let options = network.lab.write("options", "");
-    let mut command = Command::new("/usr/sbin/pptpd");
+    // A process for each call leaves its parent; all of them end with their namespace.
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child", "/usr/sbin/pptpd"]);
     command.arg("--fg").arg("--conf").arg(file).arg("--option").arg(options);
     command.args(["--pidfile", &network.path("pptpd.pid")]);
     let mut server = network.internet.spawn(command).expect("it starts");
@@ -88,13 +92,15 @@ fn client(network: &Network, number: usize) -> netns::Child {
         "stty raw -echo; exec /usr/sbin/pptp 192.0.2.9 --nolaunchpppd --nohostroute --localbind {}",
         CLIENTS[number - 1]
     );
-    // Each ends with what it is a part of.
+    // Each ends with what it is a part of. Clients that start together and find no folder below
+    // `/run` both make it, and the second one fails: each has a `/run` of its own.
+    let says = format!("(while cat client-{number}-says; do sleep 0.1; done)");
+    let script = format!("script --quiet --flush --command '{pptp}' client-{number}");
     let line = format!(
-        "(while cat client-{number}-says; do sleep 0.1; done) | setpriv --pdeathsig TERM -- \
-             script --quiet --flush --command '{pptp}' client-{number} >/dev/null 2>&1"
+        "mount -t tmpfs tmpfs /run && {says} | setpriv --pdeathsig TERM -- {script} >/dev/null 2>&1"
     );
-    let mut command = Command::new("sh");
-    command.args(["-c", &line]).current_dir(network.lab.folder.path());
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &line]).current_dir(network.lab.folder.path());
     network.subscribers.spawn(command).expect("it starts")
 }
 

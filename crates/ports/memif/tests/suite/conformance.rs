@@ -3,13 +3,13 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use engine::{Link, Monitor, Opened, PortError, PortKind, PortRequest};
+use engine::{Link, Monitor, Opened, PortError, PortRequest};
 use packet::PortId;
 use port_conformance::{Bench, LostBetween, PortPeer, Promises, run};
-use port_memif::{Config, Memif, Role};
+use port_memif::{Config, Role};
 
 use crate::hostile::{self, RINGS, Raw, scribble};
-use crate::kit::{abstract_name, config, wait_for};
+use crate::kit::{abstract_name, config, open, wait_for};
 
 /// A memif port of one role whose peer has the other role.
 struct Pair {
@@ -51,7 +51,7 @@ impl Bench for Pair {
     }
 
     fn open(&mut self, request: &PortRequest) -> Result<Opened, PortError> {
-        let opened = Memif::open(&self.port, request)?;
+        let opened = open(&self.port, request)?;
         self.monitor = Some(opened.monitor.clone());
         if let Some(peer) = &self.peer {
             // A master is up before its slave has heard of it and has given it buffers.
@@ -100,7 +100,7 @@ impl Bench for Pair {
             frame_bytes_max: FRAME_BYTES_MAX,
             ticks_per_second: 1e9,
         };
-        let opened = Memif::open(&Config { role, ..self.port.clone() }, &request);
+        let opened = open(&Config { role, ..self.port.clone() }, &request);
         self.peer = Some(PortPeer::new(opened.expect("the name is free"), FRAME_BYTES_MAX));
     }
 

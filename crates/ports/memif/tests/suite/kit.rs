@@ -2,11 +2,26 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Link, Monitor, Opened, Port, PortKind, PortRequest};
+use engine::{Link, Monitor, Opened, Port, PortError, PortKind, PortRequest};
 use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
 use port_memif::{Config, Memif, Role};
+
+/// Opens a port. A program that another test starts at this moment holds every socket of this
+/// process until it begins, those that are closed meanwhile too: a name in use is asked for again.
+pub fn open(config: &Config, request: &PortRequest) -> Result<Opened, PortError> {
+    let start = Instant::now();
+    loop {
+        match Memif::open(config, request) {
+            Err(error) if error.what.contains("in use") && start.elapsed() < PATIENCE => {
+                thread::park_timeout(Duration::from_millis(1));
+            }
+            opened => return opened,
+        }
+    }
+}
 
 /// A port of one queue or more, with a batch for all of them.
 pub struct End {
@@ -28,17 +43,7 @@ impl End {
             frame_bytes_max,
             ticks_per_second: 1e9,
         };
-        // A program that another test starts at this moment holds every socket of this process
-        // until it begins, those that are closed meanwhile too.
-        let start = Instant::now();
-        let opened = loop {
-            match Memif::open(config, &request) {
-                Err(error) if error.what.contains("in use") && start.elapsed() < PATIENCE => {
-                    std::thread::park_timeout(Duration::from_millis(1));
-                }
-                opened => break opened,
-            }
-        };
+        let opened = open(config, &request);
         let Opened { queues, monitor } = opened.expect("it can be opened");
         let room = Room { headroom: 64, frame: frame_bytes_max };
         End { queues, monitor, batch: Batch::new(BATCH_MAX, room).expect("memory") }

@@ -6,20 +6,14 @@ pub mod acl;
 pub mod features;
 pub mod port;
 
-mod checked;
-
-use std::collections::HashSet;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::MacAddr;
 
 use self::acl::Rule;
-pub(super) use self::checked::{SESSION_MAX, is_possible};
+pub use self::features::Unknown;
 use self::features::{Attachment, Domain, Mirror, MoveLimit, Storm};
 pub use self::port::{PORTS_MAX, Port};
-use function_kit::Invalid;
-use function_kit::sections::function_key;
 pub use function_kit::sections::{Dir, Mac};
 
 /// A bridge with two ports: stations that it knows, and those that it learns.
@@ -101,16 +95,6 @@ pub enum Mode {
 pub enum WhenFull {
     /// The frame is forwarded, and counted.
     Forward,
-    /// The frame is dropped.
-    Drop,
-}
-
-/// What becomes of a frame for an unknown station.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unknown {
-    /// The frame leaves by every other port.
-    Flood,
     /// The frame is dropped.
     Drop,
 }
@@ -218,84 +202,6 @@ impl Config {
             capacity => capacity as usize,
         }
     }
-}
-
-/// Checks the configuration and settles what becomes of frames for unknown stations.
-///
-/// # Errors
-/// The first key that cannot be used.
-pub(super) fn validate(config: &mut Config) -> Result<(), Invalid> {
-    settle_unknown(config)?;
-    of_mode(config)?;
-    of_stations(config)?;
-    checked::of_moves(config)?;
-    checked::of_switch(config)?;
-    of_learning(config)
-}
-
-fn settle_unknown(config: &mut Config) -> Result<(), Invalid> {
-    let meant = config.fakedrop.map(|flood| if flood { Unknown::Flood } else { Unknown::Drop });
-    if let (Some(meant), Some(said)) = (meant, config.unknown)
-        && meant != said
-    {
-        let what = "differs from `unknown`".to_owned();
-        return Err(function_key("fakedrop", what, "Remove it: `unknown` says the same"));
-    }
-    config.unknown = Some(meant.unwrap_or(config.unknown()));
-    config.fakedrop = None;
-    Ok(())
-}
-
-fn of_mode(config: &Config) -> Result<(), Invalid> {
-    for (key, swap) in [
-        ("mac-swap-upstream", config.mac_swap_upstream),
-        ("mac-swap-downstream", config.mac_swap_downstream),
-    ] {
-        let Some(Mac(mac)) = swap else { continue };
-        if config.mode == Mode::Bridge {
-            let what = "a bridge leaves addresses as they are".to_owned();
-            return Err(function_key(key, what, "Remove it, or set `mode: patch`"));
-        }
-        if mac.is_multicast() {
-            let what = format!("{mac} is a group address");
-            return Err(function_key(key, what, "Give a MAC address whose first octet is even"));
-        }
-    }
-    Ok(())
-}
-
-fn of_stations(config: &Config) -> Result<(), Invalid> {
-    let refuse = |mac: MacAddr, what: &str, remedy| {
-        Err(function_key("stations", format!("{mac} {what}"), remedy))
-    };
-    if config.static_limit() < config.stations.len() {
-        let what = format!("is less than the {} stations of the list", config.stations.len());
-        return Err(function_key("station-capacity", what, "Give more, or remove the key"));
-    }
-    let mut seen = HashSet::new();
-    for station in &config.stations {
-        let mac = station.mac.0;
-        if mac.is_multicast() || mac == MacAddr::ZERO {
-            return refuse(mac, "is no station's address", "Give the address of one station");
-        }
-        if !seen.insert((station.domain, mac)) {
-            return refuse(mac, "is listed twice", "Keep one of them");
-        }
-    }
-    Ok(())
-}
-
-fn of_learning(config: &Config) -> Result<(), Invalid> {
-    if config.mode == Mode::Patch {
-        return Ok(());
-    }
-    let drops = config.unknown() == Unknown::Drop;
-    if config.learning && drops && config.core > 1 {
-        let what = "workers learn by themselves, and one would drop what another has learned";
-        let remedy = "Set it to `flood`, `learning: false`, or `core: 1`";
-        return Err(function_key("unknown", what.to_owned(), remedy));
-    }
-    Ok(())
 }
 
 fn is_first_domain(domain: &u16) -> bool {

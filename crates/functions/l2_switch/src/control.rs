@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::acl::Acl;
 use super::config::acl::Rule;
 use super::config::features::{Direction, Mirror, Storm};
-use super::config::{Mac, Port, SESSION_MAX, Station, is_possible};
+use super::config::{Mac, Port, Station};
 use super::services::{Features, is_port};
 use super::state::State;
+use super::validate::{SESSION_MAX, is_possible};
 
 /// A change at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

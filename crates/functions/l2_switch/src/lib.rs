@@ -12,6 +12,8 @@
 
 pub mod config;
 
+mod validate;
+
 pub mod circuits;
 
 pub mod acl;
@@ -68,7 +70,7 @@ impl NetworkFunction for L2Switch {
     }
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
-        config::validate(config)
+        validate::validate(config)
     }
 
     fn ports(config: &Config) -> Vec<PortName> {

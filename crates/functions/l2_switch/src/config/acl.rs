@@ -2,13 +2,12 @@
 //! headers.
 use std::net::IpAddr;
 
-use function_kit::Invalid;
-use function_kit::sections::{Prefixed, function_key};
+use function_kit::sections::Prefixed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::ethernet::{TYPE_IPV4, TYPE_IPV6};
 
-use super::{Config, Mac, Port};
+use super::{Mac, Port};
 
 /// A rule. What it does not name may be anything; frames that no rule matches pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,36 +88,3 @@ impl Rule {
             && self.vlan.is_none_or(|vlan| vlan < 4096)
     }
 }
-
-/// Checks the rules of both lists.
-///
-/// # Errors
-/// What cannot be used.
-pub(super) fn of_lists(config: &Config) -> Result<(), Invalid> {
-    of_list(config, "acl", &config.acl)?;
-    of_list(config, "egress-acl", &config.egress_acl)
-}
-
-fn of_list(config: &Config, key: &'static str, rules: &[Rule]) -> Result<(), Invalid> {
-    let refuse = |what: String, remedy| Err(function_key(key, what, remedy));
-    if rules.len() > RULES_MAX {
-        return refuse(format!("{} rules are more than {RULES_MAX}", rules.len()), "Use fewer");
-    }
-    let mut seen = std::collections::HashSet::new();
-    for rule in rules {
-        let at = rule.priority;
-        if !seen.insert(at) {
-            return refuse(format!("two rules have the priority {at}"), "Give each its own");
-        }
-        if !rule.is_possible(config.ports) {
-            let what = format!("the rule of priority {at} can match no frame");
-            let remedy = "Name a port that there is, ranges from low to high, networks of one \
-                          family and the type, a VLAN below 4096";
-            return refuse(what, remedy);
-        }
-    }
-    Ok(())
-}
-
-/// Most rules of a configuration.
-const RULES_MAX: usize = 4096;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::ethernet::{TYPE_SERVICE_VLAN, TYPE_VLAN};
 
-use super::{Mac, Port, Unknown};
+use super::{Mac, Port};
 
 /// A bridge domain: stations that can reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +24,16 @@ pub struct Domain {
     /// the switch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<Unknown>,
+}
+
+/// What becomes of a frame for an unknown station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unknown {
+    /// The frame leaves by every other port.
+    Flood,
+    /// The frame is dropped.
+    Drop,
 }
 
 /// How often a learned station may move: who moves more often flaps, as two stations with one

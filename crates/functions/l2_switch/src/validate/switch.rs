@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use function_kit::Invalid;
 use function_kit::sections::function_key;
 
-use super::features::{Attachment, Storm};
-use super::{Config, Mode, Port};
+use crate::config::acl::Rule;
+use crate::config::features::{Attachment, Storm};
+use crate::config::{Config, Mode, Port};
 
 /// Checks ports, domains, attachments, storm control and mirrors.
 ///
@@ -20,7 +21,7 @@ pub(super) fn of_switch(config: &Config) -> Result<(), Invalid> {
     of_attachments(config)?;
     of_storms(config)?;
     of_mirrors(config)?;
-    super::acl::of_lists(config)?;
+    of_lists(config)?;
     of_places(config)
 }
 
@@ -155,6 +156,33 @@ fn of_mirrors(config: &Config) -> Result<(), Invalid> {
     Ok(())
 }
 
+/// Checks the rules of both lists.
+fn of_lists(config: &Config) -> Result<(), Invalid> {
+    of_list(config, "acl", &config.acl)?;
+    of_list(config, "egress-acl", &config.egress_acl)
+}
+
+fn of_list(config: &Config, key: &'static str, rules: &[Rule]) -> Result<(), Invalid> {
+    let refuse = |what: String, remedy| Err(function_key(key, what, remedy));
+    if rules.len() > RULES_MAX {
+        return refuse(format!("{} rules are more than {RULES_MAX}", rules.len()), "Use fewer");
+    }
+    let mut seen = HashSet::new();
+    for rule in rules {
+        let at = rule.priority;
+        if !seen.insert(at) {
+            return refuse(format!("two rules have the priority {at}"), "Give each its own");
+        }
+        if !rule.is_possible(config.ports) {
+            let what = format!("the rule of priority {at} can match no frame");
+            let remedy = "Name a port that there is, ranges from low to high, networks of one \
+                          family and the type, a VLAN below 4096";
+            return refuse(what, remedy);
+        }
+    }
+    Ok(())
+}
+
 /// Stations must be where a circuit is.
 fn of_places(config: &Config) -> Result<(), Invalid> {
     if config.mode == Mode::Patch {
@@ -189,3 +217,5 @@ const ATTACHMENTS_MAX: usize = 4096;
 pub const SESSION_MAX: u16 = wire::erspan::SESSION_MAX;
 /// More frames or bits a second than any link has.
 const RATE_MAX: f64 = 1e12;
+/// Most rules of a configuration.
+const RULES_MAX: usize = 4096;

@@ -362,10 +362,20 @@ impl Changes for Routed {
     }
 
     fn next_update(&mut self, kind: usize, number: u64) -> Option<Change<Update>> {
-        match self.kinds.get(kind)?.0 {
-            Kind::Route => self.next_route(number),
-            Kind::NextHop => self.next_hop(number),
-        }
+        let kind = self.kinds.get(kind)?.0;
+        let in_turn = match kind {
+            Kind::Route => &mut self.passing_routes,
+            Kind::NextHop => &mut self.passing_hops,
+        };
+        let (passing, adds) = in_turn.next(number)?;
+        let update = match kind {
+            Kind::Route => {
+                let side = self.passing_route_side(passing);
+                events::route(&self.section, side, passing, adds)?
+            }
+            Kind::NextHop => events::next_hop(&self.section, passing, adds),
+        };
+        Some(Change { subject: kind.subject_of(passing, adds), steering: None, update })
     }
 
     fn kind_of(&self, subject: u64) -> Option<usize> {

@@ -2,11 +2,10 @@
 //! asks for.
 use function_l3_router::config::Prefixed;
 use function_l3_router::control::Update;
-use traffic::workload::Change;
+use packet::PortId;
 
-use super::Routed;
 use crate::catalogue::{self, passing_side};
-use crate::generated::{passing_hop_number, target};
+use crate::generated::{Section, passing_hop_number, target};
 
 /// What comes and goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,35 +41,28 @@ impl Kind {
     }
 }
 
-impl Routed {
-    /// Routes that come and go, in turn.
-    pub(super) fn next_route(&mut self, number: u64) -> Option<Change<Update>> {
-        let (passing, adds) = self.passing_routes.next(number)?;
-        let side = self.passing_route_side(passing);
-        let network = catalogue::passing_route_ipv4(side, passing);
-        let prefix = Prefixed { address: network.into(), len: catalogue::IPV4_LEN };
-        let groups = self.section.generated.group_size(side);
-        let update = match adds {
-            true if groups == 0 => return None,
-            true => {
-                let next_hop = target(&self.section, side, passing);
-                Update::SetRoute { prefix, next_hop, vrf: 0 }
-            }
-            false => Update::RemoveRoute { prefix, vrf: 0 },
-        };
-        Some(Change { subject: Kind::Route.subject_of(passing, adds), steering: None, update })
+/// A passing route comes behind a port, or goes; none where no next hop is there for it.
+pub(super) fn route(section: &Section, side: PortId, passing: u32, adds: bool) -> Option<Update> {
+    let network = catalogue::passing_route_ipv4(side, passing);
+    let prefix = Prefixed { address: network.into(), len: catalogue::IPV4_LEN };
+    let groups = section.generated.group_size(side);
+    match adds {
+        true if groups == 0 => None,
+        true => {
+            let next_hop = target(section, side, passing);
+            Some(Update::SetRoute { prefix, next_hop, vrf: 0 })
+        }
+        false => Some(Update::RemoveRoute { prefix, vrf: 0 }),
     }
+}
 
-    /// Next hops that come and go, in turn.
-    pub(super) fn next_hop(&mut self, number: u64) -> Option<Change<Update>> {
-        let (passing, adds) = self.passing_hops.next(number)?;
-        let number = passing_hop_number(&self.section, passing);
-        let next_hop = catalogue::passing_hop(&self.section, passing_side(passing), passing);
-        let update = match adds {
-            true => Update::SetNextHop { number, next_hop },
-            false => Update::RemoveNextHop { number },
-        };
-        Some(Change { subject: Kind::NextHop.subject_of(passing, adds), steering: None, update })
+/// A passing next hop comes, or goes.
+pub(super) fn next_hop(section: &Section, passing: u32, adds: bool) -> Update {
+    let number = passing_hop_number(section, passing);
+    let next_hop = catalogue::passing_hop(section, passing_side(passing), passing);
+    match adds {
+        true => Update::SetNextHop { number, next_hop },
+        false => Update::RemoveNextHop { number },
     }
 }
 

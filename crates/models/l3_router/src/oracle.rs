@@ -2,64 +2,41 @@
 //! the longest on, and headers read and built byte by byte.
 //!
 //! It shares no code with the pipeline but names and the constants of the standards.
-use crate::ports::{Numbered, other};
-use std::collections::BTreeMap;
+use crate::ports::other;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use function_l3_router::config::{Config, Network, NextHop, Resolved, ReversePath};
+use function_l3_router::config::{Network, Resolved, ReversePath};
 use function_l3_router::control::Update;
 use model_kit::check::{Expected, Oracle};
 use packet::PortId;
 use wire::{ethernet, ipv4, ipv6};
 
-use crate::catalogue;
 use crate::generated::{self, Section};
 
-mod fragments;
+mod frames;
+mod routes;
+
 mod groups;
 mod host;
-mod leaving;
 mod neighbours;
 mod reassembly;
-mod routes;
 mod services;
+
+mod state;
+
+mod fragments;
+mod leaving;
 mod tables;
 mod tunnels;
 
-use self::groups::Groups;
-use self::host::{Buckets, Held};
+use self::frames::{Judgement, internet_sum, leave, word};
+use self::host::Held;
 use self::leaving::a_hop_on;
-use self::neighbours::{Neighbours, Said, Wanted};
-use self::reassembly::Reassembly;
-use self::routes::{Routes, To};
-use self::services::Services;
-
-/// The model.
-pub struct Model {
-    config: Config,
-    interfaces: Vec<Resolved>,
-    /// Where a route leads.
-    routes: Routes,
-    next_hops: BTreeMap<u32, NextHop>,
-    buckets: Buckets,
-    neighbours: Neighbours,
-    services: Services,
-    groups: Groups,
-    reassembly: Reassembly,
-}
-
-/// A packet's addresses, the interface by which it came in, and how many hops it has to go.
-#[derive(Clone, Copy)]
-struct Way {
-    at: usize,
-    from: IpAddr,
-    to: IpAddr,
-    hops_left: u8,
-}
-
-/// Why a packet is dropped, or how it leaves.
-type Judgement = Result<Expected, &'static str>;
+use self::neighbours::{Said, Wanted};
+use self::routes::To;
+pub use self::state::Model;
+use self::state::Way;
 
 impl Oracle for Model {
     type Update = Update;
@@ -140,41 +117,6 @@ impl Model {
         let mut model = Model::configured(&generated::config(section));
         for update in generated::initial(section) {
             model.apply(&update, Duration::ZERO);
-        }
-        model
-    }
-
-    fn configured(config: &Config) -> Model {
-        let (routes, next_hops) = (Routes::default(), BTreeMap::new());
-        let interfaces = config.all_interfaces();
-        let buckets = Buckets::new(config);
-        let neighbours = Neighbours::new(config);
-        let mut model = Model {
-            config: config.clone(),
-            interfaces,
-            routes,
-            next_hops,
-            buckets,
-            neighbours,
-            services: Services::new(config),
-            groups: Groups::new(config),
-            reassembly: Reassembly::new(config),
-        };
-        for link in config.links() {
-            let (address, len) = (catalogue::network(link.address, link.len), link.len);
-            let network = Network { vrf: link.vrf, address, len };
-            model.routes.insert(network, To::Link(link.interface.into()));
-            model.routes.insert(host(link.vrf, link.address), To::Itself);
-        }
-        for (number, hop) in config.all_next_hops() {
-            model.next_hops.insert(number, hop);
-            model.groups.share(number, &model.next_hops);
-            for own in model.addresses(hop) {
-                model.routes.insert(own, To::NextHop(number));
-            }
-        }
-        for (network, hop) in config.all_routes() {
-            model.routes.insert(network, To::NextHop(hop));
         }
         model
     }
@@ -433,50 +375,4 @@ impl Model {
         };
         Some(self.interfaces[number])
     }
-
-    /// The number of the interface behind which a neighbour is.
-    fn interface_of(&self, hop: &NextHop) -> Option<usize> {
-        let (port, vlan) = (self.config.number_of(hop.port), hop.vlan.unwrap_or(0));
-        self.interfaces.iter().position(|one| one.port == port && one.vlan == vlan)
-    }
-
-    /// The route with the longest prefix that covers an address.
-    fn longest(&self, vrf: u16, address: IpAddr) -> Option<To> {
-        let network = |len| Network { vrf, address: catalogue::network(address, len), len };
-        (0..=bits(address)).rev().find_map(|len| self.routes.get(&network(len)).copied())
-    }
-}
-
-/// Out of an interface, with its tag if it has one.
-fn leave(interface: &Resolved, frame: Vec<u8>) -> Expected {
-    let port = interface.port;
-    if interface.vlan == 0 {
-        return Expected::Forward { port, frame };
-    }
-    let tag = [[0x81, 0x00], interface.vlan.to_be_bytes()].concat();
-    Expected::Forward { port, frame: [&frame[..12], &tag, &frame[12..]].concat() }
-}
-
-/// The route of an address alone.
-fn host(vrf: u16, address: IpAddr) -> Network {
-    Network { vrf, address, len: bits(address) }
-}
-
-fn bits(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
-
-/// The 16-bit number at an offset.
-fn word(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-/// RFC 1071: the ones'-complement sum of all words, the last one filled with zero.
-fn internet_sum(bytes: &[u8]) -> u16 {
-    let mut sum = 0u32;
-    for pair in bytes.chunks(2) {
-        sum += u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }

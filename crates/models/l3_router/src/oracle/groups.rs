@@ -4,10 +4,13 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use function_l3_router::config::{Config, NextHop};
+
+use super::frames::word;
 use super::reassembly::Known;
 use super::routes::To;
 use super::services::transport_of_ipv6;
-use super::{Config, NextHop, catalogue, word};
+use crate::catalogue;
 
 /// All groups.
 pub(super) struct Groups {

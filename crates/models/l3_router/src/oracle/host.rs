@@ -7,7 +7,7 @@ use std::time::Duration;
 use function_l3_router::config::{Config, Resolved};
 use model_kit::slow::Bucket;
 
-use super::{Judgement, internet_sum, leave, word};
+use super::frames::{Judgement, internet_sum, leave, word};
 
 /// The buckets of a router as a host.
 pub(super) struct Buckets {

@@ -6,10 +6,12 @@ use std::time::Duration;
 use model_kit::check::Expected;
 use wire::ipv4;
 
+use super::fragments;
+use super::frames::{Judgement, internet_sum, leave};
 use super::host::{self, Cause, Held};
 use super::neighbours::Wanted;
 use super::routes::To;
-use super::{Judgement, Model, Way, fragments, internet_sum, leave};
+use super::state::{Model, Way};
 
 impl Model {
     /// RFC 791: in fragments, as they came in and as they leave.

@@ -7,8 +7,8 @@ use model_kit::check::Expected;
 use model_kit::neighbours::{self, Due, Own};
 pub(super) use model_kit::neighbours::{Said, read};
 
+use super::frames::leave;
 use super::host::{Buckets, Cause, Held};
-use super::leave;
 
 /// The list, and what it has made.
 pub(super) struct Neighbours {

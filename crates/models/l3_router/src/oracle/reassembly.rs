@@ -2,10 +2,10 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use function_l3_router::config::EarlyFragments;
+use function_l3_router::config::{Config, EarlyFragments};
 use model_kit::slow::Pieces;
 
-use super::{Config, word};
+use super::frames::word;
 
 /// The datagrams whose first fragment was seen.
 pub(super) struct Reassembly {

@@ -1,6 +1,7 @@
 //! The model's routes: a map, and how many there are of each version of IP.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use function_l3_router::config::Network;
 
@@ -47,4 +48,14 @@ impl Routes {
     pub fn of_version(&self, network: Network) -> usize {
         if network.address.is_ipv6() { self.ipv6 } else { self.by_network.len() - self.ipv6 }
     }
+}
+
+/// The route of an address alone.
+pub(super) fn host(vrf: u16, address: IpAddr) -> Network {
+    Network { vrf, address, len: bits(address) }
+}
+
+/// How many bits the longest prefix has.
+pub(super) fn bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
 }

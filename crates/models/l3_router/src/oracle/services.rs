@@ -13,8 +13,9 @@ use function_l3_router::control::Update;
 use tables::oracle::ExactPolicer;
 use tables::policer::Colour;
 
+use super::frames::{internet_sum, word};
 use super::reassembly::Known;
-use super::{internet_sum, word};
+use crate::catalogue;
 
 /// Lists and policers.
 pub(super) struct Services {
@@ -200,7 +201,7 @@ impl Seen {
     fn meets(&self, config: &Config, rule: &AclRule) -> bool {
         let covers = |prefix: Option<Prefixed<IpAddr>>, address: IpAddr| {
             prefix.is_none_or(|prefix| {
-                let whole = |address| super::catalogue::network(address, prefix.len);
+                let whole = |address| catalogue::network(address, prefix.len);
                 address.is_ipv4() == prefix.address.is_ipv4()
                     && whole(address) == whole(prefix.address)
             })

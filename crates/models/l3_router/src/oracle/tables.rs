@@ -1,12 +1,10 @@
 //! How the model's routes and next hops change.
-use std::net::IpAddr;
-
 use function_l3_router::config::{Network, NextHop};
 
 use crate::catalogue;
 
-use super::routes::To;
-use super::{Model, bits, host};
+use super::routes::{To, bits};
+use super::state::Model;
 
 impl Model {
     pub(super) fn set_route(&mut self, network: Network, next_hop: u32) -> bool {
@@ -68,12 +66,5 @@ impl Model {
     fn has_room(&self, network: Network) -> bool {
         self.routes.contains_key(&network)
             || self.routes.of_version(network) < self.config.capacity()
-    }
-
-    /// A neighbour's own addresses as routes of its interface's VRF.
-    pub(super) fn addresses(&self, hop: NextHop) -> Vec<Network> {
-        let vrf = self.interface_of(&hop).map_or(0, |number| self.interfaces[number].vrf);
-        let both = [hop.ip.map(IpAddr::from), hop.ipv6.map(IpAddr::from)];
-        both.into_iter().flatten().map(|address| host(vrf, address)).collect()
     }
 }

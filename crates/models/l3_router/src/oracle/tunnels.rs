@@ -2,8 +2,9 @@
 use model_kit::check::Expected;
 use packet::PortId;
 
+use super::frames::{internet_sum, word};
 use super::routes::To;
-use super::{Model, internet_sum, word};
+use super::state::Model;
 
 impl Model {
     /// The frame inside a tunnel and the number of its interface; an error for a tunnel that is

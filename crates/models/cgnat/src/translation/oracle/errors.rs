@@ -3,11 +3,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use wire::{icmp, protocol};
 
+use super::checksums;
 use super::packets::{Taken, take_ipv6, take_quoted_ipv4};
-use super::{
-    Ends, ICMP_LEN, Quote, Refusal, Rules, body_to_ipv4, body_to_ipv6, checksums, emit_ipv4,
-    emit_ipv6,
-};
+use super::types::{Ends, Quote, Refusal, Rules};
+use super::written::{FOREIGN_TO_IPV6, body_to_ipv4, body_to_ipv6, emit_ipv4, emit_ipv6};
 
 /// The message, and its length again.
 pub(super) fn to_ipv6(
@@ -34,7 +33,7 @@ pub(super) fn to_ipv6(
     let is_echo = |taken: &Taken<Ipv4Addr>| {
         taken.fragment.is_none() && taken.there >= 8 && matches!(taken.body[0], 0 | 8)
     };
-    let is_refused = super::FOREIGN_TO_IPV6.contains(&inner.protocol)
+    let is_refused = FOREIGN_TO_IPV6.contains(&inner.protocol)
         || inner.protocol == protocol::ICMP && !is_echo(&inner);
     if is_refused {
         return Err(Refusal::Quote);
@@ -237,3 +236,5 @@ const EVERY_CODE: [u8; 256] = {
     }
     codes
 };
+/// The length of an ICMP header in bytes.
+const ICMP_LEN: usize = icmp::HEADER_LEN;

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::ipv6::{EXTENSION_HEADERS_MAX, Fragment, HEADER_LEN};
 use wire::{ipv4, ipv6};
 
-use super::Refusal;
+use super::types::Refusal;
 
 /// What there is to know of a packet.
 #[derive(Clone)]

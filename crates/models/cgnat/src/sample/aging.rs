@@ -2,8 +2,8 @@
 use function_cgnat::types::sides::OUTSIDE;
 use wire::{icmp, tcp};
 
-use super::build::{datagram, query, segment};
-use super::{BEYOND_S, Sample, Sent};
+use super::build::{End, datagram, query, segment};
+use super::steps::{BEYOND_S, Sample, Sent};
 
 /// Packets from inside keep sessions, packets from outside do not (RFC 4787 REQ-6).
 pub(super) fn timeouts(sample: &mut Sample) {
@@ -92,7 +92,7 @@ pub(super) fn quarantine(sample: &mut Sample) {
 }
 
 /// An established connection; the number of its first frame.
-fn connection(sample: &mut Sample, visitor: super::build::End, server: super::build::End) -> Sent {
+fn connection(sample: &mut Sample, visitor: End, server: End) -> Sent {
     let (syn, ack) = (tcp::FLAG_SYN, tcp::FLAG_ACK);
     let sent = sample.inside("TCP: SYN", &segment(visitor, server, syn));
     let second = segment(server, visitor, syn | ack);

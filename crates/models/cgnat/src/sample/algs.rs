@@ -6,7 +6,7 @@ use wire::bytes::put_u32;
 use wire::{ipv4, tcp, udp};
 
 use super::build::{self, End, datagram_with, make_right, segment, segment_with};
-use super::{Sample, Sent};
+use super::steps::{Sample, Sent};
 
 /// FTP: the subscriber tells where it waits, as client and as server.
 pub(super) fn ftp(sample: &mut Sample) {

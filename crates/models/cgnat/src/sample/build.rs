@@ -2,6 +2,7 @@
 use std::net::Ipv4Addr;
 
 use model_kit::build::{mend, packet, text};
+use stages::vlan;
 use wire::bytes::{put_u16, u16_at};
 use wire::checksum::{self, Sum};
 use wire::{ethernet, icmp, ipv4, ipv6, protocol, tcp, udp};
@@ -127,4 +128,19 @@ pub(super) fn make_right(packet: &mut [u8], wanted: bool) {
     let is_zero = protocol == protocol::UDP && sum == 0;
     put_u16(message, field, if is_zero { u16::MAX } else { sum });
     debug_assert!(checksum::checksum(header) == 0, "the header is right");
+}
+
+/// The frame with a tag; without one for VLAN 0.
+pub(super) fn tagged(frame: Vec<u8>, vlan: u16) -> Vec<u8> {
+    match vlan {
+        0 => frame,
+        _ => with_tag(frame, vlan),
+    }
+}
+
+/// The frame with a tag, whatever it says.
+pub(super) fn with_tag(frame: Vec<u8>, tci: u16) -> Vec<u8> {
+    let mut tagged = [&[0; ethernet::TAG_LEN][..], &frame].concat();
+    vlan::write(&mut tagged, tci);
+    tagged
 }

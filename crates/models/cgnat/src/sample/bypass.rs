@@ -5,9 +5,9 @@ use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use model_kit::build::{add_options, packet, set, text};
 use wire::{icmp, protocol, tcp};
 
-use super::Sample;
 use super::build::{self, datagram, datagram_of, query, segment};
 use super::fragments::in_pieces;
+use super::steps::Sample;
 
 /// All of it, for some networks.
 pub(super) fn bypass(sample: &mut Sample) {

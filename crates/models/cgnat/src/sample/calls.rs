@@ -8,7 +8,7 @@ use wire::protocol::GRE;
 
 use super::algs::Talk;
 use super::build::changed;
-use super::{Sample, Sent};
+use super::steps::{Sample, Sent};
 
 /// Calls of two subscribers with the same identifier to one server, and all that is told of them.
 pub(super) fn pptp(sample: &mut Sample) {

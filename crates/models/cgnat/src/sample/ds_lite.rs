@@ -2,18 +2,21 @@
 //! addresses; what comes no further than its outer header, and what is too long for it.
 use std::net::Ipv6Addr;
 
-use function_cgnat::config::{Config, DsLite};
+use function_cgnat::config::DsLite;
 use function_cgnat::control::Update;
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use model_kit::build::{frame, set, set_word};
 use wire::icmp::v4;
-use wire::{MacAddr, ethernet, ipv6, protocol, tcp};
+use wire::{MacAddr, ethernet, protocol, tcp};
 
+use super::any_realm::OF_ANY_REALM;
 use super::build::{self, changed, datagram, datagram_of, query, segment, segment_with};
 use super::fragments::{arrives, cut};
-use super::ipv6::{echo, extended, packet};
+use super::ipv6::{changed_ipv6, echo, error, extended, packet};
 use super::nat64::refusals::solicitations;
-use super::{OF_ANY_REALM, Sample, fragments, host, vrfs};
+use super::softwires::{FIRST, b4};
+use super::steps::Sample;
+use super::{fragments, host, vrfs};
 
 mod outer;
 
@@ -38,38 +41,6 @@ pub(super) fn all(sample: &mut Sample) {
     }
 }
 
-/// Whether the sample says by a number in place of a VLAN that a frame is of a softwire.
-pub(super) const fn is_softwire(vlan: u16) -> bool {
-    vlan >= FIRST
-}
-
-/// How much longer a frame is than one without tag or outer header.
-pub(super) const fn growth(vlan: u16) -> usize {
-    match vlan {
-        0 => 0,
-        FIRST.. => ipv6::HEADER_LEN,
-        _ => ethernet::TAG_LEN,
-    }
-}
-
-/// The B4 element of a softwire: from the end of its network, and of a prefix of its own if there
-/// are any more.
-pub(super) fn b4(config: &Config, softwire: u16) -> Ipv6Addr {
-    let Some(ds_lite) = &config.ds_lite else { return Ipv6Addr::UNSPECIFIED };
-    let network = ds_lite.inside[ds_lite.inside.len() - 1];
-    let hosts = u128::MAX.checked_shr(network.len.into()).unwrap_or(0);
-    let step = 1u128.checked_shl(128 - u32::from(ds_lite.subscriber_len)).unwrap_or(0);
-    let back = step * u128::from(softwire - FIRST);
-    Ipv6Addr::from_bits((network.address.to_bits() | hosts) - back.min(hosts))
-}
-
-/// The frame of an IPv4 packet in its softwire.
-pub(super) fn through(config: &Config, plain: &[u8], softwire: u16) -> Vec<u8> {
-    let Some(ds_lite) = &config.ds_lite else { return plain.to_vec() };
-    let packet = packet(b4(config, softwire), ds_lite.aftr, protocol::IPV4, &plain[14..]);
-    [&plain[..12], &ethernet::TYPE_IPV6.to_be_bytes(), &packet].concat()
-}
-
 /// Questions for both addresses of the inside port.
 fn discovery(sample: &mut Sample, ds_lite: &DsLite) {
     let other = b4(&sample.config, FIRST);
@@ -87,7 +58,7 @@ fn headers(sample: &mut Sample, ds_lite: &DsLite) {
     let with_place = |place: [u8; 2]| {
         extended(&whole, protocol::IPV6_FRAGMENT, [0, 0, place[0], place[1], 0, 0, 0, 9])
     };
-    let too_big = super::ipv6::error((from, to), (2, 0, 1280), &whole);
+    let too_big = error((from, to), (2, 0, 1280), &whole);
     let elsewhere = Ipv6Addr::from_bits(to.to_bits() ^ 0x100);
     let options = [0, 0, 4, 1, 4, 1, 0, 0];
     for (about, packet) in [
@@ -113,7 +84,7 @@ fn headers(sample: &mut Sample, ds_lite: &DsLite) {
         ("softwire: another version outside", changed_ipv6(&whole, set(0, 0x50))),
         ("softwire: of nobody", packet(Ipv6Addr::UNSPECIFIED, to, 4, &inner)),
         ("softwire: of this end", packet(to, to, 4, &inner)),
-        ("softwire: of a stranger", packet(STRANGER, to, 4, &inner)),
+        ("softwire: of a stranger", packet(outer::STRANGER, to, 4, &inner)),
         ("softwire: to another end", packet(from, elsewhere, 4, &inner)),
         ("softwire: to the port", packet(from, sample.config.inside_ipv6, 4, &inner)),
     ] {
@@ -271,18 +242,5 @@ fn moves(sample: &mut Sample) {
     sample.answer(OUTSIDE, "an error about what has ended", &error, parts);
 }
 
-/// An IPv6 packet with a change.
-fn changed_ipv6(packet: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut packet = packet.to_vec();
-    change(&mut packet);
-    packet
-}
-
-/// What stands for the first softwire in place of a VLAN; the others follow.
-const FIRST: u16 = 4096;
-
 /// The longest IPv4 packets of the sample.
 const LONGEST: usize = 1900;
-
-/// An address of no network.
-const STRANGER: Ipv6Addr = Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 9);

@@ -9,7 +9,7 @@ use wire::{icmp, protocol, tcp};
 
 use super::build::{self, changed, datagram_of, query, segment_with};
 use super::places::Places;
-use super::{Sample, Sent};
+use super::steps::{Sample, Sent};
 
 /// What a sample reaches by many fragments.
 pub(super) struct Reach {

@@ -1,20 +1,17 @@
 //! The NAT as a host: pings, packets whose senders are told that they went no further, and next
-//! hops that are asked for their MAC address: they answer, speak up before they are forgotten, and
-//! fall silent while packets come for them.
-use std::net::IpAddr;
+//! hops that are asked for their MAC address: they answer, and fall silent while packets come for
+//! them.
 use std::time::Duration;
 
-use function_cgnat::config::{Config, Family, Side};
+use function_cgnat::config::Config;
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
-use model_kit::build::{add_options, frame, packet, set, set_word, text};
+use model_kit::build::{add_options, packet, set, set_word, text};
 use model_kit::check::Step;
-use packet::PortId;
-use wire::bytes::put_u16;
-use wire::{MacAddr, arp, ethernet, icmp, ipv6, protocol, tcp};
+use wire::{MacAddr, icmp, protocol, tcp};
 
 use super::build::{self, changed, datagram, make_right, query, segment};
-use super::interfaces::{self, Here};
-use super::{Sample, vrfs};
+use super::next_hops::{LIFETIME_S, are_awaited, hops, known_mac};
+use super::steps::Sample;
 
 /// Echo requests at both ports, and what looks alike.
 pub(super) fn pings(sample: &mut Sample) {
@@ -108,71 +105,14 @@ const REST_S_MIN: f64 = 0.05;
 /// The longest rest; whoever lets errors leave more slowly sees them limited.
 const REST_S_MAX: f64 = 20.0;
 
-/// A next hop that is asked for: at which interface, on which VLAN of a VRF, and its address.
-#[derive(Clone, Copy)]
-struct Hop {
-    /// Of a further interface.
-    here: Here,
-    port: PortId,
-    vlan: u16,
-    address: IpAddr,
-}
-
-/// All that are asked for.
-fn hops(config: &Config) -> Vec<Hop> {
-    let ipv4 = config.inside_next_hop.map(IpAddr::V4);
-    let of_ports = [
-        (INSIDE, 0, ipv4),
-        (INSIDE, 0, config.inside_next_hop_ipv6.map(IpAddr::V6)),
-        (OUTSIDE, 0, config.outside_next_hop.map(IpAddr::V4)),
-        (OUTSIDE, 0, config.outside_next_hop_ipv6.map(IpAddr::V6)),
-    ];
-    let of_vrfs =
-        config.vrfs.iter().map(|vrf| (INSIDE, vrf.vlan, vrf.next_hop.map(IpAddr::V4).or(ipv4)));
-    let first = of_ports.into_iter().chain(of_vrfs).map(|hop| (interfaces::FIRST, hop));
-    let further = config.interfaces.iter().enumerate().flat_map(|(place, one)| {
-        let (port, here) = match one.side {
-            Side::Inside => (INSIDE, [Some(place), None]),
-            Side::Outside => (OUTSIDE, [None, Some(place)]),
-        };
-        let hops = [one.next_hop.map(IpAddr::V4), one.next_hop_ipv6.map(IpAddr::V6)];
-        hops.map(|hop| (here, (port, 0, hop)))
-    });
-    let hop = |(here, (port, vlan, address))| Some(Hop { here, port, vlan, address: address? });
-    first.chain(further).filter_map(hop).collect()
-}
-
-/// Whether some are.
-pub(super) fn are_asked(config: &Config) -> bool {
-    !hops(config).is_empty()
-}
-
-/// Whether packets of a session wait for one: where one outlives what is known of it.
-pub(super) fn are_awaited(config: &Config) -> bool {
-    let is_nat44 = config.siit.as_ref().is_none_or(|it| it.inside_family != Family::Ipv4);
-    are_asked(config) && is_nat44 && config.timeouts.tcp_established_s > 2.0 * LIFETIME_S
-}
-
 /// The first answers; before them one to no question, as which nobody asks before it runs.
 pub(super) fn answers(sample: &mut Sample) {
     if let Some(&hop) = hops(&sample.first).first() {
-        say(sample, "a next hop tells its address unasked", hop, known_mac(sample, hop));
-        say(sample, "an answer with the address of a group", hop, MacAddr([1, 0, 0, 0, 0, 1]));
-        say(sample, "an answer without an address", hop, MacAddr::ZERO);
+        sample.say("a next hop tells its address unasked", hop, known_mac(&sample.first, hop));
+        sample.say("an answer with the address of a group", hop, MacAddr([1, 0, 0, 0, 0, 1]));
+        sample.say("an answer without an address", hop, MacAddr::ZERO);
     }
-    speak_up(sample);
-}
-
-/// What is known of all is made new.
-pub(super) fn speak_up(sample: &mut Sample) {
-    for hop in hops(&sample.first) {
-        say(sample, "a next hop tells its address", hop, known_mac(sample, hop));
-    }
-}
-
-/// The longest pause without a word of them.
-pub(super) fn pause_s_max(config: &Config) -> f64 {
-    if are_asked(config) { LIFETIME_S / 2.0 } else { f64::INFINITY }
+    sample.speak_up();
 }
 
 /// Packets of a connection while next hops are silent, have moved, and are back.
@@ -191,7 +131,7 @@ pub(super) fn silence(sample: &mut Sample) {
     sample.inside("and goes on", &on);
     let moved = MacAddr([0x0a, 0, 0, 0, 6, 1]);
     for hop in hops(&sample.first) {
-        say(sample, "a next hop has moved", hop, moved);
+        sample.say("a next hop has moved", hop, moved);
     }
     sample.inside("a packet to a next hop that has moved", &on);
     back(sample, "a packet to a next hop that has moved", tcp::FLAG_ACK);
@@ -208,7 +148,7 @@ pub(super) fn silence(sample: &mut Sample) {
         back(sample, "a packet to a next hop that did not answer", tcp::FLAG_ACK);
     }
     // One that nothing came for is asked for by nobody.
-    speak_up(sample);
+    sample.speak_up();
     sample.inside("a packet to a next hop that is back", &on);
     back(sample, "a packet to a next hop that is back", tcp::FLAG_ACK);
 }
@@ -216,59 +156,3 @@ pub(super) fn silence(sample: &mut Sample) {
 fn pass(sample: &mut Sample, seconds: f64) {
     sample.steps.push(Step::Wait(Duration::from_secs_f64(seconds)));
 }
-
-/// The MAC address that others of the sample's frames have as their source.
-fn known_mac(sample: &Sample, hop: Hop) -> MacAddr {
-    let config = interfaces::dressed(&sample.first, hop.here);
-    match hop.port == INSIDE {
-        true => config.inside_next_hop_mac.0,
-        false => config.outside_next_hop_mac.0,
-    }
-}
-
-/// A next hop says its MAC address.
-fn say(sample: &mut Sample, about: &'static str, hop: Hop, mac: MacAddr) {
-    let Hop { here, port, vlan, address } = hop;
-    let config = interfaces::dressed(&sample.first, here);
-    let (station, own_ip, own_ipv6) = match port == INSIDE {
-        true => (config.inside_mac.0, config.inside_ip, config.inside_ipv6),
-        false => (config.outside_mac.0, config.outside_ip, config.outside_ipv6),
-    };
-    let source = known_mac(sample, hop);
-    let bare = match address {
-        IpAddr::V4(sender_ip) => {
-            let mut packet = [0; arp::HEADER_LEN];
-            let said = arp::Fields {
-                operation: arp::OPERATION_REPLY,
-                sender_mac: mac,
-                sender_ip,
-                target_mac: station,
-                target_ip: own_ip,
-            };
-            said.emit(&mut packet);
-            frame(station, source, ethernet::TYPE_ARP, &packet)
-        }
-        IpAddr::V6(hop) => {
-            let head = [icmp::v6::NEIGHBOR_ADVERTISEMENT, 0, 0, 0, 0x60, 0, 0, 0];
-            let mut message = [&head[..], &hop.octets(), &[2, 1], &mac.0].concat();
-            let sum = icmp::checksum_ipv6(hop, own_ipv6, &message);
-            put_u16(&mut message, icmp::offset::CHECKSUM, sum);
-            let mut header = [0; ipv6::HEADER_LEN];
-            ipv6::Fields {
-                traffic_class: 0,
-                flow_label: 0,
-                payload_len: message.len() as u16,
-                next_header: protocol::ICMPV6,
-                hop_limit: 255,
-                source: hop,
-                destination: own_ipv6,
-            }
-            .emit(&mut header);
-            frame(station, source, ethernet::TYPE_IPV6, &[&header[..], &message].concat())
-        }
-    };
-    sample.at(here, |sample| sample.frame(port, about, vrfs::tagged(bare, vlan)));
-}
-
-/// Seconds for which an answer holds.
-const LIFETIME_S: f64 = 1200.0;

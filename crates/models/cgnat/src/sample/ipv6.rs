@@ -105,3 +105,10 @@ fn make_right(packet: &mut [u8]) {
     };
     put_u16(message, at, sum);
 }
+
+/// An IPv6 packet with a change.
+pub(super) fn changed_ipv6(packet: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    change(&mut packet);
+    packet
+}

@@ -1,72 +1,10 @@
 //! Limits of subscribers, pools, blocks and tables.
-use function_cgnat::config::{Config, share_of};
+use function_cgnat::config::Prefixed;
 use function_cgnat::control::Update;
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 
-use super::Sample;
 use super::build::datagram;
-use super::deterministic::exhaustible;
-use super::places::Places;
-
-/// What a sample can exhaust.
-pub(super) struct Reach {
-    sessions: u32,
-    mappings: u32,
-    pub ports_exhausted: bool,
-    pub block_limit: bool,
-    pub pool_exhausted: bool,
-    pub sessions_full: bool,
-    pub mappings_full: bool,
-    pub subscribers_full: bool,
-}
-
-impl Reach {
-    pub fn new(config: &Config) -> Reach {
-        let share = |count| share_of(count, config.core);
-        let [sessions, mappings, subscribers] =
-            [config.sessions, config.mapping_capacity(), config.subscribers].map(share);
-        let room = sessions.min(mappings);
-        let has_pools = !config.pools.is_empty();
-        let (size, most) =
-            (u32::from(config.port_block.size), u32::from(config.port_block.per_subscriber));
-        let first = u32::from(config.first_port);
-        let blocks = match size {
-            0 => 0,
-            size => (65_536 - first.next_multiple_of(size)) / size,
-        };
-        // Blocks that a worker has for sure.
-        let sure = |blocks: u32| if config.core == 1 { blocks } else { blocks / config.core / 4 };
-        let pools = config.pools.iter().map(|pool| 1u32.checked_shl(32 - u32::from(pool.len)));
-        let all: u32 = pools.map(|count| count.unwrap_or(0)).sum::<u32>().saturating_mul(blocks);
-        let of_one = size * most;
-        let places = Places::new(config);
-        let visitors = places.visitors.len() as u32;
-        let is_spacious = |subscribers: u32| size == 0 || sure(all) >= 2 * subscribers * most;
-        let needed = if size == 0 { 1 } else { mappings / of_one.max(1) + 1 };
-        Reach {
-            sessions,
-            mappings,
-            ports_exhausted: has_pools && size != 0 && most > 1 && size <= FILL_MAX && room > size,
-            block_limit: exhaustible(config).is_some()
-                || has_pools
-                    && size != 0
-                    && of_one <= FILL_MAX
-                    && room > of_one
-                    && sure(blocks) >= most,
-            pool_exhausted: has_pools && room > 1 || places.poolless.is_some(),
-            sessions_full: sessions <= FILL_MAX,
-            mappings_full: has_pools
-                && mappings <= FILL_MAX
-                && mappings < sessions
-                && needed < visitors.min(subscribers)
-                && is_spacious(needed),
-            subscribers_full: has_pools
-                && subscribers < visitors
-                && subscribers < room
-                && is_spacious(subscribers),
-        }
-    }
-}
+use super::steps::Sample;
 
 /// The limit of sessions, set and lifted, and sessions that control ends.
 pub(super) fn sessions_of_a_subscriber(sample: &mut Sample) {
@@ -105,7 +43,7 @@ pub(super) fn pools(sample: &mut Sample) {
     sample.unanswerable(INSIDE, &datagram(new, server));
     sample.change_pools(|pool| Update::AddPool { pool });
     sample.inside("a new subscriber, the pools being back", &datagram(new, server));
-    let pool = super::Prefixed { address: sample.server(4000), len: 32 };
+    let pool = Prefixed { address: sample.server(4000), len: 32 };
     sample.update(Update::DrainPool { pool });
 }
 
@@ -186,6 +124,3 @@ pub(super) fn without_limit(sample: &mut Sample, fill: impl FnOnce(&mut Sample))
     let sessions = sample.config.sessions_per_subscriber;
     sample.update(Update::SetSessionLimit { sessions });
 }
-
-/// Sessions that a sample opens at most to fill something.
-pub(super) const FILL_MAX: u32 = 2048;

@@ -7,8 +7,9 @@ use model_kit::build::{mend, packet, set_word, text};
 use wire::{icmp, ipv4, protocol, tcp};
 
 use super::build::{self, End, changed, datagram, datagram_of, query, segment_with};
+use super::fragments;
 use super::host::rest;
-use super::{Sample, fragments};
+use super::steps::Sample;
 
 /// Whether it leads to packets that are too long.
 pub(super) fn reaches(config: &Config) -> bool {

@@ -4,19 +4,22 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use function_cgnat::config::{Config, Nat64};
 use function_cgnat::control::Update;
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
-use model_kit::build::{add_options, frame, mend, set_word};
-use model_kit::check::{Answer, Step};
+use model_kit::build::{add_options, mend, set_word};
 use wire::embedded::Prefix;
 use wire::icmp::{v4, v6};
-use wire::{ethernet, ipv4, protocol, tcp};
+use wire::{ipv4, protocol, tcp};
 
-use super::ipv6::{self, End, datagram, echo, error, extended, segment};
-use super::{BEYOND_S, Part, Sample, Sent, build};
+use super::build;
+use super::ipv6::{datagram, echo, error, extended, segment};
+use super::steps::{BEYOND_S, Sample};
 
 mod errors;
 mod fragments;
+mod places;
 pub(super) mod refusals;
 mod told;
+
+use places::{DESTINATION, LONGEST, Places, TRANSPORT};
 
 /// Everything that IPv6 subscribers do.
 pub(super) fn all(sample: &mut Sample) {
@@ -58,76 +61,6 @@ pub(super) fn reached(config: &Config) -> [(&'static str, bool); 4] {
         ("untranslatable", is_on),
         ("too-big", config.nat64.as_ref().is_some_and(is_short)),
     ]
-}
-
-/// Whose frames these are.
-struct Places {
-    nat64: Nat64,
-    prefix: Prefix,
-}
-
-impl Places {
-    /// A subscriber, from the end of its network.
-    fn visitor(&self, number: u128) -> Ipv6Addr {
-        let network = self.nat64.inside[self.nat64.inside.len() - 1];
-        let hosts = u128::MAX.checked_shr(network.len.into()).unwrap_or(0);
-        Ipv6Addr::from_bits((network.address.to_bits() | hosts) - number.min(hosts))
-    }
-
-    /// A host outside, as subscribers know it.
-    fn end(&self, (address, port): build::End) -> End {
-        (self.prefix.embed(address), port)
-    }
-
-    /// Where the octets of an embedded address stand in an address.
-    fn octets(&self) -> impl Iterator<Item = usize> {
-        (usize::from(self.prefix.len() / 8)..16).filter(|&at| at != 8).take(4)
-    }
-}
-
-impl Sample {
-    /// An IPv6 packet from a subscriber.
-    fn inside_ipv6(&mut self, about: &'static str, packet: &[u8]) -> Sent {
-        let frame = self.framed_ipv6(packet);
-        self.frame(INSIDE, about, frame)
-    }
-
-    fn framed_ipv6(&self, packet: &[u8]) -> Vec<u8> {
-        let (to, from) = (self.config.inside_mac.0, self.config.inside_next_hop_mac.0);
-        frame(to, from, ethernet::TYPE_IPV6, packet)
-    }
-
-    /// The same with parts of frames that left.
-    fn answer_ipv6(
-        &mut self,
-        about: &'static str,
-        packet: &[u8],
-        parts: impl IntoIterator<Item = (Sent, (usize, usize, usize))>,
-    ) -> Sent {
-        let count = self.count;
-        let part = |(sent, (from, len, to)): (Sent, (usize, usize, usize))| Part {
-            back: count - sent.0,
-            from,
-            len,
-            to,
-        };
-        let parts = parts.into_iter().map(part).collect();
-        let answer =
-            Answer { frame: self.framed_ipv6(packet), parts, finish: ipv6::finish, tag: 0 };
-        self.step(Step::Answer { port: INSIDE, answer, about });
-        self.count();
-        Sent(count)
-    }
-
-    /// An IPv6 datagram to the outside end of whoever sent a frame that left.
-    fn meet(&mut self, places: &Places, at: Sent, about: &'static str, from: End) -> Sent {
-        let to = (places.prefix.embed(self.places.pool), 9);
-        let octets = places.octets().enumerate();
-        let mut parts: Vec<_> = octets.map(|(n, at)| (26 + n, 1, DESTINATION + at)).collect();
-        parts.push((34, 2, TRANSPORT + 2));
-        let packet = datagram(from, to, 20);
-        self.answer_ipv6(about, &packet, parts.into_iter().map(|part| (at, part)))
-    }
 }
 
 /// Datagrams of every form, both ways.
@@ -302,10 +235,3 @@ fn aging(sample: &mut Sample, places: &Places) {
     sample.answer_to((OUTSIDE, sent), "IPv6: an answer too late", &answer);
     sample.inside_ipv6("IPv6: a packet too late", &packet);
 }
-
-/// Where the destination of an IPv6 packet stands in a frame.
-const DESTINATION: usize = 14 + 24;
-/// Where a transport header stands behind an IPv6 header without extensions.
-const TRANSPORT: usize = 14 + 40;
-/// The longest packet that the sample has: every link takes it.
-const LONGEST: usize = 1500;

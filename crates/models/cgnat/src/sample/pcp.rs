@@ -9,7 +9,8 @@ use wire::pcp::{self, opcode, option};
 use wire::{protocol, tcp};
 
 use super::build::{self, datagram, datagram_with, segment};
-use super::{BEYOND_S, Sample, Sent, ds_lite};
+use super::softwires;
+use super::steps::{BEYOND_S, Sample, Sent};
 
 /// All of it, where subscribers can ask.
 pub(super) fn pcp(sample: &mut Sample) {
@@ -223,7 +224,7 @@ fn say(sample: &mut Sample, about: &'static str, from: Ipv4Addr, message: &[u8])
 
 /// The server's address where the sample's subscribers are.
 fn server(sample: &Sample) -> Ipv4Addr {
-    if ds_lite::is_softwire(sample.vlan) { AFTR } else { sample.config.inside_ip }
+    if softwires::is_softwire(sample.vlan) { AFTR } else { sample.config.inside_ip }
 }
 
 /// A request with the data of MAP and options.

@@ -4,8 +4,6 @@ use std::net::Ipv4Addr;
 use function_cgnat::config::{Config, Prefixed, Vrf};
 use function_cgnat::types::networks::{holds, overlap};
 
-use super::any_holds;
-
 /// Whose frames the sample has.
 pub(super) struct Places {
     /// Subscribers that get addresses of pools; of rules where there are no pools. Never empty.
@@ -113,6 +111,14 @@ fn visitors_of(config: &Config, vrf: &Vrf, others: &[u32]) -> Vec<Ipv4Addr> {
 /// Every network of outside addresses.
 fn outside(config: &Config) -> impl Iterator<Item = Prefixed<Ipv4Addr>> {
     config.outside().map(|(_, network)| network)
+}
+
+/// Whether any of some networks has an address.
+pub(super) fn any_holds<'a>(
+    mut networks: impl Iterator<Item = &'a Prefixed<Ipv4Addr>>,
+    address: u32,
+) -> bool {
+    networks.any(|network| holds(*network, address))
 }
 
 /// Hosts that share addresses by fixed ports.

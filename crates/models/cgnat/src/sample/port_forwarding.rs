@@ -7,10 +7,11 @@ use function_cgnat::control::Update;
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use wire::{icmp, protocol, tcp};
 
-use super::Sample;
 use super::build::{self, End, datagram, query, segment};
 use super::fragments::in_pieces;
-use super::limits::{FILL_MAX, without_limit};
+use super::limits::without_limit;
+use super::reach::FILL_MAX;
+use super::steps::Sample;
 
 /// All of it, for some hosts.
 pub(super) fn port_forwarding(sample: &mut Sample) {

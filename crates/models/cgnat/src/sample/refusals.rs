@@ -6,8 +6,8 @@ use model_kit::build::{frame, mend, packet, set, set_word};
 use packet::PortId;
 use wire::{MacAddr, arp, ethernet, icmp, protocol, tcp};
 
-use super::Sample;
 use super::build::{self, datagram, query, segment};
+use super::steps::Sample;
 
 /// Frames of others, frames of other types, questions for addresses.
 pub(super) fn ethernet(sample: &mut Sample) {

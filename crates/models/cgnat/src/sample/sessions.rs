@@ -1,11 +1,12 @@
 //! Sessions of every protocol, what answers them, and what may come from others.
+use function_cgnat::types::networks::holds;
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use model_kit::build::add_options;
 use packet::PortId;
 use wire::{icmp, tcp};
 
 use super::build::{self, datagram, datagram_without_checksum, query, segment, segment_with};
-use super::{Sample, Sent};
+use super::steps::{Sample, Sent};
 
 /// Datagrams with and without checksum, options and padding; one mapping for all servers.
 pub(super) fn udp(sample: &mut Sample) {
@@ -178,7 +179,7 @@ pub(super) fn one_to_one(sample: &mut Sample) {
     let Some(own) = sample.places.one_to_one else { return };
     let server = (sample.server(0), 25);
     let rules = sample.config.static_rules.clone();
-    let rule = rules.iter().find(|rule| super::holds(rule.inside, own.to_bits()));
+    let rule = rules.iter().find(|rule| holds(rule.inside, own.to_bits()));
     let Some(rule) = rule else { return };
     let host = ((1u64 << (32 - rule.inside.len)) - 1) as u32;
     let outside = rule.outside.address.to_bits() & !host | own.to_bits() & host;

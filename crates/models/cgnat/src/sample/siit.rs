@@ -1,24 +1,22 @@
 //! Packets that are translated without sessions, in both directions, and what is refused of them.
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use function_cgnat::config::Side;
-use function_cgnat::config::{Config, Family, SiitConfig};
-use function_cgnat::control::Update;
-use function_cgnat::siit::eam::Mappings;
+use function_cgnat::config::Config;
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use model_kit::build::{add_options, mend, set, set_word, text};
-use packet::PortId;
 use wire::icmp::{v4, v6};
 use wire::{ethernet, ipv4, protocol, tcp};
 
+use super::build;
 use super::ipv6::{self, datagram, echo, extended, segment};
 use super::nat64::refusals::solicitations;
 use super::refusals::question;
-use super::{Sample, Sent, build};
+use super::steps::Sample;
 
 mod errors;
+mod places;
 mod sides;
 mod told;
+
+use places::{LONGEST, Places};
 
 /// Everything of it.
 pub(super) fn all(sample: &mut Sample) {
@@ -53,95 +51,6 @@ pub(super) fn reaches(config: &Config, reason: &str) -> bool {
         "nd-ignored" | "untranslatable" | "no-counterpart" | "loop" => true,
         "too-big" => usize::from(siit.ipv6_mtu) < LONGEST + 20 || siit.ipv4_mtu < 1480,
         _ => false,
-    }
-}
-
-/// A host by both of its addresses.
-type Host = (Ipv4Addr, Ipv6Addr);
-
-/// Whose packets these are.
-struct Places {
-    siit: SiitConfig,
-    table: Mappings,
-    /// Hosts of IPv6: at least one, mapped ones first.
-    six: Vec<Host>,
-    /// Hosts of IPv4.
-    four: Vec<Host>,
-    /// The ports of both.
-    six_port: PortId,
-    four_port: PortId,
-    /// An address that has no counterpart.
-    nobody: Ipv6Addr,
-}
-
-impl Places {
-    fn new(sample: &Sample) -> Option<Places> {
-        let siit = sample.config.siit.clone()?;
-        let table = Mappings::new(&siit.table(), siit.prefix()).ok()?;
-        let hosts = |side: Side| {
-            let ends = siit.mappings.iter().filter(|one| one.side == side).flat_map(|one| {
-                let last = (1u64 << (32 - one.ipv4.len)) - 1;
-                let first = one.ipv4.address.to_bits();
-                let some = [u64::from(first) + last, u64::from(first) + last / 2, first.into()];
-                some.map(|bits| Ipv4Addr::from_bits(bits as u32))
-            });
-            let named = siit.embedded.iter().filter(|_| side == Side::Inside);
-            let embedded = named.map(|network| {
-                let hosts = u32::MAX.checked_shr(network.len.into()).unwrap_or(0);
-                Ipv4Addr::from_bits(network.address.to_bits() | (hosts / 2))
-            });
-            let servers = (0..4u32).filter(|_| side == Side::Outside);
-            let all = ends.chain(embedded).chain(servers.map(|number| sample.server(number)));
-            let known = all.filter_map(|it| table.to_ipv6(it).map(|other| (it, other)));
-            known.collect::<Vec<Host>>()
-        };
-        let (inside, outside) = (hosts(Side::Inside), hosts(Side::Outside));
-        let is_ipv6_inside = siit.inside_family == Family::Ipv6;
-        let (six, four) = if is_ipv6_inside { (inside, outside) } else { (outside, inside) };
-        let ports = if is_ipv6_inside { [INSIDE, OUTSIDE] } else { [OUTSIDE, INSIDE] };
-        let mut strangers = (0..9u16).map(|it| Ipv6Addr::new(0x3fff, it, 9, 9, 9, 9, 9, 9));
-        let nobody = strangers.find(|it| table.to_ipv4(*it).is_none())?;
-        let has_both = !six.is_empty() && !four.is_empty();
-        has_both.then(|| Places {
-            siit,
-            table,
-            six,
-            four,
-            six_port: ports[0],
-            four_port: ports[1],
-            nobody,
-        })
-    }
-
-    fn six(&self, number: usize) -> Host {
-        self.six[number % self.six.len()]
-    }
-
-    fn four(&self, number: usize) -> Host {
-        self.four[number % self.four.len()]
-    }
-}
-
-impl Sample {
-    /// An IPv6 packet at the port of that family.
-    fn six(&mut self, places: &Places, about: &'static str, packet: &[u8]) -> Sent {
-        let mut frame = self.framed(places.six_port, packet);
-        frame[12..14].copy_from_slice(&ethernet::TYPE_IPV6.to_be_bytes());
-        self.frame(places.six_port, about, frame)
-    }
-
-    /// The same of a group of stations, about which nobody is told.
-    fn six_of_group(&mut self, places: &Places, packet: &[u8]) {
-        let mut frame = self.framed(places.six_port, packet);
-        frame[12..14].copy_from_slice(&ethernet::TYPE_IPV6.to_be_bytes());
-        frame[6] |= 1;
-        self.frame(places.six_port, "from IPv6, of a group of stations", frame);
-    }
-
-    /// An IPv4 packet at the other one.
-    fn four(&mut self, places: &Places, about: &'static str, packet: &[u8]) -> Sent {
-        let frame = self.framed(places.four_port, packet);
-        self.frame(places.four_port, about, frame)
     }
 }
 
@@ -292,5 +201,3 @@ fn from_four(sample: &mut Sample, places: &Places) {
 
 /// Hosts of one side that speak.
 const HOSTS_MAX: usize = 40;
-/// The longest packet that the sample has: every link takes it.
-const LONGEST: usize = 1500;

@@ -4,12 +4,13 @@ use function_cgnat::config::Prefixed;
 use function_cgnat::control::Update;
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use model_kit::build::set;
-use stages::vlan;
 use wire::{arp, ethernet, icmp, tcp};
 
-use super::build::{self, datagram, datagram_of, query, segment};
+use super::any_realm::OF_ANY_REALM;
+use super::build::{self, datagram, datagram_of, query, segment, with_tag};
 use super::fragments::{arrives, in_pieces};
-use super::{OF_ANY_REALM, Sample, Sent, fragments, host, refusals};
+use super::steps::{Sample, Sent};
+use super::{fragments, host, refusals};
 
 /// All of it, where there are VRFs.
 pub(super) fn all(sample: &mut Sample) {
@@ -30,21 +31,6 @@ pub(super) fn all(sample: &mut Sample) {
         part(sample, &realms);
         sample.vlan = 0;
     }
-}
-
-/// The frame with a tag; without one for VLAN 0.
-pub(super) fn tagged(frame: Vec<u8>, vlan: u16) -> Vec<u8> {
-    match vlan {
-        0 => frame,
-        _ => with_tag(frame, vlan),
-    }
-}
-
-/// The frame with a tag, whatever it says.
-pub(super) fn with_tag(frame: Vec<u8>, tci: u16) -> Vec<u8> {
-    let mut tagged = [&[0; ethernet::TAG_LEN][..], &frame].concat();
-    vlan::write(&mut tagged, tci);
-    tagged
 }
 
 /// Tags of nobody, tags that are none, and what may not be behind one.

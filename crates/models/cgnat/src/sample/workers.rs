@@ -9,7 +9,7 @@ use function_cgnat::workers::steering::Steering;
 use wire::{icmp, protocol};
 
 use super::build::{self, End, datagram};
-use super::{Sample, Sent};
+use super::steps::{Sample, Sent};
 
 /// Whichever worker gets them, one of them is another's.
 pub(super) fn strays(sample: &mut Sample) {

@@ -1,5 +1,7 @@
 //! Outer packets of softwires in fragments (RFC 6333 section 6.3): in any order, wrong ones, and
 //! more than may wait.
+use std::net::Ipv6Addr;
+
 use function_cgnat::config::DsLite;
 use function_cgnat::ds_lite::AFTR;
 use function_cgnat::types::sides::{INSIDE, OUTSIDE};
@@ -8,8 +10,9 @@ use wire::{ethernet, icmp, ipv6, protocol};
 
 use super::super::build::{changed, datagram, datagram_of, query};
 use super::super::fragments::{self, Reach, in_pieces};
-use super::super::{Sample, Sent};
-use super::{FIRST, STRANGER, b4, changed_ipv6, extended, packet};
+use super::super::ipv6::{changed_ipv6, extended, packet};
+use super::super::softwires::{FIRST, b4};
+use super::super::steps::{Sample, Sent};
 
 /// All of them, from nobody's softwire in particular: frames are whole here.
 pub(super) fn all(sample: &mut Sample, ds_lite: &DsLite) {
@@ -184,3 +187,6 @@ fn limits(sample: &mut Sample, ds_lite: &DsLite) {
         }
     }
 }
+
+/// An address of no network.
+pub(super) const STRANGER: Ipv6Addr = Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 9);

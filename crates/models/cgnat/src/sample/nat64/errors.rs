@@ -6,9 +6,10 @@ use model_kit::build::text;
 use wire::icmp::{v4, v6};
 use wire::{protocol, tcp};
 
+use super::super::build;
 use super::super::ipv6::{self, datagram, echo, error, extended, segment};
-use super::super::{Sample, build};
-use super::{Places, TRANSPORT};
+use super::super::steps::Sample;
+use super::places::{Places, TRANSPORT};
 
 /// Packets of sessions that errors are about: from inside, and answers.
 fn subjects(sample: &Sample, places: &Places) -> [(Vec<u8>, Vec<u8>); 3] {

@@ -5,11 +5,12 @@ use wire::icmp::v6;
 use wire::ipv4::FLAG_MORE_FRAGMENTS as MORE;
 use wire::{ipv4, ipv6, protocol, tcp};
 
+use super::super::build;
 use super::super::fragments::{arrives, cut, in_pieces, rest};
 use super::super::host;
-use super::super::ipv6::{datagram, echo, error, extended, segment};
-use super::super::{Sample, Sent, build};
-use super::{DESTINATION, LONGEST, Places, TRANSPORT};
+use super::super::ipv6::{datagram, echo, error, extended, packet, segment};
+use super::super::steps::{Sample, Sent};
+use super::places::{DESTINATION, LONGEST, Places, TRANSPORT};
 
 /// Pieces in every order, both ways.
 pub(super) fn orders(sample: &mut Sample, places: &Places) {
@@ -128,7 +129,7 @@ pub(super) fn refusals(sample: &mut Sample, places: &Places) {
     let ack = cut_ipv6(&ack, (0, 24), (1, 24));
     sample.inside_ipv6("IPv6: a first piece of no connection", &ack);
     for next in [47, protocol::ICMP] {
-        let other = super::super::ipv6::packet(visitor.0, server.0, next, &text(48));
+        let other = packet(visitor.0, server.0, next, &text(48));
         let piece = cut_ipv6(&other, (0, 24), (1, 25));
         sample.inside_ipv6("IPv6: a piece of another protocol", &piece);
     }

@@ -7,9 +7,9 @@ use packet::PortId;
 use wire::icmp::v6;
 use wire::{MacAddr, ethernet, protocol, tcp};
 
-use super::super::Sample;
 use super::super::ipv6::{self, datagram, echo, extended, segment};
-use super::Places;
+use super::super::steps::Sample;
+use super::places::Places;
 
 /// Questions for the address of the inside port.
 pub(super) fn discovery(sample: &mut Sample, places: &Places) {

@@ -9,10 +9,11 @@ use model_kit::check::Step;
 use wire::icmp::{v4, v6};
 use wire::{ipv4, protocol, tcp};
 
+use super::super::build;
 use super::super::host::rest;
 use super::super::ipv6::{datagram, echo, error, extended, segment};
-use super::super::{Sample, Sent, build};
-use super::{LONGEST, Places};
+use super::super::steps::{Sample, Sent};
+use super::places::{LONGEST, Places};
 
 /// Packets as long as links take, and longer.
 pub(super) fn lengths(sample: &mut Sample, places: &Places) {

@@ -3,9 +3,10 @@
 use wire::icmp::{v4, v6};
 use wire::tcp;
 
+use super::super::build;
 use super::super::ipv6::{datagram, echo, error, segment};
-use super::super::{Sample, build};
-use super::Places;
+use super::super::steps::Sample;
+use super::places::Places;
 
 /// From IPv6, by hosts and by routers that have no other address.
 pub(super) fn from_six(sample: &mut Sample, places: &Places) {

@@ -2,12 +2,16 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use function_cgnat::config::Side;
+use function_cgnat::control::Update;
+use function_cgnat::types::sides::INSIDE;
 use wire::icmp::v6;
 use wire::{protocol, tcp};
 
+use super::super::build;
 use super::super::ipv6::{datagram, echo, error, extended, segment};
-use super::super::{Sample, build};
-use super::{INSIDE, Places, Side, Update};
+use super::super::steps::Sample;
+use super::places::Places;
 
 /// Between hosts of one side, and from the side on which the sender is not.
 pub(super) fn loops(sample: &mut Sample, places: &Places) {

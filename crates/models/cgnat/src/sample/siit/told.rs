@@ -2,14 +2,16 @@
 //! (RFC 7915 sections 4.1, 4.4, 5.1 and 5.4).
 use std::net::Ipv6Addr;
 
+use function_cgnat::config::{Side, SiitConfig};
 use model_kit::build::{add_options, mend, set, set_word, text};
 use wire::icmp::{v4, v6};
 use wire::{ipv4, protocol, tcp};
 
+use super::super::build;
 use super::super::host::rest;
 use super::super::ipv6::{self, datagram, echo, error, extended, segment};
-use super::super::{Sample, build};
-use super::{LONGEST, Places, Side, SiitConfig};
+use super::super::steps::Sample;
+use super::places::{LONGEST, Places};
 
 /// From IPv6: whole, alone in a fragment header, and pieces of larger ones.
 pub(super) fn long_from_six(sample: &mut Sample, places: &Places) {

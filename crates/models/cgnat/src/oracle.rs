@@ -7,97 +7,63 @@
 //! recomputed. It shares with the pipeline the configuration, the hash by which frames are steered
 //! and the constants of the standards; no code of the function. So it holds for devices of any
 //! making. Deliberately absent: speed.
+//!
+//! The files stand in the order in which a reader wants them: formats and tables, what each part
+//! keeps, the [`Model`] that has it all, sessions, and what becomes of packets beside that. Where a
+//! part keeps something, the file `way.rs` in its folder has what becomes of packets by it.
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use engine::steering::Steering;
-use function_cgnat::config::{Config, Family, Filtering, Prefixed};
+use function_cgnat::config::Family;
 use function_cgnat::control::Update;
-use function_cgnat::types::sides::{INSIDE, OUTSIDE};
-use function_kit::Shard;
+use function_cgnat::types::sides::INSIDE;
 use model_kit::check::{Expected, Oracle, left};
-use model_kit::slow::Bucket;
 use packet::PortId;
 
-mod allowed;
-mod bypass;
-mod calls;
-mod choice;
+mod networks;
+mod packets;
+mod tables;
+
+mod reading;
+
 pub mod deterministic;
 mod ds_lite;
-mod errors;
 mod fragments;
+mod interfaces;
+mod neighbours;
+mod pcp;
+mod reports;
+
+mod state;
+
+mod sessions;
+
+mod allowed;
+mod choice;
+mod pools;
+mod port_forwarding;
+mod workers;
+
+mod bypass;
+mod calls;
+mod errors;
 mod gateway;
 mod hairpins;
 mod host;
-mod interfaces;
 mod lengths;
 mod links;
 mod nat64;
-mod networks;
-mod packets;
-mod pcp;
-mod port_forwarding;
-mod reading;
-mod reports;
 mod siit;
-mod tables;
 mod vrfs;
-mod workers;
 
-use deterministic::Plan;
 use ds_lite::Opened;
 pub use gateway::sequences;
-use host::Neighbours;
-use interfaces::Interfaces;
-use networks::{first, holds, same, share};
+use neighbours::is_question;
+use networks::same;
 use packets::{Packet, address, sum, word};
 use reading::Reading;
-use reports::Reports;
-use tables::{Begun, End, Own, Session, Tables, Who};
-
-/// The model of a NAT.
-#[derive(Clone)]
-pub struct Model {
-    config: Config,
-    shard: Shard,
-    tables: Tables,
-    /// Pools, and whether new subscribers may have their addresses.
-    pools: Vec<(Prefixed<Ipv4Addr>, bool)>,
-    session_limit: usize,
-    /// Most sessions, mappings and subscribers.
-    room: [usize; 3],
-    /// Most connections whose sequence numbers are kept.
-    connections: usize,
-    plan: Plan,
-    /// The hash that whoever steers has in common with the workers.
-    steering: Steering,
-    /// For errors of its own.
-    errors: Bucket,
-    datagrams: fragments::Datagrams,
-    softwires: ds_lite::Softwires,
-    neighbours: Neighbours,
-    interfaces: Interfaces,
-    pcp: pcp::Told,
-    /// Whom the last limit concerned.
-    concerned: Who,
-    /// What the link takes for which the packet in hand is too long.
-    met: Option<u16>,
-    /// The VLAN of the frame in hand; 0 without one.
-    realm: u16,
-    /// The same of what left inside because of it.
-    towards: u16,
-    /// What logs have to tell; none where logs are off.
-    reports: Option<Reports>,
-    /// How it takes what is over.
-    reading: Reading,
-}
-
-/// A verdict, or the name of the reason for dropping.
-type Judgement = Result<Expected, &'static str>;
-
-/// What left because of a frame.
-type Left<'a> = &'a [(PortId, &'a [u8])];
+pub use state::Model;
+use state::{Judgement, Left};
 
 impl Oracle for Model {
     type Update = Update;
@@ -118,7 +84,7 @@ impl Oracle for Model {
         // What it says in its own name goes back, is no choice, and lets nothing through.
         let came = self.come_in(port, frame);
         let mut left: Vec<_> = left(became).into_iter().map(|one| self.as_of_side(one)).collect();
-        left.retain(|(_, frame)| !host::is_question(frame));
+        left.retain(|(_, frame)| !is_question(frame));
         let left: Vec<_> = left.iter().map(|(port, frame)| (*port, &frame[..])).collect();
         let (port, frame) = match came {
             Ok(came) => came,
@@ -214,38 +180,6 @@ impl Oracle for Model {
 }
 
 impl Model {
-    /// The NAT as configured, or the part of it that one of several workers has.
-    pub fn new(config: &Config, shard: Shard) -> Model {
-        let share = |count| share(count, shard.count) as usize;
-        Model {
-            config: config.clone(),
-            shard,
-            tables: Tables::default(),
-            pools: config.all_pools().map(|pool| (pool, true)).collect(),
-            session_limit: config.sessions_per_subscriber as usize,
-            room: [
-                share(config.sessions),
-                share(config.mapping_capacity()),
-                share(config.subscribers),
-            ],
-            connections: share(config.alg.connections),
-            plan: Plan::new(config),
-            steering: config.steering(),
-            errors: Bucket::new(config.icmp_errors_per_s, config.icmp_error_burst),
-            datagrams: fragments::Datagrams::default(),
-            softwires: ds_lite::Softwires::default(),
-            neighbours: Neighbours::new(config),
-            interfaces: Interfaces::new(config),
-            pcp: pcp::Told::default(),
-            concerned: Who { realm: 0, b4: None, address: Ipv4Addr::UNSPECIFIED.into() },
-            met: None,
-            realm: 0,
-            towards: 0,
-            reports: Reports::new(config, shard),
-            reading: Reading::default(),
-        }
-    }
-
     /// What becomes of a frame of which this passed.
     fn become_of(
         &mut self,
@@ -378,113 +312,39 @@ impl Model {
         }
     }
 
-    /// A subscriber's packet: its source becomes that of its mapping (RFC 4787 REQ-1).
-    fn leaving(&mut self, packet: &Packet, now: Duration, left: Left<'_>) -> Judgement {
-        let own = (packet.protocol, (self.who(packet.source.0), packet.source.1));
-        let begun = self.begin(own, packet.destination, packet.flags(), now, left)?;
-        let translated = packet.with_ends(begun.outside, packet.destination);
-        self.onward(&begun, &translated.clamped(self.config.mss_clamp), now, left)
-    }
-
-    /// The session of a subscriber's packet to `far`.
-    fn begin(
+    /// What becomes of a packet by the first way in which it becomes what it did; `expected` is
+    /// what it becomes by the usual one, `before` the model that has not seen it. Where ways with
+    /// different reasons lead to the same ICMP error, any of them may be told.
+    fn reconsider(
         &mut self,
-        own: Own,
-        far: End,
-        tcp_flags: u8,
-        now: Duration,
-        left: Left<'_>,
-    ) -> Result<Begun, &'static str> {
-        let known = self.tables.mappings.get(&own);
-        let has_session = known.is_some_and(|mapping| mapping.sessions.contains_key(&far));
-        if !has_session {
-            let maps = known.is_none();
-            self.may_open(own, far, tcp_flags)?;
-            self.concerned = own.1.0;
-            self.check_limits(own.1.0, maps, left)?;
-            if maps {
-                let outside = self.choose(own, now, left)?;
-                self.tables.begin(own, outside);
-            }
-            let mut session = Session::default();
-            if own.0 == 6 && tcp_flags & 2 == 0 {
-                session.syn = [true; 2];
-            }
-            self.tables.join(own, far, session);
+        before: &Model,
+        expected: Expected,
+        became: &[Expected],
+        become_of: impl Fn(&mut Model) -> Expected,
+    ) -> Expected {
+        let is_refused = matches!(expected, Expected::Forward { .. });
+        if became.contains(&expected) && !(is_refused && self.reports.is_some()) {
+            return expected;
         }
-        let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
-        let outside = mapping.outside;
-        let session = mapping.sessions.get_mut(&far).ok_or("unhandled")?;
-        session.leaves(tcp_flags, now);
-        self.note_b4(own.1.0.realm);
-        Ok(Begun { own, outside, is_new: !has_session })
-    }
-
-    /// A packet to an outside address: its destination becomes that of the mapping's subscriber.
-    fn arriving(&mut self, packet: &Packet, now: Duration, left: Left<'_>) -> Judgement {
-        let outside = packet.destination;
-        if !self.is_outside(outside.0) {
-            return Err("no-address");
-        }
-        let own = match self.tables.owner(packet.protocol, outside) {
-            Some(own) => own,
-            None => self.open_static(packet, now, left)?,
+        let mut others = Reading::all().map(|reading| {
+            let mut other = Model { reading, ..before.clone() };
+            let instead = become_of(&mut other);
+            (Model { reading: Reading::default(), ..other }, instead)
+        });
+        let found = match became.contains(&expected) {
+            true => expected,
+            false => match others.find(|(_, instead)| became.contains(instead)) {
+                Some((other, instead)) => {
+                    *self = other;
+                    instead
+                }
+                None => return expected,
+            },
         };
-        let mapping = self.tables.mappings.get(&own).ok_or("unhandled")?;
-        if !mapping.sessions.contains_key(&packet.source) {
-            let known = mapping.sessions.keys().any(|far| far.0 == packet.source.0);
-            let whose = [None, Some(packet.source.0)];
-            let is_expected = whose.iter().any(|who| mapping.expected.contains_key(who));
-            let expected = is_expected || mapping.granted.is_some();
-            match self.config.filtering {
-                Filtering::EndpointIndependent => {}
-                Filtering::AddressDependent if known => {}
-                _ if expected => {}
-                _ => return Err("filtered"),
-            }
-            let session = Session::of_mapping(mapping, (own.0, now), &self.config);
-            self.check_far(own, packet.source.0)?;
-            self.concerned = own.1.0;
-            self.check_limits(own.1.0, false, left)?;
-            self.tables.join(own, packet.source, session);
+        if let Some(reports) = &mut self.reports {
+            let same = others.filter(|(_, instead)| *instead == found);
+            same.for_each(|(other, _)| reports.or_as_in(other.reports.as_ref()));
         }
-        let mapping = self.tables.mappings.get_mut(&own).ok_or("unhandled")?;
-        let session = mapping.sessions.get_mut(&packet.source).ok_or("unhandled")?;
-        session.comes(packet.flags(), now, &self.config);
-        match own.1.0.address {
-            IpAddr::V4(inside) => {
-                let far = packet.source;
-                let packet = packet.with_ends(far, (inside, own.1.1));
-                let packet = packet.clamped(self.config.mss_clamp);
-                let packet = self.by_gateway(packet, (own, far, false), now, left);
-                Ok(self.frame_in(own.1.0.realm, &packet.bytes))
-            }
-            IpAddr::V6(inside) => self.arriving_ipv6(packet, (inside, own.1.1)),
-        }
-    }
-
-    /// A packet for an address, or a port of one, that a subscriber has for itself.
-    fn open_static(
-        &mut self,
-        packet: &Packet,
-        now: Duration,
-        left: Left<'_>,
-    ) -> Result<Own, &'static str> {
-        let outside = packet.destination;
-        let fixed = self.inside_of(packet.protocol, outside);
-        if (fixed.is_some() || packet.protocol != 1) && !self.is_here(packet.protocol, outside) {
-            return Err("other-worker");
-        }
-        let (inside, port) = fixed.ok_or("no-mapping")?;
-        if self.config.filtering != Filtering::EndpointIndependent {
-            return Err("filtered");
-        }
-        let own = (packet.protocol, (self.who_in(0, inside), port));
-        self.concerned = own.1.0;
-        self.check_limits(own.1.0, true, left)?;
-        let outside = self.choose(own, now, left)?;
-        self.tables.begin(own, outside);
-        self.tables.join(own, packet.source, Session::new(now));
-        Ok(own)
+        found
     }
 }

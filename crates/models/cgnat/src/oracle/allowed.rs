@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use super::gateway::script::Wish;
+use super::networks::{first, holds};
+use super::state::Model;
 use super::tables::{End, Own};
-use super::{Model, first, holds};
 
 impl Model {
     /// Whether a packet from inside is one that may open a session.

@@ -2,10 +2,12 @@
 
 use std::net::Ipv4Addr;
 
+use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use packet::PortId;
 
+use super::networks::holds;
 use super::packets::{address, mend_ip, word};
-use super::{INSIDE, Judgement, Model, OUTSIDE, holds};
+use super::state::{Judgement, Model};
 
 impl Model {
     /// Whether a sound packet is one of them.

@@ -4,11 +4,12 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use packet::PortId;
 
 use super::packets::{Packet, address, word};
+use super::state::{Judgement, Left, Model};
 use super::tables::{End, Own, Session, Who};
-use super::{INSIDE, Judgement, Left, Model, OUTSIDE};
 
 impl Model {
     /// Enhanced GRE: version 1, with a key, and with neither checksum nor route.

@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use function_cgnat::types::sides::INSIDE;
 use packet::PortId;
 
 use super::allowed::Allowed;
 use super::gateway::script::Wish;
+use super::networks::{first, holds};
 use super::packets::address;
 use super::reading::Keeps;
+use super::state::{Left, Model};
 use super::tables::{End, Own, Who};
-use super::{INSIDE, Left, Model, first, holds};
 
 impl Model {
     /// RFC 6888 REQ-4, and what the tables hold. A device may count sessions for a while after they

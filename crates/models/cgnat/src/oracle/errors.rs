@@ -3,12 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use packet::PortId;
 
 use super::hairpins::met;
 use super::packets::{Packet, address, mend_ip, sum, word};
+use super::state::{Judgement, Model};
 use super::tables::{End, Own};
-use super::{INSIDE, Judgement, Model, OUTSIDE};
 
 impl Model {
     /// An error about a packet of a session is told to whom that packet came from, as it sent it.

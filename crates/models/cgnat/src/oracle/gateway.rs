@@ -3,39 +3,24 @@
 //! What is told in a payload is found by words and numbers ([`ftp`], [`sip`], [`pptp`]), not by the
 //! gateways' parsers; which outside port the device chose is read from what left. Sequence numbers
 //! behind replaced text are those of [`sequences`].
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use super::packets::{Packet, word};
+use super::state::{Left, Model};
 use super::tables::{End, Own};
-use super::{Left, Model};
 
 mod ftp;
 mod mapping;
 mod pptp;
+mod reading;
 pub(super) mod script;
 pub mod sequences;
 mod sip;
 
+use reading::Reading;
 use script::{Ask, Message, Put, Step};
 use sequences::{Replaced, Sequences};
-
-/// A packet whose ends are translated, on its way through a gateway.
-struct Reading<'a> {
-    own: Own,
-    /// The subscriber's end.
-    inside: End,
-    outside: End,
-    far: End,
-    is_out: bool,
-    now: Duration,
-    left: Left<'a>,
-    /// Mappings made for it: for the message at which place, whose, for whom.
-    made: Vec<Made>,
-}
-
-/// A mapping that was made new.
-type Made = (usize, Own, Option<Ipv4Addr>);
 
 /// Where its message begins; a part of the payload, from and up to; what stands there instead.
 type Piece = (usize, usize, usize, Vec<u8>);

@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
+use function_cgnat::types::sides::OUTSIDE;
+
 use super::packets::Packet;
-use super::tables::End;
-use super::{Begun, Judgement, Left, Model, OUTSIDE};
+use super::state::{Judgement, Left, Model};
+use super::tables::{Begun, End};
 
 impl Model {
     /// A packet that has its outside ends leaves, or turns around.

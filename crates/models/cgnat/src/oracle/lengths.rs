@@ -1,9 +1,11 @@
 //! Packets that are longer in the other family of addresses than the next link takes.
 
+use model_kit::check::Expected;
 use packet::PortId;
 
+use super::nat64::take;
 use super::packets::{mend_ip, word};
-use super::{Expected, Model};
+use super::state::Model;
 
 impl Model {
     /// A frame in as many as its packet has to be cut into (RFC 791 section 3.2, RFC 8200 section
@@ -69,7 +71,7 @@ impl Model {
             let is_part = word(frame, 20) & 0x3fff != 0;
             return Some((3, 4, ipv6_mtu - if is_part { 28 } else { 20 }));
         }
-        let taken = super::nat64::take(frame)?;
+        let taken = take(frame)?;
         let is_long = 20 + taken.body.len() > usize::from(ipv4_mtu);
         match is_long && !self.turns(port, taken.destination) {
             true => Some((2, 0, (ipv4_mtu + 20).max(1280))),

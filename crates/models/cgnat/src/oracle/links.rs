@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use function_cgnat::types::sides::{INSIDE, OUTSIDE};
+use model_kit::check::Expected;
 use packet::PortId;
 
-use super::packets::{address, mend_ip, word};
-use super::vrfs::{with_tag, without_tag};
-use super::{Expected, INSIDE, Judgement, Left, Model, OUTSIDE};
+use super::packets::{address, mend_ip, with_tag, without_tag, word};
+use super::state::{Judgement, Left, Model};
 
 impl Model {
     /// What becomes of a frame that was judged: it leaves as links take it, or its sender is told.

@@ -2,15 +2,15 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use crate::translation::oracle::{Ends, Port, Refusal, Rules};
 use function_cgnat::config::{Nat64, Prefixed};
+use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use model_kit::check::Expected;
 use packet::PortId;
 
 use super::packets::{Packet, sum, word};
-use super::tables::End;
-use super::{INSIDE, Judgement, Left, Model, OUTSIDE};
-use crate::translation::oracle::{Taken, take_ipv6, to_ipv4, to_ipv6};
+use super::state::{Judgement, Left, Model};
+use super::tables::{End, Own};
+use crate::translation::oracle::{Ends, Port, Refusal, Rules, Taken, take_ipv6, to_ipv4, to_ipv6};
 
 mod fragments;
 
@@ -230,7 +230,7 @@ impl Model {
     }
 
     /// RFC 6052 section 3.1: whether an IPv6 subscriber may not speak with a host.
-    pub(super) fn check_far(&self, own: super::Own, far: Ipv4Addr) -> Result<(), &'static str> {
+    pub(super) fn check_far(&self, own: Own, far: Ipv4Addr) -> Result<(), &'static str> {
         match own.1.0.address.is_ipv6() && self.is_forbidden(far) {
             true => Err("martian"),
             false => Ok(()),

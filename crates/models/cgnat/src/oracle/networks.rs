@@ -1,47 +1,7 @@
-//! Networks of both sides.
+//! Networks and their addresses, and the part of a table that a worker has.
 use std::net::Ipv4Addr;
 
 use function_cgnat::config::Prefixed;
-
-use super::Model;
-
-impl Model {
-    pub(super) fn is_outside(&self, address: Ipv4Addr) -> bool {
-        let pools = self.pools.iter().map(|(pool, _)| *pool);
-        pools.chain(self.of_rules()).any(|network| holds(network, address))
-    }
-
-    /// Outside addresses of rules.
-    fn of_rules(&self) -> impl Iterator<Item = Prefixed<Ipv4Addr>> {
-        let own = self.config.static_rules.iter().map(|rule| rule.outside);
-        let shared = self.config.port_forwarding.iter().map(|rule| rule.outside);
-        let shared = shared.map(|address| Prefixed { address, len: 32 });
-        let deterministic = self.config.deterministic.iter().map(|rule| rule.outside);
-        own.chain(shared).chain(deterministic)
-    }
-
-    pub(super) fn add_pool(&mut self, pool: Prefixed<Ipv4Addr>) -> bool {
-        if let Some((_, open)) = self.pools.iter_mut().find(|(known, _)| same(*known, pool)) {
-            *open = true;
-            return true;
-        }
-        let known = self.pools.iter().map(|(known, _)| *known);
-        let overlaps = known.chain(self.of_rules()).any(|known| overlap(known, pool));
-        let siit = self.config.siit.iter();
-        let mut named = siit.flat_map(|siit| siit.networks());
-        let is_taken = named.any(|network| overlap(network, pool));
-        if pool.len == 0 || is_taken || overlaps {
-            return false;
-        }
-        let added = self.pools[self.config.all_pools().count()..].iter();
-        let added: u64 = added.map(|(pool, _)| 1u64 << (32 - pool.len)).sum();
-        if added + (1u64 << (32 - pool.len)) > u64::from(self.config.spare_addresses) {
-            return false;
-        }
-        self.pools.push((pool, true));
-        true
-    }
-}
 
 /// The first address of a network.
 pub(super) fn first(network: Prefixed<Ipv4Addr>) -> u32 {
@@ -66,4 +26,9 @@ pub(super) fn overlap(one: Prefixed<Ipv4Addr>, other: Prefixed<Ipv4Addr>) -> boo
 pub(super) fn share(count: u32, workers: u32) -> u32 {
     let part = u64::from(count) * 9 / 8 / u64::from(workers) + 64;
     if workers == 1 { count } else { count.min(part as u32) }
+}
+
+/// Whether an address can be a single host's.
+pub(super) fn is_host(address: Ipv4Addr) -> bool {
+    !matches!(address.octets()[0], 0 | 127 | 224..)
 }

@@ -222,3 +222,16 @@ pub fn word(bytes: &[u8], at: usize) -> u16 {
 pub fn address(bytes: &[u8], at: usize) -> Ipv4Addr {
     Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3])
 }
+
+/// The VLAN of a frame with a tag, and the frame without.
+pub fn without_tag(frame: &[u8]) -> (u16, Vec<u8>) {
+    (word(frame, 14) % 4096, [&frame[..12], &frame[16..]].concat())
+}
+
+/// A frame towards a realm.
+pub fn with_tag(realm: u16, frame: Vec<u8>) -> Vec<u8> {
+    match realm {
+        0 => frame,
+        vlan => [&frame[..12], &[0x81, 0], &vlan.to_be_bytes(), &frame[12..]].concat(),
+    }
+}

@@ -5,9 +5,10 @@ use std::net::Ipv4Addr;
 use function_cgnat::config::{Forward, PortForwardingHost};
 
 use super::gateway::script::Wish;
+use super::networks::{first, holds};
 use super::reading::Keeps;
+use super::state::{Left, Model};
 use super::tables::{End, Own};
-use super::{Left, Model, first, holds};
 
 impl Model {
     /// The inside end that an outside end stands for by a rule, whoever has sent from it.

@@ -5,21 +5,24 @@
 //! and nothing else may be told. A device notices late that something is over: where the same thing
 //! begins anew meanwhile, the two may be told as one, but for sessions.
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use function_cgnat::config::{Config, Format, Logging};
+use function_cgnat::config::{Config, Format, Logging, Prefixed};
 use function_kit::Shard;
 use packet::PortId;
 
-use super::super::log::oracle::{Collected, Facts, Way};
+use super::networks::{holds, share};
 use super::tables::{End, Happened, Own, Who};
-use super::{Model, share};
+use crate::log::oracle::{Collected, Facts, Way};
 
 mod alarms;
+mod facts;
 mod lives;
+mod way;
 
 use alarms::Alarms;
+use facts::{of_block, of_mapping, of_pairing};
 use lives::{Lives, Thing};
 
 /// What was told, and is to be.
@@ -35,7 +38,7 @@ pub(super) struct Reports {
     pairings: BTreeMap<(Who, Ipv4Addr), usize>,
     blocks: BTreeMap<(Who, End), usize>,
     block_size: u16,
-    pools: Vec<super::Prefixed<Ipv4Addr>>,
+    pools: Vec<Prefixed<Ipv4Addr>>,
     /// By how much the time told differs from the model's, in milliseconds: the least and the most.
     offset_ms: Option<(i128, i128)>,
 }
@@ -123,7 +126,7 @@ impl Reports {
     /// The beginning of the block in which an outside end lies; none on an address without blocks.
     fn block_of(&self, outside: End) -> Option<End> {
         let number = outside.1.checked_div(self.block_size)?;
-        let is_pool = self.pools.iter().any(|pool| super::holds(*pool, outside.0));
+        let is_pool = self.pools.iter().any(|pool| holds(*pool, outside.0));
         is_pool.then_some((outside.0, number * self.block_size))
     }
 
@@ -155,7 +158,7 @@ impl Reports {
     }
 
     /// A pool came at run time: it has blocks as all have.
-    fn note_pools(&mut self, pools: impl Iterator<Item = super::Prefixed<Ipv4Addr>>) {
+    fn note_pools(&mut self, pools: impl Iterator<Item = Prefixed<Ipv4Addr>>) {
         self.pools = pools.collect();
     }
 
@@ -220,94 +223,6 @@ impl Reports {
         }
         facts
     }
-}
-
-impl Model {
-    /// Hands on to the reports what came and went, and why a packet was refused.
-    pub(super) fn take_note(&mut self, refused: Option<&'static str>, now: Duration) {
-        let happened = std::mem::take(&mut self.tables.happened);
-        let most = refused.and_then(|reason| self.most(reason));
-        let Some(reports) = &mut self.reports else { return };
-        reports.note_pools(self.pools.iter().map(|(pool, _)| *pool));
-        happened.iter().for_each(|one| reports.follow(one, now));
-        reports.alarms.begin();
-        if let Some(reason) = refused {
-            reports.alarms.refused(reason, (self.concerned.subscriber(), most), now);
-        }
-    }
-
-    /// The limit that a packet met.
-    fn most(&self, reason: &str) -> Option<usize> {
-        let blocks = &self.config.port_block;
-        Some(match reason {
-            "session-limit" => self.session_limit,
-            "sessions-full" => self.room[0],
-            "mappings-full" => self.room[1],
-            "subscribers-full" => self.room[2],
-            "block-limit" => {
-                let own = match self.concerned.address {
-                    IpAddr::V4(inside) => self.plan.forward(self.concerned.realm, inside),
-                    IpAddr::V6(_) => None,
-                };
-                let of_blocks = usize::from(blocks.size) * usize::from(blocks.per_subscriber);
-                own.map_or(of_blocks, |own| own.ports.len())
-            }
-            _ => return None,
-        })
-    }
-
-    /// What was told to be there, and not yet to be gone.
-    pub fn told_live(&self) -> usize {
-        self.reports.as_ref().map_or(0, |reports| reports.lives.told_live())
-    }
-
-    /// By how much the times of what was told differ from one another when compared with those at
-    /// which it happened, in milliseconds; none where nothing was told.
-    pub fn told_times_spread_ms(&self) -> Option<u64> {
-        let (least, most) = self.reports.as_ref()?.offset_ms?;
-        u64::try_from(most - least).ok()
-    }
-}
-
-/// Who is behind a softwire is known by its B4 element, and its hosts by their addresses, too.
-fn of_subscriber(subscriber: Who) -> Facts {
-    let inside = ("inside", subscriber.address.to_string());
-    match subscriber.b4.map(|b4| b4.to_string()) {
-        None => facts([inside, ("vrf", subscriber.realm.to_string())]),
-        Some(b4) if subscriber == subscriber.subscriber() => {
-            facts([("inside", b4), ("vrf", "0".to_owned())])
-        }
-        Some(b4) => facts([("b4", b4), inside, ("vrf", "0".to_owned())]),
-    }
-}
-
-fn of_pairing(subscriber: Who, outside: Ipv4Addr) -> Facts {
-    let mut all = of_subscriber(subscriber);
-    all.insert("outside".to_owned(), outside.to_string());
-    all
-}
-
-fn of_block(subscriber: Who, (outside, first): End, size: u16) -> Facts {
-    let mut all = of_pairing(subscriber, outside);
-    all.append(&mut facts([
-        ("first", first.to_string()),
-        ("last", (first + (size - 1)).to_string()),
-    ]));
-    all
-}
-
-fn of_mapping((protocol, inside): Own, outside: End) -> Facts {
-    let mut all = of_pairing(inside.0, outside.0);
-    all.append(&mut facts([
-        ("proto", protocol.to_string()),
-        ("inport", inside.1.to_string()),
-        ("outport", outside.1.to_string()),
-    ]));
-    all
-}
-
-fn facts<const N: usize>(all: [(&str, String); N]) -> Facts {
-    all.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
 /// Takes one of a count away; whether it was the last.

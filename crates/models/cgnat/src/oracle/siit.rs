@@ -3,14 +3,15 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use function_cgnat::config::{AddressMapping, Family, Side, SiitConfig};
+use function_cgnat::types::sides::{INSIDE, OUTSIDE};
 use packet::PortId;
 
-use super::host::is_host;
 use super::nat64::{
     embedded, extracted, forbids, identification, is_discovery, reason, taken_of, whole_ipv6,
 };
+use super::networks::{holds, is_host};
 use super::packets::{Packet, address, word};
-use super::{INSIDE, Judgement, Left, Model, OUTSIDE, holds};
+use super::state::{Judgement, Left, Model};
 use crate::translation::oracle::{Ends, Port, Refusal, Rules, to_ipv4, to_ipv6};
 
 /// An address of the other family, and where its host is.

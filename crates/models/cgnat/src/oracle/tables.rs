@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use function_cgnat::config::Config;
 
-use super::sequences::Sequences;
+use super::gateway::sequences::Sequences;
 
 /// An address and a port.
 pub type End = (Ipv4Addr, u16);

@@ -2,11 +2,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_cgnat::config::{Prefixed, Vrf};
+use function_cgnat::types::sides::INSIDE;
+use model_kit::check::Expected;
 use packet::PortId;
 
-use super::packets::word;
+use super::networks::{holds, is_host, same};
+use super::packets::{with_tag, without_tag, word};
+use super::state::{Left, Model};
 use super::tables::Who;
-use super::{Expected, INSIDE, Left, Model, holds, same};
 
 impl Model {
     /// The realm of a frame that comes in, and the frame without its tag.
@@ -90,7 +93,7 @@ impl Model {
     /// Whether an IPv4 address is a subscriber's.
     pub(super) fn has_inside(&self, realm: u16, address: Ipv4Addr) -> bool {
         if self.b4(realm).is_some() {
-            return super::host::is_host(address);
+            return is_host(address);
         }
         let vrf = self.vrf(realm).map(|vrf| &vrf.inside);
         let networks = if realm == 0 { Some(&self.config.inside) } else { vrf };
@@ -108,18 +111,5 @@ impl Model {
 
     fn vrf(&self, vlan: u16) -> Option<&Vrf> {
         self.config.vrfs.iter().find(|vrf| vrf.vlan == vlan)
-    }
-}
-
-/// The VLAN of a frame with a tag, and the frame without.
-pub(super) fn without_tag(frame: &[u8]) -> (u16, Vec<u8>) {
-    (word(frame, 14) % 4096, [&frame[..12], &frame[16..]].concat())
-}
-
-/// A frame towards a realm.
-pub(super) fn with_tag(realm: u16, frame: Vec<u8>) -> Vec<u8> {
-    match realm {
-        0 => frame,
-        vlan => [&frame[..12], &[0x81, 0], &vlan.to_be_bytes(), &frame[12..]].concat(),
     }
 }

@@ -3,10 +3,12 @@
 use std::net::Ipv4Addr;
 
 use engine::steering::worker_of;
+use function_cgnat::types::sides::OUTSIDE;
+use model_kit::check::Expected;
 use packet::PortId;
 
+use super::state::Model;
 use super::tables::End;
-use super::{Expected, Model, OUTSIDE};
 
 impl Model {
     /// Whether packets to an outside end come to this worker.

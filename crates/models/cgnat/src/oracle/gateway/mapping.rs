@@ -2,9 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use super::super::Model;
+use super::super::state::Model;
 use super::super::tables::{End, Own, Session};
-use super::Reading;
+use super::reading::{Made, Reading};
 use super::script::{Ask, Wish};
 
 /// The port that a device told, and whether it told that it has none.
@@ -74,7 +74,7 @@ impl Model {
 
     /// Takes back what was made for messages from a place on.
     pub(super) fn take_back(&mut self, reading: &mut Reading<'_>, from: usize) {
-        let is_kept = |made: &super::Made| made.0 < from;
+        let is_kept = |made: &Made| made.0 < from;
         for (_, own, remote) in reading.made.iter().filter(|made| !is_kept(made)) {
             self.tables.undo_expected(*own, *remote, reading.now);
         }

@@ -2,13 +2,13 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use crate::translation::oracle::{Ends, Port};
+use function_cgnat::types::sides::INSIDE;
 
 use super::super::fragments::Part;
 use super::super::packets::word;
-use super::super::{INSIDE, Judgement, Left, Model};
+use super::super::state::{Judgement, Left, Model};
 use super::reason;
-use crate::translation::oracle::{take_ipv6, to_ipv4, to_ipv6};
+use crate::translation::oracle::{Ends, Port, take_ipv6, to_ipv4, to_ipv6};
 
 /// A fragment, and all that is behind its headers.
 type Found = Option<(Part, Vec<u8>)>;

@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Facts, Who};
+use super::super::tables::Who;
+use super::facts::of_subscriber;
+use super::lives::SLACK;
+use crate::log::oracle::Facts;
 
 /// Refusals of packets that may be told, and those that have to be.
 #[derive(Clone)]
@@ -74,7 +77,7 @@ impl Alarms {
             facts.insert("limit".to_owned(), most.to_string());
         }
         if event == "subscriber-limit" {
-            facts.append(&mut super::of_subscriber(subscriber));
+            facts.append(&mut of_subscriber(subscriber));
         }
         let before = self.last.insert(event, now);
         let has_to = before.is_none_or(|before| now >= before + WINDOW);
@@ -101,7 +104,7 @@ impl Alarms {
     /// What should have been told by now; all that is as old is forgotten.
     pub fn overdue(&mut self, now: Duration) -> Vec<String> {
         let Some(delay) = self.delay else { return Vec::new() };
-        let is_late = |refusal: &&Refusal| now > refusal.at + delay + super::lives::SLACK;
+        let is_late = |refusal: &&Refusal| now > refusal.at + delay + SLACK;
         let late = self.refusals.iter().filter(is_late).filter(|refusal| refusal.has_to);
         let missing = late.map(|refusal| format!("{refusal:?}: not told")).collect();
         self.refusals.retain(|refusal| !is_late(&refusal));

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use super::{Facts, Who};
+use super::super::tables::Who;
+use super::facts::of_subscriber;
+use crate::log::oracle::Facts;
 
 /// What lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,7 +104,7 @@ impl Lives {
         let until = self.delay.map_or(Duration::MAX, |delay| now + delay + SLACK);
         let open = [Thing::Session, Thing::Mapping, Thing::Block, Thing::Pairing];
         self.undone.push(Undone {
-            subscriber: [subscriber.subscriber(), subscriber].map(super::of_subscriber),
+            subscriber: [subscriber.subscriber(), subscriber].map(of_subscriber),
             until,
             open: open.into(),
         });

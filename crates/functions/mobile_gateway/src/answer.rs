@@ -10,9 +10,9 @@ use stages::icmpv4::turn;
 use wire::gtpu::{self, GTPU_PORT};
 use wire::{ethernet, ipv4, protocol, udp};
 
+use super::gateway::Gateway;
 use super::parse::Question;
 use super::reasons;
-use super::state::Gateway;
 
 /// Writes the answer to a question and sends it back.
 pub(super) fn answer(batch: &mut Batch, slot: Slot, question: Question, gateway: &Gateway) {

@@ -2,14 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use engine::Refusal;
 use function_kit::sections::Prefixed;
-use machine::clock::Ticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::{BaseStation, Config, NextHop, Route, User};
-use super::state::State;
 
 /// A change at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,33 +47,6 @@ pub enum Update {
         /// Network of the route.
         prefix: Prefixed<IpAddr>,
     },
-}
-
-/// Applies a change at `now`, between two batches: packets see it wholly or not at all.
-///
-/// # Errors
-/// When the change is impossible; nothing has changed then.
-pub fn apply(state: &mut State, update: &Update, now: Ticks) -> Result<(), Refusal> {
-    match *update {
-        Update::AddUser(user) => state.add_user(&user, now),
-        Update::RemoveUser { ipv4 } => state.remove_user(ipv4),
-        Update::Handover { ipv4, base_station } => state.hand_over(ipv4, base_station),
-        Update::AddBaseStation(station) => state.add_base_station(station),
-        Update::RemoveBaseStation { address } => state.remove_base_station(address),
-        Update::AddNextHop(hop) => state.add_next_hop(hop),
-        Update::RemoveNextHop { address } => state.remove_next_hop(address),
-        Update::AddRoute(Route { prefix, next_hop }) => state.add_route(prefix, next_hop),
-        Update::RemoveRoute { prefix } => state.remove_route(prefix),
-    }
-}
-
-/// The entry of the neighbour that a change would remove.
-pub(super) fn removed(state: &State, update: &Update) -> Option<u32> {
-    match *update {
-        Update::RemoveBaseStation { address } => state.station(address),
-        Update::RemoveNextHop { address } => state.entry_of(address),
-        _ => None,
-    }
 }
 
 /// The changes that add what the configuration lists.

@@ -7,12 +7,14 @@
 //!                <==GTP-U== route < encapsulate < police < bearer < checks <
 //! ```
 //! The files stand in the order in which a reader wants them: what is configured ([`config`]), the
-//! state of a worker ([`state`]), the packet's way through ([`pipeline`], with `parse` for
-//! everything out of the ordinary), change ([`control`]) and which worker has a user
-//! ([`steering`]). Not here: GTP-C, PFCP, charging, IPv6 transport of the tunnel, reassembly, IPv6
-//! neighbour discovery.
+//! gateway itself ([`gateway`]), the state of a worker ([`state`]), the packet's way through
+//! ([`pipeline`], with `parse` for everything out of the ordinary), change ([`control`]) and which
+//! worker has a user ([`steering`]). Not here: GTP-C, PFCP, charging, IPv6 transport of the tunnel,
+//! reassembly.
 
 pub mod config;
+
+pub mod gateway;
 
 pub mod state;
 

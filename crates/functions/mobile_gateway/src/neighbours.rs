@@ -18,8 +18,9 @@ use wire::bytes::{array_at, u16_at};
 use wire::{MacAddr, arp, ethernet, ipv6};
 
 use super::config::Config;
+use super::gateway::CORE;
 use super::reasons::{self, Tallies, Tally};
-use super::state::{CORE, State};
+use super::state::State;
 
 /// The neighbours that were asked for, and the frames made for them.
 pub(super) struct Neighbours {

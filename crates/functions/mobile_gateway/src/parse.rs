@@ -12,8 +12,8 @@ use wire::vxlan::{self, VXLAN_PORT};
 use wire::{Malformed, ethernet, ipv4, ipv6, protocol, udp};
 
 use super::config::Tunnel;
+use super::gateway::Gateway;
 use super::reasons;
-use super::state::Gateway;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

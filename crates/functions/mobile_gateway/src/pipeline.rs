@@ -16,12 +16,13 @@ use wire::{ethernet, ipv4, ipv6};
 
 use super::answer::{TTL, answer};
 use super::config::{Config, Tunnel};
-use super::control::{self, Update};
+use super::control::Update;
+use super::gateway::{ACCESS, CORE};
 use super::neighbours::Neighbours;
 use super::parse::{Addresses, Class, Inner, Question, classify};
 use super::plain::{Plain, PlainFrames};
 use super::reasons::{self, TALLIES, Tallies, Tally};
-use super::state::{ACCESS, CORE, State, side};
+use super::state::State;
 
 /// A running mobile gateway on one worker.
 pub struct Pipeline {
@@ -92,8 +93,8 @@ impl Function for Pipeline {
     }
 
     fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {
-        let gone = control::removed(&self.state, &update);
-        control::apply(&mut self.state, &update, now)?;
+        let gone = self.state.removed(&update);
+        self.state.apply(&update, now)?;
         if let (Some(neighbours), Some(entry)) = (&mut self.neighbours, gone) {
             neighbours.forget(entry);
         }
@@ -142,8 +143,7 @@ impl Pipeline {
     #[inline(never)]
     fn check_fully(&mut self, batch: &mut Batch, slot: Slot, now: Ticks) {
         let Pipeline { state, neighbours, tallies, .. } = self;
-        let asked_for = state.asked_for.get(side(batch.port(slot)));
-        let hears = asked_for.is_some_and(|count| *count > 0);
+        let hears = state.asks(batch.port(slot));
         if let Some(neighbours) = neighbours.as_mut().filter(|_| hears)
             && let Some(verdict) = neighbours.hear(state, batch, slot, tallies, now)
         {

@@ -10,8 +10,8 @@ use wire::gtpu::{self, GTPU_PORT};
 use wire::{checksum, ethernet, ipv4, protocol, udp};
 
 use super::config::Tunnel;
+use super::gateway::Gateway;
 use super::parse::{Addresses, Inner};
-use super::state::Gateway;
 
 /// What a frame is, if it is plain.
 pub(super) enum Plain {

@@ -19,7 +19,7 @@ use function_kit::sections::Prefixed;
 use function_kit::{SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use machine::memory::HugeArray;
-use packet::{PortId, Verdict};
+use packet::Verdict;
 use tables::index::Index;
 use tables::lpm::{Limits, Lpm, LpmError};
 use tables::meter::Meter;
@@ -27,17 +27,14 @@ use units::BytesPerSec;
 use wire::MacAddr;
 use zerocopy::FromZeros;
 
-use super::config::{self, BaseStation, Config, Tunnel, User, burst_bytes};
+use super::config::{self, BaseStation, Config, User, burst_bytes};
 use super::control;
+use super::gateway::{ACCESS, CORE, Gateway, side};
 use super::steering;
 
+mod changes;
 mod next_hops;
 mod present;
-
-/// Towards base stations.
-pub const ACCESS: PortId = PortId(0);
-/// Towards the Internet.
-pub const CORE: PortId = PortId(1);
 
 /// A bearer in one cache line.
 #[derive(Clone, Copy, Debug, FromZeros)]
@@ -67,24 +64,6 @@ pub struct NextHop {
     pub macs: [u8; 12],
     /// Where it leaves, or why not.
     pub verdict: Verdict,
-}
-
-/// The gateway itself.
-#[derive(Clone, Copy, Debug)]
-pub struct Gateway {
-    /// Its address.
-    pub ip: Ipv4Addr,
-    /// Its MAC address.
-    pub mac: MacAddr,
-    /// How packets are carried to base stations.
-    pub tunnel: Tunnel,
-}
-
-impl Gateway {
-    /// The gateway of a configuration.
-    pub fn new(config: &Config) -> Gateway {
-        Gateway { ip: config.gw_ip, mac: config.gw_mac, tunnel: config.tunnel }
-    }
 }
 
 /// Everything a worker knows.
@@ -228,7 +207,7 @@ impl State {
                 let what = "what the configuration lists";
                 let refused =
                     |why: Refusal| SetupError::Table { what, why: format!("{update:?}: {why}") };
-                control::apply(&mut state, &update, now).map_err(refused)?;
+                state.apply(&update, now).map_err(refused)?;
             }
         }
         Ok(state)
@@ -416,11 +395,6 @@ impl State {
             self.free_stations.give_back(slot);
         }
     }
-}
-
-/// The place of a port in what there is of both.
-pub(crate) fn side(port: PortId) -> usize {
-    usize::from(port.0)
 }
 
 /// Users for whom one of several workers has room: its share, and as many more as chance gives it.

@@ -14,9 +14,9 @@ use function_kit::FrameSteering;
 
 use super::config::Config;
 use super::control::Update;
+use super::gateway::Gateway;
 use super::parse::{Addresses, Class, classify};
 use super::plain::{Plain, PlainFrames};
-use super::state::Gateway;
 
 /// The hash under the configuration's secret, or under that of this process.
 pub fn of_config(config: &Config) -> Steering {
@@ -95,7 +95,7 @@ mod tests {
     fn what_is_of_no_user_may_go_to_any_worker() {
         let config = Config { core: 2, ..Config::default() };
         let steering = of_frames(&config).expect("users have IPv4 addresses");
-        assert_eq!(steering(super::super::state::ACCESS, &[0xff; 60]), None);
+        assert_eq!(steering(super::super::gateway::ACCESS, &[0xff; 60]), None);
         assert!(of_frames(&Config { ipv6: true, ..config }).is_none());
     }
 }

@@ -13,7 +13,7 @@ use crate::section::{PASSING_USERS_MIN, Section};
 use engine::steering::Steering;
 use function_kit::Shard;
 use function_mobile_gateway::config::Tunnel;
-use function_mobile_gateway::state::{ACCESS, CORE};
+use function_mobile_gateway::gateway::{ACCESS, CORE};
 use function_mobile_gateway::{Update, steering};
 use model_kit::check::{Expected, Oracle};
 use packet::PortId;

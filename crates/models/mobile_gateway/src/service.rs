@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use crate::catalogue::{self, IPV6_PREFIX_LEN, SERVER_PREFIX_LEN};
 use crate::section::Section;
 use function_mobile_gateway::config::Tunnel;
-use function_mobile_gateway::state::{ACCESS, CORE};
+use function_mobile_gateway::gateway::{ACCESS, CORE};
 use model_kit::service::{
     Gateway, GatewayTunnel, GatewayUser, Interface, NextHop, ReversePath, Route, Router, Service,
 };

@@ -11,7 +11,7 @@ use crate::section::Section;
 use engine::steering::Steering;
 use function_kit::sections::Dir;
 use function_mobile_gateway::Update;
-use function_mobile_gateway::state::{ACCESS, CORE};
+use function_mobile_gateway::gateway::{ACCESS, CORE};
 use function_mobile_gateway::steering;
 use machine::clock::Ticks;
 use packet::PortId;

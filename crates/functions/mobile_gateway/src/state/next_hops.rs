@@ -7,8 +7,9 @@ use engine::Refusal;
 use packet::{PortId, Verdict};
 use wire::MacAddr;
 
-use super::{ACCESS, CORE, NextHop, State, macs, side};
+use super::{NextHop, State, macs};
 use crate::config;
+use crate::gateway::{ACCESS, CORE, side};
 use crate::reasons;
 
 impl State {
@@ -42,6 +43,11 @@ impl State {
             Some(mac) => NextHop { macs: macs(mac, source), verdict: Verdict::Forward(port) },
             None => NextHop { macs: [0; 12], verdict: reasons::drop(reasons::UNRESOLVED) },
         };
+    }
+
+    /// Whether a neighbour behind a port is asked for its MAC address.
+    pub fn asks(&self, port: PortId) -> bool {
+        self.asked_for.get(side(port)).is_some_and(|count| *count > 0)
     }
 
     /// The port and the address of the neighbour that has an entry.

@@ -1,6 +1,7 @@
 //! Users, base stations, next hops and routes come and go; what is impossible changes nothing.
 
 use super::*;
+use crate::config::Tunnel;
 use function_kit::sections::Mac;
 
 const STATIONS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 1, 0, 2)];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use function_mobile_gateway::state::CORE;
+use function_mobile_gateway::gateway::CORE;
 use model_kit::check::Expected;
 use model_kit::neighbours::{self, Said};
 use packet::PortId;

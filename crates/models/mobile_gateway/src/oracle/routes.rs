@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use function_kit::sections::Prefixed;
 use function_mobile_gateway::config::{BaseStation, NextHop};
-use function_mobile_gateway::state::{ACCESS, CORE};
+use function_mobile_gateway::gateway::{ACCESS, CORE};
 use packet::PortId;
 use wire::MacAddr;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use function_kit::sections::{Mac, Prefixed};
 use function_mobile_gateway::Update;
 use function_mobile_gateway::config::{BaseStation, NextHop, Route};
-use function_mobile_gateway::state::{ACCESS, CORE};
+use function_mobile_gateway::gateway::{ACCESS, CORE};
 use model_kit::build::{NeighbourMessage, datagram, frame, packet};
 use model_kit::check::Step;
 use wire::{MacAddr, arp, ethernet, protocol};

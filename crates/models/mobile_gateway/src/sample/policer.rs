@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use crate::section::Section;
-use function_mobile_gateway::state::{ACCESS, CORE};
+use function_mobile_gateway::gateway::{ACCESS, CORE};
 
 use super::steps::Sample;
 

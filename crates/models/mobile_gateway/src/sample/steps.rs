@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use function_kit::sections::Dir;
 use function_mobile_gateway::Update;
-use function_mobile_gateway::state::{ACCESS, CORE};
+use function_mobile_gateway::gateway::{ACCESS, CORE};
 use model_kit::check::Step;
 use packet::PortId;
 use traffic::{Frames, Sizes, Stamp};

@@ -1,0 +1,36 @@
+//! The gateway itself: its ports, its addresses, and how packets are carried to base stations.
+
+use std::net::Ipv4Addr;
+
+use packet::PortId;
+use wire::MacAddr;
+
+use super::config::{Config, Tunnel};
+
+/// Towards base stations.
+pub const ACCESS: PortId = PortId(0);
+/// Towards the Internet.
+pub const CORE: PortId = PortId(1);
+
+/// The place of a port in what there is of both.
+pub(crate) fn side(port: PortId) -> usize {
+    usize::from(port.0)
+}
+
+/// The gateway itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Gateway {
+    /// Its address.
+    pub ip: Ipv4Addr,
+    /// Its MAC address.
+    pub mac: MacAddr,
+    /// How packets are carried to base stations.
+    pub tunnel: Tunnel,
+}
+
+impl Gateway {
+    /// The gateway of a configuration.
+    pub fn new(config: &Config) -> Gateway {
+        Gateway { ip: config.gw_ip, mac: config.gw_mac, tunnel: config.tunnel }
+    }
+}

@@ -2,6 +2,7 @@
 
 pub mod arp;
 pub mod fragment;
+pub mod hearsay;
 pub mod icmp_host;
 pub mod icmpv4;
 pub mod icmpv6;

@@ -2,8 +2,9 @@
 
 use machine::clock::Ticks;
 use packet::{Batch, Slot};
+use stages::hearsay::Heard;
 
-use crate::neighbours::table::{Link, ask, read, shared_link, unaddressed};
+use crate::neighbours::table::{Link, ask, shared_link, unaddressed};
 use crate::pipeline::Pipeline;
 use crate::reasons;
 use crate::types::class::Class;
@@ -54,11 +55,11 @@ impl Pipeline {
             true => shared_link(frame)?,
         };
         let own = (self.interfaces.mac(port), self.interfaces.ipv6(link.port));
-        let (address, said, is_answer) = read(frame, own)?;
+        let Heard { address, said, is_answer } = Heard::in_frame(frame, own)?;
         neighbours.find(link, address)?;
         let is_shared = is_worker(port);
         if !is_shared {
-            neighbours.share(link, frame, (self.interfaces.mac(OUTSIDE), made));
+            neighbours.share(link, (frame, self.interfaces.mac(OUTSIDE)), made);
         }
         let heard = neighbours.heard((link, address), said, (&self.interfaces, made), now);
         (is_shared || heard && is_answer).then_some(Class::Drop(reasons::NEIGHBOUR_HEARD))

@@ -1,17 +1,18 @@
 //! The next hops that are asked for, what is known of them, and what waits for them.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use function_kit::Shard;
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Slot, Verdict};
-use stages::nd::{self, Message};
+use stages::hearsay::{self, Others};
+use stages::nd;
 use stages::neighbours::{
     Asking, Limits, Neighbours as Table, PENDING_EACH, Question, Said, Wanted,
 };
 use stages::vlan;
-use wire::bytes::{array_at, u16_at};
-use wire::{MacAddr, arp, ethernet};
+use wire::bytes::u16_at;
+use wire::{MacAddr, ethernet};
 
 use crate::config::{Config, Side};
 use crate::further::{numbered, ordinal};
@@ -28,8 +29,7 @@ pub(crate) struct Neighbours {
     /// The places in `hops` of those behind further interfaces of each side, two of each: that of
     /// IPv4, and that of IPv6.
     further: [u16; 2],
-    /// Towards the other workers.
-    others: Vec<PortId>,
+    others: Others,
     has_asked: bool,
 }
 
@@ -112,10 +112,7 @@ impl Neighbours {
             hops,
             further,
             of_vlans,
-            others: (0..shard.count)
-                .filter(|&index| index != shard.index)
-                .map(towards_worker)
-                .collect(),
+            others: Others::new((shard.index, shard.count), towards_worker),
             has_asked: false,
         })
     }
@@ -228,15 +225,9 @@ impl Neighbours {
         }
     }
 
-    /// Hands an answer over to the other workers, as it came but for a tag; the link takes the
-    /// place of its source.
-    pub(super) fn share(&self, link: Link, frame: &[u8], (to, made): (MacAddr, &mut Made)) {
-        for &other in &self.others {
-            let Some(slot) = made.push(link.port, frame, Verdict::Forward(other)) else { return };
-            let copy = made.batch_mut().frame_mut(slot);
-            let [high, low] = link.number().to_be_bytes();
-            set_addresses(copy, to, MacAddr([SHARED, 0, 0, 0, high, low]));
-        }
+    /// Hands what a next hop said over to the other workers.
+    pub(super) fn share(&self, link: Link, frame: (&[u8], MacAddr), made: &mut Made) {
+        self.others.tell((link.port, link.number()), frame, made);
     }
 }
 
@@ -256,34 +247,9 @@ fn link_and_family(frame: &[u8]) -> (u16, bool) {
     }
 }
 
-/// Who says what of himself in ARP or Neighbor Discovery, and whether it is an answer.
-pub(super) fn read(frame: &[u8], (mac, ipv6): (MacAddr, Ipv6Addr)) -> Option<(IpAddr, Said, bool)> {
-    if frame.len() < ethernet::HEADER_LEN {
-        return None;
-    }
-    if u16_at(frame, ethernet::offset::TYPE) == ethernet::TYPE_ARP {
-        let is_ours = frame.starts_with(&mac.0) || frame.starts_with(&MacAddr::BROADCAST.0);
-        let view = arp::View::parse(&frame[ethernet::HEADER_LEN..]).ok().filter(|_| is_ours)?;
-        // An ARP request comes from the neighbour itself, and is as good as an answer.
-        let said = Said { mac: view.sender_mac(), overrides: true, answers: true };
-        return Some((view.sender_ip().into(), said, view.operation() == arp::OPERATION_REPLY));
-    }
-    match nd::read(frame, (mac, Some(ipv6)))?.ok()? {
-        Message::Advertisement { target, mac, overrides } => {
-            Some((target.into(), Said { mac, overrides, answers: true }, true))
-        }
-        Message::Solicitation { source, mac } => {
-            Some((source.into(), Said { mac: mac?, overrides: true, answers: false }, false))
-        }
-    }
-}
-
 /// The link on which another worker has heard a frame.
 pub(super) fn shared_link(frame: &[u8]) -> Option<Link> {
-    let [SHARED, 0, 0, 0, high, low] = array_at(frame.get(..12)?, ethernet::offset::SOURCE) else {
-        return None;
-    };
-    Some(Link::of(u16::from_be_bytes([high, low])))
+    hearsay::link_of(frame).map(Link::of)
 }
 
 /// Sends a question, with the tag of its link.
@@ -309,9 +275,6 @@ fn set_addresses(frame: &mut [u8], to: MacAddr, from: MacAddr) {
         header[6..].copy_from_slice(&from.0);
     }
 }
-
-/// How the source of an answer begins that another worker has heard.
-const SHARED: u8 = 3;
 
 /// Bits of a link's number that say its VLAN.
 const VLAN_BITS: u32 = 12;

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use model_kit::build::{datagram, packet, packet_ipv6};
 use netns::Namespace;
+use serde_json::Value;
 
 use crate::kit::{Lab, until};
 use crate::nat_network::{PATIENCE, tally};
@@ -13,6 +14,8 @@ use crate::nat_network::{PATIENCE, tally};
 const GTPU: u16 = 2152;
 /// UDP port of the hosts.
 const PORT: u16 = 7000;
+/// IP protocol number of UDP.
+const UDP: u8 = 17;
 
 /// Makes a host at the end of a link of the lab: with these addresses, and these routes.
 fn host(lab: &Lab, near: &str, addresses: &[&str], routes: &[&str]) -> Namespace {
@@ -128,13 +131,12 @@ workers: {idle: sleep}
     let user = Ipv4Addr::new(10, 45, 0, 1);
     let user_ipv6 = Ipv6Addr::new(0x2001, 0xdb8, 0x45, 0, 0, 0, 0, 1);
     let (v4, v6) = (Ipv4Addr::new(192, 0, 2, 9), Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 9));
-    let udp = 17;
     for (uplink, server_address) in [
-        (packet(user, v4, udp, &datagram((40_000, 9), b"uplink")), IpAddr::V4(v4)),
+        (packet(user, v4, UDP, &datagram((40_000, 9), b"uplink")), IpAddr::V4(v4)),
         (packet_ipv6(user_ipv6, v6, 48 + 6), IpAddr::V6(v6)),
     ] {
         let service = socket(&server, (server_address, 9));
-        tunnels.send_to(&g_pdu(&uplink), "200.0.0.1:2152").expect("it can be sent");
+        tunnels.send_to(&g_pdu(77, &uplink), "200.0.0.1:2152").expect("it can be sent");
         let (heard, source) = hear(&service);
         assert_eq!(heard, uplink[uplink.len() - 6..], "what the user said");
         assert_eq!(source.port(), 40_000);
@@ -159,10 +161,82 @@ workers: {idle: sleep}
     }
 }
 
-/// Returns a G-PDU for the bearer of TEID 77 without optional fields (TS 29.281 section 5.1).
-fn g_pdu(packet: &[u8]) -> Vec<u8> {
+#[test]
+fn each_of_two_workers_of_a_mobile_gateway_finds_its_neighbours_of_linux() {
+    let Some(lab) = Lab::bare() else { return };
+    let cores = machine::cpu::available_cores();
+    let [first, .., last] = cores.as_slice() else {
+        println!("skipped: two workers need two cores");
+        return;
+    };
+    let station = host(&lab, "s1", &["200.0.0.2/24"], &[]);
+    let servers = [Ipv4Addr::new(192, 0, 2, 9), Ipv4Addr::new(198, 51, 100, 9)];
+    let server = host(
+        &lab,
+        "core",
+        &["192.0.2.9/24", "198.51.100.9/32", "2001:db8:9::9/64"],
+        &["200.0.0.1 dev eth", "10.45.0.0/16 via 200.0.0.1"],
+    );
+    let users: Vec<u8> = (1..=8).collect();
+    let listed: Vec<String> = users
+        .iter()
+        .map(|user| format!("{{ipv4: 10.45.0.{user}, teid: {user}, base-station: 200.0.0.2}}"))
+        .collect();
+    let listed = listed.join(", ");
+    let text = format!(
+        "function:
+  name: mobile-gateway
+  core: 2
+  secret: 7
+  gw-ip: 200.0.0.1
+  gw-mac: \"02:00:00:00:00:01\"
+  rate-limit: 10 Mbit/s
+  base-stations: [{{address: 200.0.0.2}}]
+  next-hops: [{{address: 192.0.2.9}}, {{address: 2001:db8:9::9}}]
+  routes: [{{prefix: 192.0.2.0/24, next-hop: 192.0.2.9}},
+    {{prefix: 198.51.100.0/24, next-hop: 2001:db8:9::9}}]
+  users: [{listed}]
+ports:
+  access: {{type: af-packet, interface: s1}}
+  core: {{type: af-packet, interface: core}}
+workers: {{cores: [{first}, {last}], idle: sleep}}
+"
+    );
+    let _gateway = lab.start(&lab.write("gateway.yaml", &text));
+
+    let tunnels = socket(&station, (Ipv4Addr::new(200, 0, 0, 2), GTPU));
+    let services = servers.map(|address| socket(&server, (address, 9)));
+    for user in users {
+        let own = Ipv4Addr::new(10, 45, 0, user);
+        for (service, address) in services.iter().zip(servers) {
+            let uplink = packet(own, address, UDP, &datagram((40_000, 9), b"uplink"));
+            tunnels.send_to(&g_pdu(user, &uplink), "200.0.0.1:2152").expect("it can be sent");
+            let (heard, source) = hear(service);
+            assert_eq!((heard, source), (b"uplink".to_vec(), (own, 40_000).into()));
+            service.send_to(b"downlink", source).expect("it can be sent");
+            let (tunnelled, _) = hear(&tunnels);
+            assert_eq!(tunnelled[4..8], [0, 0, 0, user], "the user's bearer");
+            assert!(tunnelled.ends_with(b"downlink"), "{tunnelled:02x?}");
+        }
+    }
+
+    let (_, shown, _) = lab.run(&["show", "tables", "--json"]);
+    let shown: Value = serde_json::from_str(&shown).expect("JSON");
+    let by_worker = &shown["tables"]["users"]["used_by_worker"];
+    let both = by_worker.as_array().expect("a list").iter().all(|count| count.as_u64() > Some(0));
+    assert!(both, "each has users: {by_worker}");
+    let (_, shown, _) = lab.run(&["show", "all", "--json"]);
+    let shown = serde_json::from_str(&shown).expect("JSON");
+    assert!(tally(&shown, "awaiting-neighbour") >= 6, "each worker asks for all three: {shown}");
+    for reason in ["unresolved", "pending-full", "unhandled"] {
+        assert_eq!(tally(&shown, reason), 0, "{reason}: {shown}");
+    }
+}
+
+/// Returns a G-PDU for the bearer of this TEID without optional fields (TS 29.281 section 5.1).
+fn g_pdu(teid: u8, packet: &[u8]) -> Vec<u8> {
     let len = (packet.len() as u16).to_be_bytes();
-    [&[0x30, 255], &len[..], &[0, 0, 0, 77], packet].concat()
+    [&[0x30, 255], &len[..], &[0, 0, 0, teid], packet].concat()
 }
 
 #[test]

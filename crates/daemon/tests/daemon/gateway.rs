@@ -146,4 +146,45 @@ fn each_user_is_on_one_of_two_workers_whatever_queue_its_frames_come_in_by() {
     run.stop().expect("it ends well");
 }
 
+#[test]
+fn each_worker_finds_a_next_hop_whichever_queue_its_answer_comes_in_by() {
+    let run = start(&text().replace(", mac: '02:00:00:00:02:01'", ""));
+    let (mut access, mut core) = (ends(&run, "down"), ends(&run, "up"));
+    for user in 1..=ASKING {
+        assert!(access[0].0.send(&uplink(user)), "the ring has room");
+    }
+    access[0].0.publish();
+    // Each worker asks by its own queue.
+    for end in &mut core {
+        let question = until("a question", || next(end));
+        assert_eq!(question[..6], [0xff; 6]);
+        assert_eq!(question[38..42], [198, 51, 100, 1]);
+    }
+    let hop = [&[2, 0, 0, 0, 2, 1][..], &[198, 51, 100, 1]].concat();
+    let own = [&[2, 0, 0, 0, 0, 1][..], &[192, 0, 2, 1]].concat();
+    let head = [8, 6, 0, 1, 8, 0, 6, 4, 0, 2];
+    let answer = [&own[..6], &hop[..6], &head, &hop, &own].concat();
+    assert!(core[0].0.send(&answer), "the ring has room");
+    core[0].0.publish();
+    let mut by = [0; 2];
+    for _ in 1..=ASKING {
+        let (queue, frame) = until("a packet that waited", || {
+            (0..2).find_map(|queue| Some((queue, next(&mut core[queue])?)))
+        });
+        assert_eq!((&frame[..6], frame.len()), (&hop[..6], 74), "{frame:02x?}");
+        by[queue] += 1;
+    }
+    assert!(by.iter().all(|&count| count > 0), "all users are on one worker: {by:?}");
+    run.stop().expect("it ends well");
+}
+
+/// Returns the next frame that left by a queue.
+fn next((_, receiver): &mut Far) -> Option<Vec<u8>> {
+    let frame = receiver.next_frame().map(<[u8]>::to_vec);
+    receiver.release();
+    frame
+}
+
+/// Users whose packets have room to wait, whichever worker has them.
+const ASKING: u8 = 8;
 const SERVER: [u8; 4] = [203, 0, 113, 5];

@@ -72,7 +72,7 @@ pub struct BaseStation {
     /// Address of the base station.
     pub address: Ipv4Addr,
     /// The MAC address to which frames for it are sent: its own, or that of the router before it.
-    /// Without it, the base station is asked for it by ARP, which takes one worker.
+    /// Without it, the base station is asked for it by ARP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<function_kit::sections::Mac>,
 }
@@ -84,7 +84,7 @@ pub struct NextHop {
     /// Address of the next hop, which routes refer to.
     pub address: IpAddr,
     /// MAC address of the next hop; without it, the next hop is asked for it by ARP or Neighbor
-    /// Discovery, which takes one worker.
+    /// Discovery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<function_kit::sections::Mac>,
     /// The MAC address from which it gets its frames; the gateway's own where there is none.
@@ -182,13 +182,6 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    /// Whether neighbours can be asked for their MAC addresses: an answer reaches one worker alone.
-    pub fn may_resolve(&self) -> bool {
-        self.core == 1
-    }
-}
-
 /// Bytes a bearer of this rate may exceed it by at once after a pause. Below one long packet, a
 /// load near the rate would lose what is earned while waiting for the next packet.
 pub(crate) fn burst_bytes(rate: BytesPerSec, burst_ms: f64) -> f64 {
@@ -265,14 +258,6 @@ fn check_lists(config: &Config) -> Result<(), Invalid> {
             let what = format!("{listed} do not fit into a capacity of {room}");
             return Err(function_key(key, what, "Raise the capacity"));
         }
-    }
-    let hop = config.next_hops.iter().find(|hop| hop.mac.is_none());
-    let station = config.base_stations.iter().find(|station| station.mac.is_none());
-    let asked = hop.map(|hop| ("next-hops", hop.address));
-    let asked = asked.or(station.map(|station| ("base-stations", station.address.into())));
-    if let Some((key, address)) = asked.filter(|_| !config.may_resolve()) {
-        let what = format!("{address} has no MAC address, and one of several workers hears it");
-        return Err(function_key(key, what, "Give it a `mac`, or set `core` to 1"));
     }
     if let Some(route) = config.routes.iter().find(|route| !hops.contains(&route.next_hop)) {
         let what = format!("no next hop has the address {}", route.next_hop);

@@ -1,4 +1,7 @@
 //! The gateway itself: its ports, its addresses, and how packets are carried to base stations.
+//!
+//! Behind its two ports, one of several workers has one towards each of them; by these they tell
+//! each other what neighbours say, and nothing else.
 
 use std::net::Ipv4Addr;
 
@@ -11,6 +14,16 @@ use super::config::{Config, Tunnel};
 pub const ACCESS: PortId = PortId(0);
 /// Towards the Internet.
 pub const CORE: PortId = PortId(1);
+
+/// Towards a worker of this gateway.
+pub fn towards_worker(index: u32) -> PortId {
+    PortId(FIRST_WORKER + index as u8)
+}
+
+/// Whether a port is towards another worker.
+pub(crate) fn is_worker(port: PortId) -> bool {
+    port.0 >= FIRST_WORKER
+}
 
 /// The place of a port in what there is of both.
 pub(crate) fn side(port: PortId) -> usize {
@@ -34,3 +47,6 @@ impl Gateway {
         Gateway { ip: config.gw_ip, mac: config.gw_mac, tunnel: config.tunnel }
     }
 }
+
+/// Behind the two.
+const FIRST_WORKER: u8 = 2;

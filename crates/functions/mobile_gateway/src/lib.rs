@@ -57,6 +57,7 @@ impl NetworkFunction for MobileGateway {
 
     const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = true;
+    const HANDS_OVER: bool = true;
 
     type Config = Config;
     type Update = Update;

@@ -6,19 +6,23 @@
 //! follows from its MAC address (RFC 4291 appendix A), and it answers questions for that one. A
 //! packet waits as it is to leave, out of its tunnel, and leaves as a made frame; where nobody
 //! answers it is dropped. What is known of a neighbour stands in its entry of next hops, so that
-//! a packet to one that is known takes no other way than to one with a configured address.
+//! a packet to one that is known takes no other way than to one with a configured address. Each of
+//! several workers asks for itself, and hands what it hears over to the others, because a card
+//! gives an answer to one of them.
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use function_kit::Shard;
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Slot, Verdict};
+use stages::hearsay::{self, Heard, Others};
 use stages::nd::{self, Message};
-use stages::neighbours::{Asking, Limits, Neighbours as Table, Question, Said, Wanted};
-use wire::bytes::{array_at, u16_at};
-use wire::{MacAddr, arp, ethernet, ipv6};
+use stages::neighbours::{Asking, Limits, Neighbours as Table, Question, Wanted};
+use wire::bytes::array_at;
+use wire::{MacAddr, ethernet, ipv6};
 
 use super::config::Config;
-use super::gateway::CORE;
+use super::gateway::{CORE, is_worker, towards_worker};
 use super::reasons::{self, Tallies, Tally};
 use super::state::State;
 
@@ -27,25 +31,27 @@ pub(super) struct Neighbours {
     table: Table,
     asking: Asking,
     link_local: Ipv6Addr,
+    others: Others,
     /// None before the worker told its room.
     pub made: Option<Made>,
 }
 
 impl Neighbours {
-    /// An empty table; none where several workers would wait for an answer that one of them gets.
-    pub fn new(config: &Config, clock: Clock) -> Option<Neighbours> {
+    /// An empty table.
+    pub fn new(config: &Config, shard: Shard, clock: Clock) -> Neighbours {
         let link_local = link_local(config.gw_mac);
         let limits = Limits {
             capacity: (config.base_station_capacity + config.next_hop_capacity) as usize,
             pending: PENDING,
             lifetime_s: LIFETIME_S,
         };
-        config.may_resolve().then(|| Neighbours {
+        Neighbours {
             table: Table::new(limits, clock),
             asking: Asking { mac: config.gw_mac, ipv4: Some(config.gw_ip), ipv6: Some(link_local) },
             link_local,
+            others: Others::new((shard.index, shard.count), towards_worker),
             made: None,
-        })
+        }
     }
 
     /// Lets a packet wait for its neighbour, by the entry of that, its port and its address.
@@ -67,7 +73,7 @@ impl Neighbours {
     }
 
     /// What becomes of a frame of ARP, or of Neighbor Discovery from the core, which the gateway
-    /// takes note of; none for all others, and for ARP requests.
+    /// takes note of, or that another worker hands over; none for all others, and for ARP requests.
     pub fn hear(
         &mut self,
         state: &mut State,
@@ -76,14 +82,20 @@ impl Neighbours {
         tallies: &mut Tallies,
         now: Ticks,
     ) -> Option<Verdict> {
-        let frame = batch.frame(slot);
-        if frame.len() < ethernet::HEADER_LEN {
-            return None;
+        let (port, frame, own) = (batch.port(slot), batch.frame(slot), state.gateway.mac);
+        let noted = reasons::drop(reasons::NEIGHBOUR_HEARD);
+        if is_worker(port) {
+            let said = Heard::in_frame(frame, (own, self.link_local));
+            if let (Some(link), Some(said)) = (hearsay::link_of(frame), said) {
+                self.heard(state, PortId(link as u8), said, now);
+            }
+            return Some(noted);
         }
-        if u16_at(frame, ethernet::offset::TYPE) == ethernet::TYPE_ARP {
-            return self.hear_arp(state, (batch.port(slot), frame), now);
+        if let Some(said) = Heard::in_arp(frame, own) {
+            let heard = self.take_note(state, (port, frame), said, now);
+            return (heard && said.is_answer).then_some(noted);
         }
-        if batch.port(slot) != CORE || !nd::is_one(frame) {
+        if port != CORE || !nd::is_one(frame) {
             return None;
         }
         let to = ethernet::HEADER_LEN + ipv6::offset::DESTINATION;
@@ -91,58 +103,44 @@ impl Neighbours {
         if destination != self.link_local && !destination.is_multicast() {
             return None;
         }
-        let is_for_us = frame.starts_with(&state.gateway.mac.0);
         let ignored = reasons::drop(reasons::ND_IGNORED);
-        match nd::read(frame, (state.gateway.mac, Some(self.link_local)))? {
-            Err(()) => is_for_us.then_some(ignored),
-            Ok(Message::Advertisement { target, mac, overrides }) => {
-                let said = Said { mac, overrides, answers: true };
-                let heard = self.heard(state, (CORE, target.into()), said, now);
-                Some(if heard { reasons::drop(reasons::NEIGHBOUR_HEARD) } else { ignored })
-            }
-            Ok(Message::Solicitation { source, mac }) => {
-                if let Some(mac) = mac {
-                    let said = Said { mac, overrides: true, answers: false };
-                    self.heard(state, (CORE, source.into()), said, now);
-                }
-                let station = MacAddr(array_at(frame, ethernet::offset::SOURCE));
-                let own = state.gateway.mac;
-                let answer = nd::advertise((source, station), own, self.link_local);
-                if !batch.set_frame_len(slot, answer.len()) {
-                    return Some(ignored);
-                }
-                batch.frame_mut(slot).copy_from_slice(&answer);
-                tallies[Tally::NdAnswered as usize] += 1;
-                Some(Verdict::Forward(CORE))
-            }
+        let Ok(message) = nd::read(frame, (own, Some(self.link_local)))? else {
+            return frame.starts_with(&own.0).then_some(ignored);
+        };
+        let heard = Heard::in_message(message)
+            .is_some_and(|said| self.take_note(state, (CORE, frame), said, now));
+        let Message::Solicitation { source, .. } = message else {
+            return Some(if heard { noted } else { ignored });
+        };
+        let station = MacAddr(array_at(frame, ethernet::offset::SOURCE));
+        let answer = nd::advertise((source, station), own, self.link_local);
+        if !batch.set_frame_len(slot, answer.len()) {
+            return Some(ignored);
         }
+        batch.frame_mut(slot).copy_from_slice(&answer);
+        tallies[Tally::NdAnswered as usize] += 1;
+        Some(Verdict::Forward(CORE))
     }
 
-    fn hear_arp(
+    /// Takes note of what a neighbour behind a port says of itself, and tells the other workers,
+    /// which may have asked for it; whether it was of any use, here or perhaps to them.
+    fn take_note(
         &mut self,
         state: &mut State,
         (port, frame): (PortId, &[u8]),
-        now: Ticks,
-    ) -> Option<Verdict> {
-        let is_ours =
-            frame.starts_with(&state.gateway.mac.0) || frame.starts_with(&MacAddr::BROADCAST.0);
-        let said = arp::View::parse(&frame[ethernet::HEADER_LEN..]).ok().filter(|_| is_ours)?;
-        let is_answer = said.operation() == arp::OPERATION_REPLY;
-        let from = (port, said.sender_ip().into());
-        // An ARP request comes from the neighbour itself, and is as good as an answer.
-        let said = Said { mac: said.sender_mac(), overrides: true, answers: true };
-        let heard = self.heard(state, from, said, now);
-        (heard && is_answer).then_some(reasons::drop(reasons::NEIGHBOUR_HEARD))
-    }
-
-    fn heard(
-        &mut self,
-        state: &mut State,
-        (port, address): (PortId, IpAddr),
-        said: Said,
+        said: Heard,
         now: Ticks,
     ) -> bool {
+        let tells = self.others.are_there() && state.is_asked_for(port, said.address);
+        if let Some(made) = self.made.as_mut().filter(|_| tells) {
+            self.others.tell((port, link(port)), (frame, state.gateway.mac), made);
+        }
+        self.heard(state, port, said, now) || tells
+    }
+
+    fn heard(&mut self, state: &mut State, port: PortId, heard: Heard, now: Ticks) -> bool {
         let Neighbours { table, made: Some(made), .. } = self else { return false };
+        let Heard { address, said, .. } = heard;
         let Some(number) = table.heard(link(port), address, said, now) else { return false };
         let Some(entry) = table.get(number).and_then(|one| one.listed) else { return false };
         state.resolve(entry, Some(said.mac));

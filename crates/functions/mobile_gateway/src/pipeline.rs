@@ -29,7 +29,7 @@ pub struct Pipeline {
     state: State,
     encapsulation: Encapsulation,
     way: Way,
-    neighbours: Option<Neighbours>,
+    neighbours: Neighbours,
     tallies: Tallies,
 }
 
@@ -95,23 +95,20 @@ impl Function for Pipeline {
     fn apply(&mut self, update: Update, now: Ticks) -> Result<(), Refusal> {
         let gone = self.state.removed(&update);
         self.state.apply(&update, now)?;
-        if let (Some(neighbours), Some(entry)) = (&mut self.neighbours, gone) {
-            neighbours.forget(entry);
+        if let Some(entry) = gone {
+            self.neighbours.forget(entry);
         }
         Ok(())
     }
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
-        if let Some(neighbours) = &mut self.neighbours {
-            neighbours.made = Some(Made::new(room)?);
-        }
+        self.neighbours.made = Some(Made::new(room)?);
         Ok(())
     }
 
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
-        let neighbours = self.neighbours.as_mut()?;
-        neighbours.tick(&mut self.state, now);
-        let made = neighbours.made.as_mut()?;
+        self.neighbours.tick(&mut self.state, now);
+        let made = self.neighbours.made.as_mut()?;
         self.tallies[Tally::MadeFull as usize] = made.refused();
         made.lend()
     }
@@ -143,8 +140,7 @@ impl Pipeline {
     #[inline(never)]
     fn check_fully(&mut self, batch: &mut Batch, slot: Slot, now: Ticks) {
         let Pipeline { state, neighbours, tallies, .. } = self;
-        let hears = state.asks(batch.port(slot));
-        if let Some(neighbours) = neighbours.as_mut().filter(|_| hears)
+        if state.asks(batch.port(slot))
             && let Some(verdict) = neighbours.hear(state, batch, slot, tallies, now)
         {
             return batch.set_verdict(slot, verdict);
@@ -355,14 +351,13 @@ impl Pipeline {
 
     /// Packets to neighbours whose MAC addresses are asked for.
     fn await_neighbours(&mut self, batch: &mut Batch, now: Ticks) {
-        let Some(neighbours) = &mut self.neighbours else { return };
         for &slot in self.way.routed.as_slice() {
             if batch.verdict(slot) != reasons::drop(reasons::UNRESOLVED) {
                 continue;
             }
             let entry = self.way.hop[usize::from(slot)];
             if let Some((port, address)) = self.state.neighbour(entry) {
-                let verdict = neighbours.wait(batch, slot, (entry, port, address), now);
+                let verdict = self.neighbours.wait(batch, slot, (entry, port, address), now);
                 batch.set_verdict(slot, verdict);
             }
         }
@@ -387,7 +382,7 @@ impl Pipeline {
                 Tunnel::Vxlan => Encapsulation::vxlan(config.gw_ip, config.gw_mac, TTL),
             },
             way: Way::new(),
-            neighbours: Neighbours::new(config, clock),
+            neighbours: Neighbours::new(config, shard, clock),
             tallies: [0; TALLIES.len()],
         })
     }

@@ -63,7 +63,8 @@ reasons! {
     UNRESOLVED = "unresolved",
     /// As many packets wait as may, for this next hop or in all.
     PENDING_FULL = "pending-full",
-    /// An answer of a next hop, which was taken note of.
+    /// An answer of a next hop, which was taken note of here or handed over to other workers; and
+    /// whatever another worker hands over.
     NEIGHBOUR_HEARD = "neighbour-heard",
     /// Neighbor Discovery that breaks its rules, or of a neighbour that was not asked for.
     ND_IGNORED = "nd-ignored",

@@ -98,8 +98,6 @@ pub struct State {
     /// Next hops towards the Internet, by their slots.
     hops: Vec<Option<config::NextHop>>,
     by_hop: HashMap<IpAddr, u32>,
-    /// Whether neighbours can be asked for their MAC addresses.
-    resolves: bool,
     /// How many neighbours behind each port, that of base stations first, have no configured MAC
     /// address.
     pub asked_for: [u32; 2],
@@ -194,7 +192,6 @@ impl State {
             behind: vec![0; stations],
             hops: vec![None; hops],
             by_hop: HashMap::with_capacity(hops),
-            resolves: config.may_resolve(),
             asked_for: [0; 2],
             meters: Meters::new(config, clock),
             free_bearers: Places::new(bearers),
@@ -294,9 +291,6 @@ impl State {
         let address = station.address.to_bits();
         if self.routes.get(address, 32).is_some() {
             return Err(Refusal::Exists);
-        }
-        if station.mac.is_none() && !self.resolves {
-            return Err(Refusal::Invalid);
         }
         let known = self.by_station.get(address);
         let slot = known.or_else(|| self.free_stations.take()).ok_or(Refusal::Full)?;

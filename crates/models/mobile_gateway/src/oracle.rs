@@ -77,10 +77,6 @@ impl Oracle for Model {
             Update::AddUser(user) => self.add_user(&user, now),
             Update::RemoveUser { ipv4 } => self.remove_user(ipv4),
             Update::Handover { ipv4, base_station } => self.hand_over(ipv4, base_station),
-            // Of several workers, one alone would hear the answer.
-            Update::AddBaseStation(station) if station.mac.is_none() && self.section.core > 1 => {
-                false
-            }
             Update::AddBaseStation(station) => {
                 let room = self.lingering(station.address);
                 self.routes.add_station(station, room)
@@ -93,7 +89,6 @@ impl Oracle for Model {
                 }
                 was_there
             }
-            Update::AddNextHop(hop) if hop.mac.is_none() && self.section.core > 1 => false,
             Update::AddNextHop(hop) => self.routes.add_hop(hop),
             Update::RemoveNextHop { address } => {
                 let was_there = self.routes.remove_hop(address);
@@ -120,7 +115,7 @@ impl Model {
             users: 0,
             users_max: 0,
             routes: Routes::new(section),
-            neighbours: Neighbours::new(section),
+            neighbours: Neighbours::new(section, shard),
         };
         model.users = (0..section.user).filter(|&number| model.is_mine(number)).count();
         let passing = section.fluct_user.ceil() as usize + PASSING_USERS_MIN as usize;
@@ -134,6 +129,9 @@ impl Model {
 
     /// Ethernet: a frame for this station of a type it knows.
     fn judge(&mut self, port: PortId, frame: &[u8], now: Duration) -> Judgement {
+        if port != ACCESS && port != CORE {
+            return self.judge_told(frame, now);
+        }
         if frame.len() < ethernet::HEADER_LEN {
             return Err("truncated");
         }

@@ -59,12 +59,6 @@ pub fn unreachable(config: &Section) -> Vec<(&'static str, &'static str)> {
         let names = ["gtp-version", "gtp-extension", "gtp-message", "gtp-error-indication"];
         reasons.extend(names.map(|name| (name, "the tunnel is VXLAN")));
     }
-    if !neighbours::are_asked_for(config) {
-        let names =
-            ["awaiting-neighbour", "unresolved", "pending-full", "neighbour-heard", "nd-ignored"];
-        let why = "several workers ask no next hop for its MAC address";
-        reasons.extend(names.map(|name| (name, why)));
-    }
     if config.fakedrop {
         let names = ["unknown-teid", "unknown-user", "no-route"];
         reasons.extend(names.map(|name| (name, "fakedrop sends unmatched frames on")));

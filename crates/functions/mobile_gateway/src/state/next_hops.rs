@@ -21,9 +21,6 @@ impl State {
         if self.by_hop.contains_key(&hop.address) {
             return Err(Refusal::Exists);
         }
-        if hop.mac.is_none() && !self.resolves {
-            return Err(Refusal::Invalid);
-        }
         let slot = self.free_hops.take().ok_or(Refusal::Full)?;
         self.hops[slot as usize] = Some(hop);
         self.asked_for[side(CORE)] += u32::from(hop.mac.is_none());
@@ -45,9 +42,22 @@ impl State {
         };
     }
 
-    /// Whether a neighbour behind a port is asked for its MAC address.
+    /// Whether a neighbour behind a port is asked for its MAC address; always of one towards a
+    /// worker, which may know of a neighbour that this one is yet to be told of.
     pub fn asks(&self, port: PortId) -> bool {
-        self.asked_for.get(side(port)).is_some_and(|count| *count > 0)
+        self.asked_for.get(side(port)).is_none_or(|count| *count > 0)
+    }
+
+    /// Whether the neighbour that has this address behind a port is asked for its MAC address.
+    pub fn is_asked_for(&self, port: PortId, address: IpAddr) -> bool {
+        let is_there = |slot: u32| self.hops[slot as usize].is_some_and(|hop| hop.mac.is_none());
+        match (port, address) {
+            (CORE, address) => self.by_hop.get(&address).is_some_and(|slot| is_there(*slot)),
+            (_, IpAddr::V4(address)) => {
+                self.station(address).is_some_and(|slot| self.asked_stations[slot as usize])
+            }
+            (_, IpAddr::V6(_)) => false,
+        }
     }
 
     /// The port and the address of the neighbour that has an entry.

@@ -1,10 +1,11 @@
 //! ARP, and Neighbor Discovery from the core, of which the model takes note.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use function_mobile_gateway::gateway::CORE;
 use model_kit::check::Expected;
-use model_kit::neighbours::{self, Said};
+use model_kit::neighbours::{self, Own, Said};
 use packet::PortId;
 use wire::ethernet;
 
@@ -19,21 +20,15 @@ impl Model {
         frame: &[u8],
         now: Duration,
     ) -> Option<Judgement> {
-        let is_ours = frame[..6] == self.section.gw_mac.0;
+        let own = self.neighbours.own;
         if word(frame, 12) == ethernet::TYPE_ARP {
-            let packet = &frame[ethernet::HEADER_LEN..];
-            let is_said = packet.len() >= 28 && packet[..6] == [0, 1, 8, 0, 6, 4];
-            if !is_said || !is_ours && frame[..6] != [0xff; 6] {
-                return None;
-            }
-            let from = (port, [packet[14], packet[15], packet[16], packet[17]].into());
-            let heard = self.neighbours.heard(from, (&packet[8..14], true, true), now);
-            return (heard && word(packet, 6) == 2).then_some(Err("neighbour-heard"));
+            let (address, mac) = sender(frame, &own)?;
+            let heard = self.hear((port, address), frame, (mac, true, true), now);
+            return (heard && word(frame, 20) == 2).then_some(Err("neighbour-heard"));
         }
         if port != CORE {
             return None;
         }
-        let own = self.neighbours.own;
         let said = neighbours::read(frame, &own)?;
         let destination = frame.get(38..54)?;
         let is_own = own.ipv6.is_some_and(|ip| ip.octets() == destination);
@@ -41,17 +36,67 @@ impl Model {
             return None;
         }
         match said {
-            Err(()) => is_ours.then_some(Err("nd-ignored")),
+            Err(()) => (frame[..6] == own.mac).then_some(Err("nd-ignored")),
             Ok(Said::Advertisement { target, mac, overrides }) => {
-                let heard = self.neighbours.heard((CORE, target), (mac, overrides, true), now);
+                let heard = self.hear((CORE, target), frame, (mac, overrides, true), now);
                 Some(Err(if heard { "neighbour-heard" } else { "nd-ignored" }))
             }
             Ok(Said::Solicitation { answer, from, mac }) => {
                 if let Some(mac) = mac {
-                    self.neighbours.heard((CORE, from), (mac, true, false), now);
+                    self.hear((CORE, from), frame, (mac, true, false), now);
                 }
                 Some(Ok(Expected::Forward { port: CORE, frame: answer }))
             }
         }
     }
+
+    /// What a neighbour says here, which other workers are told; whether it was of any use, here or
+    /// perhaps to them.
+    fn hear(
+        &mut self,
+        from: (PortId, IpAddr),
+        frame: &[u8],
+        said: (&[u8], bool, bool),
+        now: Duration,
+    ) -> bool {
+        let tells = self.shard.count > 1 && self.routes.is_asked(from);
+        if tells {
+            self.neighbours.tell(from.0, frame);
+        }
+        self.neighbours.heard(from, said, now) || tells
+    }
+
+    /// What another worker tells of a neighbour, with the link in place of who sent the frame.
+    pub(super) fn judge_told(&mut self, frame: &[u8], now: Duration) -> Judgement {
+        if frame.len() >= 14 && frame[6..11] == [3, 0, 0, 0, 0] {
+            let (port, own) = (PortId(frame[11]), self.neighbours.own);
+            if word(frame, 12) == ethernet::TYPE_ARP {
+                if let Some((address, mac)) = sender(frame, &own) {
+                    self.neighbours.heard((port, address), (mac, true, true), now);
+                }
+            } else if let Some(Ok(said)) = neighbours::read(frame, &own) {
+                match said {
+                    Said::Advertisement { target, mac, overrides } => {
+                        self.neighbours.heard((port, target), (mac, overrides, true), now);
+                    }
+                    Said::Solicitation { from, mac: Some(mac), .. } => {
+                        self.neighbours.heard((port, from), (mac, true, false), now);
+                    }
+                    Said::Solicitation { .. } => {}
+                }
+            }
+        }
+        Err("neighbour-heard")
+    }
+}
+
+/// Who has sent ARP to a station or to all, by both addresses.
+fn sender<'a>(frame: &'a [u8], own: &Own) -> Option<(IpAddr, &'a [u8])> {
+    let packet = &frame[ethernet::HEADER_LEN..];
+    let is_said = packet.len() >= 28 && packet[..6] == [0, 1, 8, 0, 6, 4];
+    let is_ours = frame[..6] == own.mac || frame[..6] == [0xff; 6];
+    if !is_said || !is_ours {
+        return None;
+    }
+    Some(([packet[14], packet[15], packet[16], packet[17]].into(), &packet[8..14]))
 }

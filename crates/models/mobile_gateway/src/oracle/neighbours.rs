@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
+use function_kit::Shard;
+use function_mobile_gateway::gateway::CORE;
 use model_kit::check::Expected;
 use model_kit::neighbours::{self, Due, Own};
 use packet::PortId;
@@ -17,11 +19,12 @@ pub(super) struct Neighbours {
     list: neighbours::Neighbours<(PortId, MacAddr), (u16, Vec<u8>)>,
     /// The gateway on its links.
     pub own: Own,
+    shard: Shard,
     made: Vec<Expected>,
 }
 
 impl Neighbours {
-    pub fn new(section: &Section) -> Neighbours {
+    pub fn new(section: &Section, shard: Shard) -> Neighbours {
         let [a, b, c, d, e, f] = section.gw_mac.0;
         let word = |high: u8, low: u8| u16::from_be_bytes([high, low]);
         let [one, two] = [word(a ^ 2, b), word(c, 0xff)];
@@ -31,6 +34,7 @@ impl Neighbours {
         Neighbours {
             list: neighbours::Neighbours::new(most, 64, 1200),
             own: Own { mac: section.gw_mac.0, ipv4: Some(section.gw_ip), ipv6: Some(link_local) },
+            shard,
             made: Vec::new(),
         }
     }
@@ -69,6 +73,15 @@ impl Neighbours {
     fn ask(&mut self, port: PortId, address: IpAddr, station: Option<[u8; 6]>) {
         let frame = neighbours::question(&self.own, address, station);
         self.made.extend(frame.map(|frame| Expected::Forward { port, frame }));
+    }
+
+    /// Every other worker gets what a neighbour said, with the link in place of who sent it.
+    pub fn tell(&mut self, port: PortId, frame: &[u8]) {
+        let Shard { index, count } = self.shard;
+        for other in (0..count).filter(|other| *other != index) {
+            let frame = [&self.own.mac[..], &[3, 0, 0, 0, 0, port.0], &frame[12..]].concat();
+            self.made.push(Expected::Forward { port: PortId(CORE.0 + 1 + other as u8), frame });
+        }
     }
 
     /// Takes note of what is said; whether it was of any use.

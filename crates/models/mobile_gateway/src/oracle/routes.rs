@@ -120,6 +120,15 @@ impl Routes {
         }
     }
 
+    /// Whether the neighbour that has this address is asked for its MAC address.
+    pub fn is_asked(&self, (port, address): (PortId, IpAddr)) -> bool {
+        match (port, address) {
+            (ACCESS, IpAddr::V4(address)) => self.stations.get(&address) == Some(&None),
+            (ACCESS, IpAddr::V6(_)) => false,
+            _ => self.hops.get(&address).is_some_and(|hop| hop.mac.is_none()),
+        }
+    }
+
     /// Whether a base station is there.
     pub fn has_station(&self, address: Ipv4Addr) -> bool {
         self.stations.contains_key(&address)

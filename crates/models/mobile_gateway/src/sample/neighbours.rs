@@ -14,18 +14,9 @@ use wire::{MacAddr, arp, ethernet, protocol};
 
 use super::steps::Sample;
 use crate::catalogue;
-use crate::section::Section;
-
-/// Whether the sample has next hops that are asked for.
-pub(super) fn are_asked_for(config: &Section) -> bool {
-    config.core == 1
-}
 
 /// Everything that asking can lead to, for one next hop of each version of IP.
 pub(super) fn neighbours(sample: &mut Sample) {
-    if !are_asked_for(sample.config()) {
-        return;
-    }
     for hop in [IpAddr::V4(HOP), IpAddr::V6(HOP_IPV6)] {
         let prefix = Prefixed { address: IpAddr::V4(NETWORK), len: 24 };
         sample.update(Update::AddNextHop(NextHop { address: hop, mac: None, source_mac: None }));
@@ -64,9 +55,6 @@ pub(super) fn neighbours(sample: &mut Sample) {
 
 /// The same for the visitor's base station, which is behind the other port.
 pub(super) fn base_station(sample: &mut Sample) {
-    if !are_asked_for(sample.config()) {
-        return;
-    }
     let number = sample.visitor.base_station;
     let address = catalogue::base_station_ipv4(number);
     let said = |sample: &mut Sample, about, operation, mac| {

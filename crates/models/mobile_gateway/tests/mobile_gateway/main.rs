@@ -9,6 +9,7 @@ mod differential;
 mod dissection;
 mod golden;
 mod laws;
+mod neighbours;
 mod policer;
 mod readme;
 mod workload;

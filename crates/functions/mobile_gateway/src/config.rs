@@ -38,6 +38,7 @@ pub struct Config {
     /// How far a bearer may exceed its rate at once after a pause, as the time in which the rate
     /// earns it, in milliseconds; at least one long packet (2000 bytes). A new bearer has earned
     /// nothing yet.
+    #[schemars(range(min = 0.0, max = 10_000.0))]
     pub burst_ms: f64,
     /// The most users, one bearer each.
     #[schemars(range(min = 1, max = 32_000_000))]
@@ -211,13 +212,6 @@ pub fn validate(config: &Config) -> Result<(), Invalid> {
 /// The first key that cannot be used.
 pub fn check(config: &Config) -> Result<(), Invalid> {
     check_rate("rate-limit", config.rate_limit)?;
-    if !(0.0..=10_000.0).contains(&config.burst_ms) {
-        return Err(function_key(
-            "burst-ms",
-            format!("must be from 0 to 10000 milliseconds, not {}", config.burst_ms),
-            "Remove the key for 5 ms",
-        ));
-    }
     let own = config.gw_ip;
     if own.is_unspecified() || own.is_multicast() || own.is_broadcast() || own.is_loopback() {
         return Err(function_key(

@@ -45,12 +45,16 @@ pub struct Section {
     /// How far a bearer may exceed its rate at once after a pause, as the time in which the rate
     /// earns it, in milliseconds; at least one long packet (2000 bytes). A new bearer has earned
     /// nothing yet. Not in TIPSY.
+    #[schemars(range(min = 0.0, max = 10_000.0))]
     pub burst_ms: f64,
     /// User arrivals a second, and as many departures.
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub fluct_user: f64,
     /// Handovers a second.
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub handover: f64,
     /// Server routes added a second, and as many removed.
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub fluct_server: f64,
     /// The gateway's address, on both sides.
     pub gw_ip: Ipv4Addr,
@@ -160,19 +164,6 @@ impl Section {
 /// The first key that cannot be used.
 pub(crate) fn validate(section: &mut Section) -> Result<(), Invalid> {
     section.tunnel = Some(section.tunnel());
-    for (key, value) in [
-        ("fluct-user", section.fluct_user),
-        ("handover", section.handover),
-        ("fluct-server", section.fluct_server),
-    ] {
-        if !(0.0..=1e6).contains(&value) {
-            return Err(function_key(
-                key,
-                format!("must be from 0 to 1000000 events a second, not {value}"),
-                "Give the number of events a second, 0 for none",
-            ));
-        }
-    }
     config::check(&section.config())?;
     if catalogue::collides(section.gw_ip) {
         return Err(function_key(

@@ -32,8 +32,8 @@ pub struct Traffic {
     pub server_draw: Distribution,
     /// How the user's UDP ports are drawn, from 1024 to 65535. Not in TIPSY.
     pub port_draw: Distribution,
-    /// Share of packets that are IPv6, from 0 to 1; needs `ipv6: true` in the function. Not in
-    /// TIPSY.
+    /// Share of packets that are IPv6; needs `ipv6: true` in the function. Not in TIPSY.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub ipv6_share: f64,
     /// How events are spaced. Not in TIPSY, which fires them all at once a second.
     pub event_pacing: Pacing,
@@ -67,16 +67,6 @@ pub(crate) fn validate(config: &Section, traffic: &Traffic) -> Result<(), Invali
     let refuse = |key: &str, what, remedy: &str| {
         Err(Invalid { section: "traffic", key: key.into(), what, remedy: remedy.into() })
     };
-    if traffic.random_seed == 0 {
-        return refuse("random-seed", "must be at least 1, not 0".into(), "Give any other number");
-    }
-    if !(0.0..=1.0).contains(&traffic.ipv6_share) {
-        return refuse(
-            "ipv6-share",
-            format!("must be from 0 to 1, not {}", traffic.ipv6_share),
-            "Give a fraction, like 0.2 for a fifth",
-        );
-    }
     if traffic.ipv6_share > 0.0 && !config.ipv6 {
         return refuse(
             "ipv6-share",

@@ -9,6 +9,7 @@ mod differential;
 mod dissection;
 mod golden;
 mod laws;
+mod limits;
 mod neighbours;
 mod policer;
 mod readme;

@@ -1,10 +1,9 @@
-//! Function laws, functions beside their oracles, fuzz targets: what tests of units share.
+//! Function laws, golden cases, fuzz targets: what tests of units share.
 //!
 //! For development only; nothing that ships depends on it.
 
-pub mod device;
+pub use model_kit::{device, pair as check, random};
 
-pub mod check;
 pub mod golden;
 pub mod laws;
 
@@ -14,7 +13,6 @@ pub mod layers;
 
 pub mod frames;
 pub mod mutate;
-pub mod random;
 pub mod walk;
 
 pub mod digest;

@@ -1,9 +1,8 @@
 //! Frames spoiled a little: what lies between valid and noise, where parsers go wrong.
 
+pub use model_kit::build::repair;
 use wire::bytes::{put_u16, u16_at};
-use wire::gtpu::{self, GTPU_PORT};
-use wire::vxlan::VXLAN_PORT;
-use wire::{checksum, ethernet, ipv4, udp, vxlan};
+use wire::ethernet;
 
 use crate::random::Random;
 
@@ -45,41 +44,6 @@ fn change(frame: &mut Vec<u8>, donors: &[Vec<u8>], random: &mut Random) {
         }
         _ => {}
     }
-}
-
-/// Makes the IPv4 header checksums of a frame right, the one inside a tunnel too; the tunnel's own
-/// datagram then has none.
-pub fn repair(frame: &mut [u8]) {
-    let Some((_, packet)) = frame.split_first_chunk_mut::<{ ethernet::HEADER_LEN }>() else {
-        return;
-    };
-    repair_ipv4(packet);
-    const TUNNEL: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
-    if packet.len() < TUNNEL || packet[0] != ipv4::VERSION_IHL {
-        return;
-    }
-    let port = u16_at(packet, ipv4::HEADER_LEN + udp::offset::DESTINATION_PORT);
-    let (outer, message) = packet.split_at_mut(TUNNEL);
-    let inner_at = match port {
-        GTPU_PORT => gtpu::View::parse(message).map(|view| view.header_len()).ok(),
-        VXLAN_PORT => Some(vxlan::HEADER_LEN + ethernet::HEADER_LEN),
-        _ => return,
-    };
-    put_u16(outer, ipv4::HEADER_LEN + udp::offset::CHECKSUM, udp::CHECKSUM_NONE);
-    if let Some(inner) = inner_at.and_then(|at| message.get_mut(at..)) {
-        repair_ipv4(inner);
-    }
-}
-
-fn repair_ipv4(packet: &mut [u8]) {
-    if packet.len() < ipv4::HEADER_LEN || packet[0] >> 4 != ipv4::VERSION {
-        return;
-    }
-    let header_len = usize::from(packet[0] & 0x0f) * 4;
-    let header_len = header_len.clamp(ipv4::HEADER_LEN, packet.len().max(ipv4::HEADER_LEN));
-    put_u16(packet, ipv4::offset::CHECKSUM, 0);
-    let sum = checksum::checksum(&packet[..header_len]);
-    put_u16(packet, ipv4::offset::CHECKSUM, sum);
 }
 
 /// Where most changes go: more than the headers of a tunnelled packet.

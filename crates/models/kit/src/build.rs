@@ -2,8 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use wire::bytes::put_u16;
-use wire::{MacAddr, checksum, ethernet, icmp, ipv4, ipv6, protocol, udp};
+use wire::bytes::{put_u16, u16_at};
+use wire::{MacAddr, checksum, ethernet, gtpu, icmp, ipv4, ipv6, protocol, udp, vxlan};
 
 /// An Ethernet frame.
 pub fn frame(to: MacAddr, from: MacAddr, ether_type: u16, payload: &[u8]) -> Vec<u8> {
@@ -127,6 +127,36 @@ pub fn mend(packet: &mut [u8]) {
     put_u16(packet, ipv4::offset::CHECKSUM, 0);
     let sum = checksum::checksum(&packet[..len]);
     put_u16(packet, ipv4::offset::CHECKSUM, sum);
+}
+
+/// Makes the IPv4 header checksums of a frame right, the one inside a tunnel too; the tunnel's own
+/// datagram then has none.
+pub fn repair(frame: &mut [u8]) {
+    let Some((_, packet)) = frame.split_first_chunk_mut::<{ ethernet::HEADER_LEN }>() else {
+        return;
+    };
+    repair_ipv4(packet);
+    const TUNNEL: usize = ipv4::HEADER_LEN + udp::HEADER_LEN;
+    if packet.len() < TUNNEL || packet[0] != ipv4::VERSION_IHL {
+        return;
+    }
+    let port = u16_at(packet, ipv4::HEADER_LEN + udp::offset::DESTINATION_PORT);
+    let (outer, message) = packet.split_at_mut(TUNNEL);
+    let inner_at = match port {
+        gtpu::GTPU_PORT => gtpu::View::parse(message).map(|view| view.header_len()).ok(),
+        vxlan::VXLAN_PORT => Some(vxlan::HEADER_LEN + ethernet::HEADER_LEN),
+        _ => return,
+    };
+    put_u16(outer, ipv4::HEADER_LEN + udp::offset::CHECKSUM, udp::CHECKSUM_NONE);
+    if let Some(inner) = inner_at.and_then(|at| message.get_mut(at..)) {
+        repair_ipv4(inner);
+    }
+}
+
+fn repair_ipv4(packet: &mut [u8]) {
+    if packet.len() >= ipv4::HEADER_LEN && packet[0] >> 4 == ipv4::VERSION {
+        mend(packet);
+    }
 }
 
 /// Puts four bytes of options into an IPv4 packet.

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use engine::{Counts, Function, Names, Order, Port, Tap, Worker, WorkerHandle};
 use machine::clock::Ticks;
-use model_kit::check::{Expected, became};
 use packet::{BATCH_MAX, Batch, PortId, Room, Slot};
+
+use crate::check::{Expected, became};
 
 /// A frame and the port at which it enters or leaves.
 pub type Frame = (PortId, Vec<u8>);

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use function_kit::{NetworkFunction, PortName, Shard};
 use machine::clock::{Clock, Ticks};
-use model_kit::check::{Expected, History, Oracle, Step, hear, in_order, without_reports};
-use model_kit::{Model, PipelineOf, UpdateOf};
 use packet::PortId;
 
+use crate::check::{Expected, History, Oracle, Step, hear, in_order, without_reports};
 use crate::device::Device;
+use crate::unit::{Model, PipelineOf, UpdateOf, load};
 
 /// One worker's function and the oracle of the same shard.
 pub struct Pair<N: Model> {
@@ -34,7 +34,7 @@ impl<N: Model> Pair<N> {
     /// # Panics
     /// When the function's state does not fit.
     pub fn new(config: &N::Section, shard: Shard) -> Pair<N> {
-        let function = model_kit::load::<N>(config, &N::config(config), shard, clock(), SET_UP_AT)
+        let function = load::<N>(config, &N::config(config), shard, clock(), SET_UP_AT)
             .unwrap_or_else(|error| panic!("the function cannot be set up: {error}"));
         Pair {
             device: Device::new(function, N::Unit::ports_of_worker(&N::config(config), shard)),

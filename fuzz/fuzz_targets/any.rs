@@ -1,15 +1,19 @@
-//! Fuzzes the target that `PLUMBLINE_FUZZ` names; the bodies are in testkit, so that they also run
-//! on stable.
+//! Fuzzes the target that `PLUMBLINE_FUZZ` names. Its body is in a model or a wire format, so that
+//! it also runs on stable.
 
 #![no_main]
 
-use std::sync::LazyLock;
+use std::cell::RefCell;
 
-use testkit::fuzz::{Target, targets};
+use testkit::fuzz::{Body, targets};
 
-static CHOSEN: LazyLock<Target> = LazyLock::new(|| {
+thread_local! {
+    static CHOSEN: RefCell<Body> = RefCell::new(chosen());
+}
+
+fn chosen() -> Body {
     let name = std::env::var("PLUMBLINE_FUZZ").unwrap_or_default();
-    targets().find(|target| target.name() == name).expect("PLUMBLINE_FUZZ names a target")
-});
+    targets().find(|target| target.name() == name).expect("PLUMBLINE_FUZZ names a target").body()
+}
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| (CHOSEN.run)(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| CHOSEN.with_borrow_mut(|body| body(data)));

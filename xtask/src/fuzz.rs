@@ -1,4 +1,5 @@
-//! `cargo xtask fuzz`: coverage-guided fuzzing of testkit's targets, by the program in `fuzz/`.
+//! `cargo xtask fuzz`: coverage-guided fuzzing of the targets in testkit's list, by the program in
+//! `fuzz/`.
 //!
 //! CI does not run this: `cargo test` gives every target seeded inputs on the stable toolchain.
 

@@ -1,82 +1,83 @@
-//! The bodies of the fuzz targets, callable on the stable toolchain.
+//! Every fuzz target: those of the models, and the laws of the wire formats.
 //!
-//! A body takes any bytes and panics when a promise is broken. [`targets`] lists those of this
-//! folder and the laws of the wire formats; the fuzz package runs any of them by its name, and
-//! [`smoke`] runs a body over seeded inputs without a fuzzer. What a fuzzer finds becomes a file in
-//! the unit's `regressions` folder.
-//!
-//! A new target is a function here and a line in the list.
+//! [`targets`] lists them from the registries; the fuzz package runs any of them by its name, and
+//! [`smoke`] runs a body over seeded inputs without a fuzzer.
 
+use std::marker::PhantomData;
+
+pub use model_kit::fuzz::Body;
+use model_kit::fuzz::{self, Fuzzed};
 use wire::{LAWS, Law};
 
 use crate::random::Random;
 use examples::examples;
 
-mod alg;
 mod examples;
-mod forwarders;
-mod gateway;
-mod logs;
-mod nat;
-mod replication;
-mod translation;
-
-pub use alg::{fuzz_cgnat_ftp, fuzz_cgnat_pptp, fuzz_cgnat_shifts, fuzz_cgnat_sip};
-pub use forwarders::{fuzz_chain, fuzz_l2_switch, fuzz_l3_router};
-pub use gateway::fuzz_mobile_gateway;
-pub use logs::fuzz_cgnat_log;
-pub use nat::fuzz_cgnat;
-pub use replication::fuzz_cgnat_replication;
-pub use translation::fuzz_translation;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
-    /// Its name, without what is said of all wire formats.
-    name: &'static str,
-    /// Whether it is the law of a wire format.
-    is_law: bool,
-    /// Its body.
-    pub run: fn(&[u8]),
+pub enum Target {
+    /// One of a model.
+    Model(&'static fuzz::Target),
+    /// The law of a wire format.
+    Law(&'static Law),
 }
 
-/// The targets of this folder, by name.
-const TARGETS: &[Target] = &[
-    target("cgnat", fuzz_cgnat),
-    target("cgnat_ftp", fuzz_cgnat_ftp),
-    target("cgnat_log", fuzz_cgnat_log),
-    target("cgnat_pptp", fuzz_cgnat_pptp),
-    target("cgnat_replication", fuzz_cgnat_replication),
-    target("cgnat_shifts", fuzz_cgnat_shifts),
-    target("cgnat_sip", fuzz_cgnat_sip),
-    target("chain", fuzz_chain),
-    target("l2_switch", fuzz_l2_switch),
-    target("l3_router", fuzz_l3_router),
-    target("mobile_gateway", fuzz_mobile_gateway),
-    target("translation", fuzz_translation),
-];
-
-const fn target(name: &'static str, run: fn(&[u8])) -> Target {
-    Target { name, is_law: false, run }
-}
-
-/// Every target: those of functions, and for each wire format `wire_` with its name.
+/// Every target.
 pub fn targets() -> impl Iterator<Item = Target> {
-    let of = |law: &Law| Target { name: law.name, is_law: true, run: law.holds };
-    TARGETS.iter().copied().chain(LAWS.iter().map(of))
+    of_models().map(Target::Model).chain(LAWS.iter().map(Target::Law))
+}
+
+/// The targets of the models.
+fn of_models() -> impl Iterator<Item = &'static fuzz::Target> {
+    MODELS.iter().flat_map(|model| model.targets())
+}
+
+static MODELS: &[&dyn Model] = models::with_all!(Unit);
+
+/// A model as the list has it.
+trait Model: Sync {
+    fn targets(&self) -> &'static [fuzz::Target];
+}
+
+struct Unit<M>(PhantomData<fn() -> M>);
+
+impl<M> Unit<M> {
+    const fn new() -> Unit<M> {
+        Unit(PhantomData)
+    }
+}
+
+impl<M: Fuzzed> Model for Unit<M> {
+    fn targets(&self) -> &'static [fuzz::Target] {
+        M::TARGETS
+    }
 }
 
 impl Target {
-    /// The name by which it is chosen.
+    /// The name by which it is chosen: of a wire format `wire_` with the format's name.
     pub fn name(&self) -> String {
-        format!("{}{}", if self.is_law { "wire_" } else { "" }, self.name)
+        match self {
+            Target::Model(target) => target.name.to_owned(),
+            Target::Law(law) => format!("wire_{}", law.name),
+        }
+    }
+
+    /// Makes its body.
+    pub fn body(&self) -> Body {
+        match self {
+            Target::Model(target) => (target.body)(),
+            Target::Law(law) => Box::new(law.holds),
+        }
     }
 }
 
 /// Runs a body over inputs drawn from a seed: half of them noise, half an example with a few
 /// bytes changed, cut off or added. The examples are valid packets of every format.
 pub fn smoke(target: &Target, seed: u64, iterations: u32) {
-    let examples = examples();
+    let mut examples = examples();
+    examples.extend(of_models().flat_map(|target| (target.examples)()));
+    let mut body = target.body();
     let mut random = Random::new(seed);
     for _ in 0..iterations {
         let mut input = Vec::new();
@@ -86,7 +87,7 @@ pub fn smoke(target: &Target, seed: u64, iterations: u32) {
         } else {
             input.resize_with(random.below(NOISE_LEN_MAX), || random.byte());
         }
-        (target.run)(&input);
+        body(&input);
     }
 }
 

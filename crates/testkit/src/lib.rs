@@ -7,8 +7,6 @@ pub use model_kit::{device, pair as check, random};
 pub mod golden;
 pub mod laws;
 
-pub mod logs;
-
 pub mod layers;
 
 pub mod frames;

@@ -156,23 +156,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     // for development
-    (
-        "testkit",
-        &[
-            "engine",
-            "export",
-            "function-kit",
-            "functions",
-            "machine",
-            "model-kit",
-            "models",
-            "packet",
-            "replication",
-            "traffic",
-            "units",
-            "wire",
-        ],
-    ),
+    ("testkit", &["engine", "function-kit", "machine", "model-kit", "models", "packet", "wire"]),
     ("port-conformance", &["engine", "machine", "packet"]),
     ("xtask", &[]),
 ];

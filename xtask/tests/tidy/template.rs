@@ -69,7 +69,7 @@ const KINDS: &[Kind] = &[
                 line: "    template = model_template::Template,",
             },
         ],
-        crates: &["model-template", "models"],
+        crates: &["model-template", "models", "testkit"],
     },
     Kind {
         name: "port",

@@ -19,6 +19,8 @@ pub mod translation;
 
 mod service;
 
+pub mod fuzz;
+
 pub use self::application::{Application, Transport};
 pub use self::oracle::Model;
 pub use self::sections::Traffic;

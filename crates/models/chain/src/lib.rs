@@ -14,6 +14,8 @@ pub mod oracle;
 
 mod sample;
 
+mod fuzz;
+
 pub use self::oracle::Model;
 pub use self::part::Models;
 pub use self::sections::{Section, Traffic};

@@ -3,7 +3,7 @@
 //! A model is what the bench knows of a function: the `function` and `traffic` sections of a
 //! scenario, the frames that they mean ([`traffic::Workload`]), what must become of each frame
 //! ([`check::Oracle`]), and what devices of another making are told ([`service`]). The function
-//! itself knows nothing of it. Tests set it beside its oracle ([`pair`]).
+//! itself knows nothing of it. Tests and fuzzers set it beside its oracle ([`pair`], [`fuzz`]).
 
 pub mod unit;
 
@@ -30,6 +30,8 @@ pub mod device;
 pub mod pair;
 
 pub mod random;
+
+pub mod fuzz;
 
 pub use section::Section;
 pub use unit::{ConfigOf, Configured, Model, PipelineOf, UpdateOf, load};

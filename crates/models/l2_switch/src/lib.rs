@@ -16,6 +16,8 @@ pub mod sample;
 
 mod service;
 
+mod fuzz;
+
 pub use self::generated::{Generated, Section};
 pub use self::oracle::Model;
 pub use self::sections::Traffic;

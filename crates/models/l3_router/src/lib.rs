@@ -28,6 +28,8 @@ mod internet;
 
 mod service;
 
+mod fuzz;
+
 pub use self::generated::{Generated, Section};
 pub use self::oracle::Model;
 pub use self::sections::Traffic;

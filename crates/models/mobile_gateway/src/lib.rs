@@ -19,6 +19,8 @@ mod frames;
 
 mod service;
 
+mod fuzz;
+
 pub use self::oracle::Model;
 pub use self::section::Section;
 pub use self::sections::Traffic;

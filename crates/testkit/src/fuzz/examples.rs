@@ -35,12 +35,6 @@ pub fn examples() -> Vec<Vec<u8>> {
     let arp = ethernet_frame(ethernet::TYPE_ARP, &arp_packet());
     examples.extend([arp, bridged, user_ipv4, user_ipv6]);
     examples.extend(LAWS.iter().flat_map(|law| law.examples).map(|example| example.to_vec()));
-    examples.extend(super::gateway::examples());
-    examples.extend(super::forwarders::examples());
-    examples.extend(super::alg::examples());
-    examples.extend(super::nat::examples());
-    examples.extend(super::translation::examples());
-    examples.extend(super::replication::examples());
     examples
 }
 

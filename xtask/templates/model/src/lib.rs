@@ -8,6 +8,8 @@ pub mod oracle;
 
 pub mod sample;
 
+mod fuzz;
+
 use function_kit::{Invalid, Shard};
 use function_template::{Config, Update};
 use machine::clock::Clock;

@@ -1,6 +1,7 @@
-//! The slow twin of `log`.
+//! The slow twin of `log`, and a logger beside it.
 
 mod facts;
 pub mod oracle;
+pub mod trial;
 
 pub use self::facts::facts;

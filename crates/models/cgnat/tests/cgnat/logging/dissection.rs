@@ -7,12 +7,12 @@ use export::{Format, Logging};
 use function_cgnat::config::Config;
 use function_cgnat::log::{Event, Kind};
 use function_kit::{NetworkFunction, Shard};
+use model_cgnat::log::trial::{Trial, event, over_ipv4};
 use model_kit::check::{Expected, left};
 use packet::PortId;
 use pcap_file::DataLink;
 use testkit::check::clock;
 use testkit::device::Device;
-use testkit::logs::{Trial, event, over_ipv4};
 use testkit::mutate::repair;
 use testkit::tshark;
 

@@ -2,9 +2,8 @@
 
 use export::{COUNTS, Count, FRAMES_MAX, Format, Logging};
 use function_cgnat::log::{Event, Kind};
+use model_cgnat::log::trial::{Trial, event, over_ipv4, over_ipv6};
 use proptest::prelude::*;
-use testkit::fuzz::fuzz_cgnat_log;
-use testkit::logs::{Trial, event, over_ipv4, over_ipv6};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
@@ -13,7 +12,7 @@ proptest! {
     fn any_events_in_any_order_come_out_or_are_counted(
         data in proptest::collection::vec(any::<u8>(), 4..2000),
     ) {
-        fuzz_cgnat_log(&data);
+        model_cgnat::fuzz::log(&data);
     }
 }
 

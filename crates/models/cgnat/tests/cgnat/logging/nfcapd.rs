@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use export::{Format, Logging};
 use function_cgnat::log::{Event, Kind};
+use model_cgnat::log::trial::{Trial, event, over_ipv4};
 use netns::{Child, Namespace, is_installed, may_make_namespaces};
-use testkit::logs::{Trial, event, over_ipv4};
 
 #[test]
 fn nfcapd_takes_what_is_told() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use export::{Format, Logging};
 use function_cgnat::log::{Event, Kind};
-use testkit::logs::{Trial, event, over_ipv4};
+use model_cgnat::log::trial::{Trial, event, over_ipv4};
 
 #[test]
 fn the_documentation_says_how_many_bytes_logs_are() {

@@ -1,73 +1,67 @@
 //! The carrier-grade NAT against its oracle.
 
-use std::cell::RefCell;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use function_kit::{FrameSteering, NetworkFunction, PortName, Shard};
-use functions::cgnat::config::Side;
-use functions::cgnat::config::{
+use function_cgnat::config::{
     AddressMapping, Alg, Config, DsLite, Filtering, Forward, ForwardProtocol, Fragments, Interface,
-    Pcp, PortBlocks, PortForwarding, PortForwardingHost, PortRange, Prefixed, SiitConfig, Vrf,
+    Pcp, PortBlocks, PortForwarding, PortForwardingHost, PortRange, Prefixed, Side, SiitConfig,
+    Vrf,
 };
-use model_kit::Model;
-use models::cgnat::Traffic;
-use models::cgnat::{Cgnat, Clients};
-use packet::PortId;
-use traffic::{Frames, Stamp};
+use function_kit::{FrameSteering, NetworkFunction, PortName, Shard};
+use model_kit::build::repair;
+use model_kit::fuzz::{Body, frame_of, frames, pairs, pass};
+use model_kit::pair::Pair;
+use packet::{PortId, Room};
 use wire::{MacAddr, ipv6};
 
-use crate::check::Pair;
-use crate::mutate::repair;
+use crate::{Cgnat, Traffic};
 
-/// The NAT: every frame becomes exactly what the oracle says, in every kind of configuration, as it
-/// is, with its checksums made right, so with the tag of a VRF, and with an outer header of a
-/// softwire, whole and in two fragments; one of several workers is among them. So much time passes
-/// between two inputs that no session is left over.
-pub fn fuzz_cgnat(data: &[u8]) {
-    let port = PortId((data.len() % 2) as u8);
-    let mut frame = data[..data.len().min(FRAME_LEN_MAX)].to_vec();
-    PAIRS.with_borrow_mut(|pairs| {
-        for pair in &mut *pairs {
+/// Every frame becomes exactly what the oracle says, in every kind of configuration, as it is, with
+/// its checksums made right, so with the tag of a VRF, and with an outer header of a softwire,
+/// whole and in two fragments; one of several workers is among them. So much time passes between
+/// two inputs that no session is left over. How ports find the worker of a frame must not fail.
+pub(super) fn body() -> Body {
+    let mut pairs = pairs::<Cgnat>(configs());
+    let config = configs().take(1).map(|config| Config { core: 3, ..config });
+    pairs.extend(config.map(|config| Pair::new(&config, Shard { index: 1, count: 3 })));
+    let steerings: Vec<FrameSteering> =
+        configs().filter_map(|config| function_cgnat::Cgnat::frame_steering(&config)).collect();
+    Box::new(move |data| {
+        for pair in &mut pairs {
             for _ in 0..ROUNDS {
                 if let Err(difference) = pair.wait(ROUND) {
                     panic!("{difference}");
                 }
             }
         }
-        let mut tunnelled = frame.clone();
-        repair(&mut tunnelled);
-        tunnel(&mut tunnelled);
-        let pieces = in_two(&tunnelled, data.len() % 4 < 2);
-        for change in 0..4 {
-            match change {
-                1 => repair(&mut frame),
-                3 => frame = std::mem::take(&mut tunnelled),
-                2 if (ETHERNET_LEN..FRAME_LEN_MAX).contains(&frame.len()) => {
-                    frame.splice(12..12, [0x81, 0, 0, VLAN as u8]);
-                    frame.truncate(FRAME_LEN_MAX);
-                }
-                _ => {}
+        for (port, frame) in frames_of(data) {
+            for steering in &steerings {
+                steering(port, &frame);
             }
-            pass(pairs, port, &frame);
+            pass(&mut pairs, port, &frame, Duration::ZERO);
         }
-        for piece in pieces.iter().flatten() {
-            pass(pairs, PortId(0), piece);
-        }
-    });
+    })
 }
 
-fn pass(pairs: &mut [Pair<Cgnat>], port: PortId, frame: &[u8]) {
-    STEERINGS.with_borrow(|all| {
-        for steering in all {
-            steering(port, frame);
-        }
-    });
-    for pair in pairs {
-        if let Err(difference) = pair.frame(port, frame) {
-            panic!("{difference}");
-        }
+/// What is made of an input.
+fn frames_of(data: &[u8]) -> Vec<(PortId, Vec<u8>)> {
+    let (port, frame) = frame_of(data);
+    let (mut repaired, most) = (frame.clone(), Room::default().frame);
+    repair(&mut repaired);
+    let mut tagged = repaired.clone();
+    if (ETHERNET_LEN..most).contains(&tagged.len()) {
+        tagged.splice(12..12, [0x81, 0, 0, VLAN as u8]);
+        tagged.truncate(most);
     }
+    let mut tunnelled = repaired.clone();
+    if (ETHERNET_LEN..most - ipv6::HEADER_LEN).contains(&tunnelled.len()) {
+        tunnel(&mut tunnelled);
+    }
+    let pieces = in_two(&tunnelled, data.len() % 4 < 2);
+    let whole = [frame, repaired, tagged, tunnelled].map(|frame| (port, frame));
+    let pieces = pieces.into_iter().flatten().map(|piece| (PortId(0), piece));
+    whole.into_iter().chain(pieces).collect()
 }
 
 /// The outer packet of a frame in two fragments, the first one first or last; none of one that is
@@ -93,9 +87,6 @@ fn in_two(frame: &[u8], is_in_order: bool) -> Option<[Vec<u8>; 2]> {
 fn tunnel(frame: &mut Vec<u8>) {
     let DsLite { aftr, .. } = DsLite::default();
     let b4 = Ipv6Addr::from_bits(aftr.to_bits() + 8);
-    if !(ETHERNET_LEN..FRAME_LEN_MAX - ipv6::HEADER_LEN).contains(&frame.len()) {
-        return;
-    }
     let mut header = [0; ipv6::HEADER_LEN];
     ipv6::Fields {
         traffic_class: 0,
@@ -111,40 +102,11 @@ fn tunnel(frame: &mut Vec<u8>) {
     frame.splice(ETHERNET_LEN..ETHERNET_LEN, header);
 }
 
-thread_local! {
-    /// Setting up a NAT takes longer than a frame, so that each thread does it once.
-    static PAIRS: RefCell<Vec<Pair<Cgnat>>> =
-        RefCell::new(pairs());
-    /// How ports find the worker of any frame, which must not fail.
-    static STEERINGS: RefCell<Vec<FrameSteering>> =
-        RefCell::new(configs().filter_map(|config| functions::cgnat::Cgnat::frame_steering(&config)).collect());
-}
-
-/// Of every configuration one that is alone, and of the first one of three workers.
-fn pairs() -> Vec<Pair<Cgnat>> {
-    let alone = configs().map(|config| Pair::new(&config, Shard::WHOLE));
-    let one_of_three = configs()
-        .take(1)
-        .map(|config| Pair::new(&Config { core: 3, ..config }, Shard { index: 1, count: 3 }));
-    alone.chain(one_of_three).collect()
-}
-
-/// Frames of clients and servers, for the smoke run to damage.
+/// Frames of clients and servers, of calls, and of what subscribers ask for.
 pub(super) fn examples() -> Vec<Vec<u8>> {
-    let mut examples = Vec::new();
     let traffic = Traffic { tcp_share: 0.3, icmp_share: 0.3, ..Traffic::default() };
-    for config in configs() {
-        let clients: Clients = Cgnat::workload(&config, &traffic, crate::check::clock());
-        for sequence in 0..8 {
-            for stream in 0..2 {
-                let draw = clients.draw(stream, sequence);
-                let mut frame = vec![0; clients.frame_len(&draw)];
-                let stamp = Stamp { stream: stream as u16, sequence, time: 0 };
-                clients.write(&draw, stamp, &mut frame);
-                examples.push(frame);
-            }
-        }
-    }
+    let frames_of = |config| frames::<Cgnat>(&config, &traffic, 8);
+    let mut examples: Vec<_> = configs().flat_map(frames_of).collect();
     examples.push(request());
     examples.extend(long_packets());
     examples.extend([call([10, 0, 0, 1], [11, 0, 0, 1]), call([11, 0, 0, 1], [198, 18, 0, 9])]);
@@ -329,6 +291,3 @@ const MAPPED_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xaa, 0, 0, 0, 0, 0);
 /// The VLAN of the VRF.
 const VLAN: u16 = 9;
 const ETHERNET_LEN: usize = 14;
-
-/// The longest frame that a worker has room for.
-const FRAME_LEN_MAX: usize = 2014;

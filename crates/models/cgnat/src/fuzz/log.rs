@@ -1,12 +1,12 @@
 //! Logs of a carrier-grade NAT: any events in any order, and rounds between them.
 
 use export::{Format, Logging};
-use functions::cgnat::log::Kind;
+use function_cgnat::log::Kind;
 
-use crate::logs::{Trial, event, over_ipv4, over_ipv6};
+use crate::log::trial::{Trial, event, over_ipv4, over_ipv6};
 
-/// Logs of a carrier-grade NAT: what is noted comes out once and in order, or is counted.
-pub fn fuzz_cgnat_log(data: &[u8]) {
+/// What is noted comes out once and in order, or is counted.
+pub fn log(data: &[u8]) {
     let Some((head, steps)) = data.split_first_chunk::<4>() else { return };
     let mut trial = Trial::new(&config(*head), 1600);
     for (number, step) in (0..).zip(steps.chunks(2)) {

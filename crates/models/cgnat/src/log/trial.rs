@@ -5,14 +5,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use export::record::Class;
 use export::{Count, Epoch, FRAMES_MAX, Format, Logger, Logging};
-use functions::cgnat::log::{Event, Kind};
+use function_cgnat::log::{Event, Kind};
 use machine::clock::{Clock, Ticks};
-use models::cgnat::log::facts;
-use models::cgnat::log::oracle::{Collected, Facts, Way};
+use model_kit::random::Random;
 use packet::{Made, PortId, Room, Verdict};
 use wire::MacAddr;
 
-use crate::random::Random;
+use super::facts;
+use super::oracle::{Collected, Facts, Way};
 
 /// A logger, its collector, and what is still to come.
 pub struct Trial {

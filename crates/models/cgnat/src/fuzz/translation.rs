@@ -1,27 +1,31 @@
 //! Translation between IPv4 and IPv6 against its slow twin.
 
-use std::cell::RefCell;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use functions::cgnat::translation::{self, Ends, Port, Rules};
-use models::cgnat::translation::{oracle, said};
+use function_cgnat::translation::{self, Ends, Port, Rules};
+use model_kit::fuzz::Body;
 use packet::{Batch, PortId, Room};
 use wire::{ethernet, ipv4};
 
+use crate::translation::{oracle, said};
+
 /// A packet of either family, as its version says, becomes exactly what the oracle says; one that
 /// is refused is as before.
-pub fn fuzz_translation(data: &[u8]) {
-    let data = &data[..data.len().min(PACKET_LEN_MAX)];
-    let Some(&first) = data.first() else { return };
-    let port = match data.len() % 3 {
-        0 => Port::Kept,
-        1 => Port::Source(0x1234),
-        _ => Port::Destination(0x4321),
-    };
-    BATCH.with_borrow_mut(|batch| match first >> 4 {
-        ipv4::VERSION => to_ipv6(batch, data, port),
-        _ => to_ipv4(batch, data, port),
-    });
+pub(super) fn body() -> Body {
+    let mut batch = Batch::new(1, Room::default()).expect("memory for a batch");
+    Box::new(move |data| {
+        let data = &data[..data.len().min(PACKET_LEN_MAX)];
+        let Some(&first) = data.first() else { return };
+        let port = match data.len() % 3 {
+            0 => Port::Kept,
+            1 => Port::Source(0x1234),
+            _ => Port::Destination(0x4321),
+        };
+        match first >> 4 {
+            ipv4::VERSION => to_ipv6(&mut batch, data, port),
+            _ => to_ipv4(&mut batch, data, port),
+        }
+    })
 }
 
 fn to_ipv6(batch: &mut Batch, data: &[u8], port: Port) {
@@ -57,7 +61,7 @@ fn put(batch: &mut Batch, data: &[u8]) {
     frame.expect("it has room")[ethernet::HEADER_LEN..].copy_from_slice(data);
 }
 
-/// Packets with extension headers and an error with its quote, for the smoke run to damage.
+/// Packets with extension headers and an error with its quote.
 pub(super) fn examples() -> Vec<Vec<u8>> {
     let datagram = [0x9c, 0x40, 0, 53, 0, 8, 0x12, 0x34];
     let mut quoted = vec![0x45, 0, 0, 28, 0, 1, 0x40, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
@@ -79,12 +83,6 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
     refused.extend([OUTER.octets(), INNER.octets()].concat());
     refused.extend(message);
     vec![outer, chained, refused]
-}
-
-thread_local! {
-    static BATCH: RefCell<Batch> = RefCell::new(
-        Batch::new(1, Room::default()).expect("memory for a batch"),
-    );
 }
 
 const OUTER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0xc000, 0x0202);

@@ -1,49 +1,42 @@
 //! What a peer of a standby may say: any bytes as messages, and any sessions as its tables get
 //! them.
 
-use std::cell::RefCell;
-
+use function_cgnat::alg::{Numbers, Replaced, SLOTS, Side};
+use function_cgnat::config::{Alg, Config, Pcp, PortBlocks, Prefixed};
+use function_cgnat::sessions::ports::Class;
+use function_cgnat::sessions::session::TcpState;
+use function_cgnat::standby::{Change, Kept, Told};
+use function_cgnat::state::State;
+use function_cgnat::types::flow::{Far, Inside};
 use function_kit::Shard;
-use functions::cgnat::alg::{Numbers, Replaced, SLOTS, Side};
-use functions::cgnat::config::{Alg, Config, Pcp, PortBlocks, Prefixed};
-use functions::cgnat::sessions::ports::Class;
-use functions::cgnat::sessions::session::TcpState;
-use functions::cgnat::standby::{Change, Kept, Told};
-use functions::cgnat::state::State;
-use functions::cgnat::types::flow::{Far, Inside};
+use model_kit::fuzz::Body;
+use model_kit::pair::clock;
 use replication::Change as _;
 use replication::message::{Inbox, Message};
-
-use crate::check::clock;
 
 /// Messages: those that are read are written as they were. Sessions: whichever are taken over, with
 /// whatever is kept of them, in whatever order, ports, blocks and subscribers agree with them, and
 /// so do tables of what is kept.
-pub fn fuzz_cgnat_replication(data: &[u8]) {
-    messages(data);
-    STATE.with_borrow_mut(|state| {
+pub(super) fn body() -> Body {
+    let mut state = state();
+    Box::new(move |data| {
+        messages(data);
         for (now, piece) in (1 << 20..).zip(data.chunks_exact(8)) {
-            match piece[0] {
-                0xf0.. => {
-                    let next = state.sessions.from(u32::from(piece[1]) % ROOM).next();
-                    if let Some(number) = next.map(|(number, _)| number) {
-                        state.close(number, now);
-                    }
+            let next = state.sessions.from(u32::from(piece[1]) % ROOM).next();
+            match (piece[0], next.map(|(number, _)| number)) {
+                (0xf0.., Some(number)) => _ = state.close(number, now),
+                (0xd0.., Some(number)) => {
+                    let kept = kept(piece);
+                    let is_kept = state.keep(number, &kept);
+                    let all: Vec<Kept> = state.kept(number).iter().collect();
+                    assert!(!is_kept || all.contains(&kept), "{kept:?} among {all:?}");
                 }
-                0xd0.. => {
-                    let next = state.sessions.from(u32::from(piece[1]) % ROOM).next();
-                    if let Some(number) = next.map(|(number, _)| number) {
-                        let kept = kept(piece);
-                        let is_kept = state.keep(number, &kept);
-                        let all: Vec<Kept> = state.kept(number).iter().collect();
-                        assert!(!is_kept || all.contains(&kept), "{kept:?} among {all:?}");
-                    }
-                }
+                (0xd0.., None) => {}
                 _ => drop(state.adopt(&told(piece), now)),
             }
-            check(state);
+            check(&state);
         }
-    });
+    })
 }
 
 fn messages(data: &[u8]) {
@@ -156,10 +149,6 @@ fn check(state: &State) {
     assert_eq!(Some(granted), state.granted.as_ref().map(|granted| granted.count()));
 }
 
-thread_local! {
-    static STATE: RefCell<State> = RefCell::new(state());
-}
-
 fn state() -> State {
     let pool = Prefixed { address: std::net::Ipv4Addr::new(198, 18, 0, 0), len: 31 };
     let config = Config {
@@ -180,7 +169,7 @@ fn state() -> State {
 /// Sessions of the state.
 const ROOM: u32 = 40;
 
-/// Messages of each kind, for the smoke run to damage.
+/// Messages of each kind.
 pub(super) fn examples() -> Vec<Vec<u8>> {
     let changes = [
         Change::Session(told(&[0, 1, 2, 3, 4, 5, 6, 7])),

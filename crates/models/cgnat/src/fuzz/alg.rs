@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use functions::cgnat::alg::{
+use function_cgnat::alg::{
     Edited, Gateway, List, Mappings, Ports, Protocol, Rewritten, Shifts, Side, Translation,
     UNITS_MAX, rewrite,
 };
-use functions::cgnat::types::gre;
+use function_cgnat::types::gre;
 
 /// FTP: what is new is what the parts say, and everything else stays.
-pub fn fuzz_cgnat_ftp(data: &[u8]) {
+pub(super) fn ftp(data: &[u8]) {
     for from in [Side::Inside, Side::Outside] {
         holds(Gateway::Ftp, data, from, Protocol::Tcp);
     }
 }
 
 /// SIP: the same, and what was rewritten tells nothing of the inside any more.
-pub fn fuzz_cgnat_sip(data: &[u8]) {
+pub(super) fn sip(data: &[u8]) {
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         holds(Gateway::Sip, data, Side::Outside, protocol);
         let (left, done) = holds(Gateway::Sip, data, Side::Inside, protocol);
@@ -29,7 +29,7 @@ pub fn fuzz_cgnat_sip(data: &[u8]) {
 }
 
 /// PPTP: the same, no length changes, and a call identifier of GRE is the only thing that is set.
-pub fn fuzz_cgnat_pptp(data: &[u8]) {
+pub(super) fn pptp(data: &[u8]) {
     for from in [Side::Inside, Side::Outside] {
         let (left, _) = holds(Gateway::Pptp, data, from, Protocol::Tcp);
         assert_eq!(left.len(), data.len());
@@ -46,7 +46,7 @@ pub fn fuzz_cgnat_pptp(data: &[u8]) {
 }
 
 /// Sequence numbers: whatever is said to be replaced, a segment leaves with no more than it has.
-pub fn fuzz_cgnat_shifts(data: &[u8]) {
+pub(super) fn shifts(data: &[u8]) {
     let mut shifts = Shifts::default();
     for step in data.chunks_exact(12) {
         let number =
@@ -157,11 +157,16 @@ impl Mappings for Plus {
     fn undo(&mut self, _from: usize) {}
 }
 
-/// Messages of each application for the smoke run to damage.
-pub(super) fn examples() -> Vec<Vec<u8>> {
+/// Commands and replies of FTP.
+pub(super) fn ftp_examples() -> Vec<Vec<u8>> {
     let ftp = "NOOP\r\nPORT 10,0,0,1,19,137\r\nEPRT |1|10.0.0.1|6275|\r\n\
                227 Entering Passive Mode (10,0,0,1,19,137).\r\n\
                229 Entering Extended Passive Mode (|||6446|)\r\n";
+    vec![ftp.into()]
+}
+
+/// A request of SIP with a description of media, and an answer.
+pub(super) fn sip_examples() -> Vec<Vec<u8>> {
     let body = "v=0\r\no=- 1 1 IN IP4 10.0.0.1\r\ns=-\r\nc=IN IP4 10.0.0.1\r\nt=0 0\r\n\
                 m=audio 49170 RTP/AVP 0\r\na=rtcp:53020 IN IP4 10.0.0.1\r\nm=video 51372 RTP/AVP 31\r\n";
     let invite = format!(
@@ -174,6 +179,11 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
     );
     let answer = "SIP/2.0 200 OK\r\nVia: SIP/2.0/UDP 198.51.100.77:6060;received=198.51.100.77;\
                   rport=6060\r\nContact: <sip:a@198.51.100.77:5082>\r\nl: 0\r\n\r\n";
+    vec![invite.into(), answer.into()]
+}
+
+/// Control messages of PPTP, and a packet of a call.
+pub(super) fn pptp_examples() -> Vec<Vec<u8>> {
     let control = |kind: u8| {
         let mut message = vec![0; 32];
         message[..14].copy_from_slice(&[0, 32, 0, 1, 0x1a, 0x2b, 0x3c, 0x4d, 0, kind, 0, 0, 0, 7]);
@@ -181,8 +191,7 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
         message
     };
     let gre = vec![0x30, 0x81, 0x88, 0x0b, 0, 2, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0xff, 3];
-    let texts = [ftp.as_bytes(), invite.as_bytes(), answer.as_bytes()].map(<[u8]>::to_vec);
-    texts.into_iter().chain([control(7), [control(8), control(12)].concat(), gre]).collect()
+    vec![control(7), [control(8), control(12)].concat(), gre]
 }
 
 const INSIDE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);

@@ -62,9 +62,7 @@ pub fn frame_of(data: &[u8]) -> (PortId, Vec<u8>) {
 pub fn pass<N: Model>(pairs: &mut [Pair<N>], port: PortId, frame: &[u8], time: Duration) {
     for pair in pairs {
         pair.elapsed += time;
-        if let Err(difference) = pair.frame(port, frame) {
-            panic!("{difference}");
-        }
+        pair.frame(port, frame).unwrap_or_else(|difference| panic!("{difference}"));
     }
 }
 

@@ -5,7 +5,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use wire::{LAWS, MacAddr, arp, ethernet, gtpu, ipv4, ipv6, pcp, protocol, tcp, udp, vxlan};
+use model_kit::build;
+use wire::{LAWS, MacAddr, arp, ethernet, gtpu, ipv6, pcp, protocol, tcp, vxlan};
 
 /// A user's packet in every tunnel, from each of its layers on, and what is no tunnel.
 pub fn examples() -> Vec<Vec<u8>> {
@@ -39,10 +40,8 @@ pub fn examples() -> Vec<Vec<u8>> {
 }
 
 fn ethernet_frame(ether_type: u16, payload: &[u8]) -> Vec<u8> {
-    let mut header = [0; ethernet::HEADER_LEN];
-    let (destination, source) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
-    ethernet::Fields { destination, source, ether_type }.emit(&mut header);
-    [&header[..], payload].concat()
+    let [to, from] = [1, 2].map(|last| MacAddr([2, 0, 0, 0, 0, last]));
+    build::frame(to, from, ether_type, payload)
 }
 
 fn arp_packet() -> Vec<u8> {
@@ -59,22 +58,7 @@ fn arp_packet() -> Vec<u8> {
 }
 
 fn ipv4_packet(protocol: u8, payload: &[u8]) -> Vec<u8> {
-    let mut header = [0; ipv4::HEADER_LEN];
-    let fields = ipv4::Fields {
-        dscp: 0,
-        ecn: 0,
-        total_len: (ipv4::HEADER_LEN + payload.len()) as u16,
-        identification: 0,
-        dont_fragment: false,
-        more_fragments: false,
-        fragment_offset: 0,
-        ttl: 64,
-        protocol,
-        source: Ipv4Addr::new(1, 1, 0, 1),
-        destination: Ipv4Addr::new(200, 0, 0, 1),
-    };
-    fields.emit(&mut header);
-    [&header[..], payload].concat()
+    build::packet(Ipv4Addr::new(1, 1, 0, 1), Ipv4Addr::new(200, 0, 0, 1), protocol, payload)
 }
 
 /// A packet with one extension header.
@@ -114,11 +98,7 @@ fn tcp_segment() -> Vec<u8> {
 }
 
 fn udp_datagram(destination_port: u16, payload: &[u8]) -> Vec<u8> {
-    let mut header = [0; udp::HEADER_LEN];
-    let length = (udp::HEADER_LEN + payload.len()) as u16;
-    let checksum = udp::CHECKSUM_NONE;
-    udp::Fields { source_port: 4000, destination_port, length, checksum }.emit(&mut header);
-    [&header[..], payload].concat()
+    build::datagram((4000, destination_port), payload)
 }
 
 fn gtpu_message(payload: &[u8]) -> Vec<u8> {

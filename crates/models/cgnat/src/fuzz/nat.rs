@@ -30,9 +30,7 @@ pub(super) fn body() -> Body {
     Box::new(move |data| {
         for pair in &mut pairs {
             for _ in 0..ROUNDS {
-                if let Err(difference) = pair.wait(ROUND) {
-                    panic!("{difference}");
-                }
+                pair.wait(ROUND).unwrap_or_else(|difference| panic!("{difference}"));
             }
         }
         for (port, frame) in frames_of(data) {

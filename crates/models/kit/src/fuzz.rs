@@ -14,6 +14,9 @@ use crate::pair::{Pair, clock};
 use crate::unit::Model;
 
 /// A model whose promises fuzzers try to break.
+///
+/// What is large of its bodies is `#[inline]`, and so compiled where it is used: in the testkit,
+/// not with every model of the program.
 pub trait Fuzzed: Model {
     /// The targets; the first one sets the function beside its oracle.
     const TARGETS: &'static [Target];

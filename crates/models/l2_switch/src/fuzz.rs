@@ -14,6 +14,7 @@ impl Fuzzed for L2Switch {
 }
 
 /// Every frame becomes exactly what the oracle says, whatever was learned before.
+#[inline]
 fn body() -> Body {
     let mut pairs = pairs::<L2Switch>(sections());
     Box::new(move |data| {
@@ -23,11 +24,13 @@ fn body() -> Body {
 }
 
 /// Frames between stations.
+#[inline]
 fn examples() -> Vec<Vec<u8>> {
     let traffic = Traffic { ipv6_share: 0.5, ..Traffic::default() };
     sections().flat_map(|section| frames::<L2Switch>(&section, &traffic, 4)).collect()
 }
 
+#[inline]
 fn sections() -> impl Iterator<Item = Section> {
     let few = Config { station_limit: 32, ageing_s: 1.0, ..Config::default() };
     let usual = |config| Section { config, ..Section::default() };
@@ -42,6 +45,7 @@ fn sections() -> impl Iterator<Item = Section> {
 }
 
 /// Domains by VLAN, limits, mirrors and rules at once.
+#[inline]
 fn switch() -> Section {
     let mut section = serde_json::from_value(json!({
         "ports": 3,

@@ -10,6 +10,7 @@ use function_cgnat::alg::{
 use function_cgnat::types::gre;
 
 /// FTP: what is new is what the parts say, and everything else stays.
+#[inline]
 pub(super) fn ftp(data: &[u8]) {
     for from in [Side::Inside, Side::Outside] {
         holds(Gateway::Ftp, data, from, Protocol::Tcp);
@@ -17,6 +18,7 @@ pub(super) fn ftp(data: &[u8]) {
 }
 
 /// SIP: the same, and what was rewritten tells nothing of the inside any more.
+#[inline]
 pub(super) fn sip(data: &[u8]) {
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         holds(Gateway::Sip, data, Side::Outside, protocol);
@@ -29,6 +31,7 @@ pub(super) fn sip(data: &[u8]) {
 }
 
 /// PPTP: the same, no length changes, and a call identifier of GRE is the only thing that is set.
+#[inline]
 pub(super) fn pptp(data: &[u8]) {
     for from in [Side::Inside, Side::Outside] {
         let (left, _) = holds(Gateway::Pptp, data, from, Protocol::Tcp);
@@ -96,6 +99,7 @@ fn parts(len: usize, octets: &[u8]) -> List<Edited, UNITS_MAX> {
 }
 
 /// Rewrites a payload and holds what every gateway promises; tells what leaves.
+#[inline]
 fn holds(gateway: Gateway, data: &[u8], from: Side, protocol: Protocol) -> (Vec<u8>, Rewritten) {
     let translation = Translation {
         from,

@@ -6,6 +6,7 @@ use function_cgnat::log::Kind;
 use crate::log::trial::{Trial, event, over_ipv4, over_ipv6};
 
 /// What is noted comes out once and in order, or is counted.
+#[inline]
 pub fn log(data: &[u8]) {
     let Some((head, steps)) = data.split_first_chunk::<4>() else { return };
     let mut trial = Trial::new(&config(*head), 1600);

@@ -21,6 +21,7 @@ use crate::{Cgnat, Traffic};
 /// its checksums made right, so with the tag of a VRF, and with an outer header of a softwire,
 /// whole and in two fragments; one of several workers is among them. So much time passes between
 /// two inputs that no session is left over. How ports find the worker of a frame must not fail.
+#[inline]
 pub(super) fn body() -> Body {
     let mut pairs = pairs::<Cgnat>(configs());
     let config = configs().take(1).map(|config| Config { core: 3, ..config });
@@ -43,6 +44,7 @@ pub(super) fn body() -> Body {
 }
 
 /// What is made of an input.
+#[inline]
 fn frames_of(data: &[u8]) -> Vec<(PortId, Vec<u8>)> {
     let (port, frame) = frame_of(data);
     let (mut repaired, most) = (frame.clone(), Room::default().frame);
@@ -101,6 +103,7 @@ fn tunnel(frame: &mut Vec<u8>) {
 }
 
 /// Frames of clients and servers, of calls, and of what subscribers ask for.
+#[inline]
 pub(super) fn examples() -> Vec<Vec<u8>> {
     let traffic = Traffic { tcp_share: 0.3, icmp_share: 0.3, ..Traffic::default() };
     let frames_of = |config| frames::<Cgnat>(&config, &traffic, 8);
@@ -136,6 +139,7 @@ fn request() -> Vec<u8> {
 
 /// Those of every kind, one of which subscribers ask for mappings, one that translates without
 /// sessions, too, and one with short links.
+#[inline]
 fn configs() -> impl Iterator<Item = Config> {
     let pcp = Some(Pcp { mappings: 3, mappings_per_subscriber: 2, ..Pcp::default() });
     let asked = kinds().next().map(|kind| Config { pcp, ..kind });

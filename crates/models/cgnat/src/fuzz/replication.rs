@@ -17,6 +17,7 @@ use replication::message::{Inbox, Message};
 /// Messages: those that are read are written as they were. Sessions: whichever are taken over, with
 /// whatever is kept of them, in whatever order, ports, blocks and subscribers agree with them, and
 /// so do tables of what is kept.
+#[inline]
 pub(super) fn body() -> Body {
     let mut state = state();
     Box::new(move |data| {
@@ -39,6 +40,7 @@ pub(super) fn body() -> Body {
     })
 }
 
+#[inline]
 fn messages(data: &[u8]) {
     let (mut inbox, mut changes, mut left) = (Inbox::new::<Change>(), Vec::<Change>::new(), data);
     let mut read = 0;

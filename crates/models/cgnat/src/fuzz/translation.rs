@@ -11,6 +11,7 @@ use crate::translation::{oracle, said};
 
 /// A packet of either family, as its version says, becomes exactly what the oracle says; one that
 /// is refused is as before.
+#[inline]
 pub(super) fn body() -> Body {
     let mut batch = Batch::new(1, Room::default()).expect("memory for a batch");
     Box::new(move |data| {
@@ -28,6 +29,7 @@ pub(super) fn body() -> Body {
     })
 }
 
+#[inline]
 fn to_ipv6(batch: &mut Batch, data: &[u8], port: Port) {
     let ends = Ends { source: OUTER, destination: INNER, port };
     let rules = Rules::default();
@@ -41,6 +43,7 @@ fn to_ipv6(batch: &mut Batch, data: &[u8], port: Port) {
     assert!(done.is_ok() || left == data);
 }
 
+#[inline]
 fn to_ipv4(batch: &mut Batch, data: &[u8], port: Port) {
     let [source, destination] = [1, 2].map(|last| Ipv4Addr::new(192, 0, 2, last));
     let ends = Ends { source, destination, port };

@@ -85,6 +85,7 @@ impl Trial {
     ///
     /// # Panics
     /// When the configuration is not valid, or there is no memory.
+    #[inline]
     pub fn new(config: &Logging, frame_room: usize) -> Trial {
         config.validate().expect("a valid configuration");
         let epoch = Epoch::new(BEGINNING_NS, Clock::with_rate(1e9));
@@ -119,6 +120,7 @@ impl Trial {
     ///
     /// # Errors
     /// Where it was dropped and should not have been, or the other way round.
+    #[inline]
     pub fn note(&mut self, event: &Event) -> Result<(), String> {
         let event = Event { at: self.now, ..*event };
         let class = event.kind.class();
@@ -170,6 +172,7 @@ impl Trial {
     ///
     /// # Errors
     /// Where something else comes out than what was noted.
+    #[inline]
     pub fn flush(&mut self, taken: bool) -> Result<(), String> {
         self.logger.flush(self.now, &mut self.made);
         let batch = self.made.batch_mut();
@@ -232,6 +235,7 @@ impl Trial {
     ///
     /// # Errors
     /// When it does not, or counts do not say what happened.
+    #[inline]
     pub fn drain(&mut self) -> Result<(), String> {
         let most = 16 + self.outstanding.len() * 4;
         for _ in 0..most {

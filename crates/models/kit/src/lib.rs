@@ -26,9 +26,7 @@ pub mod neighbours;
 pub mod test_packets;
 
 pub mod device;
-
 pub mod pair;
-
 pub mod random;
 
 pub mod fuzz;

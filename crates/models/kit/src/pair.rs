@@ -54,26 +54,20 @@ impl<N: Model> Pair<N> {
     pub fn take(&mut self, steps: &[Step<UpdateOf<N>>]) -> Result<(), String> {
         let mut history = History::default();
         for (number, step) in steps.iter().enumerate() {
-            let differs = |about, difference| Err(format!("step {number}, {about}: {difference}"));
-            match step {
+            let (port, frame, about) = match step {
                 Step::Wait(time) => {
-                    self.wait(*time)
-                        .map_err(|difference| format!("step {number}: {difference}"))?;
+                    self.wait(*time).map_err(|what| format!("step {number}: {what}"))?;
+                    continue;
                 }
                 Step::Update(update) => {
                     self.update(update)?;
+                    continue;
                 }
-                Step::Frame { port, frame, about } => match self.frame(*port, frame) {
-                    Ok(verdict) => history.note(&verdict),
-                    Err(difference) => return differs(about, difference),
-                },
-                Step::Answer { port, answer, about } => {
-                    match self.frame(*port, &history.fill(answer)) {
-                        Ok(verdict) => history.note(&verdict),
-                        Err(difference) => return differs(about, difference),
-                    }
-                }
-            }
+                Step::Frame { port, frame, about } => (*port, frame.clone(), about),
+                Step::Answer { port, answer, about } => (*port, history.fill(answer), about),
+            };
+            let verdict = self.frame(port, &frame);
+            history.note(&verdict.map_err(|what| format!("step {number}, {about}: {what}"))?);
         }
         Ok(())
     }

@@ -17,7 +17,6 @@ impl Fuzzed for L3Router {
 }
 
 /// Frames to routes.
-#[inline]
 fn examples() -> Vec<Vec<u8>> {
     let frames_of = |section: Section| {
         let ipv6_share = if section.config.ipv6 { 0.5 } else { 0.0 };
@@ -26,7 +25,6 @@ fn examples() -> Vec<Vec<u8>> {
     sections().flat_map(frames_of).collect()
 }
 
-#[inline]
 fn sections() -> impl Iterator<Item = Section> {
     // The station of the other examples.
     let downlink_mac = Mac(MacAddr([2, 0, 0, 0, 0, 1]));

@@ -19,7 +19,6 @@ impl Fuzzed for MobileGateway {
 }
 
 /// Frames of users in every tunnel and version of IP.
-#[inline]
 fn examples() -> Vec<Vec<u8>> {
     let frames_of = |section: Section| {
         let ipv6_share = if section.ipv6 { 0.5 } else { 0.0 };
@@ -30,7 +29,6 @@ fn examples() -> Vec<Vec<u8>> {
 }
 
 /// Every kind of configuration. The rate is so high that no frame depends on those before it.
-#[inline]
 fn sections() -> impl Iterator<Item = Section> {
     let kinds = [
         (Tunnel::GtpU, true, false),

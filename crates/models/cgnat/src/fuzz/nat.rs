@@ -9,11 +9,11 @@ use function_cgnat::config::{
     Vrf,
 };
 use function_kit::{FrameSteering, NetworkFunction, PortName, Shard};
-use model_kit::build::repair;
+use model_kit::build::{datagram, frame, packet, repair};
 use model_kit::fuzz::{Body, frame_of, frames, pairs, pass};
 use model_kit::pair::Pair;
 use packet::{PortId, Room};
-use wire::{MacAddr, ipv6};
+use wire::{MacAddr, ethernet, ipv6, pcp, protocol};
 
 use crate::{Cgnat, Traffic};
 
@@ -50,12 +50,12 @@ fn frames_of(data: &[u8]) -> Vec<(PortId, Vec<u8>)> {
     let (mut repaired, most) = (frame.clone(), Room::default().frame);
     repair(&mut repaired);
     let mut tagged = repaired.clone();
-    if (ETHERNET_LEN..most).contains(&tagged.len()) {
+    if (ethernet::HEADER_LEN..most).contains(&tagged.len()) {
         tagged.splice(12..12, [0x81, 0, 0, VLAN as u8]);
         tagged.truncate(most);
     }
     let mut tunnelled = repaired.clone();
-    if (ETHERNET_LEN..most - ipv6::HEADER_LEN).contains(&tunnelled.len()) {
+    if (ethernet::HEADER_LEN..most - ipv6::HEADER_LEN).contains(&tunnelled.len()) {
         tunnel(&mut tunnelled);
     }
     let pieces = in_two(&tunnelled, data.len() % 4 < 2);
@@ -67,12 +67,13 @@ fn frames_of(data: &[u8]) -> Vec<(PortId, Vec<u8>)> {
 /// The outer packet of a frame in two fragments, the first one first or last; none of one that is
 /// too short.
 fn in_two(frame: &[u8], is_in_order: bool) -> Option<[Vec<u8>; 2]> {
-    let (head, body) = frame.split_at_checked(ETHERNET_LEN + ipv6::HEADER_LEN)?;
+    let (head, body) = frame.split_at_checked(ethernet::HEADER_LEN + ipv6::HEADER_LEN)?;
     let middle = body.len() / 2 / 8 * 8;
     let piece = |part: &[u8], place: u16| {
         let mut head = head.to_vec();
-        head[ETHERNET_LEN + 4..][..2].copy_from_slice(&(part.len() as u16 + 8).to_be_bytes());
-        let next = std::mem::replace(&mut head[ETHERNET_LEN + 6], wire::protocol::IPV6_FRAGMENT);
+        head[ethernet::HEADER_LEN + 4..][..2]
+            .copy_from_slice(&(part.len() as u16 + 8).to_be_bytes());
+        let next = std::mem::replace(&mut head[ethernet::HEADER_LEN + 6], protocol::IPV6_FRAGMENT);
         let [high, low] = place.to_be_bytes();
         [&head[..], &[next, 0, high, low, 0, 0, 0, 7], part].concat()
     };
@@ -91,19 +92,18 @@ fn tunnel(frame: &mut Vec<u8>) {
     ipv6::Fields {
         traffic_class: 0,
         flow_label: 0,
-        payload_len: (frame.len() - ETHERNET_LEN) as u16,
-        next_header: wire::protocol::IPV4,
+        payload_len: (frame.len() - ethernet::HEADER_LEN) as u16,
+        next_header: protocol::IPV4,
         hop_limit: 64,
         source: b4,
         destination: aftr,
     }
     .emit(&mut header);
-    frame[12..ETHERNET_LEN].copy_from_slice(&[0x86, 0xdd]);
-    frame.splice(ETHERNET_LEN..ETHERNET_LEN, header);
+    frame[12..ethernet::HEADER_LEN].copy_from_slice(&[0x86, 0xdd]);
+    frame.splice(ethernet::HEADER_LEN..ethernet::HEADER_LEN, header);
 }
 
 /// Frames of clients and servers, of calls, and of what subscribers ask for.
-#[inline]
 pub(super) fn examples() -> Vec<Vec<u8>> {
     let traffic = Traffic { tcp_share: 0.3, icmp_share: 0.3, ..Traffic::default() };
     let frames_of = |config| frames::<Cgnat>(&config, &traffic, 8);
@@ -116,25 +116,23 @@ pub(super) fn examples() -> Vec<Vec<u8>> {
 
 /// Enhanced GRE from one address to another (RFC 2637 section 4.1).
 fn call(from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
-    let front =
-        [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 8, 0, 0x45, 0, 0, 38, 0, 1, 0, 0, 64, 47, 0, 0];
     let gre = [0x30, 0x81, 0x88, 0x0b, 0, 2, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0xff, 3];
-    let mut frame = [&front[..], &from, &to, &gre].concat();
-    repair(&mut frame);
-    frame
+    to_station(&packet(from.into(), to.into(), protocol::GRE, &gre))
 }
 
 /// A request of the Port Control Protocol for a mapping of UDP port 5060 (RFC 6887 section 11.1).
 fn request() -> Vec<u8> {
-    let front =
-        [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 8, 0, 0x45, 0, 0, 92, 0, 1, 0, 0, 64, 17, 0, 0];
-    let own = Config::default().inside_ip.octets();
     let client = [&[0; 10][..], &[0xff, 0xff, 10, 0, 0, 1]].concat();
-    let datagram = [&[0x9c, 0x40, 0x14, 0xe7, 0, 72, 0, 0, 2, 1, 0, 0, 0, 0, 2, 88][..], &client];
-    let data = [&[7; 12][..], &[17, 0, 0, 0, 0x13, 0xc4, 0x13, 0xc4], &client, &[2, 0, 0, 0]];
-    let mut frame = [&front[..], &[10, 0, 0, 1], &own, &datagram.concat(), &data.concat()].concat();
-    repair(&mut frame);
-    frame
+    let head = [2, 1, 0, 0, 0, 0, 2, 88];
+    let map = [&[7; 12][..], &[17, 0, 0, 0, 0x13, 0xc4, 0x13, 0xc4], &client, &[2, 0, 0, 0]];
+    let asked = [&head[..], &client, &map.concat()].concat();
+    let (own, asked) = (Config::default().inside_ip, datagram((40_000, pcp::SERVER_PORT), &asked));
+    to_station(&packet([10, 0, 0, 1].into(), own, protocol::UDP, &asked))
+}
+
+fn to_station(packet: &[u8]) -> Vec<u8> {
+    let [to, from] = [1, 9].map(|last| MacAddr([2, 0, 0, 0, 0, last]));
+    frame(to, from, ethernet::TYPE_IPV4, packet)
 }
 
 /// Those of every kind, one of which subscribers ask for mappings, one that translates without
@@ -292,4 +290,3 @@ const MAPPED_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xaa, 0, 0, 0, 0, 0);
 
 /// The VLAN of the VRF.
 const VLAN: u16 = 9;
-const ETHERNET_LEN: usize = 14;

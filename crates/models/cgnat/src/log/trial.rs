@@ -85,7 +85,6 @@ impl Trial {
     ///
     /// # Panics
     /// When the configuration is not valid, or there is no memory.
-    #[inline]
     pub fn new(config: &Logging, frame_room: usize) -> Trial {
         config.validate().expect("a valid configuration");
         let epoch = Epoch::new(BEGINNING_NS, Clock::with_rate(1e9));

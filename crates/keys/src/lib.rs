@@ -16,4 +16,4 @@ mod invalid;
 
 pub use invalid::Invalid;
 pub use place::{Place, UnknownKey, nearest, remedy_for_unknown};
-pub use read::{check, parsed, read};
+pub use read::{check, parsed, read, typed};

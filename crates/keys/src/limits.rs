@@ -17,13 +17,21 @@ impl Place<'_> {
         }
         // Of alternatives it is enough that one takes the value.
         for alternatives in ["anyOf", "oneOf"].map(|choice| self.choices(choice)) {
+            let single = alternatives.iter().filter_map(|one| one.here.get("const"));
+            let or: String = single.map(|value| format!(", or {value}")).collect();
             let may_be = alternatives.into_iter().filter(|one| one.is_of_type(value));
             let found: Option<Vec<_>> = may_be.map(|one| one.find(value, path)).collect();
             if let Some(found) = found.and_then(|all| all.into_iter().next()) {
-                return Some(found);
+                return Some(Invalid { remedy: found.remedy + &or, ..found });
             }
         }
         let wrong = |what: String, remedy: &str| Some(Invalid::new(path, what, remedy));
+        let choices = self.here.get("enum").and_then(Value::as_array).filter(|_| !value.is_null());
+        if let Some(choices) = choices.filter(|choices| !choices.contains(value)) {
+            let known = choices.iter().filter(|choice| !choice.is_null());
+            let known = known.map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            return wrong(format!("must be one of {known}, not {value}"), "Give one of these");
+        }
         match value {
             Value::Number(number) => {
                 let limits = ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"];
@@ -85,8 +93,11 @@ impl Place<'_> {
         Some(lower + &upper)
     }
 
-    /// Whether an alternative is of the kind of a value.
+    /// Whether an alternative is the value or of its kind.
     fn is_of_type(self, value: &Value) -> bool {
+        if let Some(single) = self.here.get("const") {
+            return single == value;
+        }
         let here = self.referenced().map_or(self.here, |place| place.here);
         let kind = match value {
             Value::Null => "null",
@@ -133,6 +144,12 @@ mod tests {
         /// A text.
         #[schemars(length(min = 1, max = 5))]
         label: Option<String>,
+        /// Zero, or much.
+        #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 576}]))]
+        mtu: u16,
+        /// A power of two.
+        #[schemars(extend("enum" = [2048, 4096, null]))]
+        bytes: Option<u32>,
     }
 
     #[derive(JsonSchema)]
@@ -154,6 +171,8 @@ mod tests {
             json!({"core": 64, "share": 0.5}),
             json!({"core": "many", "other": 1_000}),
             json!({"parts": [{}, {}, {}], "label": "fünf!"}),
+            json!({"mtu": 0, "bytes": null}),
+            json!({"mtu": 576, "bytes": 4096}),
         ] {
             assert_eq!(found(&fine), None, "{fine}");
         }
@@ -166,10 +185,14 @@ mod tests {
             (json!({"time": 0}), "time", "must be more than 0, not 0"),
             (json!({"part": 1.0}), "part", "must be more than 0 and less than 1, not 1"),
             (json!({"label": ""}), "label", "must have from 1 to 5 characters, not 0"),
+            (json!({"mtu": 575}), "mtu", "must be at least 576, not 575"),
+            (json!({"bytes": 0}), "bytes", "must be one of 2048, 4096, not 0"),
         ] {
             let invalid = found(&wrong).expect("it is outside of its limits");
             assert_eq!(invalid.key, path);
             assert!(invalid.what.starts_with(what), "{invalid}");
         }
+        let invalid = found(&json!({"mtu": 1})).expect("it is outside of its limits");
+        assert_eq!(invalid.remedy, "Give a number in this range, or 0");
     }
 }

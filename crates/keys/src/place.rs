@@ -81,6 +81,14 @@ impl<'a> Place<'a> {
         })
     }
 
+    /// Returns the schema of a key by its path: `next-hops[0].vlan`.
+    pub(crate) fn below(self, path: &str) -> Option<Place<'a>> {
+        path.split(['.', '[']).try_fold(self, |place, step| match step.ends_with(']') {
+            true => place.branches().iter().find_map(|one| Some(one.at(one.here.get("items")?))),
+            false => place.key(step),
+        })
+    }
+
     /// Returns the known keys of a mapping.
     pub fn keys(self) -> Vec<&'a str> {
         self.branches().iter().flat_map(|branch| branch.own_keys()).collect()

@@ -1,6 +1,6 @@
 //! The keys of a section as the type that uses them.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -15,10 +15,21 @@ pub fn read<T: DeserializeOwned + Serialize + JsonSchema>(
     section: &'static str,
     keys: impl Into<Value>,
 ) -> Result<T, Invalid> {
-    let read: Result<T, Invalid> = parsed(section, keys.into());
-    let read = read.map_err(|invalid| with_limits::<T>(invalid))?;
+    let read = typed(section, keys)?;
     check(section, &read)?;
     Ok(read)
+}
+
+/// Reads a section as its type, whose values are not [checked](check) yet.
+///
+/// # Errors
+/// The key that does not fit.
+pub fn typed<T: DeserializeOwned + JsonSchema>(
+    section: &'static str,
+    keys: impl Into<Value>,
+) -> Result<T, Invalid> {
+    let read = parsed(section, keys.into());
+    read.map_err(|invalid| in_schema(invalid, &schemars::schema_for!(T)))
 }
 
 /// Holds a section to the limits that its type's schema states, by what it would be written as: a
@@ -39,18 +50,21 @@ pub fn check<T: Serialize + JsonSchema>(section: &'static str, read: &T) -> Resu
 /// The path of the key that does not fit.
 pub fn parsed<T: DeserializeOwned>(section: &'static str, keys: Value) -> Result<T, Invalid> {
     serde_path_to_error::deserialize(keys).map_err(|error| {
-        let path = error.path().to_string();
-        let key = if path == "." { String::new() } else { path };
-        let what = in_plain_words(&error.inner().to_string());
-        Invalid { section, key, what, remedy: String::new() }
+        let (path, inner) = (error.path().to_string(), error.inner().to_string());
+        // A type that joins others reads them by itself, and has the path in its text alone.
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.[]".contains(c);
+        let (path, what) =
+            match inner.split_once(": ").filter(|(path, _)| path.chars().all(is_part)) {
+                Some((below, what)) if path == "." => (below, what),
+                _ => (path.trim_start_matches('.'), &*inner),
+            };
+        Invalid { section, ..Invalid::new(path, in_plain_words(what), "") }
     })
 }
 
 /// Replaces the parser's range of an integer by the range in the schema.
-fn with_limits<T: JsonSchema>(invalid: Invalid) -> Invalid {
-    let schema = schemars::schema_for!(T);
-    let root = Place::root(&schema);
-    let range = invalid.key.split('.').try_fold(root, Place::key).and_then(Place::range);
+fn in_schema(invalid: Invalid, schema: &Schema) -> Invalid {
+    let range = Place::root(schema).below(&invalid.key).and_then(Place::range);
     match (range, invalid.what.rsplit_once("a whole number")) {
         (Some((least, most)), Some((before, _))) => {
             let what = format!("{before}a whole number from {least} to {most}");

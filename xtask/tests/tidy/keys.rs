@@ -113,7 +113,8 @@ fn choices(kind: &Value) -> String {
     let alternatives = kind["oneOf"].as_array().into_iter().flatten();
     let each = std::iter::once(kind).chain(alternatives).flat_map(|one| {
         let words = one["enum"].as_array().into_iter().flatten().chain([&one["const"]]);
-        let words = words.filter_map(Value::as_str).map(|word| format!("`{word}`"));
+        let words = words.filter(|word| word.is_string() || word.is_number());
+        let words = words.map(|word| format!("`{}`", word.to_string().trim_matches('"')));
         // A mapping of one key is a form of the value; one of many is a section of its own.
         let keys = one["properties"].as_object().filter(|keys| keys.len() == 1);
         let keys = keys.into_iter().flatten();
@@ -134,8 +135,20 @@ fn parts(root: &Value, property: &Value) -> String {
     if keys.is_empty() { String::new() } else { format!(" {word} {}.", keys.join(", ")) }
 }
 
-/// The limits that a key states; what its type can hold is none.
+/// The limits that a key and the entries of its list state; what its type can hold is none.
 fn range(property: &Value) -> String {
+    let each = property.get("items").map(of_value).unwrap_or_default();
+    let mut each = each.trim_start().chars();
+    let each = each.next().map(|first| format!(" Each {}{}", first.to_lowercase(), each.as_str()));
+    of_value(property) + &each.unwrap_or_default()
+}
+
+fn of_value(property: &Value) -> String {
+    let alternatives = property["anyOf"].as_array().into_iter().flatten();
+    let mut single = alternatives.filter_map(|one| one["const"].as_f64());
+    if let (Some(single), Some(least)) = (single.next(), property.pointer("/anyOf/1/minimum")) {
+        return format!(" {single}, or at least {least}.");
+    }
     let limits = [&property["minimum"], &property["maximum"]].map(Value::as_f64);
     let word = |word: &str, of: &str| property[of].as_f64().map(|limit| format!("{word} {limit}"));
     let above = word("more than", "exclusiveMinimum");
@@ -150,7 +163,10 @@ fn range(property: &Value) -> String {
         ([Some(0.0), Some(255.0 | 65535.0)], _) => String::new(),
         ([least, Some(most)], _) => format!(" From {} to {most}.", least.unwrap_or_default()),
         ([Some(least), None], _) if least != 0.0 => format!(" At least {least}."),
-        (_, Some(most)) => format!(" At most {most} entries."),
+        (_, Some(most)) => match property["minItems"].as_u64() {
+            Some(least) => format!(" From {least} to {most} entries."),
+            None => format!(" At most {most} entries."),
+        },
         _ => String::new(),
     }
 }

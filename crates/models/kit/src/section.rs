@@ -99,7 +99,17 @@ mod tests {
     #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
     struct Config {
         /// Workers.
+        #[schemars(range(min = 1, max = 64))]
         core: u32,
+        /// Places.
+        places: Vec<Place>,
+    }
+
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    struct Place {
+        /// A VLAN.
+        #[schemars(range(min = 1, max = 4094))]
+        vlan: u16,
     }
 
     #[test]
@@ -108,9 +118,12 @@ mod tests {
         let section: Section<Generated, Config> = serde_json::from_value(text).expect("keys");
         assert_eq!((section.generated.user_count, section.config.core), (3, 2));
         let written = serde_json::to_value(&section).expect("it can be written");
-        assert_eq!(written, json!({"user-count": 3, "core": 2}));
+        assert_eq!(written, json!({"user-count": 3, "core": 2, "places": []}));
         let schema = schemars::schema_for!(Section<Generated, Config>);
-        assert_eq!(properties(&schema).keys().collect::<Vec<_>>(), ["user-count", "core"]);
+        assert_eq!(
+            properties(&schema).keys().collect::<Vec<_>>(),
+            ["user-count", "core", "places"]
+        );
     }
 
     #[test]
@@ -118,7 +131,28 @@ mod tests {
         let read = serde_json::from_value::<Section<Generated, Config>>;
         let error = read(json!({"coer": 1})).expect_err("no such key").to_string();
         assert!(error.contains("coer") && error.contains("core"), "{error}");
-        let error = read(json!({"user-count": "x"})).expect_err("no number").to_string();
-        assert!(error.contains("user-count"), "{error}");
+    }
+
+    #[test]
+    fn a_key_of_either_is_told_by_its_whole_path() {
+        let range = "got `-1`, expected a whole number from";
+        for (keys, path, what) in [
+            (json!({"user-count": -1}), "user-count", format!("{range} 0 to 4294967295")),
+            (json!({"core": -1}), "core", format!("{range} 1 to 64")),
+            (
+                json!({"places": [{"vlan": 7}, {"vlan": -1}]}),
+                "places[1].vlan",
+                format!("{range} 1 to 4094"),
+            ),
+            (
+                json!({"core": 1, "places": [{"vlan": 0}]}),
+                "places[0].vlan",
+                "must be from 1 to 4094, not 0".to_owned(),
+            ),
+        ] {
+            let error = keys::read::<Section<Generated, Config>>("function", keys);
+            let error = error.expect_err("it cannot be");
+            assert_eq!((error.path(), error.what), (format!("function.{path}"), what));
+        }
     }
 }

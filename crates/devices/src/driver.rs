@@ -10,9 +10,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use engine::{Acknowledgement, Opened};
-use function_kit::PortName;
-use function_kit::Standby;
+use engine::{Acknowledgement, Opened, PortError};
+use function_kit::sections::function_key;
+use function_kit::{PortName, Standby};
 use keys::Invalid;
 use machine::clock::Clock;
 use measure::{Stage, TableUse};
@@ -66,7 +66,7 @@ pub trait Driver: Sync {
         &self,
         service: &Service,
         options: &Map<String, Value>,
-    ) -> Result<Vec<Limitation>, DriverError>;
+    ) -> Result<Vec<Limitation>, Invalid>;
 
     /// Starts the device and waits until it forwards.
     ///
@@ -273,40 +273,41 @@ impl DriverError {
     pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> DriverError {
         DriverError { what: what.into(), remedy: remedy.into() }
     }
+}
 
-    /// Creates the error for a key of the function that the device does not support.
-    pub fn undone(device: &str, undone: Beyond) -> DriverError {
-        let Beyond { key, what } = undone;
-        let remedy = format!(
-            "remove `{key}` from the function section, or use the device embedded or process"
-        );
-        DriverError::new(format!("{device} does not support `{key}` ({what})"), remedy)
-    }
+/// Creates the error for a key of the function that the device does not support.
+pub(crate) fn undone(device: &str, Beyond { key, what }: Beyond) -> Invalid {
+    let remedy =
+        format!("remove `{key}` from the function section, or use the device embedded or process");
+    function_key(key, format!("{device} does not support `{key}` ({what})"), &remedy)
+}
 
-    /// Creates the error for a device that does not support NAT.
-    pub fn no_nat() -> DriverError {
-        DriverError::new("it does not support NAT here", "use embedded or process for cgnat")
-    }
+/// Creates the error for a device that does not support NAT.
+pub(crate) fn no_nat() -> Invalid {
+    function_key("", "it does not support NAT here".into(), "use embedded or process for cgnat")
+}
 
-    /// Creates the error for a chain of services: a device provides one service only.
-    pub fn no_chain() -> DriverError {
-        DriverError::new("it cannot run several functions", "use embedded or process for chains")
-    }
+/// Creates the error for a chain of services: a device provides one service only.
+pub(crate) fn no_chain() -> Invalid {
+    let what = "it cannot run several functions".to_owned();
+    function_key("", what, "use embedded or process for chains")
 }
 
 /// The section of a scenario that has the keys of a device.
 pub const SECTION: &str = "device";
+
+/// Creates the error for a key of the device.
+pub(crate) fn device_key(key: &str, what: String, remedy: &str) -> Invalid {
+    Invalid { section: SECTION, ..Invalid::new(key, what, remedy) }
+}
 
 /// Refuses a service with keys that the description of services for devices cannot express: the
 /// device would ignore them, and the check would not notice.
 ///
 /// # Errors
 /// The first such key.
-pub(crate) fn refuse_beyond(device: &str, service: &Service) -> Result<(), DriverError> {
-    match service.beyond().first() {
-        Some(&first) => Err(DriverError::undone(device, first)),
-        None => Ok(()),
-    }
+pub(crate) fn refuse_beyond(device: &str, service: &Service) -> Result<(), Invalid> {
+    service.beyond().first().map_or(Ok(()), |&first| Err(undone(device, first)))
 }
 
 impl From<Invalid> for DriverError {
@@ -316,6 +317,12 @@ impl From<Invalid> for DriverError {
             "" => DriverError::new(what, "see `plumbline schema` for the values of each key"),
             remedy => DriverError::new(what, remedy),
         }
+    }
+}
+
+impl From<PortError> for DriverError {
+    fn from(PortError { what, remedy }: PortError) -> DriverError {
+        DriverError { what, remedy }
     }
 }
 

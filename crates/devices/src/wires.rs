@@ -175,17 +175,13 @@ impl TesterPorts {
             // In blocks, a lone frame would wait up to 1 ms before it is seen.
             keys.insert("ring".to_owned(), "frames".into());
         }
-        let kind = self.kind().map_err(refused)?;
+        let kind = self.kind()?;
         let port = kind.read(Value::Object(keys)).map_err(|error| {
             let what = format!("device.ports: {error}");
             DriverError::new(what, "see the keys of this port type in its README")
         })?;
-        port.open(request).map_err(refused)
+        Ok(port.open(request)?)
     }
-}
-
-fn refused(error: PortError) -> DriverError {
-    DriverError::new(error.what, error.remedy)
 }
 
 /// Number of the next link of this process, for unique interface names.

@@ -20,13 +20,7 @@ use crate::unit::{DeviceFacts, OpenDevice, OpenError};
 /// When it does not, or one of the device's own keys is invalid.
 pub(crate) fn suits(model: &dyn erased::Configured, device: &DeviceChoice) -> Result<(), Invalid> {
     let Some(driver) = device.device.driver else { return Ok(()) };
-    let limitations = driver.limitations(&model.service(), &device.options);
-    limitations.map(drop).map_err(|DriverError { what, remedy }| Invalid {
-        section: "device",
-        key: String::new(),
-        what,
-        remedy,
-    })
+    driver.limitations(&model.service(), &device.options).map(drop)
 }
 
 /// Sets a device up.

@@ -4,6 +4,7 @@ mod options;
 #[cfg(test)]
 mod tests;
 
+use keys::Invalid;
 use model_kit::service::Service;
 use schemars::Schema;
 use serde_json::{Map, Value};
@@ -36,10 +37,10 @@ impl Driver for Template {
         &self,
         _: &Service,
         options: &Map<String, Value>,
-    ) -> Result<Vec<Limitation>, DriverError> {
+    ) -> Result<Vec<Limitation>, Invalid> {
         let options = Options::read(options)?;
         let what = format!("the device `{}` gives no service", options.model);
-        Err(DriverError::new(what, "choose another device"))
+        Err(Invalid::new("", what, "choose another device"))
     }
 
     fn start(&self, request: &Start<'_>) -> Result<Box<dyn Running>, DriverError> {

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::{Link, Monitor, Opened, PortRequest};
+use keys::Invalid;
 use model_kit::service::{Interface, Service};
 use packet::PortId;
 use probe::Exchange;
@@ -21,7 +22,8 @@ use serde_json::{Map, Value, json};
 use wire::MacAddr;
 
 use crate::driver::{
-    DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage,
+    DeviceFacts, Driver, DriverError, Limitation, Running, SECTION, Start, Unavailable, Usage,
+    device_key,
 };
 
 pub use options::{Options, Port};
@@ -63,9 +65,10 @@ impl Driver for External {
         &self,
         service: &Service,
         options: &Map<String, Value>,
-    ) -> Result<Vec<Limitation>, DriverError> {
+    ) -> Result<Vec<Limitation>, Invalid> {
         let options = Options::read(options)?;
         right_number(&options, service)?;
+        read_ports(&options)?;
         let of = |what: &str, verdicts| Limitation {
             what: what.to_owned(),
             verdicts,
@@ -162,20 +165,35 @@ impl Running for TheBox {
 }
 
 /// Checks that the tester has one port for each port of the function.
-fn right_number(options: &Options, service: &Service) -> Result<(), DriverError> {
+fn right_number(options: &Options, service: &Service) -> Result<(), Invalid> {
     let wanted = service.ports();
     if options.ports.len() != wanted {
-        let what =
-            format!("device.ports: {} ports, but the function has {wanted}", options.ports.len());
+        let what = format!("{} ports, but the function has {wanted}", options.ports.len());
         let remedy = "list one port of this machine per port of the function, such as `{type: \
                       af-packet, interface: eth1}`, in the function's order";
-        return Err(DriverError::new(what, remedy));
+        return Err(device_key("ports", what, remedy));
     }
     if options.macs.len() > wanted {
-        let what = format!("device.macs: {} addresses for {wanted} ports", options.macs.len());
-        return Err(DriverError::new(what, "list one address per port, in port order"));
+        let what = format!("{} addresses for {wanted} ports", options.macs.len());
+        return Err(device_key("macs", what, "list one address per port, in port order"));
     }
     Ok(())
+}
+
+/// Reads the keys of the tester's ports.
+fn read_ports(options: &Options) -> Result<Vec<Box<dyn ports::Configured>>, Invalid> {
+    let read = |(at, port): (usize, &Port)| {
+        let at = format!("ports[{at}]");
+        let Some(kind) = ports::find(&port.kind) else {
+            let known: Vec<&str> = ports::PORTS.iter().map(|kind| kind.name()).collect();
+            let what = format!("there is no port type `{}`", port.kind);
+            let remedy = format!("choose one of {}", known.join(", "));
+            return Err(device_key("type", what, &remedy).under(&at));
+        };
+        let read = kind.read(Value::Object(port.keys.clone()));
+        read.map_err(|invalid| Invalid { section: SECTION, ..invalid.under(&at) })
+    };
+    options.ports.iter().enumerate().map(read).collect()
 }
 
 fn interfaces(service: &Service) -> &[Interface] {
@@ -189,17 +207,7 @@ fn interfaces(service: &Service) -> &[Interface] {
 
 fn open(options: &Options, request: &Start<'_>) -> Result<Vec<Opened>, DriverError> {
     let numbers = (0_u8..).map(PortId);
-    let open_one = |(port, id): (&Port, PortId)| {
-        let key = format!("device.ports[{}]", id.0);
-        let kind = ports::find(&port.kind).ok_or_else(|| {
-            let known: Vec<&str> = ports::PORTS.iter().map(|kind| kind.name()).collect();
-            let what = format!("{key}.type: there is no port type `{}`", port.kind);
-            DriverError::new(what, format!("choose one of {}", known.join(", ")))
-        })?;
-        let read = kind.read(Value::Object(port.keys.clone())).map_err(|invalid| {
-            let what = invalid.under(&key).to_string();
-            DriverError::new(what, "see the keys of this port type in its README")
-        })?;
+    let open_one = |(port, id): (Box<dyn ports::Configured>, PortId)| {
         let request = PortRequest {
             name: format!("tester's port {}", id.0),
             id,
@@ -207,10 +215,13 @@ fn open(options: &Options, request: &Start<'_>) -> Result<Vec<Opened>, DriverErr
             frame_bytes_max: request.frame_bytes_max + ADDED_MAX,
             ticks_per_second: request.clock.ticks_per_second(),
         };
-        let opened = read.open(&request);
-        opened.map_err(|error| DriverError::new(format!("{key}: {}", error.what), error.remedy))
+        let opened = port.open(&request);
+        opened.map_err(|error| {
+            let what = format!("{SECTION}.ports[{}]: {}", id.0, error.what);
+            DriverError::new(what, error.remedy)
+        })
     };
-    options.ports.iter().zip(numbers).map(open_one).collect()
+    read_ports(options)?.into_iter().zip(numbers).map(open_one).collect()
 }
 
 fn wait_for_links(

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use wire::MacAddr;
 
-use crate::driver::SECTION;
+use crate::driver::{SECTION, device_key};
 
 /// Keys of `device: {name: external}`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,8 +64,7 @@ impl Options {
         let read = |text: &String| {
             text.parse().map_err(|_| {
                 let what = format!("`{text}` is not an Ethernet address");
-                let invalid = Invalid::new("macs", what, "write it like 02:00:5e:10:00:01");
-                Invalid { section: SECTION, ..invalid }
+                device_key("macs", what, "write it like 02:00:5e:10:00:01")
             })
         };
         self.macs.iter().map(read).collect()

@@ -10,6 +10,8 @@
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
+use function_kit::sections::function_key;
+use keys::Invalid;
 use model_kit::service::{Gateway, GatewayTunnel, GatewayUser};
 use wire::{ipv6, vxlan};
 
@@ -25,7 +27,7 @@ pub(super) fn plan(
     options: &Options,
 ) -> Result<(), DriverError> {
     let [source, destination] = match gateway.tunnel {
-        GatewayTunnel::GtpU => return Err(no_gtp()),
+        GatewayTunnel::GtpU => return Err(no_gtp().into()),
         GatewayTunnel::Vxlan { down } => down,
     };
     own_addresses(plan, &gateway.router.interfaces, names);
@@ -162,13 +164,13 @@ fn meters(nft: &mut String, gateway: &Gateway) {
 pub(super) fn limitations(
     gateway: &Gateway,
     options: &Options,
-) -> Result<Vec<Limitation>, DriverError> {
+) -> Result<Vec<Limitation>, Invalid> {
     if gateway.tunnel == GatewayTunnel::GtpU {
         return Err(no_gtp());
     }
     if gateway.users.len() > USERS_MAX {
         let what = format!("{} users are more than this device supports", gateway.users.len());
-        return Err(DriverError::new(what, format!("use at most {USERS_MAX} users")));
+        return Err(function_key("user", what, &format!("use at most {USERS_MAX} users")));
     }
     let policer = match (options.policers, gateway.rate_bytes_per_s <= METERED_MAX) {
         (true, true) => {
@@ -192,11 +194,9 @@ pub(super) fn limitations(
 pub(super) const ADDED: usize =
     wire::ethernet::HEADER_LEN + wire::ipv4::HEADER_LEN + UDP_LEN + vxlan::HEADER_LEN;
 
-fn no_gtp() -> DriverError {
-    DriverError::new(
-        "Linux itself has no GTP-U user plane",
-        "set `tunnel: vxlan` in the function section",
-    )
+fn no_gtp() -> Invalid {
+    let what = "Linux itself has no GTP-U user plane".to_owned();
+    function_key("tunnel", what, "set `tunnel: vxlan` in the function section")
 }
 
 /// Name of the interface of all tunnels.

@@ -1,23 +1,25 @@
 //! What the kernel cannot do of a service, or does otherwise.
 
+use function_kit::sections::function_key;
+use keys::Invalid;
 use model_kit::service::{Beyond, Router, Service};
 
 use super::options::Options;
 use super::{bridge, gateway, nat};
-use crate::driver::{DriverError, Limitation, refuse_beyond};
+use crate::driver::{self, Limitation, no_chain, refuse_beyond};
 
 /// Returns what the kernel does differently of a service.
 pub(super) fn limitations(
     service: &Service,
     options: &Options,
-) -> Result<Vec<Limitation>, DriverError> {
+) -> Result<Vec<Limitation>, Invalid> {
     refuse_beyond("linux", service)?;
     let mut found = match service {
         Service::Bridge(bridge) => bridge::limitations(bridge),
         Service::Router(router) => of_router(router)?,
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
         Service::Nat(translator) => nat::limitations(translator)?,
-        Service::Chain(_) => return Err(DriverError::no_chain()),
+        Service::Chain(_) => return Err(no_chain()),
     };
     found.push(Limitation {
         what: "a link cannot carry frames shorter than an Ethernet header".to_owned(),
@@ -35,14 +37,14 @@ pub(super) fn limitations(
     Ok(found)
 }
 
-fn of_router(router: &Router) -> Result<Vec<Limitation>, DriverError> {
+fn of_router(router: &Router) -> Result<Vec<Limitation>, Invalid> {
     if !router.vlans.is_empty() {
         let undone = Beyond { key: "interfaces[].vlan", what: "VLAN interfaces" };
-        return Err(DriverError::undone("linux", undone));
+        return Err(driver::undone("linux", undone));
     }
     if router.routes.len() > ROUTES_MAX {
         let what = format!("{} routes are more than this device supports", router.routes.len());
-        return Err(DriverError::new(what, format!("use at most {ROUTES_MAX} routes")));
+        return Err(function_key("", what, &format!("use at most {ROUTES_MAX} routes")));
     }
     Ok(Vec::new())
 }

@@ -27,6 +27,7 @@ use std::collections::BTreeMap;
 use commands::{Expected, Plan};
 use engine::Opened;
 use forwarding::Place;
+use keys::Invalid;
 use model_kit::service::{Bridge, Service};
 use netns::Namespace;
 use schemars::Schema;
@@ -95,7 +96,7 @@ impl Driver for Linux {
         &self,
         service: &Service,
         options: &Map<String, Value>,
-    ) -> Result<Vec<Limitation>, DriverError> {
+    ) -> Result<Vec<Limitation>, Invalid> {
         limits::limitations(service, &Options::read(options)?)
     }
 

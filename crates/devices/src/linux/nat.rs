@@ -16,6 +16,8 @@
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
+use function_kit::sections::function_key;
+use keys::Invalid;
 use model_kit::service::{Nat, Service};
 use netns::Namespace;
 
@@ -246,11 +248,11 @@ pub(super) fn available() -> Result<(), Unavailable> {
 }
 
 /// Returns what the kernel does differently.
-pub(super) fn limitations(nat: &Nat) -> Result<Vec<Limitation>, DriverError> {
+pub(super) fn limitations(nat: &Nat) -> Result<Vec<Limitation>, Invalid> {
     if let Some(short) = nat.timeouts_s.iter().find(|seconds| **seconds < TIMEOUT_S_MIN) {
         let what = format!("a timeout of {short} s: the kernel rounds timeouts to whole seconds");
         let remedy = format!("set all of `timeouts` to {TIMEOUT_S_MIN} s or more");
-        return Err(DriverError::new(what, remedy));
+        return Err(function_key("timeouts", what, &remedy));
     }
     let slots = Slots::new(nat).map_or(0, |slots| slots.count);
     let of = |what: String, verdicts: Vec<&'static str>, steps: Vec<&'static str>| Limitation {

@@ -5,7 +5,7 @@ use model_kit::service::Service;
 use super::commands::{MAIN, Plan, line, nothing_else, own_addresses, route, source_addresses};
 use super::options::Options;
 use super::{bridge, gateway, nat, reverse_path};
-use crate::driver::DriverError;
+use crate::driver::{DriverError, no_chain};
 
 /// Returns the plan for a service on these interfaces.
 pub(super) fn plan(
@@ -28,7 +28,7 @@ pub(super) fn plan(
         Service::Bridge(bridge) => bridge::plan(&mut plan, bridge, names),
         Service::MobileGateway(gateway) => gateway::plan(&mut plan, gateway, names, options)?,
         Service::Nat(translator) => nat::plan(&mut plan, translator, names)?,
-        Service::Chain(_) => return Err(DriverError::no_chain()),
+        Service::Chain(_) => return Err(no_chain().into()),
     }
     Ok(plan)
 }

@@ -14,13 +14,15 @@
 
 use std::net::Ipv4Addr;
 
+use function_kit::sections::function_key;
+use keys::Invalid;
 use model_kit::service::{Gateway, GatewayTunnel, GatewayUser};
 
 use super::bridges::{Bridge, BridgePort, Plan, number};
 use super::openflow::Meter;
 use super::options::Options;
 use super::router;
-use crate::driver::{DriverError, Limitation};
+use crate::driver::Limitation;
 
 /// Returns the plan of a mobile gateway.
 pub(super) fn plan(gateway: &Gateway, ports: Vec<BridgePort>, options: &Options) -> Plan {
@@ -42,19 +44,18 @@ pub(super) fn plan(gateway: &Gateway, ports: Vec<BridgePort>, options: &Options)
 pub(super) fn limitations(
     gateway: &Gateway,
     options: &Options,
-) -> Result<Vec<Limitation>, DriverError> {
+) -> Result<Vec<Limitation>, Invalid> {
     if gateway.tunnel == GatewayTunnel::GtpU {
-        return Err(DriverError::new(
-            "the GTP-U tunnel of Open vSwitch 3.1 does not recognise packets of users as IP \
-             packets",
-            "set `tunnel: vxlan` in the function's section",
-        ));
+        let what = "the GTP-U tunnel of Open vSwitch 3.1 does not recognise packets of users as IP \
+                    packets";
+        let remedy = "set `tunnel: vxlan` in the function's section";
+        return Err(function_key("tunnel", what.to_owned(), remedy));
     }
     if options.policers && gateway.users.len() > USERS_METERED_MAX {
         let what =
             format!("{} users need more meters than the switch supports", gateway.users.len());
         let remedy = format!("use at most {USERS_METERED_MAX} users, or `policers: false`");
-        return Err(DriverError::new(what, remedy));
+        return Err(function_key("user", what, &remedy));
     }
     let policer = if options.policers {
         "meters count frames instead of packets, in whole kbit/s, with a time resolution of one \

@@ -26,6 +26,7 @@ use std::path::Path;
 use bridges::Plan;
 use daemons::{Daemons, Place};
 use engine::{Opened, PortRequest};
+use keys::Invalid;
 use model_kit::service::{Bridge, Service};
 use netns::Namespace;
 use packet::PortId;
@@ -33,7 +34,8 @@ use schemars::Schema;
 use serde_json::{Map, Value, json};
 
 use crate::driver::{
-    DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage, refuse_beyond,
+    DeviceFacts, Driver, DriverError, Limitation, Running, Start, Unavailable, Usage, no_chain,
+    no_nat, refuse_beyond,
 };
 use crate::wires::{TesterPorts, Wires};
 
@@ -63,7 +65,7 @@ impl Driver for Ovs {
         &self,
         service: &Service,
         options: &Map<String, Value>,
-    ) -> Result<Vec<Limitation>, DriverError> {
+    ) -> Result<Vec<Limitation>, Invalid> {
         limitations(service, &Options::read(options)?)
     }
 
@@ -187,7 +189,6 @@ impl Links {
             Links::Veth(wires) => return wires.open(&options.ports, ticks_per_second),
             Links::Shared(names) => names,
         };
-        let refused = |error: engine::PortError| DriverError::new(error.what, error.remedy);
         let kind = ports::find("vhost-user").ok_or_else(|| {
             DriverError::new("there is no port vhost-user", "choose another type by `interfaces`")
         })?;
@@ -203,7 +204,7 @@ impl Links {
                 frame_bytes_max,
                 ticks_per_second,
             };
-            port.open(&request).map_err(refused)
+            Ok(port.open(&request)?)
         };
         names.iter().zip(0..).map(open).collect()
     }
@@ -242,14 +243,14 @@ fn available_for(datapath: Datapath) -> Result<(), Unavailable> {
         .map_err(|error| Unavailable { why: error.what, remedy: error.remedy })
 }
 
-fn limitations(service: &Service, options: &Options) -> Result<Vec<Limitation>, DriverError> {
+fn limitations(service: &Service, options: &Options) -> Result<Vec<Limitation>, Invalid> {
     refuse_beyond("ovs", service)?;
     let mut found = match service {
         Service::Bridge(bridge) => bridge::limitations(bridge),
         Service::Router(router) => router::limitations(router)?,
         Service::MobileGateway(gateway) => gateway::limitations(gateway, options)?,
-        Service::Nat(_) => return Err(DriverError::no_nat()),
-        Service::Chain(_) => return Err(DriverError::no_chain()),
+        Service::Nat(_) => return Err(no_nat()),
+        Service::Chain(_) => return Err(no_chain()),
     };
     found.push(Limitation {
         what: "a link cannot carry frames shorter than an Ethernet header".to_owned(),

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::driver::SECTION;
+use crate::driver::{SECTION, device_key};
 use crate::wires::TesterPorts;
 
 /// Keys of `device: {name: ovs}`.
@@ -79,7 +79,7 @@ impl Options {
         };
         let what = format!("{what} does not support this type");
         let remedy = "remove `interfaces`, or set `datapath: dpdk`";
-        Err(Invalid { section: SECTION, ..Invalid::new("interfaces", what, remedy) })
+        Err(device_key("interfaces", what, remedy))
     }
 
     /// The interface type that `auto` resolves to.

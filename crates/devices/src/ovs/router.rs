@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use keys::Invalid;
 use model_kit::service::{Beyond, Interface, NextHop, ReversePath, Router};
 
 use super::bridges::{Bridge, BridgePort, Plan, number};
-use crate::driver::{DriverError, Limitation};
+use crate::driver::{self, Limitation};
 
 /// Returns the plan of a router.
 pub(super) fn plan(router: &Router, ports: Vec<BridgePort>) -> Plan {
@@ -50,14 +51,14 @@ pub(super) fn plan(router: &Router, ports: Vec<BridgePort>) -> Plan {
 }
 
 /// Returns what the switch does differently of a router.
-pub(super) fn limitations(router: &Router) -> Result<Vec<Limitation>, DriverError> {
+pub(super) fn limitations(router: &Router) -> Result<Vec<Limitation>, Invalid> {
     let asks = |one: &Interface| one.reverse_path != ReversePath::None;
-    let undone = Beyond::of(&[
+    let beyond = Beyond::of(&[
         ("interfaces[].vlan", "VLAN interfaces", !router.vlans.is_empty()),
         ("interfaces[].urpf", "a route to the source", router.interfaces.iter().any(asks)),
     ]);
-    if let Some(&first) = undone.first() {
-        return Err(DriverError::undone("ovs", first));
+    if let Some(&first) = beyond.first() {
+        return Err(driver::undone("ovs", first));
     }
     Ok(vec![Limitation {
         what: "a switch does not check IP versions and header checksums".to_owned(),

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use daemon::config::Rest;
 use engine::{Link, Opened};
+use keys::Invalid;
 use model_kit::service::Service;
 use netns::Namespace;
 use serde_json::json;
@@ -22,15 +23,15 @@ use super::file;
 use super::file::Wanted;
 use super::links::{Links, open_port};
 use super::options::{Options, Ports, Topology};
-use crate::driver::{DriverError, Start};
+use crate::driver::{DriverError, Start, device_key};
 use crate::testpmd::guest::{Guest, GuestPort};
 
 /// Checks whether a service can be measured in a topology.
 ///
 /// # Errors
 /// Why it cannot, and the remedy.
-pub(super) fn possible(topology: Topology, service: &Service) -> Result<(), DriverError> {
-    let refused = |what: &str, remedy: &str| Err(DriverError::new(what, remedy));
+pub(super) fn possible(topology: Topology, service: &Service) -> Result<(), Invalid> {
+    let refused = |what: &str, remedy| Err(device_key("topology", what.to_owned(), remedy));
     match (topology, service) {
         (Topology::Direct, _) => Ok(()),
         (_, _) if service.ports() != 2 => {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::{Opened, PortError, PortRequest};
+use engine::{Opened, PortRequest};
 use netns::Namespace;
 use packet::PortId;
 use serde_json::{Value, json};
@@ -112,13 +112,12 @@ pub(super) fn open_port(
     at: usize,
     request: &Start<'_>,
 ) -> Result<Opened, DriverError> {
-    let refused = |error: PortError| DriverError::new(error.what, error.remedy);
     let name = kind.name();
     let entry = ports::find(name).ok_or_else(|| {
         DriverError::new(format!("there is no port type {name}"), "choose another port type")
     })?;
-    entry.available().map_err(refused)?;
-    let read = entry.read(keys).map_err(|error| DriverError::new(error.to_string(), ""))?;
+    entry.available()?;
+    let read = entry.read(keys)?;
     let request = PortRequest {
         name: format!("tester's port {at}"),
         id: PortId(at as u8),
@@ -130,7 +129,7 @@ pub(super) fn open_port(
         frame_bytes_max: request.frame_bytes_max,
         ticks_per_second: request.clock.ticks_per_second(),
     };
-    read.open(&request).map_err(refused)
+    Ok(read.open(&request)?)
 }
 
 /// Two ports of the tester that are connected to each other.

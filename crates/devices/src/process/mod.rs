@@ -20,6 +20,7 @@ mod usage;
 mod tests;
 
 use device::Device;
+use keys::Invalid;
 use model_kit::service::Service;
 use schemars::Schema;
 use serde_json::{Map, Value};
@@ -66,7 +67,7 @@ impl Driver for Process {
         &self,
         service: &Service,
         options: &Map<String, Value>,
-    ) -> Result<Vec<Limitation>, DriverError> {
+    ) -> Result<Vec<Limitation>, Invalid> {
         let short = Limitation {
             what: "a link cannot carry frames shorter than an Ethernet header".to_owned(),
             verdicts: vec!["truncated"],

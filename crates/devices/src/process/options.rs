@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::driver::{DriverError, SECTION};
+use crate::driver::{DriverError, SECTION, device_key};
 
 /// Keys of `device: {name: process}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -90,8 +90,7 @@ impl Options {
         let is_shared = matches!(read.ports, Ports::Memif | Ports::VhostUser);
         if read.topology.guests() > 0 && !is_shared {
             let what = "a guest is connected to the switch by `memif` or `vhost-user` ports";
-            let invalid = Invalid::new("ports", what, "set `ports: vhost-user`");
-            return Err(Invalid { section: SECTION, ..invalid });
+            return Err(device_key("ports", what.to_owned(), "set `ports: vhost-user`"));
         }
         Ok(read)
     }

@@ -19,6 +19,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::{Link, Monitor, Opened};
+use function_kit::sections::function_key;
+use keys::Invalid;
 use model_kit::service::{Bridge, Service};
 use netns::{Child, Namespace};
 use output::Output;
@@ -68,19 +70,21 @@ impl Driver for Testpmd {
         &self,
         service: &Service,
         options: &Map<String, Value>,
-    ) -> Result<Vec<Limitation>, DriverError> {
+    ) -> Result<Vec<Limitation>, Invalid> {
         let options = Options::read(options)?;
         refuse_beyond("testpmd", service)?;
         match service {
             Service::Bridge(Bridge { ports: 2, patch: Some([None, None]), .. }) => {
                 Ok(way::limitation(options.ports).into_iter().collect())
             }
-            Service::Bridge(Bridge { patch: Some(_), .. }) => Err(DriverError::new(
-                "testpmd's io forwarding writes no source addresses into frames",
+            Service::Bridge(Bridge { patch: Some(_), .. }) => Err(function_key(
+                "",
+                "testpmd's io forwarding writes no source addresses into frames".to_owned(),
                 "leave the function's source addresses out",
             )),
-            _ => Err(DriverError::new(
-                "testpmd only joins two ports; it looks nothing up",
+            _ => Err(function_key(
+                "",
+                "testpmd only joins two ports; it looks nothing up".to_owned(),
                 "use the function `l2-switch` with `mode: patch`",
             )),
         }

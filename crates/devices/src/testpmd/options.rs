@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::driver::SECTION;
+use crate::driver::{SECTION, device_key};
 use crate::wires::TesterPorts;
 
 /// Keys of `device: {name: testpmd}`.
@@ -18,8 +18,8 @@ pub struct Options {
     pub memif_role: MemifRole,
     /// Port type of the tester if testpmd's ports are on virtual Ethernet.
     pub tester_ports: TesterPorts,
-    /// Number of descriptors of each ring, a power of two from 64 to 16,384; at most 1024 except
-    /// for memif.
+    /// Number of descriptors of each ring; at most 1024 except for memif.
+    #[schemars(extend("enum" = [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]))]
     pub ring_size: u32,
     /// Largest number of frames that testpmd processes at once.
     #[schemars(range(min = 1, max = 512))]
@@ -76,10 +76,9 @@ impl Options {
     /// The first invalid key.
     pub fn read(options: &Map<String, Value>) -> Result<Options, Invalid> {
         let read: Options = keys::read(SECTION, options.clone())?;
-        let largest = if read.ports == Ports::Memif { 16_384 } else { 1024 };
-        if !read.ring_size.is_power_of_two() || !(64..=largest).contains(&read.ring_size) {
-            let what = format!("must be a power of two from 64 to {largest}");
-            return Err(Invalid { section: SECTION, ..Invalid::new("ring-size", what, "") });
+        if read.ports != Ports::Memif && read.ring_size > 1024 {
+            let what = "must be at most 1024 for this type of ports".to_owned();
+            return Err(device_key("ring-size", what, ""));
         }
         Ok(read)
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use engine::{Opened, PortError, PortRequest};
+use engine::{Opened, PortRequest};
 use netns::Namespace;
 use packet::PortId;
 use serde_json::{Value, json};
@@ -145,16 +145,15 @@ impl Way {
 }
 
 fn open(kind: &'static str, keys: Value, request: &PortRequest) -> Result<Opened, DriverError> {
-    let refused = |error: PortError| DriverError::new(error.what, error.remedy);
     let known = ports::find(kind).ok_or_else(|| {
         let what = format!("this program has no port type {kind}");
         DriverError::new(what, "choose one of `plumbline list`")
     })?;
-    known.available().map_err(refused)?;
+    known.available()?;
     let port = known.read(keys).map_err(|error| {
         DriverError::new(format!("device: tester's {kind}: {error}"), "choose other values")
     })?;
-    port.open(request).map_err(refused)
+    Ok(port.open(request)?)
 }
 
 /// Returns what these ports do not carry.

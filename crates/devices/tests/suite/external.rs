@@ -181,7 +181,7 @@ fn keys_that_cannot_be_used_are_named() {
     let service = service();
     let refused = |options: Value| {
         let options = options.as_object().cloned().expect("an object");
-        driver().limitations(&service, &options).expect_err("refused").what
+        driver().limitations(&service, &options).expect_err("refused").to_string()
     };
     let port = json!({"type": "af-packet", "interface": "t0"});
     assert!(refused(json!({"ports": [port]})).contains("1 ports, but the function has 2"));
@@ -190,6 +190,10 @@ fn keys_that_cannot_be_used_are_named() {
         refused(json!({"ports": [port, port], "ready-within-s": 0})).contains("ready-within-s")
     );
     assert!(refused(json!({"prots": []})).contains("prots"));
+    let unknown = json!({"type": "token-ring"});
+    assert!(refused(json!({"ports": [port, unknown]})).starts_with("device.ports[1].type: "));
+    let blocks = json!({"type": "af-packet", "interface": "t0", "ring-bytes": 7});
+    assert!(refused(json!({"ports": [blocks, port]})).starts_with("device.ports[0].ring-bytes: "));
     let given = json!({"ports": [port, port], "exceptions": ["ip-options"]});
     let told = driver().limitations(&service, given.as_object().expect("an object"));
     let told = told.expect("usable");

@@ -11,6 +11,7 @@ use devices::driver::{
 use devices::embedded::Host;
 use devices::remote::Remote;
 use engine::{Acknowledgement, Opened, PortRequest};
+use keys::Invalid;
 use machine::clock::{self, Clock};
 use measure::{Conditions, Flood, Load, MeasureError, Measurer, Pps, Trial, TrialProgress, Watch};
 use model_kit::Configured;
@@ -67,9 +68,9 @@ impl Driver for Patch {
         &self,
         _: &Service,
         options: &Map<String, Value>,
-    ) -> Result<Vec<Limitation>, DriverError> {
+    ) -> Result<Vec<Limitation>, Invalid> {
         if options.contains_key("refuse") {
-            return Err(DriverError::new("it is refused", "leave `refuse` out"));
+            return Err(Invalid::new("", "it is refused", "leave `refuse` out"));
         }
         let passes = Limitation {
             what: "short frames pass".into(),

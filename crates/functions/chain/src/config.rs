@@ -8,8 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::key::chain_key;
-use super::part;
+use super::part::{self, chain_key};
 use super::ports::{self, SIDES};
 
 /// The configuration of a chain.
@@ -17,6 +16,7 @@ use super::ports::{self, SIDES};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
     /// The functions from the downlink to the uplink port, each a section as it would stand alone.
+    #[schemars(length(min = 1, max = 4))]
     pub chain: Vec<Map<String, Value>>,
     /// The functions, once [`validate`] has read them.
     #[serde(skip)]
@@ -49,19 +49,16 @@ pub(super) fn validate(config: &mut Config, kinds: &[&dyn Kind]) -> Result<(), I
 
 /// Holds what must hold between the functions of a chain.
 fn go_together(members: &[Arc<dyn Configured>]) -> Result<(), Invalid> {
-    let count = members.len();
-    if !(1..=FUNCTIONS_MAX).contains(&count) {
-        let what = format!("must have 1 to {FUNCTIONS_MAX} functions, not {count}");
-        return Err(chain_key(what, "Give as many sections"));
-    }
-    let workers = members[0].workers();
+    let workers = members.first().map(|first| first.workers());
     for (place, member) in members.iter().enumerate() {
         let what = match () {
             () if member.ports().len() < SIDES.into() => "needs two ports at least",
-            () if member.workers() != workers => {
+            () if Some(member.workers()) != workers => {
                 "asks for another number of workers than the first"
             }
-            () if member.is_sharded() && workers > 1 => "cannot share its users among workers here",
+            () if member.is_sharded() && member.workers() > 1 => {
+                "cannot share its users among workers here"
+            }
             () => continue,
         };
         let what = format!("{} ({}) {what}", place + 1, member.name());
@@ -81,9 +78,6 @@ fn go_together(members: &[Arc<dyn Configured>]) -> Result<(), Invalid> {
     }
     Ok(())
 }
-
-/// Most functions in a chain.
-const FUNCTIONS_MAX: usize = 4;
 
 /// Most ports beside the two at the ends.
 const FURTHER_MAX: usize = 126;

@@ -12,8 +12,6 @@
 
 pub mod config;
 
-mod key;
-
 pub mod part;
 
 pub mod ports;
@@ -28,7 +26,6 @@ mod reload;
 
 pub use self::config::Config;
 pub use self::control::Update;
-pub use self::key::chain_key;
 pub use self::part::Members;
 pub use self::pipeline::Pipeline;
 use engine::Names;

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use function_kit::Invalid;
 use function_kit::erased::{Configured, Kind};
+use function_kit::sections::function_key;
 use serde_json::{Map, Value};
-
-use super::key::chain_key;
 
 /// The functions that a chain can have.
 pub trait Members: Send + Sync + 'static {
@@ -25,7 +24,7 @@ pub(super) fn read(
     for (key, value) in kinds[index].meant_by(&name) {
         keys.entry(key).or_insert(value);
     }
-    kinds[index].read(keys).map_err(|invalid| at(place, &name, invalid))
+    kinds[index].read(keys).map_err(|invalid| at(place, invalid))
 }
 
 /// A section whose function is known.
@@ -48,31 +47,27 @@ pub fn named<'a>(
     mut keys: Map<String, Value>,
 ) -> Result<Named, Invalid> {
     let known = || names.clone().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
-    let refuse = |name: &str, what: &str| {
-        let what = format!("{} ({name}): {what}", place + 1);
-        chain_key(what, &format!("Name one of: {}", known()))
-    };
+    let refuse =
+        |what: String| at(place, function_key("name", what, &format!("Name one of: {}", known())));
     let Some(Value::String(name)) = keys.remove("name") else {
-        return Err(refuse("no name", "it has no `name`"));
+        return Err(refuse("is missing".to_owned()));
     };
     let is_meant = |(one, others): (&str, &[&str])| one == name || others.contains(&&*name);
     match names.clone().position(is_meant) {
         Some(index) => Ok(Named { index, name, keys }),
-        None => Err(refuse(&name, "there is no such function")),
+        None => Err(refuse(format!("there is no function `{name}`"))),
     }
 }
 
-/// What is wrong with the section at a place of the chain.
-pub fn at(place: usize, name: &str, invalid: Invalid) -> Invalid {
-    let Invalid { section, key, what, remedy } = invalid;
-    let key = if key.is_empty() { key } else { format!("{key}: ") };
-    let what = format!("{} ({name}): {key}{what}", place + 1);
-    let remedy = match remedy.as_str() {
-        "" => "See the keys of this function in docs/scenarios.md".to_owned(),
-        _ => remedy,
-    };
-    match section {
-        "traffic" => Invalid { section, key: "of the chain".to_owned(), what, remedy },
-        _ => chain_key(what, &remedy),
+/// Something about the list of functions.
+pub(super) fn chain_key(what: String, remedy: &str) -> Invalid {
+    function_key("chain", what, remedy)
+}
+
+/// What is wrong with the section at a place of the chain, by the path of its key.
+pub fn at(place: usize, invalid: Invalid) -> Invalid {
+    match invalid.section {
+        "traffic" => invalid,
+        _ => invalid.under(&format!("chain[{place}]")),
     }
 }

@@ -6,8 +6,7 @@ use function_kit::erased::AnyUpdate;
 
 use super::config::Config;
 use super::control::Update;
-use super::key::chain_key;
-use super::part;
+use super::part::{self, chain_key};
 
 /// The changes that lead from one to the other.
 ///
@@ -22,7 +21,7 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
     let mut updates = Vec::new();
     for (index, (member, wanted)) in running.members().iter().zip(wanted.members()).enumerate() {
         let changes = member.difference(&**wanted);
-        let changes = changes.map_err(|invalid| part::at(index, member.name(), invalid))?;
+        let changes = changes.map_err(|invalid| part::at(index, invalid))?;
         updates.extend(changes.iter().map(|change| Update::of(index, change)));
     }
     Ok(updates)

@@ -28,7 +28,7 @@ pub(super) fn read(
     for (key, value) in kinds[index].meant_by(&name) {
         keys.entry(key).or_insert(value);
     }
-    kinds[index].read(keys, traffic).map_err(|invalid| at(place, &name, invalid))
+    kinds[index].read(keys, traffic).map_err(|invalid| at(place, invalid))
 }
 
 /// Keys with the name of their function.

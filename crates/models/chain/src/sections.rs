@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use function_chain::{Config, chain_key};
+use function_chain::Config;
 use function_kit::sections::function_key;
 use function_kit::{Invalid, NetworkFunction};
 use model_kit::erased::Configured;
@@ -18,6 +18,7 @@ use super::part::{self, Models};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Section {
     /// The functions from the downlink to the uplink port, each a section as it would stand alone.
+    #[schemars(length(min = 1, max = 4))]
     pub chain: Vec<Map<String, Value>>,
     /// Which of them the section `traffic` is of, from 1; the last one unless it is said.
     #[serde(default)]
@@ -108,10 +109,6 @@ pub(super) fn validate<L: Models>(
         let what = format!("must be from 1 to {count}");
         return Err(function_key("traffic-of", what, "Name a function of the chain by its place"));
     }
-    if count > FUNCTIONS_MAX {
-        let what = format!("must have 1 to {FUNCTIONS_MAX} functions, not {count}");
-        return Err(chain_key(what, "Give as many sections"));
-    }
     let source = section.traffic_place();
     section.members.clear();
     for (place, one) in section.chain.iter_mut().enumerate() {
@@ -130,6 +127,3 @@ pub(super) fn validate<L: Models>(
     section.config = Some(config);
     Ok(())
 }
-
-/// Most functions in a chain.
-const FUNCTIONS_MAX: usize = 4;

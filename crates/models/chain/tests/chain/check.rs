@@ -6,6 +6,7 @@ use function_kit::{NetworkFunction, Shard};
 use model_chain::{Section, Traffic};
 use model_kit::Model;
 use model_kit::check::{Expected, Step};
+use model_kit::erased::{Kind, Unit};
 use models::Chain;
 use packet::PortId;
 use serde_json::{Value, json};
@@ -165,24 +166,33 @@ fn a_reload_changes_each_function_and_can_be_undone() {
 
 #[test]
 fn a_bad_section_is_named_by_its_place() {
-    let refused = |value: Value| {
-        let mut config: Section = serde_json::from_value(value).expect("a chain by its form");
-        Chain::validate(&mut config, &mut Traffic::default()).map(drop).expect_err("it is bad")
+    let refused = |value: Value, traffic: Value| {
+        let [section, traffic] = [value, traffic].map(|keys| keys.as_object().cloned());
+        let read = Unit::<Chain>::new().read(section.expect("keys"), traffic.expect("keys"));
+        read.map(drop).expect_err("it is bad")
     };
-    for (sections, says) in [
-        (json!([]), "1 to 4 functions, not 0"),
-        (json!([bridge(), {"user": 1}]), "2 (no name): it has no `name`"),
-        (json!([{"name": "chain", "chain": []}]), "1 (chain): there is no such function"),
-        (json!([bridge(), {"name": "l3-router", "ipv7": true}]), "`ipv7`"),
-        (json!([{"name": "l2-switch", "ageing-s": 0}]), "1 (l2-switch): ageing-s: "),
-        (json!([{"name": "portfwd", "core": 2}, {"name": "portfwd"}]), "another number of workers"),
-        (json!([{"name": "mobile-gateway", "core": 2}]), "cannot share its users"),
+    for (sections, key, says) in [
+        (json!([]), "chain", "from 1 to 4 entries, not 0"),
+        (json!([bridge(), {"user": 1}]), "chain[1].name", "is missing"),
+        (json!([{"name": "chain", "chain": []}]), "chain[0].name", "no function `chain`"),
+        (json!([bridge(), {"name": "l3-router", "ipv7": true}]), "chain[1].ipv7", "`ipv7`"),
+        (json!([{"name": "l2-switch", "ageing-s": 0}]), "chain[0].ageing-s", "from 0.1"),
+        (json!([bridge(), {"name": "l3-router", "core": -1}]), "chain[1].core", "from 1 to 64"),
+        (
+            json!([{"name": "portfwd", "core": 2}, {"name": "portfwd"}]),
+            "chain",
+            "number of workers",
+        ),
+        (json!([{"name": "mobile-gateway", "core": 2}]), "chain", "cannot share its users"),
     ] {
-        let error = refused(json!({"chain": sections}));
-        assert_eq!(error.key, "chain");
+        let error = refused(json!({"chain": sections}), json!({}));
+        assert_eq!((error.section, &*error.key), ("function", key), "{error}");
         assert!(error.what.contains(says), "{error}");
     }
-    assert_eq!(refused(json!({"chain": [bridge()], "traffic-of": 2})).key, "traffic-of");
+    let one = json!({"chain": [bridge()]});
+    assert_eq!(refused(one, json!({"ipv6-share": 2})).path(), "traffic.ipv6-share");
+    let second = json!({"chain": [bridge()], "traffic-of": 2});
+    assert_eq!(refused(second, json!({})).key, "traffic-of");
 }
 
 #[test]

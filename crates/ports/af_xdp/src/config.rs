@@ -24,12 +24,14 @@ pub struct Config {
     #[serde(default)]
     #[schemars(range(max = 4095))]
     pub first_queue: u32,
-    /// Number of frames in each ring, a power of two from 64 to 32768.
+    /// Number of frames in each ring.
     #[serde(default = "ring_frames")]
+    #[schemars(extend("enum" = [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768]))]
     pub ring_frames: u32,
-    /// Memory for each frame, 2048 or 4096 bytes, of which the kernel reserves 256. By default it
-    /// is sized for the function's longest frame.
+    /// Memory for each frame in bytes, of which the kernel reserves 256. By default it is sized for
+    /// the function's longest frame.
     #[serde(default)]
+    #[schemars(extend("enum" = [2048, 4096, null]))]
     pub chunk_bytes: Option<u32>,
 }
 
@@ -82,12 +84,6 @@ impl Config {
         if self.interface.contains(['/', '\0']) || self.interface.contains(char::is_whitespace) {
             return wrong("interface", "an interface name must not contain a slash or a space");
         }
-        if !RING_FRAMES.contains(&self.ring_frames) || !self.ring_frames.is_power_of_two() {
-            return wrong("ring-frames", "must be a power of two from 64 to 32768");
-        }
-        if self.chunk_bytes.is_some_and(|bytes| !CHUNK_BYTES.contains(&bytes)) {
-            return wrong("chunk-bytes", "2048 or 4096");
-        }
         if self.mode == Mode::Generic && self.zero_copy == ZeroCopy::Yes {
             return wrong(
                 "zero-copy",
@@ -132,8 +128,6 @@ const NAME_LEN_MAX: usize = 15;
 
 /// Permitted sizes of the memory for a frame in bytes, smallest first.
 pub(crate) const CHUNK_BYTES: [u32; 2] = [2048, 4096];
-
-const RING_FRAMES: std::ops::RangeInclusive<u32> = 64..=32_768;
 
 fn ring_frames() -> u32 {
     2048

@@ -20,8 +20,10 @@ pub struct Config {
     /// Keys of the throughput search, which are those of the method `throughput`.
     pub search: throughput::Config,
     /// Background load on each interface: a rate, or a fraction of the throughput.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub background: HeldLoad,
     /// Load of each flood: a rate, or a fraction of the throughput.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub flood: HeldLoad,
     /// Names of the floods; by default all floods of the function's traffic.
     #[schemars(length(max = 100))]
@@ -55,11 +57,9 @@ impl Config {
     pub(super) fn validate(&self) -> Result<(), Invalid> {
         reference::validate(&self.search)?;
         for (key, load) in [("background", self.background), ("flood", self.flood)] {
-            let is_some = match load {
-                HeldLoad::Rate(rate) => rate.0 > 0.0,
-                HeldLoad::Share(share) => share.0 > 0.0 && share.0 <= 100.0,
-            };
-            if !is_some {
+            if let HeldLoad::Share(share) = load
+                && !(share.0 > 0.0 && share.0 <= 100.0)
+            {
                 return Err(Invalid::new(key, "must be more than 0, `50 %` or `1 Mpps`", ""));
             }
         }

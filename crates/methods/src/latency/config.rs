@@ -21,6 +21,7 @@ pub struct Config {
     pub search: throughput::Config,
     /// Loads as fractions of the throughput: `[10 %, 50 %, 90 %, 100 %]`.
     #[schemars(length(max = 20))]
+    #[schemars(extend("items" = {"$ref": "#/$defs/Ratio", "exclusiveMinimum": 0, "maximum": 1}))]
     pub loads: Vec<Ratio>,
     /// Rate that counts as no load; 0 omits it.
     pub no_load_rate: Pps,
@@ -48,13 +49,9 @@ impl Default for Config {
 
 impl Config {
     pub(super) fn validate(&self) -> Result<(), Invalid> {
-        let wrong = |what| Err(Invalid::new("loads", what, ""));
         reference::validate(&self.search)?;
-        if self.loads.iter().any(|load| load.0 <= 0.0 || load.0 > 1.0) {
-            return wrong("must be fractions above 0 and up to 1 (100 %)");
-        }
         if self.loads.is_empty() && self.no_load_rate.0 <= 0.0 {
-            return wrong("must not be empty if no-load-rate is 0");
+            return Err(Invalid::new("loads", "must not be empty if no-load-rate is 0", ""));
         }
         Ok(())
     }

@@ -148,7 +148,7 @@ fn claims_name_every_deviation_and_long_trials_leave_fewer() {
 #[test]
 fn wrong_keys_are_named() {
     let error = |config: Config| crate::entry::refused(&config).key;
-    assert_eq!(error(Config { loads: vec![Ratio(1.5)], ..Config::default() }), "loads");
+    assert_eq!(error(Config { loads: vec![Ratio(1.5)], ..Config::default() }), "loads[0]");
     assert_eq!(error(Config { of: Some(Pps(0.0)), ..Config::default() }), "of");
     let search = crate::throughput::Config { max_rate: Pps(1.0), ..Default::default() };
     assert_eq!(error(Config { search, ..Config::default() }), "search.max-rate");

@@ -1,6 +1,5 @@
 //! Keys of `loss-curve`.
 
-use keys::Invalid;
 use measure::{Pps, Ratio, Seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +31,7 @@ pub struct Config {
     pub repetitions: u32,
     /// Loss ratios for which the highest load is reported below which no load loses more.
     #[schemars(length(max = 16))]
+    #[schemars(extend("items" = {"$ref": "#/$defs/Ratio", "exclusiveMaximum": 1}))]
     pub loss_tolerances: Vec<Ratio>,
     /// Number of times that a trial is repeated if a stall of the machine explains its loss; with 0
     /// the curve includes losses caused by the machine.
@@ -92,14 +92,5 @@ impl Config {
                 down.filter(|load| *load > 1e-9).collect()
             }
         }
-    }
-
-    pub(super) fn validate(&self) -> Result<(), Invalid> {
-        let is_ratio = |ratio: &Ratio| (0.0..1.0).contains(&ratio.0);
-        if !self.loss_tolerances.iter().all(is_ratio) {
-            let what = "must be ratios below 1 (100 %), such as `[4 ppm, 100 ppm]`";
-            return Err(Invalid::new("loss-tolerances", what, ""));
-        }
-        Ok(())
     }
 }

@@ -46,7 +46,7 @@ pub const ENTRY: Entry = Entry {
     summary: "frame loss ratio at each load, from the maximum down or from 1 % up",
     standards: &[RFC2544],
     figures: FIGURES,
-    read: |value| crate::entry::read(value, Config::validate),
+    read: |value| crate::entry::read(value, |_: &Config| Ok(())),
     schema: || schemars::schema_for!(Config),
 };
 

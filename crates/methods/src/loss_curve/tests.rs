@@ -195,5 +195,5 @@ fn wrong_keys_are_named() {
     assert_eq!(error(Config { repetitions: 0, ..Config::default() }), "repetitions");
     assert_eq!(error(Config { repeat_stalled: 11, ..Config::default() }), "repeat-stalled");
     let one = Config { loss_tolerances: vec![Ratio(1.0)], ..Config::default() };
-    assert_eq!(error(one), "loss-tolerances");
+    assert_eq!(error(one), "loss-tolerances[0]");
 }

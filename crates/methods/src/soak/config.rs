@@ -17,6 +17,7 @@ pub(super) const NAME: &str = "soak";
 pub struct Config {
     /// Load on each interface: a rate, or a share of the throughput, which is then searched first:
     /// `4 Mpps`, `50 %`.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub load: HeldLoad,
     /// Total duration of all slices; at most 100,000 slices.
     pub duration: Seconds,
@@ -51,12 +52,10 @@ impl Default for Config {
 impl Config {
     pub(super) fn validate(&self) -> Result<(), Invalid> {
         let wrong = |key, what| Err(Invalid::new(key, what, ""));
-        match self.load {
-            HeldLoad::Rate(rate) if rate.0 <= 0.0 => return wrong("load", "must be more than 0"),
-            HeldLoad::Share(share) if !(0.001..=1.0).contains(&share.0) => {
-                return wrong("load", "must be 0.1 % to 100 % of the throughput, or a rate");
-            }
-            _ => {}
+        if let HeldLoad::Share(share) = self.load
+            && !(0.001..=1.0).contains(&share.0)
+        {
+            return wrong("load", "must be 0.1 % to 100 % of the throughput, or a rate");
         }
         if self.duration < self.slice {
             return wrong("duration", "must not be shorter than slice");

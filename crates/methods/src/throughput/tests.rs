@@ -404,8 +404,14 @@ fn goals_are_read_as_they_are_written_and_wrong_ones_are_named() {
         (
             json!({"search": "mlrsearch", "goals": [{"exceed-ratio": 1}]}),
             "goals[0].exceed-ratio",
-            "below 1",
+            "less than 1",
         ),
+        (
+            json!({"search": "mlrsearch", "goals": [{"final-trial-duration": 0}]}),
+            "goals[0].final-trial-duration",
+            "at least 0.000000001",
+        ),
+        (json!({"goals": vec!["loss <= 0"; 17]}), "goals", "from 0 to 16 entries, not 17"),
         (json!({"search": "mlrsearch", "precision": "1 %"}), "precision", "does not use it"),
         (json!({"preceding-targets": 3}), "preceding-targets", "only `search: mlrsearch`"),
         (json!({"search": "binary"}), "search", "`mlrsearch`"),

@@ -15,6 +15,7 @@ pub struct Replication {
     /// network of these two devices alone.
     pub address: IpAddr,
     /// At which TCP port; the second worker at the next one, and so on.
+    #[schemars(range(min = 1))]
     pub port: u16,
     /// Most changes a second that a worker's sessions are told with; 0 for as many as there are.
     pub changes_per_s: u32,

@@ -16,7 +16,7 @@ pub enum Distribution {
     Uniform,
     /// Zipf: the probability of item k (from 1) is proportional to 1 / k^exponent; the value is the
     /// exponent.
-    Zipf(f64),
+    Zipf(#[schemars(extend("exclusiveMinimum" = 0))] f64),
 }
 
 /// A distribution ready to be drawn from.

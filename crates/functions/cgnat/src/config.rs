@@ -72,12 +72,14 @@ pub struct Config {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<Interface>,
     /// Largest IPv4 packet on inside links, in bytes; a longer one is fragmented, or its sender
-    /// told (RFC 4787 REQ-13). 0 for no limit.
+    /// told (RFC 4787 REQ-13). At least what every host takes (RFC 791), or 0 for no limit.
+    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 576}]))]
     pub inside_mtu: u16,
     /// Largest IPv4 packet on outside links, in bytes, as `inside-mtu`.
+    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 576}]))]
     pub outside_mtu: u16,
     /// Networks of subscribers; packets from elsewhere are dropped.
-    #[schemars(length(max = 1024))]
+    #[schemars(length(min = 1, max = 1024))]
     pub inside: Vec<Prefixed<Ipv4Addr>>,
     /// Networks of addresses that subscribers share, all addresses of each.
     #[schemars(length(max = 1024))]
@@ -141,8 +143,9 @@ pub struct Config {
     pub quarantine_s: f64,
     /// How long sessions live without packets from inside.
     pub timeouts: Timeouts,
-    /// The largest TCP maximum segment size that passes (RFC 4459 section 3.2), in bytes; 0 leaves
-    /// it as it is.
+    /// The largest TCP maximum segment size that passes (RFC 4459 section 3.2), in bytes, at least
+    /// what every host takes (RFC 9293 section 3.7.1); 0 leaves it as it is.
+    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 536}]))]
     pub mss_clamp: u16,
     /// ICMP errors of its own a second at most, by each worker: about packets whose time to live
     /// ends here, and those of subscribers that get no session (RFC 5508 REQ-8, RFC 6888 REQ-11); 0

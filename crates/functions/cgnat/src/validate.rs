@@ -13,8 +13,6 @@ use crate::types::sides::{INSIDE, OUTSIDE};
 /// # Errors
 /// The first key that cannot be used.
 pub fn validate(config: &mut Config) -> Result<(), Invalid> {
-    keys::check("function", config)?;
-    validate_sizes(config)?;
     validate_replication(config)?;
     crate::workers::validate::validate(config)?;
     validate_networks(config)?;
@@ -32,32 +30,13 @@ pub fn validate(config: &mut Config) -> Result<(), Invalid> {
     Ok(())
 }
 
-fn validate_sizes(config: &Config) -> Result<(), Invalid> {
-    let size = config.port_block.size;
-    if size != 0 && !(size.is_power_of_two() && (64..=16_384).contains(&size)) {
-        return refuse(
-            "port-block",
-            format!("a block of {size} ports cannot be cut out of an address"),
-            "Give 'size' as a power of two from 64 to 16384, or 0 for no blocks",
-        );
-    }
-    if config.mss_clamp != 0 && config.mss_clamp < 536 {
-        return refuse(
-            "mss-clamp",
-            format!("{} is less than every host takes", config.mss_clamp),
-            "Give at least 536 bytes (RFC 9293 section 3.7.1), or 0 to change nothing",
-        );
-    }
-    Ok(())
-}
-
 fn validate_replication(config: &Config) -> Result<(), Invalid> {
     let port = config.replication.port;
-    if port == 0 || u32::from(port) + config.core - 1 > u32::from(u16::MAX) {
+    if u32::from(port) + config.core - 1 > u32::from(u16::MAX) {
         return refuse(
-            "replication",
+            "replication.port",
             format!("{} workers have no TCP ports from {port} on", config.core),
-            "Give 'port' from 1 to 65535, with one for each worker",
+            "Give a lower one, with one for each worker up to 65535",
         );
     }
     Ok(())
@@ -107,13 +86,6 @@ fn validate_networks(config: &Config) -> Result<(), Invalid> {
                 "Give networks of the same length",
             );
         }
-    }
-    if config.inside.is_empty() {
-        return refuse(
-            "inside",
-            "no subscriber has an address".into(),
-            "Give the subscribers' networks, like 100.64.0.0/10",
-        );
     }
     Ok(())
 }

@@ -153,29 +153,6 @@ pub fn traffic_key(key: &str, what: String, remedy: &str) -> Invalid {
     Invalid { section: "traffic", key: key.into(), what, remedy: remedy.into() }
 }
 
-/// Holds a number of the `function` section within its limits.
-pub fn in_range(
-    key: &'static str,
-    value: u32,
-    limits: std::ops::RangeInclusive<u32>,
-) -> Result<(), Invalid> {
-    if limits.contains(&value) {
-        return Ok(());
-    }
-    let (min, max) = (limits.start(), limits.end());
-    let what = format!("must be from {min} to {max}, not {value}");
-    Err(function_key(key, what, "Give a number in this range"))
-}
-
-/// Holds a rate of events within what control can apply.
-pub fn is_event_rate(key: &'static str, per_s: f64) -> Result<(), Invalid> {
-    if (0.0..=1e6).contains(&per_s) {
-        return Ok(());
-    }
-    let what = format!("must be from 0 to 1000000 events a second, not {per_s}");
-    Err(function_key(key, what, "Give the number of events a second, 0 for none"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -68,14 +68,17 @@ pub struct Config {
     pub domains: Vec<Domain>,
     /// Which frames of which port belong to which domain; none for all of all ports to domain 0,
     /// but for ports where copies of mirrors leave.
+    #[schemars(length(max = 4096))]
     pub attachments: Vec<Attachment>,
     /// How much of what is sent to many a port lets in.
     pub storm_control: Vec<Storm>,
     /// Copies of what ports receive or send.
     pub mirrors: Vec<Mirror>,
     /// Which frames ports take.
+    #[schemars(length(max = 4096))]
     pub acl: Vec<Rule>,
     /// Which frames leave by ports, as they leave.
+    #[schemars(length(max = 4096))]
     pub egress_acl: Vec<Rule>,
 }
 

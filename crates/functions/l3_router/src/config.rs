@@ -17,10 +17,8 @@ mod services;
 
 pub use self::groups::{GROUPS, Group, Member, group_number};
 pub use self::host::PuntRates;
-pub use self::interfaces::{
-    INTERFACES_MAX, Interface, MTU_MIN, Resolved, ReversePath, VRFS_MAX, Vxlan,
-};
-pub use self::ports::{DOWNLINK, PORTS_MAX, Port, UPLINK, number_of};
+pub use self::interfaces::{Interface, Resolved, ReversePath, Vxlan};
+pub use self::ports::{DOWNLINK, Port, UPLINK, number_of};
 pub use self::reassembly::EarlyFragments;
 pub use self::routes::{NextHop, Route, network};
 pub use self::services::{
@@ -41,7 +39,7 @@ pub struct Config {
     pub fakedrop: bool,
     /// The ports by name; none for two, `downlink` and `uplink`, with the keys that follow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 128))]
+    #[schemars(length(min = 2, max = 128))]
     pub ports: Vec<Port>,
     /// The Ethernet address of the uplink port.
     pub uplink_mac: Mac,
@@ -73,9 +71,8 @@ pub struct Config {
     /// Most groups at run time; 0 for 64 more than at the start, where there are any.
     #[schemars(range(max = 65_536))]
     pub ecmp_capacity: u32,
-    /// Buckets into which the flows of a group fall, a power of two: shares are exact to one of
-    /// them.
-    #[schemars(range(min = 64, max = 65_536))]
+    /// Buckets into which the flows of a group fall: shares are exact to one of them.
+    #[schemars(extend("enum" = [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]))]
     pub ecmp_buckets: u32,
     /// What the hash of flows begins with: routers one behind the other need different ones, or the
     /// second finds all flows in one bucket.

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 
 use function_kit::Invalid;
-use function_kit::sections::{function_key, in_range};
+use function_kit::sections::function_key;
 use wire::MacAddr;
 
 use super::config::{
@@ -33,8 +33,11 @@ pub(super) fn validate(config: &mut Config) -> Result<(), Invalid> {
 }
 
 fn next_hops(config: &Config) -> Result<(), Invalid> {
-    let count = u32::try_from(config.next_hops.len()).unwrap_or(u32::MAX);
-    in_range("next-hops", count, 0..=config.next_hops_max())?;
+    let (count, room) = (config.next_hops.len(), config.next_hops_max());
+    if count > room as usize {
+        let what = format!("are {count}, and there is room for {room}");
+        return Err(function_key("next-hops", what, "Give a larger 'next-hop-capacity', or fewer"));
+    }
     let refuse = |at: usize, what: &str, remedy| {
         Err(function_key("next-hops", format!("number {at} {what}"), remedy))
     };

@@ -16,11 +16,13 @@ pub struct Application {
     /// What its packets are.
     pub protocol: Transport,
     /// Sessions that a client begins in an hour, on average.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1_000_000))]
     pub sessions_per_hour: f64,
     /// Packets each way of a session; of TCP at least four, two of which begin and end it.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub exchanges: u32,
     /// From one of them to the next, in milliseconds.
+    #[schemars(range(min = 1.0, max = 1e7))]
     pub interval_ms: f64,
     /// Length of frames from clients in bytes, check sequence included; those without data are as
     /// short as a stamp allows.

@@ -12,6 +12,7 @@ use function_cgnat::config::{Config, Family, Prefixed};
 use function_cgnat::types::networks::{holds, text};
 use function_kit::Invalid;
 use function_kit::sections::Dir;
+use model_kit::test_packets::frame_sizes;
 
 /// What the tester sends through a carrier-grade NAT: sessions of clients with servers.
 ///
@@ -60,15 +61,18 @@ pub struct Traffic {
     pub server_ports: u32,
     /// The first of these.
     pub first_server_port: u16,
-    /// Share of sessions that are TCP, from 0 to 1.
+    /// Share of sessions that are TCP.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub tcp_share: f64,
-    /// Share of sessions that are ICMP echo, from 0 to 1; the rest is UDP.
+    /// Share of sessions that are ICMP echo; the rest is UDP.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub icmp_share: f64,
     /// Whether each frame of a closed loop opens another session instead of using one that is open:
     /// for the rate of new sessions.
     pub new_sessions: bool,
     /// Applications that all clients use, by the clock and instead of everything else; none for the
     /// sessions that the other keys describe.
+    #[schemars(length(max = 64))]
     pub mix: Vec<Application>,
 }
 
@@ -114,24 +118,13 @@ pub(crate) fn validate(config: &Config, traffic: &Traffic) -> Result<(), Invalid
     let refuse = |key: &str, what, remedy: &str| {
         Err(Invalid { section: "traffic", key: key.into(), what, remedy: remedy.into() })
     };
-    if traffic.random_seed == 0 {
-        return refuse("random-seed", "must be at least 1, not 0".into(), "Give any other number");
-    }
-    for &(size, _) in traffic.pkt_size.weights() {
-        if !(64..=1900).contains(&size) {
-            return refuse(
-                "pkt-size",
-                format!("must be from 64 to 1900 bytes, not {size}"),
-                "Give a size in this range; it counts the 4 bytes of the frame check sequence",
-            );
-        }
-    }
+    frame_sizes(&traffic.pkt_size, 1900)?;
     let most = traffic.sessions_most();
-    if most == 0 || most > u64::from(u32::MAX) {
+    if most > u64::from(u32::MAX) {
         return refuse(
             "client",
             format!("clients, servers and their ports make {most} sessions"),
-            "Give at least one of each, and at most 4294967295 sessions in all",
+            "Give fewer, for at most 4294967295 sessions in all",
         );
     }
     if traffic.sessions > most {
@@ -187,16 +180,16 @@ pub(crate) fn validate(config: &Config, traffic: &Traffic) -> Result<(), Invalid
             "Give fewer servers, or a lower first address",
         );
     }
-    let shares = [traffic.tcp_share, traffic.icmp_share];
-    if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || shares.iter().sum::<f64>() > 1.0 {
+    let (tcp, icmp) = (traffic.tcp_share, traffic.icmp_share);
+    if tcp + icmp > 1.0 {
         return refuse(
             "tcp-share",
-            format!("TCP {} and ICMP {} of all sessions", shares[0], shares[1]),
+            format!("TCP {tcp} and ICMP {icmp} of all sessions"),
             "Give fractions that are 1 at most together; the rest is UDP",
         );
     }
     let identifiers = u64::from(traffic.client_ports) * u64::from(traffic.server_ports);
-    if traffic.icmp_share > 0.0 && identifiers > 1 << 16 {
+    if icmp > 0.0 && identifiers > 1 << 16 {
         return refuse(
             "icmp-share",
             format!("{identifiers} sessions of a client and a server, by 16 bits of identifier"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use function_kit::{Invalid, NetworkFunction, PortName, Shard};
-use keys::read;
+use keys::typed;
 use machine::clock::Clock;
 use packet::PortId;
 use schemars::Schema;
@@ -159,7 +159,7 @@ impl<M: Model> Kind for Unit<M> {
         section: Map<String, Value>,
         traffic: Map<String, Value>,
     ) -> Result<Arc<dyn Configured>, Invalid> {
-        let (section, traffic) = (read("function", section)?, read("traffic", traffic)?);
+        let (section, traffic) = (typed("function", section)?, typed("traffic", traffic)?);
         Ok(Arc::new(crate::Configured::<M>::new(section, traffic)?))
     }
 }

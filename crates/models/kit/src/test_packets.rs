@@ -6,8 +6,10 @@
 //! Over IPv4 there is no UDP checksum, so that the stamp costs nothing; IPv6 needs one (RFC 8200
 //! section 8.1), and gets it last.
 
-use traffic::Stamp;
+use function_kit::Invalid;
+use function_kit::sections::traffic_key;
 use traffic::stamp::STAMP_LEN;
+use traffic::{Sizes, Stamp};
 use wire::bytes::{put_array, put_u16, put_u32};
 use wire::checksum::Sum;
 use wire::{ethernet, ipv4, ipv6, protocol, udp};
@@ -149,6 +151,21 @@ fn clear(payload: &mut [u8]) {
     if payload.len() > STAMP_LEN {
         payload.fill(0);
     }
+}
+
+/// Checks the key `pkt-size`, which counts the frame check sequence, against the longest frame of
+/// a workload.
+///
+/// # Errors
+/// The first size out of range.
+pub fn frame_sizes(sizes: &Sizes, bytes_max: u16) -> Result<(), Invalid> {
+    let is_wrong = |size: &u16| !(FRAME_BYTES_MIN..=bytes_max).contains(size);
+    let Some(size) = sizes.weights().iter().map(|&(size, _)| size).find(is_wrong) else {
+        return Ok(());
+    };
+    let what = format!("must be from {FRAME_BYTES_MIN} to {bytes_max} bytes, not {size}");
+    let remedy = "Give a size in this range; it counts the 4 bytes of the frame check sequence";
+    Err(traffic_key("pkt-size", what, remedy))
 }
 
 /// UDP port 7, echo, at the far end of test traffic, as RFC 2544 appendix C.2.6.4 has it.

@@ -105,6 +105,8 @@ impl<M: Model> Configured<M> {
     /// # Errors
     /// The first key that cannot be used.
     pub fn new(mut section: M::Section, mut traffic: M::Traffic) -> Result<Configured<M>, Invalid> {
+        keys::check("function", &section)?;
+        keys::check("traffic", &traffic)?;
         M::validate(&mut section, &mut traffic)?;
         let config = M::config(&section);
         Ok(Configured { section, traffic, config })

@@ -1,7 +1,7 @@
 //! The stations that the bench generates for a switch by a few numbers: TIPSY's, as changes before
 //! traffic comes.
 
-use function_kit::sections::{function_key, is_event_rate};
+use function_kit::sections::function_key;
 use function_kit::{Invalid, NetworkFunction};
 use function_l2_switch::config::features::Attachment;
 use function_l2_switch::config::{Config, Mac, Mode, Port, Station, Unknown};
@@ -27,6 +27,7 @@ pub struct Generated {
     #[schemars(range(max = 1_000_000))]
     pub downstream_table_size: u32,
     /// Stations added a second, and as many removed.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub fluct_table: f64,
     /// Whether the switch knows the generated stations from the start; else it has to learn them.
     /// Not in TIPSY.
@@ -114,7 +115,6 @@ pub(crate) fn initial(section: &Section) -> impl Iterator<Item = Update> + '_ {
 pub(crate) fn validate(section: &mut Section) -> Result<(), Invalid> {
     unit::L2Switch::validate(&mut section.config)?;
     let Section { generated, config } = section;
-    is_event_rate("fluct-table", generated.fluct_table)?;
     if config.mode == Mode::Patch && generated.fluct_table > 0.0 {
         let what = "nothing of a patch can change".to_owned();
         return Err(function_key("fluct-table", what, "Set it to 0, or `mode: bridge`"));

@@ -29,6 +29,7 @@ use function_l2_switch::{Config, Update};
 use machine::clock::Clock;
 use model_kit::check::Step;
 use model_kit::service::Service;
+use model_kit::test_packets::{FRAME_BYTES_MAX, frame_sizes};
 
 /// The bridge as the bench knows it.
 pub struct L2Switch;
@@ -42,7 +43,7 @@ impl model_kit::Model for L2Switch {
 
     fn validate(section: &mut Section, traffic: &mut Traffic) -> Result<(), Invalid> {
         generated::validate(section)?;
-        sections::validate(traffic)
+        frame_sizes(&traffic.pkt_size, FRAME_BYTES_MAX)
     }
 
     fn config(section: &Section) -> Config {

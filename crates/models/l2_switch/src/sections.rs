@@ -1,8 +1,6 @@
 //! The `traffic` section of a scenario that measures a bridge.
 
-use function_kit::Invalid;
-use function_kit::sections::{Dir, traffic_key};
-use model_kit::test_packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
+use function_kit::sections::Dir;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use traffic::{Distribution, Pacing, Sizes};
@@ -27,7 +25,8 @@ pub struct Traffic {
     pub source_draw: Distribution,
     /// How UDP ports are drawn, from 1024 to 65535. Not in TIPSY.
     pub port_draw: Distribution,
-    /// Share of frames that hold IPv6, from 0 to 1. Not in TIPSY.
+    /// Share of frames that hold IPv6. Not in TIPSY.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub ipv6_share: f64,
     /// How events are spaced. Not in TIPSY, which fires them all at once a second.
     pub event_pacing: Pacing,
@@ -47,39 +46,4 @@ impl Default for Traffic {
             event_pacing: Pacing::Constant,
         }
     }
-}
-
-/// Checks the `traffic` section.
-///
-/// # Errors
-/// The first key that cannot be used.
-pub(crate) fn validate(traffic: &Traffic) -> Result<(), Invalid> {
-    if traffic.random_seed == 0 {
-        let what = "must be at least 1, not 0".to_owned();
-        return Err(traffic_key("random-seed", what, "Give any other number"));
-    }
-    if !(0.0..=1.0).contains(&traffic.ipv6_share) {
-        let what = format!("must be from 0 to 1, not {}", traffic.ipv6_share);
-        return Err(traffic_key("ipv6-share", what, "Give a fraction, like 0.2 for a fifth"));
-    }
-    for &(size, _) in traffic.pkt_size.weights() {
-        if !(FRAME_BYTES_MIN..=FRAME_BYTES_MAX).contains(&size) {
-            let what =
-                format!("must be from {FRAME_BYTES_MIN} to {FRAME_BYTES_MAX} bytes, not {size}");
-            let remedy = "Give a size in this range; it counts the 4 bytes of the frame check \
-                          sequence";
-            return Err(traffic_key("pkt-size", what, remedy));
-        }
-    }
-    for (key, draw) in [
-        ("station-draw", traffic.station_draw),
-        ("source-draw", traffic.source_draw),
-        ("port-draw", traffic.port_draw),
-    ] {
-        if let Err(what) = draw.check() {
-            let remedy = "Give 'uniform', or {zipf: 1.0} with an exponent above 0";
-            return Err(traffic_key(key, what, remedy));
-        }
-    }
-    Ok(())
 }

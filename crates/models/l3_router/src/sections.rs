@@ -2,7 +2,7 @@
 
 use function_kit::Invalid;
 use function_kit::sections::{Dir, traffic_key};
-use model_kit::test_packets::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
+use model_kit::test_packets::{FRAME_BYTES_MAX, frame_sizes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use traffic::{Distribution, Pacing, Sizes};
@@ -32,8 +32,8 @@ pub struct Traffic {
     /// How UDP ports are drawn, from 1024 to 65535: flows to one route. Not in TIPSY, which has one
     /// flow a route.
     pub port_draw: Distribution,
-    /// Share of packets that are IPv6, from 0 to 1; needs `ipv6: true` in the function. Not in
-    /// TIPSY.
+    /// Share of packets that are IPv6; needs `ipv6: true` in the function. Not in TIPSY.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub ipv6_share: f64,
     /// How events are spaced. Not in TIPSY, which fires them all at once a second.
     pub event_pacing: Pacing,
@@ -60,33 +60,10 @@ impl Default for Traffic {
 /// # Errors
 /// The first key that cannot be used.
 pub(crate) fn validate(config: &Config, traffic: &Traffic) -> Result<(), Invalid> {
-    if traffic.random_seed == 0 {
-        let what = "must be at least 1, not 0".to_owned();
-        return Err(traffic_key("random-seed", what, "Give any other number"));
-    }
-    if !(0.0..=1.0).contains(&traffic.ipv6_share) {
-        let what = format!("must be from 0 to 1, not {}", traffic.ipv6_share);
-        return Err(traffic_key("ipv6-share", what, "Give a fraction, like 0.2 for a fifth"));
-    }
     if traffic.ipv6_share > 0.0 && !config.ipv6 {
         let what = "the router has no IPv6 routes".to_owned();
         let remedy = "Set 'ipv6: true' in the function section, or 'ipv6-share' to 0";
         return Err(traffic_key("ipv6-share", what, remedy));
     }
-    for &(size, _) in traffic.pkt_size.weights() {
-        if !(FRAME_BYTES_MIN..=FRAME_BYTES_MAX).contains(&size) {
-            let what =
-                format!("must be from {FRAME_BYTES_MIN} to {FRAME_BYTES_MAX} bytes, not {size}");
-            let remedy = "Give a size in this range; it counts the 4 bytes of the frame check \
-                          sequence";
-            return Err(traffic_key("pkt-size", what, remedy));
-        }
-    }
-    for (key, draw) in [("route-draw", traffic.route_draw), ("port-draw", traffic.port_draw)] {
-        if let Err(what) = draw.check() {
-            let remedy = "Give 'uniform', or {zipf: 1.0} with an exponent above 0";
-            return Err(traffic_key(key, what, remedy));
-        }
-    }
-    Ok(())
+    frame_sizes(&traffic.pkt_size, FRAME_BYTES_MAX)
 }

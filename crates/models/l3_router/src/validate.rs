@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use function_kit::Invalid;
 use function_kit::NetworkFunction;
-use function_kit::sections::{function_key, is_event_rate};
+use function_kit::sections::function_key;
 use function_l3_router::config::{Config, PoliceBy, Prefixed};
 
 use crate::catalogue;
@@ -19,9 +19,6 @@ use crate::unit;
 /// # Errors
 /// The first key that cannot be used.
 pub(crate) fn validate(section: &mut Section) -> Result<(), Invalid> {
-    let generated = &section.generated;
-    is_event_rate("fluct-l3-table", generated.fluct_l3_table)?;
-    is_event_rate("fluct-group-table", generated.fluct_group_table)?;
     weights(section)?;
     internet(section)?;
     sides(section)?;
@@ -34,18 +31,11 @@ pub(crate) fn validate(section: &mut Section) -> Result<(), Invalid> {
 }
 
 fn weights(section: &Section) -> Result<(), Invalid> {
-    let refuse = |what: &str, remedy| Err(function_key("ecmp-weights", what.to_owned(), remedy));
-    let weights = &section.generated.ecmp_weights;
-    if !weights.is_empty() && section.generated.ecmp_members == 0 {
-        return refuse("are of members that there are not", "Set 'ecmp-members', or remove them");
+    if section.generated.ecmp_weights.is_empty() || section.generated.ecmp_members > 0 {
+        return Ok(());
     }
-    if weights.len() > Config::MEMBERS_MAX as usize {
-        return refuse("are more than 64", "Give as many as 'ecmp-members' at most");
-    }
-    if weights.contains(&0) {
-        return refuse("have a 0 among them", "Give weights of 1 or more");
-    }
-    Ok(())
+    let what = "are of members that there are not".to_owned();
+    Err(function_key("ecmp-weights", what, "Set 'ecmp-members', or remove them"))
 }
 
 /// Routes like the Internet's need a next hop, and those of IPv6 a router that has IPv6.

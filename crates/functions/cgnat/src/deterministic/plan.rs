@@ -13,10 +13,6 @@ use crate::deterministic::{Mapping, Plan};
 /// # Errors
 /// The first rule that cannot be used, or shares addresses with one before it.
 pub fn plan(rules: &[DeterministicRule]) -> Result<Plan, Invalid> {
-    if rules.len() > RULES_MAX {
-        let what = format!("{} rules, at most {RULES_MAX}", rules.len());
-        return Err(function_key(KEY, what, "Join neighbouring networks"));
-    }
     let mut mappings = Vec::with_capacity(rules.len());
     for (index, rule) in rules.iter().enumerate() {
         mappings.push(mapping(rule)?);
@@ -49,9 +45,9 @@ fn mapping(rule: &DeterministicRule) -> Result<Mapping, Invalid> {
         let what = format!("{inside} has only boundary addresses");
         return refuse(what, "Remove 'skip-boundary', or give a network of /30 or shorter");
     }
-    if rule.first_port == 0 || rule.first_port > rule.last_port {
+    if rule.first_port > rule.last_port {
         let what = format!("{inside}: no port from {} to {}", rule.first_port, rule.last_port);
-        return refuse(what, "Give 'first-port' from 1 up to 'last-port'");
+        return refuse(what, "Give a 'first-port' up to 'last-port'");
     }
     let mapping = Mapping::new(rule);
     let most = mapping.ports_most();
@@ -64,7 +60,7 @@ fn mapping(rule: &DeterministicRule) -> Result<Mapping, Invalid> {
         return refuse(what, "Give more outside addresses, or lower 'dynamic-factor'");
     }
     match rule.ports_per_subscriber {
-        Some(ports) if ports == 0 || u32::from(ports) > most => {
+        Some(ports) if u32::from(ports) > most => {
             let what = format!("{inside}: 'ports-per-subscriber' is {ports}, not from 1 to {most}");
             refuse(what, "Give fewer ports, more outside addresses, or a lower 'dynamic-factor'")
         }
@@ -84,6 +80,3 @@ fn text(network: Prefixed<Ipv4Addr>) -> String {
 
 /// The key of the list.
 const KEY: &str = "deterministic";
-
-/// Rules that there may be.
-const RULES_MAX: usize = 1024;

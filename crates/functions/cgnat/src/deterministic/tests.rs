@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use function_kit::sections::Prefixed;
 use proptest::prelude::*;
 
-use crate::config::{Assignment, DeterministicRule, deterministic_plan};
+use crate::config::{Assignment, Config, DeterministicRule, deterministic_plan};
 use crate::deterministic::*;
 
 fn network(text: &str) -> Prefixed<Ipv4Addr> {
@@ -83,10 +83,8 @@ fn what_cannot_be_mapped_is_refused_with_a_remedy() {
         DeterministicRule { inside: network("10.0.0.1/24"), ..good },
         DeterministicRule { outside: network("0.0.0.0/0"), ..good },
         DeterministicRule { inside: network("10.0.0.0/31"), skip_boundary: true, ..good },
-        DeterministicRule { first_port: 0, ..good },
         DeterministicRule { first_port: 2000, last_port: 1999, ..good },
         DeterministicRule { inside: network("10.0.0.0/8"), ..good },
-        DeterministicRule { ports_per_subscriber: Some(0), ..good },
         DeterministicRule { ports_per_subscriber: Some(4033), ..good },
         DeterministicRule { ports_per_subscriber: Some(4032), dynamic_factor: 1, ..good },
     ];
@@ -105,7 +103,21 @@ fn what_cannot_be_mapped_is_refused_with_a_remedy() {
     assert!(deterministic_plan(&[fits]).is_ok(), "64512 ports for 16 subscribers");
     let realms = DeterministicRule { realm: 1, ..same_inside };
     assert!(deterministic_plan(&[good, realms]).is_ok(), "overlapping, in another realm");
-    assert!(deterministic_plan(&vec![good; 1025]).is_err(), "more rules than there may be");
+    let checked = |deterministic| {
+        let config = Config { deterministic, ..Config::default() };
+        keys::check("function", &config).map_err(|invalid| invalid.key)
+    };
+    for (key, rule) in [
+        ("deterministic[0].first-port", DeterministicRule { first_port: 0, ..good }),
+        (
+            "deterministic[0].ports-per-subscriber",
+            DeterministicRule { ports_per_subscriber: Some(0), ..good },
+        ),
+    ] {
+        assert_eq!(checked(vec![rule]), Err(key.to_owned()));
+    }
+    assert_eq!(checked(vec![good; 1025]), Err("deterministic".to_owned()));
+    assert_eq!(checked(vec![good]), Ok(()));
 }
 
 /// Who has which port of which address, handed out one by one as section 2 says it.

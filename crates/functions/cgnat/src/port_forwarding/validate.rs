@@ -60,10 +60,10 @@ fn validate_host(config: &Config, host: &PortForwardingHost) -> Result<(), Inval
             (forward.first_port, forward.last(), forward.inside_first());
         let more = u32::from(last.wrapping_sub(first));
         let fits = u32::from(inside_first) + more <= u32::from(u16::MAX);
-        if first == 0 || first > last || inside_first == 0 || !fits {
+        if first > last || !fits {
             let what = format!("{inside}: no ports from {first} to {last}, inside {inside_first}");
-            let remedy = "Give 'first-port' from 1 up to 'last-port', and an 'inside-port' with as \
-                          many behind it";
+            let remedy = "Give a 'first-port' up to 'last-port', and an 'inside-port' with as many \
+                          behind it";
             return refuse(KEY, what, remedy);
         }
     }

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PortBlocks {
-    /// Ports of a block, a power of two from 64 to 16384, for each of UDP, TCP and ICMP; 0 for no
-    /// blocks: subscribers of an address share its ports.
+    /// Ports of a block, for each of UDP, TCP and ICMP; 0 for no blocks: subscribers of an address
+    /// share its ports.
+    #[schemars(extend("enum" = [0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]))]
     pub size: u16,
     /// Most blocks of a subscriber, 1 to 8, all on one address (RFC 4787 REQ-2, paired).
     #[schemars(range(min = 1, max = 8))]

@@ -19,6 +19,7 @@ pub struct Domain {
     pub station_limit: Option<u32>,
     /// Most frames flooded in it a second, whatever they are flooded for; none for any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1e12))]
     pub flood_pps: Option<f64>,
     /// What becomes of a frame for a station that the domain does not know; none for `unknown` of
     /// the switch.
@@ -45,8 +46,10 @@ pub struct MoveLimit {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub moves: u32,
     /// Seconds of an interval, which the first move begins.
+    #[schemars(range(min = 0.001, max = 31_536_000))]
     pub interval_s: f64,
     /// Seconds for which a station then counts as one that flaps.
+    #[schemars(range(min = 0.001, max = 31_536_000))]
     pub hold_s: f64,
     /// What becomes of it meanwhile.
     pub action: Flapping,
@@ -126,18 +129,22 @@ pub struct Storm {
     pub port: Port,
     /// Limit of broadcast frames; none for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1e12))]
     pub broadcast: Option<f64>,
     /// Limit of multicast frames; none for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1e12))]
     pub multicast: Option<f64>,
     /// Limit of frames to unknown stations; none for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1e12))]
     pub unknown: Option<f64>,
     /// Unit of the limits: packets per second, or percent of the link's rate.
     #[serde(default)]
     pub unit: StormUnit,
     /// The rate of the link, for `unit: percent`.
     #[serde(default = "link_gbps", skip_serializing_if = "is_usual_link")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1e12))]
     pub link_gbps: f64,
 }
 

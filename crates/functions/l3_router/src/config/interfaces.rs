@@ -28,8 +28,10 @@ pub struct Interface {
     /// IPv6 address of the interface and prefix length of the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<Prefixed<Ipv6Addr>>,
-    /// The longest IP packet that leaves by it, in bytes, from 1280; 0 for whatever the port takes.
+    /// The longest IP packet that leaves by it, in bytes, at least what every link of IPv6 carries
+    /// (RFC 8200 section 5); 0 for whatever the port takes.
     #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 1280}]))]
     pub mtu: u16,
     /// Whether the source of a packet that comes in by it must have a route (RFC 3704).
     #[serde(default, skip_serializing_if = "ReversePath::is_none")]
@@ -92,15 +94,6 @@ pub struct Resolved {
     /// The tunnel that carries its frames.
     pub vxlan: Option<Vxlan>,
 }
-
-/// Most interfaces that can be listed.
-pub const INTERFACES_MAX: usize = 8192;
-
-/// Most VRFs beside the main one.
-pub const VRFS_MAX: u16 = 255;
-
-/// The shortest MTU: what every link of IPv6 must carry (RFC 8200 section 5).
-pub const MTU_MIN: u16 = 1280;
 
 pub(super) fn is_zero(number: &u16) -> bool {
     *number == 0

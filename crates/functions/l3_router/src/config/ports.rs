@@ -34,6 +34,3 @@ pub const DOWNLINK: PortName = PortName::new("downlink");
 
 /// The name of the second of two ports: towards the Internet.
 pub const UPLINK: PortName = PortName::new("uplink");
-
-/// Most ports.
-pub const PORTS_MAX: usize = 128;

@@ -42,6 +42,7 @@ pub struct AclRule {
     pub vlan: Option<u16>,
     /// The policer of permitted packets, where `police-by` is `acl`; in the ingress list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 1_048_575))]
     pub policer: Option<u32>,
 }
 

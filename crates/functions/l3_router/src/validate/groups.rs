@@ -6,31 +6,18 @@ use function_kit::sections::function_key;
 
 use super::super::config::{Config, Route};
 
-/// Members that there are, each once and with a weight, and tables that fit.
+/// Members that there are, each once, and tables that fit.
 pub(super) fn groups(config: &Config) -> Result<(), Invalid> {
-    if !config.ecmp_buckets.is_power_of_two() {
-        let what = format!("is {}, which is no power of two", config.ecmp_buckets);
-        let next = config.ecmp_buckets.next_power_of_two();
-        return Err(function_key("ecmp-buckets", what, &format!("Give {next}, or another one")));
-    }
     for (place, group) in config.next_hop_groups.iter().enumerate() {
         let refuse = |what: String, remedy| {
             Err(function_key("next-hop-groups", format!("number {place} {what}"), remedy))
         };
-        if group.members.len() > Config::MEMBERS_MAX as usize {
-            let what = format!("has {} members", group.members.len());
-            return refuse(what, "Give it 64 at most");
-        }
         let mut seen = HashSet::new();
         for member in &group.members {
             let hop = member.next_hop;
             if hop as usize >= config.next_hops.len() {
                 let what = format!("has the member {hop}, which there is not");
                 return refuse(what, "Number the next hops of 'next-hops' from 0");
-            }
-            if member.weight == 0 {
-                let what = format!("has the member {hop} with the weight 0");
-                return refuse(what, "Give it a weight of 1 or more, or remove it");
             }
             if !seen.insert(hop) {
                 let what = format!("has the member {hop} twice");

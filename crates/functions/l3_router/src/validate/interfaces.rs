@@ -2,15 +2,13 @@
 use std::collections::HashSet;
 
 use function_kit::Invalid;
-use function_kit::sections::{function_key, in_range};
+use function_kit::sections::function_key;
 
-use super::super::config::{Config, INTERFACES_MAX, Interface, Link, MTU_MIN, network, number_of};
+use super::super::config::{Config, Interface, Link, network, number_of};
 
 /// Each interface has a VLAN of its own on its port and, if it has an address, a link apart from
 /// the others of its VRF.
 pub(super) fn interfaces(config: &Config) -> Result<(), Invalid> {
-    let count = u32::try_from(config.interfaces.len()).unwrap_or(u32::MAX);
-    in_range("interfaces", count, 0..=INTERFACES_MAX as u32)?;
     if config.fakedrop && !config.is_plain() {
         let what = "sends on what interfaces, VRFs and ICMP would refuse".to_owned();
         let remedy = "Set it to false, or remove the keys from 'vrfs' on";
@@ -43,9 +41,6 @@ fn one(config: &Config, interface: &Interface) -> Result<(), (String, &'static s
         let what = format!("is of port {}, which there is not", interface.port);
         return refuse(what, "Name one of the router's ports");
     }
-    if interface.vlan.is_some_and(|vlan| !(1..=4094).contains(&vlan)) {
-        return refuse("has no VLAN from 1 to 4094".into(), "Give one of these, or remove 'vlan'");
-    }
     let says_more = interface.ip.is_some() || interface.ipv6.is_some() || interface.vrf > 0;
     if interface.vlan.is_none() && says_more {
         let remedy = "Use the keys of the port, like 'downlink-ip', or give it a 'vlan'";
@@ -60,16 +55,10 @@ fn one(config: &Config, interface: &Interface) -> Result<(), (String, &'static s
     }
     if let Some(tunnel) = interface.vxlan {
         let [first, ..] = tunnel.remote.octets();
-        let is_one = tunnel.vni <= wire::vxlan::VNI_MAX && !matches!(first, 0 | 127 | 224..);
-        if interface.vlan.is_none() || !is_one {
-            let remedy =
-                "Give it a 'vlan' as its name, a 'vni' of 24 bits and the address of a host";
+        if interface.vlan.is_none() || matches!(first, 0 | 127 | 224..) {
+            let remedy = "Give it a 'vlan' as its name and the address of a host";
             return refuse("has a tunnel that cannot be".into(), remedy);
         }
-    }
-    if interface.mtu > 0 && interface.mtu < MTU_MIN {
-        let what = format!("has an MTU of {}, less than {MTU_MIN}", interface.mtu);
-        return refuse(what, "Give 1280 or more, which IPv6 asks of every link, or 0 for any");
     }
     if interface.ipv6.is_some() && !config.ipv6 {
         return refuse("has an IPv6 address".into(), "Set 'ipv6: true', or remove it");

@@ -5,17 +5,13 @@ use std::collections::HashSet;
 use function_kit::Invalid;
 use function_kit::sections::function_key;
 
-use super::super::config::{Config, DOWNLINK, PORTS_MAX, Port, UPLINK, network};
+use super::super::config::{Config, DOWNLINK, Port, UPLINK, network};
 
 /// Each port has a name and an Ethernet address of its own, and the address of a host on a link
 /// apart from the others.
 pub(super) fn ports(config: &Config) -> Result<(), Invalid> {
     let refuse = |what: String, remedy| Err(function_key("ports", what, remedy));
     let count = config.ports.len();
-    if count == 1 || count > PORTS_MAX {
-        let what = format!("lists {count} ports");
-        return refuse(what, "List 2 to 128 ports, or none for `downlink` and `uplink`");
-    }
     if count > 0 && Config::default().all_ports() != two_of(config) {
         let what = "is given beside keys of the downlink and the uplink port".to_owned();
         return refuse(what, "Remove the keys that begin with `downlink-` and `uplink-`");

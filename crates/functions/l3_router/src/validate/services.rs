@@ -1,6 +1,6 @@
 //! Whether access lists and policers can be.
 use function_kit::Invalid;
-use function_kit::sections::{function_key, in_range};
+use function_kit::sections::function_key;
 
 use super::super::config::{Config, List, PoliceBy, SourcePolicers, number_of};
 
@@ -8,13 +8,6 @@ use super::super::config::{Config, List, PoliceBy, SourcePolicers, number_of};
 pub(super) fn services(config: &Config) -> Result<(), Invalid> {
     for (list, key) in [(List::Ingress, "ingress-acl"), (List::Egress, "egress-acl")] {
         rules(config, list, key)?;
-    }
-    for (key, dscp) in [config.remark.green, config.remark.yellow, config.remark.red]
-        .into_iter()
-        .flatten()
-        .map(|dscp| ("remark", dscp))
-    {
-        in_range(key, u32::from(dscp), 0..=63)?;
     }
     policers(config)
 }
@@ -32,8 +25,8 @@ fn rules(config: &Config, list: List, key: &'static str) -> Result<(), Invalid> 
         let refuse =
             |what: &str, remedy| Err(function_key(key, format!("number {place} {what}"), remedy));
         if !rule.is_sound() {
-            let what = "has ports whose first is above the last, addresses of both versions of IP, a \
-                        'dscp' above 63, a 'vlan' above 4094 or a policer beyond all";
+            let what =
+                "has ports whose first is above the last, or addresses of both versions of IP";
             return refuse(what, "Correct it: it would match nothing");
         }
         if !config.ipv6 && rule.versions() == (false, true) {
@@ -64,7 +57,7 @@ fn policers(config: &Config) -> Result<(), Invalid> {
         }
     }
     match (config.police_by, config.policers_by_source) {
-        (PoliceBy::Source, None | Some(SourcePolicers { count: 0, .. })) => {
+        (PoliceBy::Source, None) => {
             let what = "is 'source', which chooses among policers that are not said";
             let remedy = "Set 'policers-by-source', like {first: 0, count: 100}";
             return Err(function_key("police-by", what.into(), remedy));

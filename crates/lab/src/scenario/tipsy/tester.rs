@@ -39,10 +39,13 @@ pub(crate) struct Keys {
     /// searches the throughput, `moongen-combined` also measures the latency at the throughput.
     r#type: String,
     /// Duration of a trial, in seconds.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 86_400))]
     test_time: f64,
     /// Largest loss at which a trial of `moongen-rfc2544` passes, in Mpps.
+    #[schemars(range(min = 0.0, max = 1e6))]
     loss_tolerance: f64,
     /// Load of `moongen` in Mbit/s of frame bytes; 0 sends at the maximum rate.
+    #[schemars(range(min = 0.0, max = 1e6))]
     rate_limit: f64,
 }
 
@@ -116,7 +119,7 @@ pub(crate) const SENSE: [&str; 4] = ["type", "test-time", "loss-tolerance", "rat
 
 fn test(document: &Document, one: Combination) -> Result<Test, ScenarioError> {
     let values = one.sections.into_iter().next().unwrap_or_default();
-    let keys: Keys = keys::parsed("", Value::Object(values)).map_err(|invalid| {
+    let keys: Keys = keys::read("", values).map_err(|invalid| {
         document.invalid("tester", invalid, "write it as TIPSY does; `plumbline schema` lists all")
     })?;
     let name = keys.r#type.as_str();
@@ -128,21 +131,6 @@ fn test(document: &Document, one: Combination) -> Result<Test, ScenarioError> {
     if !known.contains(&name) {
         let what = format!("`{name}` is not a tester of TIPSY");
         return Err(document.error("tester.type", what, known_words(name, &known)));
-    }
-    if !(keys.test_time > 0.0 && keys.test_time <= TEST_TIME_MAX_SECONDS) {
-        let remedy = "give a number of seconds; 30 is usual";
-        let what = format!("must be more than 0 and at most a day, not {}", keys.test_time);
-        return Err(document.error("tester.test-time", what, remedy));
-    }
-    for (key, value) in [("loss-tolerance", keys.loss_tolerance), ("rate-limit", keys.rate_limit)] {
-        if !(0.0..=1e6).contains(&value) {
-            let what = format!("must be from 0 to 1000000, not {value}");
-            return Err(document.error(
-                &format!("tester.{key}"),
-                what,
-                "give a number in this range",
-            ));
-        }
     }
     let values = serde_json::to_value(&keys).unwrap_or_default();
     Ok(Test { parameters: one.parameters, values, keys })
@@ -217,4 +205,3 @@ const PORT_MPPS: f64 = 14.880_952;
 /// Duration of search trials in seconds; they may be shorter than the confirming trial (RFC 2544
 /// section 24).
 const TRIAL_SECONDS: f64 = 1.0;
-const TEST_TIME_MAX_SECONDS: f64 = 86_400.0;

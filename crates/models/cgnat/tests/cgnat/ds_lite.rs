@@ -8,8 +8,8 @@ use function_kit::{NetworkFunction, Shard};
 use machine::clock::Ticks;
 use model_cgnat::Cgnat;
 use model_cgnat::Traffic;
-use model_kit::Model;
 use model_kit::check::Expected;
+use model_kit::{Configured, Model};
 use packet::PortId;
 use testkit::check::{Pair, clock};
 use testkit::device::{Device, Outcome};
@@ -254,9 +254,9 @@ fn softwires_are_shown_and_cleared_by_their_b4_element() {
 fn what_cannot_be_is_refused_in_words() {
     let refused = |ds_lite: &str, more: Config| {
         let ds_lite = serde_saphyr::from_str(ds_lite).expect("a section");
-        let mut config = Config { ds_lite: Some(ds_lite), ..more };
-        let mut traffic = Traffic { sessions: 1, ..Traffic::default() };
-        let invalid = Cgnat::validate(&mut config, &mut traffic).expect_err("it is refused");
+        let config = Config { ds_lite: Some(ds_lite), ..more };
+        let traffic = Traffic { sessions: 1, ..Traffic::default() };
+        let invalid = Configured::<Cgnat>::new(config, traffic).err().expect("it is refused");
         assert!(!invalid.remedy.is_empty());
         (invalid.key, invalid.what)
     };

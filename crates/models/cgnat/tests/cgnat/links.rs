@@ -6,7 +6,7 @@ use function_cgnat::reasons::Tally;
 use function_kit::Shard;
 use model_cgnat::Cgnat;
 use model_cgnat::Traffic;
-use model_kit::Model;
+use model_kit::Configured;
 use model_kit::check::Expected;
 use packet::PortId;
 use testkit::check::Pair;
@@ -251,15 +251,15 @@ fn nobody_is_told_of_errors_and_all_passes_without_a_limit() {
 #[test]
 fn what_cannot_be_is_refused() {
     let refused = |config: Config, traffic: Traffic| {
-        let invalid = Cgnat::validate(&mut config.clone(), &mut traffic.clone());
-        invalid.map_err(|invalid| (invalid.to_string(), invalid.key))
+        let read = Configured::<Cgnat>::new(config, traffic).map(drop);
+        read.map_err(|invalid| (invalid.to_string(), invalid.key))
     };
     let with = |inside_mtu, outside_mtu| Config { inside_mtu, outside_mtu, ..Config::default() };
     assert_eq!(refused(with(576, 1500), traffic()), Ok(()));
     for (config, key) in [(with(575, 0), "inside-mtu"), (with(0, 1), "outside-mtu")] {
         let (says, refused) = refused(config, traffic()).expect_err("less than 576 bytes");
         assert_eq!(refused, key);
-        assert!(says.contains("less than every host takes"), "{says}");
+        assert!(says.contains("must be at least 576, not"), "{says}");
     }
     let nat64 = Some(Nat64::default());
     let config = Config { nat64, ..with(0, 1400) };

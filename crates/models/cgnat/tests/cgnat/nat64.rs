@@ -6,7 +6,7 @@ use function_kit::{NetworkFunction, Shard};
 use machine::clock::Ticks;
 use model_cgnat::Cgnat;
 use model_cgnat::Traffic;
-use model_kit::Model;
+use model_kit::{Configured, Model};
 use testkit::check::{Pair, clock};
 use testkit::device::{Device, Outcome};
 use traffic::Delivery;
@@ -106,7 +106,7 @@ fn sessions_of_ipv6_clients_open_and_go_both_ways() {
 #[test]
 fn what_cannot_be_is_refused() {
     let refused = |config: Config| {
-        Cgnat::validate(&mut config.clone(), &mut traffic()).expect_err("it is refused").key
+        Configured::<Cgnat>::new(config, traffic()).err().expect("it is refused").key
     };
     let with = |nat64| Config { nat64: Some(nat64), ..config() };
     let base = Nat64::default;

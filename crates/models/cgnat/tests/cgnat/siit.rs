@@ -6,7 +6,7 @@ use function_cgnat::config::{Config, SiitConfig};
 use function_kit::{NetworkFunction, Shard};
 use machine::clock::Ticks;
 use model_cgnat::Cgnat;
-use model_kit::Model;
+use model_kit::Configured;
 use packet::PortId;
 use testkit::check::clock;
 use testkit::device::{Device, Outcome};
@@ -189,8 +189,8 @@ fn fragments_are_translated_one_by_one() {
 fn what_cannot_be_is_refused() {
     let refused = |text: &str, base: Config| {
         let config = Config { siit: siit(text), ..base };
-        let invalid = Cgnat::validate(&mut config.clone(), &mut traffic());
-        invalid.expect_err("it is refused").to_string()
+        let read = Configured::<Cgnat>::new(config, traffic());
+        read.err().expect("it is refused").to_string()
     };
     let one = "{ipv4: 192.0.2.1/32, ipv6: '2001:db8::1/128'}";
     for (text, says) in [

@@ -1,27 +1,31 @@
 //! What is refused, and by which key.
 
-use function_cgnat::config::Config;
 use function_kit::Invalid;
-use model_cgnat::{Cgnat, Traffic};
-use model_kit::Model;
+use model_cgnat::Cgnat;
+use model_kit::erased::{Kind, Unit};
+use serde_json::{Map, Value};
 
-/// What is refused in a function section, by its key; nothing where it is accepted.
-fn refused(text: &str) -> Option<&'static str> {
-    let mut config: Config = serde_saphyr::from_str(text).expect("a section");
-    let mut traffic = Traffic { sessions: 1, ..Traffic::default() };
-    Cgnat::validate(&mut config, &mut traffic).err().map(key)
+/// Reads both sections.
+fn read(function: &str, traffic: &str) -> Result<(), Invalid> {
+    let keys = |text| serde_saphyr::from_str::<Map<String, Value>>(text).expect("a section");
+    Unit::<Cgnat>::new().read(keys(function), keys(traffic)).map(drop)
+}
+
+/// What is refused in two sections, by its key, without those below it; nothing where they are
+/// accepted.
+fn refused_of(function: &str, traffic: &str) -> Option<String> {
+    let key = read(function, traffic).err()?.key;
+    key.split(['.', '[']).next().map(str::to_owned)
+}
+
+/// The same of a function section.
+fn refused(text: &str) -> Option<String> {
+    refused_of(text, "{sessions: 1}")
 }
 
 /// The same of a traffic section.
-fn refused_traffic(text: &str) -> Option<&'static str> {
-    let mut traffic: Traffic = serde_saphyr::from_str(text).expect("a section");
-    Cgnat::validate(&mut Config::default(), &mut traffic).err().map(key)
-}
-
-/// The key of the section itself, without those below it.
-fn key(invalid: Invalid) -> &'static str {
-    let key = invalid.key.leak();
-    key.split(['.', '[']).next().unwrap_or_default()
+fn refused_traffic(text: &str) -> Option<String> {
+    refused_of("{}", text)
 }
 
 #[test]
@@ -36,7 +40,7 @@ fn networks_inside_and_outside_do_not_collide() {
         ("pools", "{pools: []}"),
         ("inside", "{inside: []}"),
     ] {
-        assert_eq!(refused(text), Some(key), "{text}");
+        assert_eq!(refused(text).as_deref(), Some(key), "{text}");
     }
 }
 
@@ -68,7 +72,7 @@ fn interfaces_are_told_apart_and_have_next_hops() {
         format!("interfaces: [{}]", many(32, |number| format!("vlan: {number}"))),
         format!("interfaces: [{}]", many(15, |number| format!("port: lan{number}"))),
     ] {
-        assert_eq!(refused(&format!("{{{text}}}")), Some("interfaces"), "{text}");
+        assert_eq!(refused(&format!("{{{text}}}")).as_deref(), Some("interfaces"), "{text}");
     }
     for text in [
         format!("interfaces: [{{{one}, vlan: 7}}, {{{one}}}]"),
@@ -111,11 +115,11 @@ fn vrfs_have_names_vlans_and_networks_of_their_own() {
         ("vrfs", ", pools: [203.0.113.0/28]}, {name: blue, vlan: 2, inside: [203.0.113.0/30]}"),
     ] {
         let text = format!("{{vrfs: [{red}{more}]}}");
-        assert_eq!(refused(&text), Some(key), "{text}");
+        assert_eq!(refused(&text).as_deref(), Some(key), "{text}");
     }
     let rule = "deterministic: [{realm: 2, inside: 10.0.0.0/24, outside: 203.0.113.128/30}]";
     let text = format!("{{vrfs: [{red}}}], {rule}}}");
-    assert_eq!(refused(&text), Some("deterministic"), "{text}");
+    assert_eq!(refused(&text).as_deref(), Some("deterministic"), "{text}");
     for more in ["}", ", pools: [203.0.113.0/28]}, {name: blue, vlan: 2, inside: [10.0.0.0/8]}"] {
         let text = format!("{{vrfs: [{red}{more}]}}");
         assert_eq!(refused(&text), None, "{text}");
@@ -135,10 +139,7 @@ fn clients_are_of_a_vrf_that_is_there() {
         (None, "{vlan: 7}"),
         (None, "{first-client: 10.1.0.1}"),
     ] {
-        let mut config: Config = serde_saphyr::from_str(function).expect("a section");
-        let mut traffic: Traffic = serde_saphyr::from_str(text).expect("a section");
-        let refused = Cgnat::validate(&mut config, &mut traffic).err().map(|invalid| invalid.key);
-        assert_eq!(refused.as_deref(), key, "{text}");
+        assert_eq!(refused_of(function, text).as_deref(), key, "{text}");
     }
 }
 
@@ -146,9 +147,7 @@ fn clients_are_of_a_vrf_that_is_there() {
 fn each_port_of_a_shared_address_is_one_host_s() {
     let refused_rules = |rules: &str, more: &str| {
         let text = format!("{{port-forwarding: [{rules}]{more}}}");
-        let mut config: Config = serde_saphyr::from_str(&text).expect("a section");
-        let mut traffic = Traffic { sessions: 1, ..Traffic::default() };
-        Cgnat::validate(&mut config, &mut traffic).err().map(|invalid| (invalid.key, invalid.what))
+        read(&text, "{sessions: 1}").err().map(|invalid| (invalid.key, invalid.what))
     };
     let one = |hosts: &str| format!("{{outside: 203.0.113.80, hosts: [{hosts}]}}");
     let web = "{inside: 10.0.0.5, forwards: [{protocol: tcp, first-port: 80}]}";
@@ -262,16 +261,14 @@ fn destinations_that_are_not_translated_are_outside() {
         ),
         (None, "{bypass: [203.0.112.0/24, 198.51.100.7/32]}"),
     ] {
-        assert_eq!(refused(text), key, "{text}");
+        assert_eq!(refused(text).as_deref(), key, "{text}");
     }
-    let mut config: Config = serde_saphyr::from_str("{bypass: [192.0.2.0/24]}").expect("a section");
     for (key, text) in [
         (Some("first-server"), "{sessions: 1, first-server: 192.0.1.255, server: 2}"),
         (None, "{sessions: 1, first-server: 192.0.1.254, server: 2}"),
         (None, "{sessions: 1, first-server: 192.0.3.0, server: 2}"),
     ] {
-        let mut traffic: Traffic = serde_saphyr::from_str(text).expect("a section");
-        let refused = Cgnat::validate(&mut config, &mut traffic).err().map(|invalid| invalid.key);
+        let refused = refused_of("{bypass: [192.0.2.0/24]}", text);
         assert_eq!(refused.as_deref(), key, "{text}");
     }
 }
@@ -299,10 +296,13 @@ fn numbers_out_of_their_range_are_refused_by_their_key() {
         ("mss-clamp", "{mss-clamp: 100}"),
         ("timeouts", "{timeouts: {udp-s: 0.1}}"),
         ("quarantine-s", "{quarantine-s: -1}"),
+        ("inside-mtu", "{inside-mtu: 575}"),
+        ("replication", "{replication: {port: 0}}"),
+        ("replication", "{core: 2, replication: {port: 65535}}"),
         ("sessions", "{sessions: 0}"),
         ("pools", "{pools: [198.18.0.0/15]}"),
     ] {
-        assert_eq!(refused(text), Some(key), "{text}");
+        assert_eq!(refused(text).as_deref(), Some(key), "{text}");
     }
 }
 
@@ -321,6 +321,6 @@ fn traffic_has_as_many_sessions_as_it_says() {
         ("pkt-size", "{pkt-size: 63}"),
         ("random-seed", "{random-seed: 0}"),
     ] {
-        assert_eq!(refused_traffic(text), Some(key), "{text}");
+        assert_eq!(refused_traffic(text).as_deref(), Some(key), "{text}");
     }
 }

@@ -7,9 +7,9 @@ use function_l2_switch::Update;
 use function_l2_switch::config::acl::Rule;
 use function_l2_switch::config::features::{Flapping, MoveLimit};
 use function_l2_switch::config::{Config, Dir, Port};
-use model_kit::Model;
 use model_kit::check::Expected;
 use model_kit::erased::{Kind, Unit};
+use model_kit::{Configured, Model};
 use model_l2_switch::sample::{sample, unreachable};
 use model_l2_switch::{Generated, L2Switch, Section, Traffic};
 use testkit::check::Pair;
@@ -100,16 +100,16 @@ fn every_frame_of_the_workload_arrives_as_the_workload_expects() {
 fn keys_that_contradict_each_other_are_named() {
     use function_l2_switch::config::{Mode, Unknown};
     let refused = |config: Config| {
-        let error = L2Switch::validate(&mut usual(config), &mut Traffic::default());
-        error.expect_err("it cannot be").key
+        let read = Configured::<L2Switch>::new(usual(config), Traffic::default());
+        read.err().expect("it cannot be").key
     };
     let drops = Config { unknown: Some(Unknown::Drop), ..Config::default() };
     assert_eq!(refused(Config { fakedrop: Some(true), ..drops.clone() }), "fakedrop");
     assert_eq!(refused(Config { core: 2, ..drops.clone() }), "unknown");
     let refuses = |generated, config| {
-        let mut section = Section { generated, config };
-        let error = L2Switch::validate(&mut section, &mut Traffic::default());
-        error.expect_err("it cannot be").key
+        let section = Section { generated, config };
+        let read = Configured::<L2Switch>::new(section, Traffic::default());
+        read.err().expect("it cannot be").key
     };
     let unknown = Generated { preload: false, ..Generated::default() };
     assert_eq!(refuses(unknown, Config { learning: false, ..drops }), "preload");
@@ -123,34 +123,37 @@ fn keys_that_contradict_each_other_are_named() {
     };
     assert_eq!(with(|config| config.ports = 2), "attachments");
     assert_eq!(with(|config| config.mode = Mode::Patch), "mode");
-    assert_eq!(with(|config| config.attachments[0].vlan = Some(4095)), "attachments");
+    assert_eq!(with(|config| config.attachments[0].vlan = Some(4095)), "attachments[0].vlan");
     assert_eq!(with(|config| config.attachments[0].untagged = true), "attachments");
     assert_eq!(with(|config| config.attachments[4].inner_vlan = Some(1)), "attachments");
     assert_eq!(with(|config| config.attachments[1].domain = 10), "attachments");
     assert_eq!(with(|config| config.attachments.truncate(3)), "attachments");
     assert_eq!(with(|config| config.domains[0].id = 20), "domains");
     assert_eq!(with(|config| config.domains[0].station_limit = Some(1 << 20)), "domains");
-    assert_eq!(with(|config| config.domains[0].flood_pps = Some(0.0)), "domains");
+    assert_eq!(with(|config| config.domains[0].flood_pps = Some(0.0)), "domains[0].flood-pps");
     let watched = crate::frames::watched();
     let with = |change: fn(&mut Config)| {
         let mut config = watched.clone();
         change(&mut config);
         refused(config)
     };
-    assert_eq!(with(|config| config.storm_control[0].unknown = Some(-1.0)), "storm-control");
+    assert_eq!(
+        with(|config| config.storm_control[0].unknown = Some(-1.0)),
+        "storm-control[0].unknown"
+    );
     assert_eq!(with(|config| config.storm_control.push(config.storm_control[0])), "storm-control");
     assert_eq!(with(|config| config.mirrors[0].to = config.mirrors[0].port), "mirrors");
     assert_eq!(with(|config| config.mirrors[0].port = config.mirrors[2].port), "mirrors");
     let restless = crate::frames::restless(Flapping::Hold);
     let limit = |limit| refused(Config { move_limit: Some(limit), ..Config::default() });
-    assert_eq!(limit(MoveLimit { moves: 0, ..MoveLimit::default() }), "move-limit");
-    assert_eq!(limit(MoveLimit { hold_s: f64::NAN, ..MoveLimit::default() }), "move-limit");
+    assert_eq!(limit(MoveLimit { moves: 0, ..MoveLimit::default() }), "move-limit.moves");
+    assert_eq!(limit(MoveLimit { hold_s: 0.0, ..MoveLimit::default() }), "move-limit.hold-s");
     assert_eq!(refused(Config { learning: false, ..restless }), "move-limit");
     let rule = crate::frames::any(1);
     let with = |rules: &[Rule]| refused(Config { acl: rules.to_vec(), ..Config::default() });
     assert_eq!(with(&[rule, rule]), "acl");
     assert_eq!(with(&[Rule { source_ports: Some([2, 1]), ..rule }]), "acl");
-    assert_eq!(with(&[Rule { vlan: Some(4096), ..rule }]), "acl");
+    assert_eq!(with(&[Rule { vlan: Some(4096), ..rule }]), "acl[0].vlan");
     let egress_acl = vec![Rule { port: Some(Port::of(PortId(2))), ..rule }];
     assert_eq!(refused(Config { egress_acl, ..Config::default() }), "egress-acl");
     let patch = Config { mode: Mode::Patch, ..Config::default() };

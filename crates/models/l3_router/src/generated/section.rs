@@ -30,8 +30,10 @@ pub struct Generated {
     #[schemars(range(max = 65_024))]
     pub downstream_group_table_size: u32,
     /// Routes added a second, and as many removed.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub fluct_l3_table: f64,
     /// Next hops added a second, and as many removed; their routes are there all the time.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub fluct_group_table: f64,
     /// The source address of frames to generated next hops: that of the `port` by which they leave,
     /// or one of the `next-hop`, as TIPSY has it by the name `l3fwd`. Not in TIPSY.
@@ -42,7 +44,7 @@ pub struct Generated {
     pub ecmp_members: u32,
     /// The weights of the members of generated groups, in turn; 1 each where there are none. Not in
     /// TIPSY.
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), inner(range(min = 1)))]
     pub ecmp_weights: Vec<u16>,
     /// Routes of IPv4 behind the uplink port like the Internet's, by the lengths of its prefixes
     /// and as crowded; its next hops take them in turn. The Internet of 2025 had 901,899. Not in

@@ -7,8 +7,10 @@ use function_l3_router::config::Dir;
 use function_l3_router::reasons;
 use model_kit::Model;
 use model_kit::check::Expected;
+use model_kit::erased::{Kind, Unit};
 use model_l3_router::sample::{sample, unreachable};
 use model_l3_router::{Generated, L3Router, Section, Traffic};
+use serde_json::json;
 use testkit::check::Pair;
 use traffic::{Changes, Delivery, Distribution, Frames, Sizes, Stamp};
 
@@ -84,6 +86,45 @@ fn every_frame_of_the_workload_arrives_as_the_workload_expects() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn values_out_of_their_limits_are_told_by_the_paths_of_their_keys() {
+    for (key, section) in [
+        ("ports", json!({"ports": [{"name": "lan", "mac": "02:00:00:00:00:01"}]})),
+        ("ecmp-buckets", json!({"ecmp-buckets": 100})),
+        ("interfaces[0].vlan", json!({"interfaces": [{"port": "uplink", "vlan": 4095}]})),
+        ("interfaces[0].mtu", json!({"interfaces": [{"port": "uplink", "mtu": 1279}]})),
+        (
+            "interfaces[0].vxlan.vni",
+            json!({"interfaces": [
+                {"port": "uplink", "vlan": 1, "vxlan": {"vni": 1 << 24, "remote": "10.1.0.9"}},
+            ]}),
+        ),
+        (
+            "next-hop-groups[0].members[0].weight",
+            json!({"next-hop-groups": [{"members": [{"next-hop": 0, "weight": 0}]}]}),
+        ),
+        ("ingress-acl[0].dscp", json!({"ingress-acl": [{"action": "deny", "dscp": 64}]})),
+        ("egress-acl[0].policer", json!({"egress-acl": [{"action": "deny", "policer": 1 << 20}]})),
+        ("policers-by-source.count", json!({"policers-by-source": {"count": 0}})),
+        ("remark.red", json!({"remark": {"red": 64}})),
+        ("fluct-group-table", json!({"fluct-group-table": 1_000_001})),
+        ("ecmp-weights[1]", json!({"ecmp-members": 2, "ecmp-weights": [1, 0]})),
+    ] {
+        let keys = section.as_object().expect("keys").clone();
+        let read = Unit::<L3Router>::new().read(keys, serde_json::Map::new());
+        assert_eq!(read.err().expect("it is out of its limits").key, key);
+    }
+    for (key, traffic) in [
+        ("route-draw.zipf", json!({"route-draw": {"zipf": 0}})),
+        ("pkt-size", json!({"pkt-size": {"64": 1, "9019": 1}})),
+        ("random-seed", json!({"random-seed": 0})),
+    ] {
+        let keys = traffic.as_object().expect("keys").clone();
+        let read = Unit::<L3Router>::new().read(serde_json::Map::new(), keys);
+        assert_eq!(read.err().expect("it is out of its limits").path(), format!("traffic.{key}"));
     }
 }
 

@@ -39,7 +39,7 @@ pub struct Config {
     pub fakedrop: bool,
     /// The ports by name; none for two, `downlink` and `uplink`, with the keys that follow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(min = 2, max = 128))]
+    #[schemars(length(max = 128), extend("anyOf" = [{"const": []}, {"minItems": 2}]))]
     pub ports: Vec<Port>,
     /// The Ethernet address of the uplink port.
     pub uplink_mac: Mac,

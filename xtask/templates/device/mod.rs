@@ -4,6 +4,7 @@ mod options;
 #[cfg(test)]
 mod tests;
 
+use function_kit::sections::function_key;
 use keys::Invalid;
 use model_kit::service::Service;
 use schemars::Schema;
@@ -40,7 +41,7 @@ impl Driver for Template {
     ) -> Result<Vec<Limitation>, Invalid> {
         let options = Options::read(options)?;
         let what = format!("the device `{}` gives no service", options.model);
-        Err(Invalid::new("", what, "choose another device"))
+        Err(function_key("", what, "choose another device"))
     }
 
     fn start(&self, request: &Start<'_>) -> Result<Box<dyn Running>, DriverError> {

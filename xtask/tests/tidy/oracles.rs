@@ -1,8 +1,6 @@
 //! What an oracle may name of the function that it judges: what is configured, what is told, and
 //! numbers. Code of the function would be wrong in both.
 
-use std::collections::BTreeSet;
-
 use crate::none;
 use crate::tree::files;
 
@@ -10,13 +8,9 @@ use crate::tree::files;
 /// and the names of reasons.
 const TYPES_OF: &[&str] = &["config", "control", "reasons"];
 
-/// What oracles still name beside that: to be emptied.
-const STILL_NAMED: &[&str] = &["function_chain::names", "function_mobile_gateway::steering"];
-
 #[test]
 fn an_oracle_shares_no_code_with_its_function() {
     let mut findings = Vec::new();
-    let mut still = BTreeSet::new();
     let is_oracle = |path: &str| {
         let of_model =
             path.strip_prefix("crates/models/").and_then(|path| path.split_once("/src/"));
@@ -25,15 +19,9 @@ fn an_oracle_shares_no_code_with_its_function() {
     let oracles: Vec<_> = files(".rs").filter(|file| is_oracle(&file.path)).collect();
     assert!(oracles.len() > 20, "{} files of oracles", oracles.len());
     for file in oracles {
-        for named in named(&file.text).into_iter().filter(|named| !is_plain(named)) {
-            match STILL_NAMED.iter().find(|row| **row == named) {
-                Some(row) => drop(still.insert(*row)),
-                None => findings.push(format!("{} names {named}", file.path)),
-            }
-        }
+        let code = named(&file.text).into_iter().filter(|named| !is_plain(named));
+        findings.extend(code.map(|named| format!("{} names {named}", file.path)));
     }
-    let over = STILL_NAMED.iter().filter(|row| !still.contains(*row));
-    findings.extend(over.map(|row| format!("no oracle names {row} any more: say so")));
     none("oracles that share code with their function: write it slow and plain", &findings);
 }
 

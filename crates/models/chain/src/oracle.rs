@@ -1,8 +1,9 @@
 //! The slow, obviously right model of a chain: a frame goes from one oracle to the next.
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use function_chain::Update;
-use function_chain::names::{self, OWN_REASONS, TOO_MANY_TURNS};
 use function_kit::Shard;
 use model_kit::check::{Expected, Oracle};
 use model_kit::erased::Judge;
@@ -13,7 +14,6 @@ use super::sections::Section;
 /// The model.
 pub struct Model {
     judges: Vec<Box<dyn Judge>>,
-    reasons: &'static [&'static str],
     /// The place and the port of the function behind each port of the chain.
     ends: Vec<(usize, PortId)>,
 }
@@ -22,15 +22,8 @@ impl Model {
     pub(super) fn new(section: &Section, shard: Shard) -> Model {
         Model {
             judges: section.members().iter().map(|member| member.judge(shard)).collect(),
-            reasons: names::of(section.functions()).drops.0,
             ends: ends(section),
         }
-    }
-
-    /// The chain's name of a reason of the function at a place.
-    fn placed(&self, place: usize, reason: &str) -> &'static str {
-        let name = format!("{}.{reason}", place + 1);
-        self.reasons.iter().find(|known| **known == name).copied().unwrap_or(OWN_REASONS[0])
     }
 }
 
@@ -39,7 +32,7 @@ impl Model {
     fn follow(&mut self, mut place: usize, mut verdict: Expected, now: Duration) -> Expected {
         for _ in 0..HOPS_MAX {
             let (left, frame) = match verdict {
-                Expected::Drop(reason) => return Expected::Drop(self.placed(place, reason)),
+                Expected::Drop(reason) => return Expected::Drop(placed(place, reason)),
                 Expected::Punt => return Expected::Punt,
                 Expected::Forward { port, frame } => (port, frame),
             };
@@ -50,7 +43,7 @@ impl Model {
             place = if is_up { place + 1 } else { place - 1 };
             verdict = self.judges[place].expect(PortId(u8::from(!is_up)), &frame, now);
         }
-        Expected::Drop(OWN_REASONS[usize::from(TOO_MANY_TURNS)])
+        Expected::Drop("too-many-turns")
     }
 }
 
@@ -97,6 +90,21 @@ pub(super) fn ends(section: &Section) -> Vec<(usize, PortId)> {
     }
     ends
 }
+
+/// The chain's name of a reason of the function at a place. Names live as long as the program, once
+/// each.
+fn placed(place: usize, reason: &str) -> &'static str {
+    let mut known = PLACED.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = format!("{}.{reason}", place + 1);
+    if let Some(name) = known.get(name.as_str()) {
+        return name;
+    }
+    let name: &'static str = name.leak();
+    known.insert(name);
+    name
+}
+
+static PLACED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 /// More than a packet can make in the turns that the pipeline gives it: functions that send a
 /// packet to and fro without end are the only ones to tell the two apart.

@@ -9,6 +9,8 @@ mod section;
 
 mod sections;
 
+mod workers;
+
 pub mod workload;
 
 pub mod oracle;

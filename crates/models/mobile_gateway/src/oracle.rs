@@ -2,7 +2,7 @@
 //!
 //! It reads a frame byte by byte in the order of its headers, the first thing wrong names the drop
 //! reason, and everything it sends it builds anew, checksums recomputed. It shares with the
-//! pipeline the configuration, the engine's steering and the constants of crate `wire`; no parser,
+//! pipeline the configuration and the constants of crate `wire`; no parser,
 //! table, meter or template. Configured users are computed when somebody asks for them, so that it
 //! costs the same with ten million of them; what changed is remembered. Deliberately absent: speed.
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,11 +10,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use crate::section::{PASSING_USERS_MIN, Section};
-use engine::steering::Steering;
+use crate::workers::Workers;
 use function_kit::Shard;
+use function_mobile_gateway::Update;
 use function_mobile_gateway::config::Tunnel;
 use function_mobile_gateway::gateway::{ACCESS, CORE};
-use function_mobile_gateway::{Update, steering};
 use model_kit::check::{Expected, Oracle};
 use packet::PortId;
 use wire::{MacAddr, arp, ethernet, gtpu, ipv4, ipv6, protocol, udp, vxlan};
@@ -35,7 +35,7 @@ use routes::{Hop, Routes, Station};
 pub struct Model {
     section: Section,
     shard: Shard,
-    steering: Steering,
+    workers: Workers,
     /// Bearers that are not as configured any more, by tunnel endpoint identifier: those whose
     /// meters ran, and None for the departed.
     changed: BTreeMap<u32, Option<Bearer>>,
@@ -109,7 +109,7 @@ impl Model {
         let mut model = Model {
             section: section.clone(),
             shard,
-            steering: steering::of_config(&section.config()),
+            workers: Workers::new(&section.config(), shard),
             changed: BTreeMap::new(),
             removed: BTreeSet::new(),
             users: 0,

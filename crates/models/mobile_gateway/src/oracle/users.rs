@@ -5,9 +5,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use engine::steering::worker_of;
 use function_mobile_gateway::config::{Tunnel, User as Added};
-use function_mobile_gateway::steering;
 use units::BytesPerSec;
 use wire::vxlan;
 
@@ -156,7 +154,6 @@ impl Model {
     }
 
     pub(super) fn is_mine(&self, number: u32) -> bool {
-        let bits = steering::of_user(&self.steering, catalogue::user_ipv4(number));
-        worker_of(bits, self.shard.count) == self.shard.index
+        self.workers.has(catalogue::user_ipv4(number))
     }
 }

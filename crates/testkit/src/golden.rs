@@ -23,7 +23,7 @@ use model_kit::check::Expected;
 use model_kit::{Model, UpdateOf};
 use packet::PortId;
 
-use crate::check::{Pair, hex, unhex};
+use crate::pair::{Pair, hex, unhex};
 use crate::layers::layers;
 
 /// How the texts of a function's cases are read.

@@ -2,7 +2,7 @@
 //!
 //! For development only; nothing that ships depends on it.
 
-pub use model_kit::{device, pair as check, random};
+pub use model_kit::{device, pair, random};
 
 pub mod golden;
 pub mod laws;

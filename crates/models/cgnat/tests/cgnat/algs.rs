@@ -9,9 +9,9 @@ use function_cgnat::reasons::Tally;
 use function_kit::{NetworkFunction, Shard};
 use machine::clock::Ticks;
 use packet::PortId;
-use testkit::check::clock;
 use testkit::device::{Device, Outcome};
 use testkit::mutate::repair;
+use testkit::pair::clock;
 use testkit::random::Random;
 use wire::checksum::Sum;
 

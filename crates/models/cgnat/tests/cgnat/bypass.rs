@@ -7,8 +7,8 @@ use function_cgnat::reasons::Tally;
 use function_kit::{NetworkFunction, Shard};
 use machine::clock::Ticks;
 use packet::PortId;
-use testkit::check::clock;
 use testkit::device::{Device, Outcome};
+use testkit::pair::clock;
 
 use crate::frames::{INSIDE, OUTSIDE, net, traffic, valid};
 

@@ -12,9 +12,9 @@ use model_cgnat::Traffic;
 use model_kit::Model;
 use model_kit::check::Expected;
 use packet::PortId;
-use testkit::check::clock;
 use testkit::device::Device;
 use testkit::mutate::repair;
+use testkit::pair::clock;
 use wire::checksum::Sum;
 
 use crate::frames::{INSIDE, OUTSIDE};

@@ -11,7 +11,7 @@ use function_cgnat::reasons::{self, TALLIES, Tally};
 use function_kit::{NetworkFunction, Shard};
 use model_cgnat::Cgnat;
 use model_cgnat::sample::unreachable;
-use testkit::check::Pair;
+use testkit::pair::Pair;
 
 use crate::frames::{
     GATEWAYS, asking, kinds, logged, net, port_forwarding, siit, steps, traffic, valid,

@@ -3,7 +3,7 @@
 use model_cgnat::Cgnat;
 use model_kit::check::Expected;
 use packet::PortId;
-use testkit::check::Pair;
+use testkit::pair::Pair;
 use traffic::{Delivery, SessionAction, Stamp, Workload};
 
 /// Opens sessions and uses them: each step leaves, and the workload knows it again. `sent` sees

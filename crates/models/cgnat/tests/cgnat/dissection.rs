@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pcap_file::DataLink;
-use testkit::check::unhex;
+use testkit::pair::unhex;
 use testkit::tshark::{CHECKSUM_BAD, CHECKSUM_GOOD, dissect};
 
 #[test]

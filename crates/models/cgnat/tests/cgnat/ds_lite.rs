@@ -11,8 +11,8 @@ use model_cgnat::Traffic;
 use model_kit::check::Expected;
 use model_kit::{Configured, Model};
 use packet::PortId;
-use testkit::check::{Pair, clock};
 use testkit::device::{Device, Outcome};
+use testkit::pair::{Pair, clock};
 use traffic::Delivery;
 
 use crate::clients;

@@ -14,7 +14,7 @@ use model_cgnat::sample::sample;
 use model_kit::Model;
 use model_kit::check::{Expected, Step};
 use packet::PortId;
-use testkit::check::Pair;
+use testkit::pair::Pair;
 
 /// Towards subscribers.
 pub const INSIDE: PortId = PortId(0);

@@ -14,11 +14,11 @@ use machine::clock::Ticks;
 use model_cgnat::sample;
 use packet::PortId;
 use proptest::prelude::*;
-use testkit::check::clock;
 use testkit::device::{Device, Outcome};
 use testkit::frames::hostile;
 use testkit::laws::{Input, hold_whatever_the_batches};
 use testkit::mutate::{mutate, repair};
+use testkit::pair::clock;
 use testkit::random::Random;
 
 use crate::frames::{INSIDE, OUTSIDE, kinds, net, sample_frames};

@@ -6,7 +6,7 @@ use function_kit::Shard;
 use model_cgnat::Cgnat;
 use model_kit::check::Expected;
 use packet::PortId;
-use testkit::check::Pair;
+use testkit::pair::Pair;
 
 use crate::frames::{self, INSIDE, OUTSIDE, STATION, checksum};
 

@@ -9,7 +9,7 @@ use model_cgnat::Traffic;
 use model_kit::Configured;
 use model_kit::check::Expected;
 use packet::PortId;
-use testkit::check::Pair;
+use testkit::pair::Pair;
 
 use crate::frames::{self, INSIDE, OUTSIDE, STATION, checksum, mended, traffic};
 

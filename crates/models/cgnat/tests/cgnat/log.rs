@@ -14,9 +14,9 @@ use model_cgnat::{Cgnat, Model};
 use model_kit::Model as _;
 use model_kit::check::{Expected, Oracle, hear, without_reports};
 use packet::PortId;
-use testkit::check::clock;
 use testkit::device::Device;
 use testkit::mutate::repair;
+use testkit::pair::clock;
 
 use crate::frames::{INSIDE, OUTSIDE, logged};
 

@@ -7,8 +7,8 @@ use machine::clock::Ticks;
 use model_cgnat::Cgnat;
 use model_cgnat::Traffic;
 use model_kit::{Configured, Model};
-use testkit::check::{Pair, clock};
 use testkit::device::{Device, Outcome};
+use testkit::pair::{Pair, clock};
 use traffic::Delivery;
 
 use crate::clients;

@@ -9,7 +9,7 @@ use model_cgnat::{Cgnat, Traffic};
 use model_kit::Model;
 use model_kit::check::Expected;
 use packet::PortId;
-use testkit::check::Pair;
+use testkit::pair::Pair;
 
 use crate::frames::{INSIDE, OUTSIDE, asking, kinds};
 

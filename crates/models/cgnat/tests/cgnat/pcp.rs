@@ -14,7 +14,7 @@ use model_cgnat::Cgnat;
 use model_kit::check::Expected;
 use packet::PortId;
 use pcap_file::DataLink;
-use testkit::check::Pair;
+use testkit::pair::Pair;
 use testkit::random::Random;
 use testkit::tshark::dissect;
 

@@ -12,8 +12,8 @@ use model_cgnat::Traffic;
 use model_kit::Model;
 use model_kit::check::Expected;
 use packet::PortId;
-use testkit::check::{Pair, clock};
 use testkit::device::{Device, Outcome};
+use testkit::pair::{Pair, clock};
 use traffic::{SessionAction, SessionFrames};
 
 use crate::frames::{INSIDE, OUTSIDE, kinds, valid};

@@ -8,8 +8,8 @@ use function_kit::Shard;
 use model_cgnat::Cgnat;
 use model_kit::check::Expected;
 use packet::PortId;
-use testkit::check::Pair;
 use testkit::mutate::repair;
+use testkit::pair::Pair;
 use wire::checksum::checksum;
 
 use crate::frames::{INSIDE, OUTSIDE, kinds, net};

@@ -16,8 +16,8 @@ use function_kit::{NetworkFunction, SetupError, Shard};
 use machine::clock::Ticks;
 use model_cgnat::Cgnat;
 use replication::Status;
-use testkit::check::{Pair, clock};
 use testkit::device::Device;
+use testkit::pair::{Pair, clock};
 
 use crate::differential::Walk;
 use crate::frames;

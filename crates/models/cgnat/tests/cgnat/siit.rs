@@ -8,8 +8,8 @@ use machine::clock::Ticks;
 use model_cgnat::Cgnat;
 use model_kit::Configured;
 use packet::PortId;
-use testkit::check::clock;
 use testkit::device::{Device, Outcome};
+use testkit::pair::clock;
 
 use crate::frames::{CLAT, INSIDE, OUTSIDE, checksum, siit, traffic};
 

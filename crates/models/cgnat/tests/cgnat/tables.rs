@@ -10,8 +10,8 @@ use function_cgnat::sessions::session::{Session, TcpState};
 use function_cgnat::sessions::table::{Full, Number, Sessions};
 use function_cgnat::sessions::times::Times;
 use function_cgnat::types::flow::{Far, Inside, Outside};
-use testkit::check::clock;
 use testkit::mutate::mutate;
+use testkit::pair::clock;
 use testkit::random::Random;
 
 use crate::frames::{INSIDE, OUTSIDE, kinds, sample_frames};

@@ -10,8 +10,8 @@ use model_cgnat::Cgnat;
 use model_cgnat::Traffic;
 use model_kit::Model;
 use packet::PortId;
-use testkit::check::{Pair, clock};
 use testkit::device::{Device, Outcome};
+use testkit::pair::{Pair, clock};
 use traffic::Delivery;
 
 use crate::clients;

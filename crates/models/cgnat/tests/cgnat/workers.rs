@@ -14,8 +14,8 @@ use function_kit::{FrameSteering, NetworkFunction, Shard};
 use model_cgnat::Cgnat;
 use model_kit::check::Expected;
 use packet::PortId;
-use testkit::check::Pair;
 use testkit::mutate::repair;
+use testkit::pair::Pair;
 use testkit::random::Random;
 use wire::checksum::Sum;
 

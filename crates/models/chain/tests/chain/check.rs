@@ -10,7 +10,7 @@ use model_kit::erased::{Kind, Unit};
 use models::Chain;
 use packet::PortId;
 use serde_json::{Value, json};
-use testkit::check::Pair;
+use testkit::pair::Pair;
 use traffic::{Delivery, Frames, Stamp};
 
 use crate::frames::{bridge, chain, kinds, router, router_of_four_ports};
@@ -88,7 +88,7 @@ fn every_frame_of_the_workload_leaves_at_the_other_end() {
         let mut traffic: Traffic<models::Members> =
             serde_json::from_value(json!({"dir": "bidir", "ipv6-share": 0.4})).expect("a section");
         Chain::validate(&mut config, &mut traffic).expect("a valid chain");
-        let mut workload = Chain::workload(&config, &traffic, testkit::check::clock());
+        let mut workload = Chain::workload(&config, &traffic, testkit::pair::clock());
         let mut pair = Pair::<Chain>::new(&config, Shard::WHOLE);
         assert_eq!(workload.directions().len(), 2);
         for sequence in 0..500 {

@@ -50,7 +50,7 @@ fn chains_obey_the_laws_over_damaged_frames() {
                 functions::Chain::function(
                     &Chain::config(&config),
                     Shard::WHOLE,
-                    testkit::check::clock(),
+                    testkit::pair::clock(),
                     1 << 30,
                 )
                 .expect("a small chain")

@@ -12,7 +12,7 @@ use model_kit::erased::{Kind, Unit};
 use model_kit::{Configured, Model};
 use model_l2_switch::sample::{sample, unreachable};
 use model_l2_switch::{Generated, L2Switch, Section, Traffic};
-use testkit::check::Pair;
+use testkit::pair::Pair;
 use traffic::{Changes, Delivery, Distribution, Frames, Sizes, Stamp};
 
 use crate::frames::{kinds, usual, valid, workload, workload_frame};

@@ -11,7 +11,7 @@ use model_kit::check::Expected;
 use model_l2_switch::L2Switch;
 use packet::PortId;
 use pcap_file::DataLink;
-use testkit::check::Pair;
+use testkit::pair::Pair;
 use testkit::tshark;
 
 use crate::frames::{usual, valid, watched};

@@ -25,7 +25,7 @@ proptest! {
         let ports = function_l2_switch::L2Switch::ports(&config).len();
         let input = Input { port: PortId(port % ports as u8), frames: &frames, now: 1 << 40 };
         let make = || {
-            model_kit::load::<L2Switch>(section, &config, Shard::WHOLE, testkit::check::clock(), 1 << 30)
+            model_kit::load::<L2Switch>(section, &config, Shard::WHOLE, testkit::pair::clock(), 1 << 30)
                 .expect("a small bridge")
         };
         hold(make, ports, input);

@@ -11,7 +11,7 @@ use model_kit::erased::{Kind, Unit};
 use model_l3_router::sample::{sample, unreachable};
 use model_l3_router::{Generated, L3Router, Section, Traffic};
 use serde_json::json;
-use testkit::check::Pair;
+use testkit::pair::Pair;
 use traffic::{Changes, Delivery, Distribution, Frames, Sizes, Stamp};
 
 use crate::frames::{kinds, valid, workload, workload_frame};

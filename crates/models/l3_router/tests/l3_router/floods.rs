@@ -11,8 +11,8 @@ use model_kit::{Model, load};
 use model_l3_router::sample::sample;
 use model_l3_router::{L3Router, Section, Traffic};
 use packet::PortId;
-use testkit::check::clock;
 use testkit::device::Device;
+use testkit::pair::clock;
 
 use crate::frames::usual;
 

@@ -12,7 +12,7 @@ use model_kit::check::Expected;
 use model_l3_router::{Generated, L3Router, Section};
 use packet::PortId;
 use proptest::prelude::*;
-use testkit::check::Pair;
+use testkit::pair::Pair;
 use wire::{MacAddr, ethernet, ipv4, ipv6, protocol};
 
 use crate::frames::valid;

@@ -26,7 +26,7 @@ proptest! {
         let input = Input { port: PortId(port % ports as u8), frames: &frames, now: 1 << 40 };
         let make = || {
             let made = L3Router::config(config);
-            load::<L3Router>(config, &made, Shard::WHOLE, testkit::check::clock(), 1 << 30)
+            load::<L3Router>(config, &made, Shard::WHOLE, testkit::pair::clock(), 1 << 30)
                 .expect("a small router")
         };
         // What a neighbour answers counts for its whole batch, for packets before it too.

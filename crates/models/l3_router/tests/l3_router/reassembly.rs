@@ -12,7 +12,7 @@ use model_kit::check::Expected;
 use model_l3_router::{L3Router, Section};
 use packet::PortId;
 use proptest::prelude::*;
-use testkit::check::Pair;
+use testkit::pair::Pair;
 use wire::{MacAddr, ethernet, ipv4, protocol};
 
 use crate::frames::valid;

@@ -16,8 +16,8 @@ use model_mobile_gateway::catalogue::{self, User};
 use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::{Block, PcapNgReader};
-use testkit::check::Pair;
 use testkit::mutate::repair;
+use testkit::pair::Pair;
 use units::BytesPerSec;
 use wire::{MacAddr, ethernet, gtpu, ipv4, ipv6, protocol, udp};
 

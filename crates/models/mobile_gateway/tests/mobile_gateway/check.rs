@@ -9,7 +9,7 @@ use model_mobile_gateway::MobileGateway;
 use model_mobile_gateway::Section;
 use model_mobile_gateway::Traffic;
 use model_mobile_gateway::sample::{sample, unreachable};
-use testkit::check::Pair;
+use testkit::pair::Pair;
 use units::BytesPerSec;
 
 fn matrix() -> impl Iterator<Item = Section> {

@@ -12,7 +12,7 @@ use units::BytesPerSec;
 use crate::frames::{kinds, sample_frames};
 
 fn gateway(config: &Section) -> Pipeline {
-    let clock = testkit::check::clock();
+    let clock = testkit::pair::clock();
     model_kit::load::<MobileGateway>(config, &config.config(), Shard::WHOLE, clock, 1 << 30)
         .expect("a small gateway")
 }

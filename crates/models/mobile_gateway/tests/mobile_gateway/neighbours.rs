@@ -15,7 +15,7 @@ use model_kit::check::Expected;
 use model_mobile_gateway::catalogue::{self, User};
 use model_mobile_gateway::{MobileGateway, Section};
 use packet::PortId;
-use testkit::check::Pair;
+use testkit::pair::Pair;
 use testkit::random::Random;
 use units::BytesPerSec;
 use wire::gtpu::{self, GTPU_PORT};

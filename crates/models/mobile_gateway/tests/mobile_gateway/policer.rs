@@ -7,7 +7,7 @@ use function_mobile_gateway::config::Tunnel;
 use machine::clock::Ticks;
 use model_mobile_gateway::{MobileGateway, Section, catalogue};
 use packet::{Batch, PortId, Room, Verdict};
-use testkit::check::clock;
+use testkit::pair::clock;
 use testkit::random::Random;
 use units::BytesPerSec;
 use wire::bytes::put_u16;

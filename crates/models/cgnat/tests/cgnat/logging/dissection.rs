@@ -11,9 +11,9 @@ use model_cgnat::log::trial::{Trial, event, over_ipv4};
 use model_kit::check::{Expected, left};
 use packet::PortId;
 use pcap_file::DataLink;
-use testkit::check::clock;
 use testkit::device::Device;
 use testkit::mutate::repair;
+use testkit::pair::clock;
 use testkit::tshark;
 
 #[test]

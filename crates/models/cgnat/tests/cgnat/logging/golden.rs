@@ -8,8 +8,8 @@ use std::{env, fs};
 use export::{Format, Logging};
 use function_cgnat::log::Kind;
 use model_cgnat::log::trial::{Trial, event, over_ipv4, over_ipv6};
-use testkit::check::hex;
 use testkit::layers::layers;
+use testkit::pair::hex;
 
 #[test]
 fn messages_are_these_bytes() {

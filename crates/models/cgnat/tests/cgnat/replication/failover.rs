@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use function_cgnat::config::{Config, PortBlocks};
 use function_cgnat::reasons::Tally;
 use packet::PortId;
-use testkit::check::clock;
 use testkit::device::{Device, Outcome};
 use testkit::mutate::repair;
+use testkit::pair::clock;
 
 use super::*;
 use crate::frames::{INSIDE, OUTSIDE, net};

@@ -2,7 +2,7 @@
 
 use model_cgnat::log::oracle::{Collected, Way};
 use model_kit::check::Expected;
-use testkit::check::clock;
+use testkit::pair::clock;
 
 use super::*;
 use crate::frames::{INSIDE, logged};

@@ -14,6 +14,7 @@
 //! | [`classifier::Classifier`] | which rule is the first that matches these fields? | 256 bits a rule and byte of the key |
 //! | [`meter::Meter`] | does this frame conform to the rate? | 16 bytes |
 //! | [`policer::Policers`] | which of three colours has this frame, by its policer and the parent? | 64 bytes |
+//! | [`wheel::Wheel`] | which timers are due, and when is the next one? | 24 bytes a timer |
 
 pub mod classifier;
 pub mod groups;
@@ -25,5 +26,6 @@ pub mod meter;
 pub mod oracle;
 pub mod policer;
 pub mod tagged;
+pub mod wheel;
 
 pub use machine::hash;

@@ -9,6 +9,7 @@ mod mac;
 mod meter;
 mod policer;
 mod tagged;
+mod wheel;
 
 mod support;
 
@@ -26,6 +27,7 @@ const BENCHES: &[Bench] = &[
     ("meter", meter::benches),
     ("policer", policer::benches),
     ("tagged", tagged::benches),
+    ("wheel", wheel::benches),
 ];
 
 /// A table that is not asked for is not even filled: some take gigabytes.

@@ -9,3 +9,4 @@ mod mac;
 mod meter;
 mod policer;
 mod tagged;
+mod wheel;

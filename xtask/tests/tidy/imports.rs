@@ -49,6 +49,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     ("functions", &["function-*", "function-kit"]),
+    // machines without I/O know tables and formats, never a clock or a socket
+    ("protocol-kit", &[]),
+    ("protocol-*", &["protocol-kit", "tables", "wire"]),
+    ("protocols", &["protocol-*"]),
     // what the bench knows of them
     ("traffic", &["machine", "packet", "units", "wire"]),
     (
@@ -156,7 +160,20 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     // for development
-    ("testkit", &["engine", "function-kit", "machine", "model-kit", "models", "packet", "wire"]),
+    (
+        "testkit",
+        &[
+            "engine",
+            "function-kit",
+            "machine",
+            "model-kit",
+            "models",
+            "packet",
+            "protocols",
+            "wire",
+        ],
+    ),
+    ("simulation", &["protocol-kit"]),
     ("port-conformance", &["engine", "machine", "packet"]),
     ("xtask", &[]),
 ];
@@ -165,6 +182,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("*", &["netns", "port-conformance", "testkit"]),
     ("function-*", &["model-kit"]),
+    ("protocol-*", &["simulation"]),
     ("model-kit", &["stages"]),
     ("stages", &["model-kit"]),
     ("model-chain", &["functions", "models"]),
@@ -185,7 +203,8 @@ const PRODUCT: &[&str] = &[
 ];
 
 /// Crates of the bench: a name, or the beginning of one.
-const BENCH: &[&str] = &["model-*", "models", "traffic", "testkit", "measure", "methods"];
+const BENCH: &[&str] =
+    &["model-*", "models", "traffic", "testkit", "simulation", "measure", "methods"];
 
 #[test]
 fn the_product_never_imports_the_bench() {

@@ -10,6 +10,7 @@ mod documents;
 mod imports;
 mod keys;
 mod licences;
+mod machines;
 mod modules;
 mod oracles;
 mod schema;

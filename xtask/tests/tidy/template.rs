@@ -72,6 +72,23 @@ const KINDS: &[Kind] = &[
         crates: &["model-template", "models", "testkit"],
     },
     Kind {
+        name: "protocol",
+        files: ("protocol", "crates/protocols/template"),
+        lines: &[
+            Line {
+                file: "crates/protocols/registry/Cargo.toml",
+                behind: "protocol-bfd = { path = \"../bfd\" }",
+                line: "protocol-template = { path = \"../template\" }",
+            },
+            Line {
+                file: "crates/protocols/registry/src/lib.rs",
+                behind: "    Protocol { name: \"bfd\", fuzz: protocol_bfd::fuzz::fuzz },",
+                line: "    Protocol { name: \"template\", fuzz: protocol_template::fuzz },",
+            },
+        ],
+        crates: &["protocol-template", "protocols"],
+    },
+    Kind {
         name: "port",
         files: ("port", "crates/ports/template"),
         lines: &[

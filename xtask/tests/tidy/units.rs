@@ -10,7 +10,7 @@ use report::EXPORTERS;
 use crate::none;
 use crate::tree::{FILES, file, folders, members, root, text};
 
-/// Folders of `functions` and `models` that are no function.
+/// Folders of `functions`, `models` and `protocols` that are no such unit.
 const NO_FUNCTIONS: &[&str] = &["kit", "registry"];
 
 /// Folders of `devices/src` that are no device.
@@ -37,6 +37,10 @@ const SECTIONS: &[&str] = &[
 /// A method has no ports, and yields figures where others count.
 const METHOD_SECTIONS: &[&str] =
     &["Picture", "Config keys", "Figures", "Limits", "Standards", "Not supported"];
+
+/// A protocol is told things instead of being configured, and has no ports of its own.
+const PROTOCOL_SECTIONS: &[&str] =
+    &["Picture", "Commands and reports", "Counters", "Limits", "Standards", "Not supported"];
 
 /// Files that every function has under the same name.
 const FUNCTION_FILES: &[&str] =
@@ -123,6 +127,7 @@ fn every_unit_is_described_under_the_same_headings() {
     for (kind, sections) in [
         ("crates/functions", SECTIONS),
         ("crates/methods/src", METHOD_SECTIONS),
+        ("crates/protocols", PROTOCOL_SECTIONS),
         ("crates/ports", SECTIONS),
         ("crates/devices/src", SECTIONS),
     ] {

@@ -1,0 +1,26 @@
+//! Bidirectional Forwarding Detection (RFC 5880, 5881, 5883): codec and machine, without I/O.
+//!
+//! ```text
+//!  Arrival --> machine: which session? --> session: state, intervals, poll, authentication
+//!                 |  wheel of timers                      |
+//!  Departure <----+---------------------------------------+--> Report: a session changed
+//! ```
+//! The files in reading order: [`packet`] is the codec, [`authentication`] signs and checks,
+//! [`config`] is what a controller asks for, `session` is the state of RFC 5880 section 6.8.1,
+//! [`machine`] holds all sessions and finds that of a packet.
+
+pub mod packet;
+
+pub mod authentication;
+
+pub mod config;
+
+mod session;
+
+pub mod machine;
+
+pub mod fuzz;
+
+pub use config::{Config, Path, Reach, Unusable};
+pub use machine::{Bfd, Command, Counters, Report, View};
+pub use packet::{Diagnostic, State};

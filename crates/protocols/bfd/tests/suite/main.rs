@@ -1,0 +1,5 @@
+//! BFD against its laws: in a simulated network, by time, and by what must not pass.
+
+mod simulated;
+
+mod timing;

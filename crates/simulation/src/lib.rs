@@ -1,0 +1,30 @@
+//! A simulated network: nodes that run machines, links between them, and everything that can go
+//! wrong, in virtual time and from one seed.
+//!
+//! ```text
+//!  Simulation: nodes, links --> World: happenings in their order --> Report --> Simulation: judge
+//!                                 ^
+//!                     Plan: cuts, hangs, deaths, bad links, drawn from the seed
+//! ```
+//! The machines are those of the product, driven as a host of real sockets drives them: what has
+//! arrived goes in first, then time is judged. A node may hang, die, come back, and its clock may
+//! drift. A run that fails is told by its seed, and by the shortest part of its plan that still
+//! fails.
+//!
+//! The files in reading order: [`link`] carries datagrams, `node` runs a machine, [`world`] lets
+//! time pass, [`plan`] is what goes wrong, [`runs`] runs seeds and shortens what fails.
+
+pub mod link;
+
+mod node;
+
+pub mod world;
+
+pub mod plan;
+
+pub mod runs;
+
+pub use link::Quality;
+pub use plan::{Fault, Plan};
+pub use runs::{Simulation, simulate};
+pub use world::{Said, World};

@@ -1,0 +1,324 @@
+//! The world: nodes and links in virtual time.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use protocol_kit::{Departure, Input, Interface, Machine, Output, Random, Time};
+
+use super::link::{Link, Quality};
+use super::node::{Bound, Datagram, Node};
+
+/// Nodes and links. Numbers of nodes and links are in the order in which they were added; that of a
+/// link is also that of the interfaces at both of its ends.
+pub struct World<M: Machine> {
+    nodes: Vec<Node<M>>,
+    links: Vec<Link>,
+    /// What is to happen, in its order.
+    agenda: BTreeMap<(Time, u64), Happening>,
+    next: u64,
+    now: Time,
+    random: Random,
+    said: Vec<Said<M::Report>>,
+    /// A digest of everything that departed and was said, which the same seed repeats.
+    trace: u64,
+}
+
+/// What a node has said.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<R> {
+    /// When, in the world's time.
+    pub at: Time,
+    /// The node.
+    pub node: usize,
+    /// What.
+    pub report: R,
+}
+
+enum Happening {
+    Arrival { node: usize, datagram: Datagram },
+    Wake { node: usize },
+    Resumption { node: usize },
+}
+
+impl<M: Machine> World<M>
+where
+    M::Report: std::fmt::Debug,
+{
+    /// An empty world.
+    pub fn new(seed: u64) -> World<M> {
+        World {
+            nodes: Vec::new(),
+            links: Vec::new(),
+            agenda: BTreeMap::new(),
+            next: 0,
+            now: Time::ZERO,
+            random: Random::new(seed),
+            said: Vec::new(),
+            trace: 0,
+        }
+    }
+
+    /// Adds a node, which is dead until [`World::revive`]; returns its number.
+    pub fn add_node(
+        &mut self,
+        birth: impl Fn(&mut Random) -> (M, Vec<M::Command>) + 'static,
+    ) -> usize {
+        self.nodes.push(Node::new(Box::new(birth), &mut self.random));
+        self.nodes.len() - 1
+    }
+
+    /// Adds a link between two nodes with their addresses; returns its number.
+    pub fn add_link(&mut self, ends: [(usize, IpAddr); 2], quality: Quality) -> usize {
+        self.links.push(Link::new(ends, quality));
+        self.links.len() - 1
+    }
+
+    /// Returns the interface of a link.
+    pub fn interface(link: usize) -> Interface {
+        Interface(link as u32)
+    }
+
+    /// Returns the time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Returns the random numbers of the seed.
+    pub fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+
+    /// Returns a link.
+    pub fn link(&mut self, link: usize) -> &mut Link {
+        &mut self.links[link]
+    }
+
+    /// Returns the number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Returns the number of links.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Returns the machine of a node; `None` while the node is dead.
+    pub fn machine(&self, node: usize) -> Option<&M> {
+        self.nodes[node].machine.as_ref()
+    }
+
+    /// Returns the time at which a node was born last.
+    pub fn born(&self, node: usize) -> Time {
+        self.nodes[node].born
+    }
+
+    /// Returns the time at which a node has last gone on after it hung.
+    pub fn resumed(&self, node: usize) -> Time {
+        self.nodes[node].resumed
+    }
+
+    /// Returns true while a node hangs.
+    pub fn hangs(&self, node: usize) -> bool {
+        self.nodes[node].hangs_until.is_some()
+    }
+
+    /// Returns the digest of everything that has departed and was said.
+    pub fn trace(&self) -> u64 {
+        self.trace
+    }
+
+    /// Takes what was said since the last call.
+    pub fn take_said(&mut self) -> Vec<Said<M::Report>> {
+        std::mem::take(&mut self.said)
+    }
+
+    /// Gives a node that lives a command.
+    pub fn command(&mut self, node: usize, command: M::Command) {
+        let local = self.nodes[node].local(self.now);
+        if let Some(machine) = &mut self.nodes[node].machine {
+            machine.input(local, Input::Command(command));
+            self.drive(node);
+        }
+    }
+
+    /// Ends a node without notice to anybody.
+    pub fn kill(&mut self, node: usize) {
+        self.nodes[node].die();
+    }
+
+    /// Gives a dead node a new machine.
+    pub fn revive(&mut self, node: usize) {
+        if self.nodes[node].machine.is_some() {
+            return;
+        }
+        let (machine, commands) = (self.nodes[node].birth)(&mut self.random);
+        self.nodes[node].machine = Some(machine);
+        self.nodes[node].born = self.now;
+        commands.into_iter().for_each(|command| self.command(node, command));
+    }
+
+    /// Stops a node for a time: it does nothing, and what arrives waits.
+    pub fn hang(&mut self, node: usize, span: Duration) {
+        if self.nodes[node].machine.is_some() {
+            let until = self.now.after(span);
+            self.nodes[node].hangs_until = Some(until);
+            self.plan(until, Happening::Resumption { node });
+        }
+    }
+
+    /// Lets time pass until something is said, or until `end`; false at the end.
+    pub fn pass(&mut self, end: Time) -> bool {
+        while self.said.is_empty() {
+            let first = self.agenda.first_entry().filter(|entry| entry.key().0 <= end);
+            let Some(entry) = first else {
+                self.now = end;
+                return false;
+            };
+            let ((time, _), happening) = entry.remove_entry();
+            self.now = time;
+            self.happen(happening);
+        }
+        true
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Arrival { node, datagram } => {
+                if self.nodes[node].receive(datagram, self.now) && !self.hangs(node) {
+                    self.drive(node);
+                }
+            }
+            Happening::Wake { node } => {
+                if self.nodes[node].wake == Some(self.now) {
+                    self.nodes[node].wake = None;
+                    self.drive(node);
+                }
+            }
+            Happening::Resumption { node } => {
+                if self.nodes[node].hangs_until == Some(self.now) {
+                    self.nodes[node].catch_up(self.now);
+                    self.drive(node);
+                }
+            }
+        }
+    }
+
+    /// Polls a node until it wants nothing more, and plans its next wake.
+    fn drive(&mut self, node: usize) {
+        if self.hangs(node) {
+            return;
+        }
+        let now = self.nodes[node].local(self.now);
+        for _ in 0..OUTPUTS_MAX {
+            let Some(machine) = &mut self.nodes[node].machine else { return };
+            match machine.poll(now) {
+                Some(Output::Report(report)) => {
+                    self.note(node, format!("{report:?}").as_bytes());
+                    self.said.push(Said { at: self.now, node, report });
+                }
+                Some(Output::Departure(departure)) => self.depart(node, departure),
+                None => {
+                    let deadline = machine.deadline();
+                    self.plan_wake(node, deadline);
+                    return;
+                }
+            }
+        }
+        panic!("node {node} at {} does not come to rest", self.now);
+    }
+
+    fn plan_wake(&mut self, node: usize, deadline: Option<Time>) {
+        let wake = deadline.map(|deadline| {
+            // A machine that has just been polled has nothing to do at this very time.
+            self.nodes[node].world(deadline, self.now).max(Time(self.now.0 + 1))
+        });
+        if self.nodes[node].wake != wake {
+            self.nodes[node].wake = wake;
+            if let Some(wake) = wake {
+                self.plan(wake, Happening::Wake { node });
+            }
+        }
+    }
+
+    fn depart(&mut self, node: usize, departure: Departure) {
+        match departure {
+            Departure::Open { socket, local, interface } => {
+                let before = self.nodes[node].sockets.insert(socket, Bound { local, interface });
+                assert!(before.is_none(), "node {node} opens {socket:?} twice");
+            }
+            Departure::Close { socket } => {
+                let before = self.nodes[node].sockets.remove(&socket);
+                assert!(before.is_some(), "node {node} closes {socket:?}, which is not open");
+            }
+            Departure::Datagram { socket, interface, via, from, to, ttl, bytes } => {
+                let bound = self.nodes[node].sockets.get(&socket);
+                let bound = bound.unwrap_or_else(|| panic!("node {node}: {socket:?} is not open"));
+                let from = SocketAddr::new(from, bound.local.port());
+                self.note(node, &bytes);
+                let next = via.unwrap_or(to.ip());
+                if let Some((link, end)) = self.way(node, interface, next) {
+                    let datagram =
+                        Datagram { interface: Self::interface(link), from, to, ttl, bytes };
+                    self.send(link, end, datagram, via.is_some());
+                }
+            }
+        }
+    }
+
+    /// The link from a node to an address, and the end of the link at which the node is.
+    fn way(&self, node: usize, interface: Option<Interface>, to: IpAddr) -> Option<(usize, usize)> {
+        let all = self.links.iter().enumerate();
+        let mut named = all.filter(|(link, _)| {
+            interface.is_none_or(|interface| interface == Self::interface(*link))
+        });
+        named.find_map(|(number, link)| {
+            let end = link.ends.iter().position(|(at, _)| *at == node)?;
+            (link.ends[1 - end].1 == to).then_some((number, end))
+        })
+    }
+
+    /// Carries a datagram over a link; one that is to be returned goes back by the same link, as
+    /// the neighbour's forwarding sends it.
+    fn send(&mut self, link: usize, end: usize, mut datagram: Datagram, is_returned: bool) {
+        let len = datagram.bytes.len() + HEADERS_LEN;
+        datagram.ttl = datagram.ttl.saturating_sub(self.links[link].routers);
+        let (ends, now) = (self.links[link].ends, self.now);
+        let mut arrivals = self.links[link].carry(end, len, &mut self.random, now);
+        let mut to_end = 1 - end;
+        if is_returned {
+            if self.nodes[ends[to_end].0].machine.is_none() {
+                return;
+            }
+            datagram.ttl = datagram.ttl.saturating_sub(1);
+            let mut back = Vec::new();
+            for time in arrivals {
+                back.extend(self.links[link].carry(to_end, len, &mut self.random, time));
+            }
+            (arrivals, to_end) = (back, end);
+        }
+        for time in arrivals {
+            let node = ends[to_end].0;
+            self.plan(time, Happening::Arrival { node, datagram: datagram.clone() });
+        }
+    }
+
+    fn plan(&mut self, time: Time, happening: Happening) {
+        self.next += 1;
+        self.agenda.insert((time, self.next), happening);
+    }
+
+    fn note(&mut self, node: usize, bytes: &[u8]) {
+        let words = [self.now.0.to_le_bytes(), (node as u64).to_le_bytes()];
+        for byte in words.as_flattened().iter().chain(bytes) {
+            self.trace = (self.trace ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+}
+
+/// Outputs after one event that no machine needs.
+const OUTPUTS_MAX: usize = 100_000;
+
+/// Bytes of the headers of a datagram on a link.
+const HEADERS_LEN: usize = 42;

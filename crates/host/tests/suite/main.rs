@@ -1,0 +1,5 @@
+//! The host between real sockets: with itself, and with FRR's daemons as the far end.
+
+mod bfd;
+
+mod frr;

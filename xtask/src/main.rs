@@ -8,6 +8,7 @@ mod golden;
 mod invocation;
 mod miri;
 mod setup;
+mod simulate;
 mod soak;
 mod test;
 
@@ -36,6 +37,8 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Run the tests of the packet memory and the memory port under Miri; needs a nightly toolchain
     Miri,
+    /// Run a protocol in a simulated network, for as many seeds as wanted
+    Simulate(simulate::Args),
     /// Let a daemon under load be reloaded, captured and cut off for long, and record it
     Soak(soak::Args),
 }
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Golden => golden::run(),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Miri => miri::run(),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Soak(args) => soak::run(&args),
     };
     match done {

@@ -13,7 +13,7 @@ pub trait Simulation {
     /// The machine of every node.
     type Machine: Machine<Report: Debug>;
 
-    /// The name under which `cargo xtask simulate` finds it.
+    /// The name of the protocol.
     const NAME: &'static str;
 
     /// Makes the world of a seed; its nodes are dead.

@@ -1,4 +1,4 @@
-//! Every fuzz target: those of the models, and the laws of the wire formats.
+//! Every fuzz target: those of the models and protocols, and the laws of the wire formats.
 //!
 //! [`targets`] lists them from the registries; the fuzz package runs any of them by its name, and
 //! [`smoke`] runs a body over seeded inputs without a fuzzer.
@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 
 pub use model_kit::fuzz::Body;
 use model_kit::fuzz::{self, Fuzzed};
+use protocols::{PROTOCOLS, Protocol};
 use wire::{LAWS, Law};
 
 use crate::random::Random;
@@ -19,13 +20,16 @@ mod examples;
 pub enum Target {
     /// One of a model.
     Model(&'static fuzz::Target),
+    /// That of a protocol.
+    Protocol(&'static Protocol),
     /// The law of a wire format.
     Law(&'static Law),
 }
 
 /// Every target.
 pub fn targets() -> impl Iterator<Item = Target> {
-    of_models().map(Target::Model).chain(LAWS.iter().map(Target::Law))
+    let of_protocols = PROTOCOLS.iter().map(Target::Protocol);
+    of_models().map(Target::Model).chain(of_protocols).chain(LAWS.iter().map(Target::Law))
 }
 
 /// The targets of the models.
@@ -55,10 +59,12 @@ impl<M: Fuzzed> Model for Unit<M> {
 }
 
 impl Target {
-    /// The name by which it is chosen: of a wire format `wire_` with the format's name.
+    /// The name by which it is chosen: of a protocol `protocol_` with its name, of a wire format
+    /// `wire_` with the format's name.
     pub fn name(&self) -> String {
         match self {
             Target::Model(target) => target.name.to_owned(),
+            Target::Protocol(protocol) => format!("protocol_{}", protocol.name),
             Target::Law(law) => format!("wire_{}", law.name),
         }
     }
@@ -67,6 +73,7 @@ impl Target {
     pub fn body(&self) -> Body {
         match self {
             Target::Model(target) => (target.body)(),
+            Target::Protocol(protocol) => Box::new(protocol.fuzz),
             Target::Law(law) => Box::new(law.holds),
         }
     }
@@ -77,6 +84,7 @@ impl Target {
 pub fn smoke(target: &Target, seed: u64, iterations: u32) {
     let mut examples = examples();
     examples.extend(of_models().flat_map(|target| (target.examples)()));
+    examples.extend(PROTOCOLS.iter().flat_map(|protocol| (protocol.examples)()));
     let mut body = target.body();
     let mut random = Random::new(seed);
     for _ in 0..iterations {

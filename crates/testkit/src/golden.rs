@@ -23,8 +23,8 @@ use model_kit::check::Expected;
 use model_kit::{Model, UpdateOf};
 use packet::PortId;
 
-use crate::pair::{Pair, hex, unhex};
 use crate::layers::layers;
+use crate::pair::{Pair, hex, unhex};
 
 /// How the texts of a function's cases are read.
 pub struct Reader<N: Model> {

@@ -52,7 +52,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // machines without I/O know tables and formats, never a clock or a socket
     ("protocol-kit", &[]),
     ("protocol-*", &["protocol-kit", "tables", "wire"]),
-    ("protocols", &["protocol-*"]),
+    ("protocols", &["protocol-*", "protocol-kit"]),
+    ("host", &["protocol-kit"]),
     // what the bench knows of them
     ("traffic", &["machine", "packet", "units", "wire"]),
     (
@@ -183,6 +184,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("*", &["netns", "port-conformance", "testkit"]),
     ("function-*", &["model-kit"]),
     ("protocol-*", &["simulation"]),
+    ("host", &["protocol-bfd"]),
     ("model-kit", &["stages"]),
     ("stages", &["model-kit"]),
     ("model-chain", &["functions", "models"]),

@@ -82,8 +82,8 @@ const KINDS: &[Kind] = &[
             },
             Line {
                 file: "crates/protocols/registry/src/lib.rs",
-                behind: "    Protocol { name: \"bfd\", fuzz: protocol_bfd::fuzz::fuzz },",
-                line: "    Protocol { name: \"template\", fuzz: protocol_template::fuzz },",
+                behind: "    protocol_bfd::PROTOCOL,",
+                line: "    protocol_template::PROTOCOL,",
             },
         ],
         crates: &["protocol-template", "protocols"],

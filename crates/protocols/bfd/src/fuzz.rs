@@ -8,7 +8,7 @@ use protocol_kit::{Arrival, Input, Interface, Machine, Socket, Time};
 use crate::authentication::{Algorithm, Keys};
 use crate::config::{Config, Path, Reach};
 use crate::machine::{Bfd, Command};
-use crate::packet::{self, State};
+use crate::packet::{self, Diagnostic, Packet, State};
 
 /// Feeds a machine with datagrams that the bytes describe: a length, a number of the socket, steps
 /// of time, and then the datagram. It panics when the machine breaks a promise: no session comes up
@@ -51,6 +51,35 @@ pub fn fuzz(bytes: &[u8]) {
         assert!(bfd.deadline().is_some_and(|deadline| deadline > now));
     }
     assert_eq!(bfd.view(1).map(|session| session.state), Some(State::Down), "nobody has its key");
+}
+
+/// Inputs of two datagrams a step of time apart: to each kind of socket, of a session in each
+/// state.
+pub fn examples() -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for state in [State::AdminDown, State::Down, State::Init, State::Up] {
+        let packet = Packet {
+            diagnostic: Diagnostic::NONE,
+            state,
+            is_poll: state == State::Up,
+            is_final: false,
+            is_independent: false,
+            is_demand: false,
+            detect_multiplier: 3,
+            my_discriminator: 7,
+            your_discriminator: u32::from(state > State::Down),
+            desired_min_tx_us: 10_000,
+            required_min_rx_us: 10_000,
+            required_min_echo_rx_us: 0,
+            authentication: None,
+        };
+        let bytes = packet.emit();
+        for place in [0, 2] {
+            let datagram = [&[bytes.len() as u8, place, 20][..], &bytes].concat();
+            all.push([&datagram[..], &datagram].concat());
+        }
+    }
+    all
 }
 
 /// More outputs than one datagram may have.

@@ -24,3 +24,7 @@ pub mod fuzz;
 pub use config::{Config, Path, Reach, Unusable};
 pub use machine::{Bfd, Command, Counters, Report, View};
 pub use packet::{Diagnostic, State};
+
+/// BFD as the list of protocols has it.
+pub const PROTOCOL: protocol_kit::Protocol =
+    protocol_kit::Protocol { name: "bfd", fuzz: fuzz::fuzz, examples: fuzz::examples };

@@ -271,7 +271,7 @@ impl Session {
         let is_due = self.times.echo.is_some_and(|time| time <= now);
         if is_due {
             let interval = self.echo_interval().unwrap_or(SLOW);
-            self.times.echo = Some(now.after(random.shortened(interval, 0, JITTER_MOST)));
+            self.times.echo = Some(now.after(self.jittered(interval, random)));
         }
         is_due
     }
@@ -360,7 +360,7 @@ impl Session {
             self.times
                 .echo
                 .filter(|time| *time <= latest)
-                .unwrap_or_else(|| now.after(random.shortened(interval, 0, JITTER_MOST)))
+                .unwrap_or_else(|| now.after(self.jittered(interval, random)))
         });
         self.times.echo_detect = interval
             .and(self.times.echo_detect)

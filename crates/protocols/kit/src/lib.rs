@@ -14,7 +14,7 @@
 //! outputs, on real sockets and in a simulation.
 //!
 //! The files in reading order: [`time`], [`random`], [`network`] with what arrives and departs,
-//! [`machine`]. Nothing here knows a protocol.
+//! [`machine`], [`protocol`] for the list. Nothing here knows a protocol.
 
 pub mod time;
 
@@ -24,7 +24,10 @@ pub mod network;
 
 pub mod machine;
 
+pub mod protocol;
+
 pub use machine::{Input, Machine, Output};
 pub use network::{Arrival, Departure, Interface, Socket};
+pub use protocol::Protocol;
 pub use random::Random;
 pub use time::Time;

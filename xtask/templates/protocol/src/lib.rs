@@ -2,7 +2,11 @@
 
 use std::net::SocketAddr;
 
-use protocol_kit::{Arrival, Departure, Input, Machine, Output, Socket, Time};
+use protocol_kit::{Arrival, Departure, Input, Machine, Output, Protocol, Socket, Time};
+
+/// The template as the list of protocols has it.
+pub const PROTOCOL: Protocol =
+    Protocol { name: "template", fuzz, examples: || vec![b"answer".to_vec()] };
 
 /// The machine.
 #[derive(Debug, Default)]

@@ -112,6 +112,19 @@ fn echo_packets_find_a_path_that_only_returns_nothing() {
 }
 
 #[test]
+fn jitter_leaves_room_for_the_way_where_one_packet_decides() {
+    // Found by a seed of the simulation: an Echo packet was sent so late that it came back late.
+    let mut configs = [config(0, 10, 50), config(1, 20, 50)];
+    configs[0].echo = Some(Duration::from_millis(20));
+    configs.iter_mut().for_each(|config| {
+        config.detect_multiplier = 1;
+        config.required_min_echo_rx = Duration::from_millis(10);
+    });
+    let mut world = up(6, configs);
+    assert_eq!(said(&mut world, Duration::from_secs(60)), []);
+}
+
+#[test]
 fn an_operator_holds_a_session_down_and_lets_it_up() {
     let mut world = up(4, [config(0, 10, 10), config(1, 10, 10)]);
     world.command(0, Command::Hold(0, Some(Diagnostic::ADMIN_DOWN)));

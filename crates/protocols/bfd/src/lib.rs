@@ -7,6 +7,7 @@
 //! ```
 //! The files in reading order: [`packet`] is the codec, [`authentication`] signs and checks,
 //! [`config`] is what a controller asks for, `session` is the state of RFC 5880 section 6.8.1,
+//! `echo` has the packets that a session sends to itself, [`sockets`] what sessions share,
 //! [`machine`] holds all sessions and finds that of a packet.
 
 pub mod packet;
@@ -16,6 +17,10 @@ pub mod authentication;
 pub mod config;
 
 mod session;
+
+mod echo;
+
+pub mod sockets;
 
 pub mod machine;
 

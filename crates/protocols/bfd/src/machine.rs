@@ -1,15 +1,17 @@
 //! All sessions of a node: which one a packet is for, and when each wants something.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Output, Random, Socket, Time};
 use tables::wheel::Wheel;
 
 use crate::config::{Config, Path, Reach, Unusable};
+use crate::echo::{Echo, Returned};
 use crate::packet::{Diagnostic, Packet, State};
 use crate::session::{Session, Times};
+use crate::sockets::{CONTROL, ECHO, Kind, MULTIHOP, PORTS_FROM, SHARED, shared_by};
 
 /// The machine of BFD. Its memory follows from the number of sessions that it was made for.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub struct Bfd {
     wheel: Wheel,
     /// Places that want something now; each is there once.
     ready: VecDeque<u32>,
-    listeners: [Listener; LISTENERS.len()],
+    listeners: [Listener; SHARED.len()],
     refused: VecDeque<(u32, Unusable)>,
     counters: Counters,
     random: Random,
@@ -38,15 +40,7 @@ struct Place {
     is_ready: bool,
     /// Times that the wheel has.
     timed: Times,
-    /// Echo packets: what nobody else can know, how many were sent, and the last that came back.
     echo: Echo,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Echo {
-    secret: u64,
-    sent: u32,
-    returned: u32,
 }
 
 /// A socket that sessions share.
@@ -142,7 +136,7 @@ impl Machine for Bfd {
         match input {
             Input::Arrival(Arrival::Datagram { socket, interface, from, to, ttl, bytes }) => {
                 let path = |reach| Path { reach, local: to, peer: from.ip() };
-                match LISTENERS.get(socket.0 as usize).map(|listener| listener.kind) {
+                match SHARED.get(socket.0 as usize).map(|listener| listener.kind) {
                     Some(Kind::SingleHop) => {
                         self.receive(path(Reach::SingleHop(interface)), ttl, bytes, now);
                     }
@@ -254,19 +248,17 @@ impl Bfd {
     }
 
     fn echo_returned(&mut self, bytes: &[u8], now: Time) {
-        let place = read_echo(bytes).and_then(|(discriminator, secret, count)| {
-            let number = *self.discriminators.get(&discriminator)?;
-            let place = self.places.get_mut(number as usize)?;
-            let Echo { secret: own, sent, returned } = place.echo;
-            // One that comes back twice proves nothing; one of before the counter's end is late.
-            let is_new = count.wrapping_sub(returned).wrapping_sub(1) < sent.wrapping_sub(returned);
-            (secret == own && is_new).then_some((number, place, count))
-        });
-        let Some((number, place, count)) = place else {
+        let returned = Returned::parse(bytes);
+        let number = returned.and_then(|one| self.discriminators.get(&one.discriminator).copied());
+        let place = number.and_then(|number| self.places.get_mut(number as usize));
+        let (Some(returned), Some(number), Some(place)) = (returned, number, place) else {
             self.counters.echo += 1;
             return;
         };
-        place.echo.returned = count;
+        if !place.echo.take(returned) {
+            self.counters.echo += 1;
+            return;
+        }
         if let Some(session) = &mut place.session {
             session.echo_returned(now);
         }
@@ -306,8 +298,8 @@ impl Bfd {
                 break drawn;
             }
         };
-        place.echo = Echo { secret: self.random.bits(), sent: 0, returned: 0 };
-        listeners_of(&config).for_each(|listener| self.listeners[listener].users += 1);
+        place.echo = Echo::new(self.random.bits());
+        shared_by(&config).for_each(|listener| self.listeners[listener].users += 1);
         place.session = Some(Session::new(config, discriminator, &mut self.random, now));
         self.paths.insert(path, number);
         self.discriminators.insert(discriminator, number);
@@ -320,7 +312,7 @@ impl Bfd {
         if session.config.path != config.path {
             return Err(Unusable::Session);
         }
-        let listeners = [listeners_of(&session.config), listeners_of(&config)];
+        let listeners = [shared_by(&session.config), shared_by(&config)];
         let [before, after] = listeners.map(Iterator::collect::<Vec<_>>);
         after.into_iter().for_each(|listener| self.listeners[listener].users += 1);
         before.into_iter().for_each(|listener| self.listeners[listener].users -= 1);
@@ -332,7 +324,7 @@ impl Bfd {
     fn remove(&mut self, number: u32) -> Result<(), Unusable> {
         self.session(number)?;
         let session = self.places[number as usize].session.take().ok_or(Unusable::Session)?;
-        listeners_of(&session.config).for_each(|listener| self.listeners[listener].users -= 1);
+        shared_by(&session.config).for_each(|listener| self.listeners[listener].users -= 1);
         self.paths.remove(&key_of(session.config.path));
         self.discriminators.remove(&session.discriminator);
         Ok(())
@@ -394,7 +386,7 @@ impl Bfd {
     /// The next output of a session, or of a place that has lost its one.
     fn next_of(&mut self, number: u32, now: Time) -> Option<Output<Report>> {
         let place = &mut self.places[number as usize];
-        let socket = Socket(LISTENERS.len() as u32 + number);
+        let socket = Socket(SHARED.len() as u32 + number);
         let Some(session) = &mut place.session else {
             place.port.take()?;
             return Some(Output::Departure(Departure::Close { socket }));
@@ -428,8 +420,7 @@ impl Bfd {
         }
         if session.transmit_echo(&mut self.random, now) {
             self.counters.echo_sent += 1;
-            place.echo.sent = place.echo.sent.wrapping_add(1);
-            let bytes = write_echo(session.discriminator, place.echo);
+            let bytes = place.echo.send(session.discriminator);
             let to = SocketAddr::new(local, ECHO);
             let departure = Departure::Datagram {
                 socket,
@@ -454,13 +445,13 @@ impl Bfd {
 
     /// Opens or closes a socket that sessions share.
     fn listen(&mut self) -> Option<Departure> {
-        for (number, (listener, of)) in self.listeners.iter_mut().zip(LISTENERS).enumerate() {
+        for (number, (listener, of)) in self.listeners.iter_mut().zip(SHARED).enumerate() {
             let (socket, is_wanted) = (Socket(number as u32), listener.users > 0);
             if is_wanted == listener.is_open {
                 continue;
             }
             listener.is_open = is_wanted;
-            let local = SocketAddr::new(of.any, of.port());
+            let local = of.local();
             return Some(match is_wanted {
                 true => Departure::Open { socket, local, interface: None },
                 false => Departure::Close { socket },
@@ -474,59 +465,10 @@ impl Bfd {
         let number = socket.0 as usize;
         if let Some(listener) = self.listeners.get_mut(number) {
             listener.is_open = false;
-        } else if let Some(place) = self.places.get_mut(number - LISTENERS.len()) {
+        } else if let Some(place) = self.places.get_mut(number - SHARED.len()) {
             place.port = None;
         }
     }
-}
-
-/// A socket that sessions share.
-#[derive(Clone, Copy)]
-struct Shared {
-    kind: Kind,
-    any: IpAddr,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    SingleHop,
-    MultiHop,
-    Echo,
-}
-
-impl Shared {
-    fn port(self) -> u16 {
-        match self.kind {
-            Kind::SingleHop => CONTROL,
-            Kind::MultiHop => MULTIHOP,
-            Kind::Echo => ECHO,
-        }
-    }
-}
-
-/// The sockets that sessions share, by their numbers; those of sessions follow.
-const LISTENERS: [Shared; 6] = [
-    Shared { kind: Kind::SingleHop, any: ANY_V4 },
-    Shared { kind: Kind::SingleHop, any: ANY_V6 },
-    Shared { kind: Kind::MultiHop, any: ANY_V4 },
-    Shared { kind: Kind::MultiHop, any: ANY_V6 },
-    Shared { kind: Kind::Echo, any: ANY_V4 },
-    Shared { kind: Kind::Echo, any: ANY_V6 },
-];
-
-/// The shared sockets that a session needs, by their numbers.
-fn listeners_of(config: &Config) -> impl Iterator<Item = usize> + use<> {
-    let is_v6 = config.path.local.is_ipv6();
-    let is_neighbour = matches!(config.path.reach, Reach::SingleHop(_));
-    let has_echo = config.echo.is_some();
-    LISTENERS.into_iter().enumerate().filter_map(move |(number, of)| {
-        let is_needed = match of.kind {
-            Kind::SingleHop => is_neighbour,
-            Kind::MultiHop => !is_neighbour,
-            Kind::Echo => has_echo,
-        };
-        (is_needed && of.any.is_ipv6() == is_v6).then_some(number)
-    })
 }
 
 /// A path as it is looked up: a packet does not tell the least Time To Live of a session.
@@ -537,43 +479,8 @@ fn key_of(path: Path) -> Path {
     }
 }
 
-/// Contents of an Echo packet, a local matter (RFC 5880 section 6.4): the discriminator, the
-/// secret and the number of the packet.
-fn write_echo(discriminator: u32, echo: Echo) -> Vec<u8> {
-    let mut bytes = discriminator.to_be_bytes().to_vec();
-    bytes.extend(echo.secret.to_be_bytes());
-    bytes.extend(echo.sent.to_be_bytes());
-    bytes
-}
-
-fn read_echo(bytes: &[u8]) -> Option<(u32, u64, u32)> {
-    let (discriminator, rest) = bytes.split_first_chunk()?;
-    let (secret, rest) = rest.split_first_chunk()?;
-    let count: [u8; 4] = rest.try_into().ok()?;
-    Some((
-        u32::from_be_bytes(*discriminator),
-        u64::from_be_bytes(*secret),
-        u32::from_be_bytes(count),
-    ))
-}
-
-/// UDP port of control packets to neighbours (RFC 5881 section 4).
-pub const CONTROL: u16 = 3784;
-
-/// UDP port of Echo packets (RFC 5881 section 4).
-pub const ECHO: u16 = 3785;
-
-/// UDP port of control packets over several hops (RFC 5883 section 5).
-pub const MULTIHOP: u16 = 4784;
-
-/// The first source port of control packets (RFC 5881 section 4).
-const PORTS_FROM: u16 = 49_152;
-
 /// Time To Live of every packet that is sent, and of packets from neighbours (RFC 5881 section 5).
 const TTL_MAX: u8 = 255;
-
-const ANY_V4: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-const ANY_V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
 /// Timers of a session: the fields of [`Times`].
 const TIMERS: u32 = 4;

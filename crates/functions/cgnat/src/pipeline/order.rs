@@ -204,7 +204,9 @@ impl Pipeline {
         }
     }
 
-    /// Packets of sessions get their addresses and ports; the others have to wait.
+    /// Packets of sessions get their addresses and ports; the others have to wait. Apart from the
+    /// other stages, the compiler keeps what its loops need in registers.
+    #[inline(never)]
     fn translate(&mut self, batch: &mut Batch, now: Moment) {
         for place in 0..self.scratch.from_inside.len() {
             let slot = self.scratch.from_inside.as_slice()[place];

@@ -2,6 +2,7 @@
 //!
 //! They are not part of the project: the variable `PLUMBLINE_DATA` names a folder that has them
 //! below `pcap/`, and without it the test says that it was skipped.
+#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "captures are files")]
 
 use std::env;
 use std::fs::{self, File};

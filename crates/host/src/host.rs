@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use protocol_kit::{Arrival, Departure, Input, Machine, Output, Socket, Time};
+use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, Time};
 
 use crate::socket::{Sent, SocketError, Udp};
 
@@ -140,7 +140,7 @@ impl<M: Machine> Host<M> {
 
     fn depart(&mut self, departure: Departure, now: Time) {
         match departure {
-            Departure::Open { socket, local, interface } => {
+            Departure::Open { socket, opening: Opening::Datagrams { local, interface } } => {
                 let event = EpollEvent::new(EpollFlags::EPOLLIN, u64::from(socket.0));
                 let opened = Udp::open(local, interface).and_then(|udp| {
                     let added = self.epoll.add(udp.as_fd(), event);
@@ -167,6 +167,10 @@ impl<M: Machine> Host<M> {
                     if done { &mut self.counters.sent } else { &mut self.counters.unsent };
                 *counter += 1;
             }
+            Departure::Open { socket, .. } => {
+                self.machine.input(now, Input::Arrival(Arrival::Failed { socket }));
+            }
+            _ => self.counters.unsent += 1,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use protocol_kit::{Departure, Input, Interface, Machine, Output, Random, Time};
+use protocol_kit::{Departure, Input, Interface, Machine, Opening, Output, Random, Time};
 
 use super::link::{Link, Quality};
 use super::node::{Bound, Datagram, Node};
@@ -244,7 +244,7 @@ where
 
     fn depart(&mut self, node: usize, departure: Departure) {
         match departure {
-            Departure::Open { socket, local, interface } => {
+            Departure::Open { socket, opening: Opening::Datagrams { local, interface } } => {
                 let before = self.nodes[node].sockets.insert(socket, Bound { local, interface });
                 assert!(before.is_none(), "node {node} opens {socket:?} twice");
             }
@@ -264,6 +264,7 @@ where
                     self.send(link, end, datagram, via.is_some());
                 }
             }
+            other => panic!("node {node}: the simulated network has no {other:?} yet"),
         }
     }
 

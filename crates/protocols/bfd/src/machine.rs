@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Output, Random, Socket, Time};
+use protocol_kit::{
+    Arrival, Departure, Input, Interface, Machine, Opening, Output, Random, Socket, Time,
+};
 use tables::wheel::Wheel;
 
 use crate::config::{Config, Path, Reach, Unusable};
@@ -146,6 +148,8 @@ impl Machine for Bfd {
                 }
             }
             Input::Arrival(Arrival::Failed { socket }) => self.failed(socket),
+            // It has opened nothing for what else arrives.
+            Input::Arrival(_) => {}
             Input::Command(command) => self.obey(command, now),
         }
     }
@@ -401,7 +405,8 @@ impl Bfd {
             let port = PORTS_FROM + self.random.below(u64::from(u16::MAX - PORTS_FROM) + 1) as u16;
             place.port = Some(port);
             let local = SocketAddr::new(local, port);
-            return Some(Output::Departure(Departure::Open { socket, local, interface }));
+            let opening = Opening::Datagrams { local, interface };
+            return Some(Output::Departure(Departure::Open { socket, opening }));
         }
         if let Some(bytes) = session.transmit(&mut self.random, now) {
             self.counters.sent += 1;
@@ -451,9 +456,9 @@ impl Bfd {
                 continue;
             }
             listener.is_open = is_wanted;
-            let local = of.local();
+            let opening = Opening::Datagrams { local: of.local(), interface: None };
             return Some(match is_wanted {
-                true => Departure::Open { socket, local, interface: None },
+                true => Departure::Open { socket, opening },
                 false => Departure::Close { socket },
             });
         }

@@ -13,12 +13,14 @@
 //! driver that was held up takes no session down. The same inputs at the same times yield the same
 //! outputs, on real sockets and in a simulation.
 //!
-//! The files in reading order: [`time`], [`random`], [`network`] with what arrives and departs,
-//! [`machine`], [`protocol`] for the list. Nothing here knows a protocol.
+//! The files in reading order: [`time`], [`random`], [`endpoint`] for streams, [`network`] with what
+//! arrives and departs, [`machine`], [`protocol`] for the list. Nothing here knows a protocol.
 
 pub mod time;
 
 pub mod random;
+
+pub mod endpoint;
 
 pub mod network;
 
@@ -26,8 +28,9 @@ pub mod machine;
 
 pub mod protocol;
 
+pub use endpoint::{Endpoint, Secret, StreamOptions};
 pub use machine::{Input, Machine, Output};
-pub use network::{Arrival, Departure, Interface, Socket};
+pub use network::{Arrival, Departure, Interface, Opening, STREAM_ROOM, Socket, Takes};
 pub use protocol::Protocol;
 pub use random::Random;
 pub use time::Time;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use protocol_kit::{Arrival, Departure, Input, Machine, Output, Protocol, Socket, Time};
+use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Protocol, Socket, Time};
 
 /// The template as the list of protocols has it.
 pub const PROTOCOL: Protocol =
@@ -33,7 +33,8 @@ impl Machine for Template {
             return self.answer.take().map(Output::Departure);
         }
         let local = SocketAddr::from(([0; 4], 7));
-        Some(Output::Departure(Departure::Open { socket: Socket(0), local, interface: None }))
+        let opening = Opening::Datagrams { local, interface: None };
+        Some(Output::Departure(Departure::Open { socket: Socket(0), opening }))
     }
 
     fn deadline(&self) -> Option<Time> {

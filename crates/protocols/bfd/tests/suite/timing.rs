@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use protocol_bfd::packet::Packet;
 use protocol_bfd::{Bfd, Command, Config, Diagnostic, Path, Reach, Report, State};
-use protocol_kit::{Arrival, Departure, Input, Machine, Output, Socket, Time};
+use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, Time};
 use simulation::{Quality, World};
 
 const ADDRESSES: [IpAddr; 2] =
@@ -174,9 +174,13 @@ fn alone() -> (Bfd, Vec<Departure>) {
 fn packets_are_sent_as_the_rfcs_ask() {
     let (_, departures) = alone();
     let [listen, open, sent] = departures.try_into().expect("two sockets and a packet");
-    let Departure::Open { local, .. } = listen else { panic!("{listen:?}") };
+    let Departure::Open { opening: Opening::Datagrams { local, .. }, .. } = listen else {
+        panic!("{listen:?}")
+    };
     assert_eq!(local, "0.0.0.0:3784".parse().expect("an address"));
-    let Departure::Open { local, .. } = open else { panic!("{open:?}") };
+    let Departure::Open { opening: Opening::Datagrams { local, .. }, .. } = open else {
+        panic!("{open:?}")
+    };
     assert!(local.ip() == ADDRESSES[0] && local.port() >= 49_152, "{local}");
     let Departure::Datagram { to, ttl, bytes, .. } = sent else { panic!("{sent:?}") };
     assert_eq!((to, ttl), (SocketAddr::new(ADDRESSES[1], 3784), 255));

@@ -1,0 +1,48 @@
+//! The ends of streams, and what holds for a stream.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use crate::network::Interface;
+
+/// An end of a stream.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Endpoint {
+    /// Of TCP.
+    Tcp(SocketAddr),
+    /// A Unix socket by its path.
+    Unix(String),
+}
+
+/// What holds for a stream of TCP; a Unix socket has none of it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct StreamOptions {
+    /// The only interface of its packets; `None` for any.
+    pub interface: Option<Interface>,
+    /// Time To Live or Hop Limit of what is sent; `None` for the node's usual one.
+    pub ttl: Option<u8>,
+    /// The least Time To Live or Hop Limit of what is accepted (RFC 5082); 0 for any.
+    pub ttl_min: u8,
+    /// Keys by which segments are signed (RFC 2385), by the far ends that have one; segments of
+    /// such a far end without signature are dropped.
+    pub md5: Vec<(IpAddr, Secret)>,
+}
+
+/// A secret: it is shown nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub Vec<u8>);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Tcp(address) => write!(f, "TCP {address}"),
+            Endpoint::Unix(path) => write!(f, "{path}"),
+        }
+    }
+}

@@ -148,7 +148,7 @@ impl Tap for Copies {
                         self.copy(batch, slot, now, (DROP, port), reason.0);
                     }
                 }
-                Verdict::Forward(_) | Verdict::Punt => {}
+                Verdict::Forward(_) | Verdict::Punt(_) => {}
             }
         }
         self.ring.publish();

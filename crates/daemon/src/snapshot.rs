@@ -164,7 +164,8 @@ fn worker(work: &Work, clock: Clock) -> Value {
 /// Returns the time by stage over all workers: ticks of the time-stamp clock (cycles at its rate)
 /// and packets.
 fn stages(words: Words, work: &[Work], clock: Clock) -> Value {
-    let names = ["receive"].into_iter().chain(words.stages.iter().copied()).chain(["transmit"]);
+    let own = words.stages.iter().copied();
+    let names = ["receive"].into_iter().chain(own).chain(["transmit", "tick"]);
     let stage = |(index, name): (usize, &str)| {
         let of = |one: &Work| one.stages.get(index).copied().unwrap_or_default();
         let (ticks, packets) =

@@ -3,9 +3,10 @@
 use std::io;
 
 use machine::clock::Ticks;
-use packet::{Batch, Reason, Room};
+use packet::{Batch, Reason, Room, Slot};
 
 use crate::control::Refusal;
+use crate::plane::{Context, Event};
 use crate::stages::StageClock;
 
 /// A network function: state and a pipeline over batches, on one worker.
@@ -25,6 +26,9 @@ pub trait Function: Send {
     /// Names of counters in addition to verdicts, in the order of [`Function::tallies`].
     const TALLIES: &'static [&'static str];
 
+    /// Reasons for which packets go to the control plane, in the order of their numbers.
+    const PUNTS: &'static [&'static str] = &[];
+
     /// Returns the names of stages, drop reasons and tallies. Only a function whose parts depend on
     /// its configuration has other names than the constants above.
     fn names(&self) -> Names
@@ -37,6 +41,22 @@ pub trait Function: Send {
     /// Decides on every packet of the batch and rewrites those that it forwards. Each packet keeps
     /// the port at which it came in, because captures are by that port.
     fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>);
+
+    /// Returns what the function knows of a packet of the last batch that it has punted.
+    fn context(&self, _batch: &Batch, _slot: Slot) -> Context {
+        Context::default()
+    }
+
+    /// Does what is due by time: sweeps, liveness, time-outs. It is called once in every round,
+    /// before [`Function::made`]. After a stall of the worker it is not called until the frames
+    /// that had waited are processed, so that nothing expires because the worker did not run.
+    fn tick(&mut self, _now: Ticks) {}
+
+    /// Returns the next thing that the control plane is to know; asked for after every
+    /// [`Function::tick`] while a control plane is there.
+    fn event(&mut self) -> Option<Event> {
+        None
+    }
 
     /// Applies one change, between batches.
     ///
@@ -65,8 +85,9 @@ pub trait Function: Send {
     /// them by their verdicts after the batch of the same round, counts them as generated, and
     /// empties the batch.
     ///
-    /// It is called once in every round, also without received frames, so that a change or the time
-    /// `now` may be the cause. Most functions generate no frames, and for them it costs nothing.
+    /// It is called once in every round, also without received frames, so that a change or
+    /// [`Function::tick`] may be the cause. Most functions generate no frames, and for them it
+    /// costs nothing.
     fn made(&mut self, _now: Ticks) -> Option<&mut Batch> {
         None
     }
@@ -81,12 +102,15 @@ pub struct Names {
     pub drops: Drops,
     /// Names of [`Function::TALLIES`].
     pub tallies: &'static [&'static str],
+    /// Names of [`Function::PUNTS`].
+    pub punts: &'static [&'static str],
 }
 
 impl Names {
     /// Returns the names that the constants of a function define.
     pub const fn of<F: Function>() -> Names {
-        Names { stages: F::STAGES, drops: F::DROPS, tallies: F::TALLIES }
+        let (stages, drops, tallies) = (F::STAGES, F::DROPS, F::TALLIES);
+        Names { stages, drops, tallies, punts: F::PUNTS }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod counters;
 pub mod function;
 pub mod gaps;
 pub mod idle;
+pub mod plane;
 pub mod port;
 pub mod stages;
 pub mod steering;
@@ -20,6 +21,9 @@ pub use counters::{CounterReader, Counts};
 pub use function::{Drops, Function, Names};
 pub use gaps::Gaps;
 pub use idle::Idle;
+pub use plane::{
+    Context, Event, EventKind, Plane, PlaneSetup, PuntCounts, PuntLimit, Punted, Wake,
+};
 pub use port::{
     Link, Monitor, Opened, Port, PortCounts, PortDrop, PortError, PortKind, PortRequest,
     QueueCounters, Way,

@@ -1,21 +1,22 @@
 //! Ticks per stage: always counted, because a clock reading a stage and batch costs little.
 //!
-//! The worker starts the clock for each batch; each stage ends with a lap. Stage 0 is receiving,
-//! the last one transmitting; between them stand the function's own. A worker polled at simulated
+//! The worker starts the clock for each batch; each stage ends with a lap. Stage 0 is receiving, the
+//! last but one transmitting, the last one what is due by time; between them stand the function's
+//! own. A worker polled at simulated
 //! times has no meaningful ticks.
 
 use machine::clock::{self, Ticks};
 
 /// Largest number of stages of a function.
-pub const STAGES_MAX: usize = 30;
+pub const STAGES_MAX: usize = 29;
 
 /// Sums over all batches so far.
 #[derive(Clone, Debug, Default)]
 pub struct StageTotals {
     /// Ticks by stage.
-    pub ticks: [u64; STAGES_MAX + 2],
+    pub ticks: [u64; STAGES_MAX + 3],
     /// Packets by stage.
-    pub packets: [u64; STAGES_MAX + 2],
+    pub packets: [u64; STAGES_MAX + 3],
     /// Largest number of ticks that a batch took in all stages of the function.
     pub longest_batch: u64,
 }

@@ -63,7 +63,7 @@ pub struct TotalsReader {
 pub(crate) fn supervision<F>(stages: usize) -> (Supervisor<F>, Supervised<F>) {
     let (order_in, order_out) = RingBuffer::new(ORDERS_MAX);
     let (done_in, done_out) = RingBuffer::new(ORDERS_MAX);
-    let count = GAPS + 2 * (stages.min(STAGES_MAX) + 2);
+    let count = GAPS + 2 * (stages.min(STAGES_MAX) + 3);
     let totals: Arc<[AtomicU64]> = (0..count).map(|_| AtomicU64::new(0)).collect();
     let reader = TotalsReader { totals: Arc::clone(&totals) };
     (
@@ -120,8 +120,8 @@ impl<F> Supervised<F> {
 }
 
 impl TotalsReader {
-    /// Returns ticks and packets by stage, receiving first and transmitting last; each number is
-    /// read atomically.
+    /// Returns ticks and packets by stage: receiving, those of the function, transmitting, and what
+    /// is due by time. Each number is read atomically.
     pub fn stages(&self) -> Vec<(u64, u64)> {
         let pair = |shared: &[AtomicU64]| {
             (shared[0].load(Ordering::Relaxed), shared[1].load(Ordering::Relaxed))

@@ -11,6 +11,7 @@ use crate::counters::{CounterReader, CounterWriter, Counts, counters};
 use crate::function::{Function, Names};
 use crate::gaps::{GAP_TICKS_MIN, Gaps};
 use crate::idle::Idle;
+use crate::plane::{Plane, PlaneEnd, PlaneSetup, plane};
 use crate::port::Port;
 use crate::stages::StageTotals;
 use crate::supervision::{Done, Order, Supervised, Supervisor, supervision};
@@ -31,6 +32,9 @@ pub struct Worker<F: Function> {
     last_round: Ticks,
     supervised: Option<Supervised<F>>,
     tap: Option<Box<dyn Tap>>,
+    plane: Option<PlaneEnd>,
+    /// Rounds in which frames that waited during a stall may still come.
+    catching_up: u32,
 }
 
 /// Handle to a worker for the thread that started it.
@@ -65,6 +69,8 @@ impl<F: Function> Worker<F> {
             last_round: clock::now(),
             supervised: None,
             tap: None,
+            plane: None,
+            catching_up: 0,
             function,
             names,
             ports,
@@ -93,7 +99,9 @@ impl<F: Function> Worker<F> {
             }
             empty_rounds = empty_rounds.saturating_add(1);
             if idle.rest(empty_rounds) {
-                self.last_round = clock::now();
+                let now = clock::now();
+                self.note_stall(now.wrapping_sub(self.last_round));
+                self.last_round = now;
             }
         }
         packets
@@ -107,6 +115,23 @@ impl<F: Function> Worker<F> {
         supervisor
     }
 
+    /// Lets the function hand packets and events to a control plane, and take frames from it. A
+    /// later plane replaces an earlier one.
+    pub fn join_plane(&mut self, setup: PlaneSetup<'_>) -> Plane {
+        debug_assert_eq!(setup.limits.len(), self.names.punts.len(), "a limit for each reason");
+        let (plane, end) = plane(setup);
+        self.plane = Some(end);
+        plane
+    }
+
+    /// After a stall, frames that have waited come first, then the function judges time.
+    #[inline]
+    fn note_stall(&mut self, gap: Ticks) {
+        if gap > STALL_TICKS {
+            self.catching_up = CATCH_UP_ROUNDS;
+        }
+    }
+
     /// Runs one round at the present time, and records the gap since the previous round; returns
     /// the time and the number of processed packets.
     #[inline]
@@ -114,6 +139,7 @@ impl<F: Function> Worker<F> {
         let now = clock::now();
         let gap = now.wrapping_sub(self.last_round);
         if gap > GAP_TICKS_MIN {
+            self.note_stall(gap);
             self.gaps.note(gap);
             self.supervised.iter().for_each(|supervised| supervised.publish_gaps(self.gaps));
         }
@@ -141,8 +167,13 @@ impl<F: Function> Worker<F> {
             let fair_share = self.batch.remaining() / (before + 1);
             port.receive(&mut self.batch, fair_share, now);
         }
+        if let Some(plane) = &mut self.plane {
+            plane.receive(&mut self.batch);
+        }
         let received = self.batch.len();
+        self.catching_up = if received == 0 { 0 } else { self.catching_up.saturating_sub(1) };
         if received == 0 {
+            tick(&mut self.function, &mut self.plane, now);
             let out = (&mut self.ports[..], &mut self.leaving[..], &mut self.counts);
             let made = send_made(&mut self.function, &mut self.tap, out, now);
             if changes > 0 || made > 0 {
@@ -163,10 +194,18 @@ impl<F: Function> Worker<F> {
 
         send(&mut self.batch, (&mut self.ports, &mut self.leaving, &mut self.counts), now);
         self.counts.received += received as u64;
+        if let Some(plane) = &mut self.plane {
+            punt(plane, &self.function, &self.batch, now);
+        }
+        stages.lap_raw(self.names.stages.len() + 1, received);
+        if self.catching_up == 0 {
+            tick(&mut self.function, &mut self.plane, now);
+        }
+        stages.lap_raw(self.names.stages.len() + 2, received);
         let out = (&mut self.ports[..], &mut self.leaving[..], &mut self.counts);
         let made = send_made(&mut self.function, &mut self.tap, out, now);
         self.publisher.publish(&self.counts, self.function.tallies());
-        stages.lap_raw(self.names.stages.len() + 1, received);
+        stages.lap_raw(self.names.stages.len() + 1, 0);
         drop(stages);
         if let Some(supervised) = &self.supervised {
             supervised.publish_stages(&self.stages);
@@ -230,6 +269,30 @@ impl<F: Function> Worker<F> {
     }
 }
 
+/// Hands the packets that the function has punted to the control plane.
+#[inline]
+fn punt<F: Function>(plane: &mut PlaneEnd, function: &F, batch: &Batch, now: Ticks) {
+    for slot in batch.slots() {
+        if let Verdict::Punt(reason) = batch.verdict(slot) {
+            plane.punt((batch, slot), reason, function.context(batch, slot), now);
+        }
+    }
+    plane.wake();
+}
+
+/// Lets the function do what is due, and hands on what it says.
+#[inline]
+fn tick<F: Function>(function: &mut F, plane: &mut Option<PlaneEnd>, now: Ticks) {
+    function.tick(now);
+    if let Some(plane) = plane {
+        for _ in 0..EVENTS_PER_ROUND {
+            let Some(event) = function.event() else { break };
+            plane.tell(event);
+        }
+        plane.wake();
+    }
+}
+
 /// Sends the frames that the function generated; returns their number.
 #[inline]
 fn send_made<F: Function>(
@@ -278,7 +341,7 @@ fn sort_by_verdict(batch: &Batch, leaving: &mut [Slots], counts: &mut Counts) {
                     *count += 1;
                 }
             }
-            Verdict::Punt => counts.punted += 1,
+            Verdict::Punt(_) => counts.punted += 1,
         }
     }
 }
@@ -288,6 +351,16 @@ const CONTROL_QUEUE: usize = 4096;
 
 /// Largest number of updates applied between two batches, so that control cannot starve forwarding.
 const CONTROL_PER_ROUND: usize = 32;
+
+/// Largest number of events between two batches.
+const EVENTS_PER_ROUND: usize = 64;
+
+/// A gap of this many ticks, about 2 ms, is a stall.
+const STALL_TICKS: Ticks = 20 * GAP_TICKS_MIN;
+
+/// Rounds after a stall in which frames that had waited come: a ring of 16,384 in full batches. A
+/// round without frames ends it.
+const CATCH_UP_ROUNDS: u32 = 64;
 
 #[cfg(test)]
 mod tests;

@@ -296,6 +296,7 @@ const CACHE_LINE: usize = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Reason;
 
     fn batch() -> Batch {
         Batch::new(BATCH_MAX, Room { headroom: 64, frame: 200 }).expect("memory for a batch")
@@ -366,7 +367,7 @@ mod tests {
                 assert!(some.frame(slot).iter().all(|&byte| byte == value));
                 some.push_front(slot, 64).expect("its own headroom").fill(value + 100);
                 assert!(some.push_front(slot, 1).is_none(), "and no more");
-                some.set_verdict(slot, Verdict::Punt);
+                some.set_verdict(slot, Verdict::Punt(Reason(1)));
                 some.set_port(slot, PortId(1));
             }
             assert!(some.set_frame_len(1, 264) && !some.set_frame_len(1, 1000));
@@ -376,8 +377,8 @@ mod tests {
         assert_eq!((told, batch.len(), batch.remaining()), ("told", 8, 248));
         for slot in 0..8 {
             let (len, verdict) = match slot {
-                1 => (164, Verdict::Punt),
-                4 => (264, Verdict::Punt),
+                1 => (164, Verdict::Punt(Reason(1))),
+                4 => (264, Verdict::Punt(Reason(1))),
                 7 => (164, Verdict::Forward(PortId(3))),
                 _ => (100, Verdict::UNHANDLED),
             };

@@ -4,7 +4,13 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortId(pub u8);
 
-/// Drop reason of a packet: an index into the reasons that the function declares.
+impl PortId {
+    /// Where frames of the host come in, which no port of a function is.
+    pub const HOST: PortId = PortId(u8::MAX);
+}
+
+/// Why a packet is dropped, or punted: an index into the drop reasons, or the punt reasons, that the
+/// function declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reason(pub u8);
 
@@ -15,8 +21,8 @@ pub enum Verdict {
     Forward(PortId),
     /// Drop and count it.
     Drop(Reason),
-    /// Pass it to the control plane.
-    Punt,
+    /// Pass it to the control plane, for this reason.
+    Punt(Reason),
 }
 
 impl Verdict {

@@ -14,6 +14,10 @@ pub const UDP: u8 = 17;
 pub const GRE: u8 = 47;
 /// ICMP for IPv6 (RFC 4443).
 pub const ICMPV6: u8 = 58;
+/// Open Shortest Path First (RFC 2328, RFC 5340).
+pub const OSPF: u8 = 89;
+/// Virtual Router Redundancy Protocol (RFC 9568).
+pub const VRRP: u8 = 112;
 /// Stream Control Transmission Protocol (RFC 9260).
 pub const SCTP: u8 = 132;
 

@@ -25,7 +25,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("packet", &["machine"]),
     ("tables", &["machine"]),
     // the engine knows no protocol and no function
-    ("engine", &["keys", "machine", "packet"]),
+    ("engine", &["keys", "machine", "packet", "tables"]),
     // the product's functions: a function knows vocabulary, engine and stages, never a port, a
     // device, or the bench
     ("stages", &["machine", "packet", "tables", "wire"]),

@@ -291,13 +291,18 @@ fn lanes<N: Model>(
 }
 
 fn stages_of(names: &[&str], totals: &StageTotals) -> Vec<Stage> {
-    let names = std::iter::once("receive").chain(names.iter().copied()).chain(["transmit"]);
-    let last = names.clone().count() - 1;
-    names
+    let transmit = names.len() + 1;
+    std::iter::once("receive")
+        .chain(names.iter().copied())
+        .chain(["transmit", "tick"])
         .enumerate()
         .map(|(index, name)| Stage {
             name: name.to_owned(),
-            role: if index == 0 || index == last { StageRole::Bench } else { StageRole::Function },
+            role: if index == 0 || index == transmit {
+                StageRole::Bench
+            } else {
+                StageRole::Function
+            },
             packets: totals.packets[index],
             ticks: totals.ticks[index],
         })

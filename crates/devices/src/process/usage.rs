@@ -85,8 +85,7 @@ fn counts(shown: &Value, lead: &str) -> Vec<(String, u64)> {
     all.filter_map(|(name, count)| Some((format!("{lead}{name}"), count.as_u64()?))).collect()
 }
 
-/// Returns the stages; the first and the last are named like the bench's: receiving and
-/// transmitting.
+/// Returns the stages; receiving and transmitting are named like the bench's.
 fn stages_of(shown: &Value) -> Vec<Stage> {
     let all = shown.as_object().map(|stages| stages.iter().collect::<Vec<_>>()).unwrap_or_default();
     let stage = |(name, stage): &(&String, &Value)| Stage {

@@ -7,6 +7,7 @@ use packet::{Made, PortId, Reason, Slot};
 use super::*;
 use crate::control::Refusal;
 use crate::function::Drops;
+use crate::plane::{Context, Event, EventKind, PuntLimit, split};
 use crate::stages::StageClock;
 
 /// A function that forwards odd first bytes to the other port, drops zero, and punts the rest.
@@ -25,7 +26,7 @@ impl Function for Odd {
             let verdict = match batch.frame(slot)[0] {
                 0 => Verdict::Drop(Reason(1)),
                 byte if byte % 2 == 1 => Verdict::Forward(PortId(1 - batch.port(slot).0)),
-                _ => Verdict::Punt,
+                _ => Verdict::Punt(Reason(0)),
             };
             batch.set_verdict(slot, verdict);
         }
@@ -148,7 +149,7 @@ impl Function for Echo {
         for (_, byte) in self.waiting.extract_if(.., |(due, _)| *due <= now) {
             let verdict = match byte {
                 9 => Verdict::Drop(Reason(1)),
-                8 => Verdict::Punt,
+                8 => Verdict::Punt(Reason(0)),
                 _ => Verdict::Forward(PortId(1)),
             };
             made.push(PortId(0), &[byte], verdict);
@@ -230,7 +231,7 @@ fn orders_are_carried_out_and_leave_nothing_behind() {
     assert_eq!(worker.poll(clock::now()), 3, "from the other port");
     assert!(matches!(supervisor.done(), Some(Done::Swapped(_))));
     let packets: Vec<u64> = supervisor.totals.stages().iter().map(|stage| stage.1).collect();
-    assert_eq!(packets, [5, 5, 5]);
+    assert_eq!(packets, [5, 5, 5, 5]);
 
     let found = Arc::new(Mutex::new(0));
     let told = Arc::clone(&found);
@@ -289,4 +290,108 @@ fn a_worker_stops_when_told() {
     let (mut worker, _) = Worker::new(Odd { tally: [0] }, vec![], 4, room).expect("memory");
     worker.run(&AtomicBool::new(true));
     assert_eq!(worker.counts().received, 0);
+}
+
+/// A function that counts its ticks, tells of each, and punts everything with its first byte as the
+/// session.
+#[derive(Default)]
+struct Ticking {
+    ticks: u64,
+    told: u64,
+    sessions: Vec<u64>,
+}
+
+impl Function for Ticking {
+    type Update = ();
+    const STAGES: &'static [&'static str] = &[];
+    const DROPS: Drops = Drops(&["unhandled"]);
+    const TALLIES: &'static [&'static str] = &[];
+    const PUNTS: &'static [&'static str] = &["odd", "even"];
+
+    fn process(&mut self, batch: &mut Batch, _: Ticks, _: &mut StageClock<'_>) {
+        self.sessions.clear();
+        for slot in batch.slots() {
+            // A frame of the host is behind its interface.
+            let interface = match batch.port(slot) == PortId::HOST {
+                true => split(batch, slot).expect("an interface"),
+                false => 0,
+            };
+            self.sessions.push(u64::from(batch.frame(slot)[0]) + 1000 * u64::from(interface));
+            let is_even = batch.frame(slot)[0].is_multiple_of(2);
+            batch.set_verdict(slot, Verdict::Punt(Reason(is_even.into())));
+        }
+    }
+
+    fn context(&self, _: &Batch, slot: Slot) -> Context {
+        Context { session: self.sessions[usize::from(slot)], ..Context::default() }
+    }
+
+    fn tick(&mut self, _: Ticks) {
+        self.ticks += 1;
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        let is_new = self.told < self.ticks;
+        self.told = self.ticks;
+        is_new.then_some(Event { kind: EventKind::Idle, subject: self.ticks, at: 0 })
+    }
+
+    fn apply(&mut self, (): (), _: Ticks) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn tallies(&self) -> &[u64] {
+        &[]
+    }
+
+    fn state_bytes(&self) -> usize {
+        0
+    }
+}
+
+#[test]
+fn packets_events_and_frames_of_the_host_pass_between_worker_and_plane() {
+    let ports = vec![script(&[1, 2, 3])];
+    let (mut worker, handle) =
+        Worker::new(Ticking::default(), ports, 256, Room::default()).expect("memory");
+    let limits = &[PuntLimit::default(); 2];
+    let wake = Box::new(|| {});
+    let mut plane =
+        worker.join_plane(PlaneSetup { limits, ticks_per_s: 1e9, secret: [1, 2], wake });
+    assert!(plane.inject(5, &[4]));
+    assert_eq!(worker.poll(7), 4);
+    let mut sessions = |reason| {
+        let mut all = Vec::new();
+        while let Some(punted) = plane.next(Reason(reason)) {
+            assert_eq!(punted.at, 7);
+            all.push((punted.port.0, punted.context.session));
+        }
+        all
+    };
+    assert_eq!(sessions(0), [(0, 1), (0, 3)]);
+    assert_eq!(sessions(1), [(0, 2), (u8::MAX, 5004)]);
+    assert_eq!(plane.event().map(|event| event.subject), Some(1));
+    let counts = handle.counters.read();
+    assert_eq!((counts.received, counts.punted), (4, 4));
+}
+
+#[test]
+fn time_is_judged_when_what_waited_during_a_stall_is_processed() {
+    let ports = vec![script(&[1; 10])];
+    let (mut worker, _handle) =
+        Worker::new(Ticking::default(), ports, 4, Room::default()).expect("memory");
+    worker.note_stall(STALL_TICKS + 1);
+    let mut after = Vec::new();
+    while worker.poll(0) > 0 {
+        after.push(worker.function_mut().ticks);
+    }
+    assert!(after.len() >= 3 && after.iter().all(|ticks| *ticks == 0), "{after:?}");
+    assert_eq!(worker.function_mut().ticks, 1, "nothing waits any more");
+    // An endless load holds it up for so many rounds and no longer.
+    worker.note_stall(STALL_TICKS + 1);
+    worker.connect(vec![script(&[1; 10_000])]);
+    for _ in 0..CATCH_UP_ROUNDS {
+        assert!(worker.poll(0) > 0);
+    }
+    assert_eq!(worker.function_mut().ticks, 2);
 }

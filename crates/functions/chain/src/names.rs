@@ -22,16 +22,19 @@ pub fn of(members: &[Arc<dyn Configured>]) -> Names {
     if let Some(names) = known.get(&key) {
         return *names;
     }
-    let mut lists: [Vec<&'static str>; 3] = [Vec::new(), OWN_REASONS.to_vec(), Vec::new()];
+    let mut lists: [Vec<&'static str>; 4] =
+        [Vec::new(), OWN_REASONS.to_vec(), Vec::new(), Vec::new()];
     for (place, member) in members.iter().enumerate() {
         let placed = |name: &str| -> &'static str { format!("{}.{name}", place + 1).leak() };
         let names = member.names();
         lists[0].push(placed(member.name()));
         lists[1].extend(names.drops.0.iter().skip(1).map(|name| placed(name)));
         lists[2].extend(names.tallies.iter().map(|name| placed(name)));
+        lists[3].extend(names.punts.iter().map(|name| placed(name)));
     }
-    let [stages, drops, tallies] = lists.map(|list| -> &'static [&'static str] { list.leak() });
-    let names = Names { stages, drops: Drops(drops), tallies };
+    let [stages, drops, tallies, punts] =
+        lists.map(|list| -> &'static [&'static str] { list.leak() });
+    let names = Names { stages, drops: Drops(drops), tallies, punts };
     known.insert(key, names);
     names
 }

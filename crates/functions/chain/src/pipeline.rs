@@ -1,7 +1,7 @@
 //! A batch's way through a chain: every function sees the packets that are its turn, as a batch.
 use std::io;
 
-use engine::{Drops, Function, Names, Refusal, StageClock, StageTotals};
+use engine::{Drops, Event, Function, Names, Refusal, StageClock, StageTotals};
 use std::sync::Arc;
 
 use function_kit::erased::{Configured, Running};
@@ -39,6 +39,8 @@ struct Hop {
     inner_stages: StageTotals,
     /// Where its reasons begin among the chain's; its first one is the chain's first one.
     reasons: u8,
+    /// Where its punt reasons begin among the chain's.
+    punts: u8,
     /// The number in the chain of its first further port.
     further: u8,
 }
@@ -97,6 +99,14 @@ impl Function for Pipeline {
         self.hops.iter_mut().try_for_each(|hop| hop.function.make_room(room))
     }
 
+    fn tick(&mut self, now: Ticks) {
+        self.hops.iter_mut().for_each(|hop| hop.function.tick(now));
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        self.hops.iter_mut().find_map(|hop| hop.function.event())
+    }
+
     /// The frames of one function a round, handed on as all others are.
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
         let mut batch = self.made.take()?;
@@ -135,15 +145,16 @@ impl Pipeline {
         clock: Clock,
         now: Ticks,
     ) -> Result<Pipeline, SetupError> {
-        let mut reasons = OWN_REASONS.len() as u8;
+        let (mut reasons, mut punts) = (OWN_REASONS.len() as u8, 0);
         let mut hops = Vec::new();
         let mut next = SIDES;
         for member in config.members() {
             let function = member.function(shard, clock, now)?;
             let (configured, inner_stages) = (Arc::clone(member), StageTotals::default());
-            hops.push(Hop { function, configured, inner_stages, reasons, further: next });
+            hops.push(Hop { function, configured, inner_stages, reasons, punts, further: next });
             next += member.ports().len() as u8 - SIDES;
             reasons += member.names().drops.0.len() as u8 - 1;
+            punts += member.names().punts.len() as u8;
         }
         let names = names::of(config.members());
         let tallies = vec![0; names.tallies.len()];
@@ -228,7 +239,11 @@ impl Pipeline {
                 batch.set_verdict(slot, Verdict::Forward(of_chain));
                 return DONE;
             }
-            Verdict::Forward(_) | Verdict::Punt => return DONE,
+            Verdict::Punt(Reason(reason)) => {
+                batch.set_verdict(slot, Verdict::Punt(Reason(self.hops[place].punts + reason)));
+                return DONE;
+            }
+            Verdict::Forward(_) => return DONE,
         };
         batch.set_port(slot, enters);
         batch.set_verdict(slot, Verdict::UNHANDLED);

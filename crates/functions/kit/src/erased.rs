@@ -8,10 +8,10 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use engine::{Drops, Function, Names, Refusal, StageClock};
+use engine::{Context, Drops, Event, Function, Names, Refusal, StageClock};
 use keys::{Invalid, parsed, read};
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Room};
+use packet::{Batch, Room, Slot};
 use schemars::Schema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -117,6 +117,12 @@ pub trait Running: Any + Send {
     /// # Errors
     /// When there is no memory.
     fn make_room(&mut self, room: Room) -> io::Result<()>;
+    /// See [`Function::context`].
+    fn context(&self, batch: &Batch, slot: Slot) -> Context;
+    /// See [`Function::tick`].
+    fn tick(&mut self, now: Ticks);
+    /// See [`Function::event`].
+    fn event(&mut self) -> Option<Event>;
     /// See [`Function::made`].
     fn made(&mut self, now: Ticks) -> Option<&mut Batch>;
     /// See [`NetworkFunction::table_sizes`].
@@ -156,6 +162,18 @@ impl Function for Box<dyn Running> {
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
         (**self).make_room(room)
+    }
+
+    fn context(&self, batch: &Batch, slot: Slot) -> Context {
+        (**self).context(batch, slot)
+    }
+
+    fn tick(&mut self, now: Ticks) {
+        (**self).tick(now);
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        (**self).event()
     }
 
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
@@ -366,6 +384,18 @@ impl<N: NetworkFunction> Running for State<N> {
 
     fn make_room(&mut self, room: Room) -> io::Result<()> {
         self.0.make_room(room)
+    }
+
+    fn context(&self, batch: &Batch, slot: Slot) -> Context {
+        self.0.context(batch, slot)
+    }
+
+    fn tick(&mut self, now: Ticks) {
+        self.0.tick(now);
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        self.0.event()
     }
 
     fn made(&mut self, now: Ticks) -> Option<&mut Batch> {

@@ -287,8 +287,8 @@ impl Pipeline {
         }
     }
 
-    /// Questions to neighbours that are due, at the end of a round.
-    pub(super) fn tick(&mut self, now: Ticks) {
+    /// Questions to neighbours that are due.
+    pub(super) fn ask_neighbours(&mut self, now: Ticks) {
         let Pipeline { state, host, tallies, neighbours, made, .. } = self;
         if let (Some(neighbours), Some(made), Some(host)) = (neighbours, made.as_mut(), host) {
             neighbours.tick((state, made), host, tallies, now);

@@ -17,6 +17,7 @@ use wire::{ethernet, icmp, ipv4, ipv6, protocol};
 
 use super::config::{Config, PuntRates};
 use super::interfaces::Interfaces;
+use super::punt;
 use super::reasons::{self, Tallies, Tally};
 
 /// What is configured, and how much of it is left at present.
@@ -157,12 +158,15 @@ impl Host {
                 Answer::NoQuestion => {}
             }
         }
-        self.punt()
+        self.punt(batch.frame(slot))
     }
 
     /// What a control plane gets, if there is one.
-    pub fn punt(&self) -> Verdict {
-        if self.punts { Verdict::Punt } else { reasons::drop(reasons::LOCAL) }
+    pub fn punt(&self, frame: &[u8]) -> Verdict {
+        match self.punts {
+            true => Verdict::Punt(punt::reason_of(frame)),
+            false => reasons::drop(reasons::LOCAL),
+        }
     }
 }
 

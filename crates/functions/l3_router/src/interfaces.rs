@@ -158,6 +158,17 @@ impl Interfaces {
         }
     }
 
+    /// The verdict of a frame of the host that leaves by an interface as it is.
+    pub(super) fn inject(&self, batch: &mut Batch, slot: Slot, number: u16) -> Verdict {
+        let Some(own) = self.all.get(usize::from(number)) else {
+            return reasons::drop(reasons::NO_NEXT_HOP);
+        };
+        match self.carries(number, batch.frame_len(slot)) {
+            true => self.send(batch, slot, number, Verdict::Forward(own.port)),
+            false => reasons::drop(reasons::TOO_BIG),
+        }
+    }
+
     /// Whether a frame without tag is within the MTU of an interface.
     #[inline(always)]
     pub fn carries(&self, number: u16, frame_len: usize) -> bool {

@@ -29,6 +29,8 @@ pub mod interfaces;
 
 pub mod parse;
 
+mod punt;
+
 mod route;
 
 pub mod groups;

@@ -7,10 +7,11 @@
 //! configuration does not ask for is left out by one question a batch (`Features`).
 use std::io;
 
+use engine::plane::{self, Context};
 use engine::{Drops, Function, Refusal, StageClock};
 use function_kit::SetupError;
 use machine::clock::{Clock, Ticks};
-use packet::{Batch, Made, Room, Slot, Verdict};
+use packet::{Batch, Made, PortId, Room, Slot, Verdict};
 use stages::{arp, nd};
 use wire::{ethernet, ipv4, ipv6};
 
@@ -21,6 +22,7 @@ use super::host::Host;
 use super::interfaces::{Unknown, own_of};
 use super::neighbours::Neighbours;
 use super::parse::{Class, Plain, classify};
+use super::punt;
 use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::reassembly::{self, Reassembly};
 use super::reverse_path;
@@ -89,12 +91,14 @@ impl Function for Pipeline {
     ];
     const DROPS: Drops = Drops(reasons::NAMES);
     const TALLIES: &'static [&'static str] = TALLIES;
+    const PUNTS: &'static [&'static str] = punt::NAMES;
 
     fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>) {
         let features = self.features;
+        let came = self.inject(batch);
         match features.interfaces {
-            false => self.check(batch),
-            true => self.check_by_interface(batch, now),
+            false => self.check(batch, came),
+            true => self.check_by_interface(batch, came, now),
         }
         stages.lap(Stage::Check as usize, batch.len());
         if features.reverse_path {
@@ -162,8 +166,18 @@ impl Function for Pipeline {
         Ok(())
     }
 
-    fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
-        self.tick(now);
+    fn context(&self, batch: &Batch, slot: Slot) -> Context {
+        let interface = self.scratch.interface[usize::from(slot)];
+        let vlan = self.state.interfaces.get(interface).vlan;
+        let source = punt::source_of(batch.frame(slot));
+        Context { interface, vlan, session: 0, source }
+    }
+
+    fn tick(&mut self, now: Ticks) {
+        self.ask_neighbours(now);
+    }
+
+    fn made(&mut self, _: Ticks) -> Option<&mut Batch> {
         let made = self.made.as_mut()?;
         self.tallies[Tally::MadeFull as usize] = made.refused();
         made.lend()
@@ -238,13 +252,29 @@ impl Pipeline {
         }
     }
 
+    /// Frames of the host, which come last, leave as they are by the interface that they name;
+    /// returns the number of frames that came in by ports.
+    fn inject(&mut self, batch: &mut Batch) -> usize {
+        let mut came = batch.len();
+        while came > 0 && batch.port((came - 1) as Slot) == PortId::HOST {
+            came -= 1;
+            let slot = came as Slot;
+            let interface = plane::split(batch, slot).unwrap_or(u16::MAX);
+            let verdict = self.state.interfaces.inject(batch, slot, interface);
+            let leaves = matches!(verdict, Verdict::Forward(_));
+            self.tallies[Tally::Injected as usize] += u64::from(leaves);
+            batch.set_verdict(slot, verdict);
+        }
+        came
+    }
+
     /// Is the frame for this router and in order, and where does it go? The plain cases by a few
     /// comparisons, everything else by the full parser. What is behind the packet goes.
-    fn check(&mut self, batch: &mut Batch) {
+    fn check(&mut self, batch: &mut Batch, came: usize) {
         self.scratch.ipv4.clear();
         self.scratch.ipv6.clear();
         let plain = std::mem::take(&mut self.plain);
-        for slot in batch.slots() {
+        for slot in batch.slots().take(came) {
             match plain.recognise(batch.frame(slot), batch.port(slot)) {
                 Some(class) => self.enter(batch, slot, class),
                 None => self.check_fully(batch, slot, own_of(batch.port(slot))),
@@ -254,13 +284,13 @@ impl Pipeline {
     }
 
     /// The same where interfaces are told apart: by which one does the frame come in? Tags go.
-    fn check_by_interface(&mut self, batch: &mut Batch, now: Ticks) {
+    fn check_by_interface(&mut self, batch: &mut Batch, came: usize, now: Ticks) {
         let asks = self.neighbours.is_some();
         let tunnels = self.state.interfaces.has_tunnels();
         self.scratch.ipv4.clear();
         self.scratch.ipv6.clear();
         let plain = std::mem::take(&mut self.plain);
-        for slot in batch.slots() {
+        for slot in batch.slots().take(came) {
             let interface = match self.state.interfaces.enter(batch, slot) {
                 Ok(interface) => interface,
                 Err(unknown) => {

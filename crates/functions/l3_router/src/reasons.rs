@@ -101,6 +101,8 @@ tallies! {
     NdAnswered = "nd-answered",
     /// Packets that were cut into fragments.
     Fragmented = "fragmented",
+    /// Frames of the host that left.
+    Injected = "injected",
     /// Frames of the router's own for which there was no place.
     MadeFull = MADE_FULL,
     /// Packets that their policer called green.

@@ -106,8 +106,11 @@ impl Function for Pipeline {
         Ok(())
     }
 
-    fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
+    fn tick(&mut self, now: Ticks) {
         self.neighbours.tick(&mut self.state, now);
+    }
+
+    fn made(&mut self, _: Ticks) -> Option<&mut Batch> {
         let made = self.neighbours.made.as_mut()?;
         self.tallies[Tally::MadeFull as usize] = made.refused();
         made.lend()

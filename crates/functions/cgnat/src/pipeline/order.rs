@@ -119,7 +119,7 @@ impl Function for Pipeline {
 
     /// Fragments and packets that had waited, pieces, and messages of the log; a round in which no
     /// frame came still sweeps, and each replicates.
-    fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
+    fn tick(&mut self, now: Ticks) {
         self.state.tell_at(now);
         self.sweep.round(&mut self.state, now);
         if let Some(replication) = &mut self.replication {
@@ -131,6 +131,9 @@ impl Function for Pipeline {
         if self.neighbours.is_some() {
             self.meet_neighbours(now);
         }
+    }
+
+    fn made(&mut self, now: Ticks) -> Option<&mut Batch> {
         let made = self.made.as_mut()?;
         self.state.tallies[Tally::MadeFull as usize] = made.refused();
         self.state.tell(now, made);

@@ -91,7 +91,7 @@ impl Bench {
                     let name = Pipeline::DROPS.name(reason);
                     assert_eq!(name, "rate-exceeded");
                 }
-                Verdict::Punt => panic!("the gateway punts nothing"),
+                Verdict::Punt(_) => panic!("the gateway punts nothing"),
             }
         }
         self.batch.clear();

@@ -79,7 +79,7 @@ fn speak(mut client: Client, asked: &Receiver<(u64, Value)>, answer: &SyncSender
             // Without the daemon nothing is ever acknowledged, which the tester counts.
             Err(ClientError::Unreachable { .. }) => return,
         };
-        if answer.send(Acknowledgement { id, applied_at, outcome }).is_err() {
+        if answer.send(Acknowledgement { id, count: 1, applied_at, outcome }).is_err() {
             return;
         }
     }

@@ -218,7 +218,8 @@ impl driver::Control for Acknowledging {
     fn acknowledged(&mut self) -> Option<Acknowledgement> {
         (self.answered < self.given).then(|| {
             self.answered += 1;
-            Acknowledgement { id: self.answered, applied_at: clock::now(), outcome: Ok(()) }
+            let (applied_at, outcome) = (clock::now(), Ok(()));
+            Acknowledgement { id: self.answered, count: 1, applied_at, outcome }
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Stages that more than one function is made of.
 
 pub mod arp;
+pub mod datagram;
 pub mod fragment;
 pub mod hearsay;
 pub mod icmp_host;

@@ -41,6 +41,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "keys",
             "machine",
             "packet",
+            "protocol-*",
+            "protocol-kit",
             "replication",
             "stages",
             "tables",

@@ -20,7 +20,7 @@ pub use self::host::PuntRates;
 pub use self::interfaces::{Interface, Resolved, ReversePath, Vxlan};
 pub use self::ports::{DOWNLINK, Port, UPLINK, number_of};
 pub use self::reassembly::EarlyFragments;
-pub use self::routes::{NextHop, Route, network};
+pub use self::routes::{Bfd, NextHop, Route, network};
 pub use self::services::{
     AclRule, Action, Algorithm, List, PoliceBy, Policer, Ports, Remark, SourcePolicers,
 };
@@ -62,6 +62,9 @@ pub struct Config {
     /// run time add. 0 for 65,536 more than are listed.
     #[schemars(range(max = 524_288))]
     pub next_hop_capacity: u32,
+    /// Most sessions of BFD with next hops; 0 for 64 more than are listed, where there are any.
+    #[schemars(range(max = 16_384))]
+    pub bfd_capacity: u32,
     /// Routes to next hops of that list or to groups.
     #[schemars(length(max = 1_000_000))]
     pub routes: Vec<Route>,
@@ -166,6 +169,7 @@ impl Default for Config {
             uplink_ipv6: v6(1),
             next_hops: Vec::new(),
             next_hop_capacity: 0,
+            bfd_capacity: 0,
             routes: Vec::new(),
             next_hop_groups: Vec::new(),
             ecmp_capacity: 0,

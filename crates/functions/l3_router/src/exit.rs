@@ -198,6 +198,9 @@ impl Pipeline {
 
     /// What becomes of a packet that cannot leave as it is.
     fn stay(&mut self, batch: &mut Batch, slot: Slot, now: Ticks) -> Verdict {
+        if let Some(verdict) = self.hear_session(batch, slot, now) {
+            return verdict;
+        }
         let wanted = self.wanted(batch, slot);
         let at = self.scratch.interface[usize::from(slot)];
         let Pipeline { state, host, tallies, neighbours, made, .. } = self;

@@ -31,6 +31,10 @@ pub mod parse;
 
 mod punt;
 
+mod liveness;
+
+mod sessions;
+
 mod route;
 
 pub mod groups;

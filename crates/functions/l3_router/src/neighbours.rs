@@ -76,7 +76,7 @@ impl Neighbours {
         let at = place(state, number, entry);
         let source = state.source_of(at, own.mac.0);
         let hop = Hop::to(said.mac, source, own.port, interface);
-        state.hops[at as usize] = hop;
+        state.set_hop(at, hop);
         state.reach_tunnels();
         while let Some(waiting) = self.0.next_leaving() {
             if let Some(slot) = made.push(waiting.port, &waiting.frame, hop.verdict) {
@@ -104,7 +104,7 @@ impl Neighbours {
             let is_listed = entry.listed.is_some();
             let reason = if is_listed { reasons::UNRESOLVED } else { reasons::NO_NEXT_HOP };
             let at = place(state, number, &entry);
-            state.hops[at as usize] = Hop::absent(reason, entry.link);
+            state.set_hop(at, Hop::absent(reason, entry.link));
             state.reach_tunnels();
             while let Some(waiting) = self.0.next_leaving() {
                 let unhandled = Verdict::UNHANDLED;

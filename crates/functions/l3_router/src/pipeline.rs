@@ -8,7 +8,7 @@
 use std::io;
 
 use engine::plane::{self, Context};
-use engine::{Drops, Function, Refusal, StageClock};
+use engine::{Drops, Event, Function, Refusal, StageClock};
 use function_kit::SetupError;
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Room, Slot, Verdict};
@@ -20,6 +20,7 @@ use super::control::{self, Update};
 use super::groups;
 use super::host::Host;
 use super::interfaces::{Unknown, own_of};
+use super::liveness::Liveness;
 use super::neighbours::Neighbours;
 use super::parse::{Class, Plain, classify};
 use super::punt;
@@ -41,6 +42,7 @@ pub struct Pipeline {
     pub(super) scratch: Scratch,
     pub(super) host: Option<Host>,
     pub(super) neighbours: Option<Neighbours>,
+    pub(super) liveness: Option<Liveness>,
     reassembly: Option<Reassembly>,
     pub(super) made: Option<Made>,
     /// Where a fragment is put together.
@@ -152,8 +154,10 @@ impl Function for Pipeline {
         if let Some(done) = self.services.apply(&update, now) {
             return done;
         }
+        self.may_watch(&update)?;
         control::apply(&mut self.state, &update)?;
         self.forget(&update);
+        self.watch(&update, now);
         self.state.reach_tunnels();
         Ok(())
     }
@@ -175,6 +179,11 @@ impl Function for Pipeline {
 
     fn tick(&mut self, now: Ticks) {
         self.ask_neighbours(now);
+        self.keep_sessions(now);
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        self.liveness.as_mut()?.event()
     }
 
     fn made(&mut self, _: Ticks) -> Option<&mut Batch> {
@@ -208,7 +217,8 @@ impl Pipeline {
         let state = State::new(config)?;
         let reassembly = Reassembly::new(config, clock)
             .map_err(|source| SetupError::Memory { what: "fragmented datagrams", source })?;
-        Ok(Pipeline {
+        let liveness = Liveness::new(config, clock, now);
+        let mut pipeline = Pipeline {
             services: Services::new(config, clock, now)?,
             plain: Plain::new(&state),
             state,
@@ -216,12 +226,19 @@ impl Pipeline {
             scratch: Scratch::new(),
             host: Host::new(config, clock),
             neighbours: Neighbours::new(config, clock),
+            liveness,
             reassembly,
             made: None,
             datagram: Vec::new(),
-            makes: config.resolve || config.interfaces.iter().any(|one| one.mtu > 0),
+            makes: config.resolve
+                || config.interfaces.iter().any(|one| one.mtu > 0)
+                || config.bfd_sessions_max() > 0,
             tallies: [0; TALLIES.len()],
-        })
+        };
+        for (number, next_hop) in config.all_next_hops() {
+            pipeline.watch(&Update::SetNextHop { number, next_hop }, now);
+        }
+        Ok(pipeline)
     }
 
     /// The neighbours that were asked for, where the router asks.

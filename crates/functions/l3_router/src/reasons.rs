@@ -84,6 +84,10 @@ reasons! {
     FRAGMENT_OVERLAP = "fragment-overlap",
     /// A fragment of a datagram with more gaps than are kept account of.
     FRAGMENT_SCATTERED = "fragment-scattered",
+    /// A packet of BFD that a session of a next hop took in.
+    BFD_HEARD = "bfd-heard",
+    /// A packet of BFD that is malformed, from too far away, not authentic or repeated.
+    BFD_IGNORED = "bfd-ignored",
 }
 
 tallies! {
@@ -101,6 +105,12 @@ tallies! {
     NdAnswered = "nd-answered",
     /// Packets that were cut into fragments.
     Fragmented = "fragmented",
+    /// Packets of BFD sent.
+    BfdSent = "bfd-sent",
+    /// Next hops that came up, by their sessions of BFD.
+    PathsUp = "paths-up",
+    /// Next hops that went down.
+    PathsDown = "paths-down",
     /// Frames of the host that left.
     Injected = "injected",
     /// Frames of the router's own for which there was no place.

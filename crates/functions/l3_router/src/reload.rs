@@ -39,6 +39,15 @@ pub(super) fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update
             remedy: "Restart it, or give it a larger `next-hop-capacity` the next time".into(),
         });
     }
+    let watched = wanted.next_hops.iter().filter(|hop| hop.bfd.is_some()).count();
+    if watched > running.bfd_sessions_max() as usize {
+        return Err(Invalid {
+            section: "function",
+            key: "bfd-capacity".into(),
+            what: format!("{watched} sessions of BFD do not fit"),
+            remedy: "Restart it, or give it a larger `bfd-capacity` the next time".into(),
+        });
+    }
     let (before, after) = (Objects::of(running), Objects::of(wanted));
     if after.routes.len() + after.next_hops.len() > running.capacity() {
         return Err(Invalid {
@@ -179,6 +188,7 @@ fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
         ("downlink-ipv6", running.downlink_ipv6 != wanted.downlink_ipv6),
         ("uplink-ipv6", running.uplink_ipv6 != wanted.uplink_ipv6),
         ("next-hop-capacity", running.next_hop_capacity != wanted.next_hop_capacity),
+        ("bfd-capacity", running.bfd_capacity != wanted.bfd_capacity),
         ("route-capacity", running.route_capacity != wanted.route_capacity),
         ("ecmp-capacity", running.ecmp_capacity != wanted.ecmp_capacity),
         ("ecmp-buckets", running.ecmp_buckets != wanted.ecmp_buckets),
@@ -219,6 +229,7 @@ mod tests {
             source: None,
             ip: ip.map(|ip| ip.parse().expect("an address")),
             ipv6: None,
+            bfd: None,
         }
     }
 

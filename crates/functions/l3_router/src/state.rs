@@ -61,6 +61,8 @@ pub struct State {
     pub entries: Entries,
     /// The neighbours among the next hops.
     pub neighbours: BTreeMap<u32, NextHop>,
+    /// Next hops whose paths are down, each as it will be when its path is up again.
+    down: BTreeMap<u32, Hop>,
     /// Groups of next hops, where there is room for any.
     pub groups: Option<Groups>,
 }
@@ -91,6 +93,7 @@ impl State {
             hops,
             entries: Entries::of(config),
             neighbours: BTreeMap::new(),
+            down: BTreeMap::new(),
             groups: Groups::new(config)?,
         };
         state
@@ -177,15 +180,53 @@ impl State {
         }
         let own = self.interfaces.get(interface);
         let source = next.source.unwrap_or(own.mac).0;
-        self.hops[number as usize] = match is_asked_for {
+        let hop = match is_asked_for {
             true => Hop::absent(reasons::UNRESOLVED, interface),
             false => Hop::to(next.mac.0, source, own.port, interface),
         };
+        self.set_hop(number, hop);
         self.neighbours.insert(number, next);
         if let Some(groups) = self.groups.as_mut().filter(|_| old.is_none()) {
             groups.arrive(number);
         }
         Ok(())
+    }
+
+    /// Says how a next hop is reached, now or when its path is up again.
+    pub(super) fn set_hop(&mut self, number: u32, hop: Hop) {
+        match self.down.get_mut(&number) {
+            Some(kept) => *kept = hop,
+            None => self.hops[number as usize] = hop,
+        }
+    }
+
+    /// How a next hop is reached, whether its path is up or not.
+    pub(super) fn way_of(&self, number: u32) -> Hop {
+        self.down.get(&number).copied().unwrap_or(self.hops[number as usize])
+    }
+
+    /// The path to a next hop is up, or it is down: then the next hop leaves all its groups, and
+    /// what else is to go by it is dropped.
+    pub(super) fn set_path(&mut self, number: u32, is_up: bool) {
+        if is_up {
+            let Some(hop) = self.down.remove(&number) else { return };
+            self.hops[number as usize] = hop;
+            if let Some(groups) = &mut self.groups {
+                groups.arrive(number);
+            }
+        } else if !self.down.contains_key(&number) {
+            let hop = &mut self.hops[number as usize];
+            let down = Hop::absent(reasons::NO_NEXT_HOP, hop.interface);
+            self.down.insert(number, std::mem::replace(hop, down));
+            if let Some(groups) = &mut self.groups {
+                groups.leave(number);
+            }
+        }
+    }
+
+    /// Whether the path to a next hop is down.
+    pub fn is_down(&self, number: u32) -> bool {
+        self.down.contains_key(&number)
     }
 
     /// Removes a next hop; its routes stay.
@@ -197,6 +238,7 @@ impl State {
         for own in self.addresses(old).into_iter().flatten() {
             self.remove(own);
         }
+        self.down.remove(&number);
         self.hops[number as usize] = Hop::absent(reasons::NO_NEXT_HOP, NOWHERE);
         if let Some(groups) = &mut self.groups {
             groups.leave(number);
@@ -209,7 +251,7 @@ impl State {
     /// # Errors
     /// When it is impossible; nothing has changed then.
     pub fn set_member(&mut self, group: u32, hop: u32, weight: u16) -> Result<(), Refusal> {
-        let is_there = self.neighbours.contains_key(&hop);
+        let is_there = self.neighbours.contains_key(&hop) && !self.is_down(hop);
         self.groups.as_mut().ok_or(Refusal::NotFound)?.set(group, hop, weight, is_there)
     }
 

@@ -2,18 +2,28 @@
 use std::collections::BTreeMap;
 
 use function_kit::{TablePage, TableSize};
+use protocol_bfd::View;
 use serde::Serialize;
 use serde_json::json;
 
 use super::config::Network;
 use super::groups::Groups;
+use super::liveness::Liveness;
 use super::neighbours::{Entry, Neighbours};
 use super::pipeline::Pipeline;
 use super::state::State;
 
 /// The tables, in the order of [`sizes`].
-pub(super) const NAMES: &[&str] =
-    &["routes", "next-hops", "groups", "neighbours", "ingress-rules", "egress-rules", "policers"];
+pub(super) const NAMES: &[&str] = &[
+    "routes",
+    "next-hops",
+    "groups",
+    "neighbours",
+    "ingress-rules",
+    "egress-rules",
+    "policers",
+    "bfd",
+];
 
 pub(super) fn sizes(router: &Pipeline) -> Vec<TableSize> {
     let (state, services) = (router.state(), router.services());
@@ -31,6 +41,10 @@ pub(super) fn sizes(router: &Pipeline) -> Vec<TableSize> {
         size(services.ingress.rules().len(), services.ingress.rules_max()),
         size(services.egress.rules().len(), services.egress.rules_max()),
         size(services.police.policers().len(), services.police.policers_max()),
+        router
+            .liveness
+            .as_ref()
+            .map_or(size(0, 0), |all| size(all.views().count(), all.capacity())),
     ]
 }
 
@@ -44,8 +58,31 @@ pub(super) fn page(router: &Pipeline, table: usize, from: u64, limit: usize) -> 
         3 => neighbours(router, from as usize, limit),
         4 => numbered(services.ingress.rules(), "rule", from, limit),
         5 => numbered(services.egress.rules(), "rule", from, limit),
-        _ => numbered(services.police.policers(), "policer", from, limit),
+        6 => numbered(services.police.policers(), "policer", from, limit),
+        _ => sessions(router, from, limit),
     }
+}
+
+/// Sessions of BFD by the numbers of their next hops.
+fn sessions(router: &Pipeline, from: u64, limit: usize) -> TablePage {
+    let all = router.liveness.iter().flat_map(Liveness::views);
+    let mut rows = all.skip_while(|(hop, _)| u64::from(*hop) < from);
+    let row = |(hop, view): (u32, View)| {
+        json!({
+            "next-hop": hop,
+            "local": view.path.local,
+            "peer": view.path.peer,
+            "state": format!("{:?}", view.state),
+            "peer-state": format!("{:?}", view.peer_state),
+            "discriminator": view.discriminators[0],
+            "peer-discriminator": view.discriminators[1],
+            "interval-us": view.transmit_interval.as_micros() as u64,
+            "detection-us": view.detection_time.map(|time| time.as_micros() as u64),
+            "echo": view.has_echo,
+        })
+    };
+    let entries = rows.by_ref().take(limit).map(row).collect();
+    TablePage { entries, next: rows.next().map(|(hop, _)| hop.into()) }
 }
 
 /// Members of groups by their order, with the share of the buckets that they have at present.

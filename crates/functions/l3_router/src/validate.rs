@@ -18,6 +18,8 @@ mod ports;
 
 mod services;
 
+mod sessions;
+
 /// Checks the configuration.
 ///
 /// # Errors
@@ -27,6 +29,7 @@ pub(super) fn validate(config: &mut Config) -> Result<(), Invalid> {
     interfaces::interfaces(config)?;
     services::services(config)?;
     next_hops(config)?;
+    sessions::sessions(config)?;
     groups::groups(config)?;
     routes(config)?;
     capacity(config)

@@ -75,6 +75,9 @@ pub fn unreachable(section: &Section) -> Vec<(&'static str, &'static str)> {
     if !config.interfaces.iter().any(|one| one.vxlan.is_some()) {
         reasons.push(("unknown-tunnel", "no interface has a tunnel"));
     }
+    for reason in ["bfd-heard", "bfd-ignored"] {
+        reasons.push((reason, "the bench plays no far end of BFD"));
+    }
     reasons.extend(host::unreachable(config));
     reasons.extend(neighbours::unreachable(config));
     reasons.extend(services::unreachable(config));

@@ -100,6 +100,7 @@ fn beyond(section: &Section) -> Vec<Beyond> {
         uplink_ipv6: _,
         next_hops: _,
         next_hop_capacity: _,
+        bfd_capacity: _,
         policer_capacity: _,
         policers_by_source: _,
         routes: _,

@@ -27,6 +27,10 @@ pub(crate) fn validate(section: &mut Section) -> Result<(), Invalid> {
     apart(section)?;
     let mut config = config(section);
     unit::L3Router::validate(&mut config)?;
+    if config.bfd_sessions_max() > 0 {
+        let what = "has sessions of BFD, whose far ends the bench does not play".to_owned();
+        return Err(function_key("next-hops", what, "Remove 'bfd', or run the router as a daemon"));
+    }
     capacity(section, &config)
 }
 

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use protocol_kit::Socket;
+
 use crate::config::{Config, Reach};
 
 /// A socket that sessions share.
@@ -57,6 +59,14 @@ pub(crate) fn shared_by(config: &Config) -> impl Iterator<Item = usize> + use<> 
         };
         (is_needed && of.any.is_ipv6() == is_v6).then_some(number)
     })
+}
+
+/// The number of sockets that sessions share; behind them each session has its own, by its number.
+pub const SHARED_COUNT: u32 = SHARED.len() as u32;
+
+/// Returns whether a shared socket is for IPv6; `None` for one of a session.
+pub fn is_ipv6(socket: Socket) -> Option<bool> {
+    SHARED.get(socket.0 as usize).map(|shared| shared.any.is_ipv6())
 }
 
 /// UDP port of control packets to neighbours (RFC 5881 section 4).

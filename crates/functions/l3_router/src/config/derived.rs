@@ -12,6 +12,7 @@ impl Config {
     pub fn is_host(&self) -> bool {
         let rates = PuntRates { burst: PuntRates::default().burst, ..self.punt_rates };
         let asks = self.icmp_errors_per_s > 0 || self.ping || self.punt || self.resolve;
+        let asks = asks || self.bfd_sessions_max() > 0;
         asks || rates != PuntRates::default()
     }
 
@@ -60,6 +61,16 @@ impl Config {
 }
 
 impl Config {
+    /// Sessions of BFD for which there is room.
+    pub fn bfd_sessions_max(&self) -> u32 {
+        let listed = self.next_hops.iter().filter(|hop| hop.bfd.is_some()).count() as u32;
+        match (self.bfd_capacity, listed) {
+            (0, 0) => 0,
+            (0, listed) => listed + BFD_SPARE,
+            (capacity, _) => capacity,
+        }
+    }
+
     /// Members that a group may have.
     pub const MEMBERS_MAX: u32 = 64;
 
@@ -127,6 +138,9 @@ impl Config {
         }
     }
 }
+
+/// Sessions of BFD for which there is room beyond the configured ones.
+const BFD_SPARE: u32 = 64;
 
 /// Groups for which there is room beyond the configured ones.
 const GROUPS_SPARE: u32 = 64;

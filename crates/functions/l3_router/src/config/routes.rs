@@ -32,6 +32,30 @@ pub struct NextHop {
     /// IPv6 address of the next hop on the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<Ipv6Addr>,
+    /// A session of BFD by which the next hop is watched: it is there while the session is up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bfd: Option<Bfd>,
+}
+
+/// A session of BFD (RFC 5880, RFC 5881) between the interface's and the next hop's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Bfd {
+    /// Interval at which packets are sent and can be received, in milliseconds.
+    #[schemars(range(min = 1, max = 60_000))]
+    pub interval_ms: u32,
+    /// Packets in a row that have to be missing before the session goes down.
+    #[schemars(range(min = 1, max = 255))]
+    pub multiplier: u8,
+    /// Interval of Echo packets, which the next hop returns, in milliseconds; 0 for none.
+    #[schemars(range(max = 60_000))]
+    pub echo_ms: u32,
+}
+
+impl Default for Bfd {
+    fn default() -> Bfd {
+        Bfd { interval_ms: 300, multiplier: 3, echo_ms: 0 }
+    }
 }
 
 /// A route.

@@ -86,6 +86,7 @@ fn of_vlan(sample: &mut Sample, interface: &Resolved) {
         source: None,
         ip: None,
         ipv6: None,
+        bfd: None,
     };
     sample.update(Update::SetNextHop { number: sample.last_hop(), next_hop: hop });
     for port in sample.config.numbers() {

@@ -274,6 +274,7 @@ fn next_hop(sample: &mut Sample, own: &Resolved) {
         source: None,
         ip: Some(ip),
         ipv6: None,
+        bfd: None,
     };
     let visit = |sample: &mut Sample, about| {
         let to = sample.host();

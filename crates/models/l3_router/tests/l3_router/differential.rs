@@ -103,6 +103,7 @@ fn update(config: &Section, random: &mut Random) -> Update {
                 source: None,
                 ip: *random.one_of(&ips),
                 ipv6: *random.one_of(&[None, Some(ipv6)]),
+                bfd: None,
             };
             Update::SetNextHop { number, next_hop }
         }

@@ -97,6 +97,7 @@ pub fn of_four_ports(mut config: Config) -> Config {
         source: None,
         ip: ip.parse().ok(),
         ipv6: None,
+        bfd: None,
     };
     let first = config.next_hops.len() as u32;
     config.next_hops.extend([hop(2, 1, None, "10.20.0.2"), hop(3, 2, None, "none")]);
@@ -290,7 +291,7 @@ pub fn divided() -> Config {
     {
         let mac = Mac(MacAddr([0x0a, 0, 0, 0, 2, at as u8]));
         let (vlan, ip) = (Some(vlan), ip.parse().ok());
-        config.next_hops.push(NextHop { port, vlan, mac, source: None, ip, ipv6: None });
+        config.next_hops.push(NextHop { port, vlan, mac, source: None, ip, ipv6: None, bfd: None });
     }
     for (text, next_hop, vrf) in [
         ("0.0.0.0/0", 3, 1),
@@ -314,6 +315,7 @@ pub fn listed() -> Config {
         source: None,
         ip: ip.parse().ok(),
         ipv6: ipv6.parse().ok(),
+        bfd: None,
     };
     let route = |text: &str, next_hop| Route {
         prefix: Prefixed::try_from(text.to_owned()).expect("a prefix"),

@@ -147,7 +147,7 @@ pub fn listed_alone(config: Config) -> Section {
 
 fn neighbour(place: u32) -> NextHop {
     let mac = Mac(MacAddr([0x0a, 0, 0, 0, 0, place as u8]));
-    NextHop { port: UPLINK, vlan: None, mac, source: None, ip: None, ipv6: None }
+    NextHop { port: UPLINK, vlan: None, mac, source: None, ip: None, ipv6: None, bfd: None }
 }
 
 /// By which member each frame leaves; pipeline and oracle agree.

@@ -125,6 +125,7 @@ fn router(capacity: u32, early_fragments: EarlyFragments) -> Section {
         source: None,
         ip: None,
         ipv6: None,
+        bfd: None,
     };
     let members = (0..4).map(|next_hop| Member { next_hop, weight: 1 }).collect();
     let config = Config {

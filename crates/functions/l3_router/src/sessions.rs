@@ -1,0 +1,151 @@
+//! What the router does for the sessions that watch its next hops ([`super::liveness`]): it hands
+//! them their packets, sends theirs, and follows what they say.
+use std::net::IpAddr;
+
+use engine::Refusal;
+use machine::clock::Ticks;
+use packet::{Batch, Slot, Verdict};
+use stages::datagram::{Datagram, HEADERS_MAX};
+use stages::icmp_host::is_ipv6;
+use wire::MacAddr;
+use wire::bytes::array_at;
+
+use super::control::Update;
+use super::liveness::{Heard, Packet, Wish};
+use super::neighbours::Wanted;
+use super::pipeline::Pipeline;
+use super::punt;
+use super::reasons::{self, Tally};
+
+impl Pipeline {
+    /// Hands a packet that is for the router itself to the sessions if it is theirs; returns what
+    /// becomes of it.
+    pub(super) fn hear_session(
+        &mut self,
+        batch: &Batch,
+        slot: Slot,
+        now: Ticks,
+    ) -> Option<Verdict> {
+        let liveness = self.liveness.as_mut()?;
+        let number = self.scratch.hop[usize::from(slot)];
+        let frame = batch.frame(slot);
+        if number != self.state.entries.local || punt::reason_of(frame) != punt::BFD {
+            return None;
+        }
+        match liveness.receive(frame, self.scratch.interface[usize::from(slot)], now) {
+            Heard::Accepted => Some(reasons::drop(reasons::BFD_HEARD)),
+            Heard::Ignored => Some(reasons::drop(reasons::BFD_IGNORED)),
+            Heard::Nobody => None,
+        }
+    }
+
+    /// Does what the sessions want that is due.
+    #[inline]
+    pub(super) fn keep_sessions(&mut self, now: Ticks) {
+        for _ in 0..WISHES_PER_ROUND {
+            let Some(wish) = self.liveness.as_mut().and_then(|all| all.next(now)) else { return };
+            match wish {
+                Wish::Packet(packet) => self.send_packet(&packet, now),
+                Wish::Change { hop, is_up } => {
+                    let tally = if is_up { Tally::PathsUp } else { Tally::PathsDown };
+                    self.tallies[tally as usize] += 1;
+                    self.state.set_path(hop, is_up);
+                    self.state.reach_tunnels();
+                }
+            }
+        }
+    }
+
+    /// Whether there is room for the session of a next hop.
+    ///
+    /// # Errors
+    /// When there is none, or the next hop's interface has no address to watch from.
+    pub(super) fn may_watch(&self, update: &Update) -> Result<(), Refusal> {
+        let Update::SetNextHop { number, next_hop } = update else { return Ok(()) };
+        if next_hop.bfd.is_none() {
+            return Ok(());
+        }
+        let liveness = self.liveness.as_ref().ok_or(Refusal::Full)?;
+        let named = self.state.interfaces.named(next_hop.port, next_hop.vlan);
+        let own = self.state.interfaces.get(named.ok_or(Refusal::NotFound)?);
+        let has_ends = next_hop.ip.is_some() && own.ip.is_some()
+            || next_hop.ip.is_none() && next_hop.ipv6.is_some() && own.ipv6.is_some();
+        match (has_ends, liveness.has_room_for(*number)) {
+            (false, _) => Err(Refusal::Invalid),
+            (true, false) => Err(Refusal::Full),
+            (true, true) => Ok(()),
+        }
+    }
+
+    /// Watches a next hop that was set, and no longer one that was removed.
+    pub(super) fn watch(&mut self, update: &Update, now: Ticks) {
+        let Some(liveness) = &mut self.liveness else { return };
+        match update {
+            Update::SetNextHop { number, next_hop } => {
+                let named = self.state.interfaces.named(next_hop.port, next_hop.vlan);
+                let Some(interface) = named else { return };
+                let own = self.state.interfaces.get(interface);
+                let local = match next_hop.ip {
+                    Some(_) => own.ip.map(|ip| IpAddr::from(ip.address)),
+                    None => own.ipv6.map(|ip| IpAddr::from(ip.address)),
+                };
+                let is_watched = liveness.watch((*number, next_hop), (interface, local), now);
+                self.state.set_path(*number, !is_watched);
+            }
+            Update::RemoveNextHop { number } => liveness.forget(*number, now),
+            _ => {}
+        }
+    }
+
+    fn send_packet(&mut self, packet: &Packet, now: Ticks) {
+        let Pipeline { state, made, neighbours, .. } = self;
+        let Some(made) = made else { return };
+        let way = state.way_of(packet.hop);
+        let mut frame = [0; HEADERS_MAX + PAYLOAD_MAX];
+        let datagram = Datagram {
+            macs: [0, 6].map(|at| MacAddr(array_at(&way.macs, at))),
+            from: packet.from,
+            to: packet.to,
+            ports: [packet.from_port, packet.to_port],
+            ttl: u8::MAX,
+            dscp: DSCP,
+            payload: &packet.bytes,
+        };
+        let Some(len) = datagram.write(&mut frame) else { return };
+        let frame = &frame[..len];
+        let own = state.interfaces.get(packet.interface);
+        if let Verdict::Forward(_) = way.verdict {
+            if let Some(slot) = made.push(own.port, frame, way.verdict) {
+                let batch = made.batch_mut();
+                let verdict = state.interfaces.send(batch, slot, packet.interface, way.verdict);
+                batch.set_verdict(slot, verdict);
+                self.tallies[Tally::BfdSent as usize] += 1;
+            }
+        } else if let Some(neighbours) = neighbours
+            && way.verdict == reasons::drop(reasons::UNRESOLVED)
+            && let Some(next) = state.neighbours.get(&packet.hop)
+            && let Some(address) = match is_ipv6(frame) {
+                true => next.ipv6.map(IpAddr::from),
+                false => next.ip.map(IpAddr::from),
+            }
+        {
+            // It waits for the neighbour as a packet on its way does, which costs it a hop: the
+            // peer ignores this one, and the next finds the neighbour known.
+            let wanted = Wanted { link: packet.interface, address, listed: Some(packet.hop) };
+            let port = own.port;
+            neighbours.wait((state, made), (port, packet.interface, frame), wanted, now);
+        }
+    }
+}
+
+/// Wishes that a round fulfils: packets are made frames, which have their room to share.
+const WISHES_PER_ROUND: usize = 64;
+
+/// Longest packet of BFD in bytes, with authentication.
+const PAYLOAD_MAX: usize = 64;
+
+/// The code point of network control (RFC 2474 section 4.2.2, class selector 6).
+const DSCP: u8 = 48;
+
+#[cfg(test)]
+mod tests;

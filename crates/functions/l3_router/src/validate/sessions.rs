@@ -1,0 +1,37 @@
+//! Whether the sessions of BFD can be.
+
+use function_kit::Invalid;
+use function_kit::sections::function_key;
+
+use super::super::config::Config;
+use super::interface_of;
+
+/// A session is between the first address of its next hop and that of the interface; all of them are
+/// one worker's.
+pub(super) fn sessions(config: &Config) -> Result<(), Invalid> {
+    let (all, names) = (config.all_interfaces(), config.port_names());
+    let room = config.bfd_sessions_max();
+    if config.core > 1 && room > 0 {
+        let what = "runs sessions of BFD on one worker alone".to_owned();
+        return Err(function_key("core", what, "Set it to 1, or remove 'bfd' and 'bfd-capacity'"));
+    }
+    let watched: Vec<_> =
+        config.next_hops.iter().enumerate().filter(|(_, hop)| hop.bfd.is_some()).collect();
+    if watched.len() > room as usize {
+        let what = format!("is less than the {} sessions of the next hops", watched.len());
+        return Err(function_key("bfd-capacity", what, "Give more, or remove the key"));
+    }
+    for (at, hop) in watched {
+        let own = interface_of(&all, &names, hop);
+        let has_ends = match hop.ip {
+            Some(_) => own.is_some_and(|own| own.ip.is_some()),
+            None => hop.ipv6.is_some() && own.is_some_and(|own| own.ipv6.is_some()),
+        };
+        if !has_ends {
+            let what = format!("number {at} has a session of BFD without addresses at both ends");
+            let remedy = "Give it and its interface an address of one family";
+            return Err(function_key("next-hops", what, remedy));
+        }
+    }
+    Ok(())
+}

@@ -2,22 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, Time};
+use protocol_kit::{Arrival, Departure, Input, Machine, Output, Socket, Time};
 
-use crate::socket::{Sent, SocketError, Udp};
+use crate::error::SocketError;
+use crate::socket::Kind;
+use crate::told::{self, Received, Sent};
 
 /// A machine with its sockets, on the thread that turns it.
 pub struct Host<M: Machine> {
     machine: M,
-    sockets: BTreeMap<Socket, Udp>,
+    sockets: BTreeMap<Socket, Kind>,
     epoll: Epoll,
     start: Instant,
     counters: Counters,
     reports: Vec<M::Report>,
+    /// Where messages are received.
+    buffer: Box<[u8; MESSAGE_MAX]>,
     /// Why sockets could not be opened, the last ones.
     failures: Vec<SocketError>,
 }
@@ -25,11 +29,11 @@ pub struct Host<M: Machine> {
 /// What a host has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Datagrams handed to the machine.
+    /// Datagrams, packets and frames handed to the machine.
     pub received: u64,
-    /// Datagrams sent.
+    /// Datagrams, packets and frames sent.
     pub sent: u64,
-    /// Datagrams that the kernel did not take, or that this host cannot send.
+    /// Those that the kernel did not take, or that this host cannot send.
     pub unsent: u64,
     /// Errors of sockets when they were read.
     pub errors: u64,
@@ -50,6 +54,7 @@ impl<M: Machine> Host<M> {
             start: Instant::now(),
             counters: Counters::default(),
             reports: Vec::new(),
+            buffer: Box::new([0; MESSAGE_MAX]),
             failures: Vec::new(),
         })
     }
@@ -102,29 +107,42 @@ impl<M: Machine> Host<M> {
         Ok(std::mem::take(&mut self.reports))
     }
 
-    /// Hands over all that waits at a socket.
+    /// Hands over what waits at a socket.
     fn receive(&mut self, number: Socket) {
-        let mut bytes = [0; DATAGRAM_MAX];
-        let now = self.now();
-        for _ in 0..DATAGRAMS_MAX {
-            let Some(socket) = self.sockets.get(&number) else { return };
-            match socket.receive(&mut bytes) {
-                Ok(Some(received)) => {
-                    self.counters.received += 1;
-                    let arrival = Arrival::Datagram {
-                        socket: number,
-                        interface: received.interface,
-                        from: received.from,
-                        to: received.to,
-                        ttl: received.ttl,
-                        bytes: &bytes[..received.len],
-                    };
-                    self.machine.input(now, Input::Arrival(arrival));
-                }
-                Ok(None) => return,
+        for _ in 0..MESSAGES_MAX {
+            match self.receive_one(number) {
+                Ok(true) => self.counters.received += 1,
+                Ok(false) => return,
                 Err(_) => self.counters.errors += 1,
             }
         }
+    }
+
+    /// Hands over the next message of a socket; false if none waits.
+    fn receive_one(&mut self, socket: Socket) -> io::Result<bool> {
+        let now = self.now();
+        let bytes = &mut self.buffer[..];
+        let arrival = match self.sockets.get(&socket) {
+            None => return Ok(false),
+            Some(Kind::Udp(udp)) => {
+                let Some(received) = told::receive(udp, bytes)? else { return Ok(false) };
+                let Received { len, from, to, interface, ttl } = received;
+                let bytes = &bytes[..len];
+                Arrival::Datagram { socket, interface, from, to, ttl, bytes }
+            }
+            Some(Kind::Packets(packets)) => {
+                let Some((received, begin)) = packets.receive(bytes)? else { return Ok(false) };
+                let Received { len, from, to, interface, ttl } = received;
+                let (from, bytes) = (from.ip(), &bytes[begin..len]);
+                Arrival::Packet { socket, interface, from, to, ttl, bytes }
+            }
+            Some(Kind::Frames(frames)) => {
+                let Some(len) = frames.receive(bytes)? else { return Ok(false) };
+                Arrival::Frame { socket, interface: frames.interface(), bytes: &bytes[..len] }
+            }
+        };
+        self.machine.input(now, Input::Arrival(arrival));
+        Ok(true)
     }
 
     /// Does what the machine wants until it wants nothing more.
@@ -140,15 +158,15 @@ impl<M: Machine> Host<M> {
 
     fn depart(&mut self, departure: Departure, now: Time) {
         match departure {
-            Departure::Open { socket, opening: Opening::Datagrams { local, interface } } => {
+            Departure::Open { socket, opening } => {
                 let event = EpollEvent::new(EpollFlags::EPOLLIN, u64::from(socket.0));
-                let opened = Udp::open(local, interface).and_then(|udp| {
-                    let added = self.epoll.add(udp.as_fd(), event);
-                    added.map_err(|error| SocketError { local, source: error.into() })?;
-                    Ok(udp)
+                let opened = Kind::open(&opening).and_then(|kind| {
+                    let added = self.epoll.add(&kind, event);
+                    let failed = |error: nix::Error| SocketError::opening("a socket", error.into());
+                    added.map(|()| kind).map_err(failed)
                 });
                 match opened {
-                    Ok(udp) => drop(self.sockets.insert(socket, udp)),
+                    Ok(kind) => drop(self.sockets.insert(socket, kind)),
                     Err(error) => {
                         if self.failures.len() < FAILURES_MAX {
                             self.failures.push(error);
@@ -160,18 +178,38 @@ impl<M: Machine> Host<M> {
             // The kernel forgets what is closed.
             Departure::Close { socket } => drop(self.sockets.remove(&socket)),
             Departure::Datagram { socket, interface, via, from, to, ttl, bytes } => {
-                let sent = Sent { from, to, interface, ttl };
-                let done = self.sockets.get(&socket).filter(|_| via.is_none_or(|_: IpAddr| false));
-                let done = done.is_some_and(|socket| socket.send(&bytes, sent).is_ok());
-                let counter =
-                    if done { &mut self.counters.sent } else { &mut self.counters.unsent };
-                *counter += 1;
+                let sent = match self.sockets.get(&socket) {
+                    Some(Kind::Udp(udp)) if via.is_none() => {
+                        told::send(udp, &bytes, Sent { from, to, interface, ttl }).is_ok()
+                    }
+                    _ => false,
+                };
+                self.count_sent(sent);
             }
-            Departure::Open { socket, .. } => {
-                self.machine.input(now, Input::Arrival(Arrival::Failed { socket }));
+            Departure::Packet { socket, interface, from, to, ttl, bytes } => {
+                let to = SocketAddr::new(to, 0);
+                let sent = match self.sockets.get(&socket) {
+                    Some(Kind::Packets(packets)) => {
+                        told::send(packets, &bytes, Sent { from, to, interface, ttl }).is_ok()
+                    }
+                    _ => false,
+                };
+                self.count_sent(sent);
             }
-            _ => self.counters.unsent += 1,
+            Departure::Frame { socket, bytes } => {
+                let sent = match self.sockets.get(&socket) {
+                    Some(Kind::Frames(frames)) => frames.send(&bytes).is_ok(),
+                    _ => false,
+                };
+                self.count_sent(sent);
+            }
+            _ => self.count_sent(false),
         }
+    }
+
+    fn count_sent(&mut self, is_sent: bool) {
+        let counter = if is_sent { &mut self.counters.sent } else { &mut self.counters.unsent };
+        *counter += 1;
     }
 
     fn now(&self) -> Time {
@@ -182,11 +220,11 @@ impl<M: Machine> Host<M> {
 /// Sockets that are looked at in a turn.
 const READY_MAX: usize = 64;
 
-/// Datagrams that are read from a socket in a turn, so that none keeps the others waiting.
-const DATAGRAMS_MAX: usize = 256;
+/// Messages that are read from a socket in a turn, so that none keeps the others waiting.
+const MESSAGES_MAX: usize = 256;
 
-/// The longest datagram of a protocol over UDP, in bytes.
-const DATAGRAM_MAX: usize = 9216;
+/// The longest datagram, packet with its header, or frame that is handed over, in bytes.
+const MESSAGE_MAX: usize = 9216;
 
 /// Failures that are kept until somebody asks.
 const FAILURES_MAX: usize = 64;

@@ -13,8 +13,19 @@
 //! (`Departure::Datagram` with `via`), as the kernel keeps what is addressed to itself. They are
 //! counted.
 
-mod host;
+mod error;
+
+mod told;
+
+mod udp;
+
+mod packets;
+
+mod frames;
+
 mod socket;
 
+mod host;
+
+pub use error::SocketError;
 pub use host::{Counters, Host};
-pub use socket::SocketError;

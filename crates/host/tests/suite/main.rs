@@ -3,3 +3,7 @@
 mod bfd;
 
 mod frr;
+
+mod probe;
+
+mod raw;

@@ -7,3 +7,5 @@ mod frr;
 mod probe;
 
 mod raw;
+
+mod streams;

@@ -4,6 +4,8 @@ mod bfd;
 
 mod frr;
 
+mod links;
+
 mod probe;
 
 mod raw;

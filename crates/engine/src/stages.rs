@@ -1,8 +1,8 @@
 //! Ticks per stage: always counted, because a clock reading a stage and batch costs little.
 //!
-//! The worker starts the clock for each batch; each stage ends with a lap. Stage 0 is receiving, the
-//! last but one transmitting, the last one what is due by time; between them stand the function's
-//! own. A worker polled at simulated
+//! The worker starts the clock for each batch; each stage ends with a lap. Stage 0 is receiving,
+//! the last but one transmitting, the last one what is due by time; between them stand the
+//! function's own. A worker polled at simulated
 //! times has no meaningful ticks.
 
 use machine::clock::{self, Ticks};

@@ -9,8 +9,8 @@ impl PortId {
     pub const HOST: PortId = PortId(u8::MAX);
 }
 
-/// Why a packet is dropped, or punted: an index into the drop reasons, or the punt reasons, that the
-/// function declares.
+/// Why a packet is dropped, or punted: an index into the drop reasons, or the punt reasons, that
+/// the function declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reason(pub u8);
 

@@ -41,7 +41,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "keys",
             "machine",
             "packet",
-            "protocol-*",
+            "protocol-bfd",
             "protocol-kit",
             "replication",
             "stages",

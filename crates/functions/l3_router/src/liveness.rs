@@ -1,13 +1,13 @@
-//! Whether next hops live: sessions of BFD (RFC 5880, RFC 5881) that the worker itself runs, so that
-//! a next hop whose path fails leaves all routes and groups at once (RFC 5882 section 3).
+//! Whether next hops live: sessions of BFD (RFC 5880, RFC 5881) that the worker itself runs, so
+//! that a next hop whose path fails leaves all routes and groups at once (RFC 5882 section 3).
 //!
 //! ```text
 //!  a packet for port 3784 or 3785 --> machine of BFD --> a session changed --> its next hop
 //!  tick                           --> machine of BFD --> packets, made by the router
 //! ```
-//! The machine is the one of `crates/protocols/bfd`: here it has no thread that can be late, and what
-//! waits in the ports' rings is read before time is judged. A session is of a next hop that has the
-//! key `bfd`; the next hop is there while the session is up, or its peer has taken it down on
+//! The machine is the one of `crates/protocols/bfd`: here it has no thread that can be late, and
+//! what waits in the ports' rings is read before time is judged. A session is of a next hop that
+//! has the key `bfd`; the next hop is there while the session is up, or its peer has taken it down on
 //! purpose (RFC 5882 section 4.2).
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};

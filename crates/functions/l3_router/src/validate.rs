@@ -29,7 +29,8 @@ pub(super) fn validate(config: &mut Config) -> Result<(), Invalid> {
     interfaces::interfaces(config)?;
     services::services(config)?;
     next_hops(config)?;
-    sessions::sessions(config)?;
+    let (all, names) = (config.all_interfaces(), config.port_names());
+    sessions::sessions(config, |hop| interface_of(&all, &names, hop))?;
     groups::groups(config)?;
     routes(config)?;
     capacity(config)

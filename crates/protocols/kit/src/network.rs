@@ -15,14 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use crate::endpoint::{Endpoint, StreamOptions};
-
-/// A socket of a machine, by the machine's own number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Socket(pub u32);
-
-/// An interface of the node, by the driver's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Interface(pub u32);
+use crate::names::{Interface, Socket};
 
 /// What happened in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

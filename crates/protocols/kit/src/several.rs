@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::machine::{Input, Machine, Output};
-use crate::network::{Arrival, Departure, Opening, Socket};
+use crate::names::Socket;
+use crate::network::{Arrival, Departure, Opening};
 use crate::time::Time;
 
 /// A machine of any kind.
@@ -194,7 +195,7 @@ mod tests {
 
     use super::*;
     use crate::endpoint::{Endpoint, StreamOptions};
-    use crate::network::Interface;
+    use crate::names::Interface;
 
     /// Does what it is told, says what arrives, and has a deadline that it is told.
     #[derive(Default)]

@@ -18,8 +18,8 @@ struct Node {
 const MS: Ticks = 1_000_000;
 const UP: PortId = PortId(1);
 
-/// A router of the link 10.1.0.0/16 with this last octet, whose next hop 0 there is `peer`; next hop
-/// 1 on the downlink is its way round.
+/// A router of the link 10.1.0.0/16 with this last octet, whose next hop 0 there is `peer`; next
+/// hop 1 on the downlink is its way round.
 fn node(own: u8, peer: u8, bfd: Value) -> Node {
     let config = json!({
         "uplink-ip": format!("10.1.0.{own}/16"),
@@ -30,7 +30,10 @@ fn node(own: u8, peer: u8, bfd: Value) -> Node {
             {"port": "downlink", "mac": "02:00:00:00:01:01"},
         ],
         "next-hop-groups": [{"members": [{"next-hop": 0}, {"next-hop": 1}]}],
-        "routes": [{"prefix": "203.0.113.0/24", "group": 0}, {"prefix": "198.51.100.0/24", "next-hop": 0}],
+        "routes": [
+            {"prefix": "203.0.113.0/24", "group": 0},
+            {"prefix": "198.51.100.0/24", "next-hop": 0},
+        ],
     });
     let mut config: Config = serde_json::from_value(config).expect("a section");
     L3Router::validate(&mut config).expect("a configuration");

@@ -3,13 +3,14 @@
 use function_kit::Invalid;
 use function_kit::sections::function_key;
 
-use super::super::config::Config;
-use super::interface_of;
+use super::super::config::{Config, NextHop, Resolved};
 
-/// A session is between the first address of its next hop and that of the interface; all of them are
-/// one worker's.
-pub(super) fn sessions(config: &Config) -> Result<(), Invalid> {
-    let (all, names) = (config.all_interfaces(), config.port_names());
+/// A session is between the first address of its next hop and that of the interface behind which
+/// `behind` says that it is; all of them are one worker's.
+pub(super) fn sessions<'a>(
+    config: &Config,
+    behind: impl Fn(&NextHop) -> Option<&'a Resolved>,
+) -> Result<(), Invalid> {
     let room = config.bfd_sessions_max();
     if config.core > 1 && room > 0 {
         let what = "runs sessions of BFD on one worker alone".to_owned();
@@ -22,7 +23,7 @@ pub(super) fn sessions(config: &Config) -> Result<(), Invalid> {
         return Err(function_key("bfd-capacity", what, "Give more, or remove the key"));
     }
     for (at, hop) in watched {
-        let own = interface_of(&all, &names, hop);
+        let own = behind(hop);
         let has_ends = match hop.ip {
             Some(_) => own.is_some_and(|own| own.ip.is_some()),
             None => hop.ipv6.is_some() && own.is_some_and(|own| own.ipv6.is_some()),

@@ -11,8 +11,9 @@
 //! `zebra/rt_netlink.c` of FRR 8.4 write, in the messages of Linux (`rtnetlink(7)`).
 //!
 //! The files in reading order: [`route`] has what is told, `netlink` messages and attributes,
-//! `message` routes and next hops in them, `framing` the frames of the stream, `keys` the routes that
-//! were told, `objects` the next hops, `told` both with their reports, [`machine`] the connection.
+//! `message` routes and next hops in them, `framing` the frames of the stream, `keys` the routes
+//! that were told, `objects` the next hops, `told` both with their reports, [`machine`] the
+//! connection.
 
 pub mod route;
 

@@ -43,6 +43,7 @@ pub struct Fpm {
     closing: Vec<Socket>,
     /// Whether the connection is read.
     is_read: bool,
+    probe: Probe,
     /// When what is stale is withdrawn.
     sweep_at: Time,
     /// Whether something was stale when zebra connected, and the end of that was not said yet.
@@ -57,6 +58,15 @@ enum Listener {
     Open,
     /// It is to be opened at this time.
     Closed(Time),
+}
+
+/// Bytes without meaning, sent to find out whether the far end still is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Probe {
+    None,
+    Due,
+    /// The transport has not taken it yet.
+    OnWay,
 }
 
 impl Default for Config {
@@ -83,6 +93,9 @@ impl Machine for Fpm {
             Arrival::Connected { socket, peer, .. } => self.connected(socket, peer, now),
             Arrival::Bytes { socket, bytes } if self.stream == Some(socket) => {
                 self.receive(bytes, now);
+            }
+            Arrival::Taken { socket, .. } if self.stream == Some(socket) => {
+                self.probe = Probe::None;
             }
             Arrival::Finished { socket } if self.stream == Some(socket) => {
                 self.closing.push(socket);
@@ -123,7 +136,9 @@ impl Machine for Fpm {
     }
 
     fn deadline(&self) -> Option<Time> {
+        let is_probing = self.stream.is_some() && self.probe == Probe::Due;
         let is_waiting = !self.closing.is_empty()
+            || is_probing
             || !self.told.reports.is_empty()
             || self.is_settling && self.told.stale() == 0;
         if is_waiting {
@@ -152,6 +167,7 @@ impl Fpm {
             stream: None,
             closing: Vec::new(),
             is_read: true,
+            probe: Probe::None,
             sweep_at: Time::ZERO,
             is_settling: false,
             swept: 0,
@@ -177,6 +193,10 @@ impl Fpm {
         if self.stream.is_some() {
             self.closing.push(socket);
             self.told.counters.rejected += 1;
+            // It may be zebra, back from where it could not say that it ended.
+            if self.probe == Probe::None {
+                self.probe = Probe::Due;
+            }
             if self.told.reports.len() <= self.config.waiting_max {
                 self.told.reports.push_back(Report::Rejected { peer });
             }
@@ -184,7 +204,7 @@ impl Fpm {
         }
         self.stream = Some(socket);
         self.framing = Framing::default();
-        self.is_read = true;
+        (self.is_read, self.probe) = (true, Probe::None);
         self.told.counters.connections += 1;
         self.told.reports.push_back(Report::Connected { peer });
         self.is_settling = self.told.stale() > 0;
@@ -230,6 +250,10 @@ impl Fpm {
             return Some(Departure::Open { socket: LISTENER, opening });
         }
         let socket = self.stream?;
+        if self.probe == Probe::Due {
+            self.probe = Probe::OnWay;
+            return Some(Departure::Bytes { socket, bytes: PROBE.to_vec() });
+        }
         let waiting = self.told.reports.len();
         let is_wanted = match self.is_read {
             true => waiting <= self.config.waiting_max,
@@ -254,6 +278,10 @@ const LISTENER: Socket = Socket(0);
 
 /// Connections: that of zebra, and one more to be closed.
 const STREAMS: std::ops::Range<u32> = 1..3;
+
+/// A frame with a message of netlink that says nothing. Zebra 8.4 reads nothing at all, later ones
+/// pass it over.
+const PROBE: [u8; 20] = [1, 1, 0, 20, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// Time after which a socket that could not be opened is tried again.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);

@@ -54,12 +54,22 @@ fn a_second_connection_is_closed_and_the_first_one_stays() {
     assert_eq!(*streams, 1..3);
     assert_eq!(kinds(&driven.connect(1)), ["connected"]);
     assert_eq!(kinds(&driven.connect(2)), ["rejected"]);
+    // Whether the first one still is there shows when something is sent.
+    let [.., Departure::Close { socket: Socket(2) }, probe] = &driven.departures[..] else {
+        panic!("{:?}", driven.departures)
+    };
+    let Departure::Bytes { socket: Socket(1), bytes } = probe else { panic!("{probe:?}") };
+    assert_eq!(*bytes, frame(&[message(1, &[])].map(|noop| [&noop[..6], &[0; 10]].concat())));
+    assert_eq!(kinds(&driven.connect(2)), ["rejected"]);
     assert_eq!(driven.departures.pop(), Some(Departure::Close { socket: Socket(2) }));
+    driven.arrive(Arrival::Taken { socket: Socket(1), count: 20 });
+    assert_eq!(kinds(&driven.connect(2)), ["rejected"]);
+    assert!(matches!(driven.departures.pop(), Some(Departure::Bytes { .. })));
     let bytes = frame(&[route(NEW_ROUTE, [10, 0, 0, 8], 1)]);
     let other = Arrival::Bytes { socket: Socket(2), bytes: &bytes };
     assert_eq!(kinds(&driven.arrive(other)), [""; 0]);
     assert_eq!(kinds(&driven.feed(&bytes)), ["route"]);
-    assert_eq!(driven.fpm.counters().rejected, 1);
+    assert_eq!(driven.fpm.counters().rejected, 3);
 }
 
 #[test]

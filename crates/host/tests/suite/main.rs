@@ -2,6 +2,10 @@
 
 mod bfd;
 
+mod bfddp;
+
+mod fpm;
+
 mod frr;
 
 mod probe;

@@ -92,7 +92,7 @@ pub enum Report {
     Changed {
         /// Its discriminator before: another one if bfdd was born again.
         before: u32,
-        /// The session; its addresses and interface are those before.
+        /// The session; its addresses are those before, and so is its interface if it was known.
         session: Session,
     },
     /// A session is not wanted any more.

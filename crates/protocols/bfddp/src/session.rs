@@ -39,7 +39,8 @@ pub struct Session {
     pub ttl_min: u8,
     /// Number of missing packets after which the peer declares it down.
     pub detect_multiplier: u8,
-    /// The interface, by the kernel's number; `None` if it follows from the addresses.
+    /// The interface, by the kernel's number; `None` if it follows from the addresses, or if bfdd
+    /// does not know it yet.
     pub interface: Option<Interface>,
     /// The name of the interface; empty if it is not known.
     pub interface_name: String,

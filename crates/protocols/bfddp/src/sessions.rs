@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use protocol_kit::Interface;
-
 use crate::session::{Change, Session, SessionCounters};
 
 /// Sessions by their discriminators.
@@ -32,7 +30,7 @@ pub(crate) struct Held {
     generation: u64,
 }
 
-type Path = (bool, Option<IpAddr>, IpAddr, Option<Interface>);
+type Path = (bool, Option<IpAddr>, IpAddr);
 
 /// What a wanted session has changed.
 pub(crate) enum Wanted {
@@ -73,7 +71,7 @@ impl Sessions {
         let (discriminator, path) = (session.discriminator, path_of(session));
         let generation = self.generation;
         let before = self.held.contains_key(&discriminator).then_some(discriminator);
-        let before = before.or_else(|| self.stale_one(path));
+        let before = before.or_else(|| self.stale_one(session));
         let held = before.and_then(|before| Some((before, self.held.remove(&before)?)));
         let Some((before, mut held)) = held else {
             if self.held.len() == self.limit {
@@ -99,7 +97,9 @@ impl Sessions {
     /// Whether the session with this discriminator has another path.
     pub fn is_elsewhere(&self, session: &Session) -> bool {
         let held = self.held.get(&session.discriminator);
-        held.is_some_and(|held| path_of(&held.session) != path_of(session))
+        held.is_some_and(|held| {
+            path_of(&held.session) != path_of(session) || !may_meet(&held.session, session)
+        })
     }
 
     /// Forgets a session; false if there is none.
@@ -131,13 +131,27 @@ impl Sessions {
         Some(discriminator)
     }
 
-    /// A stale session of a path.
-    fn stale_one(&self, path: Path) -> Option<u32> {
-        let of_path = self.paths.range((path, 0)..=(path, u32::MAX));
-        of_path.map(|(_, discriminator)| *discriminator).find(|number| self.is_stale(*number))
+    /// A stale session of the path of one: that of its interface, if there is one.
+    fn stale_one(&self, session: &Session) -> Option<u32> {
+        let path = path_of(session);
+        let of_path = || {
+            let all = self.paths.range((path, 0)..=(path, u32::MAX));
+            all.filter_map(|(_, discriminator)| self.held.get(discriminator))
+                .filter(|held| held.generation != self.generation)
+                .map(|held| &held.session)
+        };
+        let same = of_path().find(|stale| stale.interface == session.interface);
+        same.or_else(|| of_path().find(|stale| may_meet(stale, session)))
+            .map(|stale| stale.discriminator)
     }
 }
 
+/// Whether two sessions may be at the same interface: bfdd does not tell one that zebra has not
+/// told it yet.
+fn may_meet(one: &Session, other: &Session) -> bool {
+    one.interface == other.interface || one.interface.is_none() || other.interface.is_none()
+}
+
 fn path_of(session: &Session) -> Path {
-    (session.is_multihop, session.local, session.peer, session.interface)
+    (session.is_multihop, session.local, session.peer)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use protocol_bfddp::message::Message;
 use protocol_bfddp::{Command, Config, Lost, Report, Session, State};
-use protocol_kit::{Arrival, Departure, Machine};
+use protocol_kit::{Arrival, Departure, Interface, Machine};
 
 use crate::support::*;
 
@@ -64,6 +64,32 @@ fn bfdd_that_is_born_again_takes_its_sessions_by_other_discriminators() {
     ];
     assert_eq!(said, wanted);
     assert_eq!(driven.told(), [(70, State::Up)], "what is known of it is known still");
+}
+
+#[test]
+fn an_interface_may_become_known_and_is_never_another_one() {
+    let mut driven = Driven::connected();
+    let at = |discriminator, interface: Option<u32>| Session {
+        interface: interface.map(Interface),
+        ..session(discriminator, 2)
+    };
+    let want = |session: &Session| Message::AddSession(session.clone());
+    let (early, known, other) = (at(7, None), at(7, Some(3)), at(7, Some(4)));
+    assert_eq!(driven.feed(&[want(&early)]), [Report::Added(early)]);
+    let changed = Report::Changed { before: 7, session: known.clone() };
+    assert_eq!(driven.feed(&[want(&known)]), [changed]);
+    let said = driven.feed(&[want(&other)]);
+    assert_eq!(said, [Report::Removed { discriminator: 7 }, Report::Added(other)]);
+    // After a new birth, too; the one that is at the interface goes before one that may be.
+    driven.feed(&[want(&at(8, None))]);
+    driven.fail();
+    driven.pass(config().again);
+    driven.connect();
+    let [exact, else_where] = [at(70, Some(4)), at(80, Some(5))];
+    let changed = |before, session: Session| Report::Changed { before, session };
+    let said = driven.feed(&[want(&exact), want(&else_where)]);
+    let settled = Report::Settled { swept: 0 };
+    assert_eq!(said, [changed(7, exact), changed(8, else_where), settled]);
 }
 
 #[test]

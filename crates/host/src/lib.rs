@@ -33,6 +33,8 @@ mod listener;
 
 mod socket;
 
+mod links;
+
 mod host;
 
 pub use counters::Counters;

@@ -29,7 +29,8 @@ where
         side.socket = Some(socket);
         let sides = [side, Side::new(far, far_address, StreamOptions::default())];
         let stream = Stream::begin(way, to, sides, &mut self.network());
-        let number = self.streams.last_key_value().map_or(0, |(last, _)| last + 1);
+        // What is planned for a stream that is over must not meet another one.
+        let number = self.number();
         self.streams.insert(number, stream);
         self.nodes[node].streams.insert(socket, (number, 0));
         self.settle(number);

@@ -415,9 +415,15 @@ where
         }
     }
 
-    pub(super) fn plan(&mut self, time: Time, happening: Happening) {
+    /// A number that nothing in the world has had.
+    pub(super) fn number(&mut self) -> u64 {
         self.next += 1;
-        self.agenda.insert((time, self.next), happening);
+        self.next
+    }
+
+    pub(super) fn plan(&mut self, time: Time, happening: Happening) {
+        let number = self.number();
+        self.agenda.insert((time, number), happening);
     }
 
     pub(super) fn note(&mut self, node: usize, bytes: &[u8]) {

@@ -186,7 +186,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("*", &["netns", "port-conformance", "testkit"]),
     ("function-*", &["model-kit"]),
     ("protocol-*", &["simulation"]),
-    ("host", &["protocol-bfd", "simulation"]),
+    ("host", &["protocol-bfd", "protocol-bfddp", "protocol-fpm", "simulation"]),
     ("model-kit", &["stages"]),
     ("stages", &["model-kit"]),
     ("model-chain", &["functions", "models"]),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use netns::{Child, Namespace};
@@ -10,38 +10,92 @@ use netns::{Child, Namespace};
 /// FRR in a namespace.
 pub struct Frr {
     folder: tempfile::TempDir,
-    /// Daemons, the one that others need first.
-    _daemons: Vec<Child>,
+    /// Daemons by their names, the one that others need first.
+    daemons: Vec<(String, Child)>,
 }
 
 impl Frr {
     /// Starts zebra and these daemons with a configuration, which all but zebra read.
     pub fn start(namespace: &Namespace, daemons: &[&str], configuration: &str) -> Frr {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("frr.conf");
+        let mut frr = Frr::without_daemons();
+        frr.run(namespace, "zebra", &[], "");
+        daemons.iter().for_each(|name| frr.run(namespace, name, &[], configuration));
+        frr
+    }
+
+    /// FRR with nothing that runs yet.
+    pub fn without_daemons() -> Frr {
+        Frr { folder: tempfile::tempdir().expect("a folder"), daemons: Vec::new() }
+    }
+
+    /// The path of a file of its own.
+    pub fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_string_lossy().into_owned()
+    }
+
+    /// Starts a daemon with further arguments and a configuration of its own.
+    pub fn run(
+        &mut self,
+        namespace: &Namespace,
+        name: &str,
+        arguments: &[&str],
+        configuration: &str,
+    ) {
+        let [file, socket, vty, pid] =
+            ["conf", "api", "vty", "pid"].map(|kind| self.path(&format!("{name}.{kind}")));
         fs::write(&file, configuration).expect("writable");
-        let start = |name: &&str| {
-            let file = if *name == "zebra" { Path::new("/dev/null") } else { file.as_path() };
-            let socket = folder.path().join("zserv.api");
-            let mut command = Command::new(program(name));
-            command.args(["-u", "root", "-g", "frrvty", "--log", "stdout", "-f"]).arg(file);
-            command.arg("--vty_socket").arg(folder.path()).arg("-z").arg(socket);
-            command.arg("-i").arg(folder.path().join(format!("{name}.pid")));
-            let child = namespace.spawn(command).expect("it starts");
-            let vty = folder.path().join(format!("{name}.vty"));
-            until("FRR", || vty.exists().then_some(()));
-            child
-        };
-        let daemons = ["zebra"].iter().chain(daemons).map(start).collect();
-        Frr { folder, _daemons: daemons }
+        // What one that was killed has left.
+        drop(fs::remove_file(&vty));
+        let socket = socket.replace(name, "zserv");
+        let mut command = Command::new(program(name));
+        command.args(["-u", "root", "-g", "frrvty", "--log", "stdout", "-f", &file]);
+        command.arg("--vty_socket").arg(self.folder.path()).args(["-z", &socket, "-i", &pid]);
+        command.args(arguments);
+        let child = namespace.spawn(command).expect("it starts");
+        until("FRR", || Path::new(&vty).exists().then_some(()));
+        self.daemons.push((name.to_owned(), child));
+    }
+
+    /// Kills a daemon, which can say nothing more.
+    pub fn kill(&mut self, name: &str) {
+        let before = self.daemons.len();
+        self.daemons.retain(|(daemon, _)| daemon != name);
+        assert_eq!(self.daemons.len() + 1, before, "{name} runs once");
     }
 
     /// Runs a command of FRR's shell; returns what it prints.
     pub fn show(&self, command: &str) -> String {
-        let mut shell = Command::new("vtysh");
-        shell.arg("--vty_socket").arg(self.folder.path()).args(["-c", command]);
-        let output = shell.output().expect("it starts");
+        let output = self.shell(&[command]).output().expect("it starts");
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// As [`Frr::show`], while something else goes on that the daemon may wait for.
+    pub fn show_while(&self, command: &str, mut meanwhile: impl FnMut()) -> String {
+        let mut shell = self.shell(&[command]);
+        let mut child = shell.stdout(Stdio::piped()).spawn().expect("it starts");
+        until("FRR's shell", || {
+            meanwhile();
+            child.try_wait().expect("it is ours")
+        });
+        let output = child.wait_with_output().expect("it has ended");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Changes the configuration by these lines.
+    pub fn configure(&self, lines: &[&str]) {
+        let output = self.shell(&[&["configure terminal"], lines].concat()).output();
+        let output = output.expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && !said.contains('%'), "{lines:?}: {said}");
+    }
+
+    fn shell(&self, commands: &[&str]) -> Command {
+        let mut shell = Command::new("vtysh");
+        shell.arg("--vty_socket").arg(self.folder.path());
+        for command in commands {
+            shell.args(["-c", command]);
+        }
+        shell
     }
 }
 

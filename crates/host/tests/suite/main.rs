@@ -3,9 +3,13 @@
 
 mod bfd;
 
+mod bfddp;
+
 mod chat;
 
 mod equivalence;
+
+mod fpm;
 
 mod frr;
 

@@ -6,4 +6,6 @@ pub use protocol_kit::Protocol;
 #[rustfmt::skip] // A line each.
 pub const PROTOCOLS: &[Protocol] = &[
     protocol_bfd::PROTOCOL,
+    protocol_bfddp::PROTOCOL,
+    protocol_fpm::PROTOCOL,
 ];

@@ -55,6 +55,22 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("protocol-kit", &[]),
     ("protocol-*", &["protocol-kit", "tables", "wire"]),
     ("protocols", &["protocol-*", "protocol-kit"]),
+    // the control plane of a function joins both
+    ("controller-kit", &["engine", "function-kit", "keys", "protocol-kit"]),
+    (
+        "controller-*",
+        &[
+            "controller-kit",
+            "function-*",
+            "function-kit",
+            "keys",
+            "protocol-*",
+            "protocol-kit",
+            "tables",
+            "wire",
+        ],
+    ),
+    ("controllers", &["controller-*", "controller-kit"]),
     ("host", &["protocol-kit"]),
     // what the bench knows of them
     ("traffic", &["machine", "packet", "units", "wire"]),

@@ -191,11 +191,13 @@ impl AnyUpdate {
         self.0.value()
     }
 
-    fn of<U: Serialize + Clone + Send + Debug + 'static>(update: U) -> AnyUpdate {
+    /// A change of a function whose [`NetworkFunction::Update`] this is.
+    pub fn of<U: Serialize + Clone + Send + Debug + 'static>(update: U) -> AnyUpdate {
         AnyUpdate(Box::new(update))
     }
 
-    fn typed<U: 'static>(&self) -> Option<&U> {
+    /// The change as its type; none if it is of another function.
+    pub fn typed<U: 'static>(&self) -> Option<&U> {
         let update: &dyn Any = &*self.0;
         update.downcast_ref()
     }
@@ -268,6 +270,12 @@ impl<N: NetworkFunction> Kind for Unit<N> {
         N::validate(&mut config)?;
         Ok(configured::<N>(config))
     }
+}
+
+/// The configuration of a function; none if it is another one.
+pub fn config_of<N: NetworkFunction>(configured: &dyn Configured) -> Option<&N::Config> {
+    let any: &dyn Any = configured;
+    any.downcast_ref::<OfKind<N>>().map(|of_kind| &of_kind.0)
 }
 
 /// A function with a validated configuration.

@@ -1,0 +1,126 @@
+//! A controller without its types: what lists of controllers hold, and what a daemon runs.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use function_kit::Invalid;
+use keys::read;
+use protocol_kit::{Input, Machine, Output, Time};
+use schemars::Schema;
+use serde_json::{Map, Value};
+
+use crate::action::Action;
+use crate::event::Event;
+use crate::unit::{Controller, Setup};
+
+/// A controller as a list has it.
+pub trait Kind: Sync {
+    /// The name in configurations.
+    fn name(&self) -> &'static str;
+    /// One line of help.
+    fn summary(&self) -> &'static str;
+    /// JSON Schema of the keys, without `name`.
+    fn schema(&self) -> Schema;
+    /// Reads and checks the keys, without `name`; all defaults are filled in.
+    ///
+    /// # Errors
+    /// The first key that cannot be used.
+    fn read(&self, keys: Map<String, Value>) -> Result<Arc<dyn Configured>, Invalid>;
+}
+
+/// A configured controller without state.
+pub trait Configured: Send + Sync {
+    /// The controller's name.
+    fn name(&self) -> &'static str;
+    /// Its keys with all defaults, without `name`.
+    fn keys(&self) -> Map<String, Value>;
+    /// See [`Controller::new`].
+    ///
+    /// # Errors
+    /// What does not fit.
+    fn create(&self, setup: Setup<'_>) -> Result<Box<dyn Running>, Invalid>;
+}
+
+/// A controller that runs.
+pub trait Running: Machine<Command = Event, Report = Action> + Send {
+    /// See [`Controller::show`].
+    fn show(&self) -> Value;
+}
+
+impl<C: Controller> Running for C {
+    fn show(&self) -> Value {
+        Controller::show(self)
+    }
+}
+
+impl Machine for Box<dyn Running> {
+    type Command = Event;
+    type Report = Action;
+
+    fn input(&mut self, now: Time, input: Input<'_, Event>) {
+        (**self).input(now, input);
+    }
+
+    fn poll(&mut self, now: Time) -> Option<Output<Action>> {
+        (**self).poll(now)
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        (**self).deadline()
+    }
+}
+
+/// The entry of a controller in a list.
+pub struct Unit<C>(PhantomData<fn() -> C>);
+
+impl<C> Unit<C> {
+    /// The entry of a controller.
+    pub const fn new() -> Unit<C> {
+        Unit(PhantomData)
+    }
+}
+
+impl<C> Default for Unit<C> {
+    fn default() -> Unit<C> {
+        Unit::new()
+    }
+}
+
+impl<C: Controller> Kind for Unit<C> {
+    fn name(&self) -> &'static str {
+        C::NAME
+    }
+
+    fn summary(&self) -> &'static str {
+        C::SUMMARY
+    }
+
+    fn schema(&self) -> Schema {
+        schemars::schema_for!(C::Config)
+    }
+
+    fn read(&self, keys: Map<String, Value>) -> Result<Arc<dyn Configured>, Invalid> {
+        let mut config: C::Config = read("controller", keys)?;
+        C::validate(&mut config)?;
+        Ok(Arc::new(OfKind::<C>(config)))
+    }
+}
+
+struct OfKind<C: Controller>(C::Config);
+
+impl<C: Controller> Configured for OfKind<C> {
+    fn name(&self) -> &'static str {
+        C::NAME
+    }
+
+    fn keys(&self) -> Map<String, Value> {
+        match serde_json::to_value(&self.0) {
+            Ok(Value::Object(keys)) => keys,
+            _ => Map::new(),
+        }
+    }
+
+    fn create(&self, setup: Setup<'_>) -> Result<Box<dyn Running>, Invalid> {
+        Ok(Box::new(C::new(&self.0, setup)?))
+    }
+}

@@ -1,0 +1,26 @@
+//! What every controller provides: the control plane of a function, as a machine without I/O.
+//!
+//! ```text
+//!  sockets, clock --Arrival--> +------------+ --Departure--> sockets
+//!  workers --------Event-----> | controller | --Action-----> workers: typed updates, in bulk
+//!  operators ----------------> +------------+                operators: alarms
+//! ```
+//! A controller is a machine as a protocol is ([`protocol_kit::Machine`]): what it hears beside
+//! arrivals are events, what it says are actions. It holds the machines of its protocols and turns
+//! what they report into updates of its function; nothing else changes that. A driver gives it a
+//! thread that no worker waits for.
+//!
+//! The files in reading order: [`event`] goes in, [`action`] comes out, [`unit`] is what a
+//! controller's folder provides, [`erased`] is a controller without its types, as lists have it.
+
+pub mod event;
+
+pub mod action;
+
+pub mod unit;
+
+pub mod erased;
+
+pub use action::{Action, Alarm, Severity};
+pub use event::{Event, Link};
+pub use unit::{Controller, Setup};

@@ -1,0 +1,49 @@
+//! What every controller's folder provides.
+
+use function_kit::Invalid;
+use function_kit::erased::{AnyUpdate, Configured};
+use protocol_kit::Machine;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::action::Action;
+use crate::event::Event;
+
+/// A controller as a unit.
+pub trait Controller: Machine<Command = Event, Report = Action> + Send + Sized + 'static {
+    /// The name in configurations, kebab-case.
+    const NAME: &'static str;
+    /// One line of help.
+    const SUMMARY: &'static str;
+
+    /// The configuration, as an operator writes it.
+    type Config: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static;
+
+    /// Checks the configuration and fills in what follows from one key for another.
+    ///
+    /// # Errors
+    /// The first key that cannot be used.
+    fn validate(config: &mut Self::Config) -> Result<(), Invalid>;
+
+    /// Creates the controller.
+    ///
+    /// # Errors
+    /// A key that does not fit to the function, or state for which there is no memory.
+    fn new(config: &Self::Config, setup: Setup<'_>) -> Result<Self, Invalid>;
+
+    /// Returns what a person sees: neighbours, sessions, timers, counters.
+    fn show(&self) -> Value;
+}
+
+/// With what a controller is created.
+pub struct Setup<'a> {
+    /// The function that it controls, if there is one.
+    pub function: Option<&'a dyn Configured>,
+    /// What the function has beyond its configuration: the changes that an earlier life of the
+    /// controller has made, and those of operators.
+    pub state: Vec<AnyUpdate>,
+    /// A seed that nobody else knows.
+    pub seed: u64,
+}

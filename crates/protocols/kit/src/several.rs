@@ -193,8 +193,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use super::*;
-    use crate::endpoint::{Endpoint, StreamOptions};
-    use crate::network::Interface;
+    use crate::endpoint::{Endpoint, Interface, StreamOptions};
 
     /// Does what it is told, says what arrives, and has a deadline that it is told.
     #[derive(Default)]

@@ -13,15 +13,13 @@
 //! driver that was held up takes no session down. The same inputs at the same times yield the same
 //! outputs, on real sockets and in a simulation.
 //!
-//! The files in reading order: [`time`], [`random`], [`names`] of sockets and interfaces,
-//! [`endpoint`] for streams, [`network`] with what arrives and departs, [`machine`], [`several`] machines as one, [`protocol`] for the list. Nothing
-//! here knows a protocol.
+//! The files in reading order: [`time`], [`random`], [`endpoint`] for interfaces and streams,
+//! [`network`] with what arrives and departs, [`machine`], [`several`] machines as one, [`protocol`]
+//! for the list. Nothing here knows a protocol.
 
 pub mod time;
 
 pub mod random;
-
-pub mod names;
 
 pub mod endpoint;
 
@@ -33,10 +31,9 @@ pub mod several;
 
 pub mod protocol;
 
-pub use endpoint::{Endpoint, Secret, StreamOptions};
+pub use endpoint::{Endpoint, Interface, Secret, StreamOptions};
 pub use machine::{Input, Machine, Output};
-pub use names::{Interface, Socket};
-pub use network::{Arrival, Departure, Opening, STREAM_ROOM, Takes};
+pub use network::{Arrival, Departure, Opening, STREAM_ROOM, Socket, Takes};
 pub use protocol::Protocol;
 pub use random::Random;
 pub use several::Several;

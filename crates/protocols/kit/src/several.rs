@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use crate::machine::{Input, Machine, Output};
-use crate::names::Socket;
-use crate::network::{Arrival, Departure, Opening};
+use crate::network::{Arrival, Departure, Opening, Socket};
 use crate::time::Time;
 
 /// A machine of any kind.
@@ -194,8 +193,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use super::*;
-    use crate::endpoint::{Endpoint, StreamOptions};
-    use crate::names::Interface;
+    use crate::endpoint::{Endpoint, Interface, StreamOptions};
 
     /// Does what it is told, says what arrives, and has a deadline that it is told.
     #[derive(Default)]

@@ -150,3 +150,14 @@ fn a_connection_waits_while_many_reports_do() {
     let read = |is_wanted| Departure::Read { socket: STREAM, is_wanted };
     assert_eq!(driven.departures, [read(false), read(true)]);
 }
+
+#[test]
+fn half_a_message_ends_with_its_connection() {
+    let mut driven = Driven::connected();
+    let bytes = add(7, 2).emit(0);
+    assert_eq!(driven.arrive(Arrival::Bytes { socket: STREAM, bytes: &bytes[..70] }), []);
+    driven.fail();
+    driven.pass(config().again);
+    driven.connect();
+    assert_eq!(driven.feed(&[add(7, 2)]), [Report::Added(session(7, 2))]);
+}

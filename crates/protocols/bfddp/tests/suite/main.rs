@@ -6,4 +6,6 @@ mod connection;
 
 mod real;
 
+mod simulated;
+
 mod told;

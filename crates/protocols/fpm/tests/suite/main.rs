@@ -7,3 +7,5 @@ mod limits;
 mod real;
 
 mod resync;
+
+mod simulated;

@@ -348,6 +348,7 @@ impl Vrrp {
         let router = self.places[number as usize].router.take().ok_or(Unusable::Router)?;
         Use::all_of(&router.config).into_iter().for_each(|one| self.sockets.release(one));
         self.keys.remove(&router.config.key);
+        self.settle(number);
         Ok(())
     }
 

@@ -20,6 +20,7 @@ use crate::router::State;
 pub fn fuzz(bytes: &[u8]) {
     for ends in [ends(false), ends(true)] {
         packet::law(bytes, ends);
+        packet::law(&sealed(bytes, ends), ends);
     }
     let mut vrrp = Vrrp::new(4, 0);
     let mut now = Time::ZERO;
@@ -38,9 +39,11 @@ pub fn fuzz(bytes: &[u8]) {
         let is_v6 = kind & 1 != 0;
         let Ends { from, to } = ends(is_v6);
         let before = (views(&vrrp), vrrp.counters());
+        let payload = sealed(bytes, ends(is_v6));
+        let (ttl, payload) = (255 - (kind >> 6), if kind & 4 == 0 { &payload } else { bytes });
         let arrival = match kind & 2 {
             0 => Arrival::Frame { socket, interface, bytes },
-            _ => Arrival::Packet { socket, interface, from, to, ttl: 255 - (kind >> 6), bytes },
+            _ => Arrival::Packet { socket, interface, from, to, ttl, bytes: payload },
         };
         vrrp.input(now, Input::Arrival(arrival));
         let (views_now, counters) = (views(&vrrp), vrrp.counters());
@@ -104,6 +107,15 @@ fn ends(is_v6: bool) -> Ends {
             to: [0xfe80, 0, 0, 0, 0, 0, 0, 2].into(),
         },
     }
+}
+
+/// The bytes with a checksum that is right, so that what lies behind it is reached.
+fn sealed(bytes: &[u8], ends: Ends) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    if bytes.len() >= packet::HEADER_LEN {
+        packet::seal(&mut bytes, ends, Coverage::Message);
+    }
+    bytes
 }
 
 fn settle(vrrp: &mut Vrrp, now: Time) {

@@ -116,8 +116,7 @@ impl<'a> Packet<'a> {
         let mut bytes = vec![VERSION << 4 | ADVERTISEMENT, self.vrid, self.priority, count];
         bytes.extend([high, low, 0, 0]);
         bytes.extend(self.addresses.bytes);
-        let checksum = sum(&bytes, ends, coverage).checksum();
-        bytes[CHECKSUM..][..2].copy_from_slice(&checksum.to_be_bytes());
+        seal(&mut bytes, ends, coverage);
         bytes
     }
 }
@@ -158,6 +157,13 @@ pub fn octets(addresses: &[IpAddr]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// Writes the checksum of a message that has a whole header.
+pub(crate) fn seal(bytes: &mut [u8], ends: Ends, coverage: Coverage) {
+    bytes[CHECKSUM..][..2].fill(0);
+    let checksum = sum(bytes, ends, coverage).checksum();
+    bytes[CHECKSUM..][..2].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// The sum that a checksum makes 0xffff.
@@ -262,9 +268,7 @@ mod tests {
         let changed = |at: usize, value: u8| {
             let mut bytes = MESSAGE;
             bytes[at] = value;
-            bytes[CHECKSUM..][..2].fill(0);
-            let checksum = sum(&bytes, V4, Coverage::Message).checksum();
-            bytes[CHECKSUM..][..2].copy_from_slice(&checksum.to_be_bytes());
+            seal(&mut bytes, V4, Coverage::Message);
             read(&bytes).map(|(vrid, ..)| vrid)
         };
         assert_eq!(changed(0, 0x21), Err(Malformed::Version));

@@ -81,6 +81,8 @@ pub(crate) struct Router {
     preempts_since: Option<Time>,
     /// An advertisement that is to be sent: whether it resigns, and the next of its destinations.
     outgoing: Option<(bool, usize)>,
+    /// Whether it has answered another router since the timer ran out.
+    has_answered: bool,
     pub announcements: Announcements,
     pub rivals: Rivals,
     changed: Option<Reason>,
@@ -103,6 +105,7 @@ impl Router {
             was_put_off: false,
             preempts_since: None,
             outgoing: None,
+            has_answered: false,
             announcements: Announcements::default(),
             rivals: Rivals::default(),
             changed: None,
@@ -201,7 +204,7 @@ impl Router {
     fn receive_as_active(&mut self, priority: u8, from: IpAddr, interval: Duration, now: Time) {
         if priority == RESIGNS {
             self.rivals.leave(from);
-            self.advertise(now);
+            self.answer();
             return;
         }
         let is_outranked =
@@ -213,9 +216,20 @@ impl Router {
             self.follow(interval, now);
             return;
         }
-        // The sender is to hear of it at once, and so are switches between both.
-        self.outgoing = Some((false, 0));
         self.rivals.hear(from, interval, now);
+        // The sender is to hear of it at once, and so are switches between both; but for another
+        // owner, which would say the same again.
+        if priority != OWNER {
+            self.answer();
+        }
+    }
+
+    /// Advertises at once, but no more than once between two advertisements of the timer: two
+    /// routers that both know better must not answer each other for ever.
+    fn answer(&mut self) {
+        if !std::mem::replace(&mut self.has_answered, true) {
+            self.outgoing = Some((false, 0));
+        }
     }
 
     /// Whether a router of lower priority is to be taken over from by now.
@@ -242,7 +256,7 @@ impl Router {
         match self.state {
             State::Initialize => {}
             State::Active => {
-                self.outgoing = Some((false, 0));
+                (self.outgoing, self.has_answered) = (Some((false, 0)), false);
                 // In step, but none is made up for.
                 let next = timer.after(self.config.interval);
                 self.timer = Some(if next > now { next } else { now.after(self.config.interval) });
@@ -357,7 +371,7 @@ impl Router {
     fn enter(&mut self, state: State, reason: Reason) {
         self.state = state;
         self.changed = Some(reason);
-        self.was_put_off = false;
+        (self.was_put_off, self.has_answered) = (false, false);
         self.preempts_since = None;
         self.announcements = Announcements::default();
     }

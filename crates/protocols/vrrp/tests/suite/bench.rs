@@ -13,6 +13,8 @@ pub struct Bench {
     pub now: Time,
     pub departures: Vec<Departure>,
     pub reports: Vec<Report>,
+    /// Whether sockets cannot be opened.
+    pub refuses: bool,
 }
 
 /// The interface of all virtual routers.
@@ -40,6 +42,7 @@ impl Bench {
             now: Time::ZERO,
             departures: Vec::new(),
             reports: Vec::new(),
+            refuses: false,
         };
         commands.into_iter().for_each(|command| bench.tell(command));
         bench
@@ -157,7 +160,13 @@ impl Bench {
         for count in 0.. {
             match self.vrrp.poll(self.now) {
                 None => return,
-                Some(Output::Departure(departure)) => self.departures.push(departure),
+                Some(Output::Departure(departure)) => {
+                    if let (true, Departure::Open { socket, .. }) = (self.refuses, &departure) {
+                        let failed = Arrival::Failed { socket: *socket };
+                        self.vrrp.input(self.now, Input::Arrival(failed));
+                    }
+                    self.departures.push(departure);
+                }
                 Some(Output::Report(report)) => self.reports.push(report),
             }
             assert!(count < 10_000, "it does not come to rest");

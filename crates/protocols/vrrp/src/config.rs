@@ -88,7 +88,7 @@ pub enum Unusable {
          address are link-local"
     )]
     Addresses,
-    /// The priority is 0, or 255 by [`crate::Command::SetPriority`].
+    /// The priority is 0, or 255 by `Command::SetPriority`.
     #[error("a priority is 1 to 254, or 255 for the owner of the addresses")]
     Priority,
     /// An interval that advertisements cannot tell.

@@ -7,16 +7,17 @@ use std::time::Duration;
 use protocol_kit::{Arrival, Input, Interface, Machine, Socket, Time};
 
 use crate::config::{Config, Key};
+use crate::control::{Command, View};
 use crate::counters::Counters;
 use crate::frames;
-use crate::machine::{Command, Vrrp};
+use crate::machine::Vrrp;
 use crate::packet::{self, Addresses, Coverage, Ends, Packet};
 use crate::router::State;
 
 /// Feeds a machine with what the bytes describe: a length, a kind, steps of time, and then a frame
-/// or the payload of a packet. It panics when the machine breaks a promise: what is no advertisement
-/// changes nothing but a counter, the owner of the addresses stays active, outputs are few, and
-/// what may be accepted is written back.
+/// or the payload of a packet. It panics when the machine breaks a promise: what is no
+/// advertisement changes nothing but a counter, the owner of the addresses stays active, outputs
+/// are few, and what may be accepted is written back.
 pub fn fuzz(bytes: &[u8]) {
     for ends in [ends(false), ends(true)] {
         packet::law(bytes, ends);
@@ -57,7 +58,8 @@ pub fn fuzz(bytes: &[u8]) {
     assert_eq!(vrrp.view(3).map(|view| view.state), Some(State::Active), "the owner");
 }
 
-/// Inputs of two advertisements a step of time apart: of several priorities, to each kind of router.
+/// Inputs of two advertisements a step of time apart: of several priorities, to each kind of
+/// router.
 pub fn examples() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for (config, is_framed) in configs().into_iter().zip([true, true, false, true]) {
@@ -123,7 +125,7 @@ fn settle(vrrp: &mut Vrrp, now: Time) {
     assert!(outputs < OUTPUTS_MAX, "an arrival and a step of time have that many outputs");
 }
 
-fn views(vrrp: &Vrrp) -> [Option<crate::machine::View>; 4] {
+fn views(vrrp: &Vrrp) -> [Option<View>; 4] {
     [0, 1, 2, 3].map(|number| vrrp.view(number))
 }
 

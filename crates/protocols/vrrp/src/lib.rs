@@ -7,8 +7,9 @@
 //! ```
 //! The files in reading order: [`packet`] is the codec, [`frames`] what is around it on the link,
 //! [`config`] is what a controller asks for, [`counters`] counts, `announcements` and `rivals` are
-//! parts of `router`, the states of RFC 9568 section 6.4, `sockets` has what routers share,
-//! [`machine`] holds all routers and finds that of an advertisement.
+//! parts of `router`, the states of RFC 9568 section 6.4, [`control`] is what a controller says and
+//! hears, `sockets` has what routers share, [`machine`] holds all routers and finds that of an
+//! advertisement.
 
 pub mod packet;
 
@@ -24,6 +25,8 @@ mod rivals;
 
 mod router;
 
+pub mod control;
+
 mod sockets;
 
 pub mod machine;
@@ -31,8 +34,9 @@ pub mod machine;
 pub mod fuzz;
 
 pub use config::{Config, Effect, Key, Tracked, Unusable};
+pub use control::{Command, Report, View};
 pub use counters::Counters;
-pub use machine::{Command, Report, View, Vrrp};
+pub use machine::Vrrp;
 pub use packet::Coverage;
 pub use rivals::Told;
 pub use router::{Reason, State};

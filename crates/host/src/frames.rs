@@ -9,11 +9,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use nix::ifaddrs::getifaddrs;
 use nix::libc;
 use nix::sys::socket::{AddressFamily, SockaddrLike, bind, setsockopt};
-use nix::{setsockopt_impl, sockopt_impl};
 use protocol_kit::{Interface, Takes};
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use crate::error::SocketError;
+use crate::options::AddMembership;
 use crate::told;
 
 /// A socket for frames.
@@ -68,15 +68,6 @@ impl AsFd for Frames {
         self.socket.as_fd()
     }
 }
-
-sockopt_impl!(
-    /// Adds an address to those that an interface listens to.
-    AddMembership,
-    SetOnly,
-    libc::SOL_PACKET,
-    libc::PACKET_ADD_MEMBERSHIP,
-    libc::packet_mreq
-);
 
 fn open(interface: Interface, takes: &[Takes], groups: &[[u8; 6]]) -> io::Result<Frames> {
     if takes.len() > TAKES_MAX || groups.len() > GROUPS_MAX {

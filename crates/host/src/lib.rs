@@ -13,6 +13,8 @@
 //! (`Departure::Datagram` with `via`), as the kernel keeps what is addressed to itself. They are
 //! counted.
 
+mod counters;
+
 mod error;
 
 mod told;
@@ -23,9 +25,18 @@ mod packets;
 
 mod frames;
 
+mod options;
+
+mod stream;
+
+mod listener;
+
 mod socket;
+
+mod links;
 
 mod host;
 
+pub use counters::Counters;
 pub use error::SocketError;
-pub use host::{Counters, Host};
+pub use host::Host;

@@ -1,37 +1,111 @@
-//! A socket of any kind.
+//! A socket of any kind, and what the kernel is to tell of it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use protocol_kit::Opening;
+use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
+use protocol_kit::{Opening, Socket};
 
 use crate::error::SocketError;
 use crate::frames::Frames;
+use crate::listener::Listener;
 use crate::packets::Packets;
+use crate::stream::Stream;
 use crate::udp::Udp;
 
 /// A socket of a machine.
+pub(crate) struct Held {
+    pub kind: Kind,
+    /// What the kernel tells now; `None` for nothing.
+    watched: Option<EpollFlags>,
+}
+
+/// What it is.
 pub(crate) enum Kind {
     Udp(Udp),
     Packets(Packets),
     Frames(Frames),
+    Listener(Box<Listener>),
+    Stream(Box<Stream>),
+}
+
+impl Held {
+    /// Opens a socket.
+    pub fn open(number: Socket, opening: &Opening) -> Result<Held, SocketError> {
+        Ok(Held::new(match opening {
+            Opening::Datagrams { local, interface } => Kind::Udp(Udp::open(*local, *interface)?),
+            Opening::Packets { protocol, local, interface } => {
+                Kind::Packets(Packets::open(*protocol, *local, *interface)?)
+            }
+            Opening::Frames { interface, takes, groups } => {
+                Kind::Frames(Frames::open(*interface, takes, groups)?)
+            }
+            Opening::Listener { at, options, streams } => {
+                let opened = Listener::open(at, options, streams);
+                let failed = |error| SocketError::opening(format_args!("listener at {at}"), error);
+                Kind::Listener(Box::new(opened.map_err(failed)?))
+            }
+            Opening::Stream { from, to, options } => {
+                let opened = Stream::connect(number, *from, to, options);
+                let failed = |error| SocketError::opening(format_args!("stream to {to}"), error);
+                Kind::Stream(Box::new(opened.map_err(failed)?))
+            }
+        }))
+    }
+
+    /// A socket of which the kernel tells nothing yet.
+    pub fn new(kind: Kind) -> Held {
+        Held { kind, watched: None }
+    }
+
+    /// Lets the kernel tell what is of interest now.
+    pub fn watch(&mut self, number: Socket, epoll: &Epoll) -> nix::Result<()> {
+        let wanted = match &self.kind {
+            Kind::Listener(listener) => listener.interest(),
+            Kind::Stream(stream) => stream.interest(),
+            _ => Some(EpollFlags::EPOLLIN),
+        };
+        let event = |flags| EpollEvent::new(flags, u64::from(number.0));
+        match (self.watched, wanted) {
+            (before, after) if before == after => Ok(()),
+            (None, Some(flags)) => epoll.add(&self.kind, event(flags)),
+            (Some(_), Some(flags)) => epoll.modify(&self.kind, &mut event(flags)),
+            (_, None) => epoll.delete(&self.kind),
+        }?;
+        self.watched = wanted;
+        Ok(())
+    }
 }
 
 impl Kind {
-    /// Opens a socket.
-    pub fn open(opening: &Opening) -> Result<Kind, SocketError> {
-        match opening {
-            Opening::Datagrams { local, interface } => Udp::open(*local, *interface).map(Kind::Udp),
-            Opening::Packets { protocol, local, interface } => {
-                Packets::open(*protocol, *local, *interface).map(Kind::Packets)
-            }
-            Opening::Frames { interface, takes, groups } => {
-                Frames::open(*interface, takes, groups).map(Kind::Frames)
-            }
-            other => {
-                let none = std::io::Error::from(std::io::ErrorKind::Unsupported);
-                Err(SocketError::opening(format_args!("{other:?}"), none))
-            }
+    /// What it is called in an error.
+    pub fn name(&self) -> String {
+        match self {
+            Kind::Udp(_) => "UDP".into(),
+            Kind::Packets(_) => "packets".into(),
+            Kind::Frames(_) => "frames".into(),
+            Kind::Listener(listener) => format!("listener at {}", listener.at),
+            Kind::Stream(stream) => format!("stream with {}", stream.peer),
         }
+    }
+
+    pub fn udp(&mut self) -> Option<&mut Udp> {
+        if let Kind::Udp(udp) = self { Some(udp) } else { None }
+    }
+
+    pub fn packets(&mut self) -> Option<&mut Packets> {
+        if let Kind::Packets(packets) = self { Some(packets) } else { None }
+    }
+
+    pub fn frames(&mut self) -> Option<&mut Frames> {
+        if let Kind::Frames(frames) = self { Some(frames) } else { None }
+    }
+
+    pub fn listener(&mut self) -> Option<&mut Listener> {
+        if let Kind::Listener(listener) = self { Some(listener) } else { None }
+    }
+
+    pub fn stream(&mut self) -> Option<&mut Stream> {
+        if let Kind::Stream(stream) = self { Some(stream) } else { None }
     }
 }
 
@@ -41,6 +115,8 @@ impl AsFd for Kind {
             Kind::Udp(socket) => socket.as_fd(),
             Kind::Packets(socket) => socket.as_fd(),
             Kind::Frames(socket) => socket.as_fd(),
+            Kind::Listener(socket) => socket.as_fd(),
+            Kind::Stream(socket) => socket.as_fd(),
         }
     }
 }

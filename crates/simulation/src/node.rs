@@ -16,6 +16,10 @@ pub(super) struct Node<M: Machine> {
     /// When it was born last.
     pub born: Time,
     pub sockets: BTreeMap<Socket, Opening>,
+    /// Streams with a number, and the sides of them that the node has.
+    pub streams: BTreeMap<Socket, (u64, usize)>,
+    /// Streams that wait at listeners to be accepted.
+    pub backlog: VecDeque<(Socket, u64)>,
     /// While it hangs: nothing runs, and what arrives waits.
     pub hangs_until: Option<Time>,
     /// When it has last gone on after it hung.
@@ -29,9 +33,23 @@ pub(super) struct Node<M: Machine> {
 /// What a link carries, as it is at a node.
 #[derive(Clone, Debug)]
 pub(super) enum Carried {
-    Datagram { interface: Interface, from: SocketAddr, to: SocketAddr, ttl: u8, bytes: Vec<u8> },
+    Datagram {
+        interface: Interface,
+        from: SocketAddr,
+        to: SocketAddr,
+        ttl: u8,
+        bytes: Vec<u8>,
+    },
     Packet(Packet),
-    Frame { interface: Interface, bytes: Vec<u8> },
+    Frame {
+        interface: Interface,
+        bytes: Vec<u8>,
+    },
+    /// That the link is up or down.
+    Link {
+        interface: Interface,
+        is_up: bool,
+    },
 }
 
 impl Carried {
@@ -41,6 +59,7 @@ impl Carried {
             Carried::Datagram { bytes, .. } => 42 + bytes.len(),
             Carried::Packet(packet) => 34 + packet.bytes.len(),
             Carried::Frame { bytes, .. } => bytes.len(),
+            Carried::Link { .. } => 0,
         }
     }
 }
@@ -76,6 +95,8 @@ impl<M: Machine> Node<M> {
             machine: None,
             born: Time::ZERO,
             sockets,
+            streams: BTreeMap::new(),
+            backlog: VecDeque::new(),
             hangs_until: None,
             resumed: Time::ZERO,
             waiting,
@@ -126,6 +147,8 @@ impl<M: Machine> Node<M> {
     pub fn die(&mut self) {
         self.machine = None;
         self.sockets.clear();
+        self.streams.clear();
+        self.backlog.clear();
         self.waiting.clear();
         (self.hangs_until, self.wake) = (None, None);
     }
@@ -134,6 +157,10 @@ impl<M: Machine> Node<M> {
     fn hand_over(&mut self, carried: &Carried, now: Time) -> bool {
         let local = self.local(now);
         let Some(machine) = &mut self.machine else { return false };
+        if let Carried::Link { interface, is_up } = *carried {
+            machine.input(local, Input::Arrival(Arrival::Link { interface, is_up }));
+            return true;
+        }
         let taking = self.sockets.iter().filter(|(_, opening)| takes(opening, carried));
         let count = if matches!(carried, Carried::Datagram { .. }) { 1 } else { usize::MAX };
         let mut has_one = false;
@@ -155,6 +182,7 @@ fn arrival(socket: Socket, carried: &Carried) -> Arrival<'_> {
             Arrival::Packet { socket, interface, from, to, ttl, bytes }
         }
         Carried::Frame { interface, ref bytes } => Arrival::Frame { socket, interface, bytes },
+        Carried::Link { interface, is_up } => Arrival::Link { interface, is_up },
     }
 }
 

@@ -184,7 +184,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("*", &["netns", "port-conformance", "testkit"]),
     ("function-*", &["model-kit"]),
     ("protocol-*", &["simulation"]),
-    ("host", &["protocol-bfd", "protocol-vrrp"]),
+    ("host", &["protocol-bfd", "protocol-vrrp", "simulation"]),
     ("model-kit", &["stages"]),
     ("stages", &["model-kit"]),
     ("model-chain", &["functions", "models"]),

@@ -1,13 +1,24 @@
-//! The host between real sockets: with itself, and with FRR and keepalived as the far end.
+//! The host between real sockets: with itself, with the standard library, with the kernel, and with
+//! FRR's daemons and keepalived as the far end; and beside the simulated network.
 
 mod bfd;
+
+mod chat;
+
+mod equivalence;
 
 mod frr;
 
 mod keepalived;
 
+mod links;
+
+mod misuse;
+
 mod probe;
 
 mod raw;
+
+mod streams;
 
 mod vrrp;

@@ -1,72 +1,29 @@
-//! A machine that does what it is told and says what has arrived, and hosts of it in namespaces.
+//! Hosts of the probe, and namespaces for them.
 
-use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use host::Host;
 use netns::Namespace;
-use protocol_kit::{Arrival, Departure, Input, Machine, Output, Socket, Time};
+use simulation::{Probe, Seen};
 
 use crate::frr::until;
 
-/// The machine.
-#[derive(Default)]
-pub struct Probe {
-    outputs: VecDeque<Output<Seen>>,
-}
-
-/// What has arrived.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
-    Datagram(Socket, SocketAddr, IpAddr, u8, Vec<u8>),
-    Packet(Socket, IpAddr, IpAddr, u8, Vec<u8>),
-    Frame(Socket, Vec<u8>),
-    Failed(Socket),
-    Other(String),
-}
-
-impl Machine for Probe {
-    type Command = Departure;
-    type Report = Seen;
-
-    fn input(&mut self, _: Time, input: Input<'_, Departure>) {
-        self.outputs.push_back(match input {
-            Input::Command(departure) => Output::Departure(departure),
-            Input::Arrival(arrival) => Output::Report(match arrival {
-                Arrival::Datagram { socket, from, to, ttl, bytes, .. } => {
-                    Seen::Datagram(socket, from, to, ttl, bytes.to_vec())
-                }
-                Arrival::Packet { socket, from, to, ttl, bytes, .. } => {
-                    Seen::Packet(socket, from, to, ttl, bytes.to_vec())
-                }
-                Arrival::Frame { socket, bytes, .. } => Seen::Frame(socket, bytes.to_vec()),
-                Arrival::Failed { socket } => Seen::Failed(socket),
-                other => Seen::Other(format!("{other:?}")),
-            }),
-        });
-    }
-
-    fn poll(&mut self, _: Time) -> Option<Output<Seen>> {
-        self.outputs.pop_front()
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        None
-    }
-}
-
 /// Turns a host until it has seen something that is looked for; returns it.
 pub fn turn_until<T>(host: &mut Host<Probe>, what: &str, found: impl Fn(&Seen) -> Option<T>) -> T {
-    until(what, || {
-        let seen = host.turn(Duration::from_millis(20)).expect("it turns");
-        seen.iter().find_map(&found)
-    })
+    until(what, || turn_for(host, Duration::from_millis(20)).iter().find_map(&found))
 }
 
 /// Does what a host has to do now; returns what it has seen.
 pub fn turn(host: &mut Host<Probe>) -> Vec<Seen> {
-    host.turn(Duration::ZERO).expect("it turns")
+    turn_for(host, Duration::ZERO)
+}
+
+/// Turns a host once, and returns what it has seen but links, of which the machine may have some
+/// that are down.
+pub fn turn_for(host: &mut Host<Probe>, patience: Duration) -> Vec<Seen> {
+    let mut seen = host.turn(patience).expect("it turns");
+    seen.retain(|seen| !matches!(seen, Seen::Link { .. }));
+    seen
 }
 
 /// Addresses of the namespaces of [`linked`].

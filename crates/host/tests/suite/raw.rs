@@ -8,7 +8,9 @@ use nix::net::if_::if_nametoindex;
 use protocol_kit::{Departure, Interface, Opening, Socket, Takes};
 
 use crate::frr::until;
-use crate::probe::{FAR, OWN, Probe, Seen, linked, may_link, turn, turn_until};
+use simulation::{Probe, Seen};
+
+use crate::probe::{FAR, OWN, linked, may_link, turn, turn_for, turn_until};
 
 const SOCKET: Socket = Socket(7);
 
@@ -54,7 +56,7 @@ fn packets_are_answered_by_the_kernel() {
                 host.command(Departure::Packet { socket: SOCKET, interface, from, to, ttl, bytes });
                 let reply = if is_v6 { 129 } else { 0 };
                 turn_until(&mut host, "an echo reply", |seen| match seen {
-                    Seen::Packet(SOCKET, source, destination, 64, bytes) => {
+                    Seen::Packet { from: source, to: destination, ttl: 64, bytes, .. } => {
                         let is_reply = bytes[0] == reply && bytes[4..] == [0x12, 0x34, 0, 1];
                         ((*source, *destination) == (to, from) && is_reply).then_some(())
                     }
@@ -93,7 +95,9 @@ fn packets_keep_their_time_to_live_and_their_interface() {
         })
         .expect("the namespace");
         let seen = turn_until(&mut there, "the packet", |seen| Some(seen.clone()));
-        assert_eq!(seen, Seen::Packet(SOCKET, from, to, 9, b"payload".to_vec()));
+        let interface = far.run(eth0).expect("the namespace");
+        let (socket, bytes) = (SOCKET, b"payload".to_vec());
+        assert_eq!(seen, Seen::Packet { socket, interface, from, to, ttl: 9, bytes });
     }
 }
 
@@ -165,11 +169,14 @@ fn frames_pass_the_filter_or_do_not() {
         assert_eq!(there.counters().sent, sent.len() as u64);
     })
     .expect("the namespace");
+    let interface = own.run(eth0).expect("the namespace");
     let taken = sent.iter().filter(|(_, is_taken)| *is_taken);
-    let wanted: Vec<Seen> = taken.map(|(bytes, _)| Seen::Frame(SOCKET, bytes.clone())).collect();
+    let wanted: Vec<Seen> = taken
+        .map(|(bytes, _)| Seen::Frame { socket: SOCKET, interface, bytes: bytes.clone() })
+        .collect();
     let mut seen = Vec::new();
     until("the last frame", || {
-        seen.extend(here.turn(Duration::from_millis(20)).expect("it turns"));
+        seen.extend(turn_for(&mut here, Duration::from_millis(20)));
         (seen.last() == wanted.last()).then_some(())
     });
     assert_eq!(seen, wanted);
@@ -193,7 +200,7 @@ fn what_cannot_be_opened_says_why() {
         ];
         for (opening, named) in openings {
             host.command(Departure::Open { socket: SOCKET, opening });
-            assert_eq!(turn(&mut host), [Seen::Failed(SOCKET)]);
+            assert_eq!(turn(&mut host), [Seen::Failed { socket: SOCKET }]);
             let failures = host.take_failures();
             assert!(failures.len() == 1 && failures[0].to_string().contains(named), "{failures:?}");
         }

@@ -14,7 +14,8 @@
 //! outputs, on real sockets and in a simulation.
 //!
 //! The files in reading order: [`time`], [`random`], [`endpoint`] for streams, [`network`] with what
-//! arrives and departs, [`machine`], [`protocol`] for the list. Nothing here knows a protocol.
+//! arrives and departs, [`machine`], [`several`] machines as one, [`protocol`] for the list. Nothing
+//! here knows a protocol.
 
 pub mod time;
 
@@ -26,6 +27,8 @@ pub mod network;
 
 pub mod machine;
 
+pub mod several;
+
 pub mod protocol;
 
 pub use endpoint::{Endpoint, Secret, StreamOptions};
@@ -33,4 +36,5 @@ pub use machine::{Input, Machine, Output};
 pub use network::{Arrival, Departure, Interface, Opening, STREAM_ROOM, Socket, Takes};
 pub use protocol::Protocol;
 pub use random::Random;
+pub use several::Several;
 pub use time::Time;

@@ -23,11 +23,9 @@ pub struct Switch {
 }
 
 impl Node {
-    /// A switch of this many links, and a command that it does not mind: a node that is told
-    /// nothing is not looked at.
-    pub fn switch(links: u32) -> (Node, Vec<Command>) {
-        let switch = Switch { links, opened: 0, repeated: VecDeque::new() };
-        (Node::Switch(switch), vec![Command::Start(0)])
+    /// A switch of this many links.
+    pub fn switch(links: u32) -> Node {
+        Node::Switch(Switch { links, opened: 0, repeated: VecDeque::new() })
     }
 }
 

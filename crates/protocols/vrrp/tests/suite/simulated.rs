@@ -36,7 +36,8 @@ impl Simulation for Routers {
             .map(|number| draw_group(world.random(), number as u8, count))
             .collect();
         // Two routers share a link; more of them a switch, which is the first node.
-        let switch = (count > 2).then(|| world.add_node(move |_| Node::switch(count as u32)));
+        let switch =
+            (count > 2).then(|| world.add_node(move |_| (Node::switch(count as u32), vec![])));
         let mut nodes = Vec::new();
         for number in 0..count {
             let link = if switch.is_some() { number } else { 0 };
@@ -88,7 +89,9 @@ impl Simulation for Routers {
         match report {
             Report::Changed { state, router: number, .. } => {
                 let view = router(world, *node).and_then(|vrrp| vrrp.view(*number));
-                if view.map(|view| view.state) != Some(*state) || self.is_quiet(*at) {
+                let is_so = view.map(|view| view.state) == Some(*state);
+                // Whoever is born without link hears of that after it has begun.
+                if !is_so && world.born(*node) != *at || self.is_quiet(*at) {
                     return wrong();
                 }
                 Ok(())

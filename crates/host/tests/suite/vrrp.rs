@@ -115,6 +115,17 @@ fn routers_and_keepalived_take_over_from_each_other() {
         }
         turn_until_far(&mut host, &far, &addresses, true);
         drop(other);
+        // The other end takes the link away and gives it back.
+        for number in [0, 1] {
+            host.command(Command::Start(number));
+        }
+        turn_until(&mut host, &[0, 1], State::Active);
+        far.ip("link set eth0 down").expect("it is there");
+        let why = turn_until(&mut host, &[0, 1], State::Initialize);
+        assert_eq!(why, Some(Reason::LinkDown));
+        far.ip("link set eth0 up").expect("it is there");
+        let why = turn_until(&mut host, &[0, 1], State::Active);
+        assert_eq!(why, Some(Reason::Silence));
         let counters = host.machine().counters();
         let dropped = (counters.malformed, counters.checksum, counters.ttl, counters.version);
         assert_eq!(dropped, (0, 0, 0, 0), "{counters:?}");

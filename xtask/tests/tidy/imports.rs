@@ -202,7 +202,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("*", &["netns", "port-conformance", "testkit"]),
     ("function-*", &["model-kit"]),
     ("protocol-*", &["simulation"]),
-    ("host", &["protocol-bfd", "protocol-bfddp", "protocol-fpm", "simulation"]),
+    ("host", &["protocol-bfd", "protocol-bfddp", "protocol-fpm", "protocol-vrrp", "simulation"]),
     ("model-kit", &["stages"]),
     ("stages", &["model-kit"]),
     ("model-chain", &["functions", "models"]),

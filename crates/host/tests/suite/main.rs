@@ -1,5 +1,5 @@
 //! The host between real sockets: with itself, with the standard library, with the kernel, and with
-//! FRR's daemons as the far end; and beside the simulated network.
+//! FRR's daemons and keepalived as the far end; and beside the simulated network.
 
 mod bfd;
 
@@ -13,6 +13,8 @@ mod fpm;
 
 mod frr;
 
+mod keepalived;
+
 mod links;
 
 mod misuse;
@@ -22,3 +24,5 @@ mod probe;
 mod raw;
 
 mod streams;
+
+mod vrrp;

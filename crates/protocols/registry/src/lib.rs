@@ -8,4 +8,5 @@ pub const PROTOCOLS: &[Protocol] = &[
     protocol_bfd::PROTOCOL,
     protocol_bfddp::PROTOCOL,
     protocol_fpm::PROTOCOL,
+    protocol_vrrp::PROTOCOL,
 ];

@@ -1,0 +1,219 @@
+//! A router whose next hops are watched by BFD, with FRR as a far end: what is lost when a path
+//! fails.
+//!
+//! The longest silence is printed and not judged: `cargo test -p plumbline --test daemon
+//! path_failure -- --nocapture` on a quiet machine tells it.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use netns::Namespace;
+use serde_json::Value;
+
+use crate::frr::{self, Frr};
+use crate::kit::{Lab, until};
+use crate::nat_network::tally;
+use crate::neighbours::{host, socket};
+
+/// The address that both far ends have.
+const SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 1));
+const SERVER_PORT: u16 = 7;
+
+/// Flows, by their source ports.
+const FLOWS: usize = 32;
+
+/// Time from one datagram to the next.
+const PACE: Duration = Duration::from_millis(1);
+
+const ROUTER: &str = "function:
+  name: l3-router
+  resolve: true
+  ports:
+    - {name: lan, mac: 02:00:00:00:00:01, ip: 10.0.1.1/24}
+    - {name: near, mac: 02:00:00:00:00:02, ip: 10.0.2.1/24}
+    - {name: around, mac: 02:00:00:00:00:03, ip: 10.0.3.1/24}
+  next-hops:
+    - {port: near, ip: 10.0.2.2, bfd: {interval-ms: 10, multiplier: 3}}
+    - {port: around, ip: 10.0.3.2}
+  next-hop-groups: [{members: [{next-hop: 0}, {next-hop: 1}]}]
+  routes: [{prefix: 203.0.113.0/24, group: 0}]
+ports:
+  lan: {type: af-packet, interface: lan}
+  near: {type: af-packet, interface: near}
+  around: {type: af-packet, interface: around}
+workers: {idle: sleep}
+";
+
+const BFDD: &str = "bfd
+ peer 10.0.2.1 local-address 10.0.2.2 interface eth
+  receive-interval 10
+  transmit-interval 10
+  detect-multiplier 3
+  no shutdown
+ !
+!
+";
+
+/// What flows through the router while something happens.
+struct Traffic<'a> {
+    sockets: Vec<UdpSocket>,
+    servers: [UdpSocket; 2],
+    is_over: &'a AtomicBool,
+    sent: AtomicU32,
+}
+
+impl Traffic<'_> {
+    /// Sends a datagram a millisecond, numbered, by one flow after the other.
+    fn send(&self) {
+        let begun = Instant::now();
+        let mut number = 0u32;
+        while !self.is_over.load(Ordering::Relaxed) {
+            let socket = &self.sockets[number as usize % FLOWS];
+            // A full queue of the kernel is a loss as any.
+            let _ = socket.send_to(&number.to_be_bytes(), (SERVER, SERVER_PORT));
+            number += 1;
+            self.sent.store(number, Ordering::Relaxed);
+            until_past(begun + PACE * number);
+        }
+    }
+
+    /// Returns every datagram to where it came from; counts them.
+    fn answer(&self, server: usize) -> u32 {
+        let (socket, mut count) = (&self.servers[server], 0);
+        socket.set_read_timeout(Some(Duration::from_millis(20))).expect("a socket");
+        let mut bytes = [0; 16];
+        while !self.is_over.load(Ordering::Relaxed) {
+            if let Ok((len, from)) = socket.recv_from(&mut bytes) {
+                count += 1;
+                let _ = socket.send_to(&bytes[..len], from);
+            }
+        }
+        count
+    }
+
+    /// Returns the numbers that came back.
+    fn hear(&self) -> BTreeSet<u32> {
+        let mut heard = BTreeSet::new();
+        let mut bytes = [0; 4];
+        for socket in &self.sockets {
+            socket.set_nonblocking(true).expect("a socket");
+        }
+        while !self.is_over.load(Ordering::Relaxed) {
+            for socket in &self.sockets {
+                while let Ok((4, _)) = socket.recv_from(&mut bytes) {
+                    heard.insert(u32::from_be_bytes(bytes));
+                }
+            }
+            thread::park_timeout(PACE);
+        }
+        heard
+    }
+}
+
+/// Returns at a time, however often the thread is woken before.
+fn until_past(time: Instant) {
+    while let Some(left) =
+        time.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+    {
+        thread::park_timeout(left);
+    }
+}
+
+/// Lets traffic flow while something happens; returns the longest run of datagrams that did not come
+/// back, and how many each server has had.
+fn while_traffic(hosts: &[Namespace; 3], happens: impl FnOnce()) -> (u32, [u32; 2]) {
+    let is_over = AtomicBool::new(false);
+    let open = |flow| socket(&hosts[0], (IpAddr::from([10, 0, 1, 2]), 20_000 + flow as u16));
+    let traffic = Traffic {
+        sockets: (0..FLOWS).map(open).collect(),
+        servers: [1, 2].map(|place| socket(&hosts[place], (SERVER, SERVER_PORT))),
+        is_over: &is_over,
+        sent: AtomicU32::new(0),
+    };
+    let (heard, served) = thread::scope(|scope| {
+        let sender = scope.spawn(|| traffic.send());
+        let servers = [0, 1].map(|server| {
+            let traffic = &traffic;
+            scope.spawn(move || traffic.answer(server))
+        });
+        let hearer = scope.spawn(|| traffic.hear());
+        happens();
+        is_over.store(true, Ordering::Relaxed);
+        sender.join().expect("it ends");
+        let served = servers.map(|server| server.join().expect("it ends"));
+        (hearer.join().expect("it ends"), served)
+    });
+    // The last ones may be on their way.
+    let sent = traffic.sent.load(Ordering::Relaxed).saturating_sub(100);
+    let (mut run, mut longest) = (0, 0);
+    for number in 0..sent {
+        run = if heard.contains(&number) { 0 } else { run + 1 };
+        longest = longest.max(run);
+    }
+    (longest, served)
+}
+
+#[test]
+fn flows_leave_a_path_that_bfd_finds_down() {
+    if !frr::is_there() {
+        return;
+    }
+    let Some(lab) = Lab::bare() else { return };
+    let far =
+        ["10.0.2", "10.0.3"].map(|net| (format!("{net}.2/24"), format!("default via {net}.1")));
+    let hosts = [
+        host(&lab, "lan", &["10.0.1.2/24"], &["default via 10.0.1.1"]),
+        host(&lab, "near", &[&far[0].0], &[&far[0].1]),
+        host(&lab, "around", &[&far[1].0], &[&far[1].1]),
+    ];
+    for server in &hosts[1..] {
+        server.ip("link set lo up").expect("an interface");
+        server.ip(&format!("addr add {SERVER}/32 dev lo")).expect("an address");
+    }
+    let mut frr = Frr::without_daemons();
+    frr.run(&hosts[1], "zebra", &[], "");
+    frr.run(&hosts[1], "bfdd", &[], BFDD);
+    let _router = lab.start(&lab.write("router.yaml", ROUTER));
+    let shown =
+        || -> Value { serde_json::from_str(&lab.run(&["show", "all", "--json"]).1).expect("JSON") };
+    let changes = |name: &str, count: u64| {
+        until(name, || (tally(&shown(), name) >= count).then_some(()));
+    };
+    let wait = |ms| until_past(Instant::now() + Duration::from_millis(ms));
+
+    changes("paths-up", 1);
+    until("FRR's session", || frr.show("show bfd peers").contains("Status: up").then_some(()));
+    let (lost, served) = while_traffic(&hosts, || wait(500));
+    println!("nothing happens: {lost} in a row lost, served {served:?}");
+    assert!(served.iter().all(|count| *count > 50), "both paths have flows: {served:?}");
+
+    // The protocol's program ends without a word, while its host goes on to forward.
+    let (lost, served) = while_traffic(&hosts, || {
+        frr.kill("bfdd");
+        changes("paths-down", 1);
+    });
+    println!("bfdd killed: {lost} in a row lost, served {served:?}");
+    let (_, served) = while_traffic(&hosts, || wait(300));
+    assert_eq!(served[0], 0, "all flows have left");
+
+    frr.run(&hosts[1], "bfdd", &[], BFDD);
+    changes("paths-up", 2);
+    let (_, served) = while_traffic(&hosts, || wait(300));
+    assert!(served[0] > 50, "its flows are back: {served:?}");
+
+    // The path fails without a sign at this end but silence.
+    let (lost, served) = while_traffic(&hosts, || {
+        wait(200);
+        hosts[1].ip("link set eth down").expect("an interface");
+        changes("paths-down", 2);
+        wait(300);
+    });
+    println!("link down: {lost} in a row lost of one a millisecond, served {served:?}");
+    let (_, served) = while_traffic(&hosts, || wait(300));
+    assert!(served[0] == 0 && served[1] > 100, "{served:?}");
+    let shown = shown();
+    assert_eq!((tally(&shown, "paths-down"), tally(&shown, "bfd-ignored")), (2, 0), "{shown}");
+}

@@ -1,5 +1,5 @@
-//! What the loop costs: timers, and streams on which little happens. `cargo bench -p host` measures;
-//! `cargo test -p host` runs it once, small.
+//! What the loop costs: timers, and streams on which little happens. `cargo bench -p host`
+//! measures; `cargo test -p host` runs it once, small.
 
 mod sessions;
 

@@ -1,6 +1,9 @@
 //! `plumbline run` as a process of its own, between interfaces of a network namespace.
 
 mod commands;
+#[expect(dead_code, reason = "the tests of the host use more of it")]
+#[path = "../../../host/tests/suite/frr.rs"]
+mod frr;
 mod kit;
 mod nat_ftp;
 mod nat_network;
@@ -8,4 +11,5 @@ mod nat_pptp;
 mod nat_standby;
 mod nat_workers;
 mod neighbours;
+mod path_failure;
 mod soak;

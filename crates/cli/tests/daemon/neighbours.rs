@@ -18,7 +18,7 @@ const PORT: u16 = 7000;
 const UDP: u8 = 17;
 
 /// Makes a host at the end of a link of the lab: with these addresses, and these routes.
-fn host(lab: &Lab, near: &str, addresses: &[&str], routes: &[&str]) -> Namespace {
+pub fn host(lab: &Lab, near: &str, addresses: &[&str], routes: &[&str]) -> Namespace {
     let host = Namespace::new().expect("it may be made");
     lab.namespace.veth(near, &host, "eth").expect("a link");
     for address in addresses {
@@ -35,7 +35,7 @@ fn host(lab: &Lab, near: &str, addresses: &[&str], routes: &[&str]) -> Namespace
     host
 }
 
-fn socket(host: &Namespace, address: impl Into<SocketAddr>) -> UdpSocket {
+pub fn socket(host: &Namespace, address: impl Into<SocketAddr>) -> UdpSocket {
     let address = address.into();
     let socket = host.run(|| UdpSocket::bind(address)).expect("the namespace");
     let socket = socket.expect("its address is there");

@@ -6,4 +6,5 @@ pub use protocol_kit::Protocol;
 #[rustfmt::skip] // A line each.
 pub const PROTOCOLS: &[Protocol] = &[
     protocol_bfd::PROTOCOL,
+    protocol_replication::PROTOCOL,
 ];

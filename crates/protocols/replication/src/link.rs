@@ -1,0 +1,127 @@
+//! What a worker and the machine that speaks for it tell each other beside the changes.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use crate::trouble::Trouble;
+
+/// Counts and wishes, each written by one side.
+#[derive(Default)]
+pub struct Link {
+    is_connected: AtomicBool,
+    sent: AtomicU64,
+    done: AtomicU64,
+    refused: AtomicU64,
+    resynchronisations: AtomicU64,
+    connections: AtomicU64,
+    /// The number of a trouble plus one; 0 for none.
+    trouble: AtomicU8,
+    ended: [AtomicU64; Trouble::ALL.len()],
+}
+
+/// How replication stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Whether there is a connection on which changes pass.
+    pub is_connected: bool,
+    /// Connections so far.
+    pub connections: u64,
+    /// Changes sent, or received.
+    pub sent: u64,
+    /// Of an active function those that its standby has acknowledged, of a standby those that it
+    /// has applied.
+    pub acknowledged: u64,
+    /// Changes that the standby could not apply.
+    pub refused: u64,
+    /// How often everything had to be told.
+    pub resynchronisations: u64,
+    /// Changes that were handed over and are not acknowledged yet.
+    pub unacknowledged: u64,
+    /// Things that changed and wait to be told.
+    pub waiting: u64,
+    /// Whether the standby has acknowledged all there is: the state at this moment outlives this
+    /// instance.
+    pub is_synchronised: bool,
+    /// What hinders; empty where nothing does.
+    pub trouble: &'static str,
+}
+
+impl Link {
+    /// A connection is there, before which [`Link::resynchronise`] was called where it must be.
+    pub(crate) fn connected(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.trouble.store(0, Ordering::Relaxed);
+        self.is_connected.store(true, Ordering::Release);
+    }
+
+    /// The connection is gone, or there is none.
+    pub(crate) fn disconnected(&self, why: Trouble) {
+        self.is_connected.store(false, Ordering::Release);
+        self.trouble.store(why as u8 + 1, Ordering::Relaxed);
+        self.ended[why as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether there is a connection.
+    pub fn is_connected(&self) -> bool {
+        self.is_connected.load(Ordering::Acquire)
+    }
+
+    /// How often a connection ended, or could not be made, for this reason.
+    pub fn ended(&self, why: Trouble) -> u64 {
+        self.ended[why as usize].load(Ordering::Relaxed)
+    }
+
+    /// All that there is must be told from now on.
+    pub(crate) fn resynchronise(&self) {
+        self.resynchronisations.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often that was so.
+    pub fn resynchronisations(&self) -> u64 {
+        self.resynchronisations.load(Ordering::Acquire)
+    }
+
+    /// So many more changes were sent, or received.
+    pub(crate) fn sent(&self, count: usize) {
+        self.sent.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// All changes up to this one, counted from 1, are in the tables of the standby.
+    pub fn done(&self, last: u64) {
+        self.done.store(last, Ordering::Release);
+    }
+
+    /// Up to which change that is so.
+    pub fn last_done(&self) -> u64 {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// So many changes could not be applied in all.
+    pub fn refuses(&self, count: u64) {
+        self.refused.store(count, Ordering::Relaxed);
+    }
+
+    /// How many those were.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// What can be told without the worker.
+    pub fn status(&self) -> Status {
+        let trouble = usize::from(self.trouble.load(Ordering::Relaxed)).checked_sub(1);
+        Status {
+            is_connected: self.is_connected(),
+            connections: self.connections.load(Ordering::Relaxed),
+            sent: self.sent_count(),
+            acknowledged: self.last_done(),
+            refused: self.refused(),
+            resynchronisations: self.resynchronisations(),
+            trouble: trouble.map_or("", |at| Trouble::ALL[at].text()),
+            ..Status::default()
+        }
+    }
+
+    /// Changes sent or received.
+    pub fn sent_count(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+}

@@ -42,7 +42,7 @@ impl Prepared {
             Some(memory) => {
                 let keys = memory.function.as_object().cloned().unwrap_or_default();
                 let bad = |bad: Invalid| unusable(format!("its function section: {}", bad.what));
-                function.kind.read(keys).map_err(bad)?
+                function.kind.read(keys).map_err(bad)?.with_secrets_of(&**config)
             }
         };
         let now = clock::now();

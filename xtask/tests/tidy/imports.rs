@@ -29,9 +29,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // the product's functions: a function knows vocabulary, engine and stages, never a port, a
     // device, or the bench
     ("stages", &["machine", "packet", "tables", "wire"]),
-    ("function-kit", &["engine", "keys", "machine", "packet", "wire"]),
+    ("function-kit", &["engine", "keys", "machine", "packet", "protocol-kit", "wire"]),
     ("export", &["function-kit", "keys", "machine", "packet", "tables", "wire"]),
-    ("replication", &["machine"]),
     (
         "function-*",
         &[
@@ -41,7 +40,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "keys",
             "machine",
             "packet",
-            "replication",
+            "protocol-kit",
+            "protocol-replication",
             "stages",
             "tables",
             "units",
@@ -70,7 +70,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "machine",
             "model-kit",
             "packet",
-            "replication",
+            "protocol-replication",
             "stages",
             "tables",
             "traffic",
@@ -199,7 +199,6 @@ const PRODUCT: &[&str] = &[
     "crates/functions/",
     "crates/stages/",
     "crates/export/",
-    "crates/replication/",
     "crates/protocols/",
     "crates/controllers/",
 ];

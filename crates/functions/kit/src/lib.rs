@@ -17,4 +17,6 @@ pub mod counts;
 
 pub use keys::Invalid;
 pub use port_name::PortName;
-pub use unit::{FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize};
+pub use unit::{
+    Companion, FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
+};

@@ -14,9 +14,8 @@
 use std::io;
 
 use engine::{Drops, Function, Refusal, StageClock};
-use machine::clock::{self, Ticks};
+use machine::clock::Ticks;
 use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
-use replication::Rehearses;
 
 use crate::control::{self, Update};
 use crate::parse::Plain;
@@ -124,6 +123,9 @@ impl Function for Pipeline {
         self.sweep.round(&mut self.state, now);
         if let Some(replication) = &mut self.replication {
             replication.round(&mut self.state, &mut self.interfaces, now);
+        }
+        if let Some(beside) = &self.beside {
+            beside.pass(now);
         }
         if self.followed.is_some() {
             self.forget_fragments(now);
@@ -320,13 +322,5 @@ impl Pipeline {
             self.state.tallies[Tally::Refused as usize] += 1;
         }
         batch.set_verdict(slot, reasons::drop(reason));
-    }
-}
-
-impl Rehearses for Pipeline {
-    fn round(&mut self) -> bool {
-        let before = self.replication().acknowledged;
-        self.made(clock::now());
-        self.replication().acknowledged != before
     }
 }

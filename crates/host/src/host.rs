@@ -1,40 +1,39 @@
 //! The loop: what has arrived, then what the machine wants, then sleep.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use nix::libc;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, Time};
 
-use crate::socket::{Sent, SocketError, Udp};
+use crate::counters::Counters;
+use crate::error::SocketError;
+use crate::socket::{Held, Kind};
+use crate::stream::{Refused, Stream};
+use crate::told::{self, Received, Sent};
 
 /// A machine with its sockets, on the thread that turns it.
 pub struct Host<M: Machine> {
     machine: M,
-    sockets: BTreeMap<Socket, Udp>,
+    sockets: BTreeMap<Socket, Held>,
+    listeners: BTreeSet<Socket>,
+    /// Listeners for whose streams the kernel has no room, and when they try again.
+    resting: BTreeMap<Socket, Time>,
+    /// Streams with bytes or an end that departed and were not given to the kernel.
+    departing: BTreeSet<Socket>,
     epoll: Epoll,
     start: Instant,
     counters: Counters,
     reports: Vec<M::Report>,
-    /// Why sockets could not be opened, the last ones.
+    /// Where messages and bytes are received.
+    buffer: Box<[u8; BUFFER_LEN]>,
+    /// Why sockets are not there, the first ones since somebody asked.
     failures: Vec<SocketError>,
-}
-
-/// What a host has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Datagrams handed to the machine.
-    pub received: u64,
-    /// Datagrams sent.
-    pub sent: u64,
-    /// Datagrams that the kernel did not take, or that this host cannot send.
-    pub unsent: u64,
-    /// Errors of sockets when they were read.
-    pub errors: u64,
-    /// Turns that began later than the machine's deadline by more than a millisecond.
-    pub late: u64,
+    /// Whether the machine still wanted something at the end of the last turn.
+    is_restless: bool,
 }
 
 impl<M: Machine> Host<M> {
@@ -46,11 +45,16 @@ impl<M: Machine> Host<M> {
         Ok(Host {
             machine,
             sockets: BTreeMap::new(),
+            listeners: BTreeSet::new(),
+            resting: BTreeMap::new(),
+            departing: BTreeSet::new(),
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
             start: Instant::now(),
             counters: Counters::default(),
             reports: Vec::new(),
+            buffer: Box::new([0; BUFFER_LEN]),
             failures: Vec::new(),
+            is_restless: false,
         })
     }
 
@@ -64,7 +68,8 @@ impl<M: Machine> Host<M> {
         self.counters
     }
 
-    /// Takes why sockets could not be opened since the last call, at most 64 of them.
+    /// Takes why sockets could not be opened or were closed since the last call, at most 64 of
+    /// them.
     pub fn take_failures(&mut self) -> Vec<SocketError> {
         std::mem::take(&mut self.failures)
     }
@@ -83,11 +88,13 @@ impl<M: Machine> Host<M> {
     pub fn turn(&mut self, patience: Duration) -> io::Result<Vec<M::Report>> {
         // A command may have left something to do.
         self.drain();
+        let now = self.now();
         let deadline = self.machine.deadline();
-        let until = deadline.map_or(patience, |deadline| deadline.since(self.now()));
+        let waits = deadline.iter().chain(self.resting.values()).map(|time| time.since(now));
+        let wait = waits.fold(if self.is_restless { Duration::ZERO } else { patience }, Ord::min);
         let mut ready = [EpollEvent::empty(); READY_MAX];
         // The kernel counts milliseconds, and is not to be early.
-        let millis = until.min(patience).as_nanos().div_ceil(1_000_000).min(60_000) as u16;
+        let millis = wait.as_nanos().div_ceil(1_000_000).min(60_000) as u16;
         let count = match self.epoll.wait(&mut ready, EpollTimeout::from(millis)) {
             Ok(count) => count,
             Err(nix::Error::EINTR) => 0,
@@ -96,82 +103,301 @@ impl<M: Machine> Host<M> {
         let is_late = |deadline: Time| self.now().since(deadline) > LATE;
         self.counters.late += u64::from(deadline.is_some_and(is_late));
         for event in &ready[..count] {
-            self.receive(Socket(event.data() as u32));
+            self.ready(Socket(event.data() as u32), event.events());
         }
+        self.wake_listeners();
         self.drain();
         Ok(std::mem::take(&mut self.reports))
     }
 
-    /// Hands over all that waits at a socket.
-    fn receive(&mut self, number: Socket) {
-        let mut bytes = [0; DATAGRAM_MAX];
+    /// Does what a socket is ready for.
+    fn ready(&mut self, number: Socket, events: EpollFlags) {
         let now = self.now();
-        for _ in 0..DATAGRAMS_MAX {
-            let Some(socket) = self.sockets.get(&number) else { return };
-            match socket.receive(&mut bytes) {
-                Ok(Some(received)) => {
-                    self.counters.received += 1;
-                    let arrival = Arrival::Datagram {
-                        socket: number,
-                        interface: received.interface,
-                        from: received.from,
-                        to: received.to,
-                        ttl: received.ttl,
-                        bytes: &bytes[..received.len],
-                    };
-                    self.machine.input(now, Input::Arrival(arrival));
-                }
-                Ok(None) => return,
-                Err(_) => self.counters.errors += 1,
+        match self.sockets.get_mut(&number).map(|held| &mut held.kind) {
+            None => {}
+            Some(Kind::Listener(_)) => self.accept(number),
+            Some(Kind::Stream(stream)) => {
+                let (machine, counters) = (&mut self.machine, &mut self.counters);
+                let done = stream.ready(events, &mut self.buffer[..], &mut |arrival| {
+                    counters.note(&arrival);
+                    machine.input(now, Input::Arrival(arrival));
+                });
+                self.go_on(number, done, now);
             }
+            Some(Kind::Udp(_) | Kind::Packets(_) | Kind::Frames(_)) => {
+                for _ in 0..MESSAGES_MAX {
+                    match self.receive(number, now) {
+                        Ok(true) => {}
+                        Ok(false) => return,
+                        Err(_) => self.counters.errors += 1,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Hands over the next message of a socket; false if none waits.
+    fn receive(&mut self, socket: Socket, now: Time) -> io::Result<bool> {
+        let bytes = &mut self.buffer[..MESSAGE_MAX];
+        let arrival = match self.sockets.get(&socket).map(|held| &held.kind) {
+            Some(Kind::Udp(udp)) => {
+                let Some(received) = told::receive(udp, bytes)? else { return Ok(false) };
+                let Received { len, from, to, interface, ttl } = received;
+                let bytes = &bytes[..len];
+                Arrival::Datagram { socket, interface, from, to, ttl, bytes }
+            }
+            Some(Kind::Packets(packets)) => {
+                let Some((received, begin)) = packets.receive(bytes)? else { return Ok(false) };
+                let Received { len, from, to, interface, ttl } = received;
+                let (from, bytes) = (from.ip(), &bytes[begin..len]);
+                Arrival::Packet { socket, interface, from, to, ttl, bytes }
+            }
+            Some(Kind::Frames(frames)) => {
+                let Some(len) = frames.receive(bytes)? else { return Ok(false) };
+                Arrival::Frame { socket, interface: frames.interface(), bytes: &bytes[..len] }
+            }
+            _ => return Ok(false),
+        };
+        self.counters.note(&arrival);
+        self.machine.input(now, Input::Arrival(arrival));
+        Ok(true)
+    }
+
+    /// Accepts streams of a listener.
+    fn accept(&mut self, number: Socket) {
+        for _ in 0..ACCEPTS_MAX {
+            let now = self.now();
+            let free = self.free_number(number);
+            let Some(listener) = self.find(number, Kind::listener) else { return };
+            match free.map(|free| (free, listener.accept())) {
+                None => return self.rest(number, None),
+                Some((_, Ok(None))) => return,
+                Some((socket, Ok(Some(accepted)))) => {
+                    let (local, peer) = (accepted.local, accepted.peer);
+                    let stream = Stream::accepted(socket, accepted);
+                    let kept = Held::new(Kind::Stream(Box::new(stream)));
+                    self.tell(now, Arrival::Connected { socket, local, peer });
+                    self.hold(socket, kept);
+                    self.counters.accepted += 1;
+                }
+                Some((_, Err(error))) => {
+                    self.counters.errors += 1;
+                    if error.raw_os_error().is_some_and(|code| NO_ROOM.contains(&code)) {
+                        return self.rest(number, Some(now.after(REST)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The lowest free number for a stream of a listener.
+    fn free_number(&mut self, number: Socket) -> Option<Socket> {
+        let listener = self.find(number, Kind::listener)?;
+        let mut numbers = listener.lowest..listener.streams.end;
+        let free = numbers.find(|number| !self.sockets.contains_key(&Socket(*number)));
+        let lowest = free.unwrap_or(numbers.end);
+        self.find(number, Kind::listener)?.lowest = lowest;
+        free.map(Socket)
+    }
+
+    /// Lets a listener accept nothing: until a time, or until one of its numbers is free.
+    fn rest(&mut self, number: Socket, until: Option<Time>) {
+        self.set_rest(number, true);
+        if let Some(until) = until {
+            self.resting.insert(number, until);
+        }
+    }
+
+    fn set_rest(&mut self, number: Socket, rests: bool) {
+        if let Some(held) = self.sockets.get_mut(&number) {
+            if let Kind::Listener(listener) = &mut held.kind {
+                listener.rests = rests;
+            }
+            let done = held.watch(number, &self.epoll);
+            let now = self.now();
+            self.go_on(number, done.map_err(io::Error::from), now);
+        }
+    }
+
+    /// Lets listeners try again whose rest is over.
+    fn wake_listeners(&mut self) {
+        let now = self.now();
+        while let Some((number, _)) = self.resting.iter().find(|(_, until)| **until <= now) {
+            let number = *number;
+            self.resting.remove(&number);
+            self.set_rest(number, false);
         }
     }
 
     /// Does what the machine wants until it wants nothing more.
     fn drain(&mut self) {
-        let now = self.now();
-        while let Some(output) = self.machine.poll(now) {
-            match output {
-                Output::Report(report) => self.reports.push(report),
-                Output::Departure(departure) => self.depart(departure, now),
+        self.is_restless = false;
+        let mut left = OUTPUTS_MAX;
+        loop {
+            let now = self.now();
+            while let Some(output) = self.machine.poll(now) {
+                match output {
+                    Output::Report(report) => self.reports.push(report),
+                    Output::Departure(departure) => self.depart(departure, now),
+                }
+                left -= 1;
+                if left == 0 {
+                    self.counters.restless += 1;
+                    self.is_restless = true;
+                    break;
+                }
+            }
+            let departing = std::mem::take(&mut self.departing);
+            if departing.is_empty() {
+                return;
+            }
+            departing.into_iter().for_each(|number| self.flush(number, now));
+            if self.is_restless {
+                return;
             }
         }
     }
 
     fn depart(&mut self, departure: Departure, now: Time) {
         match departure {
-            Departure::Open { socket, opening: Opening::Datagrams { local, interface } } => {
-                let event = EpollEvent::new(EpollFlags::EPOLLIN, u64::from(socket.0));
-                let opened = Udp::open(local, interface).and_then(|udp| {
-                    let added = self.epoll.add(udp.as_fd(), event);
-                    added.map_err(|error| SocketError { local, source: error.into() })?;
-                    Ok(udp)
-                });
-                match opened {
-                    Ok(udp) => drop(self.sockets.insert(socket, udp)),
-                    Err(error) => {
-                        if self.failures.len() < FAILURES_MAX {
-                            self.failures.push(error);
-                        }
-                        self.machine.input(now, Input::Arrival(Arrival::Failed { socket }));
+            Departure::Open { socket, opening } => self.open(socket, &opening, now),
+            Departure::Close { socket } => match self.remove(socket) {
+                // The kernel forgets what is closed.
+                Some(held) => drop(held),
+                None => self.counters.misdirected += 1,
+            },
+            Departure::Datagram { socket, interface, via, from, to, ttl, bytes } => {
+                let Some(udp) = self.find(socket, Kind::udp) else { return };
+                // The kernel keeps what is addressed to itself.
+                let is_sent = via.is_none()
+                    && told::send(udp, &bytes, Sent { from, to, interface, ttl }).is_ok();
+                self.counters.note_sent(is_sent);
+            }
+            Departure::Packet { socket, interface, from, to, ttl, bytes } => {
+                let Some(packets) = self.find(socket, Kind::packets) else { return };
+                let to = SocketAddr::new(to, 0);
+                let sent = told::send(packets, &bytes, Sent { from, to, interface, ttl });
+                self.counters.note_sent(sent.is_ok());
+            }
+            Departure::Frame { socket, bytes } => {
+                let Some(frames) = self.find(socket, Kind::frames) else { return };
+                let is_sent = frames.send(&bytes).is_ok();
+                self.counters.note_sent(is_sent);
+            }
+            Departure::Bytes { socket, bytes } => {
+                let Some(stream) = self.find(socket, Kind::stream) else { return };
+                match stream.depart(&bytes) {
+                    Ok(()) => drop(self.departing.insert(socket)),
+                    Err(Refused::Misdirected) => self.counters.misdirected += 1,
+                    Err(Refused::Overflow) => {
+                        self.counters.overflows += 1;
+                        let why = io::Error::other("more bytes depart than there is room for");
+                        self.go_on(socket, Err(why), now);
                     }
                 }
             }
-            // The kernel forgets what is closed.
-            Departure::Close { socket } => drop(self.sockets.remove(&socket)),
-            Departure::Datagram { socket, interface, via, from, to, ttl, bytes } => {
-                let sent = Sent { from, to, interface, ttl };
-                let done = self.sockets.get(&socket).filter(|_| via.is_none_or(|_: IpAddr| false));
-                let done = done.is_some_and(|socket| socket.send(&bytes, sent).is_ok());
-                let counter =
-                    if done { &mut self.counters.sent } else { &mut self.counters.unsent };
-                *counter += 1;
+            Departure::Finish { socket } => {
+                let Some(stream) = self.find(socket, Kind::stream) else { return };
+                match stream.finish() {
+                    true => drop(self.departing.insert(socket)),
+                    false => self.counters.misdirected += 1,
+                }
             }
-            Departure::Open { socket, .. } => {
-                self.machine.input(now, Input::Arrival(Arrival::Failed { socket }));
+            Departure::Read { socket, is_wanted } => {
+                let Some(stream) = self.find(socket, Kind::stream) else { return };
+                stream.read(is_wanted);
+                self.go_on(socket, Ok(()), now);
             }
-            _ => self.counters.unsent += 1,
         }
+    }
+
+    /// Returns the open socket of a departure; that there is none of its kind is counted.
+    fn find<T>(
+        &mut self,
+        number: Socket,
+        of_kind: fn(&mut Kind) -> Option<&mut T>,
+    ) -> Option<&mut T> {
+        let found = self.sockets.get_mut(&number).and_then(|held| of_kind(&mut held.kind));
+        self.counters.misdirected += u64::from(found.is_none());
+        found
+    }
+
+    fn open(&mut self, number: Socket, opening: &Opening, now: Time) {
+        if self.sockets.contains_key(&number) {
+            self.counters.opened_twice += 1;
+            return;
+        }
+        match Held::open(number, opening) {
+            Ok(held) => {
+                self.hold(number, held);
+                if matches!(opening, Opening::Listener { .. }) {
+                    self.listeners.insert(number);
+                }
+            }
+            Err(error) => self.fail(number, error, now),
+        }
+    }
+
+    /// Keeps a socket, and lets the kernel tell of it.
+    fn hold(&mut self, number: Socket, held: Held) {
+        let held = self.sockets.entry(number).or_insert(held);
+        let watched = held.watch(number, &self.epoll);
+        let now = self.now();
+        self.go_on(number, watched.map_err(io::Error::from), now);
+    }
+
+    /// Gives the kernel what departs on a stream.
+    fn flush(&mut self, number: Socket, now: Time) {
+        let Some(held) = self.sockets.get_mut(&number) else { return };
+        let Kind::Stream(stream) = &mut held.kind else { return };
+        let (machine, counters) = (&mut self.machine, &mut self.counters);
+        let done = stream.flush(&mut |arrival| {
+            counters.note(&arrival);
+            machine.input(now, Input::Arrival(arrival));
+        });
+        self.go_on(number, done, now);
+    }
+
+    /// Goes on with a socket after something was done with it, or ends it if that failed.
+    fn go_on(&mut self, number: Socket, done: io::Result<()>, now: Time) {
+        let Some(held) = self.sockets.get_mut(&number) else { return };
+        let done = done.and_then(|()| Ok(held.watch(number, &self.epoll)?));
+        if let Err(error) = done {
+            self.counters.failed += 1;
+            let error = SocketError { what: held.kind.name(), source: error };
+            self.fail(number, error, now);
+        }
+    }
+
+    /// A socket is not there, or no longer.
+    fn fail(&mut self, socket: Socket, error: SocketError, now: Time) {
+        drop(self.remove(socket));
+        if self.failures.len() < FAILURES_MAX {
+            self.failures.push(error);
+        }
+        self.tell(now, Arrival::Failed { socket });
+    }
+
+    fn remove(&mut self, number: Socket) -> Option<Held> {
+        let held = self.sockets.remove(&number)?;
+        self.departing.remove(&number);
+        self.resting.remove(&number);
+        self.listeners.remove(&number);
+        // Its number may be one that a listener waits for.
+        let waits = |one: &Socket| match self.sockets.get_mut(one).map(|held| &mut held.kind) {
+            Some(Kind::Listener(listener)) if listener.streams.contains(&number.0) => {
+                listener.lowest = listener.lowest.min(number.0);
+                listener.rests && !self.resting.contains_key(one)
+            }
+            _ => false,
+        };
+        let waiting: Vec<Socket> = self.listeners.iter().copied().filter(waits).collect();
+        waiting.into_iter().for_each(|listener| self.set_rest(listener, false));
+        Some(held)
+    }
+
+    fn tell(&mut self, now: Time, arrival: Arrival<'_>) {
+        self.machine.input(now, Input::Arrival(arrival));
     }
 
     fn now(&self) -> Time {
@@ -182,14 +408,30 @@ impl<M: Machine> Host<M> {
 /// Sockets that are looked at in a turn.
 const READY_MAX: usize = 64;
 
-/// Datagrams that are read from a socket in a turn, so that none keeps the others waiting.
-const DATAGRAMS_MAX: usize = 256;
+/// Messages that are read from a socket in a turn, so that none keeps the others waiting.
+const MESSAGES_MAX: usize = 256;
 
-/// The longest datagram of a protocol over UDP, in bytes.
-const DATAGRAM_MAX: usize = 9216;
+/// Streams that a listener accepts in a turn.
+const ACCEPTS_MAX: usize = 64;
+
+/// Outputs of a machine in a turn; one that wants more is not at rest, and has to wait for what
+/// arrives meanwhile.
+const OUTPUTS_MAX: usize = 100_000;
+
+/// The longest datagram, packet with its header, or frame that is handed over, in bytes.
+const MESSAGE_MAX: usize = 9216;
+
+/// Bytes of a stream that are read at once.
+const BUFFER_LEN: usize = 16 << 10;
 
 /// Failures that are kept until somebody asks.
 const FAILURES_MAX: usize = 64;
 
 /// A turn is late when it begins this much behind the deadline.
 const LATE: Duration = Duration::from_millis(1);
+
+/// How long a listener rests when the kernel has no room for its streams.
+const REST: Duration = Duration::from_millis(100);
+
+/// What the kernel says when it has no room.
+const NO_ROOM: [i32; 4] = [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM];

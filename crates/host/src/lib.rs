@@ -13,8 +13,28 @@
 //! (`Departure::Datagram` with `via`), as the kernel keeps what is addressed to itself. They are
 //! counted.
 
-mod host;
+mod counters;
+
+mod error;
+
+mod told;
+
+mod udp;
+
+mod packets;
+
+mod frames;
+
+mod options;
+
+mod stream;
+
+mod listener;
+
 mod socket;
 
-pub use host::{Counters, Host};
-pub use socket::SocketError;
+mod host;
+
+pub use counters::Counters;
+pub use error::SocketError;
+pub use host::Host;

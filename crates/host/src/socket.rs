@@ -1,163 +1,122 @@
-//! A UDP socket of the kernel, with the addresses, interfaces and Times To Live of its datagrams.
+//! A socket of any kind, and what the kernel is to tell of it.
 
-use std::ffi::OsString;
-use std::io::{self, IoSlice, IoSliceMut};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
-use nix::libc;
-use nix::net::if_::if_indextoname;
-use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType,
-    SockaddrStorage, bind, recvmsg, sendmsg, setsockopt, socket, sockopt,
-};
-use protocol_kit::Interface;
+use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
+use protocol_kit::{Opening, Socket};
 
-/// Why a socket cannot be opened.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot open UDP {local}: {source}")]
-pub struct SocketError {
-    /// Its local address and port.
-    pub local: SocketAddr,
-    /// What the kernel says.
-    pub source: io::Error,
+use crate::error::SocketError;
+use crate::frames::Frames;
+use crate::listener::Listener;
+use crate::packets::Packets;
+use crate::stream::Stream;
+use crate::udp::Udp;
+
+/// A socket of a machine.
+pub(crate) struct Held {
+    pub kind: Kind,
+    /// What the kernel tells now; `None` for nothing.
+    watched: Option<EpollFlags>,
 }
 
-/// A socket.
-pub(crate) struct Udp {
-    socket: UdpSocket,
-    is_v6: bool,
+/// What it is.
+pub(crate) enum Kind {
+    Udp(Udp),
+    Packets(Packets),
+    Frames(Frames),
+    Listener(Box<Listener>),
+    Stream(Box<Stream>),
 }
 
-/// What is told of a received datagram.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Received {
-    pub len: usize,
-    pub from: SocketAddr,
-    pub to: IpAddr,
-    pub interface: Interface,
-    pub ttl: u8,
-}
-
-/// What is told of a datagram to be sent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
-    pub from: IpAddr,
-    pub to: SocketAddr,
-    pub interface: Option<Interface>,
-    pub ttl: u8,
-}
-
-impl Udp {
-    /// Opens a socket that never blocks.
-    pub fn open(local: SocketAddr, interface: Option<Interface>) -> Result<Udp, SocketError> {
-        open(local, interface)
-            .map_err(|error| SocketError { local, source: io::Error::from(error) })
+impl Held {
+    /// Opens a socket.
+    pub fn open(number: Socket, opening: &Opening) -> Result<Held, SocketError> {
+        Ok(Held::new(match opening {
+            Opening::Datagrams { local, interface } => Kind::Udp(Udp::open(*local, *interface)?),
+            Opening::Packets { protocol, local, interface } => {
+                Kind::Packets(Packets::open(*protocol, *local, *interface)?)
+            }
+            Opening::Frames { interface, takes, groups } => {
+                Kind::Frames(Frames::open(*interface, takes, groups)?)
+            }
+            Opening::Listener { at, options, streams } => {
+                let opened = Listener::open(at, options, streams);
+                let failed = |error| SocketError::opening(format_args!("listener at {at}"), error);
+                Kind::Listener(Box::new(opened.map_err(failed)?))
+            }
+            Opening::Stream { from, to, options } => {
+                let opened = Stream::connect(number, *from, to, options);
+                let failed = |error| SocketError::opening(format_args!("stream to {to}"), error);
+                Kind::Stream(Box::new(opened.map_err(failed)?))
+            }
+        }))
     }
 
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    /// A socket of which the kernel tells nothing yet.
+    pub fn new(kind: Kind) -> Held {
+        Held { kind, watched: None }
     }
 
-    /// Receives a datagram; `None` if none waits.
-    ///
-    /// # Errors
-    /// What the kernel says, an error of an earlier datagram that could not be delivered included.
-    pub fn receive(&self, bytes: &mut [u8]) -> io::Result<Option<Received>> {
-        let mut space = nix::cmsg_space!(libc::in6_pktinfo, libc::c_int);
-        let mut parts = [IoSliceMut::new(bytes)];
-        let fd = self.socket.as_raw_fd();
-        let flags = MsgFlags::MSG_DONTWAIT;
-        let message = match recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut space), flags) {
-            Ok(message) => message,
-            Err(nix::Error::EAGAIN) => return Ok(None),
-            Err(error) => return Err(error.into()),
+    /// Lets the kernel tell what is of interest now.
+    pub fn watch(&mut self, number: Socket, epoll: &Epoll) -> nix::Result<()> {
+        let wanted = match &self.kind {
+            Kind::Listener(listener) => listener.interest(),
+            Kind::Stream(stream) => stream.interest(),
+            _ => Some(EpollFlags::EPOLLIN),
         };
-        let from = message.address.as_ref().and_then(address_of);
-        let (mut to, mut interface, mut ttl) = (None, 0, 0);
-        for told in message.cmsgs()? {
-            match told {
-                ControlMessageOwned::Ipv4PacketInfo(info) => {
-                    to = Some(IpAddr::from(Ipv4Addr::from(u32::from_be(info.ipi_addr.s_addr))));
-                    interface = info.ipi_ifindex as u32;
-                }
-                ControlMessageOwned::Ipv6PacketInfo(info) => {
-                    to = Some(IpAddr::from(Ipv6Addr::from(info.ipi6_addr.s6_addr)));
-                    interface = info.ipi6_ifindex;
-                }
-                ControlMessageOwned::Ipv4Ttl(count) | ControlMessageOwned::Ipv6HopLimit(count) => {
-                    ttl = count as u8;
-                }
-                _ => {}
-            }
-        }
-        let (Some(from), Some(to)) = (from, to) else {
-            return Err(io::Error::other("the kernel tells no address of a datagram"));
-        };
-        Ok(Some(Received { len: message.bytes, from, to, interface: Interface(interface), ttl }))
-    }
-
-    /// Sends a datagram.
-    ///
-    /// # Errors
-    /// What the kernel says: no route, no such address, no room.
-    pub fn send(&self, bytes: &[u8], sent: Sent) -> io::Result<()> {
-        let interface = sent.interface.map_or(0, |interface| interface.0);
-        let ttl = libc::c_int::from(sent.ttl);
-        let to = SockaddrStorage::from(sent.to);
-        let parts = [IoSlice::new(bytes)];
-        let fd = self.socket.as_raw_fd();
-        let told: [ControlMessage<'_>; 2];
-        let (v4, v6);
-        match sent.from {
-            IpAddr::V4(from) => {
-                v4 = libc::in_pktinfo {
-                    ipi_ifindex: interface as i32,
-                    ipi_spec_dst: libc::in_addr { s_addr: u32::from(from).to_be() },
-                    ipi_addr: libc::in_addr { s_addr: 0 },
-                };
-                told = [ControlMessage::Ipv4PacketInfo(&v4), ControlMessage::Ipv4Ttl(&ttl)];
-            }
-            IpAddr::V6(from) => {
-                v6 = libc::in6_pktinfo {
-                    ipi6_ifindex: interface,
-                    ipi6_addr: libc::in6_addr { s6_addr: from.octets() },
-                };
-                told = [ControlMessage::Ipv6PacketInfo(&v6), ControlMessage::Ipv6HopLimit(&ttl)];
-            }
-        }
-        debug_assert_eq!(sent.from.is_ipv6(), self.is_v6, "a socket has one family");
-        sendmsg(fd, &parts, &told, MsgFlags::MSG_DONTWAIT, Some(&to))?;
+        let event = |flags| EpollEvent::new(flags, u64::from(number.0));
+        match (self.watched, wanted) {
+            (before, after) if before == after => Ok(()),
+            (None, Some(flags)) => epoll.add(&self.kind, event(flags)),
+            (Some(_), Some(flags)) => epoll.modify(&self.kind, &mut event(flags)),
+            (_, None) => epoll.delete(&self.kind),
+        }?;
+        self.watched = wanted;
         Ok(())
     }
 }
 
-fn open(local: SocketAddr, interface: Option<Interface>) -> nix::Result<Udp> {
-    let is_v6 = local.is_ipv6();
-    let family = if is_v6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let fd = socket(family, SockType::Datagram, flags, None)?;
-    if is_v6 {
-        setsockopt(&fd, sockopt::Ipv6V6Only, &true)?;
-        setsockopt(&fd, sockopt::Ipv6RecvPacketInfo, &true)?;
-        setsockopt(&fd, sockopt::Ipv6RecvHopLimit, &true)?;
-    } else {
-        setsockopt(&fd, sockopt::Ipv4PacketInfo, &true)?;
-        setsockopt(&fd, sockopt::Ipv4RecvTtl, &true)?;
+impl Kind {
+    /// What it is called in an error.
+    pub fn name(&self) -> String {
+        match self {
+            Kind::Udp(_) => "UDP".into(),
+            Kind::Packets(_) => "packets".into(),
+            Kind::Frames(_) => "frames".into(),
+            Kind::Listener(listener) => format!("listener at {}", listener.at),
+            Kind::Stream(stream) => format!("stream with {}", stream.peer),
+        }
     }
-    if let Some(Interface(number)) = interface {
-        let name = if_indextoname(number)?;
-        let name = OsString::from(name.to_string_lossy().into_owned());
-        setsockopt(&fd, sockopt::BindToDevice, &name)?;
+
+    pub fn udp(&mut self) -> Option<&mut Udp> {
+        if let Kind::Udp(udp) = self { Some(udp) } else { None }
     }
-    bind(fd.as_raw_fd(), &SockaddrStorage::from(local))?;
-    Ok(Udp { socket: UdpSocket::from(fd), is_v6 })
+
+    pub fn packets(&mut self) -> Option<&mut Packets> {
+        if let Kind::Packets(packets) = self { Some(packets) } else { None }
+    }
+
+    pub fn frames(&mut self) -> Option<&mut Frames> {
+        if let Kind::Frames(frames) = self { Some(frames) } else { None }
+    }
+
+    pub fn listener(&mut self) -> Option<&mut Listener> {
+        if let Kind::Listener(listener) = self { Some(listener) } else { None }
+    }
+
+    pub fn stream(&mut self) -> Option<&mut Stream> {
+        if let Kind::Stream(stream) = self { Some(stream) } else { None }
+    }
 }
 
-fn address_of(address: &SockaddrStorage) -> Option<SocketAddr> {
-    if let Some(address) = address.as_sockaddr_in() {
-        return Some(SocketAddr::from((address.ip(), address.port())));
+impl AsFd for Kind {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Kind::Udp(socket) => socket.as_fd(),
+            Kind::Packets(socket) => socket.as_fd(),
+            Kind::Frames(socket) => socket.as_fd(),
+            Kind::Listener(socket) => socket.as_fd(),
+            Kind::Stream(socket) => socket.as_fd(),
+        }
     }
-    let address = address.as_sockaddr_in6()?;
-    Some(SocketAddr::from((address.ip(), address.port())))
 }

@@ -12,7 +12,8 @@
 //! fails.
 //!
 //! The files in reading order: [`link`] carries datagrams, `node` runs a machine, [`world`] lets
-//! time pass, [`plan`] is what goes wrong, [`runs`] runs seeds and shortens what fails.
+//! time pass, [`plan`] is what goes wrong, [`runs`] runs seeds and shortens what
+//! fails, [`probe`] is a machine for tests of drivers.
 
 pub mod link;
 
@@ -24,7 +25,10 @@ pub mod plan;
 
 pub mod runs;
 
+pub mod probe;
+
 pub use link::Quality;
 pub use plan::{Fault, Plan};
+pub use probe::{Probe, Seen};
 pub use runs::{Simulation, simulate};
 pub use world::{Said, World};

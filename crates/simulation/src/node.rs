@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use protocol_kit::{Arrival, Input, Interface, Machine, Random, Socket, Time};
+use protocol_kit::{Arrival, Input, Interface, Machine, Opening, Random, Socket, Takes, Time};
 
 /// Makes the machine of a node whenever it is born, with the commands that it is given then.
 pub(super) type Birth<M> = Box<dyn Fn(&mut Random) -> (M, Vec<<M as Machine>::Command>)>;
@@ -15,30 +15,43 @@ pub(super) struct Node<M: Machine> {
     pub machine: Option<M>,
     /// When it was born last.
     pub born: Time,
-    pub sockets: BTreeMap<Socket, Bound>,
+    pub sockets: BTreeMap<Socket, Opening>,
     /// While it hangs: nothing runs, and what arrives waits.
     pub hangs_until: Option<Time>,
     /// When it has last gone on after it hung.
     pub resumed: Time,
-    waiting: VecDeque<Datagram>,
+    waiting: VecDeque<Carried>,
     clock: DriftingClock,
     /// Wakes of an older plan are stale.
     pub wake: Option<Time>,
 }
 
-/// An open socket.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bound {
-    pub local: SocketAddr,
-    pub interface: Option<Interface>,
+/// What a link carries, as it is at a node.
+#[derive(Clone, Debug)]
+pub(super) enum Carried {
+    Datagram { interface: Interface, from: SocketAddr, to: SocketAddr, ttl: u8, bytes: Vec<u8> },
+    Packet(Packet),
+    Frame { interface: Interface, bytes: Vec<u8> },
 }
 
-/// A datagram at a node.
+impl Carried {
+    /// Bytes on the link, with headers of Ethernet, IPv4 and UDP where it has them.
+    pub fn len(&self) -> usize {
+        match self {
+            Carried::Datagram { bytes, .. } => 42 + bytes.len(),
+            Carried::Packet(packet) => 34 + packet.bytes.len(),
+            Carried::Frame { bytes, .. } => bytes.len(),
+        }
+    }
+}
+
+/// A packet of an IP protocol.
 #[derive(Clone, Debug)]
-pub(super) struct Datagram {
+pub(super) struct Packet {
+    pub protocol: u8,
     pub interface: Interface,
-    pub from: SocketAddr,
-    pub to: SocketAddr,
+    pub from: IpAddr,
+    pub to: IpAddr,
     pub ttl: u8,
     pub bytes: Vec<u8>,
 }
@@ -88,15 +101,15 @@ impl<M: Machine> Node<M> {
         now.after(Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX)))
     }
 
-    /// Takes in a datagram, or keeps it for when the node no longer hangs. Returns whether a socket
-    /// has it.
-    pub fn receive(&mut self, datagram: Datagram, now: Time) -> bool {
+    /// Takes in what a link has carried, or keeps it for when the node no longer hangs. Returns
+    /// whether a socket has it.
+    pub fn receive(&mut self, carried: Carried, now: Time) -> bool {
         if self.hangs_until.is_none() {
-            return self.hand_over(&datagram, now);
+            return self.hand_over(&carried, now);
         }
         let has_room = self.waiting.len() < WAITING_MAX;
         if has_room {
-            self.waiting.push_back(datagram);
+            self.waiting.push_back(carried);
         }
         has_room
     }
@@ -104,8 +117,8 @@ impl<M: Machine> Node<M> {
     /// Hands over what has waited.
     pub fn catch_up(&mut self, now: Time) {
         (self.hangs_until, self.resumed) = (None, now);
-        while let Some(datagram) = self.waiting.pop_front() {
-            self.hand_over(&datagram, now);
+        while let Some(carried) = self.waiting.pop_front() {
+            self.hand_over(&carried, now);
         }
     }
 
@@ -117,21 +130,61 @@ impl<M: Machine> Node<M> {
         (self.hangs_until, self.wake) = (None, None);
     }
 
-    fn hand_over(&mut self, datagram: &Datagram, now: Time) -> bool {
-        let Datagram { interface, from, to, ttl, ref bytes } = *datagram;
-        let is_bound = |bound: &Bound| {
-            bound.local.port() == to.port()
-                && bound.interface.is_none_or(|own| own == interface)
-                && is_same(bound.local.ip(), to.ip())
-        };
-        let socket = self.sockets.iter().find(|(_, bound)| is_bound(bound)).map(|(one, _)| *one);
+    /// Hands it to the sockets that take it: a datagram to one, a packet or frame to each.
+    fn hand_over(&mut self, carried: &Carried, now: Time) -> bool {
         let local = self.local(now);
-        let (Some(socket), Some(machine)) = (socket, &mut self.machine) else { return false };
-        let to = to.ip();
-        let arrival = Arrival::Datagram { socket, interface, from, to, ttl, bytes };
-        machine.input(local, Input::Arrival(arrival));
-        true
+        let Some(machine) = &mut self.machine else { return false };
+        let taking = self.sockets.iter().filter(|(_, opening)| takes(opening, carried));
+        let count = if matches!(carried, Carried::Datagram { .. }) { 1 } else { usize::MAX };
+        let mut has_one = false;
+        for (socket, _) in taking.take(count) {
+            machine.input(local, Input::Arrival(arrival(*socket, carried)));
+            has_one = true;
+        }
+        has_one
     }
+}
+
+/// What it is to a socket that takes it.
+fn arrival(socket: Socket, carried: &Carried) -> Arrival<'_> {
+    match *carried {
+        Carried::Datagram { interface, from, to, ttl, ref bytes } => {
+            Arrival::Datagram { socket, interface, from, to: to.ip(), ttl, bytes }
+        }
+        Carried::Packet(Packet { interface, from, to, ttl, ref bytes, .. }) => {
+            Arrival::Packet { socket, interface, from, to, ttl, bytes }
+        }
+        Carried::Frame { interface, ref bytes } => Arrival::Frame { socket, interface, bytes },
+    }
+}
+
+/// Whether a socket takes it.
+fn takes(opening: &Opening, carried: &Carried) -> bool {
+    match (opening, carried) {
+        (
+            Opening::Datagrams { local, interface: only },
+            Carried::Datagram { interface, to, .. },
+        ) => {
+            let is_its_port = local.port() == to.port();
+            is_its_port && is_on(*only, *interface) && is_same(local.ip(), to.ip())
+        }
+        (Opening::Packets { protocol, local, interface: only }, Carried::Packet(packet)) => {
+            let is_its_kind = *protocol == packet.protocol;
+            is_its_kind && is_on(*only, packet.interface) && is_same(*local, packet.to)
+        }
+        (
+            Opening::Frames { interface: only, takes, groups },
+            Carried::Frame { interface, bytes },
+        ) => {
+            let is_its_kind = takes.iter().any(|kind| is_kind(kind, bytes));
+            only == interface && is_its_kind && is_listened_to(groups, bytes)
+        }
+        _ => false,
+    }
+}
+
+fn is_on(only: Option<Interface>, interface: Interface) -> bool {
+    only.is_none_or(|only| only == interface)
 }
 
 /// Whether a socket of a local address takes what is sent to an address.
@@ -139,8 +192,26 @@ fn is_same(local: IpAddr, to: IpAddr) -> bool {
     local == to || (local.is_unspecified() && local.is_ipv4() == to.is_ipv4())
 }
 
+fn is_kind(kind: &Takes, frame: &[u8]) -> bool {
+    // The protocol of IPv4, the Next Header of IPv6; other kinds have no such header.
+    let protocol = match kind.ether_type {
+        0x0800 => frame.get(14 + 9),
+        0x86dd => frame.get(14 + 6),
+        _ => None,
+    };
+    let is_its_type = frame.get(12..14) == Some(&kind.ether_type.to_be_bytes());
+    is_its_type && kind.protocol.is_none_or(|wanted| protocol == Some(&wanted))
+}
+
+/// Whether an interface listens to the destination of a frame: to single addresses, to all at once,
+/// and to groups that are asked for.
+fn is_listened_to(groups: &[[u8; 6]], frame: &[u8]) -> bool {
+    let Some(to) = frame.first_chunk::<6>() else { return false };
+    to[0] & 1 == 0 || *to == [0xff; 6] || groups.contains(to)
+}
+
 /// Most by which a clock is too fast or too slow, in parts per million.
 const DRIFT_PPM_MAX: u64 = 200;
 
-/// Datagrams that a node's kernel keeps while its process hangs.
+/// Datagrams, packets and frames that a node's kernel keeps while its process hangs.
 const WAITING_MAX: usize = 4096;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use protocol_kit::{Departure, Input, Interface, Machine, Opening, Output, Random, Time};
+use protocol_kit::{Departure, Input, Interface, Machine, Opening, Output, Random, Socket, Time};
 
 use super::link::{Link, Quality};
-use super::node::{Bound, Datagram, Node};
+use super::node::{Carried, Node, Packet};
 
 /// Nodes and links. Numbers of nodes and links are in the order in which they were added; that of a
 /// link is also that of the interfaces at both of its ends.
@@ -36,7 +36,7 @@ pub struct Said<R> {
 }
 
 enum Happening {
-    Arrival { node: usize, datagram: Datagram },
+    Arrival { node: usize, carried: Carried },
     Wake { node: usize },
     Resumption { node: usize },
 }
@@ -185,8 +185,8 @@ where
 
     fn happen(&mut self, happening: Happening) {
         match happening {
-            Happening::Arrival { node, datagram } => {
-                if self.nodes[node].receive(datagram, self.now) && !self.hangs(node) {
+            Happening::Arrival { node, carried } => {
+                if self.nodes[node].receive(carried, self.now) && !self.hangs(node) {
                     self.drive(node);
                 }
             }
@@ -244,8 +244,8 @@ where
 
     fn depart(&mut self, node: usize, departure: Departure) {
         match departure {
-            Departure::Open { socket, opening: Opening::Datagrams { local, interface } } => {
-                let before = self.nodes[node].sockets.insert(socket, Bound { local, interface });
+            Departure::Open { socket, opening } => {
+                let before = self.nodes[node].sockets.insert(socket, opening);
                 assert!(before.is_none(), "node {node} opens {socket:?} twice");
             }
             Departure::Close { socket } => {
@@ -253,19 +253,52 @@ where
                 assert!(before.is_some(), "node {node} closes {socket:?}, which is not open");
             }
             Departure::Datagram { socket, interface, via, from, to, ttl, bytes } => {
-                let bound = self.nodes[node].sockets.get(&socket);
-                let bound = bound.unwrap_or_else(|| panic!("node {node}: {socket:?} is not open"));
-                let from = SocketAddr::new(from, bound.local.port());
+                let Opening::Datagrams { local, .. } = self.open_socket(node, socket) else {
+                    panic!("node {node}: {socket:?} is not for datagrams");
+                };
+                let from = SocketAddr::new(from, local.port());
                 self.note(node, &bytes);
                 let next = via.unwrap_or(to.ip());
                 if let Some((link, end)) = self.way(node, interface, next) {
-                    let datagram =
-                        Datagram { interface: Self::interface(link), from, to, ttl, bytes };
+                    let ttl = ttl.saturating_sub(self.links[link].routers);
+                    let interface = Self::interface(link);
+                    let datagram = Carried::Datagram { interface, from, to, ttl, bytes };
                     self.send(link, end, datagram, via.is_some());
+                }
+            }
+            Departure::Packet { socket, interface, from, to, ttl, bytes } => {
+                let Opening::Packets { protocol, .. } = *self.open_socket(node, socket) else {
+                    panic!("node {node}: {socket:?} is not for packets");
+                };
+                self.note(node, &bytes);
+                if let Some((link, end)) = self.way(node, interface, to) {
+                    let ttl = ttl.saturating_sub(self.links[link].routers);
+                    let interface = Self::interface(link);
+                    let packet = Packet { protocol, interface, from, to, ttl, bytes };
+                    self.send(link, end, Carried::Packet(packet), false);
+                }
+            }
+            Departure::Frame { socket, bytes } => {
+                let Opening::Frames { interface, .. } = *self.open_socket(node, socket) else {
+                    panic!("node {node}: {socket:?} is not for frames");
+                };
+                self.note(node, &bytes);
+                let link = interface.0 as usize;
+                let ends = self.links.get(link).map(|link| link.ends);
+                let end = ends.and_then(|ends| ends.iter().position(|(at, _)| *at == node));
+                let end = end.unwrap_or_else(|| panic!("node {node} is not on {interface:?}"));
+                // Behind a router there is another network.
+                if self.links[link].routers == 0 {
+                    self.send(link, end, Carried::Frame { interface, bytes }, false);
                 }
             }
             other => panic!("node {node}: the simulated network has no {other:?} yet"),
         }
+    }
+
+    fn open_socket(&self, node: usize, socket: Socket) -> &Opening {
+        let open = self.nodes[node].sockets.get(&socket);
+        open.unwrap_or_else(|| panic!("node {node}: {socket:?} is not open"))
     }
 
     /// The link from a node to an address, and the end of the link at which the node is.
@@ -280,11 +313,10 @@ where
         })
     }
 
-    /// Carries a datagram over a link; one that is to be returned goes back by the same link, as
-    /// the neighbour's forwarding sends it.
-    fn send(&mut self, link: usize, end: usize, mut datagram: Datagram, is_returned: bool) {
-        let len = datagram.bytes.len() + HEADERS_LEN;
-        datagram.ttl = datagram.ttl.saturating_sub(self.links[link].routers);
+    /// Carries something over a link; a datagram that is to be returned goes back by the same link,
+    /// as the neighbour's forwarding sends it.
+    fn send(&mut self, link: usize, end: usize, mut carried: Carried, is_returned: bool) {
+        let len = carried.len();
         let (ends, now) = (self.links[link].ends, self.now);
         let mut arrivals = self.links[link].carry(end, len, &mut self.random, now);
         let mut to_end = 1 - end;
@@ -292,7 +324,9 @@ where
             if self.nodes[ends[to_end].0].machine.is_none() {
                 return;
             }
-            datagram.ttl = datagram.ttl.saturating_sub(1);
+            if let Carried::Datagram { ttl, .. } = &mut carried {
+                *ttl = ttl.saturating_sub(1);
+            }
             let mut back = Vec::new();
             for time in arrivals {
                 back.extend(self.links[link].carry(to_end, len, &mut self.random, time));
@@ -301,7 +335,7 @@ where
         }
         for time in arrivals {
             let node = ends[to_end].0;
-            self.plan(time, Happening::Arrival { node, datagram: datagram.clone() });
+            self.plan(time, Happening::Arrival { node, carried: carried.clone() });
         }
     }
 
@@ -320,6 +354,3 @@ where
 
 /// Outputs after one event that no machine needs.
 const OUTPUTS_MAX: usize = 100_000;
-
-/// Bytes of the headers of a datagram on a link.
-const HEADERS_LEN: usize = 42;

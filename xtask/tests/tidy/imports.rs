@@ -184,7 +184,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("*", &["netns", "port-conformance", "testkit"]),
     ("function-*", &["model-kit"]),
     ("protocol-*", &["simulation"]),
-    ("host", &["protocol-bfd"]),
+    ("host", &["protocol-bfd", "simulation"]),
     ("model-kit", &["stages"]),
     ("stages", &["model-kit"]),
     ("model-chain", &["functions", "models"]),

@@ -4,15 +4,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use host::Host;
-use netns::Namespace;
 use nix::net::if_::if_nametoindex;
 use protocol_bfd::{Bfd, Command, Config, Diagnostic, Path, Reach, Report, State};
 use protocol_kit::Interface;
 
 use crate::frr::{self, Frr, until};
-
-const OWN: [&str; 2] = ["10.9.0.1", "fd00:9::1"];
-const FAR: [&str; 2] = ["10.9.0.2", "fd00:9::2"];
+use crate::probe::{FAR, OWN, linked};
 
 /// A session of 50 ms with a neighbour.
 fn config(own: &str, far: &str, interface: Interface) -> Config {
@@ -27,19 +24,6 @@ fn config(own: &str, far: &str, interface: Interface) -> Config {
         is_passive: false,
         authentication: None,
     }
-}
-
-/// Two namespaces with a link, an address of each family at both ends.
-fn linked() -> (Namespace, Namespace) {
-    let make = || Namespace::new().expect("it may be made");
-    let (own, far) = (make(), make());
-    own.veth("eth0", &far, "eth0").expect("a link");
-    for (namespace, [v4, v6]) in [(&own, OWN), (&far, FAR)] {
-        namespace.ip(&format!("addr add {v4}/24 dev eth0")).expect("an address");
-        namespace.ip(&format!("addr add {v6}/64 dev eth0 nodad")).expect("an address");
-        namespace.wait_until_up("eth0", Duration::from_secs(10)).expect("up");
-    }
-    (own, far)
 }
 
 /// Turns a host until its session is in a state; returns the diagnostic of the change.

@@ -3,3 +3,9 @@
 mod bfd;
 
 mod frr;
+
+mod probe;
+
+mod raw;
+
+mod streams;

@@ -35,6 +35,9 @@ mod socket;
 
 mod host;
 
+mod machines;
+
 pub use counters::Counters;
 pub use error::SocketError;
 pub use host::Host;
+pub use machines::{Machines, Quiet};

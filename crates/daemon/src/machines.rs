@@ -1,0 +1,25 @@
+//! The machines beside functions, on threads of their own that no worker waits for: they carry what
+//! a function says to others by sockets, which its worker does not touch.
+
+use std::cell::RefCell;
+
+use host::{Machines, Quiet};
+
+use crate::error::RunError;
+
+/// Drives machines until the result is dropped. What goes wrong with their sockets is logged, once
+/// as long as it is the same.
+///
+/// # Errors
+/// When a thread is not available.
+pub(crate) fn drive(machines: Vec<Quiet>) -> Result<Machines, RunError> {
+    let last = RefCell::new(String::new());
+    let tell = move |error: &host::SocketError| {
+        let text = error.to_string();
+        if last.replace(text.clone()) != text {
+            tracing::warn!("{text}");
+        }
+    };
+    Machines::start(machines, tell)
+        .map_err(|error| RunError::setup(format!("no thread beside the workers: {error}"), ""))
+}

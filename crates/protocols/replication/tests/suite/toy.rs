@@ -35,6 +35,7 @@ impl Change for Value {
 /// What both sides are configured with, and the random bytes of this one.
 #[derive(Clone)]
 pub struct Settings {
+    pub at: SocketAddr,
     pub digest: [u8; 32],
     pub shard: (u32, u32),
     pub key: Option<&'static str>,
@@ -43,11 +44,11 @@ pub struct Settings {
 }
 
 pub const PLAIN: Settings =
-    Settings { digest: [9; 32], shard: (0, 1), key: None, changes_per_s: 0, seed: 1 };
+    Settings { at: AT, digest: [9; 32], shard: (0, 1), key: None, changes_per_s: 0, seed: 1 };
 
 pub const KEYED: Settings = Settings { key: Some("a key that both have"), ..PLAIN };
 
-pub const AT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
+const AT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
 
 impl Settings {
     fn credentials(&self, side: u8) -> Credentials {
@@ -63,7 +64,7 @@ impl Settings {
         let identity =
             Identity { digest: self.digest, shard: self.shard, instance: credentials.instance() };
         let ends = (consumer, link.clone());
-        let machine = Active::new((AT, identity), credentials, ends, self.changes_per_s);
+        let machine = Active::new((self.at, identity), credentials, ends, self.changes_per_s);
         (machine, Teller { ring, link, ..Teller::empty() })
     }
 
@@ -71,7 +72,7 @@ impl Settings {
         let (producer, ring) = RingBuffer::new(RING);
         let link = Arc::new(Link::default());
         let own = (self.digest, self.shard);
-        let machine = Standby::new(AT, own, self.credentials(2), (producer, link.clone()));
+        let machine = Standby::new(self.at, own, self.credentials(2), (producer, link.clone()));
         (machine, Applier { ring, link, values: BTreeMap::new(), taken: 0, afresh: 0 })
     }
 }

@@ -11,15 +11,19 @@
 //! drift. A run that fails is told by its seed, and by the shortest part of its plan that still
 //! fails.
 //!
-//! The files in reading order: [`link`] carries datagrams, `node` runs a machine, [`world`] lets
-//! time pass, [`plan`] is what goes wrong, [`runs`] runs seeds and shortens what
+//! The files in reading order: [`link`] carries datagrams, `node` runs a machine, `stream` is one
+//! between two, [`world`] lets time pass, `transport` has its streams, [`plan`] is what goes wrong, [`runs`] runs seeds and shortens what
 //! fails, [`probe`] is a machine for tests of drivers.
 
 pub mod link;
 
 mod node;
 
+mod stream;
+
 pub mod world;
+
+mod transport;
 
 pub mod plan;
 

@@ -20,6 +20,8 @@ pub struct Link {
     pub routers: u8,
     /// Per direction, when the last datagram has left.
     busy_until: [Time; 2],
+    /// The same of streams, which have a share of their own.
+    streams_busy_until: [Time; 2],
 }
 
 /// How a link treats datagrams.
@@ -74,6 +76,7 @@ impl Link {
             is_cut: false,
             routers: 0,
             busy_until: [Time::ZERO; 2],
+            streams_busy_until: [Time::ZERO; 2],
         }
     }
 
@@ -107,7 +110,35 @@ impl Link {
         };
         (0..copies).map(|_| arrival()).collect()
     }
+
+    /// Returns the time at which a segment of a stream arrives that leaves now: one that is lost is
+    /// sent again after a time, which doubles.
+    pub(super) fn reach(
+        &mut self,
+        from_end: usize,
+        len: usize,
+        again: Duration,
+        random: &mut Random,
+        now: Time,
+    ) -> Time {
+        let Quality { delay, jitter, loss_ppm, rate, .. } = self.quality;
+        let mut leaves = now;
+        if let Some(rate) = rate {
+            let span = Duration::from_nanos(len as u64 * 8 * 1_000_000_000 / rate);
+            leaves = self.streams_busy_until[from_end].max(now).after(span);
+            self.streams_busy_until[from_end] = leaves;
+        }
+        let mut losses = 0;
+        while losses < LOSSES_MAX && random.below(1_000_000) < u64::from(loss_ppm) {
+            leaves = leaves.after(again * (1 << losses));
+            losses += 1;
+        }
+        leaves.after(delay + Duration::from_nanos(random.below(jitter.as_nanos() as u64 + 1)))
+    }
 }
 
 /// Longest that a datagram waits for the link.
 const QUEUE: Duration = Duration::from_millis(50);
+
+/// Losses of the same segment one after the other.
+const LOSSES_MAX: u32 = 5;

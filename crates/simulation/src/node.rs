@@ -16,6 +16,10 @@ pub(super) struct Node<M: Machine> {
     /// When it was born last.
     pub born: Time,
     pub sockets: BTreeMap<Socket, Opening>,
+    /// Streams with a number, and the sides of them that the node has.
+    pub streams: BTreeMap<Socket, (u64, usize)>,
+    /// Streams that wait at listeners to be accepted.
+    pub backlog: VecDeque<(Socket, u64)>,
     /// While it hangs: nothing runs, and what arrives waits.
     pub hangs_until: Option<Time>,
     /// When it has last gone on after it hung.
@@ -76,6 +80,8 @@ impl<M: Machine> Node<M> {
             machine: None,
             born: Time::ZERO,
             sockets,
+            streams: BTreeMap::new(),
+            backlog: VecDeque::new(),
             hangs_until: None,
             resumed: Time::ZERO,
             waiting,
@@ -126,6 +132,8 @@ impl<M: Machine> Node<M> {
     pub fn die(&mut self) {
         self.machine = None;
         self.sockets.clear();
+        self.streams.clear();
+        self.backlog.clear();
         self.waiting.clear();
         (self.hangs_until, self.wake) = (None, None);
     }

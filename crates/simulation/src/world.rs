@@ -8,17 +8,19 @@ use protocol_kit::{Departure, Input, Interface, Machine, Opening, Output, Random
 
 use super::link::{Link, Quality};
 use super::node::{Carried, Node, Packet};
+use super::stream::Stream;
 
 /// Nodes and links. Numbers of nodes and links are in the order in which they were added; that of a
 /// link is also that of the interfaces at both of its ends.
 pub struct World<M: Machine> {
-    nodes: Vec<Node<M>>,
-    links: Vec<Link>,
+    pub(super) nodes: Vec<Node<M>>,
+    pub(super) links: Vec<Link>,
+    pub(super) streams: BTreeMap<u64, Stream>,
     /// What is to happen, in its order.
     agenda: BTreeMap<(Time, u64), Happening>,
     next: u64,
-    now: Time,
-    random: Random,
+    pub(super) now: Time,
+    pub(super) random: Random,
     said: Vec<Said<M::Report>>,
     /// A digest of everything that departed and was said, which the same seed repeats.
     trace: u64,
@@ -35,10 +37,32 @@ pub struct Said<R> {
     pub report: R,
 }
 
-enum Happening {
-    Arrival { node: usize, carried: Carried },
-    Wake { node: usize },
-    Resumption { node: usize },
+pub(super) enum Happening {
+    Arrival {
+        node: usize,
+        carried: Carried,
+    },
+    /// Something of a side of a stream arrives at the other.
+    Segment {
+        stream: u64,
+        from: usize,
+    },
+    /// A side of a stream hears that bytes of it were read.
+    Room {
+        stream: u64,
+        from: usize,
+        count: usize,
+    },
+    /// Listeners of a node have free numbers.
+    Accept {
+        node: usize,
+    },
+    Wake {
+        node: usize,
+    },
+    Resumption {
+        node: usize,
+    },
 }
 
 impl<M: Machine> World<M>
@@ -50,6 +74,7 @@ where
         World {
             nodes: Vec::new(),
             links: Vec::new(),
+            streams: BTreeMap::new(),
             agenda: BTreeMap::new(),
             next: 0,
             now: Time::ZERO,
@@ -146,6 +171,7 @@ where
     /// Ends a node without notice to anybody.
     pub fn kill(&mut self, node: usize) {
         self.nodes[node].die();
+        self.end_streams(node);
     }
 
     /// Gives a dead node a new machine.
@@ -190,6 +216,12 @@ where
                     self.drive(node);
                 }
             }
+            Happening::Segment { stream, from } => self.arrive(stream, from),
+            Happening::Room { stream, from, count } => self.make_room(stream, from, count),
+            Happening::Accept { node } => {
+                self.accept(node);
+                self.drive(node);
+            }
             Happening::Wake { node } => {
                 if self.nodes[node].wake == Some(self.now) {
                     self.nodes[node].wake = None;
@@ -199,6 +231,7 @@ where
             Happening::Resumption { node } => {
                 if self.nodes[node].hangs_until == Some(self.now) {
                     self.nodes[node].catch_up(self.now);
+                    self.resume_streams(node);
                     self.drive(node);
                 }
             }
@@ -206,7 +239,7 @@ where
     }
 
     /// Polls a node until it wants nothing more, and plans its next wake.
-    fn drive(&mut self, node: usize) {
+    pub(super) fn drive(&mut self, node: usize) {
         if self.hangs(node) {
             return;
         }
@@ -247,10 +280,12 @@ where
             Departure::Open { socket, opening } => {
                 let before = self.nodes[node].sockets.insert(socket, opening);
                 assert!(before.is_none(), "node {node} opens {socket:?} twice");
+                self.begin(node, socket);
             }
             Departure::Close { socket } => {
                 let before = self.nodes[node].sockets.remove(&socket);
                 assert!(before.is_some(), "node {node} closes {socket:?}, which is not open");
+                self.close(node, socket);
             }
             Departure::Datagram { socket, interface, via, from, to, ttl, bytes } => {
                 let Opening::Datagrams { local, .. } = self.open_socket(node, socket) else {
@@ -292,7 +327,24 @@ where
                     self.send(link, end, Carried::Frame { interface, bytes }, false);
                 }
             }
-            other => panic!("node {node}: the simulated network has no {other:?} yet"),
+            Departure::Bytes { socket, bytes } => {
+                assert!(!bytes.is_empty(), "node {node}: no bytes depart on {socket:?}");
+                self.note(node, &bytes);
+                self.with_stream(node, socket, |stream, side, network| {
+                    stream.depart(side, &bytes, network)
+                });
+            }
+            Departure::Finish { socket } => {
+                self.with_stream(node, socket, |stream, side, network| {
+                    stream.finish(side, network)
+                });
+            }
+            Departure::Read { socket, is_wanted } => {
+                self.with_stream(node, socket, |stream, side, _| {
+                    stream.read(side, is_wanted);
+                    true
+                });
+            }
         }
     }
 
@@ -302,7 +354,12 @@ where
     }
 
     /// The link from a node to an address, and the end of the link at which the node is.
-    fn way(&self, node: usize, interface: Option<Interface>, to: IpAddr) -> Option<(usize, usize)> {
+    pub(super) fn way(
+        &self,
+        node: usize,
+        interface: Option<Interface>,
+        to: IpAddr,
+    ) -> Option<(usize, usize)> {
         let all = self.links.iter().enumerate();
         let mut named = all.filter(|(link, _)| {
             interface.is_none_or(|interface| interface == Self::interface(*link))
@@ -339,12 +396,12 @@ where
         }
     }
 
-    fn plan(&mut self, time: Time, happening: Happening) {
+    pub(super) fn plan(&mut self, time: Time, happening: Happening) {
         self.next += 1;
         self.agenda.insert((time, self.next), happening);
     }
 
-    fn note(&mut self, node: usize, bytes: &[u8]) {
+    pub(super) fn note(&mut self, node: usize, bytes: &[u8]) {
         let words = [self.now.0.to_le_bytes(), (node as u64).to_le_bytes()];
         for byte in words.as_flattened().iter().chain(bytes) {
             self.trace = (self.trace ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);

@@ -20,12 +20,14 @@ use super::link::Link;
 /// A stream, or one that is being connected: its first side has begun it.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// The link, and the end of the first side; `None` within a node.
-    way: Option<(usize, usize)>,
+    way: Way,
     /// Where it goes to.
     pub to: Endpoint,
     pub sides: [Side; 2],
 }
+
+/// The link, and the end of the first side; `None` within a node.
+pub(super) type Way = Option<(usize, usize)>;
 
 /// A side of a stream.
 #[derive(Debug)]
@@ -101,12 +103,7 @@ pub(super) struct Network<'a> {
 
 impl Stream {
     /// A stream that its first side begins now.
-    pub fn begin(
-        way: Option<(usize, usize)>,
-        to: Endpoint,
-        sides: [Side; 2],
-        network: &mut Network<'_>,
-    ) -> Stream {
+    pub fn begin(way: Way, to: Endpoint, sides: [Side; 2], network: &mut Network<'_>) -> Stream {
         let mut stream = Stream { way, to, sides };
         stream.fly(0, Segment::Begin, network);
         stream

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use protocol_kit::{Arrival, Endpoint, Input, Machine, Opening, Socket, StreamOptions};
 
-use super::stream::{Network, Segment, Side, Stream, Told};
+use super::stream::{Network, Segment, Side, Stream, Told, Way};
 use super::world::{Happening, World};
 
 impl<M: Machine> World<M>
@@ -37,14 +37,13 @@ where
 
     /// The way of a stream (`None` within a node) and the addresses of its ends; none if there is
     /// no way.
-    #[expect(clippy::type_complexity, reason = "it has one user")]
     fn ends(
         &mut self,
         node: usize,
         from: Option<SocketAddr>,
         to: &Endpoint,
         options: &StreamOptions,
-    ) -> Option<(Option<(usize, usize)>, [Option<SocketAddr>; 2])> {
+    ) -> Option<(Way, [Option<SocketAddr>; 2])> {
         let Endpoint::Tcp(to) = *to else { return Some((None, [None, None])) };
         let is_own = |ip: IpAddr| {
             self.links.iter().any(|link| link.ends.contains(&(node, ip))) || ip.is_loopback()

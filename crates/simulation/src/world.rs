@@ -183,6 +183,8 @@ where
         self.nodes[node].machine = Some(machine);
         self.nodes[node].born = self.now;
         commands.into_iter().for_each(|command| self.command(node, command));
+        // A machine may want something of its own.
+        self.drive(node);
     }
 
     /// Stops a node for a time: it does nothing, and what arrives waits.

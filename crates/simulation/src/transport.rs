@@ -29,7 +29,9 @@ where
         side.socket = Some(socket);
         let sides = [side, Side::new(far, far_address, StreamOptions::default())];
         let stream = Stream::begin(way, to, sides, &mut self.network());
-        let number = self.streams.last_key_value().map_or(0, |(last, _)| last + 1);
+        // Never the number of an earlier one, of which something may still be to happen.
+        self.next += 1;
+        let number = self.next;
         self.streams.insert(number, stream);
         self.nodes[node].streams.insert(socket, (number, 0));
         self.settle(number);

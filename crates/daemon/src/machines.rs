@@ -3,7 +3,8 @@
 
 use std::cell::RefCell;
 
-use host::{Machines, Quiet};
+use function_kit::Companion;
+use host::Machines;
 
 use crate::error::RunError;
 
@@ -12,7 +13,7 @@ use crate::error::RunError;
 ///
 /// # Errors
 /// When a thread is not available.
-pub(crate) fn drive(machines: Vec<Quiet>) -> Result<Machines, RunError> {
+pub(crate) fn drive(machines: Vec<Companion>) -> Result<Machines, RunError> {
     let last = RefCell::new(String::new());
     let tell = move |error: &host::SocketError| {
         let text = error.to_string();

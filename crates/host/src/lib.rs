@@ -40,4 +40,4 @@ mod machines;
 pub use counters::Counters;
 pub use error::SocketError;
 pub use host::Host;
-pub use machines::{Machines, Quiet};
+pub use machines::Machines;

@@ -8,13 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use protocol_kit::{Input, Machine, Output, Time};
+use protocol_kit::{Companion, Input, Machine, Output, Time};
 
 use crate::error::SocketError;
 use crate::host::Host;
-
-/// A machine that nobody asks for anything.
-pub type Quiet = Box<dyn Machine<Command = Infallible, Report = Infallible> + Send>;
 
 /// Machines that are driven, each on a thread. Dropping them ends them and closes their sockets.
 #[derive(Default)]
@@ -29,7 +26,7 @@ impl Machines {
     /// # Errors
     /// When the kernel has no thread or no room for one more file.
     pub fn start(
-        machines: Vec<Quiet>,
+        machines: Vec<Companion>,
         tell: impl Fn(&SocketError) + Clone + Send + 'static,
     ) -> io::Result<Machines> {
         let mut all = Machines::default();
@@ -57,14 +54,14 @@ fn drive(mut host: Host<Driven>, stops: &AtomicBool, tell: impl Fn(&SocketError)
     while !stops.load(Ordering::Relaxed) {
         // A kernel that cannot wait for files has none of them left.
         if host.turn(PATIENCE).is_err() {
-            thread::sleep(PATIENCE);
+            thread::park_timeout(PATIENCE);
         }
         host.take_failures().iter().for_each(&tell);
     }
 }
 
 /// A machine behind a pointer.
-struct Driven(Quiet);
+struct Driven(Companion);
 
 impl Machine for Driven {
     type Command = Infallible;

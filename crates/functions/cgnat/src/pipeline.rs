@@ -57,7 +57,7 @@ pub struct Pipeline {
     pub(crate) neighbours: Option<Box<Neighbours>>,
     pub(crate) replication: Option<Box<Replication>>,
     /// The standby beside it, where it has one.
-    pub(crate) beside: Option<Arc<Beside>>,
+    pub(crate) beside: Option<Arc<Beside<Pipeline>>>,
     /// What whoever runs it has not taken yet.
     machines: Vec<Companion>,
 }

@@ -12,13 +12,14 @@ use engine::{Drops, Function, Names, Refusal, StageClock};
 use keys::{Invalid, parsed, read};
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Room};
+use protocol_kit::Companion;
 use schemars::Schema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::port_name::PortName;
 use crate::unit::{
-    Companion, FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
+    FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
 };
 
 /// A function as a list has it.

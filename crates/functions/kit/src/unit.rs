@@ -1,13 +1,12 @@
 //! What every function's folder provides.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use engine::{Function, Names};
 use keys::Invalid;
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
-use protocol_kit::Machine;
+use protocol_kit::Companion;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -167,9 +166,6 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         now: Ticks,
     ) -> TablePage;
 }
-
-/// A machine beside a function, without commands and reports.
-pub type Companion = Box<dyn Machine<Command = Infallible, Report = Infallible> + Send>;
 
 /// The bits by which a frame that came in at a port finds its worker, as [`engine::steering`];
 /// none of a frame that any worker may have.

@@ -29,7 +29,7 @@ pub mod machine;
 pub mod protocol;
 
 pub use endpoint::{Endpoint, Secret, StreamOptions};
-pub use machine::{Input, Machine, Output};
+pub use machine::{Companion, Input, Machine, Output};
 pub use network::{Arrival, Departure, Interface, Opening, STREAM_ROOM, Socket, Takes};
 pub use protocol::Protocol;
 pub use random::Random;

@@ -4,10 +4,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, Time};
-
-/// A machine beside a function, without commands and reports.
-pub type Companion = Box<dyn Machine<Command = Infallible, Report = Infallible> + Send>;
+use protocol_kit::{Arrival, Companion, Departure, Input, Machine, Opening, Output, Socket, Time};
 
 /// Two machines, one of which opens a stream to where the other one listens.
 pub struct Joined {

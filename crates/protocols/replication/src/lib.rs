@@ -11,7 +11,7 @@
 //! none of them. A change is acknowledged when it is in the standby's tables.
 //!
 //! A worker makes no system call, so nobody wakes a machine when there is something in a ring: it
-//! asks to be polled, soon while there is something to do, and 62 times a second where there is not.
+//! asks to be polled, soon while there is something to do, 62 times a second where there is not.
 //!
 //! The files in reading order: [`change`] and [`config`] are what a function and an operator say,
 //! [`trouble`] why a connection ends, [`link`] what a worker and its machine tell each other,
@@ -46,7 +46,7 @@ pub use active::Active;
 pub use authentication::Credentials;
 pub use change::{Change, Malformed, number, take};
 pub use config::{Key, Replication, Role};
-pub use joined::{Companion, Joined};
+pub use joined::Joined;
 pub use link::{Link, Status};
 pub use message::Identity;
 pub use standby::{Received, Standby};

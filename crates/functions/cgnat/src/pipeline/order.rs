@@ -23,6 +23,7 @@ use crate::reasons::{self, TALLIES, Tally};
 use crate::sessions::rewrite;
 use crate::sessions::table::{Elsewhere, Number};
 use crate::sessions::times::Moment;
+use crate::standby::Rehearses;
 use crate::types::class::Class;
 use crate::types::sides::{INSIDE, OUTSIDE};
 
@@ -322,5 +323,13 @@ impl Pipeline {
             self.state.tallies[Tally::Refused as usize] += 1;
         }
         batch.set_verdict(slot, reasons::drop(reason));
+    }
+}
+
+impl Rehearses for Pipeline {
+    fn round(&mut self, now: Ticks) -> bool {
+        let before = self.replication().acknowledged;
+        self.made(now);
+        self.replication().acknowledged != before
     }
 }

@@ -9,24 +9,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::Function;
 use machine::clock::Ticks;
 use protocol_kit::{Input, Machine, Output, Time};
 use protocol_replication::Joined;
 
-use crate::pipeline::Pipeline;
+/// A worker of a standby that sees no packet.
+pub trait Rehearses: Send + 'static {
+    /// Applies what was received, as much as a round may; whether there was anything.
+    fn round(&mut self, now: Ticks) -> bool;
+}
 
 /// What the worker of an active NAT and the machine with its standby have in common.
-pub struct Beside {
+pub struct Beside<S> {
     /// None once it has taken over.
-    standby: Mutex<Option<Box<Pipeline>>>,
+    standby: Mutex<Option<Box<S>>>,
     /// When the worker last went round.
     now: AtomicU64,
 }
 
-impl Beside {
+impl<S: Rehearses> Beside<S> {
     /// For a standby that begins at `now`.
-    pub fn new(standby: Pipeline, now: Ticks) -> Arc<Beside> {
+    pub fn new(standby: S, now: Ticks) -> Arc<Beside<S>> {
         Arc::new(Beside { standby: Mutex::new(Some(Box::new(standby))), now: AtomicU64::new(now) })
     }
 
@@ -41,7 +44,7 @@ impl Beside {
     }
 
     /// Takes it out, as it is.
-    pub fn take(&self) -> Option<Pipeline> {
+    pub fn take(&self) -> Option<S> {
         self.standby.lock().unwrap_or_else(PoisonError::into_inner).take().map(|one| *one)
     }
 
@@ -51,9 +54,7 @@ impl Beside {
         let standby = standby.as_mut()?;
         let now = self.now.load(Ordering::Relaxed);
         for _ in 0..ROUNDS_MAX {
-            let before = standby.replication().acknowledged;
-            standby.made(now);
-            if standby.replication().acknowledged == before {
+            if !standby.round(now) {
                 break;
             }
         }
@@ -62,21 +63,21 @@ impl Beside {
 }
 
 /// The machine of a NAT with a standby beside it.
-pub struct Rehearsal {
-    beside: Arc<Beside>,
+pub struct Rehearsal<S> {
+    beside: Arc<Beside<S>>,
     joined: Joined,
     is_over: bool,
     next: Time,
 }
 
-impl Rehearsal {
+impl<S: Rehearses> Rehearsal<S> {
     /// For a standby, and what joins it to the active NAT.
-    pub fn new(beside: Arc<Beside>, joined: Joined) -> Rehearsal {
+    pub fn new(beside: Arc<Beside<S>>, joined: Joined) -> Rehearsal<S> {
         Rehearsal { beside, joined, is_over: false, next: Time::ZERO }
     }
 }
 
-impl Machine for Rehearsal {
+impl<S: Rehearses> Machine for Rehearsal<S> {
     type Command = Infallible;
     type Report = Infallible;
 

@@ -1,7 +1,5 @@
-//! The machines beside functions, on threads of their own that no worker waits for: they carry what
+//! The machines beside functions, on a thread of their own that no worker waits for: they carry what
 //! a function says to others by sockets, which its worker does not touch.
-
-use std::cell::RefCell;
 
 use function_kit::Companion;
 use host::Machines;
@@ -14,11 +12,12 @@ use crate::error::RunError;
 /// # Errors
 /// When a thread is not available.
 pub(crate) fn drive(machines: Vec<Companion>) -> Result<Machines, RunError> {
-    let last = RefCell::new(String::new());
+    let mut last = String::new();
     let tell = move |error: &host::SocketError| {
         let text = error.to_string();
-        if last.replace(text.clone()) != text {
+        if last != text {
             tracing::warn!("{text}");
+            last = text;
         }
     };
     Machines::start(machines, tell)

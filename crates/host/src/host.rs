@@ -11,6 +11,7 @@ use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, 
 
 use crate::counters::Counters;
 use crate::error::SocketError;
+use crate::links::Links;
 use crate::socket::{Held, Kind};
 use crate::stream::{Refused, Stream};
 use crate::told::{self, Received, Sent};
@@ -24,6 +25,7 @@ pub struct Host<M: Machine> {
     resting: BTreeMap<Socket, Time>,
     /// Streams with bytes or an end that departed and were not given to the kernel.
     departing: BTreeSet<Socket>,
+    links: Links,
     epoll: Epoll,
     start: Instant,
     counters: Counters,
@@ -37,18 +39,22 @@ pub struct Host<M: Machine> {
 }
 
 impl<M: Machine> Host<M> {
-    /// Creates the host of a machine, whose time begins now.
+    /// Creates the host of a machine, whose time begins now, in the network namespace of this
+    /// thread.
     ///
     /// # Errors
-    /// When the kernel has no room for one more file.
+    /// When the kernel has no room for more files, or tells nothing of links.
     pub fn new(machine: M) -> io::Result<Host<M>> {
+        let (links, epoll) = (Links::open()?, Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?);
+        epoll.add(&links, EpollEvent::new(EpollFlags::EPOLLIN, LINKS))?;
         Ok(Host {
             machine,
             sockets: BTreeMap::new(),
             listeners: BTreeSet::new(),
             resting: BTreeMap::new(),
             departing: BTreeSet::new(),
-            epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
+            links,
+            epoll,
             start: Instant::now(),
             counters: Counters::default(),
             reports: Vec::new(),
@@ -103,7 +109,10 @@ impl<M: Machine> Host<M> {
         let is_late = |deadline: Time| self.now().since(deadline) > LATE;
         self.counters.late += u64::from(deadline.is_some_and(is_late));
         for event in &ready[..count] {
-            self.ready(Socket(event.data() as u32), event.events());
+            match event.data() {
+                LINKS => self.links_ready(),
+                number => self.ready(Socket(number as u32), event.events()),
+            }
         }
         self.wake_listeners();
         self.drain();
@@ -134,6 +143,16 @@ impl<M: Machine> Host<M> {
                 }
             }
         }
+    }
+
+    /// Hands over which links have come up or gone down.
+    fn links_ready(&mut self) {
+        let now = self.now();
+        let machine = &mut self.machine;
+        let done = self.links.ready(&mut self.buffer[..], &mut |interface, is_up| {
+            machine.input(now, Input::Arrival(Arrival::Link { interface, is_up }));
+        });
+        self.counters.errors += u64::from(done.is_err());
     }
 
     /// Hands over the next message of a socket; false if none waits.
@@ -404,6 +423,9 @@ impl<M: Machine> Host<M> {
         Time::ZERO.after(self.start.elapsed())
     }
 }
+
+/// What the kernel calls the links; sockets have their numbers, which are smaller.
+const LINKS: u64 = u64::MAX;
 
 /// Sockets that are looked at in a turn.
 const READY_MAX: usize = 64;

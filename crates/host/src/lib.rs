@@ -7,11 +7,18 @@
 //!    +---------------- sleep until the deadline <-----------+--> reports
 //! ```
 //! What waits in the kernel is read before time is judged, so a host that was held up takes nothing
-//! down. The files in reading order: `socket` is one socket of the kernel, [`Host`] the loop.
+//! down. A turn reads a bounded number of messages and bytes of each socket, and takes a bounded
+//! number of outputs, so none keeps the others waiting. What a machine wants of a socket that is not
+//! there is counted and does no harm.
+//!
+//! The files in reading order: `told` has messages with their addresses, `udp`, `packets` and
+//! `frames` are sockets for messages, `options` are those of sockets, `stream` and `listener` are
+//! sockets for streams, `socket` is one of any kind, `links` hears of links, [`Host`] is the loop.
 //!
 //! **Not supported:** datagrams that are handed to a neighbour whatever their destination
-//! (`Departure::Datagram` with `via`), as the kernel keeps what is addressed to itself. They are
-//! counted.
+//! (`Departure::Datagram` with `via`), as the kernel keeps what is addressed to itself; they are
+//! counted. Memberships of multicast groups of IP. Whether what an interface adds to frames (a tag
+//! of a VLAN) was there: frames with a tag are not handed over.
 
 mod counters;
 
@@ -32,6 +39,8 @@ mod stream;
 mod listener;
 
 mod socket;
+
+mod links;
 
 mod host;
 

@@ -1,4 +1,4 @@
-//! Machines without commands and reports, as they are beside functions, on threads that nobody
+//! Machines without commands and reports, as they are beside functions, on a thread that nobody
 //! waits for.
 
 use std::convert::Infallible;
@@ -8,16 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use protocol_kit::{Companion, Input, Machine, Output, Time};
+use protocol_kit::{Companion, Several};
 
 use crate::error::SocketError;
 use crate::host::Host;
 
-/// Machines that are driven, each on a thread. Dropping them ends them and closes their sockets.
+/// Machines that are driven together. Dropping them ends them and closes their sockets.
 #[derive(Default)]
 pub struct Machines {
     stops: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    /// None where there are no machines.
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Machines {
@@ -27,56 +28,40 @@ impl Machines {
     /// When the kernel has no thread or no room for one more file.
     pub fn start(
         machines: Vec<Companion>,
-        tell: impl Fn(&SocketError) + Clone + Send + 'static,
+        tell: impl FnMut(&SocketError) + Send + 'static,
     ) -> io::Result<Machines> {
-        let mut all = Machines::default();
-        for machine in machines {
-            let (host, stops, tell) =
-                (Host::new(Driven(machine))?, all.stops.clone(), tell.clone());
-            let thread = thread::Builder::new().name("host".to_owned());
-            all.threads.push(thread.spawn(move || drive(host, &stops, tell))?);
+        if machines.is_empty() {
+            return Ok(Machines::default());
         }
-        Ok(all)
+        let (host, stops) = (Host::new(Several::new(machines))?, Arc::<AtomicBool>::default());
+        let asked = Arc::clone(&stops);
+        let thread = thread::Builder::new().name("host".to_owned());
+        let thread = thread.spawn(move || drive(host, &asked, tell))?;
+        Ok(Machines { stops, thread: Some(thread) })
     }
 }
 
 impl Drop for Machines {
     fn drop(&mut self) {
         self.stops.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
+        if let Some(thread) = self.thread.take() {
             // It panics only with a defect, which is told already.
             let _ = thread.join();
         }
     }
 }
 
-fn drive(mut host: Host<Driven>, stops: &AtomicBool, tell: impl Fn(&SocketError)) {
+fn drive(
+    mut host: Host<Several<Infallible, Infallible>>,
+    stops: &AtomicBool,
+    mut tell: impl FnMut(&SocketError),
+) {
     while !stops.load(Ordering::Relaxed) {
         // A kernel that cannot wait for files has none of them left.
         if host.turn(PATIENCE).is_err() {
             thread::park_timeout(PATIENCE);
         }
-        host.take_failures().iter().for_each(&tell);
-    }
-}
-
-/// A machine behind a pointer.
-struct Driven(Companion);
-
-impl Machine for Driven {
-    type Command = Infallible;
-    type Report = Infallible;
-
-    fn input(&mut self, now: Time, input: Input<'_, Infallible>) {
-        self.0.input(now, input);
-    }
-
-    fn poll(&mut self, now: Time) -> Option<Output<Infallible>> {
-        self.0.poll(now)
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        self.0.deadline()
+        host.take_failures().iter().for_each(&mut tell);
     }
 }
 

@@ -11,9 +11,14 @@
 //! drift. A run that fails is told by its seed, and by the shortest part of its plan that still
 //! fails.
 //!
+//! What links carry is what a host of real sockets has: datagrams, packets of IP protocols, frames,
+//! and streams. A stream loses nothing: what is lost is late, and what waits for a minute fails.
+//!
 //! The files in reading order: [`link`] carries datagrams, `node` runs a machine, `stream` is one
-//! between two, [`world`] lets time pass, `transport` has its streams, [`plan`] is what goes wrong, [`runs`] runs seeds and shortens what
-//! fails, [`probe`] is a machine for tests of drivers.
+//! between two, [`world`] lets time pass, `transport` has its streams, [`plan`] is what goes wrong,
+//! [`runs`] runs seeds and shortens what fails, [`probe`] is a machine for tests of drivers.
+//!
+//! **Not supported:** segments of more than two nodes, multicast of IP.
 
 pub mod link;
 

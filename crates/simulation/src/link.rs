@@ -16,6 +16,8 @@ pub struct Link {
     pub(super) usual: Quality,
     /// Whether nothing passes, without notice to either end.
     pub is_cut: bool,
+    /// Whether nothing passes, and both ends know it.
+    pub(super) is_unplugged: bool,
     /// Routers on the way, each of which takes one from the Time To Live.
     pub routers: u8,
     /// Per direction, when the last datagram has left.
@@ -74,10 +76,16 @@ impl Link {
             quality,
             usual: quality,
             is_cut: false,
+            is_unplugged: false,
             routers: 0,
             busy_until: [Time::ZERO; 2],
             streams_busy_until: [Time::ZERO; 2],
         }
+    }
+
+    /// Whether anything passes.
+    pub(super) fn passes(&self) -> bool {
+        !self.is_cut && !self.is_unplugged
     }
 
     /// Returns the times at which a datagram that leaves now arrives: none, one or two.
@@ -99,8 +107,9 @@ impl Link {
             leaves = busy_until.max(now).after(span);
             self.busy_until[from_end] = leaves;
         }
+        let passes = self.passes();
         let mut happens = |ppm: u32| random.below(1_000_000) < u64::from(ppm);
-        if self.is_cut || happens(loss_ppm) {
+        if !passes || happens(loss_ppm) {
             return Vec::new();
         }
         let copies = 1 + usize::from(happens(repetition_ppm));

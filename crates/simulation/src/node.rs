@@ -33,9 +33,23 @@ pub(super) struct Node<M: Machine> {
 /// What a link carries, as it is at a node.
 #[derive(Clone, Debug)]
 pub(super) enum Carried {
-    Datagram { interface: Interface, from: SocketAddr, to: SocketAddr, ttl: u8, bytes: Vec<u8> },
+    Datagram {
+        interface: Interface,
+        from: SocketAddr,
+        to: SocketAddr,
+        ttl: u8,
+        bytes: Vec<u8>,
+    },
     Packet(Packet),
-    Frame { interface: Interface, bytes: Vec<u8> },
+    Frame {
+        interface: Interface,
+        bytes: Vec<u8>,
+    },
+    /// That the link is up or down.
+    Link {
+        interface: Interface,
+        is_up: bool,
+    },
 }
 
 impl Carried {
@@ -45,6 +59,7 @@ impl Carried {
             Carried::Datagram { bytes, .. } => 42 + bytes.len(),
             Carried::Packet(packet) => 34 + packet.bytes.len(),
             Carried::Frame { bytes, .. } => bytes.len(),
+            Carried::Link { .. } => 0,
         }
     }
 }
@@ -142,6 +157,10 @@ impl<M: Machine> Node<M> {
     fn hand_over(&mut self, carried: &Carried, now: Time) -> bool {
         let local = self.local(now);
         let Some(machine) = &mut self.machine else { return false };
+        if let Carried::Link { interface, is_up } = *carried {
+            machine.input(local, Input::Arrival(Arrival::Link { interface, is_up }));
+            return true;
+        }
         let taking = self.sockets.iter().filter(|(_, opening)| takes(opening, carried));
         let count = if matches!(carried, Carried::Datagram { .. }) { 1 } else { usize::MAX };
         let mut has_one = false;
@@ -163,6 +182,7 @@ fn arrival(socket: Socket, carried: &Carried) -> Arrival<'_> {
             Arrival::Packet { socket, interface, from, to, ttl, bytes }
         }
         Carried::Frame { interface, ref bytes } => Arrival::Frame { socket, interface, bytes },
+        Carried::Link { interface, is_up } => Arrival::Link { interface, is_up },
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Plan {
 pub enum Fault {
     /// Nothing passes a link for a time.
     Cut(usize, Duration),
+    /// The same, and both ends are told that the link is down, and that it is up.
+    Unplug(usize, Duration),
     /// A link is bad for a time.
     Bad(usize, Quality, Duration),
     /// A node stands still for a time.
@@ -32,6 +34,7 @@ pub enum Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Mend(usize),
+    Plug(usize),
     Restore(usize),
     Revive(usize),
 }
@@ -50,8 +53,9 @@ impl Plan {
             let (node, link) = (random.below(nodes) as usize, random.below(links) as usize);
             // Short ones that nobody may notice, and long ones that everybody does.
             let span = Duration::from_nanos((end.0 / 2) >> random.below(16));
-            let fault = match random.below(4) {
+            let fault = match random.below(5) {
                 0 => Fault::Cut(link, span),
+                4 => Fault::Unplug(link, span),
                 1 => Fault::Bad(link, Quality::draw(random, LOSS_PPM_MAX), span),
                 2 => Fault::Hang(node, span),
                 _ => Fault::Death(node, span),
@@ -76,6 +80,10 @@ impl Fault {
                 world.link(link).is_cut = true;
                 Some((now.after(span), End::Mend(link)))
             }
+            Fault::Unplug(link, span) => {
+                world.plug(link, false);
+                Some((now.after(span), End::Plug(link)))
+            }
             Fault::Bad(link, quality, span) => {
                 world.link(link).quality = quality;
                 Some((now.after(span), End::Restore(link)))
@@ -99,6 +107,7 @@ impl End {
     {
         match self {
             End::Mend(link) => world.link(link).is_cut = false,
+            End::Plug(link) => world.plug(link, true),
             End::Restore(link) => {
                 let link = world.link(link);
                 link.quality = link.usual;

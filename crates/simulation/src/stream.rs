@@ -125,7 +125,7 @@ impl Stream {
 
     /// Takes what arrives now from a side; `None` while the link lets nothing pass.
     pub fn arrive(&mut self, from: usize, network: &Network<'_>) -> Option<Segment> {
-        if self.way.is_some_and(|(link, _)| network.links[link].is_cut) {
+        if self.way.is_some_and(|(link, _)| !network.links[link].passes()) {
             self.wait(from, network.now);
             return None;
         }

@@ -183,8 +183,25 @@ where
         self.nodes[node].machine = Some(machine);
         self.nodes[node].born = self.now;
         commands.into_iter().for_each(|command| self.command(node, command));
+        for link in (0..self.links.len()).filter(|link| self.links[*link].is_unplugged) {
+            if self.links[link].ends.iter().any(|(at, _)| *at == node) {
+                let carried = Carried::Link { interface: Self::interface(link), is_up: false };
+                self.nodes[node].receive(carried, self.now);
+            }
+        }
         // A machine may want something of its own.
         self.drive(node);
+    }
+
+    /// Unplugs a link or plugs it in, which both ends are told at once.
+    pub fn plug(&mut self, link: usize, is_up: bool) {
+        if std::mem::replace(&mut self.links[link].is_unplugged, !is_up) != is_up {
+            return;
+        }
+        for (node, _) in self.links[link].ends {
+            let carried = Carried::Link { interface: Self::interface(link), is_up };
+            self.plan(self.now, Happening::Arrival { node, carried });
+        }
     }
 
     /// Stops a node for a time: it does nothing, and what arrives waits.

@@ -10,15 +10,20 @@ use crate::frr::until;
 
 /// Turns a host until it has seen something that is looked for; returns it.
 pub fn turn_until<T>(host: &mut Host<Probe>, what: &str, found: impl Fn(&Seen) -> Option<T>) -> T {
-    until(what, || {
-        let seen = host.turn(Duration::from_millis(20)).expect("it turns");
-        seen.iter().find_map(&found)
-    })
+    until(what, || turn_for(host, Duration::from_millis(20)).iter().find_map(&found))
 }
 
 /// Does what a host has to do now; returns what it has seen.
 pub fn turn(host: &mut Host<Probe>) -> Vec<Seen> {
-    host.turn(Duration::ZERO).expect("it turns")
+    turn_for(host, Duration::ZERO)
+}
+
+/// Turns a host once, and returns what it has seen but links, of which the machine may have some
+/// that are down.
+pub fn turn_for(host: &mut Host<Probe>, patience: Duration) -> Vec<Seen> {
+    let mut seen = host.turn(patience).expect("it turns");
+    seen.retain(|seen| !matches!(seen, Seen::Link { .. }));
+    seen
 }
 
 /// Addresses of the namespaces of [`linked`].

@@ -10,7 +10,7 @@ use protocol_kit::{Departure, Interface, Opening, Socket, Takes};
 use crate::frr::until;
 use simulation::{Probe, Seen};
 
-use crate::probe::{FAR, OWN, linked, may_link, turn, turn_until};
+use crate::probe::{FAR, OWN, linked, may_link, turn, turn_for, turn_until};
 
 const SOCKET: Socket = Socket(7);
 
@@ -176,7 +176,7 @@ fn frames_pass_the_filter_or_do_not() {
         .collect();
     let mut seen = Vec::new();
     until("the last frame", || {
-        seen.extend(here.turn(Duration::from_millis(20)).expect("it turns"));
+        seen.extend(turn_for(&mut here, Duration::from_millis(20)));
         (seen.last() == wanted.last()).then_some(())
     });
     assert_eq!(seen, wanted);

@@ -12,7 +12,7 @@ use protocol_kit::{Departure, Endpoint, Opening, STREAM_ROOM, Secret, Socket, St
 use simulation::{Probe, Seen};
 
 use crate::frr::until;
-use crate::probe::{FAR, OWN, linked, may_link, turn, turn_until};
+use crate::probe::{FAR, OWN, linked, may_link, turn, turn_for, turn_until};
 
 const STREAM: Socket = Socket(3);
 const LISTENER: Socket = Socket(9);
@@ -68,7 +68,7 @@ fn to_std(host: &mut Host<Probe>) -> TcpStream {
 fn read_to_end(host: &mut Host<Probe>, stream: Socket) -> Vec<u8> {
     let mut all = Vec::new();
     until("the end", || {
-        for seen in host.turn(Duration::from_millis(20)).expect("it turns") {
+        for seen in turn_for(host, Duration::from_millis(20)) {
             match seen {
                 Seen::Bytes { socket, bytes } if socket == stream => all.extend(bytes),
                 Seen::Finished { socket } if socket == stream => return Some(()),
@@ -99,7 +99,7 @@ fn a_stream_carries_bytes_both_ways_and_closes_by_halves() {
     // Nothing more is told of it, nor does the kernel keep the host awake.
     drop(far);
     for _ in 0..3 {
-        assert_eq!(host.turn(Duration::from_millis(1)).expect("it turns"), []);
+        assert_eq!(turn_for(&mut host, Duration::from_millis(1)), []);
     }
     // What a finished stream is to carry is counted.
     send(&mut host, STREAM, b"more");
@@ -154,7 +154,7 @@ fn bytes_that_are_not_wanted_stay_in_the_kernel() {
     assert_eq!(turn(&mut host), []);
     far.write_all(&[1; 1000]).expect("it writes");
     far.shutdown(Shutdown::Write).expect("it closes");
-    assert_eq!(host.turn(Duration::from_millis(5)).expect("it turns"), []);
+    assert_eq!(turn_for(&mut host, Duration::from_millis(5)), []);
     host.command(Departure::Read { socket: STREAM, is_wanted: true });
     assert_eq!(read_to_end(&mut host, STREAM), [1; 1000]);
     // Neither an end nor a reset is overlooked meanwhile.
@@ -199,7 +199,7 @@ fn a_listener_accepts_as_many_as_it_has_numbers() {
     clients.push(client());
     assert_eq!(connected(&mut host), Socket(101));
     clients.push(client());
-    assert_eq!(host.turn(Duration::from_millis(20)).expect("it turns"), []);
+    assert_eq!(turn_for(&mut host, Duration::from_millis(20)), []);
     host.command(Departure::Close { socket: Socket(100) });
     assert_eq!(connected(&mut host), Socket(100));
     clients[2].write_all(b"the third").expect("it writes");

@@ -1,9 +1,11 @@
-//! The ends of streams, and what holds for a stream.
+//! Interfaces, the ends of streams, and what holds for a stream.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use crate::network::Interface;
+/// An interface of the node, by the driver's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Interface(pub u32);
 
 /// An end of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

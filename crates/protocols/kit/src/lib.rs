@@ -13,8 +13,9 @@
 //! driver that was held up takes no session down. The same inputs at the same times yield the same
 //! outputs, on real sockets and in a simulation.
 //!
-//! The files in reading order: [`time`], [`random`], [`endpoint`] for streams, [`network`] with what
-//! arrives and departs, [`machine`], [`protocol`] for the list. Nothing here knows a protocol.
+//! The files in reading order: [`time`], [`random`], [`endpoint`] for interfaces and streams,
+//! [`network`] with what arrives and departs, [`machine`], [`several`] machines as one, [`protocol`]
+//! for the list. Nothing here knows a protocol.
 
 pub mod time;
 
@@ -26,11 +27,14 @@ pub mod network;
 
 pub mod machine;
 
+pub mod several;
+
 pub mod protocol;
 
-pub use endpoint::{Endpoint, Secret, StreamOptions};
-pub use machine::{Companion, Input, Machine, Output};
-pub use network::{Arrival, Departure, Interface, Opening, STREAM_ROOM, Socket, Takes};
+pub use endpoint::{Endpoint, Interface, Secret, StreamOptions};
+pub use machine::{Input, Machine, Output};
+pub use network::{Arrival, Departure, Opening, STREAM_ROOM, Socket, Takes};
 pub use protocol::Protocol;
 pub use random::Random;
+pub use several::{Companion, Several};
 pub use time::Time;

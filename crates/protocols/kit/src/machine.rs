@@ -1,7 +1,5 @@
 //! A machine: a protocol, or the control plane of a function.
 
-use std::convert::Infallible;
-
 use crate::network::{Arrival, Departure};
 use crate::time::Time;
 
@@ -25,9 +23,6 @@ pub trait Machine {
     /// for input alone.
     fn deadline(&self) -> Option<Time>;
 }
-
-/// A machine without commands and reports, on whatever thread: one beside a function.
-pub type Companion = Box<dyn Machine<Command = Infallible, Report = Infallible> + Send>;
 
 /// What goes into a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

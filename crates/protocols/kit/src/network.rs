@@ -14,15 +14,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
-use crate::endpoint::{Endpoint, StreamOptions};
+use crate::endpoint::{Endpoint, Interface, StreamOptions};
 
 /// A socket of a machine, by the machine's own number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Socket(pub u32);
-
-/// An interface of the node, by the driver's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Interface(pub u32);
 
 /// What happened in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

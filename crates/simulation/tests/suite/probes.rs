@@ -303,3 +303,33 @@ fn a_cut_delays_or_fails_and_a_death_resets() {
     assert_eq!(said(&mut world), [one]);
     assert!(world.now() > Time::ZERO);
 }
+
+#[test]
+fn both_ends_know_that_a_link_is_unplugged() {
+    let mut world = linked(7);
+    let told = |node, is_up| (node, Seen::Link { interface: Interface(0), is_up });
+    world.plug(0, true);
+    assert_eq!(said(&mut world), []);
+    world.plug(0, false);
+    assert_eq!(said(&mut world), [told(0, false), told(1, false)]);
+    // A node that is born meanwhile takes it for up until it is told.
+    world.kill(1);
+    world.revive(1);
+    assert_eq!(said(&mut world), [told(1, false)]);
+    let (takes, groups) = (vec![Takes { ether_type: 0x88cc, protocol: None }], vec![]);
+    for node in 0..2 {
+        let (takes, groups) = (takes.clone(), groups.clone());
+        let interface = Interface(0);
+        open(&mut world, node, STREAM, Opening::Frames { interface, takes, groups });
+    }
+    let frame = [&[2; 12][..], &0x88cc_u16.to_be_bytes(), &[0; 46]].concat();
+    world.command(0, Departure::Frame { socket: STREAM, bytes: frame.clone() });
+    assert_eq!(said(&mut world), []);
+    // One that hangs is told when it goes on.
+    world.hang(1, Duration::from_secs(5));
+    world.plug(0, true);
+    assert_eq!(said(&mut world), [told(0, true)]);
+    assert_eq!(said_in(&mut world, Duration::from_secs(10)), [told(1, true)]);
+    world.command(0, Departure::Frame { socket: STREAM, bytes: frame });
+    assert_eq!(said(&mut world).len(), 1);
+}

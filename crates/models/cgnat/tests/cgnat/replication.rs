@@ -26,6 +26,7 @@ mod hostile;
 mod kept;
 mod links;
 mod logs;
+mod secrets;
 mod workers;
 
 /// When NATs begin, as a [`Pair`] does.

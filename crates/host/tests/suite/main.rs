@@ -11,6 +11,8 @@ mod frr;
 
 mod links;
 
+mod machines;
+
 mod misuse;
 
 mod probe;

@@ -1,14 +1,15 @@
 //! The key of replication is in no record, and a configuration that was kept gets it from the
 //! current one.
 
+use std::sync::Arc;
+
+use function_kit::Invalid;
 use function_kit::erased::{Configured, Kind, Unit};
 use serde_json::{Map, Value};
 
-use super::*;
-
 const KEYED: &str = "{replication: {role: active, key: of-these-two-nats-alone}}";
 
-fn read(text: &str) -> Result<std::sync::Arc<dyn Configured>, function_kit::Invalid> {
+fn read(text: &str) -> Result<Arc<dyn Configured>, Invalid> {
     let keys = serde_saphyr::from_str::<Map<String, Value>>(text).expect("a section");
     Unit::<function_cgnat::Cgnat>::new().read(keys)
 }

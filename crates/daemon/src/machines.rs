@@ -1,5 +1,5 @@
-//! The machines beside functions, on a thread of their own that no worker waits for: they carry what
-//! a function says to others by sockets, which its worker does not touch.
+//! The machines beside functions, on a thread of their own that no worker waits for: they carry
+//! what a function says to others by sockets, which its worker does not touch.
 
 use function_kit::Companion;
 use host::Machines;

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::libc;
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::time::TimeSpec;
 use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, Time};
 
 use crate::counters::Counters;
@@ -97,11 +100,19 @@ impl<M: Machine> Host<M> {
         let now = self.now();
         let deadline = self.machine.deadline();
         let waits = deadline.iter().chain(self.resting.values()).map(|time| time.since(now));
-        let wait = waits.fold(if self.is_restless { Duration::ZERO } else { patience }, Ord::min);
+        let wait = waits
+            .fold(if self.is_restless { Duration::ZERO } else { patience }, Ord::min)
+            .min(WAIT_MAX);
+        if !wait.is_zero() {
+            // This wait has nanoseconds, that of `epoll` milliseconds.
+            let mut descriptors = [PollFd::new(self.epoll.0.as_fd(), PollFlags::POLLIN)];
+            match ppoll(&mut descriptors, Some(TimeSpec::from_duration(wait)), None) {
+                Ok(_) | Err(nix::Error::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
         let mut ready = [EpollEvent::empty(); READY_MAX];
-        // The kernel counts milliseconds, and is not to be early.
-        let millis = wait.as_nanos().div_ceil(1_000_000).min(60_000) as u16;
-        let count = match self.epoll.wait(&mut ready, EpollTimeout::from(millis)) {
+        let count = match self.epoll.wait(&mut ready, EpollTimeout::ZERO) {
             Ok(count) => count,
             Err(nix::Error::EINTR) => 0,
             Err(error) => return Err(error.into()),
@@ -448,6 +459,9 @@ const BUFFER_LEN: usize = 16 << 10;
 
 /// Failures that are kept until somebody asks.
 const FAILURES_MAX: usize = 64;
+
+/// The longest turn, as the kernel takes no time of any length.
+const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 /// A turn is late when it begins this much behind the deadline.
 const LATE: Duration = Duration::from_millis(1);

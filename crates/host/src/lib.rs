@@ -8,8 +8,8 @@
 //! ```
 //! What waits in the kernel is read before time is judged, so a host that was held up takes nothing
 //! down. A turn reads a bounded number of messages and bytes of each socket, and takes a bounded
-//! number of outputs, so none keeps the others waiting. What a machine wants of a socket that is not
-//! there is counted and does no harm.
+//! number of outputs, so none keeps the others waiting. What a machine wants of a socket that is
+//! not there is counted and does no harm.
 //!
 //! The files in reading order: `told` has messages with their addresses, `udp`, `packets` and
 //! `frames` are sockets for messages, `options` are those of sockets, `stream` and `listener` are

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host::Host;
 use protocol_kit::{Departure, Endpoint, Opening, STREAM_ROOM, Secret, Socket, StreamOptions};
@@ -98,9 +98,13 @@ fn a_stream_carries_bytes_both_ways_and_closes_by_halves() {
     assert_eq!(read_to_end(&mut host, STREAM), b"and back");
     // Nothing more is told of it, nor does the kernel keep the host awake.
     drop(far);
-    for _ in 0..3 {
-        assert_eq!(turn_for(&mut host, Duration::from_millis(1)), []);
-    }
+    // Or something else has: one of a few turns lasts as long as it may.
+    let lasts = |host: &mut Host<Probe>| {
+        let (begin, patience) = (Instant::now(), Duration::from_millis(3));
+        assert_eq!(turn_for(host, patience), []);
+        begin.elapsed() >= patience
+    };
+    assert!((0..10).any(|_| lasts(&mut host)));
     // What a finished stream is to carry is counted.
     send(&mut host, STREAM, b"more");
     host.command(Departure::Close { socket: STREAM });

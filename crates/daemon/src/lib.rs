@@ -21,6 +21,7 @@ mod inbox;
 mod keeper;
 mod links;
 pub mod logs;
+mod machines;
 mod member;
 mod metrics;
 pub mod protocol;

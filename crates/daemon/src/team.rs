@@ -11,10 +11,12 @@ use std::thread::JoinHandle;
 use engine::steering::worker_of;
 use engine::{Function, Order, Port, Refusal, Tap};
 use functions::{AnyUpdate, Configured, Invalid, Running, Shard, TablePage};
+use host::Machines;
 use machine::clock::{self, Clock, Ticks};
 use serde_json::Value;
 
 use crate::error::RunError;
+use crate::machines;
 use crate::member::{Member, Patience};
 use crate::read;
 use crate::state::Memory;
@@ -42,7 +44,7 @@ impl Prepared {
             Some(memory) => {
                 let keys = memory.function.as_object().cloned().unwrap_or_default();
                 let bad = |bad: Invalid| unusable(format!("its function section: {}", bad.what));
-                function.kind.read(keys).map_err(bad)?
+                function.kind.read(keys).map_err(bad)?.with_secrets_of(&**config)
             }
         };
         let now = clock::now();
@@ -113,9 +115,10 @@ impl Prepared {
         queues: Vec<Vec<Box<dyn Port>>>,
         launch: &Launch,
     ) -> Result<Team, RunError> {
-        let Prepared { config, functions, clock } = self;
+        let Prepared { config, mut functions, clock } = self;
         let stop = Arc::new(AtomicBool::new(false));
-        let mut team = Team { config, members: Vec::new(), clock, stop };
+        let machines = Machines::default();
+        let mut team = Team { config, members: Vec::new(), machines, clock, stop };
         let mut mesh =
             match team.config.hands_over() && functions.len() > 1 {
                 true => port_memory::mesh(functions.len(), team.config.ports().len()).map_err(
@@ -124,6 +127,8 @@ impl Prepared {
                 false => Vec::new(),
             };
         mesh.resize_with(functions.len(), Vec::new);
+        let machines = functions.iter_mut().flat_map(|function| function.machines()).collect();
+        team.machines = machines::drive(machines)?;
         let all = functions.into_iter().zip(queues).zip(mesh).enumerate();
         for (index, ((function, mut queues), towards_workers)) in all {
             queues.extend(towards_workers);
@@ -138,6 +143,8 @@ impl Prepared {
 pub(crate) struct Team {
     config: Arc<dyn Configured>,
     members: Vec<Member>,
+    /// What is beside their functions.
+    machines: Machines,
     clock: Clock,
     stop: Arc<AtomicBool>,
 }

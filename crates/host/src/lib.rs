@@ -44,6 +44,9 @@ mod links;
 
 mod host;
 
+mod machines;
+
 pub use counters::Counters;
 pub use error::SocketError;
 pub use host::Host;
+pub use machines::Machines;

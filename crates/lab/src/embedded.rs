@@ -81,6 +81,6 @@ impl<N: Model> OpenDevice for Opened<N> {
 fn open_error(error: SetupError) -> OpenError {
     match error {
         SetupError::Memory { source, .. } => OpenError::Memory { needed_bytes: 0, source },
-        SetupError::Table { .. } | SetupError::Listen { .. } => OpenError::Host(error.to_string()),
+        SetupError::Table { .. } => OpenError::Host(error.to_string()),
     }
 }

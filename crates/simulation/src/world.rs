@@ -18,7 +18,7 @@ pub struct World<M: Machine> {
     pub(super) streams: BTreeMap<u64, Stream>,
     /// What is to happen, in its order.
     agenda: BTreeMap<(Time, u64), Happening>,
-    next: u64,
+    pub(super) next: u64,
     pub(super) now: Time,
     pub(super) random: Random,
     said: Vec<Said<M::Report>>,

@@ -29,9 +29,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // the product's functions: a function knows vocabulary, engine and stages, never a port, a
     // device, or the bench
     ("stages", &["machine", "packet", "tables", "wire"]),
-    ("function-kit", &["engine", "keys", "machine", "packet", "wire"]),
+    ("function-kit", &["engine", "keys", "machine", "packet", "protocol-kit", "wire"]),
     ("export", &["function-kit", "keys", "machine", "packet", "tables", "wire"]),
-    ("replication", &["machine"]),
     (
         "function-*",
         &[
@@ -43,7 +42,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "packet",
             "protocol-bfd",
             "protocol-kit",
-            "replication",
+            "protocol-replication",
             "stages",
             "tables",
             "units",
@@ -88,7 +87,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "machine",
             "model-kit",
             "packet",
-            "replication",
+            "protocol-replication",
             "stages",
             "tables",
             "traffic",
@@ -114,6 +113,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "engine",
             "files",
             "function-kit",
+            "host",
             "keys",
             "machine",
             "measure",
@@ -154,6 +154,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "files",
             "function-kit",
             "functions",
+            "host",
             "keys",
             "machine",
             "packet",
@@ -217,7 +218,6 @@ const PRODUCT: &[&str] = &[
     "crates/functions/",
     "crates/stages/",
     "crates/export/",
-    "crates/replication/",
     "crates/protocols/",
     "crates/controllers/",
 ];

@@ -13,16 +13,19 @@ use crate::nat_network::{Network, PATIENCE, SERVER, tally};
 /// The Ethernet addresses of the standby's ports, inside and outside.
 const STANDBY: [&str; 2] = ["02:6e:61:74:00:11", "02:6e:61:74:00:12"];
 
+/// What both know and nobody else does.
+const KEY: &str = "of-these-two-nats-alone";
+
 #[test]
 fn a_connection_of_the_kernel_outlives_the_nat_that_opened_it() {
     let Some(network) = Network::new(&[], &["100.64.0.2"]) else { return };
     let [inside, outside] = STANDBY;
     let standby = format!(
         "inside-mac: \"{inside}\"\n  outside-mac: \"{outside}\"\n  inside-ip: 100.127.255.253\n  \
-         replication: {{role: standby}}"
+         replication: {{role: standby, key: {KEY}}}"
     );
     let _standby = network.nat_beside("standby", "192.0.2.2", &standby);
-    let active = network.nat("replication: {role: active}");
+    let active = network.nat(&format!("replication: {{role: active, key: {KEY}}}"));
 
     let address: SocketAddr = (SERVER, 8080).into();
     let listener = network.internet.run(|| TcpListener::bind(address)).expect("the namespace");

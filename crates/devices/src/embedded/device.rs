@@ -5,6 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::{Worker, WorkerHandle};
+use function_kit::{NetworkFunction, SetupError};
+use host::Machines;
 use machine::clock::{Clock, Ticks};
 use measure::Conditions;
 use model_kit::{Configured, Model, PipelineOf, UpdateOf};
@@ -41,6 +43,17 @@ pub(super) struct Lane<N: Model> {
     pub(super) worker: Worker<PipelineOf<N>>,
     pub(super) handle: WorkerHandle<UpdateOf<N>>,
     pub(super) core: usize,
+    /// What is beside its function.
+    pub(super) machines: Machines,
+}
+
+/// Drives the machines beside a function that was just made.
+pub(super) fn drive<N: NetworkFunction>(
+    function: &mut N::Function,
+) -> Result<Machines, SetupError> {
+    // What goes wrong with sockets, the function itself tells by what it counts.
+    let machines = Machines::start(N::machines(function), |_| ());
+    machines.map_err(|source| SetupError::Memory { what: "a thread beside a worker", source })
 }
 
 /// Returns the end of a trial that starts now.

@@ -281,11 +281,12 @@ fn lanes<N: Model>(
     (0..count)
         .map(|index| {
             let shard = Shard { index, count };
-            let function = model.function(shard, host.clock, machine::clock::now())?;
+            let mut function = model.function(shard, host.clock, machine::clock::now())?;
+            let machines = device::drive::<N::Unit>(&mut function)?;
             let (worker, handle) = Worker::new(function, Vec::new(), BATCH_MAX, room)
                 .map_err(|source| SetupError::Memory { what: "a batch", source })?;
             let core = host.worker_cores[index as usize % host.worker_cores.len()];
-            Ok(Lane { worker, handle, core })
+            Ok(Lane { worker, handle, core, machines })
         })
         .collect()
 }

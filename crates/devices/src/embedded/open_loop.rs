@@ -1,6 +1,7 @@
 //! The open loop: a tester on its own core, joined to the workers by memory ports.
 
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{Function, Worker};
@@ -11,7 +12,7 @@ use model_kit::{Model, PipelineOf};
 use packet::BATCH_MAX;
 use traffic::Changes as _;
 
-use super::device::{Embedded, Host, Lane};
+use super::device::{Embedded, Host, Lane, drive};
 use super::links::{Links, connect};
 use super::restart::{self, Restarting};
 use super::standby::TakingOver;
@@ -42,7 +43,7 @@ pub(super) fn run<N: Model>(
     };
     let (mut lanes, mut controllers) = (Vec::new(), Vec::new());
     for lane in &mut device.lanes {
-        let Lane { worker, handle, core } = lane;
+        let Lane { worker, handle, core, .. } = lane;
         lanes.push((*core, worker));
         controllers.push(&mut handle.controller);
     }
@@ -50,6 +51,7 @@ pub(super) fn run<N: Model>(
     let changes = Changes::new(&workload, controllers, conditions.updates_per_s, clock);
     let model = &device.model;
     let (count, room) = (lanes.len() as u32, room::room_for(&workload));
+    let renewed = Mutex::new(Vec::new());
     let replace = |index, function: &mut PipelineOf<N>| {
         let mut anew = model.function(Shard { index, count }, clock, clock::now())?;
         let made = anew.make_room(room);
@@ -57,6 +59,8 @@ pub(super) fn run<N: Model>(
             what: "frames that the function generates",
             source,
         })?;
+        let machines = drive::<N::Unit>(&mut anew)?;
+        renewed.lock().unwrap_or_else(PoisonError::into_inner).push((index, machines));
         *function = anew;
         Ok(())
     };
@@ -67,6 +71,9 @@ pub(super) fn run<N: Model>(
     let mut trial = carry_out(&device.host, bed, |seat, links| {
         thread::carry_out(seat, workload, links, changes, task, watch)
     })?;
+    for (index, machines) in renewed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        device.lanes[index as usize].machines = machines;
+    }
     device.finish(&mut trial, &before);
     Ok(trial)
 }

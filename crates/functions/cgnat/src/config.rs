@@ -28,7 +28,7 @@ pub use crate::siit::config::{AddressMapping, Family, SiitConfig};
 pub use crate::vrfs::config::Vrf;
 pub use export::{Format, Logging, Side};
 pub use function_kit::sections::{Dir, Mac, Prefixed};
-pub use replication::{Replication, Role};
+pub use protocol_replication::{Key, Replication, Role};
 
 /// A carrier-grade NAT: subscribers on the inside, the Internet on the outside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -60,8 +60,8 @@ pub use self::pipeline::Pipeline;
 use std::sync::Arc;
 
 use function_kit::{
-    FrameSteering, Invalid, NetworkFunction, PortName, SetupError, Shard, Standby, TablePage,
-    TableSize,
+    Companion, FrameSteering, Invalid, NetworkFunction, PortName, SetupError, Shard, Standby,
+    TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 
@@ -90,6 +90,10 @@ impl NetworkFunction for Cgnat {
         validate::validate(config)
     }
 
+    fn take_secrets(config: &mut Config, from: &Config) {
+        config.replication.key.clone_from(&from.replication.key);
+    }
+
     fn ports(config: &Config) -> Vec<PortName> {
         further::port_names(config)
     }
@@ -105,6 +109,10 @@ impl NetworkFunction for Cgnat {
         now: Ticks,
     ) -> Result<Pipeline, SetupError> {
         Pipeline::new(config, shard, clock, now)
+    }
+
+    fn machines(function: &mut Pipeline) -> Vec<Companion> {
+        function.machines()
     }
 
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {
@@ -131,7 +139,7 @@ impl NetworkFunction for Cgnat {
     fn pair(config: &Config) -> Option<[Config; 2]> {
         (config.replication.role == Role::Rehearsal).then(|| {
             [Role::Active, Role::Standby].map(|role| {
-                let replication = Replication { role, ..config.replication };
+                let replication = Replication { role, ..config.replication.clone() };
                 // Processes of their own draw numbers of their own.
                 let steering_key = Some(config.steering_number());
                 Config { replication, steering_key, ..config.clone() }

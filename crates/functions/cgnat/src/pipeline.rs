@@ -5,18 +5,18 @@ mod order;
 pub(crate) mod scratch;
 mod slow_path;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
 
-use function_kit::{SetupError, Shard};
+use function_kit::{Companion, SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::{Made, PortId};
-use replication::{Rehearsal, Role, Status};
+use protocol_replication::{Joined, Role, Status};
 
 use crate::config::{Config, Pcp};
 use crate::interfaces::Interfaces;
 use crate::log::Journal as Log;
 use crate::pipeline::scratch::Scratch;
-use crate::standby::{self, Replication};
+use crate::standby::{Beside, Rehearsal, Replication};
 use crate::state::State;
 use crate::state::sweep::Sweep;
 
@@ -56,8 +56,10 @@ pub struct Pipeline {
     /// None where every next hop has a configured MAC address.
     pub(crate) neighbours: Option<Box<Neighbours>>,
     pub(crate) replication: Option<Box<Replication>>,
-    /// Behind the thread that tells it, so that it ends later.
-    pub(crate) rehearsal: Option<Rehearsal<Pipeline>>,
+    /// The standby beside it, where it has one.
+    pub(crate) beside: Option<Arc<Beside<Pipeline>>>,
+    /// What whoever runs it has not taken yet.
+    machines: Vec<Companion>,
 }
 
 impl Pipeline {
@@ -83,22 +85,24 @@ impl Pipeline {
         shard: Shard,
         (clock, now): (Clock, Ticks),
     ) -> Result<(), SetupError> {
-        let peer = standby::peer(&config.replication, shard);
         match config.replication.role {
             Role::None => {}
             Role::Active => {
-                self.tell_standby((config, shard, peer), (clock, now))?;
+                let machine = self.tell_standby(config, shard, (clock, now))?;
+                self.machines.push(machine);
             }
-            Role::Standby => self.listen((config, shard, listen(peer)?), clock)?,
+            Role::Standby => {
+                let machine = self.listen(config, shard, clock)?;
+                self.machines.push(machine);
+            }
             Role::Rehearsal => {
-                let listener = listen(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0))?;
-                let address = listener.local_addr();
-                let peer =
-                    address.map_err(|source| SetupError::Listen { address: peer, source })?;
-                let mut beside = Pipeline::alone(config, shard, clock, now)?;
-                beside.listen((config, shard, listener), clock)?;
-                self.rehearsal = Some(Rehearsal::begin(beside));
-                self.tell_standby((config, shard, peer), (clock, now))?;
+                let mut standby = Pipeline::alone(config, shard, clock, now)?;
+                let listener = standby.listen(config, shard, clock)?;
+                let teller = self.tell_standby(config, shard, (clock, now))?;
+                let beside = Beside::new(standby, now);
+                let machine = Rehearsal::new(Arc::clone(&beside), Joined::new(teller, listener));
+                self.machines.push(Box::new(machine));
+                self.beside = Some(beside);
             }
         }
         Ok(())
@@ -106,22 +110,24 @@ impl Pipeline {
 
     fn tell_standby(
         &mut self,
-        of: (&Config, Shard, SocketAddr),
+        config: &Config,
+        shard: Shard,
         time: (Clock, Ticks),
-    ) -> Result<(), SetupError> {
-        let replication = Replication::active(of, &mut self.state, time)?;
+    ) -> Result<Companion, SetupError> {
+        let (replication, machine) = Replication::active((config, shard), &mut self.state, time)?;
         self.replication = Some(Box::new(replication));
-        Ok(())
+        Ok(machine)
     }
 
     fn listen(
         &mut self,
-        of: (&Config, Shard, TcpListener),
+        config: &Config,
+        shard: Shard,
         clock: Clock,
-    ) -> Result<(), SetupError> {
-        let replication = Replication::standby(of, &self.state, clock)?;
+    ) -> Result<Companion, SetupError> {
+        let (replication, machine) = Replication::standby((config, shard), &self.state, clock)?;
         self.replication = Some(Box::new(replication));
-        Ok(())
+        Ok(machine)
     }
 
     fn alone(
@@ -166,7 +172,8 @@ impl Pipeline {
             made: None,
             uncut: Vec::with_capacity(UNCUT_LEN),
             replication: None,
-            rehearsal: None,
+            beside: None,
+            machines: Vec::new(),
             state,
         })
     }
@@ -179,14 +186,17 @@ impl Pipeline {
 
     /// Whether it has its standby beside it.
     pub fn has_rehearsal(&self) -> bool {
-        self.rehearsal.is_some()
+        self.beside.as_ref().is_some_and(|beside| beside.is_here())
+    }
+
+    /// Takes the machines beside it, which speak for it to others.
+    pub fn machines(&mut self) -> Vec<Companion> {
+        std::mem::take(&mut self.machines)
     }
 
     /// Ends its replication as it is, and gives the standby beside it.
     pub fn fail_over(&mut self) -> Option<Pipeline> {
-        let rehearsal = self.rehearsal.take()?;
-        self.replication.as_mut()?.end();
-        rehearsal.end()
+        self.beside.take()?.take()
     }
 
     /// What it knows.
@@ -199,10 +209,6 @@ impl Pipeline {
     pub fn fragment_sizes(&self, port: PortId) -> (usize, usize) {
         self.followed.as_ref().map_or((0, 0), |followed| followed.sizes(port))
     }
-}
-
-fn listen(address: SocketAddr) -> Result<TcpListener, SetupError> {
-    replication::listen(address).map_err(|source| SetupError::Listen { address, source })
 }
 
 /// Room for a packet that is cut; a longer one gets more.

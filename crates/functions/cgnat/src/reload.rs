@@ -81,7 +81,7 @@ pub(crate) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
 fn differing_key(running: &Config, wanted: &Config) -> &'static str {
     let differs = |other: Config| other != *wanted;
     let base = || wanted.clone();
-    let keys: [(&'static str, Config); 17] = [
+    let keys: [(&'static str, Config); 18] = [
         ("interfaces", Config { interfaces: running.interfaces.clone(), ..base() }),
         ("static", Config { static_rules: running.static_rules.clone(), ..base() }),
         ("port-forwarding", Config { port_forwarding: running.port_forwarding.clone(), ..base() }),
@@ -98,6 +98,7 @@ fn differing_key(running: &Config, wanted: &Config) -> &'static str {
         ("icmp-error-burst", Config { icmp_error_burst: running.icmp_error_burst, ..base() }),
         ("steering-key", Config { steering_key: running.steering_key, ..base() }),
         ("core", Config { core: running.core, ..base() }),
+        ("replication", Config { replication: running.replication.clone(), ..base() }),
         ("logging", Config { logging: running.logging.clone(), ..base() }),
     ];
     keys.into_iter().find(|(_, one)| differs(one.clone())).map_or("inside", |(key, _)| key)

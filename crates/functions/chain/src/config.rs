@@ -29,6 +29,13 @@ impl Config {
         Config { chain, members: Vec::new() }
     }
 
+    /// Takes the secrets of functions over.
+    pub(super) fn take_secrets(&mut self, from: &Config) {
+        for (own, from) in self.members.iter_mut().zip(&from.members) {
+            *own = own.with_secrets_of(&**from);
+        }
+    }
+
     /// The functions, in the order of the chain.
     pub fn members(&self) -> &[Arc<dyn Configured>] {
         &self.members

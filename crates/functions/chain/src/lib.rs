@@ -29,7 +29,9 @@ pub use self::control::Update;
 pub use self::part::Members;
 pub use self::pipeline::Pipeline;
 use engine::Names;
-use function_kit::{Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize};
+use function_kit::{
+    Companion, Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize,
+};
 use machine::clock::{Clock, Ticks};
 
 /// A chain of such functions as a unit.
@@ -48,6 +50,10 @@ impl<L: Members> NetworkFunction for Chain<L> {
 
     fn validate(config: &mut Config) -> Result<(), Invalid> {
         config::validate(config, L::KINDS)
+    }
+
+    fn take_secrets(config: &mut Config, from: &Config) {
+        config.take_secrets(from);
     }
 
     fn names(config: &Config) -> Names {
@@ -70,6 +76,10 @@ impl<L: Members> NetworkFunction for Chain<L> {
         now: Ticks,
     ) -> Result<Pipeline, SetupError> {
         Pipeline::new(config, shard, clock, now)
+    }
+
+    fn machines(function: &mut Pipeline) -> Vec<Companion> {
+        function.machines()
     }
 
     fn difference(running: &Config, wanted: &Config) -> Result<Vec<Update>, Invalid> {

@@ -5,7 +5,7 @@ use engine::{Drops, Event, Function, Names, Refusal, StageClock, StageTotals};
 use std::sync::Arc;
 
 use function_kit::erased::{Configured, Running};
-use function_kit::{SetupError, Shard};
+use function_kit::{Companion, SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::{BATCH_MAX, Batch, PortId, Reason, Room, Slot, Slots, Verdict};
 use wire::ethernet;
@@ -163,6 +163,11 @@ impl Pipeline {
         let mut pipeline = Pipeline { hops, names, tallies, made, further, turn, pending };
         pipeline.take_tallies();
         Ok(pipeline)
+    }
+
+    /// The machines beside the functions.
+    pub(super) fn machines(&mut self) -> Vec<Companion> {
+        self.hops.iter_mut().flat_map(|hop| hop.function.machines()).collect()
     }
 
     /// What the functions remember, as changes of the chain.

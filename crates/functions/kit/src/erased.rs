@@ -12,6 +12,7 @@ use engine::{Context, Drops, Event, Function, Names, Refusal, StageClock};
 use keys::{Invalid, parsed, read};
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Room, Slot};
+use protocol_kit::Companion;
 use schemars::Schema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -72,6 +73,8 @@ pub trait Configured: Any + Send + Sync {
         clock: Clock,
         now: Ticks,
     ) -> Result<Box<dyn Running>, SetupError>;
+    /// See [`NetworkFunction::take_secrets`].
+    fn with_secrets_of(&self, from: &dyn Configured) -> Arc<dyn Configured>;
     /// Reads a change.
     ///
     /// # Errors
@@ -131,6 +134,8 @@ pub trait Running: Any + Send {
     fn table_page(&self, table: usize, from: u64, limit: usize, now: Ticks) -> TablePage;
     /// See [`NetworkFunction::standby`].
     fn standby(&self) -> Option<Standby>;
+    /// See [`NetworkFunction::machines`].
+    fn machines(&mut self) -> Vec<Companion>;
 }
 
 impl Function for Box<dyn Running> {
@@ -334,6 +339,14 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
         Ok(Box::new(State::<N>(N::function(&self.0, shard, clock, now)?)))
     }
 
+    fn with_secrets_of(&self, from: &dyn Configured) -> Arc<dyn Configured> {
+        let (mut config, from): (_, &dyn Any) = (self.0.clone(), from);
+        if let Some(from) = from.downcast_ref::<OfKind<N>>() {
+            N::take_secrets(&mut config, &from.0);
+        }
+        configured::<N>(config)
+    }
+
     fn update(&self, update: &Value) -> Result<AnyUpdate, Invalid> {
         parsed::<N::Update>("update", update.clone()).map(AnyUpdate::of)
     }
@@ -420,5 +433,9 @@ impl<N: NetworkFunction> Running for State<N> {
 
     fn standby(&self) -> Option<Standby> {
         N::standby(&self.0)
+    }
+
+    fn machines(&mut self) -> Vec<Companion> {
+        N::machines(&mut self.0)
     }
 }

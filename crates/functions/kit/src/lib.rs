@@ -17,4 +17,5 @@ pub mod counts;
 
 pub use keys::Invalid;
 pub use port_name::PortName;
+pub use protocol_kit::Companion;
 pub use unit::{FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize};

@@ -6,6 +6,7 @@ use engine::{Function, Names};
 use keys::Invalid;
 use machine::clock::{Clock, Ticks};
 use packet::PortId;
+use protocol_kit::Companion;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -56,6 +57,10 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// The first key that cannot be used.
     fn validate(config: &mut Self::Config) -> Result<(), Invalid>;
 
+    /// Takes over from another configuration what no record has, and is shown nowhere: keys that
+    /// are secrets.
+    fn take_secrets(_config: &mut Self::Config, _from: &Self::Config) {}
+
     /// The names of the ports of a validated configuration, in the order of their numbers.
     fn ports(config: &Self::Config) -> Vec<PortName>;
 
@@ -90,6 +95,13 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         clock: Clock,
         now: Ticks,
     ) -> Result<Self::Function, SetupError>;
+
+    /// The machines beside a function that was just made: what it says to others by sockets, which
+    /// a worker does not touch. Whoever runs the function takes them once and drives them, on a
+    /// thread that no worker waits for.
+    fn machines(_function: &mut Self::Function) -> Vec<Companion> {
+        Vec::new()
+    }
 
     /// The changes that lead a running function from one validated configuration to another.
     ///
@@ -210,14 +222,6 @@ pub enum SetupError {
     Memory {
         /// Which table.
         what: &'static str,
-        /// What the kernel said.
-        source: std::io::Error,
-    },
-    /// An address at which it is to listen is not to be had.
-    #[error("cannot listen at {address}: {source}")]
-    Listen {
-        /// The address and port.
-        address: std::net::SocketAddr,
         /// What the kernel said.
         source: std::io::Error,
     },

@@ -17,6 +17,8 @@ mod keepalived;
 
 mod links;
 
+mod machines;
+
 mod misuse;
 
 mod probe;

@@ -36,5 +36,5 @@ pub use machine::{Input, Machine, Output};
 pub use network::{Arrival, Departure, Opening, STREAM_ROOM, Socket, Takes};
 pub use protocol::Protocol;
 pub use random::Random;
-pub use several::Several;
+pub use several::{Companion, Several};
 pub use time::Time;

@@ -1,5 +1,6 @@
 //! Several machines as one, so that one driver runs them all.
 
+use std::convert::Infallible;
 use std::ops::Range;
 
 use crate::machine::{Input, Machine, Output};
@@ -8,6 +9,9 @@ use crate::time::Time;
 
 /// A machine of any kind.
 pub type AnyMachine<C, R> = Box<dyn Machine<Command = C, Report = R> + Send>;
+
+/// A machine without commands and reports: one beside a function.
+pub type Companion = AnyMachine<Infallible, Infallible>;
 
 /// Machines of one type of command and report. A command is for one of them, by its place, and a
 /// report names the place of the one that it is from.

@@ -9,4 +9,5 @@ pub const PROTOCOLS: &[Protocol] = &[
     protocol_bfddp::PROTOCOL,
     protocol_fpm::PROTOCOL,
     protocol_vrrp::PROTOCOL,
+    protocol_replication::PROTOCOL,
 ];

@@ -14,9 +14,8 @@
 use std::io;
 
 use engine::{Drops, Function, Refusal, StageClock};
-use machine::clock::{self, Ticks};
+use machine::clock::Ticks;
 use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
-use replication::Rehearses;
 
 use crate::control::{self, Update};
 use crate::parse::Plain;
@@ -24,6 +23,7 @@ use crate::reasons::{self, TALLIES, Tally};
 use crate::sessions::rewrite;
 use crate::sessions::table::{Elsewhere, Number};
 use crate::sessions::times::Moment;
+use crate::standby::Rehearses;
 use crate::types::class::Class;
 use crate::types::sides::{INSIDE, OUTSIDE};
 
@@ -124,6 +124,9 @@ impl Function for Pipeline {
         self.sweep.round(&mut self.state, now);
         if let Some(replication) = &mut self.replication {
             replication.round(&mut self.state, &mut self.interfaces, now);
+        }
+        if let Some(beside) = &self.beside {
+            beside.pass(now);
         }
         if self.followed.is_some() {
             self.forget_fragments(now);
@@ -327,9 +330,9 @@ impl Pipeline {
 }
 
 impl Rehearses for Pipeline {
-    fn round(&mut self) -> bool {
+    fn round(&mut self, now: Ticks) -> bool {
         let before = self.replication().acknowledged;
-        self.made(clock::now());
+        self.made(now);
         self.replication().acknowledged != before
     }
 }

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use replication::Dirty;
-
+use crate::sessions::dirty::Dirty;
 use crate::sessions::table::Number;
 
 /// What changed and is not told yet.

@@ -8,6 +8,7 @@
 pub mod addresses;
 pub mod allocation;
 mod dice;
+mod dirty;
 pub mod fields;
 pub(crate) mod journal;
 pub(crate) mod pools;

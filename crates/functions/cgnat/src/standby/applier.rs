@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use machine::clock::{Clock, Ticks};
 use machine::memory::HugeArray;
-use replication::{Link, Received, Status};
+use protocol_replication::{Link, Received, Status};
 use rtrb::Consumer;
 
 use crate::config::Prefixed;

@@ -16,7 +16,7 @@
 //! Flags of a session: in the lowest three bits what its other end is ([`Far::kind`]), 8 where
 //! something is kept of it alone, which follows.
 
-use replication::{self, Malformed, number, take};
+use protocol_replication::{self as replication, Malformed, number, take};
 use wire::protocol;
 
 use crate::sessions::ports::Class;
@@ -95,7 +95,7 @@ pub struct Told {
 
 impl replication::Change for Change {
     const MAGIC: [u8; 8] = *b"plumbnat";
-    const VERSION: u16 = 2;
+    const VERSION: u16 = 3;
     const LEN_MAX: usize = 1 + 4 + kept::LEN_MAX;
 
     fn write(&self, out: &mut Vec<u8>) {

@@ -13,7 +13,7 @@
 use std::net::Ipv6Addr;
 
 use crate::alg::{Numbers, Replaced, SLOTS, Side};
-use replication::{Malformed, number, take};
+use protocol_replication::{Malformed, number, take};
 
 /// What is kept of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

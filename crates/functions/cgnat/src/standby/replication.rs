@@ -1,12 +1,15 @@
 //! The part that a worker has in replication: it tells a standby, or is one.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
+use std::sync::Arc;
 
-use ::replication::{Hello, Replication as Settings, Status, Thread, active, standby};
-use function_kit::{SetupError, Shard};
+use function_kit::{Companion, SetupError, Shard};
 use machine::clock::{Clock, Ticks};
+use protocol_replication::{
+    Active, Credentials, Identity, Link, RING, Replication as Settings, Standby, Status,
+};
+use rtrb::RingBuffer;
 
 use crate::config::{Config, Vrf};
 use crate::interfaces::Interfaces;
@@ -17,64 +20,72 @@ use crate::standby::teller::Teller;
 use crate::state::State;
 
 /// The part that a worker has in replication.
-pub struct Replication {
-    role: Role,
-    thread: Thread,
-}
-
-/// What it does.
-enum Role {
+pub enum Replication {
+    /// It tells a standby.
     Active(Teller),
+    /// It is one.
     Standby(Applier),
 }
 
 impl Replication {
-    /// A NAT that tells `peer` of its sessions.
+    /// A NAT that tells its standby of its sessions, and the machine that speaks for it.
     ///
     /// # Errors
-    /// When there is no memory or no thread.
+    /// When there is no memory, or no random bytes.
     pub fn active(
-        (config, shard, peer): (&Config, Shard, SocketAddr),
+        (config, shard): (&Config, Shard),
         state: &mut State,
         (clock, now): (Clock, Ticks),
-    ) -> Result<Replication, SetupError> {
-        let hello = Hello {
+    ) -> Result<(Replication, Companion), SetupError> {
+        let credentials = credentials(&config.replication)?;
+        let identity = Identity {
             digest: digest(config),
             shard: (shard.index, shard.count),
-            // The standard library seeds its hash maps from the operating system's source.
-            instance: RandomState::new().build_hasher().finish(),
+            instance: credentials.instance(),
         };
-        let rate = config.replication.changes_per_s;
-        let (ring, link, thread) = active((peer, hello), rate).map_err(no_thread)?;
         let journal = Journal::new(state.sessions.capacity()).map_err(no_memory)?;
         state.journal = Some(Box::new(journal));
+        let (ring, consumer) = RingBuffer::new(RING);
+        let link = Arc::new(Link::default());
+        let machine = Active::new(
+            (peer(&config.replication, shard), identity),
+            credentials,
+            (consumer, Arc::clone(&link)),
+            config.replication.changes_per_s,
+        );
         let teller = Teller::new(state, ring, link, (&clock, now));
-        Ok(Replication { role: Role::Active(teller), thread })
+        Ok((Replication::Active(teller), Box::new(machine)))
     }
 
-    /// A NAT that listens for what another one tells.
+    /// A NAT that hears what another one tells, and the machine that listens for it.
     ///
     /// # Errors
-    /// When there is no memory or no thread.
+    /// When there is no memory, or no random bytes.
     pub fn standby(
-        (config, shard, listener): (&Config, Shard, TcpListener),
+        (config, shard): (&Config, Shard),
         state: &State,
         clock: Clock,
-    ) -> Result<Replication, SetupError> {
-        let own = (digest(config), (shard.index, shard.count));
-        let (ring, link, thread) = standby(listener, own).map_err(no_thread)?;
+    ) -> Result<(Replication, Companion), SetupError> {
+        let (producer, ring) = RingBuffer::new(RING);
+        let link = Arc::new(Link::default());
+        let machine = Standby::new(
+            peer(&config.replication, shard),
+            (digest(config), (shard.index, shard.count)),
+            credentials(&config.replication)?,
+            (producer, Arc::clone(&link)),
+        );
         let applier = Applier::new(state, ring, link, &clock).map_err(no_memory)?;
-        Ok(Replication { role: Role::Standby(applier), thread })
+        Ok((Replication::Standby(applier), Box::new(machine)))
     }
 
     /// Collects or applies changes, as much as a round may.
     pub fn round(&mut self, state: &mut State, interfaces: &mut Interfaces, now: Ticks) {
-        let link = match &mut self.role {
-            Role::Active(teller) => {
+        let link = match self {
+            Replication::Active(teller) => {
                 teller.round(state, now);
                 teller.link()
             }
-            Role::Standby(applier) => {
+            Replication::Standby(applier) => {
                 applier.round(state, interfaces, now);
                 applier.link()
             }
@@ -91,29 +102,34 @@ impl Replication {
 
     /// How it stands.
     pub fn status(&self, state: &State) -> Status {
-        match &self.role {
-            Role::Active(teller) => teller.status(state),
-            Role::Standby(applier) => applier.status(),
+        match self {
+            Replication::Active(teller) => teller.status(state),
+            Replication::Standby(applier) => applier.status(),
         }
-    }
-
-    /// Ends telling, whatever is not told yet.
-    pub fn end(&mut self) {
-        self.thread.end();
     }
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        match &self.role {
-            Role::Active(teller) => teller.bytes(),
-            Role::Standby(applier) => applier.bytes(),
+        match self {
+            Replication::Active(teller) => teller.bytes(),
+            Replication::Standby(applier) => applier.bytes(),
         }
     }
 }
 
 /// Where the standby of a worker listens: each has one of its own.
-pub fn peer(settings: &Settings, shard: Shard) -> SocketAddr {
+fn peer(settings: &Settings, shard: Shard) -> SocketAddr {
     SocketAddr::new(settings.address, settings.port.saturating_add(shard.index as u16))
+}
+
+/// The key, and random bytes of the operating system.
+fn credentials(settings: &Settings) -> Result<Credentials, SetupError> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|source| SetupError::Table {
+        what: "random numbers for `replication`",
+        why: source.to_string(),
+    })?;
+    Ok(Credentials::new(settings.key.as_ref().map(|key| key.secret()), seed))
 }
 
 /// What must be the same on both sides: all but what names this side, and the secret.
@@ -143,8 +159,4 @@ fn digest(config: &Config) -> [u8; 32] {
 
 fn no_memory(source: io::Error) -> SetupError {
     SetupError::Memory { what: "replication", source }
-}
-
-fn no_thread(source: io::Error) -> SetupError {
-    SetupError::Memory { what: "a thread of its own", source }
 }

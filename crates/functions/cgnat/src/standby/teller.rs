@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use machine::clock::{Clock, Ticks};
 use machine::memory::prefetch_at;
-use replication::{Link, Status};
+use protocol_replication::{Link, Status};
 use rtrb::Producer;
 
 use crate::sessions::fields::{Marks, Replica};

@@ -2,9 +2,8 @@
 
 use proptest::prelude::*;
 
-use replication::Change as _;
-use replication::Hello;
-use replication::message::{CHANGES_MAX, Cause, Inbox, Message, len_max};
+use protocol_replication::message::{Hello, Inbox, Message, changes_max, len_max};
+use protocol_replication::{Change as _, Identity, Trouble};
 
 use crate::alg::{Numbers, Replaced, SLOTS, Side};
 use crate::sessions::session::TcpState;
@@ -74,20 +73,23 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 fn message() -> impl Strategy<Value = (Message, Vec<Change>)> {
-    let hello = (any::<[u8; 32]>(), any::<(u32, u32)>(), any::<u64>());
+    let hello = (any::<bool>(), any::<[u8; 32]>());
+    let identity = (any::<[u8; 32]>(), any::<(u32, u32)>(), any::<u64>());
     let changes = proptest::collection::vec(change(), 0..60);
+    let refusals = [Trouble::Version, Trouble::Configuration, Trouble::Worker, Trouble::Key];
+    let alone = prop_oneof![
+        hello.prop_map(|(is_keyed, nonce)| Message::Hello(Hello { is_keyed, nonce })),
+        any::<[u8; 32]>().prop_map(|nonce| Message::Challenge { nonce }),
+        identity.prop_map(|(digest, shard, instance)| {
+            Message::Identity(Identity { digest, shard, instance })
+        }),
+        any::<u64>().prop_map(|next| Message::Welcome { next }),
+        (0..4usize).prop_map(move |cause| Message::Refused(refusals[cause])),
+        any::<(u64, u64)>().prop_map(|(last, refused)| Message::Acknowledged { last, refused }),
+    ];
     prop_oneof![
-        hello.prop_map(|(digest, shard, instance)| {
-            (Message::Hello(Hello { digest, shard, instance }), Vec::new())
-        }),
-        any::<u64>().prop_map(|next| (Message::Welcome { next }, Vec::new())),
-        (0..3usize).prop_map(|cause| {
-            let causes = [Cause::Version, Cause::Configuration, Cause::Worker];
-            (Message::Refused(causes[cause]), Vec::new())
-        }),
+        alone.prop_map(|message| (message, Vec::new())),
         (any::<u64>(), changes).prop_map(|(first, all)| (Message::Changes { first }, all)),
-        any::<(u64, u64)>()
-            .prop_map(|(last, refused)| { (Message::Acknowledged { last, refused }, Vec::new()) }),
     ]
 }
 
@@ -99,15 +101,14 @@ proptest! {
     ) {
         let mut bytes = Vec::new();
         messages.iter().for_each(|(message, changes)| message.write(changes, &mut bytes));
-        let (mut inbox, mut changes, mut read) = (Inbox::new::<Change>(), Vec::new(), Vec::new());
-        let (mut left, mut pieces) = (&bytes[..], pieces.into_iter().cycle());
+        let (mut inbox, mut changes) = (Inbox::new(len_max::<Change>(), 100), Vec::new());
+        let (mut left, mut read) = (&bytes[..], Vec::new());
+        let mut pieces = pieces.into_iter().cycle();
         while !left.is_empty() {
-            let room = inbox.room();
-            let piece = pieces.next().unwrap_or(1).min(left.len()).min(room.len());
-            room[..piece].copy_from_slice(&left[..piece]);
-            inbox.filled(piece);
-            left = &left[piece..];
-            while let Some(message) = inbox.next(&mut changes).expect("whole messages") {
+            let piece = pieces.next().unwrap_or(1).min(left.len());
+            left = &left[inbox.fill(&left[..piece])..];
+            while let Some(message) = inbox.take().expect("whole messages") {
+                let message = Message::read(message, &mut changes).expect("a message");
                 read.push((message, changes.clone()));
             }
         }
@@ -118,10 +119,11 @@ proptest! {
     fn any_bytes_are_messages_or_an_error(
         bytes in proptest::collection::vec(any::<u8>(), 0..400),
     ) {
-        let (mut inbox, mut changes) = (Inbox::new::<Change>(), Vec::<Change>::new());
-        inbox.room()[..bytes.len()].copy_from_slice(&bytes);
-        inbox.filled(bytes.len());
-        while let Ok(Some(_)) = inbox.next(&mut changes) {}
+        let (mut inbox, mut changes) = (Inbox::new(400, 0), Vec::<Change>::new());
+        inbox.fill(&bytes);
+        while let Ok(Some(message)) = inbox.take() {
+            let _ = Message::read(message, &mut changes);
+        }
     }
 }
 
@@ -165,18 +167,17 @@ fn sessions_and_streams_of_no_kind_are_malformed() {
 fn the_largest_message_fits_and_a_longer_one_is_refused_by_its_length() {
     let numbers = Numbers { count: SLOTS as u8, ..Numbers::default() };
     let one = Change::Kept { number: 1, kept: Kept::Numbers(Side::Outside, Some(numbers)) };
+    let all = vec![one; changes_max::<Change>()];
     let mut bytes = Vec::new();
-    Message::Changes { first: 7 }.write(&[one; CHANGES_MAX], &mut bytes);
-    let mut inbox = Inbox::new::<Change>();
-    assert_eq!(inbox.room().len(), bytes.len(), "to the byte");
-    inbox.room().copy_from_slice(&bytes);
-    inbox.filled(bytes.len());
+    Message::Changes { first: 7 }.write(&all, &mut bytes);
+    assert_eq!(bytes.len(), 4 + len_max::<Change>(), "to the byte");
+    let mut inbox = Inbox::new(len_max::<Change>(), 0);
+    assert_eq!(inbox.fill(&bytes), bytes.len());
     let mut changes = Vec::<Change>::new();
-    assert_eq!(inbox.next(&mut changes), Ok(Some(Message::Changes { first: 7 })));
-    assert_eq!(changes, [one; CHANGES_MAX]);
+    let message = inbox.take().expect("no longer than any").expect("whole");
+    assert_eq!(Message::read(message, &mut changes), Ok(Message::Changes { first: 7 }));
+    assert_eq!(changes, all);
 
-    let mut inbox = Inbox::new::<Change>();
-    inbox.room()[..4].copy_from_slice(&(len_max::<Change>() as u32 + 1).to_be_bytes());
-    inbox.filled(4);
-    assert!(inbox.next(&mut changes).is_err());
+    inbox.fill(&(len_max::<Change>() as u32 + 1).to_be_bytes());
+    assert!(inbox.take().is_err());
 }

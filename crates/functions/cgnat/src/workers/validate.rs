@@ -78,12 +78,12 @@ mod tests {
     #[test]
     fn processes_of_a_pair_are_told_one_key() {
         let replication = Replication { role: Role::Rehearsal, ..Replication::default() };
-        let both = Config { replication, ..keyed(None, None) };
+        let both = Config { replication: replication.clone(), ..keyed(None, None) };
         let [active, standby] = Cgnat::pair(&both).expect("a rehearsal has two");
         assert_eq!(active.steering_key, Some(both.steering_number()));
         assert_eq!(standby.steering_key, active.steering_key);
         for role in [Role::Active, Role::Standby] {
-            let replication = Replication { role, ..replication };
+            let replication = Replication { role, ..replication.clone() };
             let mut config = Config { replication, ..keyed(None, Some(1)) };
             let refused = crate::validate::validate(&mut config).expect_err("they may differ");
             assert_eq!(refused.key, "steering-key");

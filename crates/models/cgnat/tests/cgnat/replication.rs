@@ -1,21 +1,20 @@
-//! Two NATs in one process, joined by TCP over loopback: what the standby knows, and what becomes
-//! of sessions when it takes over.
+//! Two NATs in one process, whose machines are joined in memory: what the standby knows, and what
+//! becomes of sessions when it takes over.
 //!
-//! Threads and TCP take the time they take, so tests wait for what the two say of themselves, with
-//! a deadline, while the time of the NATs stands still.
+//! The machines have a time of their own, a millisecond a step, while that of the NATs stands still
+//! or goes as a test wants.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use function_cgnat::Pipeline;
 use function_cgnat::config::{Config, Fragments, Pcp, Replication, Role, Timeouts};
 use function_cgnat::state::State;
-use function_kit::{NetworkFunction, SetupError, Shard};
+use function_kit::{Companion, NetworkFunction, Shard};
 use machine::clock::Ticks;
 use model_cgnat::Cgnat;
-use replication::Status;
+use protocol_kit::{Machine, Time};
+use protocol_replication::{Joined, Status};
 use testkit::device::Device;
 use testkit::pair::{Pair, clock};
 
@@ -27,22 +26,16 @@ mod hostile;
 mod kept;
 mod links;
 mod logs;
+mod secrets;
 mod workers;
 
 /// When NATs begin, as a [`Pair`] does.
 const BEGIN: Ticks = 1 << 40;
 
-/// The same NAT as active one and as standby, at a TCP port that was free a moment ago.
+/// The same NAT as active one and as standby.
 fn two(config: &Config) -> [Config; 2] {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a TCP port");
-    let port = free.local_addr().expect("an address").port();
     [Role::Active, Role::Standby].map(|role| Config {
-        replication: Replication {
-            role,
-            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            port,
-            changes_per_s: 0,
-        },
+        replication: Replication { role, ..Replication::default() },
         ..config.clone()
     })
 }
@@ -54,53 +47,81 @@ fn device(config: &Config, now: Ticks) -> Device<Pipeline> {
 
 /// One of its workers.
 fn device_of(config: &Config, shard: Shard, now: Ticks) -> Device<Pipeline> {
-    // A port that another program has just taken is free again soon.
-    let until = Instant::now() + PATIENCE;
-    loop {
-        match function_cgnat::Cgnat::function(config, shard, clock(), now) {
-            Ok(function) => return Device::new(function, 2),
-            Err(SetupError::Listen { .. }) if Instant::now() < until => a_moment(),
-            Err(error) => panic!("{error}"),
-        }
+    let function = function_cgnat::Cgnat::function(config, shard, clock(), now);
+    Device::new(function.expect("room for it"), 2)
+}
+
+/// What joins the machines of two NATs.
+struct Cable {
+    joined: Joined,
+    now: Time,
+}
+
+impl Cable {
+    /// From an active NAT to its standby.
+    fn between(active: &mut Device<Pipeline>, standby: &mut Device<Pipeline>) -> Cable {
+        let joined = Joined::new(machine_of(active), machine_of(standby));
+        Cable { joined, now: Time::ZERO }
     }
+
+    /// To another standby.
+    fn lead_to(&mut self, standby: &mut Device<Pipeline>) {
+        self.joined.replace_standby(self.now, machine_of(standby));
+    }
+
+    /// From another active NAT.
+    fn lead_from(&mut self, active: &mut Device<Pipeline>) {
+        self.joined.replace_active(self.now, machine_of(active));
+    }
+
+    /// Breaks the connection.
+    fn cut(&mut self) {
+        self.joined.cut(self.now);
+    }
+
+    /// Lets a millisecond pass.
+    fn step(&mut self) {
+        self.now = self.now.after(Duration::from_millis(1));
+        assert!(self.joined.poll(self.now).is_none(), "it wants nothing of a network");
+    }
+}
+
+/// The machine beside a NAT.
+fn machine_of(device: &mut Device<Pipeline>) -> Companion {
+    let mut machines = function_cgnat::Cgnat::machines(device.function_mut());
+    assert_eq!(machines.len(), 1, "it replicates, and nobody has taken its machine");
+    machines.remove(0)
 }
 
 /// Lets both go round until `holds` of the first one's state.
 fn until(
     what: &str,
-    active: &mut Device<Pipeline>,
-    standby: &mut Device<Pipeline>,
+    cable: &mut Cable,
+    [active, standby]: [&mut Device<Pipeline>; 2],
     now: Ticks,
     holds: impl Fn(&Status) -> bool,
 ) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    for _ in 0..STEPS_MAX {
         active.rest(now);
         standby.rest(now);
-        let status = active.function_mut().replication();
-        if holds(&status) {
+        if holds(&active.function_mut().replication()) {
             return;
         }
-        let theirs = standby.function_mut().replication();
-        assert!(Instant::now() < deadline, "not {what}: {status:?}, and the standby {theirs:?}");
-        a_moment();
+        cable.step();
     }
+    let [ours, theirs] = [active, standby].map(|device| device.function_mut().replication());
+    panic!("not {what}: {ours:?}, and the standby {theirs:?}");
 }
 
 /// Lets both go round until the standby has acknowledged everything.
-fn synchronise(pair: &mut Pair<Cgnat>, standby: &mut Device<Pipeline>) {
+fn synchronise(cable: &mut Cable, pair: &mut Pair<Cgnat>, standby: &mut Device<Pipeline>) {
     let now = pair.now();
-    let what = "synchronised";
-    until(what, pair.device_mut(), standby, now, |status| status.is_synchronised);
+    let both = [pair.device_mut(), standby];
+    until("synchronised", cable, both, now, |status| status.is_synchronised);
 }
 
-/// Lets other threads run.
-fn a_moment() {
-    thread::park_timeout(Duration::from_micros(30));
-}
-
-/// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Steps within which must come what a test waits for: a minute.
+const STEPS_MAX: usize = 60_000;
 
 /// A subscriber's realm and address.
 type Who = (u16, [u64; 2]);
@@ -172,24 +193,28 @@ fn lasting() -> Vec<Config> {
 struct Both {
     walk: Walk,
     standby: Device<Pipeline>,
+    cable: Cable,
     config: Config,
 }
 
 impl Both {
     fn new(config: &Config, seed: u64) -> Both {
         let [active, standby] = two(config);
-        Both { standby: device(&standby, BEGIN), walk: Walk::new(&active, seed), config: standby }
+        let (mut walk, config) = (Walk::new(&active, seed), standby);
+        let mut standby = device(&config, BEGIN);
+        let cable = Cable::between(walk.pair.device_mut(), &mut standby);
+        Both { walk, standby, cable, config }
     }
 
     /// So many steps, after each of which both are the same.
     fn steps(&mut self, count: usize) -> Result<(), String> {
         for step in 0..count {
-            let standby = &mut self.standby;
+            let (standby, cable) = (&mut self.standby, &mut self.cable);
             self.walk
-                .step_with(|pair| synchronise(pair, standby))
+                .step_with(|pair| synchronise(cable, pair, standby))
                 .map_err(|what| format!("step {step}: {what}"))?;
         }
-        synchronise(&mut self.walk.pair, &mut self.standby);
+        synchronise(&mut self.cable, &mut self.walk.pair, &mut self.standby);
         Ok(())
     }
 
@@ -203,11 +228,8 @@ impl Both {
 
     /// A standby that knows nothing takes the place of the one that is there.
     fn new_standby(&mut self) {
-        let now = self.walk.pair.now();
-        let [_, other] = two(&self.config);
-        // The old one must be gone first: the new one listens where it did.
-        self.standby = device(&other, now);
-        self.standby = device(&self.config, now);
+        self.standby = device(&self.config, self.walk.pair.now());
+        self.cable.lead_to(&mut self.standby);
     }
 
     /// The standby takes over, and the active one is gone: with it how many errors of its own it

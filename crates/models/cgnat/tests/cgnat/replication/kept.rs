@@ -9,25 +9,26 @@ use super::*;
 use crate::frames::{INSIDE, OUTSIDE};
 use crate::{algs, calls, ds_lite, pcp};
 
-/// Two of a configuration, at the same time.
-fn devices(config: &Config) -> [Device<Pipeline>; 2] {
-    two(config).map(|config| device(&config, BEGIN))
+/// Two of a configuration, at the same time, and what joins them.
+fn devices(config: &Config) -> (Cable, [Device<Pipeline>; 2]) {
+    let [mut active, mut standby] = two(config).map(|config| device(&config, BEGIN));
+    (Cable::between(&mut active, &mut standby), [active, standby])
 }
 
-fn follow(active: &mut Device<Pipeline>, standby: &mut Device<Pipeline>) {
-    until("synchronised", active, standby, BEGIN, |status| status.is_synchronised);
+fn follow(cable: &mut Cable, active: &mut Device<Pipeline>, standby: &mut Device<Pipeline>) {
+    until("synchronised", cable, [active, standby], BEGIN, |status| status.is_synchronised);
     assert_eq!(active.function_mut().replication().refused, 0);
 }
 
 #[test]
 fn a_b4_element_that_has_moved_in_its_prefix_is_found_where_it_is() {
     let config = ds_lite::config("{subscriber-len: 56, inside: ['2001:db8::/40']}");
-    let [mut active, mut standby] = devices(&config);
+    let (mut cable, [mut active, mut standby]) = devices(&config);
     let (before, after) = ("2001:db8:0:100::1", "2001:db8:0:1ff:a:b:c:d");
     let end = ds_lite::ask(&mut active, &config, before);
-    follow(&mut active, &mut standby);
+    follow(&mut cable, &mut active, &mut standby);
     assert_eq!(ds_lite::ask(&mut active, &config, after), end);
-    follow(&mut active, &mut standby);
+    follow(&mut cable, &mut active, &mut standby);
     drop(active);
     let after: std::net::Ipv6Addr = after.parse().expect("an address");
     assert_eq!(ds_lite::answer(&mut standby, &config, end).0, after.octets());
@@ -43,7 +44,7 @@ fn a_stream_arrives_whole_when_the_standby_takes_over_within_it() {
     let config = algs::config();
     let mut replaced = 0;
     for seed in 1..=24 {
-        let [active, standby] = devices(&config);
+        let (mut cable, [active, standby]) = devices(&config);
         let mut standby = Some(standby);
         let mut stream = algs::Stream::through(active, config.clone(), seed);
         let mut rounds = 0;
@@ -51,7 +52,7 @@ fn a_stream_arrives_whole_when_the_standby_takes_over_within_it() {
             if rounds == 2 * seed
                 && let Some(mut standby) = standby.take()
             {
-                follow(&mut stream.device, &mut standby);
+                follow(&mut cable, &mut stream.device, &mut standby);
                 stream.device = standby;
             }
             stream.send();
@@ -61,7 +62,7 @@ fn a_stream_arrives_whole_when_the_standby_takes_over_within_it() {
         }
         // Of a short text all was told before.
         if let Some(mut standby) = standby {
-            follow(&mut stream.device, &mut standby);
+            follow(&mut cable, &mut stream.device, &mut standby);
             stream.device = standby;
         }
         replaced += stream.judge();
@@ -72,7 +73,7 @@ fn a_stream_arrives_whole_when_the_standby_takes_over_within_it() {
 #[test]
 fn calls_and_their_control_connection_go_on() {
     let mut nat = calls::Nat::new("alg: {pptp: true}");
-    let [active, mut standby] = devices(&nat.config);
+    let (mut cable, [active, mut standby]) = devices(&nat.config);
     nat.device = active;
     let outside = nat.connect(0, calls::ONE);
     let told = nat.ask(0, calls::ONE, 0, 5);
@@ -86,7 +87,7 @@ fn calls_and_their_control_connection_go_on() {
         assert_eq!(left.map(calls::without_checksum), Some(expected));
     };
     goes_on(&mut nat, (5, 700), told);
-    follow(&mut nat.device, &mut standby);
+    follow(&mut cable, &mut nat.device, &mut standby);
     nat.device = standby;
     goes_on(&mut nat, (5, 700), told);
     assert_eq!(nat.pass(INSIDE, 0, &calls::gre(calls::ONE, calls::SERVER, 701)), None);
@@ -115,10 +116,11 @@ fn mappings_that_were_asked_for_go_on_with_their_time_nonce_and_epoch() {
     pcp::wait(&mut pair, 500);
     // It begins later, and knows nothing of that by itself.
     let mut standby = device(&standby, pair.now());
-    synchronise(&mut pair, &mut standby);
+    let mut cable = Cable::between(pair.device_mut(), &mut standby);
+    synchronise(&mut cable, &mut pair, &mut standby);
     pcp::wait(&mut pair, 100);
     let renewed = ask(&mut pair, 30_000, nonce);
-    synchronise(&mut pair, &mut standby);
+    synchronise(&mut cable, &mut pair, &mut standby);
     drop(pair.replace(standby));
 
     let arrives = |pair: &mut Pair<Cgnat>, port: u16| {

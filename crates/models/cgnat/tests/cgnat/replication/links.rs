@@ -1,11 +1,8 @@
 //! Connections that break, standbys that are slow, absent or of another configuration.
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-
 use function_cgnat::reasons::Tally;
-use function_kit::NetworkFunction;
 use testkit::device::{Device, Outcome};
+
+use std::net::Ipv4Addr;
 
 use super::*;
 use crate::frames::{INSIDE, net};
@@ -41,108 +38,73 @@ fn tables(device: &mut Device<Pipeline>, now: Ticks) -> Tables {
     Tables::of(device.function_mut().state(), now)
 }
 
-/// Bytes between two ends that can be cut.
-struct Cable {
-    streams: Arc<Mutex<Vec<TcpStream>>>,
+/// Two NATs, joined.
+fn joined(configs: [&Config; 2]) -> (Cable, [Device<Pipeline>; 2]) {
+    let [mut active, mut standby] = configs.map(|config| device(config, BEGIN));
+    (Cable::between(&mut active, &mut standby), [active, standby])
 }
 
-impl Cable {
-    /// From a port of its own to another one; both ends of a connection are cut after so many
-    /// bytes.
-    fn new(to: SocketAddr, cut_after: &'static [usize]) -> (Cable, u16) {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a TCP port");
-        let port = listener.local_addr().expect("an address").port();
-        let streams: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
-        let known = streams.clone();
-        thread::spawn(move || {
-            let mut cuts = cut_after.iter();
-            while let Ok((near, _)) = listener.accept() {
-                let Ok(far) = TcpStream::connect(to) else { continue };
-                let left = cuts.next().copied().unwrap_or(usize::MAX);
-                for (from, to, left) in [(&near, &far, left), (&far, &near, usize::MAX)] {
-                    let (from, to) = (from.try_clone(), to.try_clone());
-                    let (Ok(from), Ok(to)) = (from, to) else { return };
-                    thread::spawn(move || carry(&from, &to, left));
-                }
-                let mut known = known.lock().expect("no panic");
-                known.extend([near, far]);
-            }
-        });
-        (Cable { streams }, port)
-    }
-}
-
-impl Drop for Cable {
-    fn drop(&mut self) {
-        for stream in self.streams.lock().expect("no panic").iter() {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-}
-
-fn carry(mut from: &TcpStream, mut to: &TcpStream, mut left: usize) {
-    let mut bytes = [0; 5000];
-    while left > 0 {
-        let most = left.min(bytes.len());
-        let Ok(count @ 1..) = from.read(&mut bytes[..most]) else { break };
-        if to.write_all(&bytes[..count]).is_err() {
-            break;
-        }
-        left -= count;
-    }
-    for stream in [from, to] {
-        let _ = stream.shutdown(Shutdown::Both);
-    }
+/// Lets both go round until the standby has acknowledged everything.
+fn follow(cable: &mut Cable, both: &mut [Device<Pipeline>; 2]) {
+    let [active, standby] = both;
+    until("synchronised", cable, [active, standby], BEGIN, |status| status.is_synchronised);
 }
 
 #[test]
 fn a_connection_that_breaks_goes_on_where_it_was() {
-    let [mut active, standby] = two(&large());
-    let to = SocketAddr::new(standby.replication.address, standby.replication.port);
-    let (_cable, port) = Cable::new(to, &[30, 5000, 123_457, 300_001]);
-    active.replication.port = port;
-    let config = active.clone();
-    let (mut active, mut standby) = (device(&active, BEGIN), device(&standby, BEGIN));
+    let [config, standby] = two(&large());
+    let (mut cable, mut both) = joined([&config, &standby]);
     for round in 0..8 {
-        open(&mut active, &config, round * 3000..(round + 1) * 3000, BEGIN);
-        until("synchronised", &mut active, &mut standby, BEGIN, |status| status.is_synchronised);
-        assert_eq!(tables(&mut active, BEGIN), tables(&mut standby, BEGIN), "round {round}");
+        open(&mut both[0], &config, round * 3000..(round + 1) * 3000, BEGIN);
+        // At first before it has said who it is, then within changes.
+        for _ in 0..round {
+            both.iter_mut().for_each(|device| _ = device.rest(BEGIN));
+            cable.step();
+        }
+        cable.cut();
+        follow(&mut cable, &mut both);
+        let [active, standby] = &mut both;
+        assert_eq!(tables(active, BEGIN), tables(standby, BEGIN), "round {round}");
     }
-    let status = active.function_mut().replication();
-    assert!(status.connections >= 4, "{status:?}");
-    // The first one was cut before it had said who it is, or behind that.
-    assert!((1..=2).contains(&status.resynchronisations), "{status:?}");
-    assert_eq!(status.refused, 0);
-    let adopted = standby.function_mut().state().tallies[Tally::SessionsAdopted as usize];
+    let status = both[0].function_mut().replication();
+    assert!(status.connections >= 8, "{status:?}");
+    assert_eq!((status.resynchronisations, status.refused), (1, 0), "{status:?}");
+    let adopted = both[1].function_mut().state().tallies[Tally::SessionsAdopted as usize];
     assert_eq!(adopted, 24_000, "each once, whatever was sent twice");
 }
 
 #[test]
 fn more_changes_than_all_queues_hold_are_not_lost() {
-    let [active, standby] = two(&large());
-    let config = active.clone();
-    let (mut active, mut standby) = (device(&active, BEGIN), device(&standby, BEGIN));
-    until("connected", &mut active, &mut standby, BEGIN, |status| status.is_synchronised);
+    let [config, standby] = two(&large());
+    let (mut cable, mut both) = joined([&config, &standby]);
+    follow(&mut cable, &mut both);
     // The standby's worker does not go round meanwhile.
-    open(&mut active, &config, 0..70_000, BEGIN);
-    let status = active.function_mut().replication();
+    for first in (0..70_000).step_by(1000) {
+        open(&mut both[0], &config, first..first + 1000, BEGIN);
+        cable.step();
+    }
+    let status = both[0].function_mut().replication();
     assert!(status.waiting > 0 && !status.is_synchronised, "queues hold less: {status:?}");
-    until("synchronised", &mut active, &mut standby, BEGIN, |status| status.is_synchronised);
-    assert_eq!(tables(&mut active, BEGIN), tables(&mut standby, BEGIN));
+    follow(&mut cable, &mut both);
+    let [active, standby] = &mut both;
+    assert_eq!(tables(active, BEGIN), tables(standby, BEGIN));
     let status = active.function_mut().replication();
     assert_eq!((status.refused, status.resynchronisations), (0, 1));
 }
 
 #[test]
 fn an_active_nat_works_alone_and_tells_everything_to_whoever_comes() {
-    let [active, standby] = two(&large());
-    let (config, at) = (active.clone(), standby);
-    let mut active = device(&active, BEGIN);
+    let [config, at] = two(&large());
+    let (mut cable, [mut active, standby]) = joined([&config, &at]);
+    drop(standby);
     open(&mut active, &config, 0..5000, BEGIN);
-    assert!(!active.function_mut().replication().is_connected);
     for round in 1..4 {
+        (0..2000).for_each(|_| cable.step());
+        assert!(!active.function_mut().replication().is_connected);
         let mut standby = device(&at, BEGIN);
-        until("told anew", &mut active, &mut standby, BEGIN, |status| {
+        cable.lead_to(&mut standby);
+        let both = [&mut active, &mut standby];
+        until("told anew", &mut cable, both, BEGIN, |status| {
             status.is_synchronised && status.resynchronisations == round
         });
         assert_eq!(tables(&mut active, BEGIN), tables(&mut standby, BEGIN));
@@ -156,19 +118,19 @@ fn an_active_nat_works_alone_and_tells_everything_to_whoever_comes() {
 /// holds.
 #[test]
 fn a_new_active_nat_takes_nothing_from_what_the_standby_has() {
-    let [first, at] = two(&large());
-    let config = first.clone();
-    let (mut active, mut standby) = (device(&first, BEGIN), device(&at, BEGIN));
-    open(&mut active, &config, 0..2000, BEGIN);
-    until("synchronised", &mut active, &mut standby, BEGIN, |status| status.is_synchronised);
-    drop(active);
-    let other = Config { secret: Some(99), ..first };
-    let mut active = device(&other, BEGIN);
-    until("synchronised", &mut active, &mut standby, BEGIN, |status| status.is_synchronised);
-    assert_eq!(standby.function_mut().state().sessions.count(), 2000, "they stay");
-    open(&mut active, &config, 1000..3000, BEGIN);
-    until("synchronised", &mut active, &mut standby, BEGIN, |status| status.is_synchronised);
-    let (theirs, ours) = (tables(&mut active, BEGIN), tables(&mut standby, BEGIN));
+    let [config, at] = two(&large());
+    let (mut cable, mut both) = joined([&config, &at]);
+    open(&mut both[0], &config, 0..2000, BEGIN);
+    follow(&mut cable, &mut both);
+    let other = Config { secret: Some(99), ..config.clone() };
+    both[0] = device(&other, BEGIN);
+    cable.lead_from(&mut both[0]);
+    follow(&mut cable, &mut both);
+    assert_eq!(both[1].function_mut().state().sessions.count(), 2000, "they stay");
+    open(&mut both[0], &config, 1000..3000, BEGIN);
+    follow(&mut cable, &mut both);
+    let [active, standby] = &mut both;
+    let (theirs, ours) = (tables(active, BEGIN), tables(standby, BEGIN));
     assert_eq!(theirs.sessions.len(), 2000);
     for (key, end) in &theirs.sessions {
         assert_eq!(ours.sessions.get(key), Some(end), "its word holds");
@@ -177,57 +139,70 @@ fn a_new_active_nat_takes_nothing_from_what_the_standby_has() {
 
 #[test]
 fn a_pace_is_kept_and_nothing_is_lost_by_it() {
-    let [mut active, standby] = two(&large());
-    active.replication.changes_per_s = 20_000;
-    let config = active.clone();
-    let (mut active, mut standby) = (device(&active, BEGIN), device(&standby, BEGIN));
-    until("connected", &mut active, &mut standby, BEGIN, |status| status.is_synchronised);
-    let begin = Instant::now();
-    open(&mut active, &config, 0..6000, BEGIN);
-    until("synchronised", &mut active, &mut standby, BEGIN, |status| status.is_synchronised);
-    // 6,000 changes less the 1,000 of a burst: never sooner, however fast the machine is.
-    assert!(begin.elapsed() >= Duration::from_millis(249), "{:?}", begin.elapsed());
-    assert_eq!(tables(&mut active, BEGIN), tables(&mut standby, BEGIN));
+    let [mut config, standby] = two(&large());
+    config.replication.changes_per_s = 20_000;
+    let (mut cable, mut both) = joined([&config, &standby]);
+    follow(&mut cable, &mut both);
+    let begin = cable.now;
+    open(&mut both[0], &config, 0..6000, BEGIN);
+    follow(&mut cable, &mut both);
+    // 6,000 changes less the 1,000 of a burst.
+    let took = cable.now.since(begin);
+    assert!((249..320).contains(&took.as_millis()), "{took:?}");
+    let [active, standby] = &mut both;
+    assert_eq!(tables(active, BEGIN), tables(standby, BEGIN));
 }
 
 #[test]
-fn another_configuration_is_refused_in_words() {
+fn another_configuration_or_key_is_refused_in_words() {
     let [active, standby] = two(&large());
+    let keyed = |key: &str| Replication {
+        key: Some(key.to_owned().try_into().expect("long enough")),
+        ..active.replication.clone()
+    };
+    let with_key = Config { replication: keyed("a key that nobody guesses"), ..active.clone() };
     for (other, what) in [
         (Config { hairpinning: false, ..active.clone() }, "configuration differs"),
         (Config { sessions: 500, ..active.clone() }, "configuration differs"),
+        (with_key.clone(), "the other has none"),
     ] {
-        let (mut active, mut standby) = (device(&other, BEGIN), device(&standby, BEGIN));
-        until("refused", &mut active, &mut standby, BEGIN, |status| status.trouble.contains(what));
+        let (mut cable, [mut active, mut standby]) = joined([&other, &standby]);
+        let both = [&mut active, &mut standby];
+        until("refused", &mut cable, both, BEGIN, |status| status.trouble.contains(what));
         assert_eq!(active.function_mut().replication().connections, 0);
     }
+    let key = with_key.replication.key.clone();
+    let replication = Replication { key, ..standby.replication.clone() };
+    let with_same_key = Config { replication, ..standby.clone() };
     let same = Config { secret: Some(1), outside_ip: Ipv4Addr::new(203, 0, 113, 9), ..active };
-    let (mut active, mut standby) = (device(&same, BEGIN), device(&standby, BEGIN));
-    until("taken", &mut active, &mut standby, BEGIN, |status| status.is_synchronised);
+    for configs in [[&same, &standby], [&with_key, &with_same_key]] {
+        let (mut cable, mut both) = joined(configs);
+        follow(&mut cable, &mut both);
+    }
 }
 
 #[test]
-fn a_rehearsal_is_synchronised_by_itself() {
+fn a_rehearsal_is_synchronised_by_itself_and_takes_over() {
     let config = Config {
         replication: Replication { role: Role::Rehearsal, ..Replication::default() },
         ..large()
     };
     let mut active = device(&config, BEGIN);
+    let (mut machine, mut now) = (machine_of(&mut active), Time::ZERO);
     open(&mut active, &config, 0..3000, BEGIN);
-    let deadline = Instant::now() + PATIENCE;
-    while !active.function_mut().replication().is_synchronised {
+    for _ in 0..STEPS_MAX {
         active.rest(BEGIN);
-        assert!(Instant::now() < deadline, "{:?}", active.function_mut().replication());
-        a_moment();
+        if active.function_mut().replication().is_synchronised {
+            break;
+        }
+        now = machine.deadline().expect("it goes round").max(now);
+        assert!(machine.poll(now).is_none(), "it wants nothing of a network");
     }
-    assert!(active.function_mut().replication().acknowledged >= 3000);
-}
-
-#[test]
-fn an_address_that_is_taken_is_an_error_that_names_it() {
-    let [_, standby] = two(&large());
-    let _first = device(&standby, BEGIN);
-    let second = function_cgnat::Cgnat::function(&standby, Shard::WHOLE, clock(), BEGIN);
-    let what = second.err().expect("it is taken").to_string();
-    assert!(what.contains(&format!("127.0.0.1:{}", standby.replication.port)), "{what}");
+    let status = active.function_mut().replication();
+    assert!(status.is_synchronised && status.acknowledged >= 3000, "{status:?}");
+    let before = tables(&mut active, BEGIN);
+    let standby = active.function_mut().fail_over().expect("it has one beside it");
+    assert_eq!(tables(&mut Device::new(standby, 2), BEGIN), before);
+    assert!(!active.function_mut().has_rehearsal());
+    assert!(machine.poll(now).is_none() && machine.deadline().is_none(), "it is over");
 }

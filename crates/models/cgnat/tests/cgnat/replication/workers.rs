@@ -1,6 +1,8 @@
 //! Several workers, each with a standby of its own: packets of both directions find the one that
 //! took over.
 
+use std::net::Ipv4Addr;
+
 use engine::steering::worker_of;
 use function_cgnat::reasons::Tally;
 use function_cgnat::workers::steering::Steering;
@@ -16,19 +18,6 @@ use crate::pcp;
 const COUNT: u32 = 3;
 /// Sessions, of as many subscribers.
 const SESSIONS: u32 = 200;
-
-/// The first of so many TCP ports that were free a moment ago.
-fn free_ports(count: u16) -> u16 {
-    let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-    loop {
-        let first = bind(0).expect("a TCP port");
-        let port = first.local_addr().expect("an address").port();
-        let rest: Vec<_> = (1..count).map(|more| bind(port.saturating_add(more))).collect();
-        if rest.iter().all(Result::is_ok) {
-            return port;
-        }
-    }
-}
 
 /// The workers of a NAT.
 struct Team {
@@ -67,7 +56,9 @@ impl Team {
     /// Waits until every worker's standby knows what it knows.
     fn is_followed_by(&mut self, standby: &mut Team, now: Ticks) {
         for (one, other) in self.devices.iter_mut().zip(&mut standby.devices) {
-            until("synchronised", one, other, now, |status| status.is_synchronised);
+            let mut cable = Cable::between(one, other);
+            let both = [one, other];
+            until("synchronised", &mut cable, both, now, |status| status.is_synchronised);
         }
     }
 
@@ -80,11 +71,7 @@ impl Team {
 
 /// An active NAT and its standby.
 fn teams(config: &Config) -> [Team; 2] {
-    let port = free_ports(COUNT as u16);
-    two(config).map(|mut one| {
-        one.replication.port = port;
-        Team::new(&one)
-    })
+    two(config).map(|one| Team::new(&one))
 }
 
 /// Subscribers of a pool, of a one-to-one rule and of a deterministic one.
@@ -155,14 +142,13 @@ fn mappings_that_were_asked_for_go_on_worker_by_worker() {
 #[test]
 fn as_many_workers_on_both_sides_or_a_refusal_in_words() {
     let config = Config { core: COUNT, ..lasting()[0].clone() };
-    let first = free_ports(COUNT as u16);
-    let [mut active, mut standby] = two(&config);
-    (active.replication.port, standby.replication.port) = (first, first);
+    let [active, mut standby] = two(&config);
     standby.core = COUNT - 1;
     let (mut active, mut standby) = (Team::new(&active), Team::new(&standby));
     for (one, other) in active.devices.iter_mut().zip(&mut standby.devices) {
         let told = |status: &Status| status.trouble.contains("worker");
-        until("refused", one, other, BEGIN, told);
+        let mut cable = Cable::between(one, other);
+        until("refused", &mut cable, [one, other], BEGIN, told);
         assert!(!one.function_mut().replication().is_connected);
     }
 }

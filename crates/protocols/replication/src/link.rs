@@ -1,20 +1,21 @@
-//! What a worker and the thread that speaks for it tell each other beside the changes.
+//! What a worker and the machine that speaks for it tell each other beside the changes.
 
-use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use crate::trouble::Trouble;
 
 /// Counts and wishes, each written by one side.
 #[derive(Default)]
 pub struct Link {
-    stops: AtomicBool,
     is_connected: AtomicBool,
     sent: AtomicU64,
     done: AtomicU64,
     refused: AtomicU64,
     resynchronisations: AtomicU64,
     connections: AtomicU64,
-    trouble: Mutex<String>,
+    /// The number of a trouble plus one; 0 for none.
+    trouble: AtomicU8,
+    ended: [AtomicU64; Trouble::ALL.len()],
 }
 
 /// How replication stands.
@@ -41,31 +42,22 @@ pub struct Status {
     /// instance.
     pub is_synchronised: bool,
     /// What hinders; empty where nothing does.
-    pub trouble: String,
+    pub trouble: &'static str,
 }
 
 impl Link {
-    /// Asks the thread to end.
-    pub fn stop(&self) {
-        self.stops.store(true, Ordering::Release);
-    }
-
-    /// Whether it is asked to.
-    pub fn stops(&self) -> bool {
-        self.stops.load(Ordering::Acquire)
-    }
-
-    /// A connection is there, before which `resynchronises` was asked for where it must be.
-    pub fn connected(&self) {
+    /// A connection is there, before which [`Link::resynchronise`] was called where it must be.
+    pub(crate) fn connected(&self) {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        self.trouble("");
+        self.trouble.store(0, Ordering::Relaxed);
         self.is_connected.store(true, Ordering::Release);
     }
 
     /// The connection is gone, or there is none.
-    pub fn disconnected(&self, why: impl fmt::Display) {
+    pub(crate) fn disconnected(&self, why: Trouble) {
         self.is_connected.store(false, Ordering::Release);
-        self.trouble(&why.to_string());
+        self.trouble.store(why as u8 + 1, Ordering::Relaxed);
+        self.ended[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether there is a connection.
@@ -73,8 +65,13 @@ impl Link {
         self.is_connected.load(Ordering::Acquire)
     }
 
+    /// How often a connection ended, or could not be made, for this reason.
+    pub fn ended(&self, why: Trouble) -> u64 {
+        self.ended[why as usize].load(Ordering::Relaxed)
+    }
+
     /// All that there is must be told from now on.
-    pub fn resynchronise(&self) {
+    pub(crate) fn resynchronise(&self) {
         self.resynchronisations.fetch_add(1, Ordering::Release);
     }
 
@@ -84,7 +81,7 @@ impl Link {
     }
 
     /// So many more changes were sent, or received.
-    pub fn sent(&self, count: usize) {
+    pub(crate) fn sent(&self, count: usize) {
         self.sent.fetch_add(count as u64, Ordering::Relaxed);
     }
 
@@ -110,14 +107,15 @@ impl Link {
 
     /// What can be told without the worker.
     pub fn status(&self) -> Status {
+        let trouble = usize::from(self.trouble.load(Ordering::Relaxed)).checked_sub(1);
         Status {
             is_connected: self.is_connected(),
             connections: self.connections.load(Ordering::Relaxed),
-            sent: self.sent.load(Ordering::Relaxed),
+            sent: self.sent_count(),
             acknowledged: self.last_done(),
             refused: self.refused(),
             resynchronisations: self.resynchronisations(),
-            trouble: self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            trouble: trouble.map_or("", |at| Trouble::ALL[at].text()),
             ..Status::default()
         }
     }
@@ -125,10 +123,5 @@ impl Link {
     /// Changes sent or received.
     pub fn sent_count(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
-    }
-
-    fn trouble(&self, text: &str) {
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        text.clone_into(&mut trouble);
     }
 }

@@ -39,6 +39,7 @@ fn sections() -> impl Iterator<Item = Section> {
         mtu: 1280,
         urpf: ReversePath::Loose,
         vxlan: None,
+        host_interface: None,
     };
     // Everything that is done for hosts, with few neighbours and little room to wait.
     let host = Config {

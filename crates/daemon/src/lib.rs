@@ -23,6 +23,7 @@ mod links;
 pub mod logs;
 mod member;
 mod metrics;
+mod plane;
 pub mod protocol;
 mod read;
 mod reload;

@@ -140,6 +140,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "machine",
             "packet",
             "port-memory",
+            "port-tap",
             "ports",
             "web",
         ],

@@ -1,6 +1,7 @@
 //! `plumbline run` as a process of its own, between interfaces of a network namespace.
 
 mod commands;
+mod host_interfaces;
 mod kit;
 mod nat_ftp;
 mod nat_network;

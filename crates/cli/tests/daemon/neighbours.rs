@@ -18,7 +18,7 @@ const PORT: u16 = 7000;
 const UDP: u8 = 17;
 
 /// Makes a host at the end of a link of the lab: with these addresses, and these routes.
-fn host(lab: &Lab, near: &str, addresses: &[&str], routes: &[&str]) -> Namespace {
+pub fn host(lab: &Lab, near: &str, addresses: &[&str], routes: &[&str]) -> Namespace {
     let host = Namespace::new().expect("it may be made");
     lab.namespace.veth(near, &host, "eth").expect("a link");
     for address in addresses {

@@ -8,7 +8,6 @@ use netns::Namespace;
 use serde_json::Value;
 
 use crate::kit::{Lab, until};
-use crate::nat_network::PATIENCE;
 use crate::neighbours::host;
 
 /// A router with hosts at two ports.
@@ -122,7 +121,7 @@ fn streams_pass_between_programs_at_a_router_and_on_hosts() {
     let Site { lab, hosts: [first, second] } = &site;
     let limits = "punt: {local: {per-s: 0, per-s-and-source: 0}}\n";
     let _router = lab.start(&lab.write("router.yaml", &Site::text(["r1", "r2"], limits)));
-    let bytes: Vec<u8> = (0..1_000_000_u32).map(|at| (at * at >> 8) as u8).collect();
+    let bytes: Vec<u8> = (0..1_000_000_u32).map(|at| (at ^ at >> 8) as u8).collect();
     fs::write(lab.folder.path().join("data"), &bytes).expect("writable");
     for (server, client, address) in [
         (&lab.namespace, first, "10.0.1.1"),
@@ -256,7 +255,8 @@ impl Drop for Kept {
 
 #[test]
 fn an_interface_of_the_host_can_be_in_a_namespace_of_its_own() {
-    let Some(Site { lab, hosts: [first, _] }) = Site::new(&["ping"]) else { return };
+    let Some(site) = Site::new(&["ping"]) else { return };
+    let Site { lab, hosts: [first, _] } = &site;
     let kept = Kept(format!("plumb-{}", std::process::id()));
     let status = Command::new("ip").args(["netns", "add", &kept.0]).status().expect("it starts");
     if !status.success() {
@@ -265,7 +265,7 @@ fn an_interface_of_the_host_can_be_in_a_namespace_of_its_own() {
     }
     let place = format!("{{name: r1, namespace: {}}}", kept.0);
     let _router = lab.start(&lab.write("router.yaml", &Site::text([&place, "r2"], "")));
-    ping(&first, "10.0.1.1");
+    ping(first, "10.0.1.1");
     let there = Command::new("ip").args(["-n", &kept.0, "-br", "addr", "show", "r1"]).output();
     let there = String::from_utf8_lossy(&there.expect("it starts").stdout).into_owned();
     assert!(there.contains("10.0.1.1/24") && there.contains("2001:db8:1::1/64"), "{there}");

@@ -21,9 +21,9 @@ pub(crate) struct Opened {
 /// With what a worker joins the control plane.
 #[derive(Clone, Debug)]
 pub struct Joining {
-    limits: Vec<PuntLimit>,
-    ticks_per_s: f64,
-    secret: [u64; 2],
+    pub(super) limits: Vec<PuntLimit>,
+    pub(super) ticks_per_s: f64,
+    pub(super) secret: [u64; 2],
     pub(super) alarm: Arc<EventFd>,
 }
 

@@ -2,10 +2,12 @@
 //!
 //! The keys of the function and of the ports are their own; these are the daemon's.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use engine::Idle;
+use engine::{Idle, PuntLimit};
+use keys::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +41,22 @@ pub enum Rest {
     Yield,
     /// Sleeps for up to half a millisecond.
     Sleep,
+}
+
+/// Section `punt`: limits of what goes to the host, by the function's punt reasons (`local`, `arp`
+/// …), for each worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Punt(BTreeMap<String, Rate>);
+
+/// What of one reason comes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Rate {
+    /// Frames per second; 0 for no limit.
+    pub per_s: u32,
+    /// Frames per second of one source; 0 for no limit.
+    pub per_s_and_source: u32,
 }
 
 /// Section `control`: the local control socket.
@@ -127,6 +145,35 @@ impl Default for Workers {
     fn default() -> Workers {
         let frame_bytes_max = packet::Room::default().frame;
         Workers { cores: None, idle: Rest::Poll, batch: packet::BATCH_MAX, frame_bytes_max }
+    }
+}
+
+impl Default for Rate {
+    fn default() -> Rate {
+        let PuntLimit { per_s, per_s_and_source, .. } = PuntLimit::default();
+        Rate { per_s, per_s_and_source }
+    }
+}
+
+impl Punt {
+    /// Returns the limit of a reason.
+    pub(crate) fn limit(&self, reason: &str) -> PuntLimit {
+        let Rate { per_s, per_s_and_source } = self.0.get(reason).copied().unwrap_or_default();
+        PuntLimit { per_s, per_s_and_source, ..PuntLimit::default() }
+    }
+
+    /// Checks that the function has each reason.
+    ///
+    /// # Errors
+    /// The first one that it does not have.
+    pub(crate) fn check(&self, reasons: &[&str]) -> Result<(), Invalid> {
+        match self.0.keys().find(|reason| !reasons.contains(&reason.as_str())) {
+            None => Ok(()),
+            Some(reason) => {
+                let what = format!("the function has no punt reason `{reason}`");
+                Err(Invalid::new(reason, what, keys::remedy_for_unknown(reason, reasons)))
+            }
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use crate::error::RunError;
 use crate::inbox::{Inbox, Job, Remote};
 use crate::links::{Needs, OpenPort};
 use crate::metrics::Exposed;
+use crate::plane::{HostThread, Opened};
 use crate::protocol::{Ask, Capture, View};
 use crate::read::{Configuration, Parts};
 use crate::snapshot::Snapshot;
@@ -49,6 +50,8 @@ pub struct Daemon {
     pub(crate) running: Team,
     pub(crate) ports: Vec<OpenPort>,
     pub(crate) needs: Needs,
+    /// The thread of the host's interfaces, if there are any.
+    host: Option<HostThread>,
     clock: Clock,
     wall: WallClock,
     started: Instant,
@@ -95,26 +98,30 @@ impl Daemon {
             steering: configuration.function.configured.frame_steering().filter(|_| count > 1),
         };
         let (ports, queues) = open_all(&configuration, &needs)?;
+        let opened = Opened::open(&configuration, clock.ticks_per_second())?;
         may_go_on(&jobs)?;
         let launch = Launch {
             cores: configuration.cores.clone(),
             rest: workers.idle,
             batch: workers.batch,
             room: Room { frame: workers.frame_bytes_max, ..Room::default() },
+            joining: opened.as_ref().map(|opened| opened.joining.clone()),
         };
-        let running = prepared.launch(queues, &launch)?;
+        let mut running = prepared.launch(queues, &launch)?;
+        let planes = running.take_planes();
+        let host = opened.map(|opened| HostThread::start(opened, planes)).transpose()?;
         let socket = server.path().to_owned();
         let metrics = configuration.metrics.as_ref();
         let metrics = metrics.map(|metrics| Exposed::start(metrics, remote.clone())).transpose()?;
         let server = server.serve(remote)?;
-        let sample =
-            || Snapshot::take(clock::now(), clock, running.words(), &running.work(), &ports);
+        let sample = || sample(clock, &running, &ports, host.as_ref());
         let samples = [sample(), sample()];
         tracing::info!(name = configuration.name, function = name, workers = count, "ready");
         Ok(Daemon {
             running,
             ports,
             needs,
+            host,
             clock,
             wall: WallClock::new(clock),
             started: Instant::now(),
@@ -208,8 +215,7 @@ impl Daemon {
     }
 
     fn sample(&self) -> Snapshot {
-        let (words, work) = (self.running.words(), self.running.work());
-        Snapshot::take(clock::now(), self.clock, words, &work, &self.ports)
+        sample(self.clock, &self.running, &self.ports, self.host.as_ref())
     }
 
     fn answer(&mut self, ask: Ask) -> Result<Value, Refused> {
@@ -351,6 +357,12 @@ impl Daemon {
         tracing::info!(updates, path = %path.display(), "state saved");
         Ok(json!({"file": path, "updates": updates}))
     }
+}
+
+/// Reads all counters.
+fn sample(clock: Clock, running: &Team, ports: &[OpenPort], host: Option<&HostThread>) -> Snapshot {
+    let watch = host.map(|host| &host.watch);
+    Snapshot::take((clock::now(), clock), (running.words(), &running.work()), ports, watch)
 }
 
 /// Attributes by which a changed file is detected: inode number, length, modification time.

@@ -24,6 +24,7 @@ pub mod logs;
 mod machines;
 mod member;
 mod metrics;
+mod plane;
 pub mod protocol;
 mod read;
 mod reload;

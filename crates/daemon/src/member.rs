@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use engine::{Done, Idle, Order, Port, Supervisor, Worker, WorkerHandle};
+use engine::{Done, Idle, Order, Plane, Port, Supervisor, Worker, WorkerHandle};
 use functions::{AnyUpdate, Running};
 use machine::cpu::pin_current_thread;
 
@@ -20,6 +20,8 @@ pub(crate) struct Member {
     pub(crate) handle: WorkerHandle<AnyUpdate>,
     pub(crate) supervisor: Supervisor<Box<dyn Running>>,
     pub(crate) thread: Option<JoinHandle<()>>,
+    /// The other end of its plane, until somebody takes it.
+    pub(crate) plane: Option<Plane>,
 }
 
 impl Member {
@@ -34,6 +36,7 @@ impl Member {
         let (mut worker, handle) =
             Worker::new(function, queues, launch.batch, launch.room).map_err(no_memory)?;
         let supervisor = worker.supervise();
+        let plane = launch.joining.as_ref().map(|joining| joining.join(&mut worker));
         let (stop, idle) = (Arc::clone(stop), Idle::from(launch.rest));
         let (tell, told) = mpsc::sync_channel(1);
         let body = move || {
@@ -48,7 +51,7 @@ impl Member {
         if !pinned {
             tracing::warn!(core, "a worker could not be pinned to its core");
         }
-        Ok(Member { core, pinned, handle, supervisor, thread: Some(thread) })
+        Ok(Member { core, pinned, handle, supervisor, thread: Some(thread), plane })
     }
 
     /// Sends an order to a worker and waits for the result.

@@ -174,6 +174,7 @@ fn render(all: &Value, tables: &Value) -> String {
     let head = ("tallies_total", "counter", "Other counters of the function, by name.");
     text.by(head, "tally", &all["counters"]["tallies"], number);
     ports(&mut text, &all["ports"]);
+    punts(&mut text, &all["punts"]);
     let head = ("stage_seconds_total", "counter", "Time by stage, over all workers.");
     text.by(head, "stage", &all["stages"], |stage| seconds(&stage["ns"]));
     let head = ("stage_packets_total", "counter", "Packets by stage, over all workers.");
@@ -287,6 +288,34 @@ fn ports(text: &mut Exposition, ports: &Value) {
     }
 }
 
+/// What goes to the host and comes from it; nothing without interfaces of the host.
+fn punts(text: &mut Exposition, punts: &Value) {
+    let Some(interfaces) = punts["interfaces"].as_object() else { return };
+    let name = "punts_total";
+    text.metric(name, "counter", "Packets for the host, by reason and outcome.");
+    for (reason, outcomes) in punts["reasons"].as_object().into_iter().flatten() {
+        for (outcome, count) in outcomes.as_object().into_iter().flatten() {
+            let labels = [("reason", reason.as_str()), ("outcome", outcome)];
+            text.sample(name, &labels, number(count));
+        }
+    }
+    let name = "host_interface_frames_total";
+    text.metric(name, "counter", "Frames of the host's interfaces, by outcome.");
+    for (interface, outcomes) in interfaces {
+        for (outcome, count) in outcomes.as_object().into_iter().flatten() {
+            let labels = [("interface", interface.as_str()), ("outcome", outcome)];
+            text.sample(name, &labels, number(count));
+        }
+    }
+    for (name, help, key) in [
+        ("host_late_turns_total", "Turns of the host's thread that took over 10 ms.", "late_turns"),
+        ("host_restarts_total", "Panics of the host's thread.", "restarts"),
+    ] {
+        text.metric(name, "counter", help);
+        text.sample(name, &[], number(&punts[key]));
+    }
+}
+
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -304,6 +333,8 @@ mod tests {
             "uptime_s": 1.5,
             "workers": [{"core": 3, "received": 7, "busy_ns": 2_000_000_000_u64}],
             "drops": {"function": {"no-route": 2}},
+            "punts": {"reasons": {"arp": {"over_rate": 4}}, "interfaces": {"up0": {"down": 6}},
+                      "late_turns": 2},
             "ports": {"a\"b": {"link_up": true, "drops": {"receive": {"ring-full": 4}}}},
         });
         let text = render(&all, &json!({"tables": {"users": {"used": 1, "capacity": 5}}}));
@@ -315,6 +346,9 @@ mod tests {
             "plumbline_port_up{port=\"a\\\"b\"} 1",
             "plumbline_port_dropped_packets_total{port=\"a\\\"b\",direction=\"receive\",\
              reason=\"ring-full\"} 4",
+            "plumbline_punts_total{reason=\"arp\",outcome=\"over_rate\"} 4",
+            "plumbline_host_interface_frames_total{interface=\"up0\",outcome=\"down\"} 6",
+            "plumbline_host_late_turns_total 2",
             "plumbline_table_capacity_entries{table=\"users\"} 5",
         ] {
             assert!(text.lines().any(|one| one == line), "{line}: {text}");

@@ -82,6 +82,8 @@ pub enum View {
     Stages,
     /// Drops by reason, of the function and of the ports.
     Drops,
+    /// What goes to the host and comes from it, by reason and by interface.
+    Punts,
     /// Occupancy of the tables.
     Tables,
     /// Counters of each worker.

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::config::{Control, Log, Metrics, Reload, Workers};
+use crate::config::{Control, Log, Metrics, Punt, Reload, Workers};
 
 /// The functions and ports that a file can name.
 #[derive(Clone, Copy)]
@@ -48,6 +48,8 @@ pub struct Configuration {
     pub workers: Workers,
     /// The core of each worker.
     pub cores: Vec<usize>,
+    /// Limits of what goes to the host.
+    pub punt: Punt,
     /// Settings of the control socket.
     pub control: Control,
     /// Settings of metrics; `None` if the file has no such section.
@@ -118,12 +120,14 @@ impl Configuration {
         }
         let metrics: Option<Metrics> = section(&document, "metrics")?;
         check_metrics(&document, metrics.as_ref())?;
+        let punt = punt(&document, &function)?;
         Ok(Configuration {
             name: name(&document)?,
             ports: ports_of(&document, &function, parts)?,
             function,
             cores,
             workers,
+            punt,
             control,
             metrics,
             log: section(&document, "log")?.unwrap_or_default(),
@@ -146,6 +150,7 @@ impl Configuration {
             "function": self.function.configured.section(),
             "ports": self.ports.iter().map(port).collect::<Map<_, _>>(),
             "workers": Workers { cores: Some(self.cores.clone()), ..self.workers.clone() },
+            "punt": self.punt,
             "control": self.control,
             "metrics": self.metrics,
             "log": self.log,
@@ -335,6 +340,21 @@ fn check_metrics(document: &Document, metrics: Option<&Metrics>) -> Result<(), D
     }
 }
 
+/// Reads the limits of what goes to the host, and checks that there are interfaces for it.
+fn punt(document: &Document, function: &Function) -> Result<Punt, DocumentError> {
+    let configured = &function.configured;
+    let in_vrf = configured.host_interfaces().into_iter().find(|one| one.vrf > 0);
+    if let Some(one) = in_vrf {
+        let what = format!("host interface {} is of VRF {}", one.place.name(), one.vrf);
+        let remedy = "remove its `host-interface`: those of VRFs are not supported";
+        return Err(document.error("function", what, remedy));
+    }
+    let punt: Punt = section(document, "punt")?.unwrap_or_default();
+    punt.check(configured.names().punts)
+        .map_err(|bad| document.invalid("punt", bad, SEE_SCHEMA))?;
+    Ok(punt)
+}
+
 /// Reads a section with known keys; `None` if the file has no such section.
 fn section<T: DeserializeOwned + Serialize + JsonSchema + Default>(
     document: &Document,
@@ -385,8 +405,9 @@ fn no_mapping(document: &Document, key: &str, found: &Value) -> DocumentError {
 }
 
 /// Top-level keys of a file, in the order of the documentation.
-pub(crate) const KEYS: [&str; 9] =
-    ["name", "function", "ports", "workers", "control", "metrics", "log", "state", "reload"];
+pub(crate) const KEYS: [&str; 10] = [
+    "name", "function", "ports", "workers", "punt", "control", "metrics", "log", "state", "reload",
+];
 
 /// Description of the kind of file, for messages.
 const FILE: Kind = Kind {

@@ -80,6 +80,7 @@ impl Daemon {
             ("name", present.name != wanted.name),
             ("function.name", present.function.kind.name() != wanted.function.kind.name()),
             ("workers", (&present.workers, &present.cores) != (&wanted.workers, &wanted.cores)),
+            ("punt", present.punt != wanted.punt),
             ("control", present.control != wanted.control),
             ("metrics", present.metrics != wanted.metrics),
             ("log", present.log != wanted.log),

@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, schema_for};
 use serde_json::{Map, Value, json};
 
-use crate::config::{Control, Log, Metrics, Reload, Workers};
+use crate::config::{Control, Log, Metrics, Punt, Reload, Workers};
 use crate::read::Parts;
 
 /// Returns the JSON Schema of a daemon's configuration file.
@@ -38,6 +38,7 @@ pub fn file_schema(parts: Parts) -> Value {
             "additionalProperties": if ports.is_empty() { json!(true) } else { json!({"oneOf": ports}) },
         },
         "workers": section("workers", schema_of::<Workers>()),
+        "punt": section("punt", schema_of::<Punt>()),
         "control": section("control", schema_of::<Control>()),
         "metrics": section("metrics", schema_of::<Metrics>()),
         "log": section("log", schema_of::<Log>()),

@@ -5,6 +5,7 @@ use machine::clock::{Clock, Ticks};
 use serde_json::{Map, Value, json};
 
 use crate::links::OpenPort;
+use crate::plane::Watch;
 use crate::protocol::View;
 use crate::unit::{Words, Work};
 
@@ -12,22 +13,29 @@ use crate::unit::{Words, Work};
 pub struct Snapshot {
     /// Time of the snapshot.
     pub at: Ticks,
-    /// Views `counters`, `ports`, `drops`, `stages` and `workers`, by name.
+    /// Views `counters`, `ports`, `drops`, `punts`, `stages` and
+    /// `workers`, by name.
     pub views: Map<String, Value>,
 }
 
 /// Views that are in a snapshot.
-const IN_SNAPSHOT: [(View, &str); 5] = [
+const IN_SNAPSHOT: [(View, &str); 6] = [
     (View::Counters, "counters"),
     (View::Ports, "ports"),
     (View::Drops, "drops"),
+    (View::Punts, "punts"),
     (View::Stages, "stages"),
     (View::Workers, "workers"),
 ];
 
 impl Snapshot {
     /// Reads all counters.
-    pub fn take(at: Ticks, clock: Clock, words: Words, work: &[Work], ports: &[OpenPort]) -> Self {
+    pub fn take(
+        (at, clock): (Ticks, Clock),
+        (words, work): (Words, &[Work]),
+        ports: &[OpenPort],
+        host: Option<&Watch>,
+    ) -> Self {
         let mut total = Counts::zero(engine::Drops(words.drops), words.tallies.len());
         work.iter().for_each(|one| total.add(&one.counts));
         let ports: Map<String, Value> =
@@ -36,6 +44,7 @@ impl Snapshot {
             ("counters".to_owned(), counters(&total, words)),
             ("drops".to_owned(), drops(&total, words, &ports)),
             ("ports".to_owned(), Value::Object(ports)),
+            ("punts".to_owned(), host.map_or_else(|| json!({}), Watch::view)),
             ("stages".to_owned(), stages(words, work, clock)),
             (
                 "workers".to_owned(),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use engine::steering::worker_of;
-use engine::{Function, Order, Port, Refusal, Tap};
+use engine::{Function, Order, Plane, Port, Refusal, Tap};
 use functions::{AnyUpdate, Configured, Invalid, Running, Shard, TablePage};
 use host::Machines;
 use machine::clock::{self, Clock, Ticks};
@@ -249,6 +249,11 @@ impl Team {
             tallies: names.tallies,
             tables: self.config.tables(),
         }
+    }
+
+    /// Takes the other ends of the workers' planes, in the order of the workers.
+    pub fn take_planes(&mut self) -> Vec<Plane> {
+        self.members.iter_mut().filter_map(|member| member.plane.take()).collect()
     }
 
     /// Returns each worker's counters and times.

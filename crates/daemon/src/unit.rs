@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::config::Rest;
+use crate::plane::Joining;
 
 /// Settings with which workers are started.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub struct Launch {
     pub batch: usize,
     /// Room of a frame.
     pub room: Room,
+    /// With what workers join the host's interfaces; none where there are none.
+    pub joining: Option<Joining>,
 }
 
 /// Names of a function's counters.

@@ -125,9 +125,15 @@ pub struct Plane {
     punts: Vec<Consumer<u8>>,
     events: Consumer<Event>,
     inject: Producer<u8>,
-    shared: Arc<[AtomicU64]>,
+    reader: PlaneReader,
     sleeps: Arc<AtomicBool>,
     frame: Vec<u8>,
+}
+
+/// Reads what became of punted frames, from any thread.
+#[derive(Clone, Debug)]
+pub struct PlaneReader {
+    shared: Arc<[AtomicU64]>,
 }
 
 /// The worker's end.
@@ -180,7 +186,7 @@ pub(crate) fn plane(setup: PlaneSetup<'_>) -> (Plane, PlaneEnd) {
             punts: punts.0,
             events: event_out,
             inject: inject_in,
-            shared: Arc::clone(&shared),
+            reader: PlaneReader { shared: Arc::clone(&shared) },
             sleeps: Arc::clone(&sleeps),
             frame: Vec::new(),
         },
@@ -257,6 +263,23 @@ impl Plane {
         give(&mut self.inject, &[&len.to_le_bytes(), &interface.to_le_bytes(), frame])
     }
 
+    /// Returns a reader of the counts.
+    pub fn reader(&self) -> PlaneReader {
+        self.reader.clone()
+    }
+
+    /// Returns the counts of a reason.
+    pub fn counts(&self, reason: Reason) -> PuntCounts {
+        self.reader.counts(reason)
+    }
+
+    /// Returns the number of events for which there was no room.
+    pub fn events_lost(&self) -> u64 {
+        self.reader.events_lost()
+    }
+}
+
+impl PlaneReader {
     /// Returns the counts of a reason.
     pub fn counts(&self, reason: Reason) -> PuntCounts {
         let first = usize::from(reason.0) * COUNTS;

@@ -159,6 +159,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "machine",
             "packet",
             "port-memory",
+            "port-tap",
             "ports",
             "web",
         ],

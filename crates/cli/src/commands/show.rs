@@ -58,6 +58,8 @@ enum What {
     Stages,
     /// Drops by reason
     Drops,
+    /// What goes to the host and comes from it
+    Punts,
     /// How full the tables are
     Tables,
     /// Entries of a table
@@ -110,6 +112,7 @@ impl What {
             What::Ports => View::Ports,
             What::Stages => View::Stages,
             What::Drops => View::Drops,
+            What::Punts => View::Punts,
             What::Tables | What::Table => View::Tables,
             What::Workers => View::Workers,
             What::Config => View::Config,

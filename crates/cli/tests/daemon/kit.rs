@@ -1,7 +1,7 @@
 //! A namespace with two links, a daemon between them, and a tester at their far ends.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -80,10 +80,13 @@ impl Lab {
         let mut line = String::new();
         BufReader::new(out.expect("piped")).read_line(&mut line).expect("it says something");
         let socket = line.trim().rsplit(' ').next().unwrap_or_default();
-        assert!(line.starts_with("ready "), "{line}");
+        let mut errors = BufReader::new(errors.expect("piped"));
+        if !line.starts_with("ready ") {
+            let _ = errors.read_to_string(&mut line);
+            panic!("{line}");
+        }
         // Its log goes on until it ends.
-        let errors = errors.expect("piped");
-        thread::spawn(move || BufReader::new(errors).lines().for_each(drop));
+        thread::spawn(move || errors.lines().for_each(drop));
         Child { child, socket: PathBuf::from(socket) }
     }
 

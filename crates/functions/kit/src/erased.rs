@@ -17,6 +17,7 @@ use schemars::Schema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
 use crate::unit::{
     FrameSteering, NetworkFunction, SetupError, Shard, Standby, TablePage, TableSize,
@@ -55,6 +56,8 @@ pub trait Configured: Any + Send + Sync {
     fn tables(&self) -> &'static [&'static str];
     /// See [`NetworkFunction::ports`].
     fn ports(&self) -> Vec<PortName>;
+    /// See [`NetworkFunction::host_interfaces`].
+    fn host_interfaces(&self) -> Vec<HostInterface>;
     /// See [`NetworkFunction::workers`].
     fn workers(&self) -> usize;
     /// See [`NetworkFunction::IS_SHARDED`].
@@ -312,6 +315,10 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
 
     fn ports(&self) -> Vec<PortName> {
         N::ports(&self.0)
+    }
+
+    fn host_interfaces(&self) -> Vec<HostInterface> {
+        N::host_interfaces(&self.0)
     }
 
     fn workers(&self) -> usize {

@@ -1,7 +1,8 @@
 //! What every network function provides, and what their configurations share.
 //!
 //! [`mod@unit`] has the trait that a function implements, [`erased`] the same without its types,
-//! [`port_name`] what it calls its ports, [`sections`] the types of keys that several
+//! [`port_name`] what it calls its ports, [`host_interface`] what it
+//! shows the host, [`sections`] the types of keys that several
 //! configurations have, [`counts`] the declaration of what a function counts. Nothing here knows a
 //! function, a port, or the bench.
 
@@ -11,10 +12,13 @@ pub mod erased;
 
 pub mod port_name;
 
+pub mod host_interface;
+
 pub mod sections;
 
 pub mod counts;
 
+pub use host_interface::{HostInterface, HostPlace};
 pub use keys::Invalid;
 pub use port_name::PortName;
 pub use protocol_kit::Companion;

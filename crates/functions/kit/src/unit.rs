@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::host_interface::HostInterface;
 use crate::port_name::PortName;
 
 /// A network function as a unit: its names, its configuration, and the state that this describes.
@@ -80,6 +81,11 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
     /// The names of what it counts under a validated configuration.
     fn names(_config: &Self::Config) -> Names {
         Names::of::<Self::Function>()
+    }
+
+    /// The interfaces that programs of the host use as their own.
+    fn host_interfaces(_config: &Self::Config) -> Vec<HostInterface> {
+        Vec::new()
     }
 
     /// How many workers the configuration asks for.

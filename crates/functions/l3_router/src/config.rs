@@ -24,8 +24,8 @@ pub use self::routes::{Bfd, NextHop, Route, network};
 pub use self::services::{
     AclRule, Action, Algorithm, List, PoliceBy, Policer, Ports, Remark, SourcePolicers,
 };
-pub use function_kit::PortName;
 pub use function_kit::sections::{Dir, Mac, Prefixed};
+pub use function_kit::{HostInterface, HostPlace, PortName};
 
 /// A router.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -246,7 +246,13 @@ impl Config {
         if !self.ports.is_empty() {
             return self.ports.clone();
         }
-        let port = |name, mac, ip, ipv6| Port { name, mac, ip: Some(ip), ipv6: Some(ipv6) };
+        let port = |name, mac, ip, ipv6| Port {
+            name,
+            mac,
+            ip: Some(ip),
+            ipv6: Some(ipv6),
+            host_interface: None,
+        };
         vec![
             port(DOWNLINK, self.downlink_mac, self.downlink_ip, self.downlink_ipv6),
             port(UPLINK, self.uplink_mac, self.uplink_ip, self.uplink_ipv6),

@@ -15,9 +15,11 @@ use wire::{arp, ethernet, ipv4};
 
 use super::control::Update;
 use super::host::{Around, Protocol, Trouble};
+use super::hosted;
 use super::neighbours::{Said, Wanted};
 use super::parse::{Class, classify};
 use super::pipeline::Pipeline;
+use super::punt;
 use super::reasons::{self, Tally};
 use super::reverse_path;
 use super::rewrite::rewrite_one;
@@ -29,6 +31,12 @@ impl Pipeline {
     pub(super) fn check_oddly(&mut self, batch: &mut Batch, slot: Slot, at: u16, now: Ticks) {
         let own = self.state.interfaces.get(at);
         let ends = (own.mac.0, own.ipv6.map(|ip| ip.address));
+        if own.is_hosted
+            && let Some(protocol) = hosted::sees(batch.frame(slot), own, &self.state)
+        {
+            let verdict = self.show_host(batch, (slot, at), protocol, now);
+            return batch.set_verdict(slot, verdict);
+        }
         if self.neighbours.is_some()
             && let Some(message) = nd::read(batch.frame(slot), ends)
         {
@@ -71,6 +79,13 @@ impl Pipeline {
         if let Some(reason) = self.host.as_mut()?.police(Protocol::Arp, now).err() {
             return Some(reasons::drop(reason));
         }
+        let (heard, is_answer) = self.hear(batch, (slot, at), now)?;
+        // A question is answered whoever asks (RFC 826).
+        (heard && is_answer).then_some(reasons::drop(reasons::NEIGHBOUR_HEARD))
+    }
+
+    /// Takes note of who sends ARP: whether that was of any use, and whether it is an answer.
+    fn hear(&mut self, batch: &Batch, (slot, at): (Slot, u16), now: Ticks) -> Option<(bool, bool)> {
         let (neighbours, made) = (self.neighbours.as_mut()?, self.made.as_mut()?);
         let packet = batch.frame(slot).get(ethernet::HEADER_LEN..)?;
         let said = arp::View::parse(packet).ok()?;
@@ -78,9 +93,50 @@ impl Pipeline {
         let is_answer = said.operation() == arp::OPERATION_REPLY;
         // An ARP request comes from the neighbour itself, and is as good as an answer.
         let mac = Said { mac: said.sender_mac(), overrides: true, answers: true };
-        let heard = neighbours.heard((&mut self.state, made), who, mac, now);
-        // A question is answered whoever asks (RFC 826).
-        (heard && is_answer).then_some(reasons::drop(reasons::NEIGHBOUR_HEARD))
+        Some((neighbours.heard((&mut self.state, made), who, mac, now), is_answer))
+    }
+
+    /// A frame for the host, which answers it: within the rate of its protocol, and neighbours are
+    /// learned of it.
+    fn show_host(
+        &mut self,
+        batch: &Batch,
+        (slot, at): (Slot, u16),
+        protocol: Protocol,
+        now: Ticks,
+    ) -> Verdict {
+        if let Some(Err(reason)) = self.host.as_mut().map(|host| host.police(protocol, now)) {
+            return reasons::drop(reason);
+        }
+        let own = self.state.interfaces.get(at);
+        let ends = (own.mac.0, own.ipv6.map(|ip| ip.address));
+        match protocol {
+            Protocol::Arp => {
+                self.hear(batch, (slot, at), now);
+            }
+            Protocol::Nd => {
+                if let Some(Ok(message)) = nd::read(batch.frame(slot), ends) {
+                    self.learn(at, message, now);
+                }
+            }
+            _ => {}
+        }
+        Verdict::Punt(punt::reason_of(batch.frame(slot)))
+    }
+
+    /// Takes note of what a neighbour says of itself by Neighbor Discovery; whether that was of any
+    /// use.
+    fn learn(&mut self, at: u16, message: Message, now: Ticks) -> Option<bool> {
+        let (neighbours, made) = (self.neighbours.as_mut()?, self.made.as_mut()?);
+        let (who, said) = match message {
+            Message::Advertisement { target, mac, overrides } => {
+                (target, Said { mac, overrides, answers: true })
+            }
+            Message::Solicitation { source, mac } => {
+                (source, Said { mac: mac?, overrides: true, answers: false })
+            }
+        };
+        Some(neighbours.heard((&mut self.state, made), (at, IpAddr::from(who)), said, now))
     }
 
     /// Neighbor Discovery: within its rate, a question for the interface's own address, or an
@@ -93,30 +149,18 @@ impl Pipeline {
         now: Ticks,
     ) -> Verdict {
         let ignored = reasons::drop(reasons::ND_IGNORED);
-        let (Some(host), Some(neighbours), Some(made)) =
-            (&mut self.host, &mut self.neighbours, &mut self.made)
-        else {
-            return ignored;
-        };
+        let Some(host) = &mut self.host else { return ignored };
         if let Err(reason) = host.police(Protocol::Nd, now) {
             return reasons::drop(reason);
         }
         match message {
             Err(()) => ignored,
-            Ok(Message::Advertisement { target, mac, overrides }) => {
-                let who = (at, IpAddr::from(target));
-                let said = Said { mac, overrides, answers: true };
-                match neighbours.heard((&mut self.state, made), who, said, now) {
-                    true => reasons::drop(reasons::NEIGHBOUR_HEARD),
-                    false => ignored,
-                }
-            }
-            Ok(Message::Solicitation { source, mac }) => {
-                if let Some(mac) = mac {
-                    let said = Said { mac, overrides: true, answers: false };
-                    let who = (at, IpAddr::from(source));
-                    neighbours.heard((&mut self.state, made), who, said, now);
-                }
+            Ok(message @ Message::Advertisement { .. }) => match self.learn(at, message, now) {
+                Some(true) => reasons::drop(reasons::NEIGHBOUR_HEARD),
+                _ => ignored,
+            },
+            Ok(message @ Message::Solicitation { source, .. }) => {
+                self.learn(at, message, now);
                 let own = *self.state.interfaces.get(at);
                 let Some(ip) = own.ipv6 else { return ignored };
                 let station = ethernet_source(batch.frame(slot));

@@ -144,8 +144,13 @@ impl Host {
         if let Err(reason) = self.police(protocol, now) {
             return reasons::drop(reason);
         }
+        let own = interfaces.get(at);
+        if own.is_hosted {
+            // The host answers, and nobody else does.
+            return Verdict::Punt(punt::reason_of(batch.frame(slot)));
+        }
         if self.pings && protocol == Protocol::Icmp {
-            let mac = interfaces.get(at).mac.0;
+            let mac = own.mac.0;
             let len = packet_len(batch.frame(slot));
             batch.truncate(slot, ethernet::HEADER_LEN + len);
             match icmp_host::answer(batch.frame_mut(slot), mac) {
@@ -231,7 +236,7 @@ impl Protocol {
 }
 
 /// What a packet for the router itself is policed as.
-fn protocol_of(frame: &[u8]) -> Protocol {
+pub(super) fn protocol_of(frame: &[u8]) -> Protocol {
     let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
     if !is_ipv6(frame) {
         return match ipv4::View::parse_without_checksum(packet) {

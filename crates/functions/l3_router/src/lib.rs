@@ -53,6 +53,8 @@ mod vxlan;
 
 mod host;
 
+mod hosted;
+
 mod neighbours;
 
 pub mod services;
@@ -66,7 +68,9 @@ mod tables;
 pub use self::config::Config;
 pub use self::control::Update;
 pub use self::pipeline::Pipeline;
-use function_kit::{Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize};
+use function_kit::{
+    HostInterface, Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize,
+};
 use machine::clock::{Clock, Ticks};
 use serde_json::{Value, json};
 
@@ -98,6 +102,10 @@ impl NetworkFunction for L3Router {
 
     fn ports(config: &Config) -> Vec<PortName> {
         config.port_names()
+    }
+
+    fn host_interfaces(config: &Config) -> Vec<HostInterface> {
+        config.host_interfaces()
     }
 
     fn workers(config: &Config) -> usize {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use function_l3_router::config::{Config, DOWNLINK, Interface, Mac, ReversePath};
+use function_l3_router::config::{
+    Config, DOWNLINK, HostPlace, Interface, Mac, PortName, ReversePath,
+};
 use model_kit::fuzz::{Fuzzed, Target, beside, frames};
 use wire::MacAddr;
 
@@ -39,11 +41,13 @@ fn sections() -> impl Iterator<Item = Section> {
         mtu: 1280,
         urpf: ReversePath::Loose,
         vxlan: None,
+        host_interface: None,
     };
+    let host_interface = Some(HostPlace::Here(PortName::new("down0")));
     // Everything that is done for hosts, with few neighbours and little room to wait.
     let host = Config {
         vrfs: 1,
-        interfaces: vec![tagged, Interface { vlan: None, vrf: 0, ..tagged }],
+        interfaces: vec![tagged, Interface { vlan: None, vrf: 0, host_interface, ..tagged }],
         icmp_errors_per_s: 97,
         ping: true,
         punt: true,

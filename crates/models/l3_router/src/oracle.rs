@@ -19,6 +19,7 @@ mod routes;
 
 mod groups;
 mod host;
+mod hosted;
 mod neighbours;
 mod reassembly;
 mod services;
@@ -144,6 +145,11 @@ impl Model {
     /// knows.
     fn judge_at(&mut self, interface: usize, frame: &[u8], now: Duration) -> Judgement {
         let own = &self.interfaces[interface].clone();
+        if own.is_hosted
+            && let Some(judged) = self.judge_hosted(own, frame, now)
+        {
+            return judged;
+        }
         if self.config.resolve
             && let Some(said) = neighbours::read(frame, &neighbours::own(own))
         {

@@ -16,6 +16,7 @@ use crate::sections::Traffic;
 mod ethernet;
 mod groups;
 mod host;
+mod hosted;
 mod interfaces;
 mod ipv4;
 mod ipv6;
@@ -44,6 +45,7 @@ pub fn sample(section: &Section, traffic: &Traffic) -> Vec<Step<Update>> {
     }
     if !sample.config.is_plain() {
         host::host(&mut sample);
+        hosted::hosted(&mut sample);
     }
     tunnels::tunnels(&mut sample);
     if sample.config.resolve {

@@ -10,6 +10,7 @@
 //! is for a person's own machine, not for speed: each frame is a system call, and so is each poll.
 
 mod config;
+mod direct;
 mod interface;
 mod open;
 mod queue;
@@ -17,4 +18,5 @@ mod shared;
 mod sys;
 
 pub use config::TapConfig;
+pub use direct::{configure, create};
 pub use open::Tap;

@@ -69,7 +69,7 @@ impl PortKind for Tap {
     }
 }
 
-fn explained(config: &TapConfig, error: &io::Error) -> PortError {
+pub(crate) fn explained(config: &TapConfig, error: &io::Error) -> PortError {
     let name = &config.interface;
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
@@ -91,6 +91,10 @@ fn explained(config: &TapConfig, error: &io::Error) -> PortError {
         Some(libc::EINVAL) => PortError::new(
             format!("interface {name} exists and is not a tap interface for this number of queues"),
             format!("choose another name, or run `ip link del {name}`"),
+        ),
+        Some(libc::EADDRNOTAVAIL) => PortError::new(
+            format!("tap interface {name} cannot have this Ethernet address"),
+            "give the address of one station, whose first byte is even",
         ),
         _ => PortError::new(format!("tap interface {name}: {error}"), "see `ip link` and `dmesg`"),
     }

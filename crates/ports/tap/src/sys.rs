@@ -50,6 +50,19 @@ pub(crate) fn set_mtu(socket: &OwnedFd, name: &str, bytes: u32) -> io::Result<()
     ask(socket, libc::SIOCSIFMTU, &mut request)
 }
 
+/// Sets the Ethernet address of an interface.
+pub(crate) fn set_mac(socket: &OwnedFd, name: &str, mac: [u8; 6]) -> io::Result<()> {
+    let mut request = named(name);
+    // SAFETY: all zeroes is an address.
+    let mut address: libc::sockaddr = unsafe { zeroed() };
+    address.sa_family = libc::ARPHRD_ETHER;
+    for (place, byte) in address.sa_data.iter_mut().zip(mac) {
+        *place = byte as libc::c_char;
+    }
+    request.ifr_ifru.ifru_hwaddr = address;
+    ask(socket, libc::SIOCSIFHWADDR, &mut request)
+}
+
 /// Adds an address to an interface; an existing one is no error.
 pub(crate) fn add_address(name: &str, address: IpAddr, prefix_len: u8) -> io::Result<()> {
     let result = match address {

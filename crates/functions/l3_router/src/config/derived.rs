@@ -1,5 +1,6 @@
 //! What follows from the keys of a configuration.
 
+use function_kit::{HostInterface, HostPlace};
 use packet::PortId;
 
 use super::interfaces::{Interface, Resolved, ReversePath};
@@ -13,7 +14,13 @@ impl Config {
         let rates = PuntRates { burst: PuntRates::default().burst, ..self.punt_rates };
         let asks = self.icmp_errors_per_s > 0 || self.ping || self.punt || self.resolve;
         let asks = asks || self.bfd_sessions_max() > 0;
-        asks || rates != PuntRates::default()
+        asks || rates != PuntRates::default() || self.is_hosted()
+    }
+
+    /// Whether the host has some interface too.
+    pub fn is_hosted(&self) -> bool {
+        self.ports.iter().any(|port| port.host_interface.is_some())
+            || self.interfaces.iter().any(|one| one.host_interface.is_some())
     }
 
     /// Whether interfaces are told apart, or packets looked at that are not forwarded.
@@ -25,11 +32,26 @@ impl Config {
 impl Config {
     /// All interfaces by their numbers: the ports' own, then those with a VLAN as they are listed.
     pub fn all_interfaces(&self) -> Vec<Resolved> {
+        self.placed_interfaces().into_iter().map(|(one, _)| one).collect()
+    }
+
+    /// The interfaces that the host has too.
+    pub fn host_interfaces(&self) -> Vec<HostInterface> {
+        let seen = |(number, (one, place)): (u16, (Resolved, Option<HostPlace>))| {
+            let Resolved { mac, vlan, mtu, ip, ipv6, vrf, .. } = one;
+            Some(HostInterface { place: place?, number, mac: mac.0, vlan, mtu, ip, ipv6, vrf })
+        };
+        (0..).zip(self.placed_interfaces()).filter_map(seen).collect()
+    }
+
+    /// All interfaces with their places at the host.
+    fn placed_interfaces(&self) -> Vec<(Resolved, Option<HostPlace>)> {
         let ports = self.all_ports();
         let own = (0..).zip(&ports).map(|(number, port)| {
             let is_its = |one: &&Interface| one.port == port.name && one.vlan.is_none();
             let said = self.interfaces.iter().find(is_its);
-            Resolved {
+            let place = port.host_interface.or(said.and_then(|one| one.host_interface));
+            let own = Resolved {
                 port: PortId(number),
                 vlan: 0,
                 vrf: said.map_or(0, |one| one.vrf),
@@ -39,12 +61,14 @@ impl Config {
                 mtu: said.map_or(0, |one| one.mtu),
                 urpf: said.map_or(ReversePath::None, |one| one.urpf),
                 vxlan: None,
-            }
+                is_hosted: place.is_some(),
+            };
+            (own, place)
         });
         let names = self.port_names();
         let tagged = self.interfaces.iter().filter_map(|one| {
             let port = number_of(&names, one.port)?;
-            Some(Resolved {
+            let own = Resolved {
                 port,
                 vlan: one.vlan?,
                 vrf: one.vrf,
@@ -54,7 +78,9 @@ impl Config {
                 mtu: one.mtu,
                 urpf: one.urpf,
                 vxlan: one.vxlan,
-            })
+                is_hosted: one.host_interface.is_some(),
+            };
+            Some((own, one.host_interface))
         });
         own.chain(tagged).collect()
     }

@@ -1,8 +1,8 @@
 //! Interfaces: the ports' own, and those that share a port by their VLAN.
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use function_kit::PortName;
 use function_kit::sections::{Mac, Prefixed};
+use function_kit::{HostPlace, PortName};
 use packet::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,10 @@ pub struct Interface {
     /// The tunnel that carries its frames instead of the tag; `vlan` then only names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vxlan: Option<Vxlan>,
+    /// The interface of the host by which its programs use this one: a name, or `{name,
+    /// namespace}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_interface: Option<HostPlace>,
 }
 
 /// A tunnel of VXLAN (RFC 7348) to one far end.
@@ -93,6 +97,8 @@ pub struct Resolved {
     pub urpf: ReversePath,
     /// The tunnel that carries its frames.
     pub vxlan: Option<Vxlan>,
+    /// Whether the host has it too, and sees what is for a host.
+    pub is_hosted: bool,
 }
 
 pub(super) fn is_zero(number: &u16) -> bool {

@@ -2,8 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use function_kit::PortName;
 use function_kit::sections::{Mac, Prefixed};
+use function_kit::{HostPlace, PortName};
 use packet::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,10 @@ pub struct Port {
     /// The IPv6 address of the port and the length of the link's prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<Prefixed<Ipv6Addr>>,
+    /// The interface of the host by which its programs use the port's own interface: a name, or
+    /// `{name, namespace}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_interface: Option<HostPlace>,
 }
 
 /// The number of a port among all by its name.

@@ -32,6 +32,7 @@ pub(super) fn interfaces(config: &Config) -> Result<(), Invalid> {
             return Err(function_key("interfaces", what, "Keep one of them"));
         }
     }
+    host_interfaces(config)?;
     apart(&config.links().collect::<Vec<_>>())
 }
 
@@ -74,6 +75,32 @@ fn one(config: &Config, interface: &Interface) -> Result<(), (String, &'static s
         let own = ip.address;
         let is_nobodys = own.is_unspecified() || own.is_multicast() || own.is_loopback();
         usable(!is_nobodys && !own.is_unicast_link_local() && (1..=128).contains(&ip.len))?;
+    }
+    Ok(())
+}
+
+/// Each interface of the host is that of one interface, under a name that it can have.
+fn host_interfaces(config: &Config) -> Result<(), Invalid> {
+    let refuse =
+        |what: String, remedy| Err(function_key("interfaces[].host-interface", what, remedy));
+    for port in config.ports.iter().filter(|port| port.host_interface.is_some()) {
+        let is_its = |one: &&Interface| one.port == port.name && one.vlan.is_none();
+        if config.interfaces.iter().find(is_its).is_some_and(|one| one.host_interface.is_some()) {
+            let what = format!("is given for {} in 'ports', too", port.name);
+            return refuse(what, "Keep one of them");
+        }
+    }
+    let mut taken = HashSet::new();
+    for one in config.host_interfaces() {
+        let name = one.place.name();
+        if !one.place.is_usable() {
+            let what = format!("{name} is no name of an interface of Linux");
+            return refuse(what, "Give one of at most 15 characters, neither 'all' nor 'default'");
+        }
+        if !taken.insert((one.place.namespace(), name)) {
+            let what = format!("{name} is given to two interfaces");
+            return refuse(what, "Give each a name of its own");
+        }
     }
     Ok(())
 }

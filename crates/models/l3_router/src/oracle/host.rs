@@ -91,16 +91,11 @@ impl Buckets {
     pub fn receive(&mut self, config: &Config, held: Held, now: Duration) -> Judgement {
         let packet = held.packet;
         let is_v4 = packet[0] >> 4 == 4;
-        let (class, bucket) = match if is_v4 { kind_ipv4(packet) } else { kind_ipv6(packet) } {
-            Kind::Icmp => ("policed-icmp", &mut self.icmp),
-            Kind::Nd => ("policed-nd", &mut self.nd),
-            Kind::Fragment => ("policed-fragments", &mut self.fragments),
-            Kind::Other => ("policed-local", &mut self.local),
-        };
-        if !bucket.takes(now) {
-            return Err(class);
+        let class = self.police_host(packet, now)?;
+        if held.at.is_hosted {
+            return Ok(model_kit::check::Expected::Punt);
         }
-        if config.ping && class == "policed-icmp" {
+        if config.ping && matches!(class, Kind::Icmp) {
             let answer = if is_v4 { echo_ipv4(held)? } else { echo_ipv6(held)? };
             if let Some(frame) = answer {
                 return Ok(leave(held.at, frame));
@@ -111,9 +106,21 @@ impl Buckets {
             false => Err("local-address"),
         }
     }
+
+    /// What a packet for the router or its host counts as, within the rate of that.
+    pub fn police_host(&mut self, packet: &[u8], now: Duration) -> Result<Kind, &'static str> {
+        let kind = if packet[0] >> 4 == 4 { kind_ipv4(packet) } else { kind_ipv6(packet) };
+        let (class, bucket) = match kind {
+            Kind::Icmp => ("policed-icmp", &mut self.icmp),
+            Kind::Nd => ("policed-nd", &mut self.nd),
+            Kind::Fragment => ("policed-fragments", &mut self.fragments),
+            Kind::Other => ("policed-local", &mut self.local),
+        };
+        if bucket.takes(now) { Ok(kind) } else { Err(class) }
+    }
 }
 
-enum Kind {
+pub(super) enum Kind {
     Icmp,
     Nd,
     Fragment,

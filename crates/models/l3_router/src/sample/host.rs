@@ -113,14 +113,19 @@ fn pings(sample: &mut Sample, port: PortId) {
     sample.packet(port, "a packet of a routing protocol", &routing);
 }
 
-fn message_ipv6(from: Ipv6Addr, to: Ipv6Addr, kind: u8, data: &[u8]) -> Vec<u8> {
+pub(super) fn message_ipv6(from: Ipv6Addr, to: Ipv6Addr, kind: u8, data: &[u8]) -> Vec<u8> {
     let mut message = [&[kind, 0, 0, 0, 0, 7, 0, 1], data].concat();
     let sum = icmp::checksum_ipv6(from, to, &message);
     put_u16(&mut message, icmp::offset::CHECKSUM, sum);
     carry(from, to, protocol::ICMPV6, &message)
 }
 
-fn carry(source: Ipv6Addr, destination: Ipv6Addr, next_header: u8, payload: &[u8]) -> Vec<u8> {
+pub(super) fn carry(
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    next_header: u8,
+    payload: &[u8],
+) -> Vec<u8> {
     let mut header = [0; ipv6::HEADER_LEN];
     ipv6::Fields {
         traffic_class: 0xb8,

@@ -34,7 +34,7 @@ fn pipeline_and_oracle_agree_on_the_sample_and_it_reaches_every_drop_reason() {
         assert_eq!(uncovered, expected, "not covered by {config:?}");
         let names = pair.ports().to_vec();
         assert!(names[..2].iter().all(|name| pair.coverage[&**name] > 10));
-        let kinds = names.len() + usize::from(config.config.punt);
+        let kinds = names.len() + usize::from(config.config.punt || config.config.is_hosted());
         assert_eq!(reasons::NAMES.len() - expected.len() + kinds, pair.coverage.len());
         // The sample leaves the router as it was.
         assert_eq!(remembered(&mut pair), before);

@@ -1,9 +1,9 @@
 //! Frames and configurations that several tests use.
 
 use function_l3_router::config::{
-    AclRule, Action, Algorithm, Config, DOWNLINK, EarlyFragments, Group, Interface, Mac, Member,
-    NextHop, PoliceBy, Policer, Port, PortName, Ports, Prefixed, PuntRates, Remark, ReversePath,
-    Route, UPLINK, Vxlan,
+    AclRule, Action, Algorithm, Config, DOWNLINK, EarlyFragments, Group, HostPlace, Interface, Mac,
+    Member, NextHop, PoliceBy, Policer, Port, PortName, Ports, Prefixed, PuntRates, Remark,
+    ReversePath, Route, UPLINK, Vxlan,
 };
 use machine::clock::Clock;
 use model_kit::Model;
@@ -53,6 +53,8 @@ pub fn kinds() -> Vec<Section> {
         (&usual, Config { punt: true, ping: true, ..listed() }),
         (&usual, Config { resolve: true, neighbour_capacity: 20, pending_capacity: 12, ..host() }),
         (&usual, Config { resolve: true, ..listed() }),
+        (&usual, hosted(Config { resolve: true, ..host() })),
+        (&usual, hosted(tunnelled())),
         (&usual, tunnelled()),
         (&internet(), listed()),
         (&usual, grouped()),
@@ -68,6 +70,35 @@ pub fn kinds() -> Vec<Section> {
     let both =
         |(generated, config): (&Generated, _)| Section { generated: generated.clone(), config };
     configs.into_iter().map(both).collect()
+}
+
+/// The same router, whose uplink port and interfaces by VLAN the host has, too.
+fn hosted(mut config: Config) -> Config {
+    let own = |one: &Interface| one.port == UPLINK && one.vlan.is_none();
+    if !config.interfaces.iter().any(own) {
+        config.interfaces.push(untagged(UPLINK));
+    }
+    for (number, one) in config.interfaces.iter_mut().enumerate() {
+        if one.vlan.is_some() || own(one) {
+            one.host_interface = Some(HostPlace::Here(PortName::numbered("host", number as u16)));
+        }
+    }
+    config
+}
+
+/// A port's own interface, of which nothing else is said.
+fn untagged(port: PortName) -> Interface {
+    Interface {
+        port,
+        vlan: None,
+        vrf: 0,
+        ip: None,
+        ipv6: None,
+        mtu: 0,
+        urpf: ReversePath::None,
+        vxlan: None,
+        host_interface: None,
+    }
 }
 
 /// The same router with two more ports, all by names of their own, and with neighbours and routes
@@ -87,6 +118,7 @@ pub fn of_four_ports(mut config: Config) -> Config {
         mac: Mac(MacAddr([0xde, 0xdd, 0xdd, 0xdd, 0, number as u8])),
         ip: ip.and_then(|ip| Prefixed::try_from(ip.to_owned()).ok()),
         ipv6: Prefixed::try_from(ipv6.to_owned()).ok(),
+        host_interface: None,
     });
     config.ports = two.into_iter().zip(names).map(|(port, name)| Port { name, ..port }).collect();
     config.ports.extend(more);
@@ -164,14 +196,12 @@ pub fn divided_into_groups() -> Config {
 pub fn tunnelled() -> Config {
     let mut config = Config { resolve: true, vrfs: 2, ..listed() };
     let by = |port, vlan, vrf, ip: &str, remote| Interface {
-        port,
         vlan: Some(vlan),
         vrf,
         ip: Prefixed::try_from(ip.to_owned()).ok(),
-        ipv6: None,
         mtu: 1450,
-        urpf: ReversePath::None,
         vxlan: Some(Vxlan { vni: 5000 + u32::from(vlan), remote }),
+        ..untagged(port)
     };
     config.interfaces = vec![
         by(UPLINK, 10, 0, "10.7.0.1/24", [10, 1, 9, 1].into()),
@@ -253,16 +283,7 @@ pub fn serving(police_by: PoliceBy) -> Config {
 
 /// A router with interfaces by VLAN, two VRFs beside the main one, and sources that are looked for.
 pub fn divided() -> Config {
-    let plain = Interface {
-        port: DOWNLINK,
-        vlan: None,
-        vrf: 0,
-        ip: None,
-        ipv6: None,
-        mtu: 0,
-        urpf: ReversePath::None,
-        vxlan: None,
-    };
+    let plain = untagged(DOWNLINK);
     let by = |vlan, vrf, ip: &str, ipv6: &str| Interface {
         vlan: Some(vlan),
         vrf,

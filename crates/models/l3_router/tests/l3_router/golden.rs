@@ -19,13 +19,14 @@ fn config(text: &str) -> Section {
 }
 
 /// Cases that must be there.
-const REQUIRED: [&str; 13] = [
+const REQUIRED: [&str; 14] = [
     "access-lists",
     "changes",
     "four-ports",
     "fragments",
     "groups",
     "host",
+    "host-interfaces",
     "interfaces",
     "ipv4",
     "ipv6",

@@ -1,0 +1,123 @@
+//! What the thread does in a turn: frames up from the rings of all reasons, frames down from all
+//! interfaces, a bounded number of each.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::Plane;
+use packet::Reason;
+
+use super::counts::{ThreadCounts, add};
+use super::interface::Interface;
+
+/// The interfaces and the workers' planes.
+pub(super) struct Carrier {
+    pub planes: Vec<Plane>,
+    pub interfaces: Vec<Interface>,
+    pub counts: Arc<ThreadCounts>,
+    /// The place of an interface by the function's number.
+    by_number: Vec<Option<usize>>,
+    room: Box<[u8]>,
+    /// The reason that is first in the next turn.
+    first: u8,
+}
+
+impl Carrier {
+    pub fn new(planes: Vec<Plane>, interfaces: Vec<Interface>) -> Carrier {
+        let last = interfaces.iter().map(|one| usize::from(one.number)).max().unwrap_or(0);
+        let mut by_number = vec![None; last + 1];
+        for (place, one) in interfaces.iter().enumerate() {
+            by_number[usize::from(one.number)] = Some(place);
+        }
+        Carrier {
+            planes,
+            interfaces,
+            counts: Arc::default(),
+            by_number,
+            room: vec![0; FRAME_BYTES_MAX].into(),
+            first: 0,
+        }
+    }
+
+    /// Carries what waits, up to a bound; returns whether there was anything.
+    pub fn turn(&mut self) -> bool {
+        let began = Instant::now();
+        let up = self.carry_up();
+        let down = self.carry_down();
+        if began.elapsed() > LATE {
+            add(&self.counts.late, 1);
+        }
+        up + down > 0
+    }
+
+    /// Each reason of each worker has the same share, and another is first each time.
+    fn carry_up(&mut self) -> usize {
+        let Carrier { planes, interfaces, counts, by_number, first, .. } = self;
+        let reasons = planes.first().map_or(0, Plane::reasons);
+        let mut carried = 0;
+        for number in (0..reasons).map(|number| (number + *first) % reasons) {
+            for plane in planes.iter_mut() {
+                for _ in 0..SHARE {
+                    let Some(punted) = plane.next(Reason(number)) else { break };
+                    carried += 1;
+                    let place = by_number.get(usize::from(punted.context.interface));
+                    match place.copied().flatten() {
+                        Some(place) => interfaces[place].write(punted.frame),
+                        None => add(&counts.unclaimed, 1),
+                    }
+                }
+            }
+        }
+        *first = (*first + 1) % reasons.max(1);
+        // What a function says of itself is nobody's here.
+        for plane in planes {
+            (0..SHARE).map_while(|_| plane.event()).for_each(drop);
+        }
+        carried
+    }
+
+    fn carry_down(&mut self) -> usize {
+        let Carrier { planes, interfaces, room, .. } = self;
+        let Some(plane) = planes.first_mut() else { return 0 };
+        let mut carried = 0;
+        for interface in interfaces {
+            let (mut down, mut full) = (0, 0);
+            while down + full < SHARE as u64 {
+                let Some(len) = interface.read(room) else { break };
+                match plane.inject(interface.number, &room[..len]) {
+                    true => down += 1,
+                    false => full += 1,
+                }
+            }
+            if down + full > 0 {
+                add(&interface.counts.down, down);
+                add(&interface.counts.down_full, full);
+                carried += (down + full) as usize;
+            }
+        }
+        carried
+    }
+
+    /// Says that the thread is about to sleep; false if something waits.
+    pub fn goes_to_rest(&self) -> bool {
+        let may = self.planes.iter().all(Plane::goes_to_rest);
+        if !may {
+            self.is_awake();
+        }
+        may
+    }
+
+    /// Says that the thread is awake.
+    pub fn is_awake(&self) {
+        self.planes.iter().for_each(Plane::is_awake);
+    }
+}
+
+/// A turn that takes longer is late.
+const LATE: Duration = Duration::from_millis(10);
+
+/// Most frames of a reason of a worker, or of an interface, in a turn.
+const SHARE: usize = 32;
+
+/// The longest frame of a tap interface, in bytes.
+const FRAME_BYTES_MAX: usize = 65_536;

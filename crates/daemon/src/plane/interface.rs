@@ -1,0 +1,160 @@
+//! One interface of the kernel: made with the function's Ethernet address, MTU and addresses, in
+//! the daemon's network namespace or a named one.
+//!
+//! The kernel is a host there: it forwards nothing from the interface, answers ARP for the
+//! interface's own addresses alone, and takes no addresses from router advertisements.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+use engine::PortError;
+use function_kit::HostInterface;
+use nix::sched::{CloneFlags, setns};
+use port_tap::TapConfig;
+
+use super::counts::{InterfaceCounts, add};
+use crate::error::RunError;
+
+/// An open interface.
+pub(super) struct Interface {
+    /// Its name, with the namespace before it.
+    pub name: String,
+    /// The function's number of the interface.
+    pub number: u16,
+    pub counts: Arc<InterfaceCounts>,
+    file: File,
+}
+
+impl Interface {
+    /// Makes the interface, for frames of at most this many bytes.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn open(wanted: &HostInterface, frame_bytes_max: usize) -> Result<Interface, RunError> {
+        let place = wanted.place;
+        let namespace = place.namespace();
+        let name = match namespace {
+            Some(namespace) => format!("{namespace}/{}", place.name()),
+            None => place.name().to_string(),
+        };
+        let config = TapConfig {
+            addresses: addresses(wanted),
+            mtu_bytes: mtu_bytes(wanted, frame_bytes_max),
+            ..TapConfig::new(&place.name())
+        };
+        let make = || make(&config, wanted);
+        let made = match namespace {
+            None => make(),
+            Some(namespace) => within(&namespace, make),
+        };
+        let file = made.map_err(|PortError { what, remedy }| {
+            RunError::setup(format!("host interface `{name}`: {what}"), remedy)
+        })?;
+        Ok(Interface { counts: Arc::default(), number: wanted.number, name, file })
+    }
+
+    /// The file of an interface that is there already.
+    #[cfg(test)]
+    pub fn of_file(number: u16, file: File) -> Interface {
+        Interface { name: format!("interface{number}"), number, counts: Arc::default(), file }
+    }
+
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Hands the kernel a frame.
+    pub fn write(&mut self, frame: &[u8]) {
+        let counter = match self.file.write(frame) {
+            Ok(_) => &self.counts.up,
+            Err(_) => &self.counts.up_refused,
+        };
+        add(counter, 1);
+    }
+
+    /// Reads a frame that the kernel sends; none if none waits.
+    pub fn read(&mut self, room: &mut [u8]) -> Option<usize> {
+        // An interface that somebody has deleted yields errors for ever, as one without frames.
+        self.file.read(room).ok().filter(|&len| len > 0)
+    }
+}
+
+fn make(config: &TapConfig, wanted: &HostInterface) -> Result<File, PortError> {
+    let file = port_tap::create(config)?;
+    for (family, key, value) in SETTINGS {
+        let path = format!("/proc/sys/net/{family}/conf/{}/{key}", config.interface);
+        let is_needed = *family == "ipv4" || wanted.ipv6.is_some() || Path::new(&path).exists();
+        if is_needed {
+            set(&path, value).map_err(|error| {
+                let what = format!("cannot write {value} to {path}: {error}");
+                PortError::new(what, "let the daemon write below /proc/sys/net")
+            })?;
+        }
+    }
+    port_tap::configure(config, wanted.mac.0)?;
+    Ok(file)
+}
+
+/// Writes a setting unless it has the value.
+fn set(path: &str, value: &str) -> io::Result<()> {
+    match fs::read_to_string(path)?.trim() == value {
+        true => Ok(()),
+        false => fs::write(path, value),
+    }
+}
+
+/// Runs work in a network namespace that `ip netns` has named.
+fn within<T: Send>(
+    namespace: &str,
+    work: impl FnOnce() -> Result<T, PortError> + Send,
+) -> Result<T, PortError> {
+    let path = Path::new(NAMESPACES).join(namespace);
+    let failed = |error: io::Error| {
+        let what = format!("cannot enter {}: {error}", path.display());
+        PortError::new(what, format!("run `ip netns add {namespace}`, and the daemon as root"))
+    };
+    thread::scope(|scope| {
+        let inside = scope.spawn(|| {
+            let file = File::open(&path).map_err(failed)?;
+            setns(&file, CloneFlags::CLONE_NEWNET).map_err(|error| failed(error.into()))?;
+            work()
+        });
+        inside.join().unwrap_or_else(|_| Err(failed(io::Error::other("the thread has ended"))))
+    })
+}
+
+fn addresses(wanted: &HostInterface) -> Vec<String> {
+    let v4 = wanted.ip.map(|ip| format!("{}/{}", ip.address, ip.len));
+    let v6 = wanted.ipv6.map(|ip| format!("{}/{}", ip.address, ip.len));
+    v4.into_iter().chain(v6).collect()
+}
+
+fn mtu_bytes(wanted: &HostInterface, frame_bytes_max: usize) -> u32 {
+    match wanted.mtu {
+        0 => {
+            let header = HEADER_LEN + if wanted.vlan > 0 { TAG_LEN } else { 0 };
+            (frame_bytes_max.saturating_sub(header)).min(MTU_USUAL) as u32
+        }
+        mtu => mtu.into(),
+    }
+}
+
+/// What makes the kernel a host at an interface, by family and key.
+const SETTINGS: &[(&str, &str, &str)] = &[
+    ("ipv4", "forwarding", "0"),
+    ("ipv4", "arp_ignore", "1"),
+    ("ipv6", "disable_ipv6", "0"),
+    ("ipv6", "forwarding", "0"),
+    ("ipv6", "accept_ra", "0"),
+];
+
+/// Where `ip netns` keeps its names.
+const NAMESPACES: &str = "/run/netns";
+
+/// The longest packet of Ethernet, in bytes, and what is before it.
+const MTU_USUAL: usize = 1500;
+const HEADER_LEN: usize = 14;
+const TAG_LEN: usize = 4;

@@ -1,0 +1,176 @@
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::{Context, Drops, Function, PuntLimit, Refusal, StageClock, Worker};
+use machine::clock::Ticks;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use packet::{Batch, Reason, Room, Slot, Verdict};
+use serde_json::json;
+
+use super::carrier::Carrier;
+use super::interface::Interface;
+use super::{HostThread, Joining, Opened};
+
+/// A function that punts what the host sends, to the interface by which it was to leave.
+struct Mirror {
+    interfaces: [u16; 256],
+}
+
+impl Function for Mirror {
+    type Update = ();
+    const STAGES: &'static [&'static str] = &["mirror"];
+    const DROPS: Drops = Drops(&["unhandled"]);
+    const TALLIES: &'static [&'static str] = &[];
+    const PUNTS: &'static [&'static str] = &["mirrored", "other"];
+
+    fn process(&mut self, batch: &mut Batch, _: Ticks, stages: &mut StageClock<'_>) {
+        for slot in batch.slots() {
+            self.interfaces[usize::from(slot)] = engine::plane::split(batch, slot).unwrap_or(0);
+            batch.set_verdict(slot, Verdict::Punt(Reason(0)));
+        }
+        stages.lap(0, batch.len());
+    }
+
+    fn context(&self, _: &Batch, slot: Slot) -> Context {
+        Context { interface: self.interfaces[usize::from(slot)], ..Context::default() }
+    }
+
+    fn apply(&mut self, (): (), _: Ticks) -> Result<(), Refusal> {
+        Err(Refusal::Invalid)
+    }
+
+    fn tallies(&self) -> &[u64] {
+        &[]
+    }
+
+    fn state_bytes(&self) -> usize {
+        0
+    }
+}
+
+fn worker() -> Worker<Mirror> {
+    let mirror = Mirror { interfaces: [0; 256] };
+    Worker::new(mirror, Vec::new(), 64, Room::default()).expect("memory").0
+}
+
+/// An interface, and the kernel's end of it.
+fn interface(number: u16) -> (Interface, UnixDatagram) {
+    let (near, far) = UnixDatagram::pair().expect("sockets");
+    near.set_nonblocking(true).expect("a socket");
+    far.set_read_timeout(Some(Duration::from_millis(1))).expect("a socket");
+    (Interface::of_file(number, File::from(OwnedFd::from(near))), far)
+}
+
+fn joining() -> Joining {
+    let alarm = EventFd::from_flags(EfdFlags::EFD_NONBLOCK).expect("a counter");
+    let limit = PuntLimit { per_s: 0, per_s_and_source: 0, ..PuntLimit::default() };
+    Joining { limits: vec![limit; 2], ticks_per_s: 1e9, secret: [1, 2], alarm: Arc::new(alarm) }
+}
+
+/// Sends a frame and lets the worker run until it is back.
+fn is_mirrored(worker: &mut Worker<Mirror>, far: &UnixDatagram, frame: &[u8]) {
+    far.send(frame).expect("there is room");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut room = [0; 2000];
+    while Instant::now() < deadline {
+        worker.round();
+        match far.recv(&mut room) {
+            Ok(len) => return assert_eq!(&room[..len], frame),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("waited in vain for the frame");
+}
+
+#[test]
+fn frames_pass_both_ways_and_go_on_after_a_panic() {
+    let mut worker = worker();
+    let joining = joining();
+    let plane = joining.join(&mut worker);
+    let ((first, kernel_first), (second, kernel_second)) = (interface(3), interface(7));
+    let opened = Opened { interfaces: vec![first, second], joining, names: Mirror::PUNTS };
+    let host = HostThread::start(opened, vec![plane]).expect("a thread");
+    let mut frame = [0; 1514];
+    frame[..3].copy_from_slice(&[1, 2, 3]);
+    is_mirrored(&mut worker, &kernel_first, &frame);
+    is_mirrored(&mut worker, &kernel_second, &frame[..60]);
+    for count in 1..=2 {
+        host.panic();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while host.watch.view()["restarts"] != count {
+            assert!(Instant::now() < deadline, "it panics and goes on");
+            thread::yield_now();
+        }
+        is_mirrored(&mut worker, &kernel_first, &frame[..61]);
+        is_mirrored(&mut worker, &kernel_second, &frame[..62]);
+    }
+    // A frame is counted once it is written.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let three = json!({"up": 3, "up_refused": 0, "down": 3, "down_full": 0});
+    let shown = loop {
+        let shown = host.watch.view();
+        if ["interface3", "interface7"].iter().all(|name| shown["interfaces"][name] == three) {
+            break shown;
+        }
+        assert!(Instant::now() < deadline, "{shown}");
+        thread::yield_now();
+    };
+    assert_eq!(shown["reasons"]["mirrored"]["delivered"], 6, "{shown}");
+    assert_eq!(shown["reasons"]["other"]["delivered"], 0, "{shown}");
+}
+
+#[test]
+fn what_nobody_takes_is_counted_and_gone() {
+    let mut worker = worker();
+    let plane = joining().join(&mut worker);
+    let (interface, kernel) = interface(3);
+    let mut carrier = Carrier::new(vec![plane], vec![interface]);
+    // The worker does not run: its ring of a MiB is full at some time.
+    let mut sent = 0;
+    for _ in 0..2000 {
+        kernel.send(&[9; 1000]).expect("the thread has taken the last one");
+        sent += 1;
+        assert!(carrier.turn());
+    }
+    let count = |carrier: &Carrier| {
+        use std::sync::atomic::Ordering::Relaxed;
+        let counts = &carrier.interfaces[0].counts;
+        (counts.down.load(Relaxed), counts.down_full.load(Relaxed))
+    };
+    let (down, full) = count(&carrier);
+    assert_eq!(down + full, sent);
+    assert!(down > 900 && full > 900, "{down} {full}");
+    // And then all that it has is mirrored, to an interface that takes but few.
+    let mut rounds = 0;
+    while worker.round().1 > 0 {
+        rounds += 1;
+        assert!(rounds < 2000, "the ring comes to its end");
+        carrier.turn();
+    }
+    while carrier.turn() {}
+    let up = &carrier.interfaces[0].counts;
+    let [up, refused] =
+        [&up.up, &up.up_refused].map(|one| one.load(std::sync::atomic::Ordering::Relaxed));
+    let unread = carrier.planes[0].counts(Reason(0)).ring_full;
+    assert_eq!(up + refused + unread, down);
+    assert!(up > 0 && refused > 0, "{up} {refused}");
+    assert!(carrier.goes_to_rest());
+    worker.round();
+}
+
+#[test]
+fn frames_of_interfaces_that_the_host_lacks_are_counted() {
+    let mut worker = worker();
+    let mut plane = joining().join(&mut worker);
+    assert!(plane.inject(5, &[1; 60]) && plane.inject(900, &[1; 60]));
+    worker.round();
+    let mut carrier = Carrier::new(vec![plane], vec![interface(3).0, interface(6).0]);
+    assert!(carrier.turn());
+    assert_eq!(carrier.counts.unclaimed.load(std::sync::atomic::Ordering::Relaxed), 2);
+}

@@ -1,0 +1,68 @@
+//! What the host sees of an interface that it has too, beside packets for the router's addresses.
+//!
+//! ```text
+//!  ARP, Neighbor Discovery ---------> learned from, and to the host, which answers
+//!  groups that end on the link -----> to the host: 224.0.0.0/24, ff02::/16, IS-IS
+//!  IPv4 to all, IPv6 to fe80::/10 --> to the host
+//! ```
+//! Only frames come here that the fast path has not taken. What is for other stations, and all that
+//! is in transit, never does. The host checks what it gets.
+use stages::nd;
+use wire::bytes::{array_at, u16_at};
+use wire::{MacAddr, ethernet, ipv4, ipv6};
+
+use super::config::Resolved;
+use super::host::{Protocol, protocol_of};
+use super::state::State;
+
+/// As what a frame is policed that the host sees; none of frames that it does not see.
+pub(super) fn sees(frame: &[u8], own: &Resolved, state: &State) -> Option<Protocol> {
+    let header = frame.first_chunk::<{ ethernet::HEADER_LEN }>()?;
+    let to = MacAddr(array_at(header, ethernet::offset::DESTINATION));
+    let packet = &frame[ethernet::HEADER_LEN..];
+    let is_own = to == own.mac.0;
+    let is_for_all = to == MacAddr::BROADCAST;
+    match u16_at(header, ethernet::offset::TYPE) {
+        ethernet::TYPE_ARP => (is_own || is_for_all).then_some(Protocol::Arp),
+        ethernet::TYPE_IPV4 => {
+            let view = ipv4::View::parse_without_checksum(packet).ok()?;
+            let is_near = to.0.starts_with(&GROUPS_IPV4)
+                && view.destination().octets().starts_with(&[224, 0, 0]);
+            (is_for_all || is_near).then(|| protocol_of(frame))
+        }
+        ethernet::TYPE_IPV6 => {
+            let view = ipv6::View::parse(packet).ok()?;
+            let (source, destination) = (view.source(), view.destination());
+            let is_near = to.0.starts_with(&GROUPS_IPV6)
+                && destination.is_multicast()
+                && destination.octets()[1] & SCOPE == LINK_LOCAL;
+            let is_mine = || state.is_own_ipv6(own.vrf, destination.to_bits());
+            let is_of_link =
+                || source.is_unicast_link_local() || source.is_unspecified() || nd::is_one(frame);
+            let is_for_it =
+                is_own && (destination.is_unicast_link_local() || is_of_link() && is_mine());
+            (is_near || is_for_it).then(|| protocol_of(frame))
+        }
+        ..ethernet::TYPE_MIN => (is_own || GROUPS_ISIS.contains(&to)).then_some(Protocol::Local),
+        _ => None,
+    }
+}
+
+/// How the Ethernet addresses of 224.0.0.0/24 begin (RFC 1112 section 6.4).
+const GROUPS_IPV4: [u8; 5] = [0x01, 0, 0x5e, 0, 0];
+
+/// How those of all groups of IPv6 begin (RFC 2464 section 7).
+const GROUPS_IPV6: [u8; 2] = [0x33, 0x33];
+
+/// The scope of a group of IPv6, in its second byte, and the one that ends on the link (RFC 4291
+/// section 2.7).
+const SCOPE: u8 = 0x0f;
+const LINK_LOCAL: u8 = 2;
+
+/// All intermediate systems of level 1, of level 2, and of both (ISO/IEC 10589 section 8.4.8, RFC
+/// 5309).
+const GROUPS_ISIS: [MacAddr; 3] = [
+    MacAddr([0x01, 0x80, 0xc2, 0, 0, 0x14]),
+    MacAddr([0x01, 0x80, 0xc2, 0, 0, 0x15]),
+    MacAddr([0x09, 0, 0x2b, 0, 0, 0x05]),
+];

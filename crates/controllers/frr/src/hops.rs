@@ -1,7 +1,8 @@
 //! Next hops of the router: each neighbour once, for as long as something leads to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::Bound;
 
 use function_l3_router::Update;
 use function_l3_router::config::NextHop;
@@ -18,6 +19,10 @@ pub(crate) struct Hops {
     /// interface of a VRF.
     by_address: BTreeMap<(u16, IpAddr), u32>,
     held: BTreeMap<u32, Held>,
+    /// Those that the router has refused.
+    refused: BTreeSet<u32>,
+    /// The one of them that it was told again last.
+    retried: u32,
     places: Places,
 }
 
@@ -27,8 +32,6 @@ struct Held {
     address: IpAddr,
     /// How often it is led to.
     holders: u32,
-    /// Whether the router has refused it.
-    is_refused: bool,
 }
 
 /// Why there is no next hop.
@@ -47,6 +50,8 @@ impl Hops {
             by_place: BTreeMap::new(),
             by_address: BTreeMap::new(),
             held: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            retried: 0,
             places: Places::new(router.next_hops.len() as u32, router.next_hops_max),
         };
         for (number, next_hop) in (0..).zip(&router.next_hops) {
@@ -69,7 +74,7 @@ impl Hops {
         let Some(interface) = router.interface_of(next_hop) else { return };
         let Some(address) = addresses(next_hop).next() else { return };
         if router.next_hop(interface, address) == Some(*next_hop) {
-            let held = Held { interface, address, holders: 0, is_refused: false };
+            let held = Held { interface, address, holders: 0 };
             self.held.insert(number, held);
         }
     }
@@ -102,7 +107,7 @@ impl Hops {
         }
         let number = self.places.take().ok_or(NoHop::Full)?;
         self.name(number, &next_hop, router);
-        let held = Held { interface, address, holders: 0, is_refused: false };
+        let held = Held { interface, address, holders: 0 };
         self.held.insert(number, held);
         account.push(Update::SetNextHop { number, next_hop });
         Ok(number)
@@ -130,37 +135,46 @@ impl Hops {
         account: &mut Account,
     ) -> Option<Network> {
         let held = self.held.get(&number).filter(|held| held.holders == 0)?;
-        let &Held { interface, address, is_refused, .. } = held;
+        let &Held { interface, address, .. } = held;
         let vrf = router.vrf(interface).unwrap_or_default();
         self.held.remove(&number);
         self.by_place.remove(&(interface, address));
         self.by_address.remove(&(vrf, address));
         self.places.give(number);
-        if !is_refused {
+        if !self.refused.remove(&number) {
             account.push(Update::RemoveNextHop { number });
         }
         Some(host(vrf, address))
     }
 
-    /// The router has refused a next hop, or has taken one that it had refused before: whether that
-    /// is new.
-    pub fn set_refused(&mut self, number: u32, is_refused: bool) -> bool {
-        let held = self.held.get_mut(&number);
-        held.is_some_and(|held| std::mem::replace(&mut held.is_refused, is_refused) != is_refused)
+    /// The router has refused a next hop.
+    pub fn refuse(&mut self, number: u32) {
+        if self.held.contains_key(&number) {
+            self.refused.insert(number);
+        }
     }
 
-    /// Tells the router those again that it has refused.
-    pub fn retry(&self, router: &Router, account: &mut Account) {
-        for (&number, held) in self.held.iter().filter(|(_, held)| held.is_refused) {
-            if let Some(next_hop) = router.next_hop(held.interface, held.address) {
-                account.push(Update::SetNextHop { number, next_hop });
-            }
-        }
+    /// The router has taken a next hop; whether it had refused it before.
+    pub fn take(&mut self, number: u32) -> bool {
+        self.refused.remove(&number)
     }
 
     /// Whether the router has refused any.
     pub fn any_refused(&self) -> bool {
-        self.held.values().any(|held| held.is_refused)
+        !self.refused.is_empty()
+    }
+
+    /// Tells the router one of those again that it has refused, each in its turn.
+    pub fn retry(&mut self, router: &Router, account: &mut Account) {
+        let behind = (Bound::Excluded(self.retried), Bound::Unbounded);
+        let next = self.refused.range(behind).next().or(self.refused.first()).copied();
+        let Some(number) = next else { return };
+        self.retried = number;
+        let held = self.held.get(&number);
+        if let Some(next_hop) = held.and_then(|held| router.next_hop(held.interface, held.address))
+        {
+            account.push(Update::SetNextHop { number, next_hop });
+        }
     }
 
     /// The numbers of the controller's own.

@@ -8,7 +8,7 @@
 //! ```
 //! The files in reading order: [`config`] has the keys, `router` what the router is, `account`
 //! changes without an answer, `places` the numbers that are free, `hops`, `groups` and `routes` what
-//! the router has, `ways` who leads to what of it, `objects` the next hops as zebra tells them,
+//! the router has, `refused` what it has no room for, `ways` who leads to what of it, `objects` the next hops as zebra tells them,
 //! `table` the whole, `machine` the controller, `show` what a person sees.
 
 pub mod config;
@@ -24,6 +24,8 @@ mod hops;
 mod groups;
 
 mod routes;
+
+mod refused;
 
 mod ways;
 

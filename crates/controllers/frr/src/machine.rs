@@ -26,7 +26,7 @@ pub struct Frr {
     sweep: Sweep,
     alarms: VecDeque<Alarm>,
     /// Whether each alarm was raised, in the order of [`Cause`].
-    is_raised: [bool; 3],
+    is_raised: [bool; 4],
 }
 
 #[derive(Clone, Copy)]
@@ -44,6 +44,7 @@ enum Cause {
     Down,
     ToldTooMany,
     RouterFull,
+    RouterRefuses,
 }
 
 impl Controller for Frr {
@@ -73,7 +74,7 @@ impl Controller for Frr {
         let table = Table::new(router, config.vrfs(), lists_max, &state);
         let has_some = table.keeps() || table.ways.routes.counts()[0] > 0;
         let sweep = if has_some { Sweep::Unknown } else { Sweep::Done };
-        let (alarms, is_raised) = (VecDeque::new(), [false; 3]);
+        let (alarms, is_raised) = (VecDeque::new(), [false; 4]);
         Ok(Frr { fpm, table, settle, keep, sweep, alarms, is_raised })
     }
 
@@ -99,7 +100,6 @@ impl Machine for Frr {
                 while let Some(update) = self.table.ways.account.next_applied(end) {
                     self.table.applied(&update);
                 }
-                self.judge_room();
             }
             Input::Command(Event::Refused { number, why }) => self.refused(number, why),
             Input::Command(Event::Worker(_)) => {}
@@ -112,6 +112,7 @@ impl Machine for Frr {
             if let Some(departure) = self.fpm.depart(now) {
                 return Some(Output::Departure(departure));
             }
+            self.judge_room();
             if let Some(alarm) = self.alarms.pop_front() {
                 return Some(Output::Report(Action::Alarm(alarm)));
             }
@@ -216,15 +217,18 @@ impl Frr {
         if let Some(update) = self.table.ways.account.refuse(number, why) {
             self.table.refuse(&update, why);
         }
-        if why == Refusal::Full {
-            self.raise(Cause::RouterFull);
-        }
+        self.raise(match why {
+            Refusal::Full => Cause::RouterFull,
+            _ => Cause::RouterRefuses,
+        });
     }
 
     /// The router has had room for everything.
     fn judge_room(&mut self) {
-        if self.table.refused.is_empty() && self.table.ways.account.open() == 0 {
+        let is_fine = !self.table.wants_room() && self.table.ways.account.open() == 0;
+        if is_fine {
             self.lower(Cause::RouterFull);
+            self.lower(Cause::RouterRefuses);
         }
     }
 
@@ -250,7 +254,7 @@ impl Frr {
 }
 
 /// The source of each alarm, its cause, its severity, and what is said when it begins and ends.
-const ALARMS: [(&str, &str, Severity, &str, &str); 3] = [
+const ALARMS: [(&str, &str, Severity, &str, &str); 4] = [
     (
         "zebra",
         "fpm-down",
@@ -271,6 +275,13 @@ const ALARMS: [(&str, &str, Severity, &str, &str); 3] = [
         Severity::Critical,
         "the router has no room for all routes",
         "the router has all routes",
+    ),
+    (
+        "router",
+        "changes-refused",
+        Severity::Major,
+        "the router has refused next hops or routes, which collide with others of it",
+        "the router has all next hops and routes",
     ),
 ];
 

@@ -1,6 +1,6 @@
 //! What zebra has told, as changes of the router.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use controller_kit::Refusal;
 use function_l3_router::Update;
@@ -8,6 +8,7 @@ use function_l3_router::config::Network;
 use protocol_fpm::{Destination, NextHop, Report, Route};
 
 use crate::objects::{Content, Objects};
+use crate::refused::Refused;
 use crate::router::{Router, is_host};
 use crate::routes::{Entry, Wanted};
 use crate::ways::Ways;
@@ -22,9 +23,7 @@ pub(crate) struct Table {
     /// What is held until zebra has told everything again.
     kept: Vec<u32>,
     /// Routes that the router has refused.
-    pub refused: BTreeSet<Network>,
-    /// How many of them may be tried again.
-    room: usize,
+    pub refused: Refused,
     /// A look at all routes: the last one that was looked at.
     scan: Option<Scan>,
     /// A look at everything that routes lead to.
@@ -85,8 +84,7 @@ impl Table {
             counters: Counters::default(),
             vrfs,
             kept,
-            refused: BTreeSet::new(),
-            room: 0,
+            refused: Refused::default(),
             scan: None,
             recheck: None,
             is_renewed: false,
@@ -144,10 +142,13 @@ impl Table {
 
     /// A change took effect.
     pub fn applied(&mut self, update: &Update) {
-        match update {
-            Update::RemoveRoute { .. } | Update::RemoveNextHop { .. } => self.room += 1,
-            Update::SetNextHop { number, .. } if self.ways.hops.set_refused(*number, false) => {
-                self.room += self.refused.len();
+        match *update {
+            Update::RemoveRoute { prefix, .. } => self.refused.make_room(prefix.address.is_ipv6()),
+            Update::RemoveNextHop { .. } => {
+                [false, true].into_iter().for_each(|is_ipv6| self.refused.make_room(is_ipv6));
+            }
+            Update::SetNextHop { number, .. } if self.ways.hops.take(number) => {
+                self.refused.make_room_for_all();
             }
             _ => {}
         }
@@ -156,21 +157,24 @@ impl Table {
     /// A change was refused.
     pub fn refuse(&mut self, update: &Update, why: Refusal) {
         match *update {
-            Update::SetRoute { prefix, vrf, .. } => {
+            Update::SetRoute { prefix, vrf, next_hop } => {
                 let network = Network::of(vrf, prefix);
                 self.ways.lose(&network);
                 if why != Refusal::Full {
                     // The router may still have what it had before.
                     self.ways.account.push(Update::RemoveRoute { prefix, vrf });
                 }
-                self.refused.insert(network);
+                self.refused.insert(network, next_hop);
             }
-            Update::SetNextHop { number, .. } => {
-                self.ways.hops.set_refused(number, true);
-            }
+            Update::SetNextHop { number, .. } => self.ways.hops.refuse(number),
             _ => {}
         }
         self.tidy();
+    }
+
+    /// Whether the router has refused something that is still wanted.
+    pub fn wants_room(&self) -> bool {
+        self.refused.len() > 0 || self.ways.hops.any_refused()
     }
 
     /// Does a part of what is left to do; false if there is nothing.
@@ -185,11 +189,8 @@ impl Table {
         } else if self.ways.is_relieved {
             self.ways.relieve();
             self.recheck = Some(Recheck::Hops(None));
-        } else if self.room > 0 && !self.refused.is_empty() {
-            self.retry();
         } else {
-            self.room = 0;
-            return false;
+            return self.retry();
         }
         self.tidy();
         true
@@ -201,7 +202,7 @@ impl Table {
             || self.scan.is_some()
             || self.recheck.is_some()
             || self.ways.is_relieved
-            || self.room > 0 && !self.refused.is_empty()
+            || self.refused.has_room()
     }
 
     fn renew(&mut self) {
@@ -312,11 +313,12 @@ impl Table {
 
     /// Whether a route is to lead elsewhere than it does.
     fn is_moved(&self, network: &Network, entry: &Entry) -> bool {
-        if entry.generation != self.ways.routes.generation || self.refused.contains(network) {
+        if entry.generation != self.ways.routes.generation {
             return false;
         }
         let to = self.lead(network, entry.wanted);
-        to != entry.installed && !(to.is_none() && entry.is_kept)
+        let is_refused = to.is_some() && self.refused.get(network) == to;
+        to != entry.installed && !is_refused && !(to.is_none() && entry.is_kept)
     }
 
     /// Makes a route lead where it is wanted.
@@ -402,16 +404,19 @@ impl Table {
         self.recheck = Some(next);
     }
 
-    /// Tells the router again what it has refused, as far as there may be room now.
-    fn retry(&mut self) {
+    /// Tells the router again something that it has refused, if there may be room now.
+    fn retry(&mut self) -> bool {
+        if !self.refused.has_room() {
+            return false;
+        }
         if self.ways.hops.any_refused() {
             self.ways.hops.retry(&self.ways.router, &mut self.ways.account);
         }
-        for _ in 0..self.room.min(MOVED_MAX) {
-            self.room -= 1;
-            let Some(network) = self.refused.pop_first() else { return };
+        if let Some(network) = self.refused.next() {
             self.visit(network);
+            self.tidy();
         }
+        true
     }
 }
 

@@ -5,3 +5,7 @@ mod support;
 mod routes;
 
 mod restarts;
+
+mod limits;
+
+mod walk;

@@ -21,6 +21,8 @@ pub mod unit;
 
 pub mod erased;
 
+pub use engine::Refusal;
+
 pub use action::{Action, Alarm, Severity};
 pub use event::{Event, Link};
 pub use unit::{Controller, Setup};

@@ -237,7 +237,9 @@ impl Fpm {
         self.told.reports.push_back(Report::Lost { why });
     }
 
-    fn depart(&mut self, now: Time) -> Option<Departure> {
+    /// Returns the next thing that it wants of the network, and no report: for somebody who has no
+    /// room for one. It stops to be read when too many wait.
+    pub fn depart(&mut self, now: Time) -> Option<Departure> {
         if let Some(socket) = self.closing.pop() {
             return Some(Departure::Close { socket });
         }

@@ -1,0 +1,289 @@
+//! The machine: what zebra says becomes changes, and what became of them is accounted for.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use controller_kit::{Action, Alarm, Controller, Event, Link, Refusal, Setup, Severity};
+use function_kit::Invalid;
+use function_kit::erased::AnyUpdate;
+use function_l3_router::Update;
+use protocol_fpm::{Fpm, Limited, Report};
+use protocol_kit::{Input, Machine, Output, Time};
+use serde_json::Value;
+
+use crate::config::{Config, invalid};
+use crate::router::Router;
+use crate::show::show;
+use crate::table::Table;
+
+/// FRR as the routing suite of a router.
+pub struct Frr {
+    fpm: Fpm,
+    table: Table,
+    settle: Duration,
+    keep: Duration,
+    /// When what was taken over from an earlier life goes, if it was not told again.
+    sweep: Sweep,
+    alarms: VecDeque<Alarm>,
+    /// Whether each alarm was raised, in the order of [`Cause`].
+    is_raised: [bool; 4],
+}
+
+#[derive(Clone, Copy)]
+enum Sweep {
+    /// As soon as the time is known, it begins to run.
+    Unknown,
+    At(Time),
+    /// There is nothing left.
+    Done,
+}
+
+/// Why there is an alarm.
+#[derive(Clone, Copy)]
+enum Cause {
+    Down,
+    ToldTooMany,
+    RouterFull,
+    RouterRefuses,
+}
+
+impl Controller for Frr {
+    const NAME: &'static str = "frr";
+    const SUMMARY: &'static str = "FRR as the routing suite of an l3-router, by zebra's FPM";
+
+    type Config = Config;
+
+    fn validate(config: &mut Config) -> Result<(), Invalid> {
+        config.validate()
+    }
+
+    fn new(config: &Config, setup: Setup<'_>) -> Result<Frr, Invalid> {
+        config.validate()?;
+        let router = Router::of(setup.function, &config.tables)?;
+        let state: Vec<Update> =
+            setup.state.iter().filter_map(|update| update.typed().copied()).collect();
+        let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+        let (settle, keep) = (seconds(config.settle_s), seconds(config.keep_s));
+        let (at, routes_max) = (config.endpoint()?, config.routes_max);
+        let of_fpm = protocol_fpm::Config { at, routes_max, settle, keep, ..Default::default() };
+        let lists_max = of_fpm.next_hops_max as usize;
+        let fpm = Fpm::new(of_fpm, setup.seed).map_err(|why| {
+            let what = format!("is too much for the memory there is: {why}");
+            invalid("routes-max", what, "Give less")
+        })?;
+        let table = Table::new(router, config.vrfs(), lists_max, &state);
+        let has_some = table.keeps() || table.ways.routes.counts()[0] > 0;
+        let sweep = if has_some { Sweep::Unknown } else { Sweep::Done };
+        let (alarms, is_raised) = (VecDeque::new(), [false; 4]);
+        Ok(Frr { fpm, table, settle, keep, sweep, alarms, is_raised })
+    }
+
+    fn show(&self) -> Value {
+        show(&self.fpm, &self.table)
+    }
+}
+
+impl Machine for Frr {
+    type Command = Event;
+    type Report = Action;
+
+    fn input(&mut self, now: Time, input: Input<'_, Event>) {
+        self.begin(now);
+        match input {
+            Input::Arrival(arrival) => self.fpm.input(now, Input::Arrival(arrival)),
+            Input::Command(Event::Links(links)) => {
+                let number = |link: &Link| (link.kernel.0, link.number);
+                self.table.set_links(links.iter().map(number).collect());
+            }
+            Input::Command(Event::Applied { first, count, .. }) => {
+                let end = first.saturating_add(count);
+                while let Some(update) = self.table.ways.account.next_applied(end) {
+                    self.table.applied(&update);
+                }
+            }
+            Input::Command(Event::Refused { number, why }) => self.refused(number, why),
+            Input::Command(Event::Worker(_)) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Option<Output<Action>> {
+        self.begin(now);
+        loop {
+            if let Some(departure) = self.fpm.depart(now) {
+                return Some(Output::Departure(departure));
+            }
+            self.judge_room();
+            if let Some(alarm) = self.alarms.pop_front() {
+                return Some(Output::Report(Action::Alarm(alarm)));
+            }
+            if self.table.ways.account.waiting() >= BULK || !self.step(now) {
+                break;
+            }
+        }
+        let changes = self.table.ways.account.hand_over();
+        if changes.is_empty() {
+            return None;
+        }
+        let changes = changes.into_iter().map(AnyUpdate::of).collect();
+        Some(Output::Report(Action::Updates(changes)))
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        if !self.alarms.is_empty() || self.table.ways.account.waiting() > 0 {
+            return Some(Time::ZERO);
+        }
+        if self.table.ways.account.is_full() {
+            // What the router answers comes first.
+            return None;
+        }
+        if self.table.has_work() {
+            return Some(Time::ZERO);
+        }
+        let sweep_at = match self.sweep {
+            Sweep::Unknown => Some(Time::ZERO),
+            Sweep::At(time) => Some(time),
+            Sweep::Done => None,
+        };
+        [self.fpm.deadline(), sweep_at].into_iter().flatten().min()
+    }
+}
+
+impl Frr {
+    /// The time is known from now on.
+    fn begin(&mut self, now: Time) {
+        if matches!(self.sweep, Sweep::Unknown) {
+            self.sweep = Sweep::At(now.after(self.keep));
+        }
+    }
+
+    /// Does a part of what is to be done; false if there is nothing, or no room for its changes.
+    fn step(&mut self, now: Time) -> bool {
+        if self.table.ways.account.is_full() {
+            return false;
+        }
+        if self.table.step() {
+            return true;
+        }
+        match self.fpm.poll(now) {
+            Some(Output::Report(report)) => self.told(report, now),
+            // All departures have gone before.
+            Some(Output::Departure(_)) => {}
+            None => return self.sweep(now),
+        }
+        true
+    }
+
+    fn told(&mut self, report: Report, now: Time) {
+        match report {
+            Report::Connected { .. } => {
+                self.put_off(now.after(self.settle));
+                self.lower(Cause::Down);
+                self.lower(Cause::ToldTooMany);
+            }
+            Report::Lost { .. } => {
+                self.put_off(now.after(self.keep));
+                self.raise(Cause::Down);
+            }
+            Report::Full(Limited::Routes | Limited::NextHops) => self.raise(Cause::ToldTooMany),
+            _ => {}
+        }
+        self.table.tell(report);
+        if std::mem::take(&mut self.table.is_renewed) {
+            self.put_off(now.after(self.settle));
+        }
+    }
+
+    fn put_off(&mut self, time: Time) {
+        if let Sweep::At(at) = &mut self.sweep {
+            *at = time;
+        }
+    }
+
+    /// What was not told by now goes.
+    fn sweep(&mut self, now: Time) -> bool {
+        let is_due = matches!(self.sweep, Sweep::At(time) if time <= now);
+        let is_over = !self.fpm.is_connected() && self.fpm.held() == [0, 0] && self.table.keeps();
+        if is_due || is_over && matches!(self.sweep, Sweep::Done) {
+            self.sweep = Sweep::Done;
+            self.table.settle(true);
+            return true;
+        }
+        false
+    }
+
+    fn refused(&mut self, number: u64, why: Refusal) {
+        let before = self.table.ways.account.next_applied(number);
+        debug_assert!(before.is_none(), "answers come in the order of the changes");
+        if let Some(update) = self.table.ways.account.refuse(number, why) {
+            self.table.refuse(&update, why);
+        }
+        self.raise(match why {
+            Refusal::Full => Cause::RouterFull,
+            _ => Cause::RouterRefuses,
+        });
+    }
+
+    /// The router has had room for everything.
+    fn judge_room(&mut self) {
+        let is_fine = !self.table.wants_room() && self.table.ways.account.open() == 0;
+        if is_fine {
+            self.lower(Cause::RouterFull);
+            self.lower(Cause::RouterRefuses);
+        }
+    }
+
+    fn raise(&mut self, cause: Cause) {
+        if !std::mem::replace(&mut self.is_raised[cause as usize], true) {
+            let (_, _, severity, text, _) = ALARMS[cause as usize];
+            self.alarm(cause, Some(severity), text);
+        }
+    }
+
+    fn lower(&mut self, cause: Cause) {
+        if std::mem::replace(&mut self.is_raised[cause as usize], false) {
+            let (.., text) = ALARMS[cause as usize];
+            self.alarm(cause, None, text);
+        }
+    }
+
+    fn alarm(&mut self, of: Cause, severity: Option<Severity>, text: &'static str) {
+        let (source, cause, ..) = ALARMS[of as usize];
+        let alarm = Alarm { source: source.to_owned(), cause, severity, text: text.into() };
+        self.alarms.push_back(alarm);
+    }
+}
+
+/// The source of each alarm, its cause, its severity, and what is said when it begins and ends.
+const ALARMS: [(&str, &str, Severity, &str, &str); 4] = [
+    (
+        "zebra",
+        "fpm-down",
+        Severity::Major,
+        "zebra is not connected; its routes are kept for a time",
+        "zebra is connected",
+    ),
+    (
+        "zebra",
+        "routes-full",
+        Severity::Critical,
+        "zebra tells more routes or next hops than there is room for",
+        "zebra has connected anew",
+    ),
+    (
+        "router",
+        "routes-full",
+        Severity::Critical,
+        "the router has no room for all routes",
+        "the router has all routes",
+    ),
+    (
+        "router",
+        "changes-refused",
+        Severity::Major,
+        "the router has refused next hops or routes, which collide with others of it",
+        "the router has all next hops and routes",
+    ),
+];
+
+/// Changes that are handed over at once.
+const BULK: usize = 1024;

@@ -1,0 +1,11 @@
+//! The controller together with a router, to which its changes are applied.
+
+mod support;
+
+mod routes;
+
+mod restarts;
+
+mod limits;
+
+mod walk;

@@ -1,0 +1,10 @@
+//! The list of controllers.
+
+use controller_kit::erased::Unit;
+pub use controller_kit::erased::{Configured, Kind, Running};
+
+/// All controllers, in the order of the help text.
+#[rustfmt::skip] // A line each.
+pub static CONTROLLERS: &[&dyn Kind] = &[
+    &Unit::<controller_frr::Frr>::new(),
+];

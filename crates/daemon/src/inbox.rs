@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::capture::Stream;
+use crate::controller::Order;
 use crate::protocol::{Ask, Capture};
 use crate::unit::Refused;
 
@@ -15,6 +16,8 @@ pub(crate) enum Job {
     Asked(Ask, SyncSender<Result<Value, Refused>>),
     /// A client's request for a capture, with the channel for the answer.
     Capture(Capture, SyncSender<Result<Stream, Refused>>),
+    /// The controller asks for something.
+    Control(Order),
     /// The capture has ended.
     EndCapture,
     /// A signal requests a reload of the file.
@@ -74,6 +77,11 @@ impl Remote {
     /// Removes the taps of a capture.
     pub(crate) fn end_capture(&self) {
         let _ = self.0.send(Job::EndCapture);
+    }
+
+    /// Asks for something in the controller's name; none if the daemon has ended.
+    pub(crate) fn control(&self, order: Order) -> Option<()> {
+        self.0.send(Job::Control(order)).ok()
     }
 
     /// Sends a request and waits for the answer.

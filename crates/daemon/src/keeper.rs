@@ -12,7 +12,9 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant, SystemTime};
 
+use controller_kit::{Alarm, Severity};
 use function_kit::PortName;
+use functions::AnyUpdate;
 use machine::clock::{self, Clock};
 use packet::Room;
 use serde_json::{Map, Value, json};
@@ -20,6 +22,8 @@ use serde_json::{Map, Value, json};
 use crate::capture::{self, Filter, Stream, Tally};
 use crate::config::Reload;
 use crate::control::Server;
+use crate::controller::thread::Recipe;
+use crate::controller::{Alarms, ControllerThread, Journal, Order};
 use crate::error::RunError;
 use crate::inbox::{Inbox, Job, Remote};
 use crate::links::{Needs, OpenPort};
@@ -52,6 +56,11 @@ pub struct Daemon {
     pub(crate) needs: Needs,
     /// The thread of the host's interfaces, if there are any.
     host: Option<HostThread>,
+    /// The thread of the controller, if there is one.
+    controller: Option<ControllerThread>,
+    alarms: Alarms,
+    /// Updates since the state file was written, if there is a controller and a state file.
+    journal: Option<Journal>,
     clock: Clock,
     wall: WallClock,
     started: Instant,
@@ -84,7 +93,7 @@ impl Daemon {
         let server = Server::bind(&configuration.name, &configuration.control)?;
         let name = configuration.function.kind.name();
         let memory = match &configuration.state {
-            Some(path) if source.with_state => state::read(path, name)?,
+            Some(path) if source.with_state => Journal::read(path, name, state::read(path, name)?)?,
             _ => None,
         };
         let count = configuration.cores.len();
@@ -113,7 +122,26 @@ impl Daemon {
         let socket = server.path().to_owned();
         let metrics = configuration.metrics.as_ref();
         let metrics = metrics.map(|metrics| Exposed::start(metrics, remote.clone())).transpose()?;
-        let server = server.serve(remote)?;
+        let server = server.serve(remote.clone())?;
+        let mut journal = journal_of(&configuration, &source)?;
+        let started = Instant::now();
+        let controller = match &configuration.controller {
+            None => None,
+            Some(controller) => {
+                let state = running.changes().map_err(|refused| RunError::Setup {
+                    what: refused.what,
+                    remedy: refused.remedy,
+                })?;
+                let recipe = Recipe {
+                    controller: Arc::clone(controller),
+                    function: Arc::clone(&configuration.function.configured),
+                    keeper: remote,
+                    clock,
+                    started,
+                };
+                Some(ControllerThread::start(recipe, state)?)
+            }
+        };
         let sample = || sample(clock, &running, &ports, host.as_ref());
         let samples = [sample(), sample()];
         tracing::info!(name = configuration.name, function = name, workers = count, "ready");
@@ -124,7 +152,10 @@ impl Daemon {
             host,
             clock,
             wall: WallClock::new(clock),
-            started: Instant::now(),
+            started,
+            controller,
+            alarms: Alarms::default(),
+            journal: journal.take(),
             inbox: jobs,
             samples,
             capture: Default::default(),
@@ -173,6 +204,7 @@ impl Daemon {
                     }
                 }
                 Ok(Job::EndCapture) => self.end_capture(),
+                Ok(Job::Control(order)) => self.control(order)?,
                 Err(RecvTimeoutError::Timeout) => {
                     next_tick = Instant::now() + TICK;
                     self.tick()?;
@@ -181,6 +213,9 @@ impl Daemon {
             }
         }
         tracing::info!("stopping");
+        // Nobody answers it from now on.
+        self.inbox = std::sync::mpsc::sync_channel(0).1;
+        self.controller = None;
         let kept = match self.configuration.state {
             Some(_) => self.save().map(drop),
             None => Ok(()),
@@ -198,7 +233,63 @@ impl Daemon {
         self.samples.swap(0, 1);
         self.samples[1] = now;
         self.follow_file();
+        self.watch_controller();
         Ok(())
+    }
+
+    /// Does what the controller asks for.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    fn control(&mut self, order: Order) -> Result<(), RunError> {
+        let lost =
+            |refused: Refused| RunError::Setup { what: refused.what, remedy: refused.remedy };
+        match order {
+            Order::Updates(updates, answer) => {
+                if self.journal.is_some() {
+                    self.record(updates.iter().map(AnyUpdate::value).collect());
+                }
+                let settled = self.running.control(updates).map_err(lost)?;
+                let _ = answer.try_send(settled);
+                if self.journal.as_ref().is_some_and(Journal::is_long) {
+                    drop(self.save());
+                }
+            }
+            Order::State(answer) => {
+                let _ = answer.try_send(self.running.changes().map_err(lost)?);
+            }
+            Order::Alarm(alarm) => self.alarms.take(alarm, self.wall.text(clock::now())),
+        }
+        Ok(())
+    }
+
+    /// Writes updates to the journal.
+    fn record(&mut self, updates: Vec<Value>) {
+        let Some(journal) = &mut self.journal else { return };
+        if let Err(error) = journal.add(updates.into_iter()) {
+            let text = format!("what the control plane changes does not outlive a kill: {error}");
+            self.raise("journal", "journal-failed", Some(Severity::Major), text);
+        }
+    }
+
+    /// Says when the controller does not return.
+    fn watch_controller(&mut self) {
+        let Some(controller) = &self.controller else { return };
+        let silent = controller.silent(self.started);
+        let severity = (silent > SILENT_MAX).then_some(Severity::Critical);
+        let text = format!("it has not come back for {} s", silent.as_secs());
+        self.raise("controller", "controller-hangs", severity, text);
+    }
+
+    fn raise(
+        &mut self,
+        source: &str,
+        cause: &'static str,
+        severity: Option<Severity>,
+        text: String,
+    ) {
+        let alarm = Alarm { source: source.to_owned(), cause, severity, text: text.into() };
+        self.alarms.take(alarm, self.wall.text(clock::now()));
     }
 
     /// Reloads a file that has changed and then remained unchanged for a while.
@@ -230,11 +321,17 @@ impl Daemon {
             })),
             Ask::Show(View::Config) => Ok(json!({"config": self.configuration.effective()})),
             Ask::Show(View::Tables) => self.tables(),
+            Ask::Show(View::Alarms) => Ok(json!({"alarms": self.alarms.view()})),
+            Ask::Show(View::Protocols) => match &self.controller {
+                Some(controller) => Ok(json!({"protocols": controller.view(self.started)})),
+                None => Err(Refused::new("there is no controller", "add a `controller` section")),
+            },
             Ask::Show(view) => self.show(view),
             Ask::Table { name, worker, from, limit } => self.table(&name, worker, from, limit),
             Ask::Set(update) => {
                 let text = update.to_string();
                 let applied_at = self.running.update(&update)?;
+                self.record(vec![update]);
                 tracing::info!(update = text, "changed");
                 Ok(json!({
                     "applied_at": self.wall.text(applied_at),
@@ -354,6 +451,9 @@ impl Daemon {
         let updates = memory.updates.len();
         state::write(&path, self.configuration.function.kind.name(), memory)
             .map_err(|error| Refused::new(error.to_string(), error.remedy()))?;
+        if let Some(Err(error)) = self.journal.as_mut().map(Journal::begin_anew) {
+            tracing::warn!("the journal could not be begun anew: {error}");
+        }
         tracing::info!(updates, path = %path.display(), "state saved");
         Ok(json!({"file": path, "updates": updates}))
     }
@@ -363,6 +463,22 @@ impl Daemon {
 fn sample(clock: Clock, running: &Team, ports: &[OpenPort], host: Option<&HostThread>) -> Snapshot {
     let watch = host.map(|host| &host.watch);
     Snapshot::take((clock::now(), clock), (running.words(), &running.work()), ports, watch)
+}
+
+/// The journal of a daemon with a controller and a state file.
+fn journal_of(configuration: &Configuration, source: &Source) -> Result<Option<Journal>, RunError> {
+    let (Some(path), Some(_)) = (&configuration.state, &configuration.controller) else {
+        return Ok(None);
+    };
+    let function = &configuration.function;
+    let keys = Value::Object(function.configured.keys());
+    let mut journal = Journal::new(path, function.kind.name(), keys);
+    let begun = if source.with_state { journal.resume() } else { journal.begin_anew() };
+    let remedy = "choose a `state` that this process may write to, on a disk with free space";
+    begun.map_err(|error| {
+        RunError::path(path, format!("the journal cannot be written: {error}"), remedy)
+    })?;
+    Ok(Some(journal))
 }
 
 /// Attributes by which a changed file is detected: inode number, length, modification time.
@@ -402,7 +518,7 @@ fn may_go_on(jobs: &Receiver<Job>) -> Result<(), RunError> {
             // The file is as new as it can be.
             Ok(Job::Reload | Job::EndCapture) => {}
             // Nobody is served before the daemon is ready.
-            Ok(Job::Asked(..) | Job::Capture(..)) => {}
+            Ok(Job::Asked(..) | Job::Capture(..) | Job::Control(..)) => {}
             Err(TryRecvError::Empty) => return Ok(()),
         }
     }
@@ -410,6 +526,9 @@ fn may_go_on(jobs: &Receiver<Job>) -> Result<(), RunError> {
 
 /// Interval of the checks of workers and files, and of the samples.
 const TICK: Duration = Duration::from_secs(1);
+
+/// A controller whose thread was not seen for this long hangs.
+const SILENT_MAX: Duration = Duration::from_secs(5);
 
 /// Shortest interval for rates; over shorter ones they would fluctuate.
 const RATE_NS_MIN: u64 = 500_000_000;

@@ -16,6 +16,7 @@ mod capture;
 pub mod client;
 pub mod config;
 mod control;
+mod controller;
 mod error;
 mod inbox;
 mod keeper;

@@ -84,6 +84,10 @@ pub enum View {
     Drops,
     /// What goes to the host and comes from it, by reason and by interface.
     Punts,
+    /// The controller with its protocols, and how its thread is.
+    Protocols,
+    /// Alarms, those that are raised and those that were.
+    Alarms,
     /// Occupancy of the tables.
     Tables,
     /// Counters of each worker.

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use controller_kit::erased::Kind as ControllerKind;
 use document::{Document, DocumentError, Kind, SIZE_BYTES_MAX, kind, read_text};
 use function_kit::PortName;
 use functions::{Configured, Kind as FunctionKind};
@@ -27,12 +28,15 @@ pub struct Parts {
     pub functions: &'static [&'static dyn FunctionKind],
     /// The available port types.
     pub ports: &'static [&'static dyn PortKind],
+    /// The available controllers.
+    pub controllers: &'static [&'static dyn ControllerKind],
 }
 
 impl Parts {
     /// All functions and ports of this program.
     pub fn all() -> Parts {
-        Parts { functions: functions::FUNCTIONS, ports: ports::PORTS }
+        let (functions, ports) = (functions::FUNCTIONS, ports::PORTS);
+        Parts { functions, ports, controllers: controllers::CONTROLLERS }
     }
 }
 
@@ -50,6 +54,8 @@ pub struct Configuration {
     pub cores: Vec<usize>,
     /// Limits of what goes to the host.
     pub punt: Punt,
+    /// The controller; `None` if the file has none.
+    pub controller: Option<Arc<dyn controller_kit::erased::Configured>>,
     /// Settings of the control socket.
     pub control: Control,
     /// Settings of metrics; `None` if the file has no such section.
@@ -121,6 +127,7 @@ impl Configuration {
         let metrics: Option<Metrics> = section(&document, "metrics")?;
         check_metrics(&document, metrics.as_ref())?;
         let punt = punt(&document, &function)?;
+        let controller = controller(&document, parts)?;
         Ok(Configuration {
             name: name(&document)?,
             ports: ports_of(&document, &function, parts)?,
@@ -128,6 +135,7 @@ impl Configuration {
             cores,
             workers,
             punt,
+            controller,
             control,
             metrics,
             log: section(&document, "log")?.unwrap_or_default(),
@@ -151,6 +159,11 @@ impl Configuration {
             "ports": self.ports.iter().map(port).collect::<Map<_, _>>(),
             "workers": Workers { cores: Some(self.cores.clone()), ..self.workers.clone() },
             "punt": self.punt,
+            "controller": self.controller.as_ref().map(|one| {
+                let mut keys = Map::from_iter([("name".to_owned(), one.name().into())]);
+                keys.extend(one.keys());
+                keys
+            }),
             "control": self.control,
             "metrics": self.metrics,
             "log": self.log,
@@ -355,6 +368,33 @@ fn punt(document: &Document, function: &Function) -> Result<Punt, DocumentError>
     Ok(punt)
 }
 
+/// Reads the controller; `None` if the file has none.
+fn controller(
+    document: &Document,
+    parts: Parts,
+) -> Result<Option<Arc<dyn controller_kit::erased::Configured>>, DocumentError> {
+    let names: Vec<&str> = parts.controllers.iter().map(|one| one.name()).collect();
+    let known = format!("controllers: {}", names.join(", "));
+    let mut keys = match document.root.get("controller") {
+        None => return Ok(None),
+        Some(Value::String(name)) => Map::from_iter([("name".to_owned(), name.as_str().into())]),
+        Some(Value::Object(keys)) => keys.clone(),
+        Some(other) => return Err(no_mapping(document, "controller", other)),
+    };
+    let name = match keys.shift_remove("name") {
+        Some(Value::String(name)) => name,
+        _ => return Err(document.error("controller.name", "the name is missing", known)),
+    };
+    let Some(found) = parts.controllers.iter().find(|one| one.name() == name) else {
+        let what = format!("there is no controller `{name}`");
+        return Err(document.error("controller.name", what, known));
+    };
+    check_keys(document, "controller", &keys, &found.schema())?;
+    let configured =
+        found.read(keys).map_err(|bad| document.invalid("controller", bad, SEE_SCHEMA))?;
+    Ok(Some(configured))
+}
+
 /// Reads a section with known keys; `None` if the file has no such section.
 fn section<T: DeserializeOwned + Serialize + JsonSchema + Default>(
     document: &Document,
@@ -405,8 +445,18 @@ fn no_mapping(document: &Document, key: &str, found: &Value) -> DocumentError {
 }
 
 /// Top-level keys of a file, in the order of the documentation.
-pub(crate) const KEYS: [&str; 10] = [
-    "name", "function", "ports", "workers", "punt", "control", "metrics", "log", "state", "reload",
+pub(crate) const KEYS: [&str; 11] = [
+    "name",
+    "function",
+    "ports",
+    "workers",
+    "punt",
+    "controller",
+    "control",
+    "metrics",
+    "log",
+    "state",
+    "reload",
 ];
 
 /// Description of the kind of file, for messages.

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::error::RunError;
 use crate::keeper::Daemon;
@@ -81,6 +81,7 @@ impl Daemon {
             ("function.name", present.function.kind.name() != wanted.function.kind.name()),
             ("workers", (&present.workers, &present.cores) != (&wanted.workers, &wanted.cores)),
             ("punt", present.punt != wanted.punt),
+            ("controller", keys_of(present) != keys_of(wanted)),
             ("control", present.control != wanted.control),
             ("metrics", present.metrics != wanted.metrics),
             ("log", present.log != wanted.log),
@@ -158,6 +159,11 @@ impl Daemon {
         }
         refused
     }
+}
+
+/// The controller of a configuration with its keys.
+fn keys_of(configuration: &Configuration) -> Option<(&'static str, Map<String, Value>)> {
+    configuration.controller.as_ref().map(|one| (one.name(), one.keys()))
 }
 
 fn as_refused(error: &RunError) -> Refused {

@@ -26,6 +26,13 @@ pub fn file_schema(parts: Parts) -> Value {
     let names: Vec<&str> = parts.functions.iter().map(|kind| kind.name()).collect();
     let mut functions = vec![json!({"type": "string", "enum": names})];
     functions.extend(parts.functions.iter().map(function).map(&mut gather));
+    let controller = |kind: &&dyn controller_kit::erased::Kind| {
+        let name = json!({"description": kind.summary(), "const": kind.name()});
+        with_key(kind.schema(), kind.name(), ("name", name))
+    };
+    let names: Vec<&str> = parts.controllers.iter().map(|kind| kind.name()).collect();
+    let mut controllers = vec![json!({"type": "string", "enum": names})];
+    controllers.extend(parts.controllers.iter().map(controller).map(&mut gather));
     let ports: Vec<Value> = parts.ports.iter().map(port).map(&mut gather).collect();
     let mut section = |name: &str, schema: Schema| gather(apart(schema, name));
     let properties = json!({
@@ -39,6 +46,10 @@ pub fn file_schema(parts: Parts) -> Value {
         },
         "workers": section("workers", schema_of::<Workers>()),
         "punt": section("punt", schema_of::<Punt>()),
+        "controller": {
+            "description": "Control plane of the function.",
+            "oneOf": controllers,
+        },
         "control": section("control", schema_of::<Control>()),
         "metrics": section("metrics", schema_of::<Metrics>()),
         "log": section("log", schema_of::<Log>()),

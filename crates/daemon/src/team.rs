@@ -15,6 +15,7 @@ use host::Machines;
 use machine::clock::{self, Clock, Ticks};
 use serde_json::Value;
 
+use crate::controller::Settled;
 use crate::error::RunError;
 use crate::machines;
 use crate::member::{Member, Patience};
@@ -301,6 +302,51 @@ impl Team {
         }
     }
 
+    /// Applies the updates of a controller in their order, and returns what became of them, in runs.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub fn control(&mut self, updates: Vec<AnyUpdate>) -> Result<Vec<Settled>, Refused> {
+        if self.members.len() == 1 {
+            return self.control_one(updates);
+        }
+        let changes: Vec<(AnyUpdate, u64)> =
+            updates.into_iter().map(|update| (self.concerned(&update), update)).map(swap).collect();
+        let outcomes = self.change(&changes)?;
+        let settled = |outcome: &Outcome| match outcome.refusal {
+            None => Settled::Applied { count: 1, at: outcome.applied_at },
+            Some(refusal) => Settled::Refused(refusal),
+        };
+        Ok(outcomes.iter().map(settled).collect())
+    }
+
+    /// The same for a single worker, in bulk.
+    fn control_one(&mut self, mut updates: Vec<AnyUpdate>) -> Result<Vec<Settled>, Refused> {
+        let Some(Member { core, handle, thread, .. }) = self.members.first_mut() else {
+            return Ok(Vec::new());
+        };
+        let (mut left, mut settled) = (updates.len() as u64, Vec::new());
+        let mut patience = Patience::new();
+        while let Err(back) = handle.controller.request_bulk(updates) {
+            updates = back;
+            patience.wait(*core, thread.as_ref())?;
+        }
+        let mut patience = Patience::new();
+        while left > 0 {
+            let Some(told) = handle.controller.acknowledged() else {
+                patience.wait(*core, thread.as_ref())?;
+                continue;
+            };
+            patience = Patience::new();
+            left = left.saturating_sub(told.count);
+            settled.push(match told.outcome {
+                Ok(()) => Settled::Applied { count: told.count, at: told.applied_at },
+                Err(refusal) => Settled::Refused(refusal),
+            });
+        }
+        Ok(settled)
+    }
+
     /// Returns the number of changes that [`Team::reconfigure`] would apply.
     ///
     /// # Errors
@@ -319,7 +365,7 @@ impl Team {
             .difference(&*wanted)?
             .into_iter()
             .map(|update| (self.concerned(&update), update))
-            .map(|(workers, update)| (update, workers))
+            .map(swap)
             .collect();
         let outcomes = self.change(&changes)?;
         let refused = outcomes.iter().position(|outcome| outcome.refusal.is_some());
@@ -391,7 +437,16 @@ impl Team {
     /// # Errors
     /// When a worker does not answer.
     pub fn memory(&mut self) -> Result<Memory, Refused> {
-        let mut updates: Vec<Value> = Vec::new();
+        let updates = self.changes()?.iter().map(AnyUpdate::value).collect();
+        Ok(Memory { function: Value::Object(self.config.keys()), updates })
+    }
+
+    /// Returns the same as updates.
+    ///
+    /// # Errors
+    /// When a worker does not answer.
+    pub fn changes(&mut self) -> Result<Vec<AnyUpdate>, Refused> {
+        let mut updates = Vec::new();
         let count = self.members.len();
         for (index, member) in self.members.iter_mut().enumerate() {
             let config = Arc::clone(&self.config);
@@ -400,9 +455,9 @@ impl Team {
                 member.look(move |function| config.memory(shard, &**function, clock::now()))?;
             // What all workers know is kept once.
             let is_new = |update: &&AnyUpdate| index == 0 || self.config.steering(update).is_some();
-            updates.extend(found.iter().filter(is_new).map(AnyUpdate::value));
+            updates.extend(found.into_iter().filter(|update| is_new(&update)));
         }
-        Ok(Memory { function: Value::Object(self.config.keys()), updates })
+        Ok(updates)
     }
 }
 
@@ -415,6 +470,10 @@ impl Drop for Team {
         }
         tracing::debug!(ticks_per_second = self.clock.ticks_per_second(), "workers ended");
     }
+}
+
+fn swap<A, B>((a, b): (A, B)) -> (B, A) {
+    (b, a)
 }
 
 /// Largest number of pending changes per worker; below the worker's own limit.

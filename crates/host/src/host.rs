@@ -83,6 +83,11 @@ impl<M: Machine> Host<M> {
         std::mem::take(&mut self.failures)
     }
 
+    /// Returns the machine's time.
+    pub fn now(&self) -> Time {
+        Time::ZERO.after(self.start.elapsed())
+    }
+
     /// Gives the machine a command.
     pub fn command(&mut self, command: M::Command) {
         let now = self.now();
@@ -428,10 +433,6 @@ impl<M: Machine> Host<M> {
 
     fn tell(&mut self, now: Time, arrival: Arrival<'_>) {
         self.machine.input(now, Input::Arrival(arrival));
-    }
-
-    fn now(&self) -> Time {
-        Time::ZERO.after(self.start.elapsed())
     }
 }
 

@@ -60,6 +60,10 @@ enum What {
     Drops,
     /// What goes to the host and comes from it
     Punts,
+    /// The controller with its protocols, and how its thread is
+    Protocols,
+    /// What is wrong now, and what was
+    Alarms,
     /// How full the tables are
     Tables,
     /// Entries of a table
@@ -113,6 +117,8 @@ impl What {
             What::Stages => View::Stages,
             What::Drops => View::Drops,
             What::Punts => View::Punts,
+            What::Protocols => View::Protocols,
+            What::Alarms => View::Alarms,
             What::Tables | What::Table => View::Tables,
             What::Workers => View::Workers,
             What::Config => View::Config,

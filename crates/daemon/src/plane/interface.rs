@@ -111,19 +111,26 @@ fn within<T: Send>(
     namespace: &str,
     work: impl FnOnce() -> Result<T, PortError> + Send,
 ) -> Result<T, PortError> {
-    let path = Path::new(NAMESPACES).join(namespace);
     let failed = |error: io::Error| {
-        let what = format!("cannot enter {}: {error}", path.display());
+        let what = format!("cannot enter the network namespace {namespace}: {error}");
         PortError::new(what, format!("run `ip netns add {namespace}`, and the daemon as root"))
     };
     thread::scope(|scope| {
         let inside = scope.spawn(|| {
-            let file = File::open(&path).map_err(failed)?;
-            setns(&file, CloneFlags::CLONE_NEWNET).map_err(|error| failed(error.into()))?;
+            enter(namespace).map_err(failed)?;
             work()
         });
         inside.join().unwrap_or_else(|_| Err(failed(io::Error::other("the thread has ended"))))
     })
+}
+
+/// Moves this thread into a network namespace that `ip netns` has named.
+///
+/// # Errors
+/// When there is no such one, or the right is missing.
+pub fn enter(namespace: &str) -> io::Result<()> {
+    let file = File::open(Path::new(NAMESPACES).join(namespace))?;
+    Ok(setns(&file, CloneFlags::CLONE_NEWNET)?)
 }
 
 fn addresses(wanted: &HostInterface) -> Vec<String> {

@@ -24,6 +24,7 @@ mod carrier;
 mod thread;
 
 pub(crate) use self::counts::Watch;
+pub(crate) use self::interface::enter;
 pub use self::opened::Joining;
 pub(crate) use self::opened::Opened;
 pub(crate) use self::thread::HostThread;

@@ -227,6 +227,7 @@ pub fn router() -> l3::Config {
         mtu: 0,
         urpf: l3::ReversePath::None,
         vxlan: None,
+        host_interface: None,
     };
     let next_hop = NextHop { ip: Some(Ipv4Addr::new(10, 1, 0, 9)), ..bare(l3::UPLINK) };
     l3::Config {

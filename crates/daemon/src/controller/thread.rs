@@ -1,0 +1,244 @@
+//! The thread of a controller: it drives the controller by sockets and clock, and tells the keeper
+//! what that wants.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use controller_kit::erased::{Configured, Running};
+use controller_kit::{Action, Alarm, Event, Link, Setup, Severity};
+use function_kit::HostInterface;
+use functions::AnyUpdate;
+use host::Host;
+use machine::clock::{self, Clock};
+use nix::net::if_::if_nametoindex;
+use protocol_kit::{Interface, Time};
+use serde_json::{Value, json};
+
+use super::order::{Order, Settled};
+use crate::error::RunError;
+use crate::inbox::Remote;
+use crate::plane;
+
+/// A running controller; dropping it ends it.
+pub struct ControllerThread {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread and the keeper both see.
+#[derive(Default)]
+struct Shared {
+    stops: AtomicBool,
+    /// What the controller has shown last.
+    shown: Mutex<Value>,
+    /// When the thread was last seen at work, in milliseconds since its start.
+    seen_ms: AtomicU64,
+    /// How often the controller was created again.
+    restarts: AtomicU64,
+}
+
+/// What a controller is created with, whenever that is.
+pub struct Recipe {
+    /// The controller.
+    pub controller: Arc<dyn Configured>,
+    /// Its function.
+    pub function: Arc<dyn functions::Configured>,
+    /// Where updates and alarms go.
+    pub keeper: Remote,
+    /// The workers' clock.
+    pub clock: Clock,
+    /// When it was started first.
+    pub started: Instant,
+}
+
+impl ControllerThread {
+    /// Creates a controller from what its function has beyond its configuration, and starts its
+    /// thread, in the network namespace of the function's host interfaces.
+    ///
+    /// # Errors
+    /// When the controller does not fit to the function, or there is no thread.
+    pub fn start(recipe: Recipe, state: Vec<AnyUpdate>) -> Result<ControllerThread, RunError> {
+        let first = create(&recipe, state)?;
+        let shared = Arc::<Shared>::default();
+        let seen = Arc::clone(&shared);
+        let body = move || {
+            let mut controller = Some(first);
+            while !seen.stops.load(Ordering::Relaxed) {
+                let turn = || match controller.take() {
+                    Some(controller) => serve(controller, &recipe, &seen),
+                    None => again(&recipe, &seen),
+                };
+                if let Err(why) = catch_unwind(AssertUnwindSafe(turn)).unwrap_or_else(|_| {
+                    tracing::error!("the controller panicked; it begins again from the tables");
+                    Err("the controller panicked".to_owned())
+                }) {
+                    seen.restarts.fetch_add(1, Ordering::Relaxed);
+                    raise(&recipe.keeper, "controller-restart", Some(Severity::Major), why);
+                    thread::park_timeout(PAUSE);
+                }
+            }
+        };
+        let thread =
+            thread::Builder::new().name("controller".into()).spawn(body).map_err(|error| {
+                RunError::setup(format!("no thread for the controller: {error}"), "")
+            })?;
+        Ok(ControllerThread { shared, thread: Some(thread) })
+    }
+
+    /// Returns what the controller shows, at most a second old, and how its thread is.
+    pub fn view(&self, started: Instant) -> Value {
+        let shown = self.shared.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let silent = millis(started).saturating_sub(self.shared.seen_ms.load(Ordering::Relaxed));
+        json!({
+            "controller": shown,
+            "silent_ms": silent,
+            "restarts": self.shared.restarts.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Returns for how long the thread was not seen at work.
+    pub fn silent(&self, started: Instant) -> Duration {
+        let seen = self.shared.seen_ms.load(Ordering::Relaxed);
+        Duration::from_millis(millis(started).saturating_sub(seen))
+    }
+}
+
+impl Drop for ControllerThread {
+    fn drop(&mut self) {
+        self.shared.stops.store(true, Ordering::Relaxed);
+        let Some(thread) = self.thread.take() else { return };
+        // One that never returns is left to the end of the process.
+        let deadline = Instant::now() + END_MAX;
+        while !thread.is_finished() && Instant::now() < deadline {
+            thread::park_timeout(PATIENCE);
+        }
+        if thread.is_finished() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn create(recipe: &Recipe, state: Vec<AnyUpdate>) -> Result<Box<dyn Running>, RunError> {
+    let seed = RandomState::new().build_hasher().finish();
+    let setup = Setup { function: Some(&*recipe.function), state, seed };
+    recipe.controller.create(setup).map_err(|bad| RunError::setup(bad.to_string(), &bad.remedy))
+}
+
+/// Creates the controller again from what the function has, and drives it.
+fn again(recipe: &Recipe, shared: &Shared) -> Result<(), String> {
+    let (answer, answered) = sync_channel(1);
+    let asked = recipe.keeper.control(Order::State(answer));
+    let state = asked.and_then(|()| answered.recv().ok()).unwrap_or_default();
+    let controller = create(recipe, state).map_err(|error| error.to_string())?;
+    raise(&recipe.keeper, "controller-restart", None, String::new());
+    serve(controller, recipe, shared)
+}
+
+/// Drives a controller until it is to end.
+fn serve(controller: Box<dyn Running>, recipe: &Recipe, shared: &Shared) -> Result<(), String> {
+    let interfaces = recipe.function.host_interfaces();
+    if let Some(namespace) = namespace_of(&interfaces) {
+        plane::enter(&namespace).map_err(|error| format!("{namespace}: {error}"))?;
+    }
+    let mut host = Host::new(controller).map_err(|error| error.to_string())?;
+    let (mut number, mut shown_at, mut links) = (0, None::<Instant>, Vec::new());
+    while !shared.stops.load(Ordering::Relaxed) {
+        shared.seen_ms.store(millis(recipe.started), Ordering::Relaxed);
+        if shown_at.is_none_or(|at| at.elapsed() > SHOWN_EVERY) {
+            let now = links_of(&interfaces);
+            if now != links {
+                links.clone_from(&now);
+                host.command(Event::Links(now));
+            }
+            let shown = host.machine().show();
+            *shared.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+            shown_at = Some(Instant::now());
+        }
+        let actions = host.turn(PATIENCE).map_err(|error| error.to_string())?;
+        for error in host.take_failures() {
+            tracing::warn!("controller: {error}");
+        }
+        for action in actions {
+            match action {
+                Action::Updates(updates) => control(&mut host, updates, &mut number, recipe),
+                Action::Alarm(alarm) => {
+                    let _ = recipe.keeper.control(Order::Alarm(alarm));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lets the workers apply updates, and tells the controller what became of them.
+fn control(
+    host: &mut Host<Box<dyn Running>>,
+    updates: Vec<AnyUpdate>,
+    number: &mut u64,
+    recipe: &Recipe,
+) {
+    let (answer, answered) = sync_channel(1);
+    if recipe.keeper.control(Order::Updates(updates, answer)).is_none() {
+        return;
+    }
+    for settled in answered.recv().unwrap_or_default() {
+        let event = match settled {
+            Settled::Applied { count, at } => {
+                let age = recipe.clock.duration(clock::now().wrapping_sub(at));
+                let at = Time(host.now().0.saturating_sub(age.as_nanos() as u64));
+                let first = *number;
+                *number += count;
+                Event::Applied { first, count, at }
+            }
+            Settled::Refused(why) => {
+                let number_of_it = *number;
+                *number += 1;
+                Event::Refused { number: number_of_it, why }
+            }
+        };
+        host.command(event);
+    }
+}
+
+fn raise(keeper: &Remote, cause: &'static str, severity: Option<Severity>, text: String) {
+    let alarm = Alarm { source: "controller".to_owned(), cause, severity, text: text.into() };
+    let _ = keeper.control(Order::Alarm(alarm));
+}
+
+/// The one network namespace of all host interfaces; none for that of the daemon.
+fn namespace_of(interfaces: &[HostInterface]) -> Option<String> {
+    let first = interfaces.first()?.place.namespace()?;
+    let is_common = interfaces.iter().all(|one| one.place.namespace() == Some(first));
+    is_common.then(|| first.to_string())
+}
+
+/// The host interfaces that there are in the namespace of this thread.
+fn links_of(interfaces: &[HostInterface]) -> Vec<Link> {
+    let of = |one: &HostInterface| {
+        let name = one.place.name().to_string();
+        let kernel = Interface(if_nametoindex(name.as_str()).ok()?);
+        Some(Link { name, kernel, number: one.number })
+    };
+    interfaces.iter().filter_map(of).collect()
+}
+
+fn millis(started: Instant) -> u64 {
+    started.elapsed().as_millis() as u64
+}
+
+/// Longest turn without anything to do.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How often what the controller shows is brought up to date, and interfaces are looked for.
+const SHOWN_EVERY: Duration = Duration::from_secs(1);
+
+/// Pause before a controller is created again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How long its end is waited for.
+const END_MAX: Duration = Duration::from_secs(2);

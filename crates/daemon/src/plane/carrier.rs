@@ -99,7 +99,7 @@ impl Carrier {
     }
 
     /// Says that the thread is about to sleep; false if something waits.
-    pub fn will_sleep(&self) -> bool {
+    pub fn may_rest(&self) -> bool {
         let may = self.planes.iter().all(Plane::will_sleep);
         if !may {
             self.is_awake();

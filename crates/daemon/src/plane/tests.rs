@@ -1,3 +1,5 @@
+//! Frames between a worker and interfaces whose other ends the tests hold.
+
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -160,7 +162,7 @@ fn what_nobody_takes_is_counted_and_gone() {
     let unread = carrier.planes[0].counts(Reason(0)).ring_full;
     assert_eq!(up + refused + unread, down);
     assert!(up > 0 && refused > 0, "{up} {refused}");
-    assert!(carrier.will_sleep());
+    assert!(carrier.may_rest());
     worker.round();
 }
 

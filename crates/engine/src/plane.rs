@@ -230,7 +230,7 @@ impl Plane {
 
     /// Says that the control plane is about to sleep until it is woken; false if something waits
     /// already, and then it is not to sleep.
-    pub fn will_sleep(&self) -> bool {
+    pub fn goes_to_rest(&self) -> bool {
         self.sleeps.store(true, Ordering::Relaxed);
         // Either the worker sees that somebody sleeps, or this sees what it has handed over.
         fence(Ordering::SeqCst);

@@ -99,8 +99,8 @@ impl Carrier {
     }
 
     /// Says that the thread is about to sleep; false if something waits.
-    pub fn may_rest(&self) -> bool {
-        let may = self.planes.iter().all(Plane::will_sleep);
+    pub fn goes_to_rest(&self) -> bool {
+        let may = self.planes.iter().all(Plane::goes_to_rest);
         if !may {
             self.is_awake();
         }

@@ -162,7 +162,7 @@ fn what_nobody_takes_is_counted_and_gone() {
     let unread = carrier.planes[0].counts(Reason(0)).ring_full;
     assert_eq!(up + refused + unread, down);
     assert!(up > 0 && refused > 0, "{up} {refused}");
-    assert!(carrier.may_rest());
+    assert!(carrier.goes_to_rest());
     worker.round();
 }
 

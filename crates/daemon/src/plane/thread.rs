@@ -110,7 +110,7 @@ fn serve(carrier: &mut Carrier, epoll: &Epoll, alarm: &EventFd, orders: &Orders,
             tell_if_late(carrier, told);
             continue;
         }
-        if !carrier.may_rest() {
+        if !carrier.goes_to_rest() {
             continue;
         }
         let mut ready = [EpollEvent::empty(); READY_MAX];

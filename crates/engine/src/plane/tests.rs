@@ -134,10 +134,10 @@ fn one_who_sleeps_is_woken_once_and_never_sleeps_over_what_waits() {
         woken.load(Ordering::Relaxed)
     };
     assert_eq!(punt(3), 0, "nobody sleeps");
-    assert!(!plane.will_sleep(), "three wait");
+    assert!(!plane.goes_to_rest(), "three wait");
     assert_eq!(punt(1), 0);
     while plane.next(Reason(0)).is_some() {}
-    assert!(plane.will_sleep());
+    assert!(plane.goes_to_rest());
     assert_eq!(punt(5), 1);
     plane.is_awake();
     assert_eq!(punt(1), 1);

@@ -9,9 +9,11 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use engine::PortError;
 use function_kit::HostInterface;
+use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
 use port_tap::TapConfig;
 
@@ -26,6 +28,16 @@ pub(super) struct Interface {
     pub number: u16,
     pub counts: Arc<InterfaceCounts>,
     file: File,
+    /// As what it is made, and made again.
+    plan: Option<Plan>,
+    /// When it was found deleted, or was last tried to be made again.
+    gone_at: Option<Instant>,
+}
+
+/// An interface as it is to be made.
+struct Plan {
+    wanted: HostInterface,
+    config: TapConfig,
 }
 
 impl Interface {
@@ -45,21 +57,19 @@ impl Interface {
             mtu_bytes: mtu_bytes(wanted, frame_bytes_max),
             ..TapConfig::new(&place.name())
         };
-        let make = || make(&config, wanted);
-        let made = match namespace {
-            None => make(),
-            Some(namespace) => within(&namespace, make),
-        };
-        let file = made.map_err(|PortError { what, remedy }| {
+        let plan = Plan { wanted: *wanted, config };
+        let file = plan.make().map_err(|PortError { what, remedy }| {
             RunError::setup(format!("host interface `{name}`: {what}"), remedy)
         })?;
-        Ok(Interface { counts: Arc::default(), number: wanted.number, name, file })
+        let (number, counts) = (wanted.number, Arc::default());
+        Ok(Interface { name, number, counts, file, plan: Some(plan), gone_at: None })
     }
 
     /// The file of an interface that is there already.
     #[cfg(test)]
     pub fn of_file(number: u16, file: File) -> Interface {
-        Interface { name: format!("interface{number}"), number, counts: Arc::default(), file }
+        let (name, counts) = (format!("interface{number}"), Arc::default());
+        Interface { name, number, counts, file, plan: None, gone_at: None }
     }
 
     pub fn file(&self) -> &File {
@@ -77,8 +87,40 @@ impl Interface {
 
     /// Reads a frame that the kernel sends; none if none waits.
     pub fn read(&mut self, room: &mut [u8]) -> Option<usize> {
-        // An interface that somebody has deleted yields errors for ever, as one without frames.
-        self.file.read(room).ok().filter(|&len| len > 0)
+        match self.file.read(room) {
+            Ok(len) => Some(len).filter(|&len| len > 0),
+            Err(error) => {
+                // Somebody has deleted it.
+                if error.raw_os_error() == Some(Errno::EBADFD as i32) && self.gone_at.is_none() {
+                    self.gone_at = Some(Instant::now());
+                }
+                None
+            }
+        }
+    }
+
+    /// Makes it again a while after it was deleted, then at intervals; returns whether it has
+    /// another file now.
+    pub fn mend(&mut self) -> bool {
+        if self.gone_at.is_none_or(|at| at.elapsed() < MEND_EVERY) {
+            return false;
+        }
+        let made = self.plan.as_ref().and_then(|plan| plan.make().ok());
+        self.gone_at = if made.is_some() { None } else { Some(Instant::now()) };
+        let is_mended = made.is_some();
+        made.into_iter().for_each(|file| self.file = file);
+        is_mended
+    }
+}
+
+impl Plan {
+    /// Makes the interface in its namespace.
+    fn make(&self) -> Result<File, PortError> {
+        let make = || make(&self.config, &self.wanted);
+        match self.wanted.place.namespace() {
+            None => make(),
+            Some(namespace) => within(&namespace, make),
+        }
     }
 }
 
@@ -157,6 +199,9 @@ const SETTINGS: &[(&str, &str, &str)] = &[
     ("ipv6", "forwarding", "0"),
     ("ipv6", "accept_ra", "0"),
 ];
+
+/// Time from a deletion to the first attempt to make it again, and between attempts.
+const MEND_EVERY: Duration = Duration::from_secs(1);
 
 /// Where `ip netns` keeps its names.
 const NAMESPACES: &str = "/run/netns";

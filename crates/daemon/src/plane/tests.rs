@@ -1,3 +1,5 @@
+//! Frames between a worker and interfaces whose other ends the tests hold.
+
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;

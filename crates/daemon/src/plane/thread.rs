@@ -47,8 +47,6 @@ impl HostThread {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC);
         let epoll = epoll.map_err(|error| failed(error.into()))?;
         let alarm = joining.alarm;
-        // Edges: what is not taken in a turn is taken in the next one, before the thread sleeps.
-        let event = || EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, 0);
         epoll.add(&*alarm, event()).map_err(|error| failed(error.into()))?;
         for interface in &interfaces {
             epoll.add(interface.file(), event()).map_err(|error| failed(error.into()))?;
@@ -120,7 +118,17 @@ fn serve(carrier: &mut Carrier, epoll: &Epoll, alarm: &EventFd, orders: &Orders,
         let _ = epoll.wait(&mut ready, EpollTimeout::from(SLEEP_MS_MAX));
         carrier.is_awake();
         let _ = alarm.read();
+        for interface in carrier.interfaces.iter_mut().filter_map(|one| one.mend().then_some(one)) {
+            tracing::warn!(name = interface.name, "a host interface was deleted, and made again");
+            // Without it, the thread looks every second.
+            let _ = epoll.add(interface.file(), event());
+        }
     }
+}
+
+/// Edges: what is not taken in a turn is taken in the next one, before the thread sleeps.
+fn event() -> EpollEvent {
+    EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, 0)
 }
 
 fn tell_if_late(carrier: &Carrier, told: &mut Told) {

@@ -20,6 +20,7 @@ fn what_is_wrong_is_told_with_line_and_remedy() {
         ("idle: sleep", "cores: [4000]", 5, "core 4000", "available cores"),
         ("idle: sleep", "batch: 0", 5, "1 to 256", ""),
         ("control:", "metrics: {listen: 0.0.0.0:1}\ncontrol:", 6, "other machines", "allow-remote"),
+        ("control:", "punt: {arp: {per-s: 1}}\ncontrol:", 6, "no punt reason `arp`", ""),
         ("control:", "log: {format: xml}\ncontrol:", 6, "xml", ""),
         ("control:", "name: a/b\ncontrol:", 6, "not a valid name", "letters"),
         ("control.sock}", "control.sock, mode: \"999\"}", 6, "not a file mode", "octal"),
@@ -29,6 +30,33 @@ fn what_is_wrong_is_told_with_line_and_remedy() {
         assert_eq!(error.line, Some(line), "{to}: {error}");
         assert!(error.what.contains(what), "{to}: {error}");
         assert!(error.remedy.contains(remedy), "{to}: {error}");
+    }
+}
+
+#[test]
+fn interfaces_of_the_host_are_checked_before_anything_is_opened() {
+    let router = |interface: &str, more: &str| {
+        let (_, below) = BRIDGE.split_once('\n').expect("it has lines");
+        let text = format!(
+            "function: {{name: l3-router, vrfs: 1, interfaces: [{{port: uplink, {interface}}}]}}\n\
+             {below}{more}"
+        );
+        Configuration::parse("a.yaml", &text.replace('@', ""), parts())
+    };
+    let limits = "punt: {arp: {per-s: 5}, local: {per-s-and-source: 0}}\n";
+    let read = router("host-interface: {name: up0, namespace: hosts}", limits).expect("good");
+    let punt = &read.effective()["punt"];
+    assert_eq!(punt["arp"]["per-s"], 5, "{punt}");
+    assert_eq!(punt["local"]["per-s"], 20_000, "{punt}");
+    for (interface, more, what) in [
+        ("vlan: 7, vrf: 1, host-interface: up0", "", "host interface up0 is of VRF 1"),
+        ("host-interface: default", "", "default is no name of an interface"),
+        ("host-interface: a/b", "", "interfaces"),
+        ("host-interface: up0", "punt: {arp: {per-second: 5}}\n", "per-second"),
+        ("host-interface: up0", "punt: {rap: {per-s: 5}}\n", "no punt reason `rap`"),
+    ] {
+        let error = router(interface, more).expect_err(interface).to_string();
+        assert!(error.contains(what), "{error}");
     }
 }
 

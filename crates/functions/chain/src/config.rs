@@ -66,6 +66,7 @@ fn go_together(members: &[Arc<dyn Configured>]) -> Result<(), Invalid> {
             () if member.is_sharded() && member.workers() > 1 => {
                 "cannot share its users among workers here"
             }
+            () if !member.host_interfaces().is_empty() => "gives the host interfaces",
             () => continue,
         };
         let what = format!("{} ({}) {what}", place + 1, member.name());

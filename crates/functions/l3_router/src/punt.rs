@@ -27,7 +27,7 @@ reasons! {
     ND = "nd",
     /// Fragments, whose protocol cannot be trusted.
     FRAGMENTS = "fragments",
-    /// To a group of IP, of none of the protocols above.
+    /// To a group of IP or to all of a link, of none of the protocols above.
     MULTICAST = "multicast",
 }
 
@@ -41,7 +41,8 @@ pub(super) fn reason_of(frame: &[u8]) -> Reason {
         ethernet::TYPE_IPV4 => match ipv4::View::parse_without_checksum(packet) {
             Ok(view) if view.is_fragment() => FRAGMENTS,
             Ok(view) => {
-                of_upper(view.protocol(), view.payload(), view.destination().is_multicast())
+                let is_group = view.destination().is_multicast() || header.starts_with(&[0xff; 6]);
+                of_upper(view.protocol(), view.payload(), is_group)
             }
             Err(_) => LOCAL,
         },
@@ -130,6 +131,10 @@ mod tests {
             (ipv4(protocol::ICMP, own, &[8, 0, 0, 0]), "icmp"),
             (ipv4(protocol::UDP, [224, 0, 0, 9], &ports(520, 520)), "multicast"),
             (ipv4(protocol::UDP, own, &[]), "local"),
+            (
+                [&[0xff; 6][..], &ipv4(protocol::UDP, [255; 4], &ports(68, 67))[6..]].concat(),
+                "multicast",
+            ),
             (vec![0; 3], "local"),
             (vec![0; 60], "isis"),
         ];

@@ -184,6 +184,11 @@ fn a_bad_section_is_named_by_its_place() {
             "number of workers",
         ),
         (json!([{"name": "mobile-gateway", "core": 2}]), "chain", "cannot share its users"),
+        (
+            json!([{"name": "l3-router", "interfaces": [{"port": "uplink", "host-interface": "a"}]}]),
+            "chain",
+            "gives the host interfaces",
+        ),
     ] {
         let error = refused(json!({"chain": sections}), json!({}));
         assert_eq!((error.section, &*error.key), ("function", key), "{error}");

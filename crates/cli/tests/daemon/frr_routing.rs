@@ -66,7 +66,7 @@ impl Site {
         let lan = host(&lab, "lan", &["10.0.1.2/24"], &["default via 10.0.1.1"]);
         let far = host(&lab, "core", &["10.0.2.2/24"], &[]);
         far.ip("link set lo up").expect("an interface");
-        far.ip("addr add 203.0.113.1/24 dev lo").expect("an address");
+        far.ip("addr add 203.0.113.1/32 dev lo").expect("an address");
         lab.namespace.ip("link set lo up").expect("an interface");
         for near in ["lan", "core"] {
             // The kernel has the port's own interface beside the host's, and would answer at it.
@@ -113,17 +113,17 @@ fn frr_routes_for_the_router_and_survives_with_it() {
     far.run(&site.far, "zebra", &[], "");
     far.run(&site.far, "ospfd", &[], FAR_OSPF);
     until("the adjacency", || near.show("show ip ospf neighbor").contains("Full").then_some(()));
-    until("the route in the function", || site.has_route("203.0.113.0/24").then_some(()));
+    until("the route in the function", || site.has_route("203.0.113.1/32").then_some(()));
     until("an answer", || site.answers().then_some(()));
     let protocols = site.show(&["protocols"]);
     assert!(protocols["protocols"]["controller"].is_object(), "{protocols}");
 
     // A change of the far router follows.
-    site.far.ip("addr add 203.0.114.1/24 dev lo").expect("an address");
+    site.far.ip("addr add 203.0.114.1/32 dev lo").expect("an address");
     far.configure(&["router ospf", "network 203.0.114.0/24 area 0"]);
-    until("the second route", || site.has_route("203.0.114.0/24").then_some(()));
-    site.far.ip("addr del 203.0.114.1/24 dev lo").expect("an address");
-    until("its end", || (!site.has_route("203.0.114.0/24")).then_some(()));
+    until("the second route", || site.has_route("203.0.114.1/32").then_some(()));
+    site.far.ip("addr del 203.0.114.1/32 dev lo").expect("an address");
+    until("its end", || (!site.has_route("203.0.114.1/32")).then_some(()));
 
     // zebra is killed and comes back: what it told before stays, and stays when it has told again.
     near.kill("ospfd");
@@ -131,20 +131,20 @@ fn frr_routes_for_the_router_and_survives_with_it() {
     until("the alarm", || {
         site.show(&["alarms"])["alarms"]["raised"].to_string().contains("fpm-down").then_some(())
     });
-    assert!(site.has_route("203.0.113.0/24"));
+    assert!(site.has_route("203.0.113.1/32"));
     site.near_frr(&mut near);
     until("the end of the alarm", || {
         (!site.show(&["alarms"])["alarms"]["raised"].to_string().contains("fpm-down")).then_some(())
     });
     until("an answer again", || site.answers().then_some(()));
-    assert!(site.has_route("203.0.113.0/24"));
+    assert!(site.has_route("203.0.113.1/32"));
 
     // The router is killed while FRR is away: it forwards again from its journal.
     near.kill("ospfd");
     near.kill("zebra");
     drop(router);
     let router = site.router();
-    assert!(site.has_route("203.0.113.0/24"), "before FRR has spoken");
+    assert!(site.has_route("203.0.113.1/32"), "before FRR has spoken");
     site.near_frr(&mut near);
     until("an answer after all", || site.answers().then_some(()));
     drop(router);

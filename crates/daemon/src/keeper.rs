@@ -12,9 +12,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant, SystemTime};
 
-use controller_kit::{Alarm, Severity};
 use function_kit::PortName;
-use functions::AnyUpdate;
 use machine::clock::{self, Clock};
 use packet::Room;
 use serde_json::{Map, Value, json};
@@ -22,8 +20,9 @@ use serde_json::{Map, Value, json};
 use crate::capture::{self, Filter, Stream, Tally};
 use crate::config::Reload;
 use crate::control::Server;
+use crate::controlled::journal_of;
 use crate::controller::thread::Recipe;
-use crate::controller::{Alarms, ControllerThread, Journal, Order};
+use crate::controller::{Alarms, ControllerThread, Journal};
 use crate::error::RunError;
 use crate::inbox::{Inbox, Job, Remote};
 use crate::links::{Needs, OpenPort};
@@ -57,13 +56,13 @@ pub struct Daemon {
     /// The thread of the host's interfaces, if there are any.
     host: Option<HostThread>,
     /// The thread of the controller, if there is one.
-    controller: Option<ControllerThread>,
-    alarms: Alarms,
+    pub(crate) controller: Option<ControllerThread>,
+    pub(crate) alarms: Alarms,
     /// Updates since the state file was written, if there is a controller and a state file.
-    journal: Option<Journal>,
+    pub(crate) journal: Option<Journal>,
     clock: Clock,
-    wall: WallClock,
-    started: Instant,
+    pub(crate) wall: WallClock,
+    pub(crate) started: Instant,
     inbox: Receiver<Job>,
     /// The latest snapshot and an earlier one, about a second apart.
     samples: [Snapshot; 2],
@@ -237,61 +236,6 @@ impl Daemon {
         Ok(())
     }
 
-    /// Does what the controller asks for.
-    ///
-    /// # Errors
-    /// When a worker does not answer.
-    fn control(&mut self, order: Order) -> Result<(), RunError> {
-        let lost =
-            |refused: Refused| RunError::Setup { what: refused.what, remedy: refused.remedy };
-        match order {
-            Order::Updates(updates, answer) => {
-                if self.journal.is_some() {
-                    self.record(updates.iter().map(AnyUpdate::value).collect());
-                }
-                let settled = self.running.control(updates).map_err(lost)?;
-                let _ = answer.try_send(settled);
-                if self.journal.as_ref().is_some_and(Journal::is_long) {
-                    drop(self.save());
-                }
-            }
-            Order::State(answer) => {
-                let _ = answer.try_send(self.running.changes().map_err(lost)?);
-            }
-            Order::Alarm(alarm) => self.alarms.take(alarm, self.wall.text(clock::now())),
-        }
-        Ok(())
-    }
-
-    /// Writes updates to the journal.
-    fn record(&mut self, updates: Vec<Value>) {
-        let Some(journal) = &mut self.journal else { return };
-        if let Err(error) = journal.add(updates.into_iter()) {
-            let text = format!("what the control plane changes does not outlive a kill: {error}");
-            self.raise("journal", "journal-failed", Some(Severity::Major), text);
-        }
-    }
-
-    /// Says when the controller does not return.
-    fn watch_controller(&mut self) {
-        let Some(controller) = &self.controller else { return };
-        let silent = controller.silent(self.started);
-        let severity = (silent > SILENT_MAX).then_some(Severity::Critical);
-        let text = format!("it has not come back for {} s", silent.as_secs());
-        self.raise("controller", "controller-hangs", severity, text);
-    }
-
-    fn raise(
-        &mut self,
-        source: &str,
-        cause: &'static str,
-        severity: Option<Severity>,
-        text: String,
-    ) {
-        let alarm = Alarm { source: source.to_owned(), cause, severity, text: text.into() };
-        self.alarms.take(alarm, self.wall.text(clock::now()));
-    }
-
     /// Reloads a file that has changed and then remained unchanged for a while.
     fn follow_file(&mut self) {
         let now = file_state(&self.source.file);
@@ -440,7 +384,7 @@ impl Daemon {
     }
 
     /// Writes the state file.
-    fn save(&mut self) -> Result<Value, Refused> {
+    pub(crate) fn save(&mut self) -> Result<Value, Refused> {
         let Some(path) = self.configuration.state.clone() else {
             return Err(Refused::new(
                 "the file has no `state`",
@@ -463,22 +407,6 @@ impl Daemon {
 fn sample(clock: Clock, running: &Team, ports: &[OpenPort], host: Option<&HostThread>) -> Snapshot {
     let watch = host.map(|host| &host.watch);
     Snapshot::take((clock::now(), clock), (running.words(), &running.work()), ports, watch)
-}
-
-/// The journal of a daemon with a controller and a state file.
-fn journal_of(configuration: &Configuration, source: &Source) -> Result<Option<Journal>, RunError> {
-    let (Some(path), Some(_)) = (&configuration.state, &configuration.controller) else {
-        return Ok(None);
-    };
-    let function = &configuration.function;
-    let keys = Value::Object(function.configured.keys());
-    let mut journal = Journal::new(path, function.kind.name(), keys);
-    let begun = if source.with_state { journal.resume() } else { journal.begin_anew() };
-    let remedy = "choose a `state` that this process may write to, on a disk with free space";
-    begun.map_err(|error| {
-        RunError::path(path, format!("the journal cannot be written: {error}"), remedy)
-    })?;
-    Ok(Some(journal))
 }
 
 /// Attributes by which a changed file is detected: inode number, length, modification time.
@@ -526,9 +454,6 @@ fn may_go_on(jobs: &Receiver<Job>) -> Result<(), RunError> {
 
 /// Interval of the checks of workers and files, and of the samples.
 const TICK: Duration = Duration::from_secs(1);
-
-/// A controller whose thread was not seen for this long hangs.
-const SILENT_MAX: Duration = Duration::from_secs(5);
 
 /// Shortest interval for rates; over shorter ones they would fluctuate.
 const RATE_NS_MIN: u64 = 500_000_000;

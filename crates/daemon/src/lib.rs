@@ -16,6 +16,7 @@ mod capture;
 pub mod client;
 pub mod config;
 mod control;
+mod controlled;
 mod controller;
 mod error;
 mod inbox;

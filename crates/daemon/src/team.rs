@@ -302,7 +302,8 @@ impl Team {
         }
     }
 
-    /// Applies the updates of a controller in their order, and returns what became of them, in runs.
+    /// Applies the updates of a controller in their order, and returns what became of them, in
+    /// runs.
     ///
     /// # Errors
     /// When a worker does not answer.

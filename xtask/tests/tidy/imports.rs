@@ -60,10 +60,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "controller-*",
         &[
             "controller-kit",
-            "function-*",
+            "function-l3-router",
             "function-kit",
             "keys",
-            "protocol-*",
+            "protocol-fpm",
             "protocol-kit",
             "tables",
             "wire",
@@ -149,6 +149,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "daemon",
         &[
+            "controller-kit",
+            "controllers",
             "document",
             "engine",
             "files",
@@ -161,6 +163,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "port-memory",
             "port-tap",
             "ports",
+            "protocol-kit",
             "web",
         ],
     ),

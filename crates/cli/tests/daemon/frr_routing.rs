@@ -1,5 +1,5 @@
-//! FRR as the routing suite of a router: unmodified daemons over host interfaces, OSPF with a second
-//! FRR, and routes into the function by the Forwarding Plane Manager.
+//! FRR as the routing suite of a router: unmodified daemons over host interfaces, OSPF with a
+//! second FRR, and routes into the function by the Forwarding Plane Manager.
 
 use netns::Namespace;
 use serde_json::Value;

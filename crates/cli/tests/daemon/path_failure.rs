@@ -1,8 +1,8 @@
 //! A router whose next hops are watched by BFD, with FRR as a far end: what is lost when a path
 //! fails.
 //!
-//! The time of losses is printed and not judged, and sessions are slow enough for a busy machine. On
-//! a quiet one, `PLUMBLINE_BFD_MS=10 cargo test -p plumbline --test daemon path_failure --
+//! The time of losses is printed and not judged, and sessions are slow enough for a busy machine.
+//! On a quiet one, `PLUMBLINE_BFD_MS=10 cargo test -p plumbline --test daemon path_failure --
 //! --nocapture` tells what 10 ms cost.
 
 use std::collections::BTreeSet;

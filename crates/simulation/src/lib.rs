@@ -12,8 +12,8 @@
 //! fails.
 //!
 //! The files in reading order: [`link`] carries datagrams, `node` runs a machine, `stream` is one
-//! between two, [`world`] lets time pass, `transport` has its streams, [`plan`] is what goes wrong, [`runs`] runs seeds and shortens what
-//! fails, [`probe`] is a machine for tests of drivers.
+//! between two, [`world`] lets time pass, `transport` has its streams, [`plan`] is what goes wrong,
+//! [`runs`] runs seeds and shortens what fails, [`probe`] is a machine for tests of drivers.
 
 pub mod link;
 

@@ -7,8 +7,8 @@
 //! ```
 //! The machine is the one of `crates/protocols/bfd`: here it has no thread that can be late, and
 //! what waits in the ports' rings is read before time is judged. A session is of a next hop that
-//! has the key `bfd`; the next hop is there while the session is up, or its peer has taken it down on
-//! purpose (RFC 5882 section 4.2).
+//! has the key `bfd`; the next hop is there while the session is up, or its peer has taken it down
+//! on purpose (RFC 5882 section 4.2).
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;

@@ -14,8 +14,8 @@
 //! outputs, on real sockets and in a simulation.
 //!
 //! The files in reading order: [`time`], [`random`], [`names`] of sockets and interfaces,
-//! [`endpoint`] for streams, [`network`] with what arrives and departs, [`machine`], [`several`] machines as one, [`protocol`] for the list. Nothing
-//! here knows a protocol.
+//! [`endpoint`] for streams, [`network`] with what arrives and departs, [`machine`], [`several`]
+//! machines as one, [`protocol`] for the list. Nothing here knows a protocol.
 
 pub mod time;
 

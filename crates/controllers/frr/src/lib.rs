@@ -7,9 +7,10 @@
 //!                                                 +--Applied, Refused+
 //! ```
 //! The files in reading order: [`config`] has the keys, `router` what the router is, `account`
-//! changes without an answer, `places` the numbers that are free, `hops`, `groups` and `routes` what
-//! the router has, `refused` what it has no room for, `ways` who leads to what of it, `objects` the next hops as zebra tells them,
-//! `table` the whole, `machine` the controller, `show` what a person sees.
+//! changes without an answer, `places` the numbers that are free, `hops`, `groups` and `routes`
+//! what the router has, `refused` what it has no room for, `ways` who leads to what of it,
+//! `objects` the next hops as zebra tells them, `table` the whole, `machine` the controller, `show`
+//! what a person sees.
 
 pub mod config;
 

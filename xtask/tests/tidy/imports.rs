@@ -54,14 +54,14 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("protocol-kit", &[]),
     ("protocol-*", &["protocol-kit", "tables", "wire"]),
     ("protocols", &["protocol-*", "protocol-kit"]),
-    // the control plane of a function joins both
+    // the control plane of a function joins both: those that some controller has
     ("controller-kit", &["engine", "function-kit", "keys", "protocol-kit"]),
     (
         "controller-*",
         &[
             "controller-kit",
-            "function-l3-router",
             "function-kit",
+            "function-l3-router",
             "keys",
             "protocol-fpm",
             "protocol-kit",
@@ -214,7 +214,10 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("devices", &["functions", "models"]),
     ("port-fault", &["port-memory"]),
     ("port-tap", &["port-af-packet"]),
-    ("xtask", &["daemon", "devices", "lab", "measure", "methods", "ports", "report"]),
+    (
+        "xtask",
+        &["controllers", "daemon", "devices", "lab", "measure", "methods", "ports", "report"],
+    ),
 ];
 
 /// Folders of the product, which works without the bench.

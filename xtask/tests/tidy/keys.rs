@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use controllers::CONTROLLERS;
 use daemon::FUNCTIONS as RUNNING;
 use devices::registry::DRIVERS;
 use lab::registry::FUNCTIONS;
@@ -38,6 +39,9 @@ fn the_documented_keys_of_each_unit_are_those_of_the_program() {
             keys.retain(|key, _| of_function.as_value()["properties"].get(key).is_none());
         }
         hold("crates/models", model.name(), &schema);
+    }
+    for unit in CONTROLLERS {
+        hold("crates/controllers", unit.name(), unit.schema().as_value());
     }
     PORTS.iter().for_each(|port| hold("crates/ports", port.name(), port.schema().as_value()));
     for driver in DRIVERS {

@@ -89,6 +89,23 @@ const KINDS: &[Kind] = &[
         crates: &["protocol-template", "protocols"],
     },
     Kind {
+        name: "controller",
+        files: ("controller", "crates/controllers/template"),
+        lines: &[
+            Line {
+                file: "crates/controllers/registry/Cargo.toml",
+                behind: "controller-frr = { path = \"../frr\" }",
+                line: "controller-template = { path = \"../template\" }",
+            },
+            Line {
+                file: "crates/controllers/registry/src/lib.rs",
+                behind: "    &Unit::<controller_frr::Frr>::new(),",
+                line: "    &Unit::<controller_template::Template>::new(),",
+            },
+        ],
+        crates: &["controller-template", "controllers"],
+    },
+    Kind {
         name: "port",
         files: ("port", "crates/ports/template"),
         lines: &[

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use controllers::CONTROLLERS;
 use lab::registry::FUNCTIONS;
 use lab::scenario::Scenario;
 use methods::METHODS;
@@ -10,7 +11,7 @@ use report::EXPORTERS;
 use crate::none;
 use crate::tree::{FILES, file, folders, members, root, text};
 
-/// Folders of `functions`, `models` and `protocols` that are no such unit.
+/// Folders of `functions`, `models`, `protocols` and `controllers` that are no such unit.
 const NO_FUNCTIONS: &[&str] = &["kit", "registry"];
 
 /// Folders of `devices/src` that are no device.
@@ -42,6 +43,10 @@ const METHOD_SECTIONS: &[&str] =
 const PROTOCOL_SECTIONS: &[&str] =
     &["Picture", "Commands and reports", "Counters", "Limits", "Standards", "Not supported"];
 
+/// A controller has no ports of its own.
+const CONTROLLER_SECTIONS: &[&str] =
+    &["Picture", "Config keys", "Counters", "Limits", "Standards", "Performance", "Not supported"];
+
 /// Files that every function has under the same name.
 const FUNCTION_FILES: &[&str] =
     &["README.md", "src/lib.rs", "src/config.rs", "src/pipeline.rs", "src/control.rs"];
@@ -49,6 +54,9 @@ const FUNCTION_FILES: &[&str] =
 /// Files that every model has under the same name.
 const MODEL_FILES: &[&str] =
     &["src/lib.rs", "src/sections.rs", "src/workload.rs", "src/oracle.rs", "src/sample.rs"];
+
+/// Files that every controller has under the same name.
+const CONTROLLER_FILES: &[&str] = &["README.md", "src/lib.rs", "src/config.rs", "src/machine.rs"];
 
 /// Files that every method has under the same name.
 const METHOD_FILES: &[&str] = &["mod.rs", "config.rs", "tests.rs"];
@@ -62,6 +70,15 @@ fn registered_functions_are_the_folders() {
         assert_eq!(names, kebab(&found), "{kind}");
         has_files(kind, &found, files);
     }
+}
+
+#[test]
+fn registered_controllers_are_the_folders() {
+    let mut found = folders("crates/controllers");
+    found.retain(|name| !NO_FUNCTIONS.contains(&name.as_str()));
+    let names: BTreeSet<String> = CONTROLLERS.iter().map(|unit| unit.name().to_owned()).collect();
+    assert_eq!(names, kebab(&found));
+    has_files("crates/controllers", &found, CONTROLLER_FILES);
 }
 
 #[test]
@@ -128,6 +145,7 @@ fn every_unit_is_described_under_the_same_headings() {
         ("crates/functions", SECTIONS),
         ("crates/methods/src", METHOD_SECTIONS),
         ("crates/protocols", PROTOCOL_SECTIONS),
+        ("crates/controllers", CONTROLLER_SECTIONS),
         ("crates/ports", SECTIONS),
         ("crates/devices/src", SECTIONS),
     ] {

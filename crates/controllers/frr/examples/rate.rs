@@ -5,7 +5,7 @@
 //! ```
 //! As many as the Internet has, in a random order, in a frame each as zebra writes them, in pieces
 //! of 64 KiB: by a hundred numbers, half of them groups of four next hops. They are told, told
-//! again in a second connection, moved by one change of each group, and swept. The time of the
+//! again in a second connection, moved by a change of each next hop, and swept. The time of the
 //! router is counted apart.
 #![expect(clippy::disallowed_types, reason = "it measures time")]
 

@@ -32,6 +32,8 @@ struct Held {
     address: IpAddr,
     /// How often it is led to.
     holders: u32,
+    /// Whether anything has ever led to it.
+    was_held: bool,
 }
 
 /// Why there is no next hop.
@@ -74,7 +76,7 @@ impl Hops {
         let Some(interface) = router.interface_of(next_hop) else { return };
         let Some(address) = addresses(next_hop).next() else { return };
         if router.next_hop(interface, address) == Some(*next_hop) {
-            let held = Held { interface, address, holders: 0 };
+            let held = Held { interface, address, holders: 0, was_held: false };
             self.held.insert(number, held);
         }
     }
@@ -107,7 +109,7 @@ impl Hops {
         }
         let number = self.places.take().ok_or(NoHop::Full)?;
         self.name(number, &next_hop, router);
-        let held = Held { interface, address, holders: 0 };
+        let held = Held { interface, address, holders: 0, was_held: false };
         self.held.insert(number, held);
         account.push(Update::SetNextHop { number, next_hop });
         Ok(number)
@@ -117,6 +119,7 @@ impl Hops {
     pub fn hold(&mut self, number: u32) {
         if let Some(held) = self.held.get_mut(&number) {
             held.holders += 1;
+            held.was_held = true;
         }
     }
 
@@ -127,15 +130,16 @@ impl Hops {
         held.holders == 0
     }
 
-    /// Removes a next hop if nothing leads to it, and returns the route that it was.
+    /// Removes a next hop if nothing leads to it, and returns the route that it was and whether
+    /// anything has ever led to it.
     pub fn remove_unheld(
         &mut self,
         number: u32,
         router: &Router,
         account: &mut Account,
-    ) -> Option<Network> {
+    ) -> Option<(Network, bool)> {
         let held = self.held.get(&number).filter(|held| held.holders == 0)?;
-        let &Held { interface, address, .. } = held;
+        let &Held { interface, address, was_held, .. } = held;
         let vrf = router.vrf(interface).unwrap_or_default();
         self.held.remove(&number);
         self.by_place.remove(&(interface, address));
@@ -144,7 +148,7 @@ impl Hops {
         if !self.refused.remove(&number) {
             account.push(Update::RemoveNextHop { number });
         }
-        Some(host(vrf, address))
+        Some((host(vrf, address), was_held))
     }
 
     /// The router has refused a next hop.

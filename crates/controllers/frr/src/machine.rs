@@ -24,6 +24,8 @@ pub struct Frr {
     keep: Duration,
     /// When what was taken over from an earlier life goes, if it was not told again.
     sweep: Sweep,
+    /// What zebra has told since all routes were looked at, or since there was a pause.
+    told_since_look: u32,
     alarms: VecDeque<Alarm>,
     /// Whether each alarm was raised, in the order of [`Cause`].
     is_raised: [bool; 4],
@@ -75,7 +77,7 @@ impl Controller for Frr {
         let has_some = table.keeps() || table.ways.routes.counts()[0] > 0;
         let sweep = if has_some { Sweep::Unknown } else { Sweep::Done };
         let (alarms, is_raised) = (VecDeque::new(), [false; 4]);
-        Ok(Frr { fpm, table, settle, keep, sweep, alarms, is_raised })
+        Ok(Frr { fpm, table, settle, keep, sweep, told_since_look: 0, alarms, is_raised })
     }
 
     fn show(&self) -> Value {
@@ -96,10 +98,7 @@ impl Machine for Frr {
                 self.table.set_links(links.iter().map(number).collect());
             }
             Input::Command(Event::Applied { first, count, .. }) => {
-                let end = first.saturating_add(count);
-                while let Some(update) = self.table.ways.account.next_applied(end) {
-                    self.table.applied(&update);
-                }
+                self.applied(first.saturating_add(count));
             }
             Input::Command(Event::Refused { number, why }) => self.refused(number, why),
             Input::Command(Event::Worker(_)) => {}
@@ -164,13 +163,24 @@ impl Frr {
         if self.table.step() {
             return true;
         }
-        match self.fpm.poll(now) {
-            Some(Output::Report(report)) => self.told(report, now),
-            // All departures have gone before.
-            Some(Output::Departure(_)) => {}
-            None => return self.sweep(now),
+        // One look at the routes is enough for several next hops that have changed.
+        if self.told_since_look >= TOLD_MAX && self.table.follow() {
+            self.told_since_look = 0;
+            return true;
         }
-        true
+        match self.fpm.poll(now) {
+            Some(Output::Report(report)) => {
+                self.told_since_look += 1;
+                self.told(report, now);
+                true
+            }
+            // All departures have gone before.
+            Some(Output::Departure(_)) => true,
+            None => {
+                self.told_since_look = 0;
+                self.table.follow() || self.sweep(now)
+            }
+        }
     }
 
     fn told(&mut self, report: Report, now: Time) {
@@ -211,9 +221,15 @@ impl Frr {
         false
     }
 
+    /// All changes before a number took effect that have no answer yet: answers are in order.
+    fn applied(&mut self, end: u64) {
+        while let Some(update) = self.table.ways.account.next_applied(end) {
+            self.table.applied(&update);
+        }
+    }
+
     fn refused(&mut self, number: u64, why: Refusal) {
-        let before = self.table.ways.account.next_applied(number);
-        debug_assert!(before.is_none(), "answers come in the order of the changes");
+        self.applied(number);
         if let Some(update) = self.table.ways.account.refuse(number, why) {
             self.table.refuse(&update, why);
         }
@@ -284,6 +300,9 @@ const ALARMS: [(&str, &str, Severity, &str, &str); 4] = [
         "the router has all next hops and routes",
     ),
 ];
+
+/// How much zebra may tell before routes follow a next hop that has changed.
+const TOLD_MAX: u32 = 4096;
 
 /// Changes that are handed over at once.
 const BULK: usize = 1024;

@@ -65,8 +65,7 @@ impl Router {
         })
     }
 
-    /// Whether a prefix is that of a link, an address of the router or a route of its
-    /// configuration.
+    /// Whether a prefix is that of a link, an address of the router or a route that is configured.
     pub fn is_taken(&self, network: &Network) -> bool {
         self.taken.contains(network)
     }

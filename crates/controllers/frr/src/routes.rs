@@ -1,6 +1,6 @@
 //! The routes: what zebra wants of each, and what the router has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::ops::Bound;
 
 use crate::router::Network;
@@ -59,22 +59,20 @@ impl Routes {
         self.stale = self.entries.len();
     }
 
-    /// Says what is wanted of a route; returns the entry before, if there was one.
-    pub fn tell(&mut self, network: Network, wanted: Wanted) -> Option<Entry> {
+    /// Says what is wanted of a route; returns its entry, and the one before if there was one.
+    pub fn tell(&mut self, network: Network, wanted: Wanted) -> (Entry, Option<Entry>) {
         let generation = self.generation;
         let told = Entry { wanted, installed: None, generation, is_kept: false };
-        match self.entries.get_mut(&network) {
-            None => {
-                self.entries.insert(network, told);
-                None
-            }
-            Some(entry) => {
+        match self.entries.entry(network) {
+            btree_map::Entry::Vacant(place) => (*place.insert(told), None),
+            btree_map::Entry::Occupied(place) => {
+                let entry = place.into_mut();
                 let before = *entry;
                 let is_stale = before.generation != generation;
                 let is_kept = (is_stale || before.is_kept) && before.installed.is_some();
                 *entry = Entry { installed: before.installed, is_kept, ..told };
                 self.stale -= usize::from(is_stale);
-                Some(before)
+                (*entry, Some(before))
             }
         }
     }

@@ -136,7 +136,6 @@ impl Table {
     /// Everything that is wanted was told: what is kept for that ends, and also what was taken over
     /// from an earlier life, if it was not told by now.
     pub fn settle(&mut self, sweeps: bool) {
-        let sweeps = sweeps || self.scan.is_some_and(|scan| scan.sweeps);
         self.scan = Some(Scan { last: None, settles: true, sweeps });
     }
 
@@ -181,9 +180,6 @@ impl Table {
     pub fn step(&mut self) -> bool {
         if let Some(recheck) = self.recheck {
             self.recheck_some(recheck);
-        } else if std::mem::take(&mut self.objects.is_moved) {
-            let before = self.scan.unwrap_or_default();
-            self.scan = Some(Scan { last: None, ..before });
         } else if self.scan.is_some() {
             self.look();
         } else if self.ways.is_relieved {
@@ -194,6 +190,16 @@ impl Table {
         }
         self.tidy();
         true
+    }
+
+    /// Begins to look at the routes that lead to what leads elsewhere now; false if there is
+    /// nothing of the kind.
+    pub fn follow(&mut self) -> bool {
+        let is_moved = std::mem::take(&mut self.objects.is_moved);
+        if is_moved {
+            self.scan = Some(Scan::default());
+        }
+        is_moved
     }
 
     /// Whether there is something left to do.
@@ -224,11 +230,11 @@ impl Table {
         match self.wanted(route, network) {
             None => self.withdraw(&network),
             Some(wanted) => {
-                let before = self.ways.routes.tell(network, wanted);
+                let (entry, before) = self.ways.routes.tell(network, wanted);
                 if let Some(before) = before {
                     self.release_wanted(&before);
                 }
-                self.visit(network);
+                self.lead_on(network, entry);
             }
         }
     }
@@ -323,18 +329,26 @@ impl Table {
 
     /// Makes a route lead where it is wanted.
     fn visit(&mut self, network: Network) {
-        let Some(entry) = self.ways.routes.get(&network) else { return };
-        if entry.generation != self.ways.routes.generation {
-            return;
+        let entry = self.ways.routes.get(&network);
+        let generation = self.ways.routes.generation;
+        if let Some(entry) = entry.filter(|entry| entry.generation == generation) {
+            self.lead_on(network, entry);
         }
+    }
+
+    /// The same of one with this entry, of this connection.
+    fn lead_on(&mut self, network: Network, entry: Entry) {
         let to = self.lead(&network, entry.wanted);
-        if to.is_some() {
+        if entry.is_kept {
+            if to.is_none() {
+                return;
+            }
             self.ways.routes.let_go(&network);
-        } else if entry.is_kept {
-            return;
         }
         self.refused.remove(&network);
-        self.ways.install(network, to);
+        if to != entry.installed {
+            self.ways.install_anew(network, entry.installed, to);
+        }
     }
 
     /// Removes what nothing leads to any more, and lets routes in that stood behind it.

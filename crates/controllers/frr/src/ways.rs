@@ -108,9 +108,13 @@ impl Ways {
     /// Makes a route lead elsewhere, or be gone.
     pub fn install(&mut self, network: Network, to: Option<u32>) {
         let before = self.routes.installed(&network);
-        if before == to {
-            return;
+        if before != to {
+            self.install_anew(network, before, to);
         }
+    }
+
+    /// The same of a route that leads elsewhere.
+    pub fn install_anew(&mut self, network: Network, before: Option<u32>, to: Option<u32>) {
         self.routes.set_installed(&network, to);
         let (prefix, vrf) = (network.prefix(), network.vrf);
         match to {
@@ -146,7 +150,7 @@ impl Ways {
                     self.set_members(group, &members);
                     before
                 }
-                None => self.group_of(&members),
+                None => self.group_of(&members, before),
             },
         };
         if to == before {
@@ -218,9 +222,10 @@ impl Ways {
                 }
             }
             None => {
-                let own = self.hops.remove_unheld(number, &self.router, &mut self.account);
-                self.is_relieved |= self.is_starved && own.is_some();
-                self.revisit.extend(own);
+                let removed = self.hops.remove_unheld(number, &self.router, &mut self.account);
+                // One that was made in vain has left no room that was not there before.
+                self.is_relieved |= self.is_starved && removed.is_some_and(|(_, was)| was);
+                self.revisit.extend(removed.map(|(own, _)| own));
             }
         }
         true
@@ -235,13 +240,16 @@ impl Ways {
         number.checked_sub(GROUPS).filter(|group| self.groups.has(*group))
     }
 
-    fn group_of(&mut self, members: &Members) -> Option<u32> {
+    /// A group with these members; without a place for one, the member to which all has led before,
+    /// or the first one.
+    fn group_of(&mut self, members: &Members, before: Option<u32>) -> Option<u32> {
         if let Some(group) = self.groups.claim(members) {
             return Some(GROUPS + group);
         }
         let Some(group) = self.groups.add() else {
             self.starve();
-            return None;
+            let before = before.filter(|number| members.contains_key(number));
+            return before.or(members.keys().next().copied());
         };
         self.set_members(group, members);
         Some(GROUPS + group)

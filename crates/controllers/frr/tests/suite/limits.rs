@@ -103,7 +103,7 @@ fn what_wants_for_numbers_gets_those_that_become_free() {
     driven.tell(&[group(8, &[(1, 1), (2, 1)]), group(9, &[(1, 2), (3, 1)])]);
     driven.tell(&[route("192.0.2.0/24", 8), route("192.0.3.0/24", 9), route("192.0.4.0/24", 3)]);
     let to = ["192.0.2.0/24", "192.0.3.0/24", "192.0.4.0/24"].map(|prefix| driven.to(prefix));
-    assert_eq!(to, ["10.1.0.2*1 10.1.0.3*1", "-", "-"]);
+    assert_eq!(to, ["10.1.0.2*1 10.1.0.3*1", "10.1.0.2", "-"]);
     driven.tell(&[withdrawn("192.0.2.0/24"), next_hop_gone(8), next_hop_gone(2)]);
     assert_eq!(driven.to("192.0.3.0/24"), "10.1.0.2*2 10.1.0.4*1");
     assert_eq!((driven.to("192.0.4.0/24").as_str(), driven.refused.len()), ("10.1.0.4", 0));

@@ -127,6 +127,19 @@ fn a_changed_next_hop_moves_its_routes() {
 }
 
 #[test]
+fn routes_follow_once_what_changes_several_times_at_once() {
+    let mut driven = Driven::new();
+    driven.link().connect();
+    let gateways = ["10.1.0.2", "10.1.0.3", "10.1.0.4", "10.1.0.5"];
+    driven.tell(&[next_hop(1, gateways[0], 4), route("192.0.2.0/24", 1), route("::/0", 1)]);
+    driven.changed();
+    driven.tell(&gateways.map(|gateway| next_hop(1, gateway, 4)));
+    let is_route = |update: &&Update| matches!(update, Update::SetRoute { .. });
+    assert_eq!(driven.changed().iter().filter(is_route).count(), 2);
+    assert_eq!((driven.to("::/0").as_str(), driven.beyond()), ("10.1.0.5", [1, 0]));
+}
+
+#[test]
 fn blackholes_lead_to_a_group_of_nobody() {
     let mut driven = Driven::new();
     driven.link().connect();

@@ -173,6 +173,36 @@ fn routes_are_those_of_the_model_whatever_happens() {
     assert!(restarts.iter().all(|count| *count > 10) && routes > 1000, "{restarts:?} {routes}");
 }
 
+#[test]
+fn nothing_is_left_in_a_router_without_room() {
+    let mut refused = 0;
+    for seed in 0..SEEDS {
+        let random = &mut Random::new(seed);
+        // Room for three routes or so, two next hops and two groups beside the configured ones.
+        let (route_capacity, next_hop_capacity) = (12, 3);
+        let small = l3::Config { route_capacity, next_hop_capacity, ecmp_capacity: 3, ..router() };
+        let (mut driven, mut model) = (Driven::with(small, Config::default()), Model::default());
+        driven.link().connect();
+        for _ in 0..STEPS {
+            let messages = change(&mut model, random);
+            driven.tell(&messages);
+        }
+        refused += driven.refused.len();
+        let gone = (0..NUMBERS).map(next_hop_gone).chain(PREFIXES.map(withdrawn));
+        driven.tell(&gone.collect::<Vec<_>>());
+        assert_eq!(PREFIXES.map(|prefix| driven.to(prefix)), ["-"; 8], "seed {seed}");
+        assert_eq!(driven.beyond(), [0, 0], "seed {seed}");
+        assert_eq!(driven.shown("/routes/refused"), 0, "seed {seed}");
+        assert_eq!(driven.shown("/changes/open"), 0, "seed {seed}");
+        let raised = |cause| {
+            let mut of_cause = driven.alarms.iter().rev().filter(|alarm| alarm.cause == cause);
+            of_cause.next().is_some_and(|alarm| alarm.severity.is_some())
+        };
+        assert!(!raised("routes-full") && !raised("changes-refused"), "seed {seed}");
+    }
+    assert!(refused > 1000, "{refused}");
+}
+
 /// Zebra tells everything again but for what is gone meanwhile, under other numbers.
 fn again(driven: &mut Driven, model: &mut Model, random: &mut Random) {
     change(model, random);

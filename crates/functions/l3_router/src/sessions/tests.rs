@@ -98,8 +98,8 @@ impl Node {
     }
 }
 
-/// Lets two routers run until a time, in steps of a millisecond; `passes` says whether the link lets
-/// a frame of a router, by its place, pass.
+/// Lets two routers run until a time, in steps of a millisecond; `passes` says whether the link
+/// lets a frame of a router, by its place, pass.
 fn run(
     nodes: &mut [Node; 2],
     (from, to): (Ticks, Ticks),

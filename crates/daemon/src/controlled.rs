@@ -1,5 +1,5 @@
-//! What the keeper does for the controller: it applies its updates, keeps them in the journal, takes
-//! its alarms in, and notices when it does not return.
+//! What the keeper does for the controller: it applies its updates, keeps them in the journal,
+//! takes its alarms in, and notices when it does not return.
 
 use std::time::Duration;
 
@@ -10,8 +10,7 @@ use serde_json::Value;
 
 use crate::controller::{Journal, Order};
 use crate::error::RunError;
-use crate::keeper::{Daemon, Source};
-use crate::read::Configuration;
+use crate::keeper::Daemon;
 use crate::unit::Refused;
 
 impl Daemon {
@@ -69,25 +68,6 @@ impl Daemon {
         let alarm = Alarm { source: source.to_owned(), cause, severity, text: text.into() };
         self.alarms.take(alarm, self.wall.text(clock::now()));
     }
-}
-
-/// The journal of a daemon with a controller and a state file.
-pub(crate) fn journal_of(
-    configuration: &Configuration,
-    source: &Source,
-) -> Result<Option<Journal>, RunError> {
-    let (Some(path), Some(_)) = (&configuration.state, &configuration.controller) else {
-        return Ok(None);
-    };
-    let function = &configuration.function;
-    let keys = Value::Object(function.configured.keys());
-    let mut journal = Journal::new(path, function.kind.name(), keys);
-    let begun = if source.with_state { journal.resume() } else { journal.begin_anew() };
-    let remedy = "choose a `state` that this process may write to, on a disk with free space";
-    begun.map_err(|error| {
-        RunError::path(path, format!("the journal cannot be written: {error}"), remedy)
-    })?;
-    Ok(Some(journal))
 }
 
 /// A controller whose thread was not seen for this long hangs.

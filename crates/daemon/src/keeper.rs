@@ -20,9 +20,8 @@ use serde_json::{Map, Value, json};
 use crate::capture::{self, Filter, Stream, Tally};
 use crate::config::Reload;
 use crate::control::Server;
-use crate::controlled::journal_of;
 use crate::controller::thread::Recipe;
-use crate::controller::{Alarms, ControllerThread, Journal};
+use crate::controller::{Alarms, ControllerThread, Journal, journal_of};
 use crate::error::RunError;
 use crate::inbox::{Inbox, Job, Remote};
 use crate::links::{Needs, OpenPort};
@@ -122,7 +121,7 @@ impl Daemon {
         let metrics = configuration.metrics.as_ref();
         let metrics = metrics.map(|metrics| Exposed::start(metrics, remote.clone())).transpose()?;
         let server = server.serve(remote.clone())?;
-        let mut journal = journal_of(&configuration, &source)?;
+        let journal = journal_of(&configuration, source.with_state)?;
         let started = Instant::now();
         let controller = match &configuration.controller {
             None => None,
@@ -154,7 +153,7 @@ impl Daemon {
             started,
             controller,
             alarms: Alarms::default(),
-            journal: journal.take(),
+            journal,
             inbox: jobs,
             samples,
             capture: Default::default(),

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::RunError;
+use crate::read::Configuration;
 use crate::state::Memory;
 
 /// An open journal.
@@ -140,6 +141,28 @@ impl Journal {
             _ => Ok(()),
         }
     }
+}
+
+/// The journal of a daemon with a controller and a state file, behind what it has or anew.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn journal_of(
+    configuration: &Configuration,
+    with_state: bool,
+) -> Result<Option<Journal>, RunError> {
+    let (Some(path), Some(_)) = (&configuration.state, &configuration.controller) else {
+        return Ok(None);
+    };
+    let function = &configuration.function;
+    let keys = Value::Object(function.configured.keys());
+    let mut journal = Journal::new(path, function.kind.name(), keys);
+    let begun = if with_state { journal.resume() } else { journal.begin_anew() };
+    let remedy = "choose a `state` that this process may write to, on a disk with free space";
+    begun.map_err(|error| {
+        RunError::path(path, format!("the journal cannot be written: {error}"), remedy)
+    })?;
+    Ok(Some(journal))
 }
 
 fn beside(state: &Path) -> PathBuf {

@@ -20,6 +20,6 @@ pub mod journal;
 pub mod thread;
 
 pub use alarms::Alarms;
-pub use journal::Journal;
+pub use journal::{Journal, journal_of};
 pub use order::{Order, Settled};
 pub use thread::ControllerThread;

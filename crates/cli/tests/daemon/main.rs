@@ -4,6 +4,7 @@ mod commands;
 #[expect(dead_code, reason = "the tests of the host use more of it")]
 #[path = "../../../host/tests/suite/frr.rs"]
 mod frr;
+mod first_router;
 mod frr_routing;
 mod host_interfaces;
 mod kit;

@@ -1,10 +1,10 @@
 //! `plumbline run` as a process of its own, between interfaces of a network namespace.
 
 mod commands;
+mod first_router;
 #[expect(dead_code, reason = "the tests of the host use more of it")]
 #[path = "../../../host/tests/suite/frr.rs"]
 mod frr;
-mod first_router;
 mod frr_routing;
 mod host_interfaces;
 mod kit;

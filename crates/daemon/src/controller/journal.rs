@@ -7,7 +7,7 @@
 //! kill.
 
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -87,11 +87,11 @@ impl Journal {
     /// # Errors
     /// What the disk says.
     pub fn resume(&mut self) -> io::Result<()> {
-        let file = File::options().append(true).create(true).open(&self.path)?;
-        self.bytes = file.metadata()?.len();
+        let options = File::options().read(true).append(true).create(true).clone();
+        let mut file = options.open(&self.path)?;
+        self.bytes = whole_len(&mut file)?;
+        file.set_len(self.bytes)?;
         let mut file = BufWriter::new(file);
-        // A line that was not written whole ends here, and is skipped with all behind it: so
-        // everything is kept once more by the next state file.
         if self.bytes == 0 {
             self.bytes += write_line(&mut file, &self.head)?;
         }
@@ -171,6 +171,17 @@ fn beside(state: &Path) -> PathBuf {
     state.with_file_name(name)
 }
 
+/// Returns where the last line ends that was written whole.
+fn whole_len(file: &mut File) -> io::Result<u64> {
+    let len = file.metadata()?.len();
+    let start = len.saturating_sub(LINE_BYTES_MAX);
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(start))?;
+    file.take(LINE_BYTES_MAX).read_to_end(&mut tail)?;
+    let end = tail.iter().rposition(|&byte| byte == b'\n');
+    Ok(end.map_or(0, |end| start + end as u64 + 1))
+}
+
 fn write_line(file: &mut impl Write, value: &impl Serialize) -> io::Result<u64> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
@@ -179,6 +190,9 @@ fn write_line(file: &mut impl Write, value: &impl Serialize) -> io::Result<u64> 
 }
 
 const VERSION: u32 = 1;
+
+/// Longest line of a journal in bytes, far above that of any update.
+const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// A journal of this length is made part of the state file.
 const LONG_BYTES: u64 = 1 << 30;
@@ -213,13 +227,18 @@ mod tests {
         let kept = Memory { function: json!({"core": 2}), updates: vec![json!(0)] };
         let read_on = read(&state, Some(kept)).expect("both");
         assert_eq!((read_on.function, read_on.updates.len()), (json!({"core": 2}), 4));
-        // A new life goes on behind it; a torn line and what follows is left out.
+        // A new life goes on behind it, and puts away what was not written whole.
         let mut next = Journal::new(&state, "router", json!({"core": 1}));
         next.resume().expect("a file");
         next.add([json!(4)].into_iter()).expect("room");
         let mut file = File::options().append(true).open(beside(&state)).expect("a file");
         file.write_all(b"{\"torn").expect("room");
         assert_eq!(read(&state, None).expect("a journal").updates.len(), 4);
+        let mut next = Journal::new(&state, "router", json!({"core": 1}));
+        next.resume().expect("a file");
+        next.add([json!(5)].into_iter()).expect("room");
+        let updates = read(&state, None).expect("a journal").updates;
+        assert_eq!(updates, (1..=5).map(|number| json!(number)).collect::<Vec<_>>());
         next.begin_anew().expect("it goes");
         assert_eq!(read(&state, None), None);
         assert!(Journal::read(&state, "router", None).is_ok());

@@ -10,7 +10,7 @@
 //! what they report into updates of its function; nothing else changes that. A driver gives it a
 //! thread that no worker waits for.
 //!
-//! The files in reading order: [`event`] goes in, [`action`] comes out, [`unit`] is what a
+//! The files in reading order: [`event`] goes in, [`action`] comes out, [`mod@unit`] is what a
 //! controller's folder provides, [`erased`] is a controller without its types, as lists have it.
 
 pub mod event;

@@ -78,8 +78,9 @@ fn a_closed_loop_forwards_all_it_makes() {
         assert_eq!(direction.lost, 0);
     }
     assert_eq!(trial.drops, []);
-    let [first, .., last] = trial.stages.as_slice() else { panic!("too few stages") };
-    assert_eq!((first.role, last.role), (StageRole::Bench, StageRole::Bench));
+    let [first, .., transmit, tick] = trial.stages.as_slice() else { panic!("too few stages") };
+    assert_eq!((first.role, transmit.role), (StageRole::Bench, StageRole::Bench));
+    assert_eq!((tick.name.as_str(), tick.role), ("tick", StageRole::Function));
     assert_eq!(first.packets, trial.sent());
     assert_eq!(trial.workers[0].packets, trial.sent());
     assert!(trial.stages.iter().all(|stage| stage.ticks > 0));

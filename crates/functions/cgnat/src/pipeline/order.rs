@@ -332,7 +332,7 @@ impl Pipeline {
 impl Rehearses for Pipeline {
     fn round(&mut self, now: Ticks) -> bool {
         let before = self.replication().acknowledged;
-        self.made(now);
+        self.tick(now);
         self.replication().acknowledged != before
     }
 }

@@ -11,6 +11,7 @@ use super::neighbours::Neighbours;
 use super::reassembly::Reassembly;
 use super::routes::{Routes, To, bits, host};
 use super::services::Services;
+use super::virtuals::Virtual;
 use crate::catalogue;
 
 /// The model.
@@ -25,6 +26,7 @@ pub struct Model {
     pub(super) services: Services,
     pub(super) groups: Groups,
     pub(super) reassembly: Reassembly,
+    pub(super) virtuals: Vec<Virtual>,
 }
 
 /// A packet's addresses, the interface by which it came in, and how many hops it has to go.
@@ -52,6 +54,7 @@ impl Model {
             services: Services::new(config),
             groups: Groups::new(config),
             reassembly: Reassembly::new(config),
+            virtuals: Vec::new(),
         };
         for link in config.links() {
             let (address, len) = (catalogue::network(link.address, link.len), link.len);

@@ -11,7 +11,6 @@ use super::neighbours::Neighbours;
 use super::reassembly::Reassembly;
 use super::routes::{Routes, To, bits, host};
 use super::services::Services;
-use super::virtuals::Virtual;
 use crate::catalogue;
 
 /// The model.
@@ -27,6 +26,15 @@ pub struct Model {
     pub(super) groups: Groups,
     pub(super) reassembly: Reassembly,
     pub(super) virtuals: Vec<Virtual>,
+}
+
+/// A virtual address at an interface.
+#[derive(Clone, Copy)]
+pub(super) struct Virtual {
+    pub at: usize,
+    pub mac: [u8; 6],
+    pub address: IpAddr,
+    pub accept: bool,
 }
 
 /// A packet's addresses, the interface by which it came in, and how many hops it has to go.

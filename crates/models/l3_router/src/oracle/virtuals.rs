@@ -6,17 +6,8 @@ use model_kit::neighbours::Own;
 
 use super::frames::word;
 use super::routes::{To, host};
-use super::state::Model;
+use super::state::{Model, Virtual};
 use crate::ports::Numbered;
-
-/// A virtual address at an interface.
-#[derive(Clone, Copy)]
-pub(super) struct Virtual {
-    at: usize,
-    mac: [u8; 6],
-    address: IpAddr,
-    accept: bool,
-}
 
 impl Model {
     pub(super) fn set_virtual(

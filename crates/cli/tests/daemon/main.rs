@@ -1,12 +1,14 @@
 //! `plumbline run` as a process of its own, between interfaces of a network namespace.
 
 mod commands;
+mod first_router;
 #[expect(dead_code, reason = "the tests of the host use more of it")]
 #[path = "../../../host/tests/suite/frr.rs"]
 mod frr;
-mod first_router;
 mod frr_routing;
 mod host_interfaces;
+#[path = "../../../host/tests/suite/keepalived.rs"]
+mod keepalived;
 mod kit;
 mod nat_ftp;
 mod nat_network;
@@ -16,3 +18,4 @@ mod nat_workers;
 mod neighbours;
 mod path_failure;
 mod soak;
+mod vrrp;

@@ -22,8 +22,8 @@ impl Daemon {
         let lost =
             |refused: Refused| RunError::Setup { what: refused.what, remedy: refused.remedy };
         match order {
-            Order::Updates(updates, answer) => {
-                if self.journal.is_some() {
+            Order::Updates { updates, is_kept, answer } => {
+                if is_kept && self.journal.is_some() {
                     self.record(updates.iter().map(AnyUpdate::value).collect());
                 }
                 let settled = self.running.control(updates).map_err(lost)?;

@@ -65,6 +65,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "keys",
             "protocol-fpm",
             "protocol-kit",
+            "protocol-vrrp",
             "tables",
             "wire",
         ],

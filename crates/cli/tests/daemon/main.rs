@@ -7,6 +7,8 @@ mod first_router;
 mod frr;
 mod frr_routing;
 mod host_interfaces;
+#[path = "../../../host/tests/suite/keepalived.rs"]
+mod keepalived;
 mod kit;
 mod nat_ftp;
 mod nat_network;
@@ -16,3 +18,4 @@ mod nat_workers;
 mod neighbours;
 mod path_failure;
 mod soak;
+mod vrrp;

@@ -10,6 +10,9 @@ pub enum Action {
     /// Changes of the function, in order. Numbers of updates go on from the controller's first one,
     /// which has 0.
     Updates(Vec<AnyUpdate>),
+    /// The same of changes that are not to be remembered: after a restart of the function they hold
+    /// only if a controller makes them again.
+    Passing(Vec<AnyUpdate>),
     /// Something for an operator.
     Alarm(Alarm),
 }

@@ -7,4 +7,5 @@ pub use controller_kit::erased::{Configured, Kind, Running};
 #[rustfmt::skip] // A line each.
 pub static CONTROLLERS: &[&dyn Kind] = &[
     &Unit::<controller_frr::Frr>::new(),
+    &Unit::<controller_vrrp::Vrrp>::new(),
 ];

@@ -9,8 +9,15 @@ use machine::clock::Ticks;
 
 /// Something that the controller's thread asks for.
 pub enum Order {
-    /// Updates of the function, with the channel for what became of them.
-    Updates(Vec<AnyUpdate>, SyncSender<Vec<Settled>>),
+    /// Updates of the function.
+    Updates {
+        /// The updates, in order.
+        updates: Vec<AnyUpdate>,
+        /// Whether the journal remembers them.
+        is_kept: bool,
+        /// The channel for what became of them.
+        answer: SyncSender<Vec<Settled>>,
+    },
     /// What the function has beyond its configuration, for a controller that begins again.
     State(SyncSender<Vec<AnyUpdate>>),
     /// An alarm is raised or cleared.

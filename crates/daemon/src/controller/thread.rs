@@ -165,7 +165,12 @@ fn serve(controller: Box<dyn Running>, recipe: &Recipe, shared: &Shared) -> Resu
         }
         for action in actions {
             match action {
-                Action::Updates(updates) => control(&mut host, updates, &mut number, recipe),
+                Action::Updates(updates) => {
+                    control(&mut host, (updates, true), &mut number, recipe);
+                }
+                Action::Passing(updates) => {
+                    control(&mut host, (updates, false), &mut number, recipe);
+                }
                 Action::Alarm(alarm) => {
                     let _ = recipe.keeper.control(Order::Alarm(alarm));
                 }
@@ -175,15 +180,16 @@ fn serve(controller: Box<dyn Running>, recipe: &Recipe, shared: &Shared) -> Resu
     Ok(())
 }
 
-/// Lets the workers apply updates, and tells the controller what became of them.
+/// Lets the workers apply updates, which the journal keeps or not, and tells the controller what
+/// became of them.
 fn control(
     host: &mut Host<Box<dyn Running>>,
-    updates: Vec<AnyUpdate>,
+    (updates, is_kept): (Vec<AnyUpdate>, bool),
     number: &mut u64,
     recipe: &Recipe,
 ) {
     let (answer, answered) = sync_channel(1);
-    if recipe.keeper.control(Order::Updates(updates, answer)).is_none() {
+    if recipe.keeper.control(Order::Updates { updates, is_kept, answer }).is_none() {
         return;
     }
     for settled in answered.recv().unwrap_or_default() {

@@ -1,13 +1,16 @@
-//! What can change while a router runs: routes, next hops and their groups, rules and policers.
+//! What can change while a router runs: routes, next hops and their groups, rules and policers,
+//! virtual addresses.
 
 use std::net::IpAddr;
 
 use engine::Refusal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use wire::MacAddr;
 
-use super::config::{AclRule, List, Network, NextHop, Policer, Prefixed};
-use super::state::State;
+use super::config::{AclRule, List, Mac, Network, NextHop, Policer, PortName, Prefixed};
+use super::state::{State, host};
+use super::virtuals::Virtual;
 
 /// A change at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +92,31 @@ pub enum Update {
         /// Number of the policer.
         number: u32,
     },
+    /// A virtual address (RFC 9568) becomes the router's own at an interface, or has another
+    /// Ethernet address from now on.
+    SetVirtual {
+        /// Port of the interface.
+        port: PortName,
+        /// The VLAN of the interface; none for the port's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vlan: Option<u16>,
+        /// The virtual Ethernet address.
+        mac: Mac,
+        /// The virtual address.
+        address: IpAddr,
+        /// Whether pings to it are answered, where the router answers any.
+        accept: bool,
+    },
+    /// A virtual address is the router's no more.
+    RemoveVirtual {
+        /// Port of the interface.
+        port: PortName,
+        /// The VLAN of the interface; none for the port's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vlan: Option<u16>,
+        /// The virtual address.
+        address: IpAddr,
+    },
 }
 
 /// Applies a change between two batches: packets see it wholly or not at all.
@@ -107,12 +135,69 @@ pub fn apply(state: &mut State, update: &Update) -> Result<(), Refusal> {
             state.set_member(group, next_hop, weight)
         }
         Update::RemoveGroupMember { group, next_hop } => state.remove_member(group, next_hop),
+        Update::SetVirtual { port, vlan, mac, address, accept } => {
+            set_virtual(state, (port, vlan), address, Virtual { mac: mac.0, accept })
+        }
+        Update::RemoveVirtual { port, vlan, address } => {
+            remove_virtual(state, (port, vlan), address)
+        }
         // The services' own (see there).
         Update::SetRule { .. }
         | Update::RemoveRule { .. }
         | Update::SetPolicer { .. }
         | Update::RemovePolicer { .. } => Err(Refusal::Invalid),
     }
+}
+
+/// Makes a virtual address the router's own at an interface. There is no route to a link-local one,
+/// which ends on the link.
+fn set_virtual(
+    state: &mut State,
+    (port, vlan): (PortName, Option<u16>),
+    address: IpAddr,
+    one: Virtual,
+) -> Result<(), Refusal> {
+    let interface = state.interfaces.named(port, vlan).ok_or(Refusal::NotFound)?;
+    let own = state.interfaces.get(interface);
+    let has_family = if address.is_ipv4() { own.ip.is_some() } else { own.ipv6.is_some() };
+    let is_station = !one.mac.is_multicast() && ![MacAddr::ZERO, own.mac.0].contains(&one.mac);
+    if !has_family || !is_station || address.is_unspecified() || address.is_multicast() {
+        return Err(Refusal::Invalid);
+    }
+    let route = host(own.vrf, address);
+    if state.interfaces.virtuals.get(interface, address).is_none() {
+        if state.interfaces.is_full_of_virtuals(interface) {
+            return Err(Refusal::Full);
+        }
+        if has_route(address) {
+            if state.get(route).is_some() {
+                return Err(Refusal::Exists);
+            }
+            state.insert(route, state.entries.local)?;
+        }
+    }
+    state.interfaces.virtuals.set(interface, address, one);
+    Ok(())
+}
+
+fn remove_virtual(
+    state: &mut State,
+    (port, vlan): (PortName, Option<u16>),
+    address: IpAddr,
+) -> Result<(), Refusal> {
+    let interface = state.interfaces.named(port, vlan).ok_or(Refusal::NotFound)?;
+    if !state.interfaces.virtuals.remove(interface, address) {
+        return Err(Refusal::NotFound);
+    }
+    if has_route(address) {
+        state.remove(host(state.interfaces.get(interface).vrf, address));
+    }
+    Ok(())
+}
+
+/// Whether packets to an address are routed; link-local ones end on their link.
+fn has_route(address: IpAddr) -> bool {
+    !matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
 fn one() -> u16 {

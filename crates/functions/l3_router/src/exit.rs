@@ -11,7 +11,7 @@ use packet::{Batch, Slot, Verdict};
 use stages::fragment;
 use stages::icmp_host::is_ipv6;
 use stages::nd::{self, Message};
-use wire::{arp, ethernet, ipv4};
+use wire::{MacAddr, arp, ethernet, ipv4};
 
 use super::control::Update;
 use super::host::{Around, Protocol, Trouble};
@@ -30,17 +30,24 @@ impl Pipeline {
     #[inline(never)]
     pub(super) fn check_oddly(&mut self, batch: &mut Batch, slot: Slot, at: u16, now: Ticks) {
         let own = self.state.interfaces.get(at);
-        let ends = (own.mac.0, own.ipv6.map(|ip| ip.address));
+        let virtuals = self.state.interfaces.virtuals();
+        let asked = virtuals.asked_by_nd(batch.frame(slot), at);
+        let asks_for_virtual =
+            asked.is_some() || virtuals.asked_by_arp(batch.frame(slot), at).is_some();
         if own.is_hosted
+            && !asks_for_virtual
             && let Some(protocol) = hosted::sees(batch.frame(slot), own, &self.state)
         {
             let verdict = self.show_host(batch, (slot, at), protocol, now);
             return batch.set_verdict(slot, verdict);
         }
+        let address = own.ipv6.map(|ip| ip.address);
+        let (mac, address) =
+            asked.map_or((own.mac.0, address), |(mac, address)| (mac, Some(address)));
         if self.neighbours.is_some()
-            && let Some(message) = nd::read(batch.frame(slot), ends)
+            && let Some(message) = nd::read(batch.frame(slot), (mac, address))
         {
-            let verdict = self.discover(batch, (slot, at), message, now);
+            let verdict = self.discover(batch, (slot, at), (message, mac, address), now);
             return batch.set_verdict(slot, verdict);
         }
         let class = classify(batch.frame(slot), at, &self.state);
@@ -139,13 +146,13 @@ impl Pipeline {
         Some(neighbours.heard((&mut self.state, made), (at, IpAddr::from(who)), said, now))
     }
 
-    /// Neighbor Discovery: within its rate, a question for the interface's own address, or an
+    /// Neighbor Discovery: within its rate, a question for the address as which it was read, or an
     /// answer.
     fn discover(
         &mut self,
         batch: &mut Batch,
         (slot, at): (Slot, u16),
-        message: Result<Message, ()>,
+        (message, mac, address): (Result<Message, ()>, MacAddr, Option<Ipv6Addr>),
         now: Ticks,
     ) -> Verdict {
         let ignored = reasons::drop(reasons::ND_IGNORED);
@@ -161,10 +168,9 @@ impl Pipeline {
             },
             Ok(message @ Message::Solicitation { source, .. }) => {
                 self.learn(at, message, now);
-                let own = *self.state.interfaces.get(at);
-                let Some(ip) = own.ipv6 else { return ignored };
+                let Some(address) = address else { return ignored };
                 let station = ethernet_source(batch.frame(slot));
-                let answer = nd::advertise((source, station), own.mac.0, ip.address);
+                let answer = nd::advertise((source, station), mac, address);
                 if !batch.set_frame_len(slot, answer.len()) {
                     return ignored;
                 }
@@ -352,6 +358,6 @@ fn must_stay_whole(frame: &[u8]) -> bool {
     }
 }
 
-fn ethernet_source(frame: &[u8]) -> wire::MacAddr {
-    wire::MacAddr(wire::bytes::array_at(frame, ethernet::offset::SOURCE))
+fn ethernet_source(frame: &[u8]) -> MacAddr {
+    MacAddr(wire::bytes::array_at(frame, ethernet::offset::SOURCE))
 }

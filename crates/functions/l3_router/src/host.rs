@@ -8,12 +8,15 @@
 //! station from which the packet came. Only packets out of the ordinary come here, one by one; how
 //! many of each protocol is bounded by a policer of its own, so that a flood of one neither starves
 //! forwarding nor the others. What a control plane of routing protocols would take is punted here.
+use std::net::{IpAddr, Ipv4Addr};
+
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Reason, Slot, Verdict};
 use stages::icmp_host::{self, IcmpErrors, Told, is_ipv6};
 use stages::icmpv4::Answer;
 use tables::meter::Meter;
-use wire::{ethernet, icmp, ipv4, ipv6, protocol};
+use wire::bytes::array_at;
+use wire::{MacAddr, ethernet, icmp, ipv4, ipv6, protocol};
 
 use super::config::{Config, PuntRates};
 use super::interfaces::Interfaces;
@@ -145,12 +148,18 @@ impl Host {
             return reasons::drop(reason);
         }
         let own = interfaces.get(at);
-        if own.is_hosted {
-            // The host answers, and nobody else does.
+        let of_virtual = interfaces.virtual_of(own.vrf, destination_of(batch.frame(slot)));
+        if of_virtual.is_some_and(|one| !one.accept) {
+            return reasons::drop(reasons::LOCAL);
+        }
+        if own.is_hosted && of_virtual.is_none() {
+            // The host answers, and nobody else does; it knows its own Ethernet address alone.
+            batch.frame_mut(slot)[..6].copy_from_slice(&own.mac.0.0);
             return Verdict::Punt(punt::reason_of(batch.frame(slot)));
         }
         if self.pings && protocol == Protocol::Icmp {
-            let mac = own.mac.0;
+            // It answers as the station that was asked.
+            let mac = MacAddr(array_at(batch.frame(slot), ethernet::offset::DESTINATION));
             let len = packet_len(batch.frame(slot));
             batch.truncate(slot, ethernet::HEADER_LEN + len);
             match icmp_host::answer(batch.frame_mut(slot), mac) {
@@ -162,6 +171,9 @@ impl Host {
                 }
                 Answer::NoQuestion => {}
             }
+        }
+        if of_virtual.is_some() {
+            return reasons::drop(reasons::LOCAL);
         }
         self.punt(batch.frame(slot))
     }
@@ -255,6 +267,16 @@ pub(super) fn protocol_of(frame: &[u8]) -> Protocol {
         }
         _ => Protocol::Local,
     }
+}
+
+/// Where a packet goes that the check has let pass.
+fn destination_of(frame: &[u8]) -> IpAddr {
+    let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
+    match is_ipv6(frame) {
+        false => ipv4::View::parse_without_checksum(packet).map(|view| view.destination().into()),
+        true => ipv6::View::parse(packet).map(|view| view.destination().into()),
+    }
+    .unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
 }
 
 /// Length of the packet in a frame without padding; of a malformed one, all of it.

@@ -6,12 +6,15 @@
 //!
 //! Stages ask for an interface by its number and never care which kind it is: that is where further
 //! kinds (tunnels, services of MPLS) join.
+use std::net::IpAddr;
+
 use packet::{Batch, PortId, Slot, Verdict};
 use stages::vlan;
 use wire::ethernet;
 
 use super::config::{Config, PortName, Resolved, Vxlan, number_of};
 use super::reasons;
+use super::virtuals::{Virtual, Virtuals};
 use super::vxlan::{self, Underlay};
 
 /// The interfaces of a router.
@@ -24,6 +27,8 @@ pub struct Interfaces {
     /// How the far ends of tunnels are reached at present, by interface; empty where there are
     /// none.
     underlay: Vec<Option<Underlay>>,
+    /// Virtual addresses that they have at present.
+    pub(super) virtuals: Virtuals,
 }
 
 impl Interfaces {
@@ -48,7 +53,7 @@ impl Interfaces {
         let by_vlan = (0..ports.len() as u8).map(by_vlan).collect();
         let tunnels = all.iter().any(|one| one.vxlan.is_some());
         let underlay = if tunnels { vec![None; all.len()] } else { Vec::new() };
-        Interfaces { all, by_vlan, underlay, ports }
+        Interfaces { all, by_vlan, underlay, ports, virtuals: Virtuals::default() }
     }
 
     /// How many there are.
@@ -64,6 +69,24 @@ impl Interfaces {
     /// The names of the ports in the order of their numbers.
     pub fn ports(&self) -> &[PortName] {
         &self.ports
+    }
+
+    /// The virtual addresses that they have at present.
+    pub fn virtuals(&self) -> &Virtuals {
+        &self.virtuals
+    }
+
+    /// An address of a VRF, if it is a virtual one.
+    pub(super) fn virtual_of(&self, vrf: u16, address: IpAddr) -> Option<Virtual> {
+        let mut all = self.virtuals.with(address);
+        all.find(|(interface, _)| self.get(*interface).vrf == vrf).map(|(_, one)| one)
+    }
+
+    /// Whether an interface's port has as many virtual addresses as it may have.
+    pub(super) fn is_full_of_virtuals(&self, interface: u16) -> bool {
+        let port = |number| self.get(number).port;
+        let all = self.virtuals.interfaces();
+        all.filter(|&number| port(number) == port(interface)).count() >= VIRTUALS_MAX
     }
 
     /// Whether there is none; a router has two at least.
@@ -208,6 +231,9 @@ pub fn own_of(port: PortId) -> u16 {
 }
 
 const VLANS: usize = 4096;
+
+/// Most virtual addresses of a port: one for each virtual router of a link.
+const VIRTUALS_MAX: usize = 255;
 
 /// No interface.
 const NONE: u16 = u16::MAX;

@@ -25,6 +25,8 @@ mod scratch;
 
 mod rewrite;
 
+pub mod virtuals;
+
 pub mod interfaces;
 
 pub mod parse;

@@ -12,6 +12,7 @@ use wire::{Malformed, checksum, ethernet, ipv4, ipv6};
 
 use super::reasons;
 use super::state::State;
+use super::virtuals::Virtuals;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub enum Class {
         /// Length of the frame without padding.
         len: u16,
     },
-    /// A question for the port's own Ethernet address.
+    /// A question for the Ethernet address of the interface, or of a virtual address of it.
     Arp,
     /// Nothing to do with it.
     Drop(Reason),
@@ -53,12 +54,19 @@ impl Plain {
         Plain { stations: stations.collect() }
     }
 
-    /// The class of a plain frame; none of all others.
+    /// The class of a plain frame that came in at an interface of a port; none of all others.
     #[inline(always)]
-    pub fn recognise(&self, frame: &[u8], port: PortId) -> Option<Class> {
+    pub fn recognise(
+        &self,
+        frame: &[u8],
+        (port, interface): (PortId, u16),
+        virtuals: &Virtuals,
+    ) -> Option<Class> {
         let head = frame.first_chunk::<IPV4_END>()?;
         let destination = u64::from_be_bytes(array_at(head, 0)) >> 16;
-        if self.stations.get(usize::from(port.0)) != Some(&destination) {
+        if self.stations.get(usize::from(port.0)) != Some(&destination)
+            && !virtuals.is_station(interface, destination)
+        {
             return None;
         }
         let space = frame.len() - ethernet::HEADER_LEN;
@@ -113,14 +121,16 @@ pub fn classify(frame: &[u8], interface: u16, state: &State) -> Class {
     let ether_type = u16_at(frame, ethernet::offset::TYPE);
     let payload = &frame[ethernet::HEADER_LEN..];
     let is_for_all = frame.starts_with(&[0xff; 6]) && ether_type == ethernet::TYPE_ARP;
-    if !frame.starts_with(&own.mac.0.0) && !is_for_all {
+    let virtuals = state.interfaces.virtuals();
+    if !frame.starts_with(&own.mac.0.0) && !is_for_all && !virtuals.is_for(frame, interface) {
         return Class::Drop(reasons::OTHER_STATION);
     }
     match ether_type {
         ethernet::TYPE_IPV4 => classify_ipv4(payload, own.vrf, state).unwrap_or_else(Class::Drop),
         ethernet::TYPE_IPV6 => classify_ipv6(payload, own.vrf, state).unwrap_or_else(Class::Drop),
         ethernet::TYPE_ARP
-            if own.ip.is_some_and(|ip| stages::arp::is_request_for(payload, ip.address)) =>
+            if own.ip.is_some_and(|ip| stages::arp::is_request_for(payload, ip.address))
+                || virtuals.asked_by_arp(frame, interface).is_some() =>
         {
             Class::Arp
         }

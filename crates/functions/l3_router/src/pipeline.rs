@@ -292,7 +292,8 @@ impl Pipeline {
         self.scratch.ipv6.clear();
         let plain = std::mem::take(&mut self.plain);
         for slot in batch.slots().take(came) {
-            match plain.recognise(batch.frame(slot), batch.port(slot)) {
+            let at = (batch.port(slot), own_of(batch.port(slot)));
+            match plain.recognise(batch.frame(slot), at, self.state.interfaces.virtuals()) {
                 Some(class) => self.enter(batch, slot, class),
                 None => self.check_fully(batch, slot, own_of(batch.port(slot))),
             }
@@ -329,7 +330,8 @@ impl Pipeline {
             };
             self.scratch.interface[usize::from(slot)] = interface;
             let is_discovery = asks && nd::is_one(batch.frame(slot));
-            let class = plain.recognise(batch.frame(slot), batch.port(slot));
+            let (at, virtuals) = ((batch.port(slot), interface), self.state.interfaces.virtuals());
+            let class = plain.recognise(batch.frame(slot), at, virtuals);
             match class.filter(|_| !is_discovery) {
                 Some(class) => self.enter(batch, slot, class),
                 None => self.check_oddly(batch, slot, interface, now),
@@ -366,8 +368,11 @@ impl Pipeline {
 
     pub(super) fn answer_arp(&mut self, batch: &mut Batch, slot: Slot, interface: u16) {
         self.tallies[Tally::ArpAnswered as usize] += 1;
+        let interfaces = &self.state.interfaces;
+        let asked = interfaces.virtuals().asked_by_arp(batch.frame(slot), interface);
+        let mac = asked.unwrap_or(interfaces.get(interface).mac.0);
         batch.truncate(slot, arp::REPLY_LEN);
-        arp::answer(batch.frame_mut(slot), self.state.interfaces.get(interface).mac.0);
+        arp::answer(batch.frame_mut(slot), mac);
         let back = Verdict::Forward(batch.port(slot));
         let verdict = self.state.interfaces.send(batch, slot, interface, back);
         batch.set_verdict(slot, verdict);

@@ -121,6 +121,9 @@ impl Objects {
             | Update::RemoveRule { .. }
             | Update::SetPolicer { .. }
             | Update::RemovePolicer { .. } => {}
+            // Nobody is active who has not heard from the others that nobody is: whoever has
+            // restarted is told anew what it has.
+            Update::SetVirtual { .. } | Update::RemoveVirtual { .. } => {}
         }
     }
 

@@ -357,7 +357,8 @@ impl State {
         [own(next.ip.map(IpAddr::from)), own(next.ipv6.map(IpAddr::from))]
     }
 
-    fn insert(&mut self, network: Network, hop: u32) -> Result<(), Refusal> {
+    /// Makes a route lead to a next hop or another entry.
+    pub(super) fn insert(&mut self, network: Network, hop: u32) -> Result<(), Refusal> {
         let Network { vrf, address, len } = network;
         let Routes { ipv4, ipv6 } = &mut self.routes;
         let table = ipv4.table(vrf).ok_or(Refusal::NotFound)?;
@@ -371,7 +372,8 @@ impl State {
         })
     }
 
-    fn remove(&mut self, network: Network) -> Option<u32> {
+    /// Removes a route; returns to what it led.
+    pub(super) fn remove(&mut self, network: Network) -> Option<u32> {
         let Routes { ipv4, ipv6 } = &mut self.routes;
         let table = ipv4.table(network.vrf)?;
         match network.address {
@@ -426,7 +428,7 @@ impl Hop {
 }
 
 /// The route of an address alone.
-fn host(vrf: u16, address: IpAddr) -> Network {
+pub(super) fn host(vrf: u16, address: IpAddr) -> Network {
     Network { vrf, address, len: bits(address) }
 }
 

@@ -30,6 +30,7 @@ mod fragments;
 mod leaving;
 mod tables;
 mod tunnels;
+mod virtuals;
 
 use self::frames::{Judgement, internet_sum, leave, word};
 use self::host::Held;
@@ -103,6 +104,12 @@ impl Oracle for Model {
                 self.groups.share(next_hop, &self.next_hops);
                 done
             }
+            Update::SetVirtual { port, vlan, mac, address, accept } => {
+                self.set_virtual((port, vlan), (mac, address, accept))
+            }
+            Update::RemoveVirtual { port, vlan, address } => {
+                self.remove_virtual((port, vlan), address)
+            }
             // The services' own, which they have applied.
             Update::SetRule { .. }
             | Update::RemoveRule { .. }
@@ -145,13 +152,16 @@ impl Model {
     /// knows.
     fn judge_at(&mut self, interface: usize, frame: &[u8], now: Duration) -> Judgement {
         let own = &self.interfaces[interface].clone();
+        let asked = self.asked_by_nd(interface, frame);
+        let asks_for_virtual = asked.is_some() || self.asked_by_arp(interface, frame).is_some();
         if own.is_hosted
+            && !asks_for_virtual
             && let Some(judged) = self.judge_hosted(own, frame, now)
         {
             return judged;
         }
         if self.config.resolve
-            && let Some(said) = neighbours::read(frame, &neighbours::own(own))
+            && let Some(said) = neighbours::read(frame, &asked.unwrap_or(neighbours::own(own)))
         {
             return self.judge_discovery(own, said, now);
         }
@@ -161,13 +171,14 @@ impl Model {
         let (header, packet) = frame.split_at(ethernet::HEADER_LEN);
         let ether_type = word(header, 12);
         let is_arp_for_all = ether_type == ethernet::TYPE_ARP && header[..6] == [0xff; 6];
-        if header[..6] != own.mac.0.0 && !is_arp_for_all {
+        let is_its = header[..6] == own.mac.0.0 || self.is_virtual_station(interface, &header[..6]);
+        if !is_its && !is_arp_for_all {
             return Err("other-station");
         }
         match ether_type {
             ethernet::TYPE_IPV4 => self.judge_ipv4(interface, header, packet, now),
             ethernet::TYPE_IPV6 => self.judge_ipv6(interface, header, packet, now),
-            ethernet::TYPE_ARP => self.judge_arp(interface, header, packet, now),
+            ethernet::TYPE_ARP => self.judge_arp(interface, (frame, header, packet), now),
             _ => Err("unknown-ethertype"),
         }
     }
@@ -177,8 +188,7 @@ impl Model {
     fn judge_arp(
         &mut self,
         interface: usize,
-        header: &[u8],
-        packet: &[u8],
+        (whole, header, packet): (&[u8], &[u8], &[u8]),
         now: Duration,
     ) -> Judgement {
         if self.config.is_host() && !self.buckets.arp.takes(now) {
@@ -196,15 +206,17 @@ impl Model {
         }
         let at = self.interfaces[interface];
         let own = at.ip.ok_or("arp-ignored")?.address.octets();
-        let is_question =
-            packet.len() >= 28 && packet[..8] == [0, 1, 8, 0, 6, 4, 0, 1] && packet[24..28] == own;
+        let asked = self.asked_by_arp(interface, whole);
+        let is_question = packet.len() >= 28
+            && packet[..8] == [0, 1, 8, 0, 6, 4, 0, 1]
+            && (asked.is_some() || packet[24..28] == own);
         if !is_question {
             return Err("arp-ignored");
         }
-        let mac = at.mac.0.0;
+        let (mac, own) = (asked.unwrap_or(at.mac.0.0), &packet[24..28]);
         let (asking, from) = (&packet[8..14], &packet[14..18]);
         let reply = [0, 1, 8, 0, 6, 4, 0, 2];
-        let frame = [asking, &mac, &header[12..], &reply, &mac, &own, asking, from].concat();
+        let frame = [asking, &mac, &header[12..], &reply, &mac, own, asking, from].concat();
         Ok(leave(&at, frame))
     }
 
@@ -316,7 +328,10 @@ impl Model {
         let held = Held { at: &own, header, packet: came };
         if route == Some(To::Itself) {
             return match self.config.is_host() {
-                true => self.buckets.receive(&self.config, held, now),
+                true => {
+                    let accepts = self.virtual_accepts(own.vrf, way.to);
+                    self.buckets.receive(&self.config, held, accepts, now)
+                }
                 false => Err("local-address"),
             };
         }

@@ -87,12 +87,21 @@ impl Buckets {
         }
     }
 
-    /// A packet for the router itself.
-    pub fn receive(&mut self, config: &Config, held: Held, now: Duration) -> Judgement {
+    /// A packet for the router itself; `accepts` is what a virtual address does with pings.
+    pub fn receive(
+        &mut self,
+        config: &Config,
+        held: Held,
+        accepts: Option<bool>,
+        now: Duration,
+    ) -> Judgement {
         let packet = held.packet;
         let is_v4 = packet[0] >> 4 == 4;
         let class = self.police_host(packet, now)?;
-        if held.at.is_hosted {
+        if accepts == Some(false) {
+            return Err("local-address");
+        }
+        if held.at.is_hosted && accepts.is_none() {
             return Ok(model_kit::check::Expected::Punt);
         }
         if config.ping && matches!(class, Kind::Icmp) {
@@ -101,7 +110,7 @@ impl Buckets {
                 return Ok(leave(held.at, frame));
             }
         }
-        match config.punt {
+        match config.punt && accepts.is_none() {
             true => Ok(model_kit::check::Expected::Punt),
             false => Err("local-address"),
         }
@@ -203,7 +212,7 @@ fn error_ipv6(held: Held, (kind, code, rest): (u8, u8, u32)) -> Option<Vec<u8>> 
 
 /// RFC 792: the reply to an echo request, with the same data; none to anything else.
 fn echo_ipv4(held: Held) -> Result<Option<Vec<u8>>, &'static str> {
-    let Held { at, header, packet } = held;
+    let Held { header, packet, .. } = held;
     let options = usize::from(packet[0] % 16) * 4;
     let message = &packet[options..];
     if message.len() < 8 || internet_sum(message) != 0xffff {
@@ -224,12 +233,12 @@ fn echo_ipv4(held: Held) -> Result<Option<Vec<u8>>, &'static str> {
     ip[16..20].copy_from_slice(&packet[12..16]);
     let sum = !internet_sum(&ip);
     ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    Ok(Some([&header[6..12], &at.mac.0.0, &header[12..14], &ip, &message].concat()))
+    Ok(Some([&header[6..12], &header[..6], &header[12..14], &ip, &message].concat()))
 }
 
 /// RFC 4443 section 4.2.
 fn echo_ipv6(held: Held) -> Result<Option<Vec<u8>>, &'static str> {
-    let Held { at, header, packet } = held;
+    let Held { header, packet, .. } = held;
     if packet[6] != 58 {
         return Ok(None);
     }
@@ -248,7 +257,7 @@ fn echo_ipv6(held: Held) -> Result<Option<Vec<u8>>, &'static str> {
     let sum = !internet_sum(&pseudo);
     message[2..4].copy_from_slice(&sum.to_be_bytes());
     let ip = [&packet[..7], &[64], to, from].concat();
-    Ok(Some([&header[6..12], &at.mac.0.0, &header[12..14], &ip, &message].concat()))
+    Ok(Some([&header[6..12], &header[..6], &header[12..14], &ip, &message].concat()))
 }
 
 /// What stands behind the extension headers.

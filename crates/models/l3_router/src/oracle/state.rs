@@ -25,6 +25,16 @@ pub struct Model {
     pub(super) services: Services,
     pub(super) groups: Groups,
     pub(super) reassembly: Reassembly,
+    pub(super) virtuals: Vec<Virtual>,
+}
+
+/// A virtual address at an interface.
+#[derive(Clone, Copy)]
+pub(super) struct Virtual {
+    pub at: usize,
+    pub mac: [u8; 6],
+    pub address: IpAddr,
+    pub accept: bool,
 }
 
 /// A packet's addresses, the interface by which it came in, and how many hops it has to go.
@@ -52,6 +62,7 @@ impl Model {
             services: Services::new(config),
             groups: Groups::new(config),
             reassembly: Reassembly::new(config),
+            virtuals: Vec::new(),
         };
         for link in config.links() {
             let (address, len) = (catalogue::network(link.address, link.len), link.len);

@@ -63,7 +63,7 @@ impl Model {
         }
     }
 
-    fn has_room(&self, network: Network) -> bool {
+    pub(super) fn has_room(&self, network: Network) -> bool {
         self.routes.contains_key(&network)
             || self.routes.of_version(network) < self.config.capacity()
     }

@@ -11,4 +11,5 @@ mod laws;
 mod parse;
 mod readme;
 mod reassembly;
+mod virtuals;
 mod workload;

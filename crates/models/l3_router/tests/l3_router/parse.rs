@@ -17,7 +17,8 @@ fn the_fast_path_says_what_the_full_parser_says() {
     let mut recognised = 0;
     for step in L3Router::sample(&config, &Traffic::default()) {
         let Step::Frame { port, frame, about } = step else { continue };
-        if let Some(class) = plain.recognise(&frame, port) {
+        let at = (port, u16::from(port.0));
+        if let Some(class) = plain.recognise(&frame, at, state.interfaces.virtuals()) {
             assert_eq!(class, classify(&frame, u16::from(port.0), &state), "{about}");
             recognised += 1;
         }

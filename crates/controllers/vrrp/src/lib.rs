@@ -1,0 +1,28 @@
+//! VRRP for the router: while a virtual router is active, its addresses are the router's own.
+//!
+//! ```text
+//!  other routers --frames--> protocol_vrrp::Vrrp --Report--> Active: SetVirtual
+//!                              ^                             Backup: RemoveVirtual --> workers
+//!  the host's interfaces ------+                                                         |
+//!                              +----------------------- Refused: not in charge for now <-+
+//! ```
+//! The files in reading order: [`config`] has the keys, `places` what they mean on the router,
+//! `account` changes without an answer, `alarms` what an operator is told, `router` a virtual
+//! router as it is known, `machine` the controller, `show` what a person sees.
+
+pub mod config;
+
+mod places;
+
+mod account;
+
+mod alarms;
+
+mod router;
+
+mod machine;
+
+mod show;
+
+pub use config::Config;
+pub use machine::Vrrp;

@@ -1,0 +1,257 @@
+//! The machine: whose turn it is becomes changes of the router.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use controller_kit::{Action, Controller, Event, Link, Setup};
+use function_kit::Invalid;
+use function_kit::erased::AnyUpdate;
+use protocol_kit::{Arrival, Input, Interface, Machine, Output, Time};
+use protocol_vrrp::{self as vrrp, Command, Reason, Report, State};
+use serde_json::Value;
+
+use crate::account::Account;
+use crate::alarms::{Alarms, Cause};
+use crate::config::Config;
+use crate::places::Places;
+use crate::router::Router;
+use crate::show::show;
+
+/// VRRP for a router.
+pub struct Vrrp {
+    vrrp: vrrp::Vrrp,
+    places: Places,
+    routers: Vec<Router>,
+    account: Account,
+    alarms: Alarms,
+    /// The host's interfaces of the router by name.
+    links: BTreeMap<String, Interface>,
+    /// Whether the kernel's interfaces have a link, as far as they were told.
+    up: BTreeMap<Interface, bool>,
+    now: Time,
+}
+
+impl Controller for Vrrp {
+    const NAME: &'static str = "vrrp";
+    const SUMMARY: &'static str = "VRRP for an l3-router: virtual addresses with other routers";
+
+    type Config = Config;
+
+    fn validate(config: &mut Config) -> Result<(), Invalid> {
+        Config::validate(config)
+    }
+
+    fn new(config: &Config, setup: Setup<'_>) -> Result<Vrrp, Invalid> {
+        config.validate()?;
+        let places = Places::of(setup.function, config)?;
+        let count = places.all.len();
+        let mut account = Account::default();
+        // What an earlier life has left: nobody is active who has not listened first.
+        for (number, place) in (0..).zip(&places.all) {
+            account.add(number, place.remove());
+        }
+        Ok(Vrrp {
+            vrrp: vrrp::Vrrp::new(count as u32, places.tracked.len() as u32),
+            places,
+            routers: (0..count).map(|_| Router::default()).collect(),
+            account,
+            alarms: Alarms::default(),
+            links: BTreeMap::new(),
+            up: BTreeMap::new(),
+            now: Time::ZERO,
+        })
+    }
+
+    fn show(&self) -> Value {
+        show(&self.vrrp, &self.places, (&self.routers, self.now), self.account.refused)
+    }
+}
+
+impl Machine for Vrrp {
+    type Command = Event;
+    type Report = Action;
+
+    fn input(&mut self, now: Time, input: Input<'_, Event>) {
+        self.now = now;
+        match input {
+            Input::Arrival(arrival) => {
+                if let Arrival::Link { interface, is_up } = arrival {
+                    self.up.insert(interface, is_up);
+                    self.track(now);
+                }
+                self.vrrp.input(now, Input::Arrival(arrival));
+            }
+            Input::Command(Event::Links(links)) => self.link(links, now),
+            Input::Command(Event::Applied { first, count, .. }) => {
+                self.account.applied(first.saturating_add(count));
+            }
+            Input::Command(Event::Refused { number, .. }) => {
+                if let Some(router) = self.account.refuse(number) {
+                    self.refused(router, now);
+                }
+            }
+            Input::Command(Event::Worker(_)) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Option<Output<Action>> {
+        self.now = now;
+        self.expire(now);
+        while let Some(output) = self.vrrp.poll(now) {
+            match output {
+                Output::Departure(departure) => return Some(Output::Departure(departure)),
+                Output::Report(report) => self.told(report, now),
+            }
+        }
+        if let Some(alarm) = self.alarms.next() {
+            return Some(Output::Report(Action::Alarm(alarm)));
+        }
+        if !self.account.is_waiting() {
+            return None;
+        }
+        let updates = self.account.hand_over().into_iter().map(AnyUpdate::of).collect();
+        Some(Output::Report(Action::Passing(updates)))
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        if self.alarms.is_waiting() || self.account.is_waiting() {
+            return Some(Time::ZERO);
+        }
+        let own = self.routers.iter().flat_map(|router| [router.mended, router.retry]);
+        own.chain([self.vrrp.deadline()]).flatten().min()
+    }
+}
+
+impl Vrrp {
+    /// Virtual routers begin where their interface is there, and end where it is not.
+    fn link(&mut self, links: Vec<Link>, now: Time) {
+        self.links = links.into_iter().map(|link| (link.name, link.kernel)).collect();
+        let kernel: Vec<Interface> = self.links.values().copied().collect();
+        self.up.retain(|interface, _| kernel.contains(interface));
+        for number in 0..self.routers.len() as u32 {
+            let place = &self.places.all[number as usize];
+            let wanted = self.links.get(&place.name).copied();
+            let at = self.routers[number as usize].at;
+            match wanted {
+                Some(_) => self.alarms.lower((number, place.source()), Cause::NoInterface),
+                None => {
+                    let text = format!("the host has no interface `{}`", place.name);
+                    self.alarms.raise((number, place.source()), Cause::NoInterface, text);
+                }
+            }
+            if wanted == at {
+                continue;
+            }
+            if at.is_some() {
+                self.command(Command::Remove(number), now);
+                self.enter(number, (State::Initialize, Reason::LinkDown), false, now);
+            }
+            if let Some(interface) = wanted {
+                let config = self.places.all[number as usize].at(interface);
+                self.command(Command::Add(number, config), now);
+            }
+            let router = &mut self.routers[number as usize];
+            (router.at, router.retry) = (wanted, None);
+        }
+        self.track(now);
+    }
+
+    /// Says which tracked interfaces are there and have a link.
+    fn track(&mut self, now: Time) {
+        for object in 0..self.places.tracked.len() as u32 {
+            let link = self.links.get(&self.places.tracked[object as usize]);
+            let is_up = link.is_some_and(|link| *self.up.get(link).unwrap_or(&true));
+            self.command(Command::Track { object, is_up }, now);
+        }
+    }
+
+    fn told(&mut self, report: Report, now: Time) {
+        match report {
+            Report::Changed { router, state, reason, accepts } => {
+                self.enter(router, (state, reason), accepts, now);
+            }
+            Report::Misconfigured { router, peer, what } => {
+                let differs = match what {
+                    vrrp::Told::Addresses => "advertises other virtual addresses",
+                    vrrp::Told::Interval => "advertises at another interval",
+                    vrrp::Told::Owner => "says that it owns the addresses, too",
+                };
+                let source = self.source(router);
+                self.alarms.raise(source, Cause::Misconfigured, format!("{peer} {differs}"));
+                self.routers[router as usize].mended = Some(now.after(MENDED));
+            }
+            Report::Split { router, peer } => {
+                let source = self.source(router);
+                self.alarms.raise(source, Cause::SplitBrain, format!("{peer} is active, too"));
+            }
+            Report::Healed { router } => {
+                let source = self.source(router);
+                self.alarms.lower(source, Cause::SplitBrain);
+            }
+            // What was checked at the start is not refused later.
+            Report::Refused { .. } => {}
+        }
+    }
+
+    /// A virtual router has another state.
+    fn enter(&mut self, number: u32, (state, reason): (State, Reason), accepts: bool, now: Time) {
+        let router = &mut self.routers[number as usize];
+        let was_active = router.state == State::Active;
+        (router.state, router.reason, router.since) = (state, Some(reason), now);
+        let place = &self.places.all[number as usize];
+        if state == State::Active {
+            router.activations += 1;
+            self.account.add(number, place.set(accepts));
+        } else {
+            if was_active {
+                self.account.add(number, place.remove());
+            }
+            self.alarms.lower((number, place.source()), Cause::SplitBrain);
+        }
+    }
+
+    /// The router does not take an address: the virtual router leaves it to others for a while.
+    fn refused(&mut self, number: u32, now: Time) {
+        if self.routers[number as usize].at.is_none() {
+            return;
+        }
+        let text = "the router refuses a virtual address: it has it otherwise, or has no room";
+        let source = self.source(number);
+        self.alarms.raise(source, Cause::Refused, text.to_owned());
+        self.routers[number as usize].retry = Some(now.after(RETRY));
+        self.command(Command::Shutdown(number), now);
+    }
+
+    /// Does what is due by now.
+    fn expire(&mut self, now: Time) {
+        for number in 0..self.routers.len() as u32 {
+            let router = &mut self.routers[number as usize];
+            let is_due = |time: &mut Time| *time <= now;
+            let is_mended = router.mended.take_if(is_due).is_some();
+            let tries_again = router.retry.take_if(is_due).is_some();
+            if is_mended {
+                let source = self.source(number);
+                self.alarms.lower(source, Cause::Misconfigured);
+            }
+            if tries_again {
+                let source = self.source(number);
+                self.alarms.lower(source, Cause::Refused);
+                self.command(Command::Start(number), now);
+            }
+        }
+    }
+
+    fn source(&self, number: u32) -> (u32, String) {
+        (number, self.places.all[number as usize].source())
+    }
+
+    fn command(&mut self, command: Command, now: Time) {
+        self.vrrp.input(now, Input::Command(command));
+    }
+}
+
+/// The protocol tells a mistake of another router once a minute while it lasts.
+const MENDED: Duration = Duration::from_secs(130);
+
+/// How long a virtual router takes no part whose address was refused.
+const RETRY: Duration = Duration::from_secs(60);

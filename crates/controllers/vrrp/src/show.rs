@@ -1,0 +1,61 @@
+//! What a person sees.
+
+use protocol_kit::Time;
+use protocol_vrrp::{State, Vrrp};
+use serde_json::{Value, json};
+
+use crate::places::{Place, Places};
+use crate::router::Router;
+
+/// Each virtual router, and what became of advertisements.
+pub(crate) fn show(
+    vrrp: &Vrrp,
+    places: &Places,
+    (routers, now): (&[Router], Time),
+    refused: u64,
+) -> Value {
+    let counters = vrrp.counters();
+    let routers = (0..).zip(places.all.iter().zip(routers));
+    json!({
+        "routers": routers.map(|(number, of)| router(vrrp, number, of, now)).collect::<Vec<_>>(),
+        "counters": {
+            "received": counters.received,
+            "differing": counters.differing,
+            "sent": counters.sent,
+            "announced": counters.announced,
+            "malformed": counters.malformed,
+            "checksum": counters.checksum,
+            "ttl": counters.ttl,
+            "version": counters.version,
+            "destination": counters.destination,
+            "unknown": counters.unknown,
+            "stranger": counters.stranger,
+            "looped": counters.looped,
+            "idle": counters.idle,
+            "refused": refused,
+        },
+    })
+}
+
+fn router(vrrp: &Vrrp, number: u32, (place, router): (&Place, &Router), now: Time) -> Value {
+    let view = vrrp.view(number);
+    let state = match router.state {
+        State::Initialize => "initialize",
+        State::Backup => "backup",
+        State::Active => "active",
+    };
+    json!({
+        "interface": place.name,
+        "vrid": place.key().vrid,
+        "mac": place.key().mac().to_string(),
+        "addresses": place.addresses(),
+        "state": state,
+        "reason": router.reason.map(|reason| format!("{reason:?}")),
+        "for-s": now.since(router.since).as_secs(),
+        "activations": router.activations,
+        "priority": view.map(|view| view.priority),
+        "heard": view.and_then(|view| view.heard),
+        "down-interval-ms": view.map(|view| view.down_interval.as_millis() as u64),
+        "is-split": view.is_some_and(|view| view.is_split),
+    })
+}

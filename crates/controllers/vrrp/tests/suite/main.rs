@@ -1,0 +1,5 @@
+//! The controller with a router, without I/O: what other routers say becomes addresses.
+
+mod keys;
+mod states;
+mod support;

@@ -1,0 +1,141 @@
+//! States of virtual routers, and what the router has of them.
+
+use std::time::Duration;
+
+use controller_kit::Controller;
+use engine::Function;
+use function_kit::sections::Mac;
+use function_l3_router::Update;
+use function_l3_router::config::{PortName, Prefixed};
+use protocol_kit::Departure;
+use serde_json::json;
+use wire::MacAddr;
+
+use crate::support::{Driven, LAN, config};
+
+const ADDRESS: &str = "10.0.1.254";
+
+/// More than the time without advertisement after which a router becomes active.
+const SILENCE: Duration = Duration::from_secs(4);
+
+/// A controller that is active, because nobody else is there.
+fn active(keys: serde_json::Value) -> Driven {
+    let mut driven = Driven::new(&config(keys));
+    driven.links(&[("lan", LAN), ("core", 4)]).pass(SILENCE);
+    assert_eq!(driven.state(), "active");
+    driven
+}
+
+#[test]
+fn the_router_has_the_address_while_its_virtual_router_is_active() {
+    let mut driven = Driven::new(&config(json!({"accept": true})));
+    assert_eq!((driven.state().as_str(), driven.departures.len()), ("initialize", 0));
+    driven.links(&[("lan", LAN)]);
+    assert!(matches!(driven.departures[0], Departure::Open { .. }));
+    assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("backup", None));
+    driven.pass(SILENCE);
+    assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("active", Some(true)));
+    let sent = |driven: &Driven| {
+        driven.departures.iter().filter(|one| matches!(one, Departure::Frame { .. })).count()
+    };
+    assert!(sent(&driven) >= 2, "an advertisement and an announcement at least");
+    driven.advertise(200, &[ADDRESS]);
+    assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("backup", None));
+    driven.pass(SILENCE);
+    assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("active", Some(true)));
+    let shown = Controller::show(&driven.vrrp);
+    assert_eq!(shown["routers"][0]["activations"], 2);
+    assert_eq!(shown["routers"][0]["mac"], "00:00:5e:00:01:07");
+    assert_eq!(shown["counters"]["received"], 1);
+    assert_eq!(driven.alarmed(), []);
+}
+
+#[test]
+fn both_families_are_virtual_routers_of_their_own() {
+    let addresses = ["fe80::254", "2001:db8:1::254"];
+    let driven = active(json!({"addresses": addresses}));
+    assert_eq!(addresses.map(|one| driven.has(one)), [Some(false); 2]);
+    let shown = Controller::show(&driven.vrrp);
+    assert_eq!(shown["routers"][0]["mac"], "00:00:5e:00:02:07");
+}
+
+#[test]
+fn an_interface_that_goes_takes_its_virtual_router_with_it() {
+    let mut driven = active(json!({}));
+    driven.links(&[("core", 4)]);
+    assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("initialize", None));
+    assert_eq!(driven.alarmed(), [("no-interface", true)]);
+    // It is made again, with another number in the kernel.
+    driven.links(&[("lan", 9), ("core", 4)]).pass(SILENCE);
+    assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("active", Some(false)));
+    assert_eq!(driven.alarmed(), [("no-interface", false)]);
+    driven.links(&[("lan", 10), ("core", 4)]);
+    assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("backup", None));
+    driven.pass(SILENCE).link(10, false);
+    assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("initialize", None));
+    driven.link(10, true).pass(SILENCE);
+    assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("active", Some(false)));
+}
+
+#[test]
+fn a_tracked_interface_without_link_lowers_the_priority() {
+    let mut driven = active(json!({"track": [{"interface": "core", "decrement": 60}]}));
+    let priority =
+        |driven: &Driven| Controller::show(&driven.vrrp)["routers"][0]["priority"].clone();
+    assert_eq!(priority(&driven), 100);
+    driven.link(4, false);
+    assert_eq!(priority(&driven), 40);
+    driven.link(4, true);
+    assert_eq!(priority(&driven), 100);
+    driven.links(&[("lan", LAN)]);
+    assert_eq!((priority(&driven), driven.state().as_str()), (json!(40), "active"));
+    driven.advertise(50, &[ADDRESS]);
+    assert_eq!(driven.state(), "backup");
+}
+
+#[test]
+fn mistakes_of_others_are_alarms_until_they_are_over() {
+    let mut driven = active(json!({}));
+    driven.advertise(50, &["10.0.1.253"]).advertise(50, &["10.0.1.253"]);
+    let mut alarms = driven.alarmed();
+    alarms.sort_unstable();
+    assert_eq!(alarms, [("misconfigured", true), ("split-brain", true)]);
+    assert_eq!(driven.state(), "active");
+    driven.pass(Duration::from_secs(20));
+    assert_eq!(driven.alarmed(), [("split-brain", false)]);
+    driven.pass(Duration::from_secs(200));
+    assert_eq!(driven.alarmed(), [("misconfigured", false)]);
+}
+
+#[test]
+fn an_address_that_the_router_refuses_is_left_to_others_for_a_while() {
+    let mut driven = Driven::new(&config(json!({})));
+    let prefix = Prefixed { address: ADDRESS.parse().expect("an address"), len: 32 };
+    let number = 0;
+    let next_hop = json!({"port": "core", "mac": "02:00:00:00:00:99"});
+    let next_hop = serde_json::from_value(next_hop).expect("keys");
+    driven.router.apply(Update::SetNextHop { number, next_hop }, 0).expect("room");
+    driven.router.apply(Update::SetRoute { prefix, next_hop: number, vrf: 0 }, 0).expect("room");
+    driven.links(&[("lan", LAN)]).pass(SILENCE);
+    assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("initialize", None));
+    assert_eq!(driven.alarmed(), [("address-refused", true)]);
+    driven.router.apply(Update::RemoveRoute { prefix, vrf: 0 }, 0).expect("it is there");
+    driven.pass(Duration::from_secs(70));
+    assert_eq!((driven.state().as_str(), driven.has(ADDRESS)), ("active", Some(false)));
+    assert_eq!(driven.alarmed(), [("address-refused", false)]);
+}
+
+#[test]
+fn what_an_earlier_life_has_left_goes_first() {
+    let set = Update::SetVirtual {
+        port: PortName::new("lan"),
+        vlan: None,
+        mac: Mac(MacAddr([0, 0, 0x5e, 0, 1, 7])),
+        address: ADDRESS.parse().expect("an address"),
+        accept: true,
+    };
+    let mut driven = active(json!({}));
+    driven.router.apply(set, 0).expect("it is there");
+    let again = Driven::on(&config(json!({})), driven.router);
+    assert_eq!((again.state().as_str(), again.has(ADDRESS)), ("initialize", None));
+}

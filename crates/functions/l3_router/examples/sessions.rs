@@ -1,5 +1,5 @@
-//! What a thousand sessions of BFD cost a worker: two routers watch each other at 1,000 VLANs, 10 ms
-//! x 3, in virtual time; the time that one of them takes for its sessions is measured.
+//! What a thousand sessions of BFD cost a worker: two routers watch each other at 1,000 VLANs,
+//! 10 ms x 3, in virtual time; the time that one of them takes for its sessions is measured.
 //!
 //! `cargo run --release -p function-l3-router --example sessions`
 

@@ -33,7 +33,8 @@ fn node(own: u8, peer: u8) -> Node {
         .map(|vlan| {
             let bfd = json!({"interval-ms": 10, "multiplier": 3});
             let mac = format!("02:00:00:00:00:{peer:02x}");
-            json!({"port": "uplink", "vlan": vlan, "mac": mac, "ip": address(vlan, peer), "bfd": bfd})
+            let ip = address(vlan, peer);
+            json!({"port": "uplink", "vlan": vlan, "mac": mac, "ip": ip, "bfd": bfd})
         })
         .collect();
     let config = json!({

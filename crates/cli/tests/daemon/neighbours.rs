@@ -1,6 +1,7 @@
 //! Functions that resolve their neighbours, between hosts of Linux with its default settings: each
 //! host is a namespace whose kernel asks and answers by ARP and Neighbor Discovery.
 
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use model_kit::build::{datagram, packet, packet_ipv6};
@@ -45,8 +46,14 @@ pub fn socket(host: &Namespace, address: impl Into<SocketAddr>) -> UdpSocket {
 
 fn hear(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
     let mut bytes = [0; 2000];
-    let (len, from) = socket.recv_from(&mut bytes).expect("a datagram arrives");
-    (bytes[..len].to_vec(), from)
+    loop {
+        match socket.recv_from(&mut bytes) {
+            Ok((len, from)) => return (bytes[..len].to_vec(), from),
+            // A process that was stopped for a moment waits anew.
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => panic!("a datagram arrives: {error}"),
+        }
+    }
 }
 
 #[test]

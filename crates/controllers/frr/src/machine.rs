@@ -101,7 +101,6 @@ impl Machine for Frr {
                 self.applied(first.saturating_add(count));
             }
             Input::Command(Event::Refused { number, why }) => self.refused(number, why),
-            Input::Command(Event::Worker(_)) => {}
         }
     }
 

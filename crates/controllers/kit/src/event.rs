@@ -22,8 +22,6 @@ pub enum Event {
         /// Why.
         why: Refusal,
     },
-    /// A worker has something to say.
-    Worker(engine::Event),
     /// The host's interfaces of the function, all that there are now.
     Links(Vec<Link>),
 }

@@ -90,7 +90,6 @@ impl Machine for Vrrp {
                     self.refused(router, now);
                 }
             }
-            Input::Command(Event::Worker(_)) => {}
         }
     }
 

@@ -69,9 +69,11 @@ impl Carrier {
             }
         }
         *first = (*first + 1) % reasons.max(1);
-        // What a function says of itself is nobody's here.
         for plane in planes {
-            (0..SHARE).map_while(|_| plane.event()).for_each(drop);
+            for event in (0..SHARE).map_while(|_| plane.event()) {
+                // A next hop by its number, for instance, whose session has gone down.
+                tracing::info!(kind = ?event.kind, subject = event.subject, "the function says");
+            }
         }
         carried
     }

@@ -91,7 +91,7 @@ impl Child {
     pub(crate) fn start(command: Command) -> Result<Child, Failed> {
         let program = command.get_program().to_string_lossy().into_owned();
         let mut wrapped = Command::new(BOND);
-        wrapped.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program());
+        wrapped.args(BOND_ARGUMENTS).arg(command.get_program());
         wrapped.args(command.get_args());
         if let Some(folder) = command.get_current_dir() {
             wrapped.current_dir(folder);
@@ -109,12 +109,17 @@ impl Child {
         Ok(child)
     }
 
-    /// Waits until the program itself runs, or what it has become since: from then on the kernel
-    /// kills it with this thread.
+    /// Waits until the program itself runs: from then on the kernel kills it with this thread.
+    ///
+    /// Until then the command line is this process's own, for the starting returns before the
+    /// kernel has made the new process another program; then it is empty, then it is the bond's.
     fn wait_for_bond(&mut self) {
-        let file = format!("/proc/{}/comm", self.id());
-        let waits =
-            || std::fs::read(&file).is_ok_and(|name| name.trim_ascii_end() == BOND.as_bytes());
+        let own = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+        let file = format!("/proc/{}/cmdline", self.id());
+        let waits = || {
+            std::fs::read(&file)
+                .is_ok_and(|line| line.is_empty() || line == own || line.starts_with(BOND_LINE))
+        };
         while waits() && self.ended().is_none() {
             std::thread::yield_now();
         }
@@ -177,5 +182,9 @@ pub fn is_installed(program: &str) -> bool {
 
 /// The program that asks the kernel for it, and becomes the program that is started.
 const BOND: &str = "setpriv";
+const BOND_ARGUMENTS: [&str; 3] = ["--pdeathsig", "KILL", "--"];
+
+/// Beginning of the bond's command line, as the kernel shows it.
+const BOND_LINE: &[u8] = b"setpriv\0--pdeathsig\0";
 
 const POLL: std::time::Duration = std::time::Duration::from_millis(5);

@@ -9,6 +9,7 @@ use packet::Reason;
 
 use super::counts::{ThreadCounts, add};
 use super::interface::Interface;
+use crate::board::{Board, Told};
 
 /// The interfaces and the workers' planes.
 pub(super) struct Carrier {
@@ -20,16 +21,22 @@ pub(super) struct Carrier {
     room: Box<[u8]>,
     /// The reason that is first in the next turn.
     first: u8,
+    /// Where what workers tell goes.
+    board: Arc<Board>,
+    /// What each worker could not tell so far.
+    untold: Vec<u64>,
 }
 
 impl Carrier {
-    pub fn new(planes: Vec<Plane>, interfaces: Vec<Interface>) -> Carrier {
+    pub fn new(planes: Vec<Plane>, interfaces: Vec<Interface>, board: Arc<Board>) -> Carrier {
         let last = interfaces.iter().map(|one| usize::from(one.number)).max().unwrap_or(0);
         let mut by_number = vec![None; last + 1];
         for (place, one) in interfaces.iter().enumerate() {
             by_number[usize::from(one.number)] = Some(place);
         }
         Carrier {
+            untold: vec![0; planes.len()],
+            board,
             planes,
             interfaces,
             counts: Arc::default(),
@@ -42,7 +49,7 @@ impl Carrier {
     /// Carries what waits, up to a bound; returns whether there was anything.
     pub fn turn(&mut self) -> bool {
         let began = Instant::now();
-        let up = self.carry_up();
+        let up = self.carry_up() + self.carry_events();
         let down = self.carry_down();
         if began.elapsed() > LATE {
             add(&self.counts.late, 1);
@@ -69,10 +76,23 @@ impl Carrier {
             }
         }
         *first = (*first + 1) % reasons.max(1);
-        for plane in planes {
+        carried
+    }
+
+    /// What workers tell goes to the board and the log.
+    fn carry_events(&mut self) -> usize {
+        let mut carried = 0;
+        for (worker, (plane, untold)) in (0..).zip(self.planes.iter_mut().zip(&mut self.untold)) {
             for event in (0..SHARE).map_while(|_| plane.event()) {
                 // A next hop by its number, for instance, whose session has gone down.
                 tracing::info!(kind = ?event.kind, subject = event.subject, "the function says");
+                self.board.tell(Told { worker, event });
+                carried += 1;
+            }
+            let lost = plane.events_lost();
+            if lost > *untold {
+                self.board.miss(lost - *untold);
+                *untold = lost;
             }
         }
         carried

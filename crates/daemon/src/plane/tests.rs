@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Context, Drops, Function, PuntLimit, Refusal, StageClock, Worker};
+use engine::{Context, Drops, Event, EventKind, Function, PuntLimit, Refusal, StageClock, Worker};
 use machine::clock::Ticks;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use packet::{Batch, Reason, Room, Slot, Verdict};
@@ -17,10 +17,13 @@ use serde_json::json;
 use super::carrier::Carrier;
 use super::interface::Interface;
 use super::{HostThread, Joining, Opened};
+use crate::board::{Board, EventBox};
 
 /// A function that punts what the host sends, to the interface by which it was to leave.
 struct Mirror {
     interfaces: [u16; 256],
+    /// How many events it still tells.
+    events: u64,
 }
 
 impl Function for Mirror {
@@ -42,6 +45,11 @@ impl Function for Mirror {
         Context { interface: self.interfaces[usize::from(slot)], ..Context::default() }
     }
 
+    fn event(&mut self) -> Option<Event> {
+        self.events = self.events.checked_sub(1)?;
+        Some(Event { kind: EventKind::Idle, subject: self.events, at: 0 })
+    }
+
     fn apply(&mut self, (): (), _: Ticks) -> Result<(), Refusal> {
         Err(Refusal::Invalid)
     }
@@ -56,7 +64,11 @@ impl Function for Mirror {
 }
 
 fn worker() -> Worker<Mirror> {
-    let mirror = Mirror { interfaces: [0; 256] };
+    worker_with(0)
+}
+
+fn worker_with(events: u64) -> Worker<Mirror> {
+    let mirror = Mirror { interfaces: [0; 256], events };
     Worker::new(mirror, Vec::new(), 64, Room::default()).expect("memory").0
 }
 
@@ -97,7 +109,7 @@ fn frames_pass_both_ways_and_go_on_after_a_panic() {
     let plane = joining.join(&mut worker);
     let ((first, kernel_first), (second, kernel_second)) = (interface(3), interface(7));
     let opened = Opened { interfaces: vec![first, second], joining, names: Mirror::PUNTS };
-    let host = HostThread::start(opened, vec![plane]).expect("a thread");
+    let host = HostThread::start(opened, vec![plane], &Arc::default()).expect("a thread");
     let mut frame = [0; 1514];
     frame[..3].copy_from_slice(&[1, 2, 3]);
     is_mirrored(&mut worker, &kernel_first, &frame);
@@ -132,7 +144,7 @@ fn what_nobody_takes_is_counted_and_gone() {
     let mut worker = worker();
     let plane = joining().join(&mut worker);
     let (interface, kernel) = interface(3);
-    let mut carrier = Carrier::new(vec![plane], vec![interface]);
+    let mut carrier = Carrier::new(vec![plane], vec![interface], Arc::default());
     // The worker does not run: its ring of a MiB is full at some time.
     let mut sent = 0;
     for _ in 0..2000 {
@@ -172,7 +184,30 @@ fn frames_of_interfaces_that_the_host_lacks_are_counted() {
     let mut plane = joining().join(&mut worker);
     assert!(plane.inject(5, &[1; 60]) && plane.inject(900, &[1; 60]));
     worker.round();
-    let mut carrier = Carrier::new(vec![plane], vec![interface(3).0, interface(6).0]);
+    let mut carrier =
+        Carrier::new(vec![plane], vec![interface(3).0, interface(6).0], Arc::default());
     assert!(carrier.turn());
     assert_eq!(carrier.counts.unclaimed.load(std::sync::atomic::Ordering::Relaxed), 2);
+}
+
+#[test]
+fn what_a_worker_tells_reaches_controllers_or_is_counted() {
+    // More than there is room for between the two.
+    let mut worker = worker_with(5000);
+    let plane = joining().join(&mut worker);
+    let board = Arc::<Board>::default();
+    let mut carrier = Carrier::new(vec![plane], vec![interface(3).0], Arc::clone(&board));
+    let own = Arc::new(EventBox::new().expect("a box"));
+    board.begin(&own);
+    for _ in 0..100 {
+        worker.round();
+    }
+    let before = own.take();
+    assert_eq!((before.told.len(), before.missed), (0, 0));
+    while carrier.turn() {}
+    let waiting = own.take();
+    assert_eq!(waiting.told.len() as u64 + waiting.missed, 5000);
+    assert!(!waiting.told.is_empty() && waiting.missed > 0, "{}", waiting.missed);
+    let subjects = waiting.told.iter().map(|told| (told.worker, told.event.subject));
+    assert!(subjects.eq((0..5000).rev().map(|one| (0, one)).take(waiting.told.len())));
 }

@@ -186,6 +186,11 @@ impl Function for Pipeline {
         self.liveness.as_mut()?.event()
     }
 
+    fn link(&mut self, port: PortId, is_up: bool) {
+        self.state.set_link(port, is_up);
+        self.state.reach_tunnels();
+    }
+
     fn made(&mut self, _: Ticks) -> Option<&mut Batch> {
         let made = self.made.as_mut()?;
         self.tallies[Tally::MadeFull as usize] = made.refused();

@@ -6,6 +6,7 @@ use machine::clock::Clock;
 use packet::{PortId, Room};
 use serde_json::{Value, json};
 
+use super::super::config::{DOWNLINK, Mac, NextHop};
 use super::super::{Config, L3Router, Pipeline};
 use super::*;
 
@@ -154,6 +155,41 @@ fn a_next_hop_is_there_while_its_session_is_up() {
     let [one, _] = &mut nodes;
     assert!(!one.router.state.is_down(0));
     assert_eq!((one.tally(Tally::PathsUp), one.tally(Tally::PathsDown)), (2, 1));
+}
+
+#[test]
+fn a_port_that_is_down_takes_its_next_hops_out_of_all_groups() {
+    let mut node = node(1, 2, Value::Null);
+    let mac = wire::MacAddr([2, 0, 0, 0, 9, 9]);
+    let mut next_hop = *node.router.state.neighbours.get(&0).expect("a next hop");
+    next_hop.mac = Mac(mac);
+    node.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
+    let ways = |node: &mut Node| -> Vec<_> {
+        let mut all: Vec<_> =
+            (0..32).filter_map(|flow| node.way([203, 0, 113, 1], flow, 0)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let (down, both) = (PortId(0), [PortId(0), UP]);
+    assert_eq!(ways(&mut node), both);
+    node.router.link(UP, false);
+    assert_eq!(ways(&mut node), [down]);
+    assert_eq!(node.way([198, 51, 100, 1], 1, 0), Some(UP), "the port itself drops and counts it");
+    // A member that comes, another weight and another port change nothing of that.
+    let again = Update::SetGroupMember { group: 0, next_hop: 0, weight: 9 };
+    node.router.apply(again, 0).expect("a change");
+    node.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
+    assert_eq!(ways(&mut node), [down]);
+    let elsewhere = NextHop { port: DOWNLINK, ..next_hop };
+    node.router.apply(Update::SetNextHop { number: 0, next_hop: elsewhere }, 0).expect("a change");
+    node.router.link(down, false);
+    assert_eq!(ways(&mut node), [], "nobody is there");
+    node.router.apply(Update::SetNextHop { number: 0, next_hop }, 0).expect("a change");
+    node.router.link(UP, true);
+    assert_eq!(ways(&mut node), [UP]);
+    node.router.link(down, true);
+    assert_eq!(ways(&mut node), both);
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub trait Configured: Any + Send + Sync {
     fn workers(&self) -> usize;
     /// See [`NetworkFunction::IS_SHARDED`].
     fn is_sharded(&self) -> bool;
-    /// See [`NetworkFunction::HANDS_OVER`].
+    /// See [`NetworkFunction::hands_over`].
     fn hands_over(&self) -> bool;
     /// See [`NetworkFunction::frame_steering`].
     fn frame_steering(&self) -> Option<FrameSteering>;
@@ -336,7 +336,7 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
     }
 
     fn hands_over(&self) -> bool {
-        N::HANDS_OVER
+        N::hands_over(&self.0)
     }
 
     fn frame_steering(&self) -> Option<FrameSteering> {

@@ -100,7 +100,11 @@ impl Pipeline {
         let is_answer = said.operation() == arp::OPERATION_REPLY;
         // An ARP request comes from the neighbour itself, and is as good as an answer.
         let mac = Said { mac: said.sender_mac(), overrides: true, answers: true };
-        Some((neighbours.heard((&mut self.state, made), who, mac, now), is_answer))
+        let heard = neighbours.heard((&mut self.state, made), who, mac, now);
+        if heard || is_answer {
+            self.pass_on((batch.port(slot), at), batch.frame(slot));
+        }
+        Some((heard, is_answer))
     }
 
     /// A frame for the host, which answers it: within the rate of its protocol, and neighbours are
@@ -123,7 +127,7 @@ impl Pipeline {
             }
             Protocol::Nd => {
                 if let Some(Ok(message)) = nd::read(batch.frame(slot), ends) {
-                    self.learn(at, message, now);
+                    self.learn(batch, (slot, at), message, now);
                 }
             }
             _ => {}
@@ -133,7 +137,13 @@ impl Pipeline {
 
     /// Takes note of what a neighbour says of itself by Neighbor Discovery; whether that was of any
     /// use.
-    fn learn(&mut self, at: u16, message: Message, now: Ticks) -> Option<bool> {
+    fn learn(
+        &mut self,
+        batch: &Batch,
+        (slot, at): (Slot, u16),
+        message: Message,
+        now: Ticks,
+    ) -> Option<bool> {
         let (neighbours, made) = (self.neighbours.as_mut()?, self.made.as_mut()?);
         let (who, said) = match message {
             Message::Advertisement { target, mac, overrides } => {
@@ -143,7 +153,11 @@ impl Pipeline {
                 (source, Said { mac: mac?, overrides: true, answers: false })
             }
         };
-        Some(neighbours.heard((&mut self.state, made), (at, IpAddr::from(who)), said, now))
+        let heard = neighbours.heard((&mut self.state, made), (at, IpAddr::from(who)), said, now);
+        if heard || matches!(message, Message::Advertisement { .. }) {
+            self.pass_on((batch.port(slot), at), batch.frame(slot));
+        }
+        Some(heard)
     }
 
     /// Neighbor Discovery: within its rate, a question for the address as which it was read, or an
@@ -162,12 +176,14 @@ impl Pipeline {
         }
         match message {
             Err(()) => ignored,
-            Ok(message @ Message::Advertisement { .. }) => match self.learn(at, message, now) {
-                Some(true) => reasons::drop(reasons::NEIGHBOUR_HEARD),
-                _ => ignored,
-            },
+            Ok(message @ Message::Advertisement { .. }) => {
+                match self.learn(batch, (slot, at), message, now) {
+                    Some(true) => reasons::drop(reasons::NEIGHBOUR_HEARD),
+                    _ => ignored,
+                }
+            }
             Ok(message @ Message::Solicitation { source, .. }) => {
-                self.learn(at, message, now);
+                self.learn(batch, (slot, at), message, now);
                 let Some(address) = address else { return ignored };
                 let station = ethernet_source(batch.frame(slot));
                 let answer = nd::advertise((source, station), mac, address);

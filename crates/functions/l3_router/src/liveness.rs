@@ -16,16 +16,19 @@ use std::time::Duration;
 
 use engine::{Event, EventKind};
 use machine::clock::{Clock, Ticks};
+use packet::Verdict;
 use protocol_bfd::{Bfd, Command, Path, Reach, Report, State as SessionState, View};
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Opening, Output, Socket, Time};
 use stages::icmp_host::is_ipv6;
 use wire::{ethernet, ipv4, ipv6, protocol, udp};
 
 use super::config::{self, Config, NextHop};
+use super::reasons;
 
-/// The sessions of a worker.
+/// The sessions of a router. Each worker knows which next hops are watched; the first one runs them.
 pub(super) struct Liveness {
-    bfd: Bfd,
+    /// None on the other workers.
+    bfd: Option<Bfd>,
     clock: Clock,
     begun: Ticks,
     /// Numbers of sessions by next hop.
@@ -81,12 +84,25 @@ pub(super) enum Heard {
     Nobody,
 }
 
+impl Heard {
+    /// What becomes of the packet; none where no session is meant.
+    pub fn verdict(self) -> Option<Verdict> {
+        match self {
+            Heard::Accepted => Some(reasons::drop(reasons::BFD_HEARD)),
+            Heard::Ignored => Some(reasons::drop(reasons::BFD_IGNORED)),
+            Heard::Nobody => None,
+        }
+    }
+}
+
 impl Liveness {
-    /// Room for the sessions of a configuration; `None` where it has room for none.
-    pub fn new(config: &Config, clock: Clock, now: Ticks) -> Option<Liveness> {
+    /// Room for the sessions of a configuration; `None` where it has room for none. Only who `runs`
+    /// them sends and hears packets.
+    pub fn new(config: &Config, runs: bool, clock: Clock, now: Ticks) -> Option<Liveness> {
         let limit = config.bfd_sessions_max();
+        let seed = || RandomState::new().build_hasher().finish();
         (limit > 0).then(|| Liveness {
-            bfd: Bfd::new(limit, RandomState::new().build_hasher().finish()),
+            bfd: runs.then(|| Bfd::new(limit, seed())),
             clock,
             begun: now,
             sessions: BTreeMap::new(),
@@ -130,6 +146,16 @@ impl Liveness {
         self.sessions.contains_key(&number) || self.sessions.len() < self.hops.len()
     }
 
+    /// Whether a next hop is watched.
+    pub fn watches(&self, number: u32) -> bool {
+        self.sessions.contains_key(&number)
+    }
+
+    /// The next hops that are watched, from a number on.
+    pub fn watched(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
+        self.sessions.range(from..).map(|(hop, _)| *hop)
+    }
+
     /// Takes in a packet, without tag, for one of the router's own addresses.
     pub fn receive(&mut self, frame: &[u8], interface: u16, now: Ticks) -> Heard {
         let Some((from, to, ttl, datagram)) = datagram_of(frame) else { return Heard::Nobody };
@@ -142,7 +168,9 @@ impl Liveness {
             (*port == local && self.is_of_family(*socket, to)).then_some(*socket)
         };
         let Some(socket) = self.ports.iter().find_map(key) else { return Heard::Nobody };
-        let before = self.bfd.counters();
+        let time = self.time(now);
+        let Some(bfd) = &mut self.bfd else { return Heard::Nobody };
+        let before = bfd.counters();
         let arrival = Arrival::Datagram {
             socket,
             interface: Interface(interface.into()),
@@ -151,9 +179,9 @@ impl Liveness {
             ttl,
             bytes: datagram.payload(),
         };
-        self.bfd.input(self.time(now), Input::Arrival(arrival));
+        bfd.input(time, Input::Arrival(arrival));
         self.due = now;
-        let after = self.bfd.counters();
+        let after = bfd.counters();
         if after.received + after.echo_returned > before.received + before.echo_returned {
             Heard::Accepted
         } else if after.no_session > before.no_session {
@@ -175,7 +203,7 @@ impl Liveness {
 
     fn poll(&mut self, now: Ticks) -> Option<Wish> {
         let time = self.time(now);
-        while let Some(output) = self.bfd.poll(time) {
+        while let Some(output) = self.bfd.as_mut().and_then(|bfd| bfd.poll(time)) {
             let wish = match output {
                 Output::Departure(departure) => self.depart(departure),
                 Output::Report(Report::Changed { session, state, .. }) => {
@@ -188,7 +216,7 @@ impl Liveness {
                 return wish;
             }
         }
-        self.due = match self.bfd.deadline() {
+        self.due = match self.bfd.as_ref().and_then(Bfd::deadline) {
             Some(deadline) => self.begun.wrapping_add(self.clock.ticks(deadline.since(Time::ZERO))),
             None => now.wrapping_add(Ticks::MAX / 4),
         };
@@ -221,7 +249,7 @@ impl Liveness {
 
     fn changed(&mut self, session: u32, state: SessionState, now: Ticks) -> Option<Wish> {
         let hop = (*self.hops.get(session as usize)?)?;
-        let peer = self.bfd.view(session)?.peer_state;
+        let peer = self.bfd.as_ref()?.view(session)?.peer_state;
         let is_up = match state {
             SessionState::Up => true,
             SessionState::AdminDown => false,
@@ -243,7 +271,7 @@ impl Liveness {
 
     /// Returns what a person sees of the sessions, by next hop.
     pub fn views(&self) -> impl Iterator<Item = (u32, View)> + '_ {
-        let view = |(hop, session): (&u32, &u32)| Some((*hop, self.bfd.view(*session)?));
+        let view = |(hop, session): (&u32, &u32)| Some((*hop, self.bfd.as_ref()?.view(*session)?));
         self.sessions.iter().filter_map(view)
     }
 
@@ -253,8 +281,11 @@ impl Liveness {
     }
 
     fn command(&mut self, command: Command, now: Ticks) {
-        self.bfd.input(self.time(now), Input::Command(command));
-        self.due = now;
+        let time = self.time(now);
+        if let Some(bfd) = &mut self.bfd {
+            bfd.input(time, Input::Command(command));
+            self.due = now;
+        }
     }
 
     fn is_of_family(&self, socket: Socket, address: IpAddr) -> bool {

@@ -11,7 +11,7 @@ use wire::MacAddr;
 use wire::bytes::array_at;
 
 use super::control::Update;
-use super::liveness::{Heard, Packet, Wish};
+use super::liveness::{Packet, Wish};
 use super::neighbours::Wanted;
 use super::pipeline::Pipeline;
 use super::punt;
@@ -22,7 +22,7 @@ impl Pipeline {
     /// becomes of it.
     pub(super) fn hear_session(
         &mut self,
-        batch: &Batch,
+        batch: &mut Batch,
         slot: Slot,
         now: Ticks,
     ) -> Option<Verdict> {
@@ -32,10 +32,10 @@ impl Pipeline {
         if number != self.state.entries.local || punt::reason_of(frame) != punt::BFD {
             return None;
         }
-        match liveness.receive(frame, self.scratch.interface[usize::from(slot)], now) {
-            Heard::Accepted => Some(reasons::drop(reasons::BFD_HEARD)),
-            Heard::Ignored => Some(reasons::drop(reasons::BFD_IGNORED)),
-            Heard::Nobody => None,
+        let interface = self.scratch.interface[usize::from(slot)];
+        match self.workers.is_first() {
+            true => liveness.receive(frame, interface, now).verdict(),
+            false => Some(self.workers.hand_over(batch.frame_mut(slot), interface)),
         }
     }
 
@@ -43,7 +43,7 @@ impl Pipeline {
     #[inline]
     pub(super) fn keep_sessions(&mut self, now: Ticks) {
         for _ in 0..WISHES_PER_ROUND {
-            let Some(wish) = self.liveness.as_mut().and_then(|all| all.next(now)) else { return };
+            let Some(wish) = self.liveness.as_mut().and_then(|all| all.next(now)) else { break };
             match wish {
                 Wish::Packet(packet) => self.send_packet(&packet, now),
                 Wish::Change { hop, is_up } => {
@@ -51,9 +51,11 @@ impl Pipeline {
                     self.tallies[tally as usize] += 1;
                     self.state.set_path(hop, is_up);
                     self.state.reach_tunnels();
+                    self.workers.note(hop, is_up);
                 }
             }
         }
+        self.tell_hops(now);
     }
 
     /// Whether there is room for the session of a next hop.

@@ -10,6 +10,8 @@ use super::super::config::{DOWNLINK, Mac, NextHop};
 use super::super::{Config, L3Router, Pipeline};
 use super::*;
 
+mod workers;
+
 /// A router with its batch.
 struct Node {
     router: Pipeline,
@@ -22,7 +24,13 @@ const UP: PortId = PortId(1);
 /// A router of the link 10.1.0.0/16 with this last octet, whose next hop 0 there is `peer`; next
 /// hop 1 on the downlink is its way round.
 fn node(own: u8, peer: u8, bfd: Value) -> Node {
+    let config = config((own, peer), bfd, 1);
+    finished(Pipeline::new(&config, Clock::with_rate(1e9), 0).expect("memory"))
+}
+
+fn config((own, peer): (u8, u8), bfd: Value, workers: u32) -> Config {
     let config = json!({
+        "core": workers,
         "uplink-ip": format!("10.1.0.{own}/16"),
         "uplink-mac": format!("02:00:00:00:00:{own:02x}"),
         "resolve": true,
@@ -38,8 +46,10 @@ fn node(own: u8, peer: u8, bfd: Value) -> Node {
     });
     let mut config: Config = serde_json::from_value(config).expect("a section");
     L3Router::validate(&mut config).expect("a configuration");
-    let clock = Clock::with_rate(1e9);
-    let mut router = Pipeline::new(&config, clock, 0).expect("memory");
+    config
+}
+
+fn finished(mut router: Pipeline) -> Node {
     let room = Room::default();
     router.make_room(room).expect("memory");
     Node { router, batch: Batch::new(256, room).expect("memory") }
@@ -48,10 +58,16 @@ fn node(own: u8, peer: u8, bfd: Value) -> Node {
 impl Node {
     /// Gives it frames of the uplink at a time; returns those that leave, with their ports.
     fn step(&mut self, frames: &[Vec<u8>], now: Ticks) -> Vec<(PortId, Vec<u8>)> {
+        let frames: Vec<_> = frames.iter().map(|frame| (UP, frame.clone())).collect();
+        self.step_by(&frames, now)
+    }
+
+    /// The same with frames of any ports.
+    fn step_by(&mut self, frames: &[(PortId, Vec<u8>)], now: Ticks) -> Vec<(PortId, Vec<u8>)> {
         let mut left = Vec::new();
         self.batch.clear();
-        for frame in frames {
-            self.batch.append(UP, frame.len()).expect("room").copy_from_slice(frame);
+        for (port, frame) in frames {
+            self.batch.append(*port, frame.len()).expect("room").copy_from_slice(frame);
         }
         let mut totals = StageTotals::default();
         self.router.process(&mut self.batch, now, &mut totals.start(now));

@@ -6,16 +6,12 @@ use function_kit::sections::function_key;
 use super::super::config::{Config, NextHop, Resolved};
 
 /// A session is between the first address of its next hop and that of the interface behind which
-/// `behind` says that it is; all of them are one worker's.
+/// `behind` says that it is.
 pub(super) fn sessions<'a>(
     config: &Config,
     behind: impl Fn(&NextHop) -> Option<&'a Resolved>,
 ) -> Result<(), Invalid> {
     let room = config.bfd_sessions_max();
-    if config.core > 1 && room > 0 {
-        let what = "runs sessions of BFD on one worker alone".to_owned();
-        return Err(function_key("core", what, "Set it to 1, or remove 'bfd' and 'bfd-capacity'"));
-    }
     let watched: Vec<_> =
         config.next_hops.iter().enumerate().filter(|(_, hop)| hop.bfd.is_some()).collect();
     if watched.len() > room as usize {

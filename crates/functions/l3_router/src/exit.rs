@@ -29,6 +29,9 @@ impl Pipeline {
     /// What a frame is that is not plain, for a router that is a host too or looks for sources.
     #[inline(never)]
     pub(super) fn check_oddly(&mut self, batch: &mut Batch, slot: Slot, at: u16, now: Ticks) {
+        if let Some(verdict) = self.hear_on_link(batch, (slot, at), now) {
+            return batch.set_verdict(slot, verdict);
+        }
         let own = self.state.interfaces.get(at);
         let virtuals = self.state.interfaces.virtuals();
         let asked = virtuals.asked_by_nd(batch.frame(slot), at);
@@ -41,7 +44,9 @@ impl Pipeline {
             let verdict = self.show_host(batch, (slot, at), protocol, now);
             return batch.set_verdict(slot, verdict);
         }
-        let address = own.ipv6.map(|ip| ip.address);
+        let link_local = nd::link_local(own.mac.0);
+        let is_asked = self.liveness.is_some() && nd::asks_for(batch.frame(slot), link_local);
+        let address = own.ipv6.map(|ip| if is_asked { link_local } else { ip.address });
         let (mac, address) =
             asked.map_or((own.mac.0, address), |(mac, address)| (mac, Some(address)));
         if self.neighbours.is_some()

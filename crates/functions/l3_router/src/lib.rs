@@ -107,6 +107,12 @@ impl NetworkFunction for L3Router {
         validate::validate(config)
     }
 
+    fn take_secrets(config: &mut Config, from: &Config) {
+        for (own, from) in config.bfd_keys.iter_mut().zip(&from.bfd_keys) {
+            own.key.clone_from(&from.key);
+        }
+    }
+
     fn ports(config: &Config) -> Vec<PortName> {
         config.port_names()
     }

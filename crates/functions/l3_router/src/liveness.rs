@@ -17,12 +17,13 @@ use std::time::Duration;
 use engine::{Event, EventKind};
 use machine::clock::{Clock, Ticks};
 use packet::Verdict;
+use protocol_bfd::authentication::{Algorithm, Keys};
 use protocol_bfd::{Bfd, Command, Path, Reach, Report, State as SessionState, View};
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Opening, Output, Socket, Time};
 use stages::icmp_host::is_ipv6;
 use wire::{ethernet, ipv4, ipv6, protocol, udp};
 
-use super::config::{self, Config, NextHop};
+use super::config::{self, BfdKey, BfdKeyKind, Config, NextHop};
 use super::reasons;
 
 /// The sessions of a router. Each worker knows which next hops are watched; the first one runs them.
@@ -40,6 +41,8 @@ pub(super) struct Liveness {
     /// The machine wants to be polled then.
     due: Ticks,
     events: VecDeque<Event>,
+    /// How packets are authenticated, by the places of the configuration's list.
+    keys: Vec<Keys>,
 }
 
 /// What the router is to do for its sessions.
@@ -110,6 +113,7 @@ impl Liveness {
             ports: BTreeMap::new(),
             due: now,
             events: VecDeque::new(),
+            keys: config.bfd_keys.iter().map(keys_of).collect(),
         })
     }
 
@@ -128,7 +132,9 @@ impl Liveness {
         self.hops[free] = Some(number);
         self.sessions.insert(number, free as u32);
         let reach = Reach::SingleHop(Interface(interface.into()));
-        let session = session_of(keys, Path { reach, local, peer });
+        let mut session = session_of(keys, Path { reach, local, peer });
+        // One whose key is not known is refused, and never up.
+        session.authentication = keys.authentication.map(|place| self.keys_at(place));
         self.command(Command::Add(free as u32, session), now);
         true
     }
@@ -139,6 +145,16 @@ impl Liveness {
             self.hops[session as usize] = None;
             self.command(Command::Remove(session), now);
         }
+    }
+
+    fn keys_at(&self, place: u32) -> Keys {
+        let none = || Keys { algorithm: Algorithm::MeticulousKeyedSha1, keys: Vec::new() };
+        self.keys.get(place as usize).cloned().unwrap_or_else(none)
+    }
+
+    /// Whether a session can name a key by this place.
+    pub fn has_key(&self, place: u32) -> bool {
+        (place as usize) < self.keys.len()
     }
 
     /// Whether there is room to watch one more next hop than now, not counting this one's session.
@@ -295,6 +311,19 @@ impl Liveness {
     fn time(&self, now: Ticks) -> Time {
         Time(self.clock.nanos(now.wrapping_sub(self.begun)))
     }
+}
+
+/// A key of the configuration as the machine takes it.
+fn keys_of(key: &BfdKey) -> Keys {
+    let algorithm = match key.kind {
+        BfdKeyKind::Simple => Algorithm::SimplePassword,
+        BfdKeyKind::Md5 => Algorithm::KeyedMd5,
+        BfdKeyKind::MeticulousMd5 => Algorithm::MeticulousKeyedMd5,
+        BfdKeyKind::Sha1 => Algorithm::KeyedSha1,
+        BfdKeyKind::MeticulousSha1 => Algorithm::MeticulousKeyedSha1,
+    };
+    let keys = key.key.iter().map(|secret| (key.id, secret.bytes().to_vec())).collect();
+    Keys { algorithm, keys }
 }
 
 /// The session that the keys of a next hop describe.

@@ -18,7 +18,19 @@ pub(super) fn sessions<'a>(
         let what = format!("is less than the {} sessions of the next hops", watched.len());
         return Err(function_key("bfd-capacity", what, "Give more, or remove the key"));
     }
+    for (at, one) in config.bfd_keys.iter().enumerate() {
+        let most = if one.kind.is_sha1() { 20 } else { 16 };
+        if one.key.as_ref().is_some_and(|key| !(1..=most).contains(&key.bytes().len())) {
+            let what = format!("number {at} has a key of more than {most} bytes, or of none");
+            return Err(function_key("bfd-keys", what, "Give both ends another key"));
+        }
+    }
     for (at, hop) in watched {
+        let named = hop.bfd.and_then(|bfd| bfd.authentication);
+        if named.is_some_and(|key| key as usize >= config.bfd_keys.len()) {
+            let what = format!("number {at} has a session with a key that there is not");
+            return Err(function_key("next-hops", what, "Name one of 'bfd-keys', from 0"));
+        }
         let own = behind(hop);
         let has_ends = match hop.ip {
             Some(_) => own.is_some_and(|own| own.ip.is_some()),

@@ -84,14 +84,14 @@ fn all_workers_follow_a_session_whichever_of_them_hears_the_peer() {
         // What the others are told is told once more, so that nothing is lost for good.
         let now = 4_000 * MS;
         team.passes = false;
-        team.run(&mut peer, (now, now + 31 * MS), false);
+        team.run(&mut peer, (now, now + 35 * MS), false);
         let mut expected = vec![false; count as usize];
         expected[0] = true;
         assert_eq!(team.are_down(), expected, "nobody else has heard of it");
         team.passes = true;
-        team.run(&mut peer, (now + 31 * MS, now + 45 * MS), false);
+        team.run(&mut peer, (now + 35 * MS, now + 50 * MS), false);
         assert_eq!(team.are_down(), vec![true; count as usize]);
-        let later = now + 45 * MS;
+        let later = now + 50 * MS;
         team.run(&mut peer, (later, later + 4_000 * MS), true);
         assert_eq!(team.are_down(), vec![false; count as usize]);
         // At once, where all pass: the round that finds it out tells it, the next one knows it.
@@ -101,7 +101,7 @@ fn all_workers_follow_a_session_whichever_of_them_hears_the_peer() {
             team.are_down()[0]
         });
         let gone = gone.expect("after three intervals");
-        assert!(gone < now + 31 * MS);
+        assert!(gone < now + 35 * MS);
         team.step(Vec::new(), gone + 1);
         assert_eq!(team.are_down(), vec![true; count as usize]);
         for worker in &mut team.workers {

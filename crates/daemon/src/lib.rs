@@ -12,12 +12,14 @@
 //! neither taken nor dropped, and the process stays in the foreground, as a service manager wants
 //! it.
 
+mod board;
 mod capture;
 pub mod client;
 pub mod config;
 mod control;
 mod controlled;
 mod controller;
+mod controllers;
 mod error;
 mod inbox;
 mod keeper;
@@ -31,6 +33,7 @@ pub mod protocol;
 mod read;
 mod reload;
 mod schema;
+mod sections;
 pub mod signals;
 mod snapshot;
 pub mod state;

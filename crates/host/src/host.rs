@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::EventFd;
 use nix::sys::time::TimeSpec;
 use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, Time};
 
@@ -31,6 +33,8 @@ pub struct Host<M: Machine> {
     departing: BTreeSet<Socket>,
     links: Links,
     epoll: Epoll,
+    /// What ends a turn that waits.
+    wake: Option<Arc<EventFd>>,
     start: Instant,
     counters: Counters,
     reports: Vec<M::Report>,
@@ -59,6 +63,7 @@ impl<M: Machine> Host<M> {
             departing: BTreeSet::new(),
             links,
             epoll,
+            wake: None,
             start: Instant::now(),
             counters: Counters::default(),
             reports: Vec::new(),
@@ -71,6 +76,21 @@ impl<M: Machine> Host<M> {
     /// Returns the machine.
     pub fn machine(&self) -> &M {
         &self.machine
+    }
+
+    /// Returns the machine, for what is no input of it.
+    pub fn machine_mut(&mut self) -> &mut M {
+        &mut self.machine
+    }
+
+    /// Ends a turn that waits whenever this event is set, from any thread.
+    ///
+    /// # Errors
+    /// When the kernel has no room for it.
+    pub fn wake_by(&mut self, event: &Arc<EventFd>) -> io::Result<()> {
+        self.epoll.add(&**event, EpollEvent::new(EpollFlags::EPOLLIN, WAKE))?;
+        self.wake = Some(Arc::clone(event));
+        Ok(())
     }
 
     /// Returns the counters.
@@ -128,6 +148,7 @@ impl<M: Machine> Host<M> {
         for event in &ready[..count] {
             match event.data() {
                 LINKS => self.links_ready(),
+                WAKE => drop(self.wake.as_ref().map(|event| event.read())),
                 number => self.ready(Socket(number as u32), event.events()),
             }
         }
@@ -459,6 +480,9 @@ impl<M: Machine> Host<M> {
 
 /// What the kernel calls the links; sockets have their numbers, which are smaller.
 const LINKS: u64 = u64::MAX;
+
+/// What the kernel calls the event that ends a turn.
+const WAKE: u64 = LINKS - 1;
 
 /// Sockets that are looked at in a turn.
 const READY_MAX: usize = 64;

@@ -22,6 +22,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("netns", &[]),
     ("machine", &[]),
     ("wire", &[]),
+    ("offload", &["wire"]),
     ("packet", &["machine"]),
     ("tables", &["machine"]),
     // the engine knows no protocol and no function
@@ -162,6 +163,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "host",
             "keys",
             "machine",
+            "offload",
             "packet",
             "port-memory",
             "port-tap",
@@ -196,6 +198,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "machine",
             "model-kit",
             "models",
+            "offload",
             "packet",
             "protocols",
             "wire",

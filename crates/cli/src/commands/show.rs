@@ -60,7 +60,7 @@ enum What {
     Drops,
     /// What goes to the host and comes from it
     Punts,
-    /// The controller with its protocols, and how its thread is
+    /// The controllers by name, with their protocols and how their threads are
     Protocols,
     /// What is wrong now, and what was
     Alarms,

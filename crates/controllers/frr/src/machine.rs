@@ -6,7 +6,7 @@ use std::time::Duration;
 use controller_kit::{Action, Alarm, Controller, Event, Refusal, Setup, Severity};
 use controller_routing::{Routing, Told};
 use function_kit::Invalid;
-use function_kit::erased::AnyUpdate;
+use function_kit::erased::{AnyUpdate, Configured};
 use function_l3_router::Update;
 use protocol_fpm::{Fpm, Limited, Report};
 use protocol_kit::{Input, Machine, Output, Time};
@@ -18,6 +18,7 @@ use crate::show::show;
 
 /// FRR as the routing suite of a router.
 pub struct Frr {
+    config: Config,
     fpm: Fpm,
     routing: Routing,
     settle: Duration,
@@ -76,7 +77,18 @@ impl Controller for Frr {
         let has_some = routing.keeps() || routing.has_routes();
         let sweep = if has_some { Sweep::Unknown } else { Sweep::Done };
         let (alarms, is_raised) = (VecDeque::new(), [false; 4]);
-        Ok(Frr { fpm, routing, settle, keep, sweep, told_since_look: 0, alarms, is_raised })
+        let config = config.clone();
+        Ok(Frr { config, fpm, routing, settle, keep, sweep, told_since_look: 0, alarms, is_raised })
+    }
+
+    fn claims(update: &AnyUpdate) -> bool {
+        update.typed().is_some_and(Routing::claims)
+    }
+
+    /// Goes on if nothing of its own has changed. What it begins again with otherwise are the
+    /// routes that zebra has told, which stay until they are told again.
+    fn reload(&mut self, config: &Config, function: Option<&dyn Configured>, _: Time) -> bool {
+        *config == self.config && self.routing.is_of(function, &config.tables)
     }
 
     fn show(&self) -> Value {
@@ -97,6 +109,8 @@ impl Machine for Frr {
                 self.routing.applied(first.saturating_add(count));
             }
             Input::Command(Event::Refused { number, why }) => self.refused(number, why),
+            // A next hop that is down leaves its groups in the router itself.
+            Input::Command(Event::Happened(_) | Event::Missed { .. }) => {}
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use controller_kit::{Action, Alarm, Controller, Event, Refusal, Setup, Severity};
 use controller_routing::{Routing, Told};
 use function_kit::Invalid;
-use function_kit::erased::{AnyUpdate, config_of};
+use function_kit::erased::{AnyUpdate, Configured, config_of};
 use function_kit::sections::function_key;
 use function_l3_router::config::{Mac, Prefixed};
 use function_l3_router::{L3Router, Update};
@@ -23,6 +23,7 @@ use crate::places::Places;
 
 /// The kernel's addresses, neighbours and routes as those of a router.
 pub struct Kernel {
+    config: Config,
     netlink: Netlink,
     places: Places,
     addresses: Mirror<u8>,
@@ -115,6 +116,7 @@ impl Controller for Kernel {
             }
         }
         Ok(Kernel {
+            config: config.clone(),
             netlink: Netlink::new(of_netlink),
             places,
             addresses: Mirror::new(addresses),
@@ -130,6 +132,32 @@ impl Controller for Kernel {
             applied: 0,
             refused: 0,
         })
+    }
+
+    fn claims(update: &AnyUpdate) -> bool {
+        let is_its = |update: &Update| {
+            use Update::*;
+            let is_own = matches!(
+                update,
+                SetAddress { .. }
+                    | RemoveAddress { .. }
+                    | SetNeighbour { .. }
+                    | RemoveNeighbour { .. }
+                    | HearNeighbour { .. }
+            );
+            is_own || Routing::claims(update)
+        };
+        update.typed().is_some_and(is_its)
+    }
+
+    /// Goes on if nothing of its own has changed. It begins again with what the function has
+    /// otherwise, and reads what the kernel has.
+    fn reload(&mut self, config: &Config, function: Option<&dyn Configured>, _: Time) -> bool {
+        let router = function.and_then(|function| config_of::<L3Router>(function));
+        let is_same = router.is_some_and(|router| self.places.is_of(router));
+        let routing = self.routing.as_ref();
+        let leads = routing.is_none_or(|routing| routing.is_of(function, &config.tables));
+        *config == self.config && is_same && leads
     }
 
     fn show(&self) -> Value {
@@ -191,6 +219,8 @@ impl Machine for Kernel {
                 self.applied(first.saturating_add(count));
             }
             Input::Command(Event::Refused { number, why }) => self.refused(number, why, now),
+            // What workers watch is not the kernel's.
+            Input::Command(Event::Happened(_) | Event::Missed { .. }) => {}
         }
     }
 

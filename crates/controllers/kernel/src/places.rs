@@ -28,6 +28,12 @@ impl Places {
         }
     }
 
+    /// Whether a router has these interfaces, unchanged.
+    pub fn is_of(&self, config: &Config) -> bool {
+        let is_same = self.interfaces == config.all_interfaces();
+        is_same && self.ports == config.port_names() && self.has_ipv6 == config.ipv6
+    }
+
     /// The host's interfaces are these.
     pub fn set(&mut self, links: &[Link]) {
         self.numbers = links.iter().map(|link| (link.kernel.0, link.number)).collect();

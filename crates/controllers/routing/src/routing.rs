@@ -32,6 +32,25 @@ impl Routing {
         Ok(Routing { table: table::Table::new(router, vrfs, lists_max, state) })
     }
 
+    /// Whether an update is of routes, or of what they lead to.
+    pub fn claims(update: &Update) -> bool {
+        use Update::*;
+        matches!(
+            update,
+            SetRoute { .. }
+                | RemoveRoute { .. }
+                | SetNextHop { .. }
+                | RemoveNextHop { .. }
+                | SetGroupMember { .. }
+                | RemoveGroupMember { .. }
+        )
+    }
+
+    /// Whether a function is the router of these routes, unchanged.
+    pub fn is_of(&self, function: Option<&dyn Configured>, listed: &[Table]) -> bool {
+        Router::of(function, listed).is_ok_and(|router| router == self.table.ways.router)
+    }
+
     /// Takes in what is told.
     pub fn tell(&mut self, told: Told) {
         self.table.tell(told);

@@ -193,7 +193,11 @@ fn ask(interfaces: &Interfaces, made: &mut Made, question: Question) {
     let mut asking = Asking {
         mac: own.mac.0,
         ipv4: own.ip.map(|ip| ip.address),
-        ipv6: own.ipv6.map(|ip| ip.address),
+        // Who has a link-local address may have no way to any other.
+        ipv6: own.ipv6.map(|ip| match question.address {
+            IpAddr::V6(asked) if asked.is_unicast_link_local() => nd::link_local(own.mac.0),
+            _ => ip.address,
+        }),
     };
     match interfaces.addresses.towards(question.link, question.address) {
         Some(IpAddr::V4(address)) => asking.ipv4 = Some(address),

@@ -42,6 +42,15 @@ pub fn is_one(frame: &[u8]) -> bool {
     })
 }
 
+/// The address that a solicitation asks for, whatever else is wrong with it; none of all others.
+pub fn asked(frame: &[u8]) -> Option<Ipv6Addr> {
+    const MESSAGE: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN;
+    let message = frame.get(MESSAGE..).filter(|_| is_one(frame))?;
+    let head = message.first_chunk::<{ TARGET + 16 }>()?;
+    (head[icmp::offset::TYPE] == v6::NEIGHBOR_SOLICITATION)
+        .then(|| Ipv6Addr::from(array_at::<16>(head, TARGET)))
+}
+
 /// Whether a frame is one of Neighbor Discovery for a station of this Ethernet address and IPv6
 /// address, or its groups; none of all others.
 ///

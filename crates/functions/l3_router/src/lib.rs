@@ -25,13 +25,9 @@ mod scratch;
 
 mod rewrite;
 
-pub mod virtuals;
-
 pub mod interfaces;
 
 pub mod parse;
-
-mod punt;
 
 mod liveness;
 
@@ -54,8 +50,6 @@ mod exit;
 mod vxlan;
 
 mod host;
-
-mod hosted;
 
 mod neighbours;
 

@@ -7,6 +7,7 @@ use machine::clock::Ticks;
 use packet::{Batch, Slot, Verdict};
 use stages::datagram::{Datagram, HEADERS_MAX};
 use stages::icmp_host::is_ipv6;
+use stages::punt;
 use wire::MacAddr;
 use wire::bytes::array_at;
 
@@ -14,7 +15,6 @@ use super::control::Update;
 use super::liveness::{Heard, Packet, Wish};
 use super::neighbours::Wanted;
 use super::pipeline::Pipeline;
-use super::punt;
 use super::reasons::{self, Tally};
 
 impl Pipeline {

@@ -67,6 +67,11 @@ impl Virtuals {
         self.all.is_empty()
     }
 
+    /// The virtual addresses of all interfaces.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.all.keys().map(|(address, _)| *address)
+    }
+
     /// The interface of each virtual address.
     pub fn interfaces(&self) -> impl Iterator<Item = u16> + '_ {
         self.all.keys().map(|(_, interface)| *interface)

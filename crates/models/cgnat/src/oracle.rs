@@ -157,6 +157,10 @@ impl Oracle for Model {
                 let is_cleared = |who| self.tables.clear(who, &self.config, now);
                 behind.into_iter().chain([who]).any(is_cleared)
             }
+            // It knows one NAT alone, and no scenario makes it one of several.
+            Update::SetVirtual { .. } | Update::RemoveVirtual { .. } | Update::SetActive { .. } => {
+                false
+            }
         };
         self.take_note(None, now);
         is_possible

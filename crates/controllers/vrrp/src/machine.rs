@@ -1,11 +1,10 @@
-//! The machine: whose turn it is becomes changes of the router.
+//! The machine: whose turn it is becomes changes of the function.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use controller_kit::{Action, Controller, Event, Link, Setup};
 use function_kit::Invalid;
-use function_kit::erased::AnyUpdate;
 use protocol_kit::{Arrival, Input, Interface, Machine, Output, Time};
 use protocol_vrrp::{self as vrrp, Command, Reason, Report, State};
 use serde_json::Value;
@@ -17,7 +16,7 @@ use crate::places::Places;
 use crate::router::Router;
 use crate::show::show;
 
-/// VRRP for a router.
+/// VRRP for a router or a NAT.
 pub struct Vrrp {
     vrrp: vrrp::Vrrp,
     places: Places,
@@ -33,7 +32,8 @@ pub struct Vrrp {
 
 impl Controller for Vrrp {
     const NAME: &'static str = "vrrp";
-    const SUMMARY: &'static str = "VRRP for an l3-router: virtual addresses with other routers";
+    const SUMMARY: &'static str =
+        "VRRP for an l3-router or a cgnat: virtual addresses with other ones";
 
     type Config = Config;
 
@@ -47,9 +47,10 @@ impl Controller for Vrrp {
         let count = places.all.len();
         let mut account = Account::default();
         // What an earlier life has left: nobody is active who has not listened first.
-        for (number, place) in (0..).zip(&places.all) {
-            account.add(number, place.remove());
+        if let Some([backup, _]) = &places.set_active {
+            account.add(std::slice::from_ref(backup));
         }
+        places.all.iter().for_each(|place| account.add(&place.remove));
         Ok(Vrrp {
             vrrp: vrrp::Vrrp::new(count as u32, places.tracked.len() as u32),
             places,
@@ -108,8 +109,7 @@ impl Machine for Vrrp {
         if !self.account.is_waiting() {
             return None;
         }
-        let updates = self.account.hand_over().into_iter().map(AnyUpdate::of).collect();
-        Some(Output::Report(Action::Passing(updates)))
+        Some(Output::Report(Action::Passing(self.account.hand_over())))
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -143,7 +143,7 @@ impl Vrrp {
             }
             if at.is_some() {
                 self.command(Command::Remove(number), now);
-                self.enter(number, (State::Initialize, Reason::LinkDown), false, now);
+                self.enter(number, (State::Initialize, Reason::LinkDown), now);
             }
             if let Some(interface) = wanted {
                 let config = self.places.all[number as usize].at(interface);
@@ -166,8 +166,8 @@ impl Vrrp {
 
     fn told(&mut self, report: Report, now: Time) {
         match report {
-            Report::Changed { router, state, reason, accepts } => {
-                self.enter(router, (state, reason), accepts, now);
+            Report::Changed { router, state, reason, .. } => {
+                self.enter(router, (state, reason), now);
             }
             Report::Misconfigured { router, peer, what } => {
                 let differs = match what {
@@ -192,20 +192,37 @@ impl Vrrp {
         }
     }
 
-    /// A virtual router has another state.
-    fn enter(&mut self, number: u32, (state, reason): (State, Reason), accepts: bool, now: Time) {
+    /// A virtual router has another state. The function is the active one of several while all of
+    /// its virtual routers are active.
+    fn enter(&mut self, number: u32, (state, reason): (State, Reason), now: Time) {
+        if self.is_active() && state != State::Active {
+            self.set_active(false);
+        }
         let router = &mut self.routers[number as usize];
         let was_active = router.state == State::Active;
         (router.state, router.reason, router.since) = (state, Some(reason), now);
         let place = &self.places.all[number as usize];
         if state == State::Active {
             router.activations += 1;
-            self.account.add(number, place.set(accepts));
+            self.account.give(number, &place.set);
         } else {
             if was_active {
-                self.account.add(number, place.remove());
+                self.account.add(&place.remove);
             }
             self.alarms.lower((number, place.source()), Cause::SplitBrain);
+        }
+        if !was_active && self.is_active() {
+            self.set_active(true);
+        }
+    }
+
+    fn is_active(&self) -> bool {
+        self.routers.iter().all(|router| router.state == State::Active)
+    }
+
+    fn set_active(&mut self, active: bool) {
+        if let Some(both) = &self.places.set_active {
+            self.account.add(std::slice::from_ref(&both[usize::from(active)]));
         }
     }
 
@@ -214,7 +231,7 @@ impl Vrrp {
         if self.routers[number as usize].at.is_none() {
             return;
         }
-        let text = "the router refuses a virtual address: it has it otherwise, or has no room";
+        let text = "the function refuses a virtual address: it has it otherwise, or has no room";
         let source = self.source(number);
         self.alarms.raise(source, Cause::Refused, text.to_owned());
         self.routers[number as usize].retry = Some(now.after(RETRY));

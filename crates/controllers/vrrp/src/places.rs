@@ -1,16 +1,15 @@
-//! What the keys mean on the router: the interface of each virtual router, and its protocol's
+//! What the keys mean on the function: the interface of each virtual router, and its protocol's
 //! configuration.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
-use function_kit::Invalid;
-use function_kit::erased::{Configured, config_of};
-use function_kit::sections::Mac;
-use function_l3_router::config::{self as l3, PortName};
-use function_l3_router::{L3Router, Update};
+use function_kit::erased::{AnyUpdate, Configured};
+use function_kit::{HostInterface, Invalid};
 use protocol_kit::Interface;
-use protocol_vrrp::{self as vrrp, Coverage, Effect, Key, Tracked};
+use protocol_vrrp::{self as vrrp, Coverage, Effect, Group, Key, Tracked};
+use serde_json::{Value, json};
+use wire::MacAddr;
 
 use crate::config::{Checksum, Config, VirtualRouter, invalid, key};
 
@@ -18,8 +17,11 @@ use crate::config::{Checksum, Config, VirtualRouter, invalid, key};
 pub(crate) struct Place {
     /// The name of the interface at the host.
     pub name: String,
-    port: PortName,
-    vlan: Option<u16>,
+    /// The name of its group.
+    group: Option<String>,
+    /// The changes that make its addresses the function's own, and those that take them away.
+    pub set: Vec<AnyUpdate>,
+    pub remove: Vec<AnyUpdate>,
     /// Its protocol's configuration, but for the kernel's number of the interface.
     config: vrrp::Config,
 }
@@ -30,24 +32,29 @@ pub(crate) struct Places {
     pub all: Vec<Place>,
     /// Tracked interfaces by their numbers as objects.
     pub tracked: Vec<String>,
+    /// The changes by which the function is not the active one, and is it; none where it has none.
+    pub set_active: Option<[AnyUpdate; 2]>,
 }
 
 impl Places {
-    /// Looks at a function, which has to be a router with these interfaces.
+    /// Looks at a function, which has to have these interfaces and to take virtual addresses.
     ///
     /// # Errors
     /// What does not fit.
     pub fn of(function: Option<&dyn Configured>, config: &Config) -> Result<Places, Invalid> {
-        let router = function.and_then(|function| config_of::<L3Router>(function));
-        let router = router.ok_or_else(|| {
-            let what = "vrrp controls an l3-router alone".to_owned();
-            invalid("name", what, "Remove the controller, or choose another function")
-        })?;
-        let mut places = Places { all: Vec::new(), tracked: Vec::new() };
+        let function = function.ok_or_else(none_takes)?;
+        let active = |active: bool| function.update(&json!({"set-active": {"active": active}}));
+        let set_active = [active(false), active(true)];
+        let set_active = match set_active {
+            [Ok(backup), Ok(active)] => Some([backup, active]),
+            _ => None,
+        };
+        let mut places = Places { all: Vec::new(), tracked: Vec::new(), set_active };
         for (number, one) in config.routers.iter().enumerate() {
-            let place = places.place(router, number, one)?;
+            let place = places.place(function, number, one)?;
             places.all.push(place);
         }
+        places.join(config);
         let objects = places.tracked.len();
         for (number, place) in places.all.iter().enumerate() {
             place.config.check(objects).map_err(|why| {
@@ -60,18 +67,17 @@ impl Places {
 
     fn place(
         &mut self,
-        router: &l3::Config,
+        function: &dyn Configured,
         number: usize,
         one: &VirtualRouter,
     ) -> Result<Place, Invalid> {
-        let hosts = router.host_interfaces();
+        let hosts = function.host_interfaces();
         let named = |name: &str| hosts.iter().find(|host| host.place.name().to_string() == name);
         let unknown = |of: &str, name: &str| {
-            let what = format!("is `{name}`, which is no `host-interface` of the router");
-            invalid(&key(number, of), what, "Give an interface of the router this name")
+            let what = format!("is `{name}`, which is no host interface of the function");
+            invalid(&key(number, of), what, "Give an interface of the function this name")
         };
         let host = named(&one.interface).ok_or_else(|| unknown("interface", &one.interface))?;
-        let own = router.all_interfaces()[usize::from(host.number)];
         let is_own = |address: &&IpAddr| match address {
             IpAddr::V4(address) => host.ip.is_some_and(|ip| ip.address == *address),
             IpAddr::V6(address) => host.ipv6.is_some_and(|ip| ip.address == *address),
@@ -83,7 +89,7 @@ impl Places {
         }
         let primary = match (one.is_v6(), one.peers.is_empty()) {
             (false, _) => host.ip.map(|ip| ip.address.into()),
-            (true, true) => host.ipv6.map(|_| link_local(own.mac).into()),
+            (true, true) => host.ipv6.map(|_| link_local(host.mac).into()),
             (true, false) => host.ipv6.map(|ip| ip.address.into()),
         };
         let primary: IpAddr = primary.ok_or_else(|| {
@@ -107,9 +113,38 @@ impl Places {
             let object = self.object(&track.interface);
             config.tracked.push(Tracked { object, effect: Effect::Decrement(track.decrement) });
         }
-        let port = router.port_names()[usize::from(own.port.0)];
-        let vlan = (own.vlan > 0).then_some(own.vlan);
-        Ok(Place { name: one.interface.clone(), port, vlan, config })
+        let updates = |of: fn(&HostInterface, MacAddr, IpAddr, bool) -> Value| {
+            let mac = config.key.mac();
+            let all = one.addresses.iter().map(|&address| of(host, mac, address, one.accept));
+            all.map(|update| function.update(&update)).collect::<Result<Vec<_>, _>>()
+        };
+        let (set, remove) = (updates(set), updates(remove));
+        let (Ok(set), Ok(remove)) = (set, remove) else { return Err(none_takes()) };
+        let (name, group) = (one.interface.clone(), one.group.clone());
+        Ok(Place { name, group, set, remove, config })
+    }
+
+    /// Virtual routers of a group are numbered with it, and each tracks what one of them does: their
+    /// priorities stay the same.
+    fn join(&mut self, config: &Config) {
+        for (number, one) in config.routers.iter().enumerate() {
+            let Some(name) = &one.group else { continue };
+            let is_its = |other: &usize| config.routers[*other].group.as_ref() == Some(name);
+            let all: Vec<usize> = (0..config.routers.len()).filter(is_its).collect();
+            let size = all.len() as u32;
+            self.all[number].config.group = Some(Group { number: all[0] as u32, size });
+            for other in all.into_iter().filter(|&other| other != number) {
+                let theirs = config.routers[other].track.iter();
+                for track in theirs {
+                    let object = self.object(&track.interface);
+                    let tracked = &mut self.all[number].config.tracked;
+                    if tracked.iter().all(|known| known.object != object) {
+                        let effect = Effect::Decrement(track.decrement);
+                        tracked.push(Tracked { object, effect });
+                    }
+                }
+            }
+        }
     }
 
     /// The number of a tracked interface.
@@ -138,6 +173,11 @@ impl Place {
         format!("{} {family} vrid {vrid}", self.name)
     }
 
+    /// The name of its group, if it is in one.
+    pub fn group(&self) -> Option<&str> {
+        self.group.as_deref()
+    }
+
     /// Its number and family.
     pub fn key(&self) -> Key {
         self.config.key
@@ -147,25 +187,32 @@ impl Place {
     pub fn addresses(&self) -> &[IpAddr] {
         &self.config.addresses
     }
+}
 
-    /// The changes that make its addresses the router's own.
-    pub fn set(&self, accept: bool) -> impl Iterator<Item = Update> + '_ {
-        let (port, vlan, mac) = (self.port, self.vlan, Mac(self.config.key.mac()));
-        let set = move |&address| Update::SetVirtual { port, vlan, mac, address, accept };
-        self.config.addresses.iter().map(set)
-    }
+fn set(host: &HostInterface, mac: MacAddr, address: IpAddr, accept: bool) -> Value {
+    let mac = mac.to_string();
+    let HostInterface { port, vlan, .. } = host;
+    json!({"set-virtual": {"port": port, "vlan": tag(*vlan), "mac": mac, "address": address,
+        "accept": accept}})
+}
 
-    /// The changes that take them away.
-    pub fn remove(&self) -> impl Iterator<Item = Update> + '_ {
-        let (port, vlan) = (self.port, self.vlan);
-        let remove = move |&address| Update::RemoveVirtual { port, vlan, address };
-        self.config.addresses.iter().map(remove)
-    }
+fn remove(host: &HostInterface, _: MacAddr, address: IpAddr, _: bool) -> Value {
+    let HostInterface { port, vlan, .. } = host;
+    json!({"remove-virtual": {"port": port, "vlan": tag(*vlan), "address": address}})
+}
+
+fn tag(vlan: u16) -> Option<u16> {
+    (vlan > 0).then_some(vlan)
+}
+
+fn none_takes() -> Invalid {
+    let what = "vrrp controls a function that takes virtual addresses".to_owned();
+    invalid("name", what, "Remove the controller, or choose an l3-router or a cgnat")
 }
 
 /// The link-local address that the kernel gives an interface (RFC 4291 appendix A).
-fn link_local(mac: Mac) -> Ipv6Addr {
-    let [a, b, c, d, e, f] = mac.0.0;
+fn link_local(mac: MacAddr) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = mac.0;
     let [first, second] = [u16::from_be_bytes([a ^ 2, b]), u16::from_be_bytes([c, 0xff])];
     let [third, last] = [u16::from_be_bytes([0xfe, d]), u16::from_be_bytes([e, f])];
     Ipv6Addr::new(0xfe80, 0, 0, 0, first, second, third, last)

@@ -19,6 +19,8 @@
 
 pub(crate) mod config;
 mod stage;
+#[cfg(test)]
+mod tests;
 pub(crate) mod validate;
 
 use std::net::Ipv4Addr;

@@ -1,4 +1,5 @@
-//! What can change while a carrier-grade NAT runs: pools, limits, sessions of a subscriber.
+//! What can change while a carrier-grade NAT runs: pools, limits, sessions of a subscriber, and
+//! whether it is the active one of a pair.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -39,6 +40,14 @@ pub enum Update {
         #[serde(default)]
         #[schemars(range(max = 4094))]
         vlan: u16,
+    },
+    /// Whether this NAT is the one that packets go through, of two that share their outside
+    /// addresses; whoever decides that, VRRP say, tells it, and may tell it twice. One in the
+    /// replication `role: pair` tells the other one of its sessions while it is active, and is told
+    /// while it is not.
+    SetActive {
+        /// Whether it is.
+        active: bool,
     },
 }
 
@@ -97,6 +106,10 @@ pub fn apply(
                 }
             };
             state.clear(&key, now).map(|_| ())
+        }
+        Update::SetActive { active } => {
+            state.is_active = active;
+            Ok(())
         }
     }
 }

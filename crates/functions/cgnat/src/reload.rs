@@ -14,7 +14,10 @@ pub(crate) fn steering(config: &Config, update: &Update) -> Option<u32> {
         Update::ClearSubscriber { address, .. } => {
             Some(Steering::new(config).of_subscriber(address))
         }
-        Update::AddPool { .. } | Update::DrainPool { .. } | Update::SetSessionLimit { .. } => None,
+        Update::AddPool { .. }
+        | Update::DrainPool { .. }
+        | Update::SetSessionLimit { .. }
+        | Update::SetActive { .. } => None,
     }
 }
 
@@ -57,7 +60,7 @@ pub(crate) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
             Update::SetSessionLimit { sessions: running.sessions_per_subscriber }
         }
         // No difference has one.
-        clear @ Update::ClearSubscriber { .. } => clear,
+        other @ (Update::ClearSubscriber { .. } | Update::SetActive { .. }) => other,
     };
     applied.iter().rev().map(undo).collect()
 }

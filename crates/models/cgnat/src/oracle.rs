@@ -157,6 +157,8 @@ impl Oracle for Model {
                 let is_cleared = |who| self.tables.clear(who, &self.config, now);
                 behind.into_iter().chain([who]).any(is_cleared)
             }
+            // One NAT alone is the active one, whoever says what.
+            Update::SetActive { .. } => true,
         };
         self.take_note(None, now);
         is_possible

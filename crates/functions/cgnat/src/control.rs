@@ -68,7 +68,10 @@ pub enum Update {
         /// The virtual address.
         address: IpAddr,
     },
-    /// The NAT becomes the active one of several, or is it no more.
+    /// Whether this NAT is the one that packets go through, of two that share their outside
+    /// addresses; whoever decides that, VRRP say, tells it, and may tell it twice. One in the
+    /// replication `role: pair` tells the other one of its sessions while it is active, and is told
+    /// while it is not; with `pools-answer: active` it answers for pools while it is.
     SetActive {
         /// Whether it is.
         active: bool,
@@ -141,6 +144,7 @@ pub fn apply(
             interfaces.remove_virtual((port, vlan), address)
         }
         Update::SetActive { active } => {
+            state.is_active = active;
             interfaces.set_active(active);
             Ok(())
         }

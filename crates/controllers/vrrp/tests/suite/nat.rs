@@ -123,7 +123,8 @@ impl Driven {
         let told = changes.iter().map(|change| {
             let (kind, keys) = change.as_object()?.iter().next()?;
             let what = keys.get("active").map(Value::to_string);
-            Some(format!("{kind} {}", what.or(Some(keys["port"].as_str()?.to_owned()))?))
+            let what = what.or_else(|| Some(keys["port"].as_str()?.to_owned()))?;
+            Some(format!("{kind} {what}"))
         });
         told.map(|one| one.expect("a change")).collect()
     }

@@ -208,6 +208,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
     ("*", &["netns", "port-conformance", "testkit"]),
     ("function-*", &["model-kit"]),
     ("protocol-*", &["simulation"]),
+    ("controller-*", &["function-cgnat"]),
     ("host", &["protocol-bfd", "protocol-bfddp", "protocol-fpm", "protocol-vrrp", "simulation"]),
     ("model-kit", &["stages"]),
     ("stages", &["model-kit"]),

@@ -51,10 +51,16 @@ pub fn link_local(mac: MacAddr) -> Ipv6Addr {
 
 /// Whether a frame is a neighbour solicitation that asks for an address.
 pub fn asks_for(frame: &[u8], address: Ipv6Addr) -> bool {
-    let message = frame.get(ethernet::HEADER_LEN + ipv6::HEADER_LEN..).unwrap_or_default();
-    is_one(frame)
-        && message.first() == Some(&v6::NEIGHBOR_SOLICITATION)
-        && message.get(TARGET..TARGET + 16) == Some(&address.octets()[..])
+    asked(frame) == Some(address)
+}
+
+/// The address that a solicitation asks for, whatever else is wrong with it; none of all others.
+pub fn asked(frame: &[u8]) -> Option<Ipv6Addr> {
+    const MESSAGE: usize = ethernet::HEADER_LEN + ipv6::HEADER_LEN;
+    let message = frame.get(MESSAGE..).filter(|_| is_one(frame))?;
+    let head = message.first_chunk::<{ TARGET + 16 }>()?;
+    (head[icmp::offset::TYPE] == v6::NEIGHBOR_SOLICITATION)
+        .then(|| Ipv6Addr::from(array_at::<16>(head, TARGET)))
 }
 
 /// Whether a frame is one of Neighbor Discovery for a station of this Ethernet address and IPv6

@@ -225,6 +225,7 @@ const TESTS_MAY_IMPORT: &[(&str, &[&str])] = &[
             "simulation",
         ],
     ),
+    ("controller-*", &["function-cgnat"]),
     ("model-kit", &["stages"]),
     ("stages", &["model-kit"]),
     ("model-chain", &["functions", "models"]),

@@ -73,9 +73,14 @@ impl Lab {
 
     /// Starts a daemon and waits until it says that it is ready.
     pub fn start(&self, file: &Path) -> Child {
+        self.start_in(&self.namespace, file)
+    }
+
+    /// The same in another namespace.
+    pub fn start_in(&self, namespace: &Namespace, file: &Path) -> Child {
         let mut command = Command::new(PLUMBLINE);
         command.arg("run").arg(file).env("XDG_RUNTIME_DIR", self.folder.path());
-        let mut child = self.namespace.spawn(command).expect("the program starts");
+        let mut child = namespace.spawn(command).expect("the program starts");
         let (out, errors) = child.output();
         let mut line = String::new();
         BufReader::new(out.expect("piped")).read_line(&mut line).expect("it says something");

@@ -15,6 +15,7 @@ mod nat_ftp;
 mod nat_network;
 mod nat_pptp;
 mod nat_standby;
+mod nat_vrrp;
 mod nat_workers;
 mod neighbours;
 mod path_failure;

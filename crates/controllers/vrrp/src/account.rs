@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 
-use function_l3_router::Update;
+use function_kit::erased::AnyUpdate;
 
-/// A change, and the virtual router for which it is.
-#[derive(Clone, Copy)]
+/// A change, and the virtual router to which it gives an address; none of others.
 struct Entry {
-    router: u32,
-    update: Update,
+    router: Option<u32>,
+    update: AnyUpdate,
 }
 
 /// The account.
@@ -23,9 +22,16 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Adds changes for a virtual router.
-    pub fn add(&mut self, router: u32, updates: impl Iterator<Item = Update>) {
-        self.waiting.extend(updates.map(|update| Entry { router, update }));
+    /// Adds changes that give a virtual router its addresses.
+    pub fn give(&mut self, router: u32, updates: &[AnyUpdate]) {
+        let given = |update: &AnyUpdate| Entry { router: Some(router), update: update.clone() };
+        self.waiting.extend(updates.iter().map(given));
+    }
+
+    /// Adds other changes.
+    pub fn add(&mut self, updates: &[AnyUpdate]) {
+        let other = |update: &AnyUpdate| Entry { router: None, update: update.clone() };
+        self.waiting.extend(updates.iter().map(other));
     }
 
     /// Whether something is to be handed over.
@@ -34,8 +40,8 @@ impl Account {
     }
 
     /// Takes what is to be handed over.
-    pub fn hand_over(&mut self) -> Vec<Update> {
-        let updates = self.waiting.iter().map(|entry| entry.update).collect();
+    pub fn hand_over(&mut self) -> Vec<AnyUpdate> {
+        let updates = self.waiting.iter().map(|entry| entry.update.clone()).collect();
         self.open.append(&mut self.waiting);
         updates
     }
@@ -47,14 +53,13 @@ impl Account {
         self.first += count;
     }
 
-    /// The change of a number was refused; returns whose address the router does not take.
+    /// The change of a number was refused; returns whose address the function does not take.
     pub fn refuse(&mut self, number: u64) -> Option<u32> {
         self.applied(number);
         let entry = self.open.pop_front()?;
         self.first += 1;
         // One that is not there need not go.
-        let is_set = matches!(entry.update, Update::SetVirtual { .. });
-        self.refused += u64::from(is_set);
-        is_set.then_some(entry.router)
+        self.refused += u64::from(entry.router.is_some());
+        entry.router
     }
 }

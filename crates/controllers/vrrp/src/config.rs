@@ -7,7 +7,7 @@ use function_kit::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// VRRP for a router.
+/// VRRP for a router or a NAT.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {
@@ -20,7 +20,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct VirtualRouter {
-    /// The interface, by its name at the host (`host-interface` of the router).
+    /// The interface, by its name at the host (`host-interface` of the function).
     pub interface: String,
     /// The number of the virtual router (VRID).
     #[schemars(range(min = 1, max = 255))]
@@ -57,6 +57,10 @@ pub struct VirtualRouter {
     #[serde(default)]
     #[schemars(length(max = 64))]
     pub track: Vec<Track>,
+    /// The name of the group with which it is active, or not at all; none for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    pub group: Option<String>,
 }
 
 /// What the checksum of advertisements over IPv4 covers.
@@ -86,6 +90,11 @@ pub struct Track {
 }
 
 impl VirtualRouter {
+    /// What decides whose turn it is.
+    fn turn(&self) -> (u8, bool, u32) {
+        (self.priority, self.preempt, self.preempt_delay_s)
+    }
+
     /// Whether its addresses are of IPv6.
     pub fn is_v6(&self) -> bool {
         self.addresses.first().is_some_and(IpAddr::is_ipv6)
@@ -117,6 +126,14 @@ impl Config {
             if one.track.iter().any(|of| of.interface.is_some() == of.next_hop.is_some()) {
                 let what = "needs one of `interface` and `next-hop` in each entry".to_owned();
                 return Err(invalid(&key(number, "track"), what, "Give one of them"));
+            }
+            let group = one.group.as_ref();
+            let is_its = |other: &&VirtualRouter| group.is_some() && other.group.as_ref() == group;
+            let first = self.routers.iter().find(is_its).unwrap_or(one);
+            if first.turn() != one.turn() {
+                let what = "has another priority or preemption than the first one of its group";
+                let remedy = "Give all of a group the same: they change their state together";
+                return Err(invalid(&key(number, "group"), what.to_owned(), remedy));
             }
         }
         Ok(())

@@ -1,12 +1,14 @@
-//! VRRP for the router: while a virtual router is active, its addresses are the router's own.
+//! VRRP for a function: while a virtual router is active, its addresses are the function's own.
 //!
 //! ```text
-//!  other routers --frames--> protocol_vrrp::Vrrp --Report--> Active: SetVirtual
-//!                              ^                             Backup: RemoveVirtual --> workers
+//!  other routers --frames--> protocol_vrrp::Vrrp --Report--> Active: set-virtual, set-active
+//!                              ^                             Backup: remove-virtual ---> workers
 //!  the host's interfaces ------+                                                         |
 //!                              +----------------------- Refused: not in charge for now <-+
 //! ```
-//! The files in reading order: [`config`] has the keys, `places` what they mean on the router,
+//! It knows no function: it takes the interfaces that one has at the host, and names its changes.
+//!
+//! The files in reading order: [`config`] has the keys, `places` what they mean on the function,
 //! `account` changes without an answer, `alarms` what an operator is told, `router` a virtual
 //! router as it is known, `machine` the controller, `show` what a person sees.
 

@@ -1,4 +1,4 @@
-//! The machine: whose turn it is becomes changes of the router.
+//! The machine: whose turn it is becomes changes of the function.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,7 +6,6 @@ use std::time::Duration;
 use controller_kit::{Action, Controller, Event, EventKind, Happening, Link, Setup};
 use function_kit::Invalid;
 use function_kit::erased::{AnyUpdate, Configured};
-use function_l3_router::Update;
 use protocol_kit::{Arrival, Input, Interface, Machine, Output, Time};
 use protocol_vrrp::{self as vrrp, Command, Reason, Report, State};
 use serde_json::Value;
@@ -18,7 +17,7 @@ use crate::places::{OBJECTS_MAX, Object, Places};
 use crate::router::Router;
 use crate::show::show;
 
-/// VRRP for a router.
+/// VRRP for a router or a NAT.
 pub struct Vrrp {
     vrrp: vrrp::Vrrp,
     places: Places,
@@ -38,7 +37,8 @@ pub struct Vrrp {
 
 impl Controller for Vrrp {
     const NAME: &'static str = "vrrp";
-    const SUMMARY: &'static str = "VRRP for an l3-router: virtual addresses with other routers";
+    const SUMMARY: &'static str =
+        "VRRP for an l3-router or a cgnat: virtual addresses with other ones";
 
     type Config = Config;
 
@@ -52,9 +52,10 @@ impl Controller for Vrrp {
         let count = places.all.len();
         let mut account = Account::default();
         // What an earlier life has left: nobody is active who has not listened first.
-        for (number, place) in (0..).zip(&places.all) {
-            account.add(number, place.remove());
+        if let Some([backup, _]) = &places.set_active {
+            account.add(std::slice::from_ref(backup));
         }
+        places.all.iter().for_each(|place| account.add(&place.remove));
         Ok(Vrrp {
             vrrp: vrrp::Vrrp::new(ROUTERS_MAX, OBJECTS_MAX),
             places,
@@ -70,8 +71,8 @@ impl Controller for Vrrp {
     }
 
     fn claims(update: &AnyUpdate) -> bool {
-        let update = update.typed();
-        matches!(update, Some(Update::SetVirtual { .. } | Update::RemoveVirtual { .. }))
+        let own = ["set-virtual", "remove-virtual", "set-active"];
+        update.value().as_object().is_some_and(|one| one.keys().all(|key| own.contains(&&**key)))
     }
 
     /// Virtual routers that are the same go on as they are.
@@ -132,8 +133,7 @@ impl Machine for Vrrp {
         if !self.account.is_waiting() {
             return None;
         }
-        let updates = self.account.hand_over().into_iter().map(AnyUpdate::of).collect();
-        Some(Output::Report(Action::Passing(updates)))
+        Some(Output::Report(Action::Passing(self.account.hand_over())))
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -175,7 +175,7 @@ impl Vrrp {
             }
             if at.is_some() {
                 self.command(Command::Remove(number), now);
-                self.enter(number, (State::Initialize, Reason::LinkDown), false, now);
+                self.enter(number, (State::Initialize, Reason::LinkDown), now);
             }
             if let Some(interface) = wanted {
                 let config = self.places.all[number as usize].at(interface);
@@ -189,6 +189,7 @@ impl Vrrp {
 
     /// Goes over to other virtual routers.
     fn change_to(&mut self, wanted: Places, now: Time) {
+        let was_active = self.is_active();
         let before = self.places.replace(wanted);
         let is_kept = |number: usize| {
             self.places.all.get(number).is_some_and(|place| place.is_like(&before[number]))
@@ -200,7 +201,7 @@ impl Vrrp {
                 self.command(Command::Remove(number as u32), now);
             }
             if self.routers[number].state == State::Active {
-                self.account.add(number as u32, old.remove());
+                self.account.add(&old.remove);
             }
             self.alarms.forget((number as u32, old.source()));
             self.routers[number] = Router::default();
@@ -209,12 +210,15 @@ impl Vrrp {
         self.track(now);
         for (number, old) in before.iter().enumerate() {
             let place = &self.places.all[number];
-            if let Some(interface) = self.routers[number].at.filter(|_| place != old) {
+            if let Some(interface) = self.routers[number].at.filter(|_| !place.is_same(old)) {
                 let config = place.at(interface);
                 self.command(Command::Change(number as u32, config), now);
             }
         }
         self.settle(now);
+        if self.is_active() != was_active {
+            self.set_active(!was_active);
+        }
     }
 
     /// A worker tells of a next hop.
@@ -252,8 +256,8 @@ impl Vrrp {
 
     fn told(&mut self, report: Report, now: Time) {
         match report {
-            Report::Changed { router, state, reason, accepts } => {
-                self.enter(router, (state, reason), accepts, now);
+            Report::Changed { router, state, reason, .. } => {
+                self.enter(router, (state, reason), now);
             }
             Report::Misconfigured { router, peer, what } => {
                 let differs = match what {
@@ -278,20 +282,38 @@ impl Vrrp {
         }
     }
 
-    /// A virtual router has another state.
-    fn enter(&mut self, number: u32, (state, reason): (State, Reason), accepts: bool, now: Time) {
+    /// A virtual router has another state. The function is the active one of several while all of
+    /// its virtual routers are active.
+    fn enter(&mut self, number: u32, (state, reason): (State, Reason), now: Time) {
+        if self.is_active() && state != State::Active {
+            self.set_active(false);
+        }
         let router = &mut self.routers[number as usize];
         let was_active = router.state == State::Active;
         (router.state, router.reason, router.since) = (state, Some(reason), now);
         let place = &self.places.all[number as usize];
         if state == State::Active {
             router.activations += 1;
-            self.account.add(number, place.set(accepts));
+            self.account.give(number, &place.set);
         } else {
             if was_active {
-                self.account.add(number, place.remove());
+                self.account.add(&place.remove);
             }
             self.alarms.lower((number, place.source()), Cause::SplitBrain);
+        }
+        if !was_active && self.is_active() {
+            self.set_active(true);
+        }
+    }
+
+    fn is_active(&self) -> bool {
+        let mut own = self.routers.iter().zip(&self.places.all);
+        own.all(|(router, place)| place.is_retired || router.state == State::Active)
+    }
+
+    fn set_active(&mut self, active: bool) {
+        if let Some(both) = &self.places.set_active {
+            self.account.add(std::slice::from_ref(&both[usize::from(active)]));
         }
     }
 
@@ -300,7 +322,7 @@ impl Vrrp {
         if self.routers[number as usize].at.is_none() {
             return;
         }
-        let text = "the router refuses a virtual address: it has it otherwise, or has no room";
+        let text = "the function refuses a virtual address: it has it otherwise, or has no room";
         let source = self.source(number);
         self.alarms.raise(source, Cause::Refused, text.to_owned());
         self.routers[number as usize].retry = Some(now.after(RETRY));

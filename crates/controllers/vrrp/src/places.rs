@@ -1,26 +1,28 @@
-//! What the keys mean on the router: the interface of each virtual router, and its protocol's
+//! What the keys mean on the function: the interface of each virtual router, and its protocol's
 //! configuration.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
-use function_kit::Invalid;
-use function_kit::erased::{Configured, config_of};
-use function_kit::sections::Mac;
-use function_l3_router::config::{self as l3, PortName};
-use function_l3_router::{L3Router, Update};
+use function_kit::erased::{AnyUpdate, Configured};
+use function_kit::{HostInterface, Invalid};
 use protocol_kit::Interface;
-use protocol_vrrp::{self as vrrp, Coverage, Effect, Key, Tracked};
+use protocol_vrrp::{self as vrrp, Coverage, Effect, Group, Key, Tracked};
+use serde_json::{Value, json};
+use wire::MacAddr;
 
 use crate::config::{Checksum, Config, VirtualRouter, invalid, key};
 
 /// A virtual router at its interface.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub(crate) struct Place {
     /// The name of the interface at the host.
     pub name: String,
-    port: PortName,
-    vlan: Option<u16>,
+    /// The name of its group.
+    group: Option<String>,
+    /// The changes that make its addresses the function's own, and those that take them away.
+    pub set: Vec<AnyUpdate>,
+    pub remove: Vec<AnyUpdate>,
     /// Its protocol's configuration, but for the kernel's number of the interface.
     config: vrrp::Config,
     /// Whether a reload has taken it away; another one may have its number then.
@@ -34,6 +36,8 @@ pub(crate) struct Places {
     pub all: Vec<Place>,
     /// What is tracked, by its number as an object of the protocol.
     pub tracked: Vec<Object>,
+    /// The changes by which the function is not the active one, and is it; none where it has none.
+    pub set_active: Option<[AnyUpdate; 2]>,
 }
 
 /// Something that is tracked.
@@ -46,21 +50,24 @@ pub(crate) enum Object {
 }
 
 impl Places {
-    /// Looks at a function, which has to be a router with these interfaces.
+    /// Looks at a function, which has to have these interfaces and to take virtual addresses.
     ///
     /// # Errors
     /// What does not fit.
     pub fn of(function: Option<&dyn Configured>, config: &Config) -> Result<Places, Invalid> {
-        let router = function.and_then(|function| config_of::<L3Router>(function));
-        let router = router.ok_or_else(|| {
-            let what = "vrrp controls an l3-router alone".to_owned();
-            invalid("name", what, "Remove the controller, or choose another function")
-        })?;
-        let mut places = Places { all: Vec::new(), tracked: Vec::new() };
+        let function = function.ok_or_else(none_takes)?;
+        let active = |active: bool| function.update(&json!({"set-active": {"active": active}}));
+        let set_active = [active(false), active(true)];
+        let set_active = match set_active {
+            [Ok(backup), Ok(active)] => Some([backup, active]),
+            _ => None,
+        };
+        let mut places = Places { all: Vec::new(), tracked: Vec::new(), set_active };
         for (number, one) in config.routers.iter().enumerate() {
-            let place = places.place(router, number, one)?;
+            let place = places.place(function, number, one)?;
             places.all.push(place);
         }
+        places.join(config);
         for (number, place) in places.all.iter().enumerate() {
             place.config.check(OBJECTS_MAX as usize).map_err(|why| {
                 let remedy = "Change the keys of this virtual router";
@@ -72,18 +79,17 @@ impl Places {
 
     fn place(
         &mut self,
-        router: &l3::Config,
+        function: &dyn Configured,
         number: usize,
         one: &VirtualRouter,
     ) -> Result<Place, Invalid> {
-        let hosts = router.host_interfaces();
+        let hosts = function.host_interfaces();
         let named = |name: &str| hosts.iter().find(|host| host.place.name().to_string() == name);
         let unknown = |of: &str, name: &str| {
-            let what = format!("is `{name}`, which is no `host-interface` of the router");
-            invalid(&key(number, of), what, "Give an interface of the router this name")
+            let what = format!("is `{name}`, which is no host interface of the function");
+            invalid(&key(number, of), what, "Give an interface of the function this name")
         };
         let host = named(&one.interface).ok_or_else(|| unknown("interface", &one.interface))?;
-        let own = router.all_interfaces()[usize::from(host.number)];
         let is_own = |address: &&IpAddr| match address {
             IpAddr::V4(address) => host.ip.is_some_and(|ip| ip.address == *address),
             IpAddr::V6(address) => host.ipv6.is_some_and(|ip| ip.address == *address),
@@ -95,7 +101,7 @@ impl Places {
         }
         let primary = match (one.is_v6(), one.peers.is_empty()) {
             (false, _) => host.ip.map(|ip| ip.address.into()),
-            (true, true) => host.ipv6.map(|_| link_local(own.mac).into()),
+            (true, true) => host.ipv6.map(|_| link_local(host.mac).into()),
             (true, false) => host.ipv6.map(|ip| ip.address.into()),
         };
         let primary: IpAddr = primary.ok_or_else(|| {
@@ -120,14 +126,40 @@ impl Places {
                     named(name).ok_or_else(|| unknown("track", name))?;
                     Object::Interface(name.clone())
                 }
-                (None, hop) => Object::NextHop(watched(router, number, hop.unwrap_or_default())?),
+                (None, hop) => Object::NextHop(watched(function, number, hop.unwrap_or_default())?),
             };
             let object = self.object(object);
             config.tracked.push(Tracked { object, effect: Effect::Decrement(track.decrement) });
         }
-        let port = router.port_names()[usize::from(own.port.0)];
-        let vlan = (own.vlan > 0).then_some(own.vlan);
-        Ok(Place { name: one.interface.clone(), port, vlan, config, is_retired: false })
+        let updates = |of: fn(&HostInterface, MacAddr, IpAddr, bool) -> Value| {
+            let mac = config.key.mac();
+            let all = one.addresses.iter().map(|&address| of(host, mac, address, one.accept));
+            all.map(|update| function.update(&update)).collect::<Result<Vec<_>, _>>()
+        };
+        let (set, remove) = (updates(set), updates(remove));
+        let (Ok(set), Ok(remove)) = (set, remove) else { return Err(none_takes()) };
+        let (name, group) = (one.interface.clone(), one.group.clone());
+        Ok(Place { name, group, set, remove, config, is_retired: false })
+    }
+
+    /// Virtual routers of a group are numbered with it, and each tracks what one of them does: their
+    /// priorities stay the same.
+    fn join(&mut self, config: &Config) {
+        for (number, one) in config.routers.iter().enumerate() {
+            let Some(name) = &one.group else { continue };
+            let is_its = |other: &usize| config.routers[*other].group.as_ref() == Some(name);
+            let all: Vec<usize> = (0..config.routers.len()).filter(is_its).collect();
+            let size = all.len() as u32;
+            self.all[number].config.group = Some(Group { number: all[0] as u32, size });
+            for other in all.into_iter().filter(|&other| other != number) {
+                for theirs in self.all[other].config.tracked.clone() {
+                    let tracked = &mut self.all[number].config.tracked;
+                    if tracked.iter().all(|known| known.object != theirs.object) {
+                        tracked.push(theirs);
+                    }
+                }
+            }
+        }
     }
 
     /// The number of something that is tracked.
@@ -163,14 +195,16 @@ impl Places {
         let retired = |number: usize| Place { is_retired: true, ..before[number].clone() };
         let filled = slots.into_iter().enumerate();
         self.all = filled.map(|(number, slot)| slot.unwrap_or_else(|| retired(number))).collect();
-        self.tracked = wanted.tracked;
+        (self.tracked, self.set_active) = (wanted.tracked, wanted.set_active);
         before
     }
 }
 
 /// A next hop that may be tracked.
-fn watched(router: &l3::Config, number: usize, hop: u32) -> Result<u32, Invalid> {
-    let has_session = router.next_hops.get(hop as usize).is_some_and(|hop| hop.bfd.is_some());
+fn watched(function: &dyn Configured, number: usize, hop: u32) -> Result<u32, Invalid> {
+    let keys = function.keys();
+    let of_hop = keys.get("next-hops").and_then(|hops| hops.get(hop as usize));
+    let has_session = of_hop.is_some_and(|hop| hop.get("bfd").is_some_and(|bfd| !bfd.is_null()));
     has_session.then_some(hop).ok_or_else(|| {
         let what = format!("has next hop {hop}, which is not one of the router's with `bfd`");
         invalid(&key(number, "track"), what, "Give the next hop `bfd`, or track another one")
@@ -211,7 +245,21 @@ impl Place {
             tracked: other.config.tracked.clone(),
             ..self.config.clone()
         };
-        Place { config: same, ..self.clone() } == *other
+        same == other.config && self.is_it(other)
+    }
+
+    /// Whether nothing of it differs from another one.
+    pub fn is_same(&self, other: &Place) -> bool {
+        self.config == other.config && self.is_it(other)
+    }
+
+    fn is_it(&self, other: &Place) -> bool {
+        (&self.name, self.is_retired) == (&other.name, other.is_retired)
+    }
+
+    /// The name of its group, if it is in one.
+    pub fn group(&self) -> Option<&str> {
+        self.group.as_deref()
     }
 
     /// Its number and family.
@@ -223,25 +271,32 @@ impl Place {
     pub fn addresses(&self) -> &[IpAddr] {
         &self.config.addresses
     }
+}
 
-    /// The changes that make its addresses the router's own.
-    pub fn set(&self, accept: bool) -> impl Iterator<Item = Update> + '_ {
-        let (port, vlan, mac) = (self.port, self.vlan, Mac(self.config.key.mac()));
-        let set = move |&address| Update::SetVirtual { port, vlan, mac, address, accept };
-        self.config.addresses.iter().map(set)
-    }
+fn set(host: &HostInterface, mac: MacAddr, address: IpAddr, accept: bool) -> Value {
+    let mac = mac.to_string();
+    let HostInterface { port, vlan, .. } = host;
+    json!({"set-virtual": {"port": port, "vlan": tag(*vlan), "mac": mac, "address": address,
+        "accept": accept}})
+}
 
-    /// The changes that take them away.
-    pub fn remove(&self) -> impl Iterator<Item = Update> + '_ {
-        let (port, vlan) = (self.port, self.vlan);
-        let remove = move |&address| Update::RemoveVirtual { port, vlan, address };
-        self.config.addresses.iter().map(remove)
-    }
+fn remove(host: &HostInterface, _: MacAddr, address: IpAddr, _: bool) -> Value {
+    let HostInterface { port, vlan, .. } = host;
+    json!({"remove-virtual": {"port": port, "vlan": tag(*vlan), "address": address}})
+}
+
+fn tag(vlan: u16) -> Option<u16> {
+    (vlan > 0).then_some(vlan)
+}
+
+fn none_takes() -> Invalid {
+    let what = "vrrp controls a function that takes virtual addresses".to_owned();
+    invalid("name", what, "Remove the controller, or choose an l3-router or a cgnat")
 }
 
 /// The link-local address that the kernel gives an interface (RFC 4291 appendix A).
-fn link_local(mac: Mac) -> Ipv6Addr {
-    let [a, b, c, d, e, f] = mac.0.0;
+fn link_local(mac: MacAddr) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = mac.0;
     let [first, second] = [u16::from_be_bytes([a ^ 2, b]), u16::from_be_bytes([c, 0xff])];
     let [third, last] = [u16::from_be_bytes([0xfe, d]), u16::from_be_bytes([e, f])];
     Ipv6Addr::new(0xfe80, 0, 0, 0, first, second, third, last)

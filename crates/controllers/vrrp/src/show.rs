@@ -57,6 +57,7 @@ fn router(vrrp: &Vrrp, number: u32, (place, router): (&Place, &Router), now: Tim
         "vrid": place.key().vrid,
         "mac": place.key().mac().to_string(),
         "addresses": place.addresses(),
+        "group": place.group(),
         "state": state,
         "reason": router.reason.map(|reason| format!("{reason:?}")),
         "for-s": now.since(router.since).as_secs(),

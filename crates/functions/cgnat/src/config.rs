@@ -15,7 +15,9 @@ pub use crate::deterministic::config::{Assignment, DeterministicRule};
 pub use crate::deterministic::plan::plan as deterministic_plan;
 pub use crate::ds_lite::config::DsLite;
 pub use crate::fragments::config::Fragments;
+use crate::further::config::IP_LEN;
 pub use crate::further::config::Interface;
+pub use crate::hosting::config::PoolsAnswer;
 pub use crate::nat64::config::Nat64;
 pub use crate::pcp::config::Pcp;
 pub use crate::port_forwarding::config::{
@@ -27,6 +29,7 @@ pub use crate::sessions::timeouts::Timeouts;
 pub use crate::siit::config::{AddressMapping, Family, SiitConfig};
 pub use crate::vrfs::config::Vrf;
 pub use export::{Format, Logging, Side};
+pub use function_kit::HostPlace;
 pub use function_kit::sections::{Dir, Mac, Prefixed};
 pub use protocol_replication::{Key, Replication, Role};
 
@@ -47,6 +50,22 @@ pub struct Config {
     /// The IPv4 address of the outside port, which answers ARP; ARP for the addresses of pools is
     /// answered there, too.
     pub outside_ip: Ipv4Addr,
+    /// Length of the prefix of the inside link, as the host's interface has it.
+    #[schemars(range(min = 1, max = 32))]
+    pub inside_ip_len: u8,
+    /// Length of the prefix of the outside link, as `inside-ip-len`.
+    #[schemars(range(min = 1, max = 32))]
+    pub outside_ip_len: u8,
+    /// The interface of the host by which its programs use the inside one: a name, or `{name,
+    /// namespace}`; none for no such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inside_host_interface: Option<HostPlace>,
+    /// The interface of the host for the outside one, as `inside-host-interface`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside_host_interface: Option<HostPlace>,
+    /// When questions for the addresses of pools are answered: `always`, or `active` for while a
+    /// controller says that this NAT is the active one of several.
+    pub pools_answer: PoolsAnswer,
     /// The IPv6 address of the inside port, which answers Neighbor Discovery where IPv6 hosts are
     /// inside.
     pub inside_ipv6: Ipv6Addr,
@@ -198,6 +217,11 @@ impl Default for Config {
             outside_mac: mac(2),
             inside_ip: Ipv4Addr::new(100, 127, 255, 254),
             outside_ip: Ipv4Addr::new(203, 0, 113, 1),
+            inside_ip_len: IP_LEN,
+            outside_ip_len: IP_LEN,
+            inside_host_interface: None,
+            outside_host_interface: None,
+            pools_answer: PoolsAnswer::Always,
             inside_ipv6: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1),
             outside_ipv6: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2),
             inside_next_hop_mac: mac(3),

@@ -1,13 +1,16 @@
-//! What can change while a carrier-grade NAT runs: pools, limits, sessions of a subscriber.
+//! What can change while a carrier-grade NAT runs: pools, limits, sessions of a subscriber, virtual
+//! addresses, and whether it is the active one of several.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use engine::Refusal;
+use function_kit::PortName;
 use machine::clock::Ticks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stages::virtuals::Virtual;
 
-use crate::config::Prefixed;
+use crate::config::{Mac, Prefixed};
 use crate::interfaces::Interfaces;
 use crate::state::State;
 use crate::types::flow::{Far, Inside, halves};
@@ -40,6 +43,39 @@ pub enum Update {
         #[schemars(range(max = 4094))]
         vlan: u16,
     },
+    /// A virtual address (RFC 9568) becomes the NAT's own at an interface, or has another Ethernet
+    /// address from now on.
+    SetVirtual {
+        /// Port of the interface.
+        port: PortName,
+        /// The VLAN of the interface; none for the port's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vlan: Option<u16>,
+        /// The virtual Ethernet address.
+        mac: Mac,
+        /// The virtual address.
+        address: IpAddr,
+        /// Whether pings to it are answered.
+        accept: bool,
+    },
+    /// A virtual address is the NAT's no more.
+    RemoveVirtual {
+        /// Port of the interface.
+        port: PortName,
+        /// The VLAN of the interface; none for the port's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vlan: Option<u16>,
+        /// The virtual address.
+        address: IpAddr,
+    },
+    /// Whether this NAT is the one that packets go through, of two that share their outside
+    /// addresses; whoever decides that, VRRP say, tells it, and may tell it twice. One in the
+    /// replication `role: pair` tells the other one of its sessions while it is active, and is told
+    /// while it is not; with `pools-answer: active` it answers for pools while it is.
+    SetActive {
+        /// Whether it is.
+        active: bool,
+    },
 }
 
 /// Applies a change at `now`, between two batches: packets see it wholly or not at all.
@@ -57,6 +93,9 @@ pub fn apply(
             let addresses = &mut state.allocation.addresses;
             if interfaces.siit.as_ref().is_some_and(|it| it.overlaps(pool)) {
                 return Err(Refusal::Invalid);
+            }
+            if interfaces.has_virtual_in(pool) {
+                return Err(Refusal::Exists);
             }
             let count = 1u32.checked_shl(32 - u32::from(pool.len)).ok_or(Refusal::Invalid)?;
             let first = match addresses.pool(pool) {
@@ -97,6 +136,17 @@ pub fn apply(
                 }
             };
             state.clear(&key, now).map(|_| ())
+        }
+        Update::SetVirtual { port, vlan, mac, address, accept } => {
+            interfaces.set_virtual((port, vlan), address, Virtual { mac: mac.0, accept })
+        }
+        Update::RemoveVirtual { port, vlan, address } => {
+            interfaces.remove_virtual((port, vlan), address)
+        }
+        Update::SetActive { active } => {
+            state.is_active = active;
+            interfaces.set_active(active);
+            Ok(())
         }
     }
 }

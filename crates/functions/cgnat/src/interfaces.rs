@@ -2,22 +2,27 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use function_kit::SetupError;
+use engine::Refusal;
+use function_kit::{PortName, SetupError};
 use packet::PortId;
+use stages::virtuals::{Virtual, Virtuals};
 use wire::bytes::{array_at, u16_at};
 use wire::{MacAddr, arp, ethernet, ipv4, ipv6};
 
 use crate::bypass::Bypass;
-use crate::config::{Config, Prefixed};
+use crate::config::{Config, PoolsAnswer, Prefixed};
 use crate::ds_lite::{self, DsLite};
-use crate::further::{Further, Own};
+use crate::further::{Further, Own, numbered};
+use crate::hosting::{has_ipv6, host_interfaces};
 use crate::nat64::Nat64;
 use crate::sessions::addresses::Addresses;
 use crate::siit::Siit;
 use crate::translation::Rules;
 use crate::types::flow::Inside;
 use crate::types::networks::holds;
-use crate::types::sides::{INSIDE, OUTSIDE, Station, UNADDRESSED, first_of_side, is_worker, side};
+use crate::types::sides::{
+    INSIDE, OUTSIDE, Station, UNADDRESSED, first_of_side, is_further, is_worker, side,
+};
 use crate::vrfs::Vrfs;
 
 /// What is configured of interfaces; what there is of both sides has the inside first.
@@ -51,6 +56,20 @@ pub struct Interfaces {
     networks: Vec<Prefixed<Ipv4Addr>>,
     /// Outside addresses, for which the outside port answers ARP.
     outside: Vec<Prefixed<Ipv4Addr>>,
+    /// Whether it answers for those.
+    answers_pools: bool,
+    pools_answer: PoolsAnswer,
+    /// Those that the host has, too.
+    hosted: Vec<PortId>,
+    /// The numbers of all by port and VLAN.
+    names: Vec<(PortName, u16, PortId)>,
+    /// Whether those of each side have IPv6.
+    has_ipv6: [bool; 2],
+    /// The virtual addresses that they have at present.
+    virtuals: Virtuals,
+    /// The MAC addresses of the two ports' interfaces to which most frames go: virtual ones while
+    /// they have some.
+    usual: [MacAddr; 2],
 }
 
 impl Interfaces {
@@ -97,12 +116,41 @@ impl Interfaces {
             has_calls: config.alg.pptp,
             networks: config.inside.clone(),
             outside: config.outside().map(|(_, network)| network).collect(),
+            answers_pools: config.pools_answer == PoolsAnswer::Always,
+            pools_answer: config.pools_answer,
+            hosted: host_interfaces(config).iter().map(|one| PortId(one.number as u8)).collect(),
+            names: [("inside", INSIDE), ("outside", OUTSIDE)]
+                .map(|(name, port)| (PortName::new(name), 0, port))
+                .into_iter()
+                .chain(numbered(config).map(|(number, one)| (one.port, one.vlan, number)))
+                .collect(),
+            has_ipv6: [true, false].map(|is_inside| has_ipv6(config, is_inside)),
+            virtuals: Virtuals::default(),
+            usual: macs,
         })
     }
 
     /// The Ethernet address of an interface.
     pub fn mac(&self, port: PortId) -> MacAddr {
         self.own(port).map_or(self.macs[side(port)], |own| own.mac)
+    }
+
+    /// The MAC address to which most frames at a port's interface go.
+    pub fn usual_mac(&self, port: PortId) -> MacAddr {
+        match is_further(port) {
+            true => self.mac(port),
+            false => self.usual[side(port)],
+        }
+    }
+
+    /// Whether the host has an interface, too.
+    pub(crate) fn is_hosted(&self, port: PortId) -> bool {
+        self.hosted.contains(&port)
+    }
+
+    /// The virtual addresses that interfaces have at present.
+    pub fn virtuals(&self) -> &Virtuals {
+        &self.virtuals
     }
 
     /// The IPv4 address of an interface.
@@ -183,17 +231,108 @@ impl Interfaces {
         }
     }
 
-    /// Whether an interface answers an ARP request: for its own address, on the outside for those
-    /// of pools and of hosts inside that are translated without sessions, too.
-    pub fn answers(&self, payload: &[u8], port: PortId, asked: impl Fn(Ipv4Addr) -> bool) -> bool {
-        if asked(self.ip(port)) {
-            return true;
-        }
-        let Ok(packet) = arp::View::parse(payload) else { return false };
+    /// The address that an ARP request asks for at an interface, and the MAC address with which it
+    /// is answered: for its own and virtual addresses, on the outside for those of pools and of
+    /// hosts inside that are translated without sessions, too. None where it is not answered.
+    pub fn arp_answer(&self, payload: &[u8], port: PortId) -> Option<(Ipv4Addr, MacAddr)> {
+        let packet = arp::View::parse(payload).ok()?;
         let target = packet.target_ip();
-        let is_pool = self.outside.iter().any(|network| holds(*network, target.to_bits()));
+        let is_pool = || self.is_outside(target);
         let is_host = || self.siit.as_ref().is_some_and(|it| it.answers(port, target));
-        (first_of_side(port) == OUTSIDE && is_pool || is_host()) && asked(target)
+        let is_known = target == self.ip(port)
+            || self.virtuals.get(port.0.into(), target.into()).is_some()
+            || first_of_side(port) == OUTSIDE && is_pool()
+            || is_host();
+        let is_asked = packet.operation() == arp::OPERATION_REQUEST;
+        let mac = (is_asked && is_known).then(|| self.answer(port, target.into()))?;
+        Some((target, mac?))
+    }
+
+    /// The MAC address with which an interface answers for an address that it answers for: its own,
+    /// a virtual one, or one of hosts inside, for which it may stand aside.
+    pub(crate) fn answer(&self, port: PortId, address: IpAddr) -> Option<MacAddr> {
+        if [self.ip(port).into(), self.ipv6(port).into()].contains(&address) {
+            return Some(self.mac(port));
+        }
+        if let Some(one) = self.virtuals.get(port.0.into(), address) {
+            return Some(one.mac);
+        }
+        let usual = || self.virtuals.usual(port.0.into(), address.is_ipv6());
+        self.answers_pools.then(|| usual().unwrap_or(self.mac(port)))
+    }
+
+    /// Whether an address is outside one of subscribers.
+    fn is_outside(&self, address: Ipv4Addr) -> bool {
+        self.outside.iter().any(|network| holds(*network, address.to_bits()))
+    }
+
+    /// Says whether it is the active one of several NATs.
+    pub(crate) fn set_active(&mut self, active: bool) {
+        self.answers_pools = active || self.pools_answer == PoolsAnswer::Always;
+    }
+
+    /// Makes a virtual address an interface's.
+    ///
+    /// # Errors
+    /// When it cannot have the address; nothing has changed then.
+    pub(crate) fn set_virtual(
+        &mut self,
+        at: (PortName, Option<u16>),
+        address: IpAddr,
+        one: Virtual,
+    ) -> Result<(), Refusal> {
+        let port = self.named(at).ok_or(Refusal::NotFound)?;
+        let has_family = address.is_ipv4() || self.has_ipv6[side(port)];
+        let is_station =
+            !one.mac.is_multicast() && ![MacAddr::ZERO, self.mac(port)].contains(&one.mac);
+        if !has_family || !is_station || address.is_unspecified() || address.is_multicast() {
+            return Err(Refusal::Invalid);
+        }
+        let is_outside = matches!(address, IpAddr::V4(address) if self.is_outside(address));
+        if is_outside || [self.ip(port).into(), self.ipv6(port).into()].contains(&address) {
+            return Err(Refusal::Exists);
+        }
+        let number = port.0.into();
+        let count = self.virtuals.interfaces().filter(|&interface| interface == number).count();
+        if self.virtuals.get(number, address).is_none() && count >= VIRTUALS_MAX {
+            return Err(Refusal::Full);
+        }
+        self.virtuals.set(number, address, one);
+        self.note_usual();
+        Ok(())
+    }
+
+    /// Takes a virtual address from an interface.
+    ///
+    /// # Errors
+    /// When it does not have it.
+    pub(crate) fn remove_virtual(
+        &mut self,
+        at: (PortName, Option<u16>),
+        address: IpAddr,
+    ) -> Result<(), Refusal> {
+        let port = self.named(at).ok_or(Refusal::NotFound)?;
+        if !self.virtuals.remove(port.0.into(), address) {
+            return Err(Refusal::NotFound);
+        }
+        self.note_usual();
+        Ok(())
+    }
+
+    /// Whether a virtual address is in a network.
+    pub(crate) fn has_virtual_in(&self, network: Prefixed<Ipv4Addr>) -> bool {
+        let mut all = self.virtuals.addresses();
+        all.any(|one| matches!(one, IpAddr::V4(one) if holds(network, one.to_bits())))
+    }
+
+    fn note_usual(&mut self) {
+        self.usual = [INSIDE, OUTSIDE]
+            .map(|port| self.virtuals.usual(port.0.into(), false).unwrap_or(self.macs[side(port)]));
+    }
+
+    fn named(&self, (name, vlan): (PortName, Option<u16>)) -> Option<PortId> {
+        let is_it = |one: &&(PortName, u16, PortId)| (one.0, one.1) == (name, vlan.unwrap_or(0));
+        self.names.iter().find(is_it).map(|(_, _, port)| *port)
     }
 
     /// The addresses that the outside port answers for, after a pool came or went.
@@ -201,6 +340,9 @@ impl Interfaces {
         self.outside = addresses.networks().collect();
     }
 }
+
+/// Most virtual addresses of an interface: one for each virtual router of a link.
+const VIRTUALS_MAX: usize = 255;
 
 /// The destination of a packet in a frame without a tag.
 fn destination(frame: &[u8]) -> Option<IpAddr> {

@@ -36,6 +36,7 @@ mod cutting;
 pub mod ds_lite;
 pub mod fragments;
 mod further;
+mod hosting;
 mod icmp;
 mod mtu;
 pub mod nat64;
@@ -60,8 +61,8 @@ pub use self::pipeline::Pipeline;
 use std::sync::Arc;
 
 use function_kit::{
-    Companion, FrameSteering, Invalid, NetworkFunction, PortName, SetupError, Shard, Standby,
-    TablePage, TableSize,
+    Companion, FrameSteering, HostInterface, Invalid, NetworkFunction, PortName, SetupError, Shard,
+    Standby, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 
@@ -96,6 +97,10 @@ impl NetworkFunction for Cgnat {
 
     fn ports(config: &Config) -> Vec<PortName> {
         further::port_names(config)
+    }
+
+    fn host_interfaces(config: &Config) -> Vec<HostInterface> {
+        hosting::host_interfaces(config)
     }
 
     fn workers(config: &Config) -> usize {

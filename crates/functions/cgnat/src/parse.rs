@@ -6,7 +6,7 @@
 
 use packet::{PortId, Reason};
 use wire::bytes::{array_at, u16_at, u32_at};
-use wire::{Malformed, checksum, ethernet, icmp, ipv4, protocol, tcp, udp};
+use wire::{MacAddr, Malformed, checksum, ethernet, icmp, ipv4, protocol, tcp, udp};
 
 use crate::config::Family;
 use crate::interfaces::Interfaces;
@@ -26,17 +26,24 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// At the two ports.
+    /// At the two ports, to the MAC addresses to which most go.
     pub fn new(interfaces: &Interfaces) -> Plain {
-        Plain::at([INSIDE, OUTSIDE], interfaces)
+        let ports = [INSIDE, OUTSIDE];
+        Plain::at(ports, ports.map(|port| interfaces.usual_mac(port)), interfaces)
+    }
+
+    /// At the two ports, to their own MAC addresses.
+    pub(crate) fn own(interfaces: &Interfaces) -> Plain {
+        let ports = [INSIDE, OUTSIDE];
+        Plain::at(ports, ports.map(|port| interfaces.mac(port)), interfaces)
     }
 
     /// At an interface of each side.
     ///
     /// No frame is plain where some of IPv4 are translated without sessions, or not at all.
-    fn at(ports: [PortId; 2], interfaces: &Interfaces) -> Plain {
-        let mut stations = ports.map(|port| {
-            let [a, b, c, d, e, f] = interfaces.mac(port).0;
+    fn at(ports: [PortId; 2], macs: [MacAddr; 2], interfaces: &Interfaces) -> Plain {
+        let mut stations = macs.map(|mac| {
+            let [a, b, c, d, e, f] = mac.0;
             u64::from_be_bytes([0, 0, a, b, c, d, e, f])
         });
         if let Some(siit) = &interfaces.siit {
@@ -50,7 +57,8 @@ impl Plain {
 
     /// The class of a plain frame at a further interface; none of all others.
     pub fn recognise_further(frame: &[u8], port: PortId, interfaces: &Interfaces) -> Option<Class> {
-        let plain = is_further(port).then(|| Plain::at([port; 2], interfaces))?;
+        let plain = is_further(port)
+            .then(|| Plain::at([port; 2], [interfaces.mac(port); 2], interfaces))?;
         plain.recognise(frame, first_of_side(port))
     }
 
@@ -178,13 +186,10 @@ pub fn classify(frame: &[u8], port: PortId, interfaces: &Interfaces) -> Class {
     }
     match ether_type {
         ethernet::TYPE_IPV4 => classify_ipv4(payload, port, interfaces).unwrap_or_else(Class::Drop),
-        ethernet::TYPE_ARP => {
-            let asked = |own| stages::arp::is_request_for(payload, own);
-            match interfaces.answers(payload, port, asked) {
-                true => Class::Arp,
-                false => Class::Drop(reasons::ARP_IGNORED),
-            }
-        }
+        ethernet::TYPE_ARP => match interfaces.arp_answer(payload, port).is_some() {
+            true => Class::Arp,
+            false => Class::Drop(reasons::ARP_IGNORED),
+        },
         _ => Class::Drop(reasons::ETHERTYPE),
     }
 }
@@ -195,7 +200,8 @@ fn classify_ipv4(packet: &[u8], port: PortId, own: &Interfaces) -> Result<Class,
         _ => reasons::IP_MALFORMED,
     })?;
     let to_outside = is_inside(port);
-    if own.ip(port) == view.destination() {
+    let to = view.destination();
+    if own.ip(port) == to || own.virtuals().get(port.0.into(), to.into()).is_some() {
         return Ok(Class::Local);
     }
     if let Some(siit) = &own.siit

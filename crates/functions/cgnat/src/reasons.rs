@@ -176,6 +176,8 @@ tallies! {
     IcmpErrorsLimited = "icmp-errors-limited",
     /// Echo requests for the NAT itself answered.
     PingsAnswered = "pings-answered",
+    /// Frames of the host that have left.
+    Injected = "injected",
     /// ARP requests answered.
     ArpAnswered = "arp-answered",
     /// Neighbour solicitations answered.

@@ -14,7 +14,12 @@ pub(crate) fn steering(config: &Config, update: &Update) -> Option<u32> {
         Update::ClearSubscriber { address, .. } => {
             Some(Steering::new(config).of_subscriber(address))
         }
-        Update::AddPool { .. } | Update::DrainPool { .. } | Update::SetSessionLimit { .. } => None,
+        Update::AddPool { .. }
+        | Update::DrainPool { .. }
+        | Update::SetSessionLimit { .. }
+        | Update::SetVirtual { .. }
+        | Update::RemoveVirtual { .. }
+        | Update::SetActive { .. } => None,
     }
 }
 
@@ -57,13 +62,16 @@ pub(crate) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
             Update::SetSessionLimit { sessions: running.sessions_per_subscriber }
         }
         // No difference has one.
-        clear @ Update::ClearSubscriber { .. } => clear,
+        other @ (Update::ClearSubscriber { .. }
+        | Update::SetVirtual { .. }
+        | Update::RemoveVirtual { .. }
+        | Update::SetActive { .. }) => other,
     };
     applied.iter().rev().map(undo).collect()
 }
 
 /// Pools and limits that are not as configured. Sessions are not among them: they are the
-/// network's.
+/// network's; nor are virtual addresses, which a controller sets.
 pub(crate) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
     let state = pipeline.state();
     let open: Vec<Prefixed<Ipv4Addr>> = state.allocation.open_pools().collect();
@@ -81,7 +89,16 @@ pub(crate) fn memory(config: &Config, pipeline: &Pipeline) -> Vec<Update> {
 fn differing_key(running: &Config, wanted: &Config) -> &'static str {
     let differs = |other: Config| other != *wanted;
     let base = || wanted.clone();
-    let keys: [(&'static str, Config); 18] = [
+    let keys: [(&'static str, Config); 21] = [
+        ("pools-answer", Config { pools_answer: running.pools_answer, ..base() }),
+        (
+            "inside-host-interface",
+            Config { inside_host_interface: running.inside_host_interface, ..base() },
+        ),
+        (
+            "outside-host-interface",
+            Config { outside_host_interface: running.outside_host_interface, ..base() },
+        ),
         ("interfaces", Config { interfaces: running.interfaces.clone(), ..base() }),
         ("static", Config { static_rules: running.static_rules.clone(), ..base() }),
         ("port-forwarding", Config { port_forwarding: running.port_forwarding.clone(), ..base() }),

@@ -51,6 +51,9 @@ pub struct State {
     pub tallies: Tallies,
     /// Most sessions of a subscriber; 0 for no limit.
     pub session_limit: u32,
+    /// Whether it is the one that packets go through, of two that share their outside addresses,
+    /// as far as control has said.
+    pub is_active: bool,
     /// Algs of applications, and sequence numbers behind them.
     pub algs: Algs,
     /// Mappings that subscribers asked for; none where they cannot.
@@ -96,6 +99,7 @@ impl State {
             times: Times::new(config, &clock),
             tallies: [0; TALLIES.len()],
             session_limit: config.sessions_per_subscriber,
+            is_active: true,
             algs: Algs::new(config, shard.count).map_err(memory("calls"))?,
             granted: granted.map_err(memory("mappings asked for"))?.map(Box::new),
             log: None,

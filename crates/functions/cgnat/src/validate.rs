@@ -25,6 +25,7 @@ pub fn validate(config: &mut Config) -> Result<(), Invalid> {
     crate::mtu::validate::validate(config)?;
     crate::pcp::validate::validate(config)?;
     crate::further::validate::validate(config)?;
+    crate::hosting::validate::validate(config)?;
     validate_next_hops(config)?;
     validate_logging(config)?;
     Ok(())

@@ -69,6 +69,8 @@ pub struct HostInterface {
     pub number: u16,
     /// Its Ethernet address.
     pub mac: MacAddr,
+    /// The name of its port.
+    pub port: PortName,
     /// Its VLAN, whose tag frames of the host do not have; 0 for none.
     pub vlan: u16,
     /// The longest packet in bytes; 0 for whatever its port takes.

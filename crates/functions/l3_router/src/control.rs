@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use engine::Refusal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stages::virtuals::Virtual;
 use wire::MacAddr;
 
 use super::config::{AclRule, List, Mac, Network, NextHop, Policer, PortName, Prefixed};
 use super::state::{State, host};
-use super::virtuals::Virtual;
 
 /// A change at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

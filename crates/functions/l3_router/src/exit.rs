@@ -11,15 +11,14 @@ use packet::{Batch, Slot, Verdict};
 use stages::fragment;
 use stages::icmp_host::is_ipv6;
 use stages::nd::{self, Message};
+use stages::{hosted, punt};
 use wire::{MacAddr, arp, ethernet, ipv4};
 
 use super::control::Update;
-use super::host::{Around, Protocol, Trouble};
-use super::hosted;
+use super::host::{Around, Protocol, Trouble, seen_as};
 use super::neighbours::{Said, Wanted};
 use super::parse::{Class, classify};
 use super::pipeline::Pipeline;
-use super::punt;
 use super::reasons::{self, Tally};
 use super::reverse_path;
 use super::rewrite::rewrite_one;
@@ -37,10 +36,10 @@ impl Pipeline {
         let asked = virtuals.asked_by_nd(batch.frame(slot), at);
         let asks_for_virtual =
             asked.is_some() || virtuals.asked_by_arp(batch.frame(slot), at).is_some();
-        if own.is_hosted
-            && !asks_for_virtual
-            && let Some(protocol) = hosted::sees(batch.frame(slot), own, &self.state)
-        {
+        let is_own = |one: Ipv6Addr| self.state.is_own_ipv6(own.vrf, one.to_bits());
+        let station = (own.mac.0, own.seeks());
+        if own.is_hosted && !asks_for_virtual && hosted::sees(batch.frame(slot), station, is_own) {
+            let protocol = seen_as(batch.frame(slot));
             let verdict = self.show_host(batch, (slot, at), protocol, now);
             return batch.set_verdict(slot, verdict);
         }

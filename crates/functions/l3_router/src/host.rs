@@ -14,13 +14,13 @@ use machine::clock::{Clock, Ticks};
 use packet::{Batch, Reason, Slot, Verdict};
 use stages::icmp_host::{self, IcmpErrors, Told, is_ipv6};
 use stages::icmpv4::Answer;
+use stages::punt;
 use tables::meter::Meter;
-use wire::bytes::array_at;
+use wire::bytes::{array_at, u16_at};
 use wire::{MacAddr, ethernet, icmp, ipv4, ipv6, protocol};
 
 use super::config::{Config, PuntRates};
 use super::interfaces::Interfaces;
-use super::punt;
 use super::reasons::{self, Tallies, Tally};
 
 /// What is configured, and how much of it is left at present.
@@ -248,7 +248,7 @@ impl Protocol {
 }
 
 /// What a packet for the router itself is policed as.
-pub(super) fn protocol_of(frame: &[u8]) -> Protocol {
+fn protocol_of(frame: &[u8]) -> Protocol {
     let packet = frame.get(ethernet::HEADER_LEN..).unwrap_or_default();
     if !is_ipv6(frame) {
         return match ipv4::View::parse_without_checksum(packet) {
@@ -266,6 +266,15 @@ pub(super) fn protocol_of(frame: &[u8]) -> Protocol {
             if is_nd { Protocol::Nd } else { Protocol::Icmp }
         }
         _ => Protocol::Local,
+    }
+}
+
+/// What a frame is policed as that the host sees beside those.
+pub(super) fn seen_as(frame: &[u8]) -> Protocol {
+    match u16_at(frame, ethernet::offset::TYPE) {
+        ethernet::TYPE_ARP => Protocol::Arp,
+        ..ethernet::TYPE_MIN => Protocol::Local,
+        _ => protocol_of(frame),
     }
 }
 

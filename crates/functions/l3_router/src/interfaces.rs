@@ -9,13 +9,13 @@
 use std::net::IpAddr;
 
 use packet::{Batch, PortId, Slot, Verdict};
+use stages::virtuals::{Virtual, Virtuals};
 use stages::vlan;
 use wire::ethernet;
 
 use super::addresses::Addresses;
 use super::config::{Config, PortName, Resolved, Vxlan, number_of};
 use super::reasons;
-use super::virtuals::{Virtual, Virtuals};
 use super::vxlan::{self, Underlay};
 
 /// The interfaces of a router.

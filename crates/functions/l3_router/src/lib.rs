@@ -25,15 +25,11 @@ mod scratch;
 
 mod rewrite;
 
-pub mod virtuals;
-
 pub mod addresses;
 
 pub mod interfaces;
 
 pub mod parse;
-
-mod punt;
 
 mod liveness;
 
@@ -60,8 +56,6 @@ mod exit;
 mod vxlan;
 
 mod host;
-
-mod hosted;
 
 mod neighbours;
 

@@ -7,12 +7,12 @@
 //! frame that the fast path takes gets the same answer from the other (a test compares them).
 
 use packet::{PortId, Reason};
+use stages::virtuals::Virtuals;
 use wire::bytes::{array_at, u16_at, u32_at};
 use wire::{Malformed, checksum, ethernet, ipv4, ipv6};
 
 use super::reasons;
 use super::state::State;
-use super::virtuals::Virtuals;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

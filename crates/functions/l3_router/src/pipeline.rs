@@ -13,7 +13,7 @@ use engine::{Drops, Event, Function, Refusal, StageClock};
 use function_kit::{SetupError, Shard};
 use machine::clock::{Clock, Ticks};
 use packet::{Batch, Made, PortId, Room, Slot, Verdict};
-use stages::{arp, nd};
+use stages::{arp, nd, punt};
 use wire::{ethernet, ipv4, ipv6};
 
 use super::config::Config;
@@ -24,7 +24,6 @@ use super::interfaces::{Unknown, own_of};
 use super::liveness::Liveness;
 use super::neighbours::Neighbours;
 use super::parse::{Class, Plain, classify};
-use super::punt;
 use super::reasons::{self, TALLIES, Tallies, Tally};
 use super::reassembly::{self, Reassembly};
 use super::reverse_path;

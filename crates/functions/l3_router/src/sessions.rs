@@ -7,7 +7,7 @@ use machine::clock::Ticks;
 use packet::{Batch, Slot, Verdict};
 use stages::datagram::{Datagram, HEADERS_MAX};
 use stages::icmp_host::is_ipv6;
-use stages::nd;
+use stages::{nd, punt};
 use wire::bytes::array_at;
 use wire::{MacAddr, ethernet, ipv6};
 
@@ -16,7 +16,6 @@ use super::control::Update;
 use super::liveness::{Packet, Wish};
 use super::neighbours::Wanted;
 use super::pipeline::Pipeline;
-use super::punt;
 use super::reasons::{self, Tally};
 
 impl Pipeline {

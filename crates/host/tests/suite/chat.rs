@@ -291,7 +291,7 @@ impl Machine for Chat {
                 | Arrival::Taken { socket, .. }
                 | Arrival::Finished { socket }
                 | Arrival::Failed { socket } => self.stream(socket, arrival),
-                Arrival::Link { .. } => {}
+                Arrival::Link { .. } | Arrival::Netlink { .. } | Arrival::Overrun { .. } => {}
             },
         }
     }

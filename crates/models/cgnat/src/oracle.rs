@@ -157,6 +157,9 @@ impl Oracle for Model {
                 let is_cleared = |who| self.tables.clear(who, &self.config, now);
                 behind.into_iter().chain([who]).any(is_cleared)
             }
+            // It knows one NAT alone, which is the active one, whoever says what.
+            Update::SetVirtual { .. } | Update::RemoveVirtual { .. } => false,
+            Update::SetActive { .. } => true,
         };
         self.take_note(None, now);
         is_possible

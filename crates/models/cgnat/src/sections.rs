@@ -8,7 +8,7 @@ use traffic::Sizes;
 use wire::embedded::Prefix;
 
 use super::application::Application;
-use function_cgnat::config::{Config, Family, Prefixed};
+use function_cgnat::config::{Config, Family, PoolsAnswer, Prefixed};
 use function_cgnat::types::networks::{holds, text};
 use function_kit::Invalid;
 use function_kit::sections::Dir;
@@ -118,6 +118,16 @@ pub(crate) fn validate(config: &Config, traffic: &Traffic) -> Result<(), Invalid
     let refuse = |key: &str, what, remedy: &str| {
         Err(Invalid { section: "traffic", key: key.into(), what, remedy: remedy.into() })
     };
+    let hosted = [config.inside_host_interface, config.outside_host_interface];
+    let further = config.interfaces.iter().map(|one| one.host_interface);
+    let is_hosted = hosted.into_iter().chain(further).any(|place| place.is_some());
+    if is_hosted || config.pools_answer != PoolsAnswer::Always {
+        let key = if is_hosted { "inside-host-interface" } else { "pools-answer" };
+        let (section, key) = ("function", key.into());
+        let what = "needs a host or a controller, and a scenario has neither".to_owned();
+        let remedy = "Leave it out: it is for a daemon".into();
+        return Err(Invalid { section, key, what, remedy });
+    }
     frame_sizes(&traffic.pkt_size, 1900)?;
     let most = traffic.sessions_most();
     if most > u64::from(u32::MAX) {

@@ -79,6 +79,12 @@ fn beyond(config: &Config) -> Vec<Beyond> {
         outside_mac: _,
         inside_ip: _,
         outside_ip: _,
+        inside_ip_len: _,
+        outside_ip_len: _,
+        // No scenario has them.
+        inside_host_interface: _,
+        outside_host_interface: _,
+        pools_answer: _,
         inside_ipv6: _,
         outside_ipv6: _,
         inside_next_hop_mac: _,

@@ -38,6 +38,17 @@ pub struct Config {
     pub announcements: u8,
     /// Objects of the controller that change the priority while they are down.
     pub tracked: Vec<Tracked>,
+    /// The virtual routers of this node with which it is active, or not at all.
+    pub group: Option<Group>,
+}
+
+/// Virtual routers of a node that change their state together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The controller's number of the group.
+    pub number: u32,
+    /// How many it consists of. Without all of them none takes part.
+    pub size: u32,
 }
 
 /// A virtual router among all (RFC 9568 section 1.6).
@@ -88,7 +99,7 @@ pub enum Unusable {
          address are link-local"
     )]
     Addresses,
-    /// The priority is 0, or 255 by `Command::SetPriority`.
+    /// The priority is 0, or 255 by `Command::SetPriority` or in a group.
     #[error("a priority is 1 to 254, or 255 for the owner of the addresses")]
     Priority,
     /// An interval that advertisements cannot tell.
@@ -126,6 +137,7 @@ impl Config {
             peers: Vec::new(),
             announcements: 5,
             tracked: Vec::new(),
+            group: None,
         }
     }
 
@@ -162,7 +174,8 @@ impl Config {
         if !is_list || !is_of_family(&self.primary) || !primary_fits {
             return Err(Unusable::Addresses);
         }
-        if self.priority == RESIGNS {
+        // An owner is active from the start, whatever others are.
+        if self.priority == RESIGNS || self.is_owner() && self.group.is_some() {
             return Err(Unusable::Priority);
         }
         if interval_cs(self.interval).is_none() {

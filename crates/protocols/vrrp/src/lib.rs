@@ -33,7 +33,7 @@ pub mod machine;
 
 pub mod fuzz;
 
-pub use config::{Config, Effect, Key, Tracked, Unusable};
+pub use config::{Config, Effect, Group, Key, Tracked, Unusable};
 pub use control::{Command, Report, View};
 pub use counters::Counters;
 pub use machine::Vrrp;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use protocol_kit::{Arrival, Departure, Input, Interface, Machine, Output, Socket, Time};
 use tables::wheel::Wheel;
 
-use crate::config::{Config, Effect, Key, OWNER, RESIGNS, Tracked, Unusable};
+use crate::config::{Config, Effect, Group, Key, OWNER, RESIGNS, Tracked, Unusable};
 use crate::control::{Command, Report, View};
 use crate::counters::Counters;
 use crate::frames::{self, Payload, TTL};
@@ -41,6 +41,8 @@ struct Place {
     /// Whether the controller has shut it down.
     is_shut: bool,
     is_ready: bool,
+    /// Why it takes no part itself, whatever its group does.
+    barred: Option<Reason>,
     /// The time that the wheel has.
     timed: Option<Time>,
 }
@@ -180,6 +182,7 @@ impl Vrrp {
             self.counters.unknown += 1;
             return;
         };
+        let was_active = router.state == State::Active;
         let counter = if ends.from == router.config.primary {
             &mut self.counters.looped
         } else if !to_group && !router.config.peers.contains(&ends.from) {
@@ -193,7 +196,12 @@ impl Vrrp {
             }
         };
         *counter += 1;
+        let steps_back = was_active && router.state == State::Backup;
+        let group = router.config.group.filter(|_| steps_back);
         self.settle(number);
+        for member in group.map_or(Vec::new(), |group| self.members(group)) {
+            self.with(member, |router| router.step_back(now));
+        }
     }
 
     fn obey(&mut self, command: Command, now: Time) {
@@ -233,7 +241,8 @@ impl Vrrp {
         config.check(self.objects.len())?;
         let router = self.router(number)?;
         let fixed = |config: &Config| {
-            (config.key, config.primary, config.peers.clone(), config.priority == OWNER)
+            let is_owner = config.priority == OWNER;
+            (config.key, config.primary, config.peers.clone(), is_owner, config.group)
         };
         if fixed(&router.config) != fixed(&config) {
             return Err(Unusable::Fixed);
@@ -258,6 +267,9 @@ impl Vrrp {
         Use::all_of(&router.config).into_iter().for_each(|one| self.sockets.release(one));
         self.keys.remove(&router.config.key);
         self.settle(number);
+        if let Some(group) = router.config.group {
+            self.review_group(group, now);
+        }
         Ok(())
     }
 
@@ -312,7 +324,52 @@ impl Vrrp {
                 (Reason::Shutdown, place.is_shut),
             ];
             let barred = reasons.into_iter().find(|(_, holds)| *holds);
-            router.bar(barred.map(|(reason, _)| reason), now);
+            place.barred = barred.map(|(reason, _)| reason);
+            match router.config.group {
+                Some(group) => return self.review_group(group, now),
+                None => router.bar(place.barred, now),
+            }
+        }
+        self.settle(number);
+    }
+
+    /// Lets all of a group take part, or none of them.
+    fn review_group(&mut self, group: Group, now: Time) {
+        let members = self.members(group);
+        let barred = |number: &u32| self.places[*number as usize].barred;
+        let is_whole = members.len() == group.size as usize
+            && members.iter().all(|number| barred(number).is_none());
+        let others = (!is_whole).then_some(Reason::Group);
+        for number in members {
+            let barred = self.places[number as usize].barred.or(others);
+            self.with(number, |router| router.bar(barred, now));
+        }
+    }
+
+    /// Makes a group active of which all wait for it.
+    fn join_group(&mut self, group: Group, now: Time) {
+        let members = self.members(group);
+        let waits =
+            |number: &u32| self.places[*number as usize].router.as_ref().is_some_and(Router::waits);
+        if members.len() == group.size as usize && members.iter().all(waits) {
+            for number in members {
+                self.with(number, |router| router.join(now));
+            }
+        }
+    }
+
+    /// The virtual routers of a group.
+    fn members(&self, group: Group) -> Vec<u32> {
+        let is_its = |place: &Place| {
+            let of = place.router.as_ref().and_then(|router| router.config.group);
+            of.is_some_and(|of| of.number == group.number)
+        };
+        (0..).zip(&self.places).filter(|(_, place)| is_its(place)).map(|(at, _)| at).collect()
+    }
+
+    fn with(&mut self, number: u32, work: impl FnOnce(&mut Router)) {
+        if let Some(router) = &mut self.places[number as usize].router {
+            work(router);
         }
         self.settle(number);
     }
@@ -335,7 +392,12 @@ impl Vrrp {
         }
         // The wheel has forgotten what was due.
         place.timed = None;
+        let waiting = place.router.as_ref().filter(|router| router.waits());
+        let group = waiting.and_then(|router| router.config.group);
         self.settle(timer);
+        if let Some(group) = group {
+            self.join_group(group, now);
+        }
     }
 
     /// Sets the timer of a router anew where it has changed, and notes that it wants something.

@@ -43,6 +43,8 @@ pub enum Reason {
     Fault,
     /// The controller has asked for it.
     Shutdown,
+    /// Another virtual router of its group cannot take part, or has become backup.
+    Group,
 }
 
 /// What became of an advertisement.
@@ -77,6 +79,8 @@ pub(crate) struct Router {
     expiry: Reason,
     /// Whether the timer has run out while the machine itself was held up, and was given more time.
     was_put_off: bool,
+    /// Why it would be active if all of its group could be.
+    waits: Option<Reason>,
     /// Since when it could take over from a router of lower priority.
     preempts_since: Option<Time>,
     /// An advertisement that is to be sent: whether it resigns, and the next of its destinations.
@@ -103,6 +107,7 @@ impl Router {
             timer: None,
             expiry: Reason::Silence,
             was_put_off: false,
+            waits: None,
             preempts_since: None,
             outgoing: None,
             has_answered: false,
@@ -242,7 +247,28 @@ impl Router {
     fn follow(&mut self, interval: Duration, now: Time) {
         self.active_interval = interval;
         self.timer = Some(now.after(self.down_interval()));
-        (self.expiry, self.was_put_off) = (Reason::Silence, false);
+        (self.expiry, self.was_put_off, self.waits) = (Reason::Silence, false, None);
+    }
+
+    /// Whether it only waits for the others of its group.
+    pub fn waits(&self) -> bool {
+        self.waits.is_some()
+    }
+
+    /// Becomes active with its group.
+    pub fn join(&mut self, now: Time) {
+        if let Some(reason) = self.waits {
+            self.become_active(reason, now);
+        }
+    }
+
+    /// Leaves its part to another router, because its group does: that one need not wait.
+    pub fn step_back(&mut self, now: Time) {
+        if self.state == State::Active {
+            self.rivals.clear();
+            self.become_backup(Reason::Group, now);
+            self.outgoing = Some((true, 0));
+        }
     }
 
     /// Does what is due by now.
@@ -265,6 +291,9 @@ impl Router {
                 // The machine itself was held up: it cannot know what it would have heard.
                 self.was_put_off = true;
                 self.timer = Some(now.after(self.down_interval()));
+            }
+            State::Backup if self.config.group.is_some() => {
+                (self.timer, self.waits) = (None, Some(self.expiry));
             }
             State::Backup => self.become_active(self.expiry, now),
         }
@@ -372,7 +401,7 @@ impl Router {
         self.state = state;
         self.changed = Some(reason);
         (self.was_put_off, self.has_answered) = (false, false);
-        self.preempts_since = None;
+        (self.preempts_since, self.waits) = (None, None);
         self.announcements = Announcements::default();
     }
 

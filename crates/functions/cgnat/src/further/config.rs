@@ -2,8 +2,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use export::Side;
-use function_kit::PortName;
 use function_kit::sections::{Mac, Prefixed};
+use function_kit::{HostPlace, PortName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,14 @@ pub struct Interface {
     /// IPv4 address of the interface, which answers ARP; all outside interfaces answer ARP for the
     /// addresses of pools.
     pub ip: Ipv4Addr,
+    /// Length of the prefix of its link, as the host's interface has it.
+    #[serde(default = "ip_len", skip_serializing_if = "is_usual")]
+    #[schemars(range(min = 1, max = 32))]
+    pub ip_len: u8,
+    /// The interface of the host by which its programs use this one: a name, or `{name,
+    /// namespace}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_interface: Option<HostPlace>,
     /// IPv6 address of the interface; none for that of the side's first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipv6: Option<Ipv6Addr>,
@@ -48,4 +56,15 @@ pub struct Interface {
     #[schemars(length(max = 1024))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub networks_ipv6: Vec<Prefixed<Ipv6Addr>>,
+}
+
+/// The usual length of the prefix of a link.
+pub(crate) const IP_LEN: u8 = 24;
+
+fn ip_len() -> u8 {
+    IP_LEN
+}
+
+fn is_usual(len: &u8) -> bool {
+    *len == IP_LEN
 }

@@ -8,10 +8,10 @@ use crate::reasons;
 use crate::types::sides::{NOWHERE, is_further};
 
 impl Further {
-    /// Gives each frame the number of its interface and removes its VLAN tag; writes to `ports` the
-    /// port at which each frame came in.
-    pub fn come_in(&self, batch: &mut Batch, ports: &mut [PortId; 256]) {
-        for slot in batch.slots() {
+    /// Gives each of the first frames the number of its interface and removes its VLAN tag; writes
+    /// to `ports` the port at which each frame came in.
+    pub fn come_in(&self, batch: &mut Batch, count: usize, ports: &mut [PortId; 256]) {
+        for slot in batch.slots().take(count) {
             let came = batch.port(slot);
             ports[usize::from(slot)] = came;
             let Ok(tag) = vlan::read(batch.frame(slot)) else {

@@ -22,13 +22,21 @@ use crate::translation::{self};
 use crate::types::sides::is_inside;
 
 impl Pipeline {
-    /// A packet for the NAT itself: an echo request is answered (RFC 5508 REQ-10b), and so is one
-    /// of the Port Control Protocol.
+    /// A packet for the NAT itself: an echo request is answered (RFC 5508 REQ-10b), by the host
+    /// where it has the interface, and so is one of the Port Control Protocol.
     pub(crate) fn receive(&mut self, batch: &mut Batch, slot: Slot, now: Moment) {
         let port = batch.port(slot);
         if self.is_for_server(batch.frame(slot), port) {
             let verdict = self.serve(batch, slot, now);
             return batch.set_verdict(slot, verdict);
+        }
+        let of_virtual = self.virtual_of(batch.frame(slot), port);
+        if of_virtual.is_some_and(|one| !one.accept) {
+            return batch.set_verdict(slot, reasons::drop(reasons::LOCAL));
+        }
+        let is_of_link = self.scratch.realm[usize::from(slot)] == 0;
+        if of_virtual.is_none() && is_of_link && self.interfaces.is_hosted(port) {
+            return self.show_host(batch, slot);
         }
         let packet = batch.frame(slot).get(ethernet::HEADER_LEN..).unwrap_or_default();
         let asker = ipv4::View::parse_without_checksum(packet).ok().filter(|view| {

@@ -64,6 +64,7 @@ impl Pipeline {
         if !self.long.restore(batch, slot) {
             return;
         }
+        self.accept_virtual(batch, slot);
         let (port, index) = (batch.port(slot), usize::from(slot));
         if let Some(vrfs) = self.interfaces.vrfs.as_ref().filter(|_| port == INSIDE) {
             let station = self.interfaces.mac(port);

@@ -150,7 +150,10 @@ impl Pipeline {
         let (port, frame) = (batch.port(slot), batch.frame(slot));
         let station = MacAddr(array_at(frame, ethernet::offset::SOURCE));
         let own = Ipv6Addr::from(array_at::<16>(frame, TARGET));
-        let answer = nd::advertise((source, station), self.interfaces.mac(port), own);
+        let Some(mac) = self.interfaces.answer(port, own.into()) else {
+            return batch.set_verdict(slot, reasons::drop(reasons::ND_IGNORED));
+        };
+        let answer = nd::advertise((source, station), mac, own);
         if !batch.set_frame_len(slot, answer.len()) {
             return batch.set_verdict(slot, reasons::drop(reasons::ND_IGNORED));
         }

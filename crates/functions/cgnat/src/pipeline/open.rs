@@ -96,6 +96,9 @@ impl Pipeline {
             self.leave(batch, slot, number, now);
             return;
         }
+        if !key.is_tunnelled() && self.is_virtual(batch.port(slot), key.far.address()) {
+            return self.receive(batch, slot, now);
+        }
         let shape = self.scratch.shape[index];
         let may_open = self.may_open(&key, shape);
         let opened = may_open.and_then(|()| self.state.open_from_inside(&key, hash, now));

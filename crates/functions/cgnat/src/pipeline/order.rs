@@ -13,9 +13,12 @@
 
 use std::io;
 
+use engine::plane::Context;
 use engine::{Drops, Function, Refusal, StageClock};
 use machine::clock::Ticks;
 use packet::{Batch, Made, PortId, Reason, Room, Slot, Verdict};
+use stages::punt;
+use wire::ethernet;
 
 use crate::control::{self, Update};
 use crate::parse::Plain;
@@ -28,6 +31,7 @@ use crate::types::class::Class;
 use crate::types::sides::{INSIDE, OUTSIDE};
 
 use super::Pipeline;
+use crate::ds_lite::stage::is_ipv6;
 use crate::fragments::followed::Followed;
 use crate::icmp::answers::is_want;
 
@@ -46,17 +50,19 @@ impl Function for Pipeline {
     const STAGES: &'static [&'static str] = &["check", "find", "translate", "open", "sweep"];
     const DROPS: Drops = Drops(reasons::NAMES);
     const TALLIES: &'static [&'static str] = TALLIES;
+    const PUNTS: &'static [&'static str] = punt::NAMES;
 
     fn process(&mut self, batch: &mut Batch, now: Ticks, stages: &mut StageClock<'_>) {
         let moment = self.state.times.moment(now);
         self.state.tell_at(now);
+        let came = self.inject(batch);
         if let Some(further) = &self.interfaces.further {
-            further.come_in(batch, &mut self.scratch.came);
+            further.come_in(batch, came, &mut self.scratch.came);
         }
         if let Some(mtu) = self.interfaces.shortest_mtu() {
             self.long.keep(batch, mtu);
         }
-        self.check(batch, (now, moment));
+        self.check(batch, came, (now, moment));
         stages.lap(Stage::Check as usize, batch.len());
         self.find();
         stages.lap(Stage::Find as usize, batch.len());
@@ -96,6 +102,10 @@ impl Function for Pipeline {
             journal.settings_changed = true;
         }
         Ok(())
+    }
+
+    fn context(&self, batch: &Batch, slot: Slot) -> Context {
+        self.context_of(batch, slot)
     }
 
     fn tallies(&self) -> &[u64] {
@@ -149,13 +159,13 @@ impl Function for Pipeline {
 
 impl Pipeline {
     /// What is each frame, and by what is its session looked up?
-    fn check(&mut self, batch: &mut Batch, (now, moment): (Ticks, Moment)) {
+    fn check(&mut self, batch: &mut Batch, came: usize, (now, moment): (Ticks, Moment)) {
         self.scratch.clear();
         if self.interfaces.has_realms() {
             self.scratch.realm.fill(0);
         }
         let plain = Plain::new(&self.interfaces);
-        for slot in batch.slots() {
+        for slot in batch.slots().take(came) {
             let class = match plain.recognise(batch.frame(slot), batch.port(slot)) {
                 Some(class) => class,
                 None => self.classify(batch, slot, (&plain, now)),
@@ -302,8 +312,11 @@ impl Pipeline {
             Class::Arp => {
                 self.state.tallies[Tally::ArpAnswered as usize] += 1;
                 let port = batch.port(slot);
+                let packet = batch.frame(slot).get(ethernet::HEADER_LEN..).unwrap_or_default();
+                let answer = self.interfaces.arp_answer(packet, port);
+                let mac = answer.map_or(self.interfaces.mac(port), |(_, mac)| mac);
                 batch.truncate(slot, stages::arp::REPLY_LEN);
-                stages::arp::answer(batch.frame_mut(slot), self.interfaces.mac(port));
+                stages::arp::answer(batch.frame_mut(slot), mac);
                 batch.set_verdict(slot, Verdict::Forward(port));
             }
             Class::Fragment if self.followed.is_some() => self.scratch.fragments.push(slot),
@@ -314,6 +327,12 @@ impl Pipeline {
                 self.translate_siit(batch, slot, becomes, is_error);
             }
             Class::Bypassed => self.forward_untranslated(batch, slot),
+            Class::Hosted => self.show_host(batch, slot),
+            Class::Drop(reasons::LOCAL)
+                if self.interfaces.is_hosted(batch.port(slot)) && is_ipv6(batch.frame(slot)) =>
+            {
+                self.show_host(batch, slot);
+            }
             Class::Drop(reason) => self.refuse_and_tell(batch, slot, reason),
             Class::FromInside(..) | Class::FromOutside(..) => {}
         }

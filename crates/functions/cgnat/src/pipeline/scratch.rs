@@ -46,6 +46,8 @@ pub struct Scratch {
     pub number: [Number; 256],
     /// The port at which it came in, where that is more than its interface.
     pub came: [PortId; 256],
+    /// The interface at which a frame came in that the host gets.
+    pub came_by: [PortId; 256],
 }
 
 impl Scratch {
@@ -69,6 +71,7 @@ impl Scratch {
             subscriber: [NONE; 256],
             number: [NONE; 256],
             came: [INSIDE; 256],
+            came_by: [INSIDE; 256],
         }
     }
 

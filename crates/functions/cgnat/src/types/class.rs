@@ -23,7 +23,9 @@ pub enum Class {
     Arp,
     /// A packet for the NAT itself.
     Local,
-    /// The same of IPv6, by whom asked.
+    /// A frame for the host, which has the interface, too.
+    Hosted,
+    /// A question for an IPv6 address of this port, by whom asked.
     Solicitation(Ipv6Addr),
     /// A part of a datagram.
     Fragment,

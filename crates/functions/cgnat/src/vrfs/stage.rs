@@ -26,9 +26,15 @@ impl Pipeline {
         if port == NOWHERE {
             return Class::Drop(reasons::UNKNOWN_VLAN);
         }
+        self.accept_virtual(batch, slot);
+        // While a side has a virtual MAC address, plain are frames to that.
+        let plain = &match self.interfaces.virtuals().is_empty() {
+            true => *plain,
+            false => Plain::own(&self.interfaces),
+        };
         let (vrfs, ds_lite) = (self.interfaces.vrfs.as_ref(), self.interfaces.ds_lite.as_ref());
         if !is_inside(port) || vrfs.is_none() && ds_lite.is_none() {
-            if let Some(class) = self.hear(batch, (slot, 0), now) {
+            if let Some(class) = self.meet(batch, (slot, 0), now) {
                 return class;
             }
             let frame = batch.frame(slot);
@@ -42,7 +48,7 @@ impl Pipeline {
             Ok(realm) => realm,
             Err(reason) => return Class::Drop(reason),
         };
-        if let Some(class) = self.hear(batch, (slot, realm), now) {
+        if let Some(class) = self.meet(batch, (slot, realm), now) {
             return class;
         }
         if self.interfaces.ds_lite.is_some() && is_ipv6(batch.frame(slot)) {

@@ -43,9 +43,11 @@ impl Config {
 
     /// The interfaces that the host has too.
     pub fn host_interfaces(&self) -> Vec<HostInterface> {
+        let names = self.port_names();
         let seen = |(number, (one, place)): (u16, (Resolved, Option<HostPlace>))| {
             let Resolved { mac, vlan, mtu, ip, ipv6, vrf, .. } = one;
-            Some(HostInterface { place: place?, number, mac: mac.0, vlan, mtu, ip, ipv6, vrf })
+            let (place, mac, port) = (place?, mac.0, names[usize::from(one.port.0)]);
+            Some(HostInterface { place, number, mac, port, vlan, mtu, ip, ipv6, vrf })
         };
         (0..).zip(self.placed_interfaces()).filter_map(seen).collect()
     }

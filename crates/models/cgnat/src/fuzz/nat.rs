@@ -167,6 +167,8 @@ fn interfaces() -> Vec<Interface> {
         side,
         mac: None,
         ip: Ipv4Addr::new(100, 127, 0, 1),
+        ip_len: 24,
+        host_interface: None,
         ipv6: None,
         next_hop: Some(Ipv4Addr::new(100, 127, 0, 2)),
         next_hop_ipv6: None,

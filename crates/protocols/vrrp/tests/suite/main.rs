@@ -4,6 +4,8 @@ mod bench;
 
 mod captures;
 
+mod groups;
+
 mod lan;
 
 mod mistakes;

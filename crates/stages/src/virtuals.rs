@@ -1,17 +1,17 @@
-//! Virtual addresses: those of virtual routers (RFC 9568) that this one has while it is active.
+//! Virtual addresses: those of virtual routers (RFC 9568) that a function has while it is active.
 //!
 //! Each belongs to an interface and has an Ethernet address of its own. Frames to that are for the
-//! router, and questions for the address are answered with it, by the router itself also where the
-//! host has the interface: the kernel does not have the address.
+//! function, and questions for the address are answered with it, by the function itself also where
+//! the host has the interface: the kernel does not have the address.
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
-use stages::nd;
-use wire::bytes::array_at;
-use wire::{MacAddr, arp, ethernet, icmp, ipv6};
+use wire::{MacAddr, arp, ethernet};
 
-/// The virtual addresses of a router.
-#[derive(Default)]
+use crate::nd;
+
+/// The virtual addresses of a function.
+#[derive(Clone, Debug, Default)]
 pub struct Virtuals {
     /// By address and number of the interface.
     all: BTreeMap<(IpAddr, u16), Virtual>,
@@ -29,7 +29,7 @@ pub struct Virtual {
 }
 
 impl Virtuals {
-    /// Whether frames to a station, in the lower 48 bits, are for the router at an interface.
+    /// Whether frames to a station, in the lower 48 bits, are for the function at an interface.
     #[inline]
     pub fn is_station(&self, interface: u16, station: u64) -> bool {
         let at = self.stations.get(usize::from(interface));
@@ -51,6 +51,25 @@ impl Virtuals {
     pub fn with(&self, address: IpAddr) -> impl Iterator<Item = (u16, Virtual)> + '_ {
         let range = self.all.range((address, 0)..=(address, u16::MAX));
         range.map(|(&(_, interface), &one)| (interface, one))
+    }
+
+    /// The first Ethernet address of an interface that virtual addresses of a family have, to which
+    /// most of its frames go while it has one.
+    pub fn usual(&self, interface: u16, is_ipv6: bool) -> Option<MacAddr> {
+        let of_it = |(&(address, at), one): (&(IpAddr, u16), &Virtual)| {
+            (at == interface && address.is_ipv6() == is_ipv6).then_some(one.mac)
+        };
+        self.all.iter().find_map(of_it)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The virtual addresses of all interfaces.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.all.keys().map(|(address, _)| *address)
     }
 
     /// The interface of each virtual address.
@@ -75,25 +94,22 @@ impl Virtuals {
     /// The virtual address and its Ethernet address for which Neighbor Discovery asks at an
     /// interface.
     pub fn asked_by_nd(&self, frame: &[u8], interface: u16) -> Option<(MacAddr, Ipv6Addr)> {
-        if self.all.is_empty() || !nd::is_one(frame) {
+        if self.all.is_empty() {
             return None;
         }
-        let message = &frame[ethernet::HEADER_LEN + ipv6::HEADER_LEN..];
-        let head = message.first_chunk::<{ TARGET + 16 }>()?;
-        let target = Ipv6Addr::from(array_at::<16>(head, TARGET));
-        let asks = message[icmp::offset::TYPE] == icmp::v6::NEIGHBOR_SOLICITATION;
-        let one = self.get(interface, target.into()).filter(|_| asks)?;
+        let target = nd::asked(frame)?;
+        let one = self.get(interface, target.into())?;
         Some((one.mac, target))
     }
 
     /// Sets a virtual address of an interface.
-    pub(super) fn set(&mut self, interface: u16, address: IpAddr, one: Virtual) {
+    pub fn set(&mut self, interface: u16, address: IpAddr, one: Virtual) {
         self.all.insert((address, interface), one);
         self.note_stations();
     }
 
     /// Removes one; whether it was there.
-    pub(super) fn remove(&mut self, interface: u16, address: IpAddr) -> bool {
+    pub fn remove(&mut self, interface: u16, address: IpAddr) -> bool {
         let is_there = self.all.remove(&(address, interface)).is_some();
         self.note_stations();
         is_there
@@ -116,6 +132,3 @@ fn station(mac: MacAddr) -> u64 {
     let [a, b, c, d, e, f] = mac.0;
     u64::from_be_bytes([0, 0, a, b, c, d, e, f])
 }
-
-/// Where the target stands in a message of Neighbor Discovery (RFC 4861 section 4.3).
-const TARGET: usize = 8;

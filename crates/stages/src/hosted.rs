@@ -1,4 +1,4 @@
-//! What the host sees of an interface that it has too, beside packets for the router's addresses.
+//! What the host sees of an interface that it has too, beside packets for the function's addresses.
 //!
 //! ```text
 //!  ARP, Neighbor Discovery ---------> learned from, and to the host, which answers
@@ -8,45 +8,46 @@
 //! ```
 //! Only frames come here that the fast path has not taken. What is for other stations, and all that
 //! is in transit, never does. The host checks what it gets.
-use stages::nd;
+use std::net::Ipv6Addr;
+
 use wire::bytes::{array_at, u16_at};
 use wire::{MacAddr, ethernet, ipv4, ipv6, protocol};
 
-use super::config::Resolved;
-use super::host::{Protocol, protocol_of};
-use super::state::State;
+use crate::nd;
 
-/// As what a frame is policed that the host sees; none of frames that it does not see.
-pub(super) fn sees(frame: &[u8], own: &Resolved, state: &State) -> Option<Protocol> {
-    let header = frame.first_chunk::<{ ethernet::HEADER_LEN }>()?;
+/// Whether the host sees a frame without tag at an interface with this Ethernet address, which seeks
+/// an address of IPv4 or not, and whose own addresses of IPv6 are known.
+pub fn sees(
+    frame: &[u8],
+    (own, seeks): (MacAddr, bool),
+    is_own: impl Fn(Ipv6Addr) -> bool,
+) -> bool {
+    let Some(header) = frame.first_chunk::<{ ethernet::HEADER_LEN }>() else { return false };
     let to = MacAddr(array_at(header, ethernet::offset::DESTINATION));
     let packet = &frame[ethernet::HEADER_LEN..];
-    let is_own = to == own.mac.0;
+    let is_station = to == own;
     let is_for_all = to == MacAddr::BROADCAST;
     match u16_at(header, ethernet::offset::TYPE) {
-        ethernet::TYPE_ARP => (is_own || is_for_all).then_some(Protocol::Arp),
-        ethernet::TYPE_IPV4 => {
-            let view = ipv4::View::parse_without_checksum(packet).ok()?;
+        ethernet::TYPE_ARP => is_station || is_for_all,
+        ethernet::TYPE_IPV4 => ipv4::View::parse_without_checksum(packet).is_ok_and(|view| {
             let is_near = to.0.starts_with(&GROUPS_IPV4)
                 && view.destination().octets().starts_with(&[224, 0, 0]);
-            let is_lease = is_own && own.seeks() && is_for_client(view.protocol(), view.payload());
-            (is_for_all || is_near || is_lease).then(|| protocol_of(frame))
-        }
-        ethernet::TYPE_IPV6 => {
-            let view = ipv6::View::parse(packet).ok()?;
+            let is_lease = is_station && seeks && is_for_client(view.protocol(), view.payload());
+            is_for_all || is_near || is_lease
+        }),
+        ethernet::TYPE_IPV6 => ipv6::View::parse(packet).is_ok_and(|view| {
             let (source, destination) = (view.source(), view.destination());
             let is_near = to.0.starts_with(&GROUPS_IPV6)
                 && destination.is_multicast()
                 && destination.octets()[1] & SCOPE == LINK_LOCAL;
-            let is_mine = || state.is_own_ipv6(own.vrf, destination.to_bits());
             let is_of_link =
                 || source.is_unicast_link_local() || source.is_unspecified() || nd::is_one(frame);
-            let is_for_it =
-                is_own && (destination.is_unicast_link_local() || is_of_link() && is_mine());
-            (is_near || is_for_it).then(|| protocol_of(frame))
-        }
-        ..ethernet::TYPE_MIN => (is_own || GROUPS_ISIS.contains(&to)).then_some(Protocol::Local),
-        _ => None,
+            let is_for_it = is_station
+                && (destination.is_unicast_link_local() || is_of_link() && is_own(destination));
+            is_near || is_for_it
+        }),
+        ..ethernet::TYPE_MIN => is_station || GROUPS_ISIS.contains(&to),
+        _ => false,
     }
 }
 

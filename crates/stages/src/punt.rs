@@ -1,38 +1,50 @@
 //! What the control plane gets, told apart by protocol: each has a ring and a rate of its own, so
 //! that a flood of one takes nothing from another.
-use function_kit::reasons;
 use packet::Reason;
-use stages::icmp_host::is_ipv6;
 use wire::bytes::{array_at, u16_at};
 use wire::{ethernet, icmp, ipv4, ipv6, protocol};
 
-reasons! {
-    /// Everything else for the router itself.
-    LOCAL = "local",
-    /// Bidirectional Forwarding Detection (RFC 5881, RFC 5883).
-    BFD = "bfd",
-    /// The Virtual Router Redundancy Protocol (RFC 9568).
-    VRRP = "vrrp",
-    /// OSPF of both versions (RFC 2328, RFC 5340).
-    OSPF = "ospf",
-    /// IS-IS and what else has a length instead of an EtherType (ISO/IEC 10589).
-    ISIS = "isis",
-    /// The Border Gateway Protocol (RFC 4271).
-    BGP = "bgp",
-    /// ICMP and ICMPv6 but for Neighbor Discovery.
-    ICMP = "icmp",
-    /// The Address Resolution Protocol (RFC 826).
-    ARP = "arp",
-    /// Neighbor Discovery (RFC 4861).
-    ND = "nd",
-    /// Fragments, whose protocol cannot be trusted.
-    FRAGMENTS = "fragments",
-    /// To a group of IP or to all of a link, of none of the protocols above.
-    MULTICAST = "multicast",
-}
+use crate::icmp_host::is_ipv6;
+
+/// Everything else for the function itself.
+pub const LOCAL: Reason = Reason(0);
+
+/// Bidirectional Forwarding Detection (RFC 5881, RFC 5883).
+pub const BFD: Reason = Reason(1);
+
+/// The Virtual Router Redundancy Protocol (RFC 9568).
+pub const VRRP: Reason = Reason(2);
+
+/// OSPF of both versions (RFC 2328, RFC 5340).
+pub const OSPF: Reason = Reason(3);
+
+/// IS-IS and what else has a length instead of an EtherType (ISO/IEC 10589).
+pub const ISIS: Reason = Reason(4);
+
+/// The Border Gateway Protocol (RFC 4271).
+pub const BGP: Reason = Reason(5);
+
+/// ICMP and ICMPv6 but for Neighbor Discovery.
+pub const ICMP: Reason = Reason(6);
+
+/// The Address Resolution Protocol (RFC 826).
+pub const ARP: Reason = Reason(7);
+
+/// Neighbor Discovery (RFC 4861).
+pub const ND: Reason = Reason(8);
+
+/// Fragments, whose protocol cannot be trusted.
+pub const FRAGMENTS: Reason = Reason(9);
+
+/// To a group of IP or to all of a link, of none of the protocols above.
+pub const MULTICAST: Reason = Reason(10);
+
+/// The names of the reasons, in the order of their numbers.
+pub const NAMES: &[&str] =
+    &["local", "bfd", "vrrp", "ospf", "isis", "bgp", "icmp", "arp", "nd", "fragments", "multicast"];
 
 /// The reason of a frame without tag.
-pub(super) fn reason_of(frame: &[u8]) -> Reason {
+pub fn reason_of(frame: &[u8]) -> Reason {
     let Some(header) = frame.first_chunk::<{ ethernet::HEADER_LEN }>() else { return LOCAL };
     let packet = &frame[ethernet::HEADER_LEN..];
     match u16_at(header, ethernet::offset::TYPE) {
@@ -76,7 +88,7 @@ fn of_upper(number: u8, payload: &[u8], is_multicast: bool) -> Reason {
 }
 
 /// What the sender of a frame is known by: its IP address, or its Ethernet address.
-pub(super) fn source_of(frame: &[u8]) -> u64 {
+pub fn source_of(frame: &[u8]) -> u64 {
     let Some(header) = frame.first_chunk::<{ ethernet::HEADER_LEN }>() else { return 0 };
     let packet = &frame[ethernet::HEADER_LEN..];
     match u16_at(header, ethernet::offset::TYPE) {
@@ -139,7 +151,7 @@ mod tests {
             (vec![0; 60], "isis"),
         ];
         for (frame, expected) in cases {
-            assert_eq!(name(reason_of(&frame)), expected, "{frame:?}");
+            assert_eq!(NAMES[usize::from(reason_of(&frame).0)], expected, "{frame:?}");
         }
         let frame = ipv4(protocol::UDP, own, &[]);
         assert_eq!(source_of(&frame), 0xc000_0209);

@@ -1,0 +1,15 @@
+//! The key `pools-answer`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// When the NAT answers who has an address of a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PoolsAnswer {
+    /// As long as it runs.
+    #[default]
+    Always,
+    /// While it is the active one of several, as a controller says.
+    Active,
+}

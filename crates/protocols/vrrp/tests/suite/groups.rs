@@ -1,0 +1,186 @@
+//! Groups in a simulated network: two nodes with two links, of which one node alone is active on
+//! both.
+
+use std::time::Duration;
+
+use protocol_kit::{Arrival, Input, Machine, Output, Time};
+use protocol_vrrp::{Command, Config, Group, Key, Reason, Report, State, Vrrp};
+use simulation::{Plan, Quality, Said, Simulation, World, simulate};
+
+use crate::lan::{Node, router};
+use crate::simulated::primary;
+
+/// Two nodes with a group of two virtual routers, one on each link.
+struct Pair {
+    /// The priority of each node.
+    priorities: [u8; 2],
+    has_preemption: bool,
+    is_troubled: bool,
+}
+
+fn config(link: usize, place: usize, priority: u8) -> Config {
+    let key = Key { interface: World::<Node>::interface(link), vrid: 1 + link as u8, is_v6: false };
+    let address = [10, 0, link as u8, 100].into();
+    let mut config = Config::new(key, primary(false, place), vec![address]);
+    config.priority = priority;
+    config.interval = Duration::from_millis(50);
+    config.group = Some(Group { number: 0, size: 2 });
+    config
+}
+
+/// The states of both virtual routers of a node.
+fn states(vrrp: &Vrrp) -> [State; 2] {
+    [0, 1].map(|number| vrrp.view(number).map_or(State::Initialize, |view| view.state))
+}
+
+#[test]
+fn a_group_is_active_on_one_node_as_a_whole() {
+    simulate::<Pair>(SEEDS);
+}
+
+impl Simulation for Pair {
+    type Machine = Node;
+    const NAME: &'static str = "vrrp-groups";
+
+    fn world(seed: u64) -> (World<Node>, Pair) {
+        let mut world = World::new(seed);
+        let priorities = [[100, 200], [200, 100]][world.random().below(2) as usize];
+        let has_preemption = world.random().below(3) > 0;
+        let nodes = [0, 1].map(|place| {
+            let commands: Vec<Command> = (0..2)
+                .map(|link| {
+                    let mut config = config(link, place, priorities[place]);
+                    config.has_preemption = has_preemption;
+                    Command::Add(link as u32, config)
+                })
+                .collect();
+            world.add_node(move |_| (Node::Router(Box::new(Vrrp::new(2, 0))), commands.clone()))
+        });
+        let quality = Quality { delay: Duration::from_micros(200), ..Quality::GOOD };
+        for _ in 0..2 {
+            world.add_link([0, 1].map(|place| (nodes[place], primary(false, place))), quality);
+        }
+        (world, Pair { priorities, has_preemption, is_troubled: false })
+    }
+
+    fn plan(&self, world: &mut World<Node>) -> Plan {
+        let count = world.random().below(10) as usize;
+        Plan::draw(world, count, Time::ZERO.after(FAULTS))
+    }
+
+    fn end(&self) -> Time {
+        Time::ZERO.after(FAULTS + QUIET)
+    }
+
+    fn judge(
+        &mut self,
+        world: &mut World<Node>,
+        said: Option<&Said<Report>>,
+    ) -> Result<(), String> {
+        for node in 0..2 {
+            let Some(vrrp) = router(world, node) else { continue };
+            let [one, other] = states(vrrp);
+            if (one == State::Active) != (other == State::Active) {
+                return Err(format!("node {node} is {one:?} and {other:?}"));
+            }
+        }
+        let Some(Said { at, node, report }) = said else {
+            self.is_troubled = true;
+            return Ok(());
+        };
+        let start = if self.is_troubled { FAULTS } else { Duration::ZERO };
+        let is_quiet = at.since(Time::ZERO) > start + SETTLED;
+        match report {
+            Report::Changed { .. } | Report::Split { .. } | Report::Healed { .. } if !is_quiet => {
+                Ok(())
+            }
+            _ => Err(format!("node {node} at {at}: {report:?}")),
+        }
+    }
+
+    fn judge_end(&mut self, world: &mut World<Node>) -> Result<(), String> {
+        let all = [0, 1].map(|node| router(world, node).map(states));
+        let is_active = all.map(|one| one == Some([State::Active; 2]));
+        let higher = usize::from(self.priorities[1] > self.priorities[0]);
+        let is_right = match self.has_preemption {
+            true => is_active[higher] && !is_active[1 - higher],
+            false => is_active[0] != is_active[1],
+        };
+        if is_right { Ok(()) } else { Err(format!("at the end: {all:?}")) }
+    }
+}
+
+/// All faults are over after this time.
+const FAULTS: Duration = Duration::from_secs(5);
+
+/// Time after a change until nothing changes any more.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Long enough behind the last fault for that, and to see that nothing changes.
+const QUIET: Duration = Duration::from_secs(4);
+
+/// Seeds of a run in CI.
+const SEEDS: u64 = 100;
+
+/// A machine with its time, and what it said last of each virtual router.
+struct Alone {
+    vrrp: Vrrp,
+    now: Time,
+    told: [Option<(State, Reason)>; 2],
+}
+
+impl Alone {
+    fn new() -> Alone {
+        let (vrrp, now) = (Vrrp::new(2, 0), Time::ZERO);
+        Alone { vrrp, now, told: [None; 2] }
+    }
+
+    fn input(&mut self, input: Input<'_, Command>) {
+        self.vrrp.input(self.now, input);
+        self.poll();
+    }
+
+    fn pass(&mut self, span: Duration) {
+        let end = self.now.after(span);
+        while let Some(deadline) = self.vrrp.deadline().filter(|deadline| *deadline <= end) {
+            self.now = self.now.max(deadline);
+            self.poll();
+        }
+        self.now = end;
+    }
+
+    fn poll(&mut self) {
+        while let Some(output) = self.vrrp.poll(self.now) {
+            if let Output::Report(Report::Changed { router, state, reason, .. }) = output {
+                self.told[router as usize] = Some((state, reason));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_group_waits_for_its_last_member_and_falls_with_the_first() {
+    let mut alone = Alone::new();
+    let second = Duration::from_secs(1);
+    alone.input(Input::Command(Command::Add(0, config(0, 0, 100))));
+    alone.pass(second);
+    assert_eq!(alone.told, [None; 2], "it is not whole");
+    alone.input(Input::Command(Command::Add(1, config(1, 0, 100))));
+    alone.pass(second);
+    assert_eq!(alone.told, [Some((State::Active, Reason::Silence)); 2]);
+
+    let interface = World::<Node>::interface(1);
+    let link = |is_up| Input::Arrival(Arrival::Link { interface, is_up });
+    alone.input(link(false));
+    let idle = State::Initialize;
+    let expected = [Some((idle, Reason::Group)), Some((idle, Reason::LinkDown))];
+    assert_eq!(alone.told, expected);
+    alone.input(link(true));
+    alone.pass(second);
+    assert_eq!(alone.told, [Some((State::Active, Reason::Silence)); 2]);
+
+    alone.input(Input::Command(Command::Remove(0)));
+    assert_eq!(alone.told[1], Some((idle, Reason::Group)));
+    let owner = Config { priority: 255, ..config(0, 0, 100) };
+    assert!(owner.check(0).is_err(), "an owner waits for nobody");
+}

@@ -17,10 +17,9 @@ use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, 
 use crate::counters::Counters;
 use crate::error::SocketError;
 use crate::links::Links;
-use crate::netlink;
 use crate::socket::{Held, Kind};
 use crate::stream::{Refused, Stream};
-use crate::told::{self, Received, Sent};
+use crate::told::{self, Sent};
 
 /// A machine with its sockets, on the thread that turns it.
 pub struct Host<M: Machine> {
@@ -195,37 +194,9 @@ impl<M: Machine> Host<M> {
 
     /// Hands over the next message of a socket; false if none waits.
     fn receive(&mut self, socket: Socket, now: Time) -> io::Result<bool> {
-        let arrival = match self.sockets.get(&socket).map(|held| &held.kind) {
-            Some(Kind::Netlink(netlink)) if netlink.is_wanted => {
-                match netlink.receive(&mut self.buffer[..])? {
-                    netlink::Told::Nothing => return Ok(false),
-                    netlink::Told::Overrun => Arrival::Overrun { socket },
-                    netlink::Told::Messages(len) => {
-                        Arrival::Netlink { socket, bytes: &self.buffer[..len] }
-                    }
-                }
-            }
-            Some(Kind::Udp(udp)) => {
-                let bytes = &mut self.buffer[..MESSAGE_MAX];
-                let Some(received) = told::receive(udp, bytes)? else { return Ok(false) };
-                let Received { len, from, to, interface, ttl } = received;
-                let bytes = &bytes[..len];
-                Arrival::Datagram { socket, interface, from, to, ttl, bytes }
-            }
-            Some(Kind::Packets(packets)) => {
-                let bytes = &mut self.buffer[..MESSAGE_MAX];
-                let Some((received, begin)) = packets.receive(bytes)? else { return Ok(false) };
-                let Received { len, from, to, interface, ttl } = received;
-                let (from, bytes) = (from.ip(), &bytes[begin..len]);
-                Arrival::Packet { socket, interface, from, to, ttl, bytes }
-            }
-            Some(Kind::Frames(frames)) => {
-                let bytes = &mut self.buffer[..MESSAGE_MAX];
-                let Some(len) = frames.receive(bytes)? else { return Ok(false) };
-                Arrival::Frame { socket, interface: frames.interface(), bytes: &bytes[..len] }
-            }
-            _ => return Ok(false),
-        };
+        let Some(held) = self.sockets.get(&socket) else { return Ok(false) };
+        let arrival = held.kind.receive(socket, &mut self.buffer[..])?;
+        let Some(arrival) = arrival else { return Ok(false) };
         self.counters.note(&arrival);
         self.machine.input(now, Input::Arrival(arrival));
         Ok(true)
@@ -496,9 +467,6 @@ const ACCEPTS_MAX: usize = 64;
 /// Outputs of a machine in a turn; one that wants more is not at rest, and has to wait for what
 /// arrives meanwhile.
 const OUTPUTS_MAX: usize = 100_000;
-
-/// The longest datagram, packet with its header, or frame that is handed over, in bytes.
-const MESSAGE_MAX: usize = 9216;
 
 /// Bytes of a stream that are read at once, and room for what the kernel tells at once, which is
 /// 32 KiB at most (`netlink(7)`).

@@ -1,16 +1,18 @@
 //! A socket of any kind, and what the kernel is to tell of it.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
-use protocol_kit::{Opening, Socket};
+use protocol_kit::{Arrival, Opening, Socket};
 
 use crate::error::SocketError;
 use crate::frames::Frames;
 use crate::listener::Listener;
-use crate::netlink::Netlink;
+use crate::netlink::{self, Netlink};
 use crate::packets::Packets;
 use crate::stream::Stream;
+use crate::told::{self, Received};
 use crate::udp::Udp;
 
 /// A socket of a machine.
@@ -81,6 +83,44 @@ impl Held {
 }
 
 impl Kind {
+    /// Receives the next message of a socket for messages; `None` if none waits.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn receive<'a>(
+        &self,
+        socket: Socket,
+        buffer: &'a mut [u8],
+    ) -> io::Result<Option<Arrival<'a>>> {
+        let message = MESSAGE_MAX.min(buffer.len());
+        Ok(match self {
+            Kind::Udp(udp) => told::receive(udp, &mut buffer[..message])?.map(|received| {
+                let Received { len, from, to, interface, ttl } = received;
+                let bytes = &buffer[..len];
+                Arrival::Datagram { socket, interface, from, to, ttl, bytes }
+            }),
+            Kind::Packets(packets) => {
+                packets.receive(&mut buffer[..message])?.map(|(received, begin)| {
+                    let Received { len, from, to, interface, ttl } = received;
+                    let (from, bytes) = (from.ip(), &buffer[begin..len]);
+                    Arrival::Packet { socket, interface, from, to, ttl, bytes }
+                })
+            }
+            Kind::Frames(frames) => frames.receive(&mut buffer[..message])?.map(|len| {
+                let (interface, bytes) = (frames.interface(), &buffer[..len]);
+                Arrival::Frame { socket, interface, bytes }
+            }),
+            Kind::Netlink(netlink) if netlink.is_wanted => match netlink.receive(buffer)? {
+                netlink::Told::Nothing => None,
+                netlink::Told::Overrun => Some(Arrival::Overrun { socket }),
+                netlink::Told::Messages(len) => {
+                    Some(Arrival::Netlink { socket, bytes: &buffer[..len] })
+                }
+            },
+            Kind::Netlink(_) | Kind::Listener(_) | Kind::Stream(_) => None,
+        })
+    }
+
     /// What it is called in an error.
     pub fn name(&self) -> String {
         match self {
@@ -130,3 +170,6 @@ impl AsFd for Kind {
         }
     }
 }
+
+/// The longest datagram, packet with its header, or frame that is handed over, in bytes.
+const MESSAGE_MAX: usize = 9216;

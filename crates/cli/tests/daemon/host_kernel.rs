@@ -192,8 +192,7 @@ fn what_an_operator_says_to_the_kernel_holds_for_the_router() {
     });
     site.ip("route del blackhole 203.0.113.0/24 metric 10");
     ping(&site.wan, "203.0.113.1");
-    // All of it ends as it began; routes that prefer an address go with it, of which the kernel says
-    // nothing.
+    // All of it ends as it began; routes that prefer an address go with it.
     site.ip("neigh del 10.0.2.77 dev r2");
     site.wait_for("neighbours", "10.0.2.77", false);
     site.ip("route add 192.0.2.0/24 via 10.0.2.2 src 10.0.3.1");

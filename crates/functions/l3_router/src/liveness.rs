@@ -26,7 +26,8 @@ use wire::{ethernet, ipv4, ipv6, protocol, udp};
 use super::config::{self, BfdKey, BfdKeyKind, Config, NextHop};
 use super::reasons;
 
-/// The sessions of a router. Each worker knows which next hops are watched; the first one runs them.
+/// The sessions of a router. Each worker knows which next hops are watched; the first one runs
+/// them.
 pub(super) struct Liveness {
     /// None on the other workers.
     bfd: Option<Bfd>,

@@ -165,8 +165,8 @@ impl Pipeline {
     }
 }
 
-/// The address of an interface from which a next hop is watched: of the family of its first address,
-/// and for a link-local one the link-local one that follows from the Ethernet address.
+/// The address of an interface from which a next hop is watched: of the family of its first
+/// address, and for a link-local one the link-local one that follows from the Ethernet address.
 fn local_of(own: &Resolved, next: &NextHop) -> Option<IpAddr> {
     match (next.ip, next.ipv6) {
         (Some(_), _) => own.ip.map(|ip| IpAddr::from(ip.address)),

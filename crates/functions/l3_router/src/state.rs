@@ -164,7 +164,7 @@ impl State {
         let before = old.map_or([None; 2], |old| self.addresses(old));
         let after = self.addresses(next);
         let arriving = after.into_iter().flatten().filter(|own| !before.contains(&Some(*own)));
-        if arriving.clone().any(|own| self.get(own).is_some()) || self.is_twice(number, &next) {
+        if arriving.clone().any(|own| self.get(own).is_some()) {
             return Err(Refusal::Exists);
         }
         let mut added = Vec::new();
@@ -247,15 +247,6 @@ impl State {
     fn is_there(&self, number: u32) -> bool {
         let port = self.neighbours.get(&number).and_then(|next| self.port_of(next));
         !self.is_down(number) && port.is_some_and(|port| !self.dead_ports.contains(&port))
-    }
-
-    /// Whether another next hop has the link-local address of this one, on the same link.
-    fn is_twice(&self, number: u32, next: &NextHop) -> bool {
-        let link_local = next.ipv6.filter(|address| address.is_unicast_link_local());
-        let is_same = |(other, one): (&u32, &NextHop)| {
-            *other != number && (one.port, one.vlan, one.ipv6) == (next.port, next.vlan, link_local)
-        };
-        link_local.is_some() && self.neighbours.iter().any(is_same)
     }
 
     fn port_of(&self, next: &NextHop) -> Option<PortId> {
@@ -391,9 +382,7 @@ impl State {
         let interface = self.interfaces.named(next.port, next.vlan);
         let vrf = interface.map_or(0, |number| self.interfaces.get(number).vrf);
         let own = |address: Option<IpAddr>| address.map(|address| host(vrf, address));
-        // Nothing is routed to link-local ones, and each link has its own.
-        let ipv6 = next.ipv6.filter(|address| !address.is_unicast_link_local());
-        [own(next.ip.map(IpAddr::from)), own(ipv6.map(IpAddr::from))]
+        [own(next.ip.map(IpAddr::from)), own(next.ipv6.map(IpAddr::from))]
     }
 
     /// Makes a route lead to a next hop or another entry.

@@ -227,8 +227,6 @@ fn on_link(secrets: [&str; 2]) -> [Node; 2] {
         ]);
         keys["next-hops"][0] =
             json!({"port": "uplink", "ipv6": format!("fe80::ff:fe00:{peer}"), "bfd": bfd});
-        // The same link-local address on another link is another neighbour.
-        keys["next-hops"][1]["ipv6"] = json!(format!("fe80::ff:fe00:{peer}"));
         let config = read(keys);
         finished(Pipeline::new(&config, Clock::with_rate(1e9), 0).expect("memory"))
     })

@@ -28,6 +28,7 @@ pub mod logs;
 mod machines;
 mod member;
 mod metrics;
+mod nothing;
 mod plane;
 pub mod protocol;
 mod read;

@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::config::{Control, Log, Metrics, Punt, Reload, Workers};
 use crate::controllers::controllers;
+use crate::nothing::{NOTHING, is_nothing};
 use crate::sections::{SEE_SCHEMA, check_keys, no_mapping, section, value};
 
 /// The functions and ports that a file can name.
@@ -43,7 +44,7 @@ impl Parts {
 pub struct Configuration {
     /// The name of the daemon.
     pub name: String,
-    /// The function and its configuration.
+    /// The function and its configuration; one that is nothing where the file has none.
     pub function: Function,
     /// The function's ports, in the order of their numbers.
     pub ports: Vec<PortChoice>,
@@ -111,7 +112,11 @@ impl Configuration {
             let remedy = remedy_for_unknown(key, &KEYS);
             return Err(document.error(key, format!("unknown key `{key}`"), remedy));
         }
-        let function = function(&document, parts)?;
+        let controllers = controllers(&document, parts.controllers)?;
+        let function = match document.root.get("function") {
+            None | Some(Value::Null) if !controllers.is_empty() => nothing(&document)?,
+            _ => function(&document, parts)?,
+        };
         let workers: Workers = section(&document, "workers")?.unwrap_or_default();
         let cores = cores(&document, &workers, &function)?;
         let control: Control = section(&document, "control")?.unwrap_or_default();
@@ -126,7 +131,6 @@ impl Configuration {
         let metrics: Option<Metrics> = section(&document, "metrics")?;
         check_metrics(&document, metrics.as_ref())?;
         let punt = punt(&document, &function)?;
-        let controllers = controllers(&document, parts.controllers)?;
         Ok(Configuration {
             name: name(&document)?,
             ports: ports_of(&document, &function, parts)?,
@@ -152,9 +156,13 @@ impl Configuration {
             }
             (port.name.to_string(), Value::Object(keys))
         };
+        let function = match is_nothing(self.function.kind.name()) {
+            true => Value::Null,
+            false => Value::Object(self.function.configured.section()),
+        };
         json!({
             "name": self.name,
-            "function": self.function.configured.section(),
+            "function": function,
             "ports": self.ports.iter().map(port).collect::<Map<_, _>>(),
             "workers": Workers { cores: Some(self.cores.clone()), ..self.workers.clone() },
             "punt": self.punt,
@@ -224,12 +232,26 @@ fn function(document: &Document, parts: Parts) -> Result<Function, DocumentError
     Ok(Function { kind: *found, configured })
 }
 
+/// The function of a file that has none, for its controllers alone.
+fn nothing(document: &Document) -> Result<Function, DocumentError> {
+    if document.root.contains_key("workers") {
+        let what = "there is no `function`, and so there are no workers";
+        return Err(document.error("workers", what, "remove it, or add a `function`"));
+    }
+    let configured =
+        NOTHING.read(Map::new()).map_err(|bad| document.invalid("function", bad, SEE_SCHEMA))?;
+    Ok(Function { kind: NOTHING, configured })
+}
+
 fn ports_of(
     document: &Document,
     function: &Function,
     parts: Parts,
 ) -> Result<Vec<PortChoice>, DocumentError> {
     let wanted = function.configured.ports();
+    if wanted.is_empty() && document.root.get("ports").is_none() {
+        return Ok(Vec::new());
+    }
     let names: Vec<&str> = wanted.iter().map(|name| &**name).collect();
     let function = function.kind;
     let given = match document.root.get("ports") {
@@ -294,6 +316,9 @@ fn cores(
     workers: &Workers,
     function: &Function,
 ) -> Result<Vec<usize>, DocumentError> {
+    if is_nothing(function.kind.name()) {
+        return Ok(Vec::new());
+    }
     let available = available_cores();
     let listed = available.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let count = workers.cores.as_ref().map_or(function.configured.workers(), Vec::len);

@@ -68,7 +68,11 @@ pub fn file_schema(parts: Parts) -> Value {
         "description": "Configuration of a function as a daemon, read by `plumbline run`.",
         "type": "object",
         "properties": properties,
-        "required": ["function", "ports"],
+        "anyOf": [
+            {"required": ["function", "ports"]},
+            {"required": ["controllers"]},
+            {"required": ["controller"]},
+        ],
         "additionalProperties": false,
         "$defs": definitions,
     })

@@ -116,7 +116,7 @@ fn frr_routes_for_the_router_and_survives_with_it() {
     until("the route in the function", || site.has_route("203.0.113.1/32").then_some(()));
     until("an answer", || site.answers().then_some(()));
     let protocols = site.show(&["protocols"]);
-    assert!(protocols["protocols"]["controller"].is_object(), "{protocols}");
+    assert!(protocols["protocols"]["frr"]["controller"].is_object(), "{protocols}");
 
     // A change of the far router follows.
     site.far.ip("addr add 203.0.114.1/32 dev lo").expect("an address");

@@ -102,7 +102,7 @@ impl Site {
     fn state(&self) -> Option<String> {
         let (_, shown, _) = self.lab.run(&["show", "protocols", "--json"]);
         let shown: Value = serde_json::from_str(&shown).ok()?;
-        let state = &shown["protocols"]["controller"]["routers"][0]["state"];
+        let state = &shown["protocols"]["vrrp"]["controller"]["routers"][0]["state"];
         Some(state.as_str()?.to_owned())
     }
 

@@ -23,6 +23,7 @@ use super::order::{Order, Settled};
 use crate::board::{Board, EventBox};
 use crate::error::RunError;
 use crate::inbox::Remote;
+use crate::nothing::is_nothing;
 use crate::plane;
 
 /// A running controller; dropping it ends it.
@@ -53,8 +54,15 @@ struct Shared {
 pub struct Keys {
     /// The controller.
     pub controller: Arc<dyn Configured>,
-    /// Its function.
+    /// Its function; one that is nothing where there is none.
     pub function: Arc<dyn functions::Configured>,
+}
+
+impl Keys {
+    /// The function, if there is one.
+    fn function(&self) -> Option<&dyn functions::Configured> {
+        (!is_nothing(self.function.name())).then_some(&*self.function)
+    }
 }
 
 /// What a controller is created with, whenever that is.
@@ -161,7 +169,7 @@ impl Drop for ControllerThread {
 pub fn create(keys: &Keys, mut state: Vec<AnyUpdate>) -> Result<Box<dyn Running>, RunError> {
     let seed = RandomState::new().build_hasher().finish();
     state.retain(|update| keys.controller.claims(update));
-    let setup = Setup { function: Some(&*keys.function), state, seed };
+    let setup = Setup { function: keys.function(), state, seed };
     keys.controller.create(setup).map_err(|bad| RunError::setup(bad.to_string(), &bad.remedy))
 }
 
@@ -199,8 +207,7 @@ fn serve(controller: Box<dyn Running>, recipe: &mut Recipe, shared: &Shared) -> 
         shared.seen_ms.store(millis(recipe.started), Ordering::Relaxed);
         if take_keys(recipe, shared) {
             let (keys, now) = (&recipe.keys, host.now());
-            let function = Some(&*keys.function);
-            if !host.machine_mut().reload(&*keys.controller, function, now) {
+            if !host.machine_mut().reload(&*keys.controller, keys.function(), now) {
                 return Ok(());
             }
             (interfaces, shown_at) = (keys.function.host_interfaces(), None);

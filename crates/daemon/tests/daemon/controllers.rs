@@ -22,6 +22,7 @@ pub const SIDES: &[&dyn Kind] = &[&Unit::<Side<1>>::new(), &Unit::<Side<2>>::new
 /// A controller that wants stations whose Ethernet addresses have its number.
 struct Side<const N: u8> {
     config: Keys,
+    is_of_a_switch: bool,
     /// Stations that it has found, and those that it has.
     found: BTreeSet<u64>,
     has: BTreeSet<u64>,
@@ -63,7 +64,7 @@ impl<const N: u8> Controller for Side<N> {
     }
 
     fn new(config: &Keys, setup: Setup<'_>) -> Result<Side<N>, Invalid> {
-        assert!(setup.function.is_some_and(|function| function.name() == "l2-switch"));
+        assert!(setup.function.is_none_or(|function| function.name() == "l2-switch"));
         if config.stations.contains(&99) {
             let what = "has 99".to_owned();
             let remedy = "Leave it out".into();
@@ -72,8 +73,9 @@ impl<const N: u8> Controller for Side<N> {
         let found: Option<BTreeSet<u64>> =
             setup.state.iter().map(|update| station_of(N, update)).collect();
         let found = found.expect("its own alone");
-        let has = found.clone();
-        Ok(Side { config: config.clone(), found, has, applied: Vec::new(), reloads: 0 })
+        let (config, has, is_of_a_switch) =
+            (config.clone(), found.clone(), setup.function.is_some());
+        Ok(Side { config, is_of_a_switch, found, has, applied: Vec::new(), reloads: 0 })
     }
 
     fn claims(update: &AnyUpdate) -> bool {
@@ -114,7 +116,7 @@ impl<const N: u8> Machine for Side<N> {
             .map(|one| json!({"remove-station": {"mac": mac(N, *one)}}));
         let switch = configured::<function_l2_switch::L2Switch>(Default::default());
         let all = set.chain(remove).map(|one| switch.update(&one).expect("a change"));
-        let updates: Vec<AnyUpdate> = all.collect();
+        let updates: Vec<AnyUpdate> = all.filter(|_| self.is_of_a_switch).collect();
         self.has = wanted;
         (!updates.is_empty()).then_some(Output::Report(Action::Updates(updates)))
     }
@@ -196,6 +198,41 @@ fn each_controller_has_its_own_changes_numbers_and_end() {
     assert_eq!(until("the left one", || found("left")), json!([2, 3]));
     assert_eq!(until("the right one", || found("right")), json!([8]));
     assert!(run.show(View::Tables).to_string().contains("\"used\":6"), "2 + 3 + 1");
+}
+
+#[test]
+fn controllers_run_without_a_function() {
+    let alone = "controllers: [{name: left, stations: [1]}]\ncontrol: {socket: @/control.sock}\n";
+    let run = start(&format!("{alone}state: @/state\n"));
+    let has = || run.show(View::Protocols)["protocols"]["left"]["controller"]["has"].clone();
+    until("the controller", || (has() == json!([1])).then_some(()));
+    let all = run.show(View::All);
+    assert_eq!((&all["workers"], &all["ports"]), (&json!([]), &json!({})));
+    assert_eq!(run.show(View::Tables)["workers"], 0);
+    let config = run.show(View::Config)["config"].clone();
+    assert_eq!((&config["function"], &config["ports"]), (&Value::Null, &json!({})));
+    assert!(run.ask(Ask::Set(json!({"set-station": {}}))).is_err());
+    run.rewrite(&format!("{}state: @/state\n", alone.replace("[1]", "[1, 2]")));
+    assert_eq!(run.ask(Ask::Reload).expect("a good file")["controllers"], json!(["left"]));
+    until("its new keys", || (has() == json!([1, 2])).then_some(()));
+    run.rewrite(&format!("{BRIDGE}{}", alone.split_once('\n').expect("two lines").0));
+    assert!(run.ask(Ask::Reload).is_err(), "a function needs a restart");
+    let folder = Arc::clone(&run.folder);
+    run.stop().expect("it ends well");
+    let text = format!("{alone}state: @/state\n");
+    try_start(&text, true, folder).expect("it starts").stop().expect("it ends well");
+
+    for (text, what) in [
+        (alone.to_owned() + "workers: {idle: poll}\n", "there are no workers"),
+        (alone.to_owned() + "ports: {a: {type: wired, interface: a}}\n", "no port `a`"),
+        ("log: {}\n".to_owned(), "no `function` section"),
+        ("controllers: []\n".to_owned(), "no `function` section"),
+        (alone.to_owned() + "function: none\n", "no function `none`"),
+    ] {
+        let error = Configuration::parse("a.yaml", &text.replace('@', ""), parts());
+        let error = error.expect_err(what);
+        assert!(error.what.contains(what), "{error}");
+    }
 }
 
 #[test]

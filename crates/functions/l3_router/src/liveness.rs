@@ -144,6 +144,10 @@ impl Liveness {
     pub fn forget(&mut self, number: u32, now: Ticks) {
         if let Some(session) = self.sessions.remove(&number) {
             self.hops[session as usize] = None;
+            // Whoever was told that it is up is told that it is not any more.
+            if self.bfd.view(session).is_some_and(|view| view.state == SessionState::Up) {
+                self.tell(EventKind::Down, number, now);
+            }
             self.command(Command::Remove(session), now);
         }
     }
@@ -274,11 +278,14 @@ impl Liveness {
             SessionState::Init => return None,
             SessionState::Down => peer == SessionState::AdminDown,
         };
+        self.tell(if is_up { EventKind::Up } else { EventKind::Down }, hop, now);
+        Some(Wish::Change { hop, is_up })
+    }
+
+    fn tell(&mut self, kind: EventKind, hop: u32, now: Ticks) {
         if self.events.len() < EVENTS_MAX {
-            let kind = if is_up { EventKind::Up } else { EventKind::Down };
             self.events.push_back(Event { kind, subject: hop.into(), at: now });
         }
-        Some(Wish::Change { hop, is_up })
     }
 
     /// Returns the next event: a next hop, by its number, is there or is not.

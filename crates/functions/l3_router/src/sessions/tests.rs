@@ -325,6 +325,7 @@ fn sessions_come_and_go_with_their_next_hops() {
     let mut next_hop = *one.router.state.neighbours.get(&0).expect("a next hop");
     next_hop.bfd = None;
     one.router.apply(Update::SetNextHop { number: 0, next_hop }, now).expect("a change");
+    assert_eq!(one.events(), [EventKind::Up, EventKind::Down], "it is up no more");
     run(&mut nodes, (now, now + 100 * MS), |place, _| place == 0);
     let [one, two] = &mut nodes;
     assert!(!one.router.state.is_down(0), "nobody watches it");

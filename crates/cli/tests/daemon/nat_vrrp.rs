@@ -44,7 +44,7 @@ impl Site {
         let lab = Lab::bare()?;
         let make = || Namespace::new().expect("it may be made");
         let (subscribers, internet, nodes) = (make(), make(), [make(), make()]);
-        let switches = [(&subscribers, "in"), (&internet, "out")].map(|(host, side)| {
+        let switches = [(&subscribers, "lan"), (&internet, "wan")].map(|(host, side)| {
             let switch = make();
             switch.ip("link add name bridge0 type bridge mcast_snooping 0").expect("a bridge");
             switch.ip("link set bridge0 up").expect("an interface");
@@ -61,7 +61,7 @@ impl Site {
         });
         for node in &nodes {
             // The kernel has the ports' own interfaces beside the host's, and would answer there.
-            for near in ["in", "out"] {
+            for near in ["lan", "wan"] {
                 node.ip(&format!("link set {near} arp off")).expect("an interface");
             }
         }
@@ -93,8 +93,8 @@ impl Site {
   pools: [198.18.0.0/28]
   pools-answer: active
 ports:
-  inside: {{type: af-packet, interface: in}}
-  outside: {{type: af-packet, interface: out}}
+  inside: {{type: af-packet, interface: lan}}
+  outside: {{type: af-packet, interface: wan}}
 controller:
   name: vrrp
   routers:

@@ -47,7 +47,6 @@ pub(crate) fn show(fpm: &Fpm, table: &Table) -> Value {
             "swept": counters.swept + told.swept,
             "members-left-out": table.objects.left_out,
             "no-room": ways.no_room,
-            "elsewhere": ways.elsewhere,
         },
         "fpm": {
             "connections": told.connections,

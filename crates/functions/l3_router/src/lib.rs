@@ -59,6 +59,8 @@ mod hosted;
 
 mod neighbours;
 
+mod owners;
+
 pub mod services;
 
 pub mod control;

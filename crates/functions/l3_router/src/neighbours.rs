@@ -138,11 +138,8 @@ fn place(state: &State, number: u32, entry: &Entry) -> u32 {
 /// Sends a question, with the tag of its interface.
 fn ask(interfaces: &Interfaces, made: &mut Made, question: Question) {
     let own = interfaces.get(question.link);
-    let asking = Asking {
-        mac: own.mac.0,
-        ipv4: own.ip.map(|ip| ip.address),
-        ipv6: own.ipv6.map(|ip| ip.address),
-    };
+    let asking =
+        Asking { mac: own.mac.0, ipv4: own.ip.map(|ip| ip.address), ipv6: own.asking_ipv6() };
     let mut frame = [0; nd::FRAME_LEN];
     let Some(len) = question.write(asking, &mut frame) else { return };
     let forward = Verdict::Forward(own.port);

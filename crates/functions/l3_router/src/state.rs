@@ -23,6 +23,7 @@ use super::entries::Entries;
 use super::flow;
 use super::groups::Groups;
 use super::interfaces::{Interfaces, own_of};
+use super::owners::Owners;
 use super::reasons;
 use super::vxlan::Underlay;
 
@@ -61,6 +62,8 @@ pub struct State {
     pub entries: Entries,
     /// The neighbours among the next hops.
     pub neighbours: BTreeMap<u32, NextHop>,
+    /// Whose their addresses are.
+    owners: Owners,
     /// Next hops whose paths are down, each as it will be when its path is up again.
     down: BTreeMap<u32, Hop>,
     /// Groups of next hops, where there is room for any.
@@ -93,6 +96,7 @@ impl State {
             hops,
             entries: Entries::of(config),
             neighbours: BTreeMap::new(),
+            owners: Owners::default(),
             down: BTreeMap::new(),
             groups: Groups::new(config)?,
         };
@@ -160,23 +164,29 @@ impl State {
         let old = self.neighbours.get(&number).copied();
         let before = old.map_or([None; 2], |old| self.addresses(old));
         let after = self.addresses(next);
-        let arriving = after.into_iter().flatten().filter(|own| !before.contains(&Some(*own)));
-        if arriving.clone().any(|own| self.get(own).is_some()) {
+        let is_in_the_way = |own: Network| {
+            let is_routed = self.owners.first(own).is_none() && self.get(own).is_some();
+            is_routed || self.owners.has_other(own, interface, number)
+        };
+        if after.into_iter().flatten().any(is_in_the_way) {
             return Err(Refusal::Exists);
         }
+        let arriving = after.into_iter().flatten().filter(|own| !before.contains(&Some(*own)));
         let mut added = Vec::new();
         for own in arriving {
-            if let Err(refusal) = self.insert(own, number) {
-                for own in added {
-                    self.remove(own);
-                }
+            let first = self.owners.first(own).map_or(number, |first| first.min(number));
+            if let Err(refusal) = self.insert(own, first) {
+                added.into_iter().for_each(|own| self.disown(own, number));
                 return Err(refusal);
             }
+            self.owners.add(own, number, interface);
             added.push(own);
         }
-        let leaving = before.into_iter().flatten().filter(|own| !after.contains(&Some(*own)));
-        for own in leaving {
-            self.remove(own);
+        for own in before.into_iter().flatten() {
+            match after.contains(&Some(own)) {
+                true => self.owners.add(own, number, interface),
+                false => self.disown(own, number),
+            }
         }
         let own = self.interfaces.get(interface);
         let source = next.source.unwrap_or(own.mac).0;
@@ -236,7 +246,7 @@ impl State {
     pub fn remove_next_hop(&mut self, number: u32) -> Result<(), Refusal> {
         let old = self.neighbours.remove(&number).ok_or(Refusal::NotFound)?;
         for own in self.addresses(old).into_iter().flatten() {
-            self.remove(own);
+            self.disown(own, number);
         }
         self.down.remove(&number);
         self.hops[number as usize] = Hop::absent(reasons::NO_NEXT_HOP, NOWHERE);
@@ -355,6 +365,16 @@ impl State {
         let vrf = interface.map_or(0, |number| self.interfaces.get(number).vrf);
         let own = |address: Option<IpAddr>| address.map(|address| host(vrf, address));
         [own(next.ip.map(IpAddr::from)), own(next.ipv6.map(IpAddr::from))]
+    }
+
+    /// A next hop has an address no more: the route to it leads to the next one that has it.
+    fn disown(&mut self, own: Network, number: u32) {
+        self.owners.remove(own, number);
+        match self.owners.first(own) {
+            // In the place of a route there is room for another.
+            Some(first) => self.insert(own, first).unwrap_or_default(),
+            None => drop(self.remove(own)),
+        }
     }
 
     /// Makes a route lead to a next hop or another entry.

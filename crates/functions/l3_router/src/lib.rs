@@ -61,6 +61,8 @@ mod neighbours;
 
 mod owners;
 
+pub mod routes;
+
 pub mod services;
 
 pub mod control;
@@ -145,6 +147,27 @@ impl NetworkFunction for L3Router {
         let mut changes = reload::memory(config, function.state());
         changes.extend(services::reload::memory(config, function.services()));
         changes
+    }
+
+    fn memory_part(
+        config: &Config,
+        _: Shard,
+        function: &Pipeline,
+        _: Ticks,
+        last: Option<&Update>,
+    ) -> Vec<Update> {
+        let services = match last {
+            None => services::reload::memory(config, function.services()),
+            Some(_) => Vec::new(),
+        };
+        // Routes come last, for it is behind the last one that the next part goes on.
+        services.into_iter().chain(reload::part(function.state(), last)).collect()
+    }
+
+    fn remembered(config: &Config, parts: Vec<Update>) -> Vec<Update> {
+        let (services, tables): (Vec<Update>, Vec<Update>) =
+            parts.into_iter().partition(services::reload::is_its);
+        reload::remembered(config, &tables).into_iter().chain(services).collect()
     }
 
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {

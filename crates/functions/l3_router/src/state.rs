@@ -10,12 +10,12 @@
 //! | routes | 256 KiB for each version of IP; 2.2 KiB a VRF; 128 bytes for each 8 bits on the way to some; about 9 a route |
 //! | next hops | 16 bytes for each that there is room for |
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use engine::Refusal;
 use function_kit::SetupError;
 use packet::{PortId, Verdict};
-use tables::lpm::{self, Limits, LpmError, Pool};
+use tables::lpm::LpmError;
 use wire::MacAddr;
 
 use super::config::{self, Config, GROUPS, Link, Network, NextHop, Vxlan};
@@ -25,6 +25,7 @@ use super::groups::Groups;
 use super::interfaces::{Interfaces, own_of};
 use super::owners::Owners;
 use super::reasons;
+use super::routes::Routes;
 use super::vxlan::Underlay;
 
 /// What becomes of a packet that has found its next hop.
@@ -36,14 +37,6 @@ pub struct Hop {
     pub verdict: Verdict,
     /// By which interface; of an address on a link, that of the link.
     pub interface: u16,
-}
-
-/// The routes of all VRFs, which share memory.
-pub struct Routes {
-    /// Number of the next hop by IPv4 destination.
-    pub ipv4: Pool<u32>,
-    /// Number of the next hop by IPv6 destination; no room for any where there is no IPv6.
-    pub ipv6: Pool<u128>,
 }
 
 /// Everything a worker knows.
@@ -289,6 +282,14 @@ impl State {
         all.filter(|&(network, _)| !self.is_connected(network))
     }
 
+    /// Those of them that follow one, which need not be there.
+    pub fn listed_routes_behind(&self, last: Network) -> impl Iterator<Item = (Network, u32)> + '_ {
+        let others = last.vrf + 1..self.routes.ipv4.limits().tables;
+        let others = others.flat_map(|vrf| self.routes.iter(vrf));
+        let all = self.routes.iter_behind(last).chain(others);
+        all.filter(|&(network, _)| !self.is_connected(network))
+    }
+
     /// Whether an address is the router's own in a VRF.
     pub fn is_own_ipv4(&self, vrf: u16, address: u32) -> bool {
         self.routes.ipv4.lookup(self.routes.table(vrf), address) == Some(self.entries.local)
@@ -403,35 +404,6 @@ impl State {
     }
 }
 
-impl Routes {
-    fn new(config: &Config) -> Result<Routes, SetupError> {
-        let memory = |what| move |source| SetupError::Memory { what, source };
-        Ok(Routes {
-            ipv4: Pool::new(limits_ipv4(config)).map_err(memory("IPv4 routes"))?,
-            ipv6: Pool::new(limits_ipv6(config)).map_err(memory("IPv6 routes"))?,
-        })
-    }
-
-    /// The table of a VRF in both pools; that of the main one for a VRF that there is not.
-    #[inline(always)]
-    pub fn table(&self, vrf: u16) -> lpm::Table {
-        self.ipv4.table(vrf).unwrap_or(lpm::Table::MAIN)
-    }
-
-    /// All routes of a VRF.
-    fn iter(&self, vrf: u16) -> impl Iterator<Item = (Network, u32)> + '_ {
-        let ipv4 = self
-            .ipv4
-            .iter(self.table(vrf))
-            .map(|(network, len, hop)| (IpAddr::V4(Ipv4Addr::from_bits(network)), len, hop));
-        let ipv6 = self
-            .ipv6
-            .iter(self.table(vrf))
-            .map(|(network, len, hop)| (IpAddr::V6(Ipv6Addr::from_bits(network)), len, hop));
-        ipv4.chain(ipv6).map(move |(address, len, hop)| (Network { vrf, address, len }, hop))
-    }
-}
-
 impl Hop {
     /// Frames leave to this station.
     pub fn to(mac: MacAddr, source: MacAddr, port: PortId, interface: u16) -> Hop {
@@ -454,23 +426,6 @@ pub(super) fn host(vrf: u16, address: IpAddr) -> Network {
 
 fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
-}
-
-/// Room for any routes in any of the tables, which have no nodes in common.
-fn limits_ipv4(config: &Config) -> Limits {
-    let (routes, tables) = (config.capacity(), config.vrfs + 1);
-    let any = Limits::for_any::<u32>(routes).nodes * usize::from(tables);
-    Limits { tables, routes, nodes: any.min(3 * routes) }
-}
-
-/// Routes may need 15 nodes each; memory for them is touched as they come.
-fn limits_ipv6(config: &Config) -> Limits {
-    let tables = config.vrfs + 1;
-    if !config.ipv6 {
-        return Limits { tables, routes: 0, nodes: 0 };
-    }
-    let routes = config.capacity();
-    Limits { tables, routes, nodes: 1024 + 15 * routes }
 }
 
 /// The interface of what is behind none.

@@ -452,8 +452,19 @@ impl Team {
         for (index, member) in self.members.iter_mut().enumerate() {
             let config = Arc::clone(&self.config);
             let shard = shard(index, count);
-            let found =
-                member.look(move |function| config.memory(shard, &**function, clock::now()))?;
+            let mut parts: Vec<AnyUpdate> = Vec::new();
+            loop {
+                // Between two batches each, so that no packet waits for all of it.
+                let (config, last) = (Arc::clone(&config), parts.last().cloned());
+                let part = member.look(move |function| {
+                    config.memory_part(shard, &**function, clock::now(), last.as_ref())
+                })?;
+                if part.is_empty() {
+                    break;
+                }
+                parts.extend(part);
+            }
+            let found = self.config.remembered(parts);
             // What all workers know is kept once.
             let is_new = |update: &&AnyUpdate| index == 0 || self.config.steering(update).is_some();
             updates.extend(found.into_iter().filter(|update| is_new(&update)));

@@ -15,9 +15,8 @@ use crate::router::{Network, Router, addresses, host};
 pub(crate) struct Hops {
     /// Numbers by interface and address.
     by_place: BTreeMap<(u16, IpAddr), u32>,
-    /// The same by VRF and address: the router has one route to each, so an address is at one
-    /// interface of a VRF.
-    by_address: BTreeMap<(u16, IpAddr), u32>,
+    /// The same by VRF and address, which several interfaces of a VRF may have.
+    by_address: BTreeSet<(u16, IpAddr, u32)>,
     held: BTreeMap<u32, Held>,
     /// Those that the router has refused.
     refused: BTreeSet<u32>,
@@ -36,21 +35,12 @@ struct Held {
     was_held: bool,
 }
 
-/// Why there is no next hop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoHop {
-    /// No number is left.
-    Full,
-    /// The address is at another interface of the VRF.
-    Elsewhere,
-}
-
 impl Hops {
     /// Those of the configuration.
     pub fn new(router: &Router) -> Hops {
         let mut hops = Hops {
             by_place: BTreeMap::new(),
-            by_address: BTreeMap::new(),
+            by_address: BTreeSet::new(),
             held: BTreeMap::new(),
             refused: BTreeSet::new(),
             retried: 0,
@@ -66,9 +56,8 @@ impl Hops {
     /// cannot have made stays for ever.
     pub fn adopt(&mut self, number: u32, next_hop: &NextHop, router: &Router) {
         if number < router.next_hops.len() as u32 {
-            let is_other = |other: &mut u32| *other != number;
-            self.by_place.retain(|_, other| is_other(other));
-            self.by_address.retain(|_, other| is_other(other));
+            self.by_place.retain(|_, other| *other != number);
+            self.by_address.retain(|(_, _, other)| *other != number);
             return self.name(number, next_hop, router);
         }
         self.places.reserve(number);
@@ -88,31 +77,25 @@ impl Hops {
 
     /// Whether an address is that of a next hop.
     pub fn has(&self, network: &Network) -> bool {
-        self.by_address.contains_key(&(network.vrf, network.address))
+        let &Network { vrf, address, .. } = network;
+        self.by_address.range((vrf, address, 0)..=(vrf, address, u32::MAX)).next().is_some()
     }
 
-    /// Makes a next hop of a neighbour that there is none of.
-    ///
-    /// # Errors
-    /// Why it cannot be.
+    /// Makes a next hop of a neighbour that there is none of; `None` if no number is left.
     pub fn add(
         &mut self,
         interface: u16,
         address: IpAddr,
         router: &Router,
         account: &mut Account,
-    ) -> Result<u32, NoHop> {
-        let next_hop = router.next_hop(interface, address).ok_or(NoHop::Elsewhere)?;
-        let vrf = router.vrf(interface).unwrap_or_default();
-        if self.by_address.contains_key(&(vrf, address)) {
-            return Err(NoHop::Elsewhere);
-        }
-        let number = self.places.take().ok_or(NoHop::Full)?;
+    ) -> Option<u32> {
+        let next_hop = router.next_hop(interface, address)?;
+        let number = self.places.take()?;
         self.name(number, &next_hop, router);
         let held = Held { interface, address, holders: 0, was_held: false };
         self.held.insert(number, held);
         account.push(Update::SetNextHop { number, next_hop });
-        Ok(number)
+        Some(number)
     }
 
     /// Something leads to a next hop.
@@ -143,7 +126,7 @@ impl Hops {
         let vrf = router.vrf(interface).unwrap_or_default();
         self.held.remove(&number);
         self.by_place.remove(&(interface, address));
-        self.by_address.remove(&(vrf, address));
+        self.by_address.remove(&(vrf, address, number));
         self.places.give(number);
         if !self.refused.remove(&number) {
             account.push(Update::RemoveNextHop { number });
@@ -196,7 +179,7 @@ impl Hops {
         let vrf = router.vrf(interface).unwrap_or_default();
         for address in addresses(next_hop) {
             self.by_place.insert((interface, address), number);
-            self.by_address.insert((vrf, address), number);
+            self.by_address.insert((vrf, address, number));
         }
     }
 }

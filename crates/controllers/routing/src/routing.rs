@@ -176,7 +176,6 @@ impl Routing {
             "swept": counters.swept,
             "members-left-out": table.objects.left_out,
             "no-room": ways.no_room,
-            "elsewhere": ways.elsewhere,
         }))
     }
 }

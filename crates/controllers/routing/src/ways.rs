@@ -11,7 +11,7 @@ use protocol_netlink::Hop;
 
 use crate::account::Account;
 use crate::groups::{Groups, Members};
-use crate::hops::{Hops, NoHop};
+use crate::hops::Hops;
 use crate::router::{Network, Router, host};
 use crate::routes::Routes;
 
@@ -28,14 +28,12 @@ pub(crate) struct Ways {
     idle: Vec<u32>,
     /// Routes to look at again.
     pub revisit: Vec<Network>,
-    /// Whether something could not be for want of a number, or of an address.
+    /// Whether something could not be for want of a number.
     is_starved: bool,
     /// Whether something of that is there again.
     pub is_relieved: bool,
     /// Next hops and groups for which there was no number.
     pub no_room: u64,
-    /// Next hops whose address is at another interface of the VRF.
-    pub elsewhere: u64,
 }
 
 /// Where something leads.
@@ -65,7 +63,6 @@ impl Ways {
             is_starved: false,
             is_relieved: false,
             no_room: 0,
-            elsewhere: 0,
         }
     }
 
@@ -266,23 +263,16 @@ impl Ways {
         if self.routes.installed(&own).is_some() && !self.hops.has(&own) {
             self.install(own, None);
         }
-        match self.hops.add(interface, gateway, &self.router, &mut self.account) {
-            Ok(number) => {
-                // Until something leads to it.
-                self.idle.push(number);
-                Some(number)
-            }
-            Err(NoHop::Elsewhere) => {
-                self.elsewhere += 1;
-                self.is_starved = true;
-                None
-            }
-            Err(NoHop::Full) => {
+        let added = self.hops.add(interface, gateway, &self.router, &mut self.account);
+        match added {
+            // Until something leads to it.
+            Some(number) => self.idle.push(number),
+            None => {
                 self.starve();
                 self.revisit.push(own);
-                None
             }
         }
+        added
     }
 
     fn starve(&mut self) {

@@ -94,6 +94,16 @@ pub trait Configured: Any + Send + Sync {
     fn steering(&self, update: &AnyUpdate) -> Option<u32>;
     /// See [`NetworkFunction::memory`].
     fn memory(&self, shard: Shard, function: &dyn Running, now: Ticks) -> Vec<AnyUpdate>;
+    /// See [`NetworkFunction::memory_part`].
+    fn memory_part(
+        &self,
+        shard: Shard,
+        function: &dyn Running,
+        now: Ticks,
+        last: Option<&AnyUpdate>,
+    ) -> Vec<AnyUpdate>;
+    /// See [`NetworkFunction::remembered`].
+    fn remembered(&self, parts: Vec<AnyUpdate>) -> Vec<AnyUpdate>;
 
     /// Its keys with all defaults, as a section has them.
     fn section(&self) -> Map<String, Value> {
@@ -389,6 +399,25 @@ impl<N: NetworkFunction> Configured for OfKind<N> {
         let function = function.downcast_ref::<State<N>>();
         let updates = function.map(|function| N::memory(&self.0, shard, &function.0, now));
         updates.into_iter().flatten().map(AnyUpdate::of).collect()
+    }
+
+    fn memory_part(
+        &self,
+        shard: Shard,
+        function: &dyn Running,
+        now: Ticks,
+        last: Option<&AnyUpdate>,
+    ) -> Vec<AnyUpdate> {
+        let function: &dyn Any = function;
+        let function = function.downcast_ref::<State<N>>();
+        let last = last.and_then(AnyUpdate::typed);
+        let part = |function: &State<N>| N::memory_part(&self.0, shard, &function.0, now, last);
+        function.map(part).into_iter().flatten().map(AnyUpdate::of).collect()
+    }
+
+    fn remembered(&self, parts: Vec<AnyUpdate>) -> Vec<AnyUpdate> {
+        let typed = parts.iter().filter_map(|update| update.typed().cloned()).collect();
+        N::remembered(&self.0, typed).into_iter().map(AnyUpdate::of).collect()
     }
 }
 

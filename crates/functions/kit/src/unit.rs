@@ -147,6 +147,27 @@ pub trait NetworkFunction: Sized + Send + Sync + 'static {
         now: Ticks,
     ) -> Vec<Self::Update>;
 
+    /// A part of what [`NetworkFunction::memory`] says, as it is asked of a worker that forwards: as
+    /// much as a moment is enough for, behind the last change of the part before; nothing at the
+    /// end. Nobody changes the function by control between the parts.
+    fn memory_part(
+        config: &Self::Config,
+        shard: Shard,
+        function: &Self::Function,
+        now: Ticks,
+        last: Option<&Self::Update>,
+    ) -> Vec<Self::Update> {
+        match last {
+            None => Self::memory(config, shard, function, now),
+            Some(_) => Vec::new(),
+        }
+    }
+
+    /// What [`NetworkFunction::memory`] says, of all its parts together.
+    fn remembered(_config: &Self::Config, parts: Vec<Self::Update>) -> Vec<Self::Update> {
+        parts
+    }
+
     /// Of a configuration that asks for a standby beside it: the function that tells and the one
     /// that listens, for processes of their own; none where none is asked for.
     fn pair(_config: &Self::Config) -> Option<[Self::Config; 2]> {

@@ -124,7 +124,7 @@ impl Pipeline {
             return reasons::drop(reason);
         }
         let own = self.state.interfaces.get(at);
-        let ends = (own.mac.0, own.ipv6.map(|ip| ip.address));
+        let ends = (own.mac.0, own.asking_ipv6());
         match protocol {
             Protocol::Arp => {
                 self.hear(batch, (slot, at), now);

@@ -59,6 +59,10 @@ mod host;
 
 mod neighbours;
 
+mod owners;
+
+pub mod routes;
+
 pub mod services;
 
 pub mod control;
@@ -157,6 +161,27 @@ impl NetworkFunction for L3Router {
         changes.extend(own::memory(config, function));
         changes.extend(services::reload::memory(config, function.services()));
         changes
+    }
+
+    fn memory_part(
+        config: &Config,
+        _: Shard,
+        function: &Pipeline,
+        _: Ticks,
+        last: Option<&Update>,
+    ) -> Vec<Update> {
+        let services = match last {
+            None => services::reload::memory(config, function.services()),
+            Some(_) => Vec::new(),
+        };
+        // Routes come last, for it is behind the last one that the next part goes on.
+        services.into_iter().chain(reload::part(function.state(), last)).collect()
+    }
+
+    fn remembered(config: &Config, parts: Vec<Update>) -> Vec<Update> {
+        let (services, tables): (Vec<Update>, Vec<Update>) =
+            parts.into_iter().partition(services::reload::is_its);
+        reload::remembered(config, &tables).into_iter().chain(services).collect()
     }
 
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {

@@ -145,7 +145,8 @@ impl Liveness {
         if let Some(session) = self.sessions.remove(&number) {
             self.hops[session as usize] = None;
             // Whoever was told that it is up is told that it is not any more.
-            if self.bfd.view(session).is_some_and(|view| view.state == SessionState::Up) {
+            let view = self.bfd.as_ref().and_then(|bfd| bfd.view(session));
+            if view.is_some_and(|view| view.state == SessionState::Up) {
                 self.tell(EventKind::Down, number, now);
             }
             self.command(Command::Remove(session), now);

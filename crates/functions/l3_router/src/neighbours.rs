@@ -194,9 +194,9 @@ fn ask(interfaces: &Interfaces, made: &mut Made, question: Question) {
         mac: own.mac.0,
         ipv4: own.ip.map(|ip| ip.address),
         // Who has a link-local address may have no way to any other.
-        ipv6: own.ipv6.map(|ip| match question.address {
+        ipv6: own.asking_ipv6().map(|own_address| match question.address {
             IpAddr::V6(asked) if asked.is_unicast_link_local() => nd::link_local(own.mac.0),
-            _ => ip.address,
+            _ => own_address,
         }),
     };
     match interfaces.addresses.towards(question.link, question.address) {

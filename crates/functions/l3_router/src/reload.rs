@@ -70,17 +70,55 @@ pub(super) fn undoing(running: &Config, applied: &[Update]) -> Vec<Update> {
 
 /// What came, went or changed since the router was configured.
 pub(super) fn memory(config: &Config, state: &State) -> Vec<Update> {
-    let before = Objects::of(config);
-    let members = state.groups.iter().flat_map(Groups::members);
-    let after = Objects {
-        next_hops: state.neighbours.clone(),
-        members: members.map(|(group, hop, weight)| ((group, hop), weight)).collect(),
-        routes: state.listed_routes().collect(),
+    let mut all = part(state, None);
+    loop {
+        let more = part(state, all.last());
+        if more.is_empty() {
+            return remembered(config, &all);
+        }
+        all.extend(more);
+    }
+}
+
+/// Next hops, members of groups and some routes of what a router has, or more of its routes behind
+/// the last one of those.
+pub(super) fn part(state: &State, last: Option<&Update>) -> Vec<Update> {
+    let set = |(route, next_hop): (Network, u32)| Update::SetRoute {
+        prefix: route.prefix(),
+        next_hop,
+        vrf: route.vrf,
     };
-    before.changes_to(&after)
+    let Some(last) = last else {
+        let next_hops = state.neighbours.iter();
+        let next_hops =
+            next_hops.map(|(&number, &next_hop)| Update::SetNextHop { number, next_hop });
+        let members = state.groups.iter().flat_map(Groups::members);
+        let members = members.map(|(group, next_hop, weight)| Update::SetGroupMember {
+            group,
+            next_hop,
+            weight,
+        });
+        let routes = state.listed_routes().take(PART).map(set);
+        return next_hops.chain(members).chain(routes).collect();
+    };
+    match *last {
+        Update::SetRoute { prefix, vrf, .. } => {
+            let routes = state.listed_routes_behind(Network::of(vrf, prefix));
+            routes.take(PART).map(set).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What came, went or changed since the router was configured, of what it has.
+pub(super) fn remembered(config: &Config, parts: &[Update]) -> Vec<Update> {
+    let mut after = Objects::default();
+    parts.iter().for_each(|update| after.take(update));
+    Objects::of(config).changes_to(&after)
 }
 
 /// Everything that can change.
+#[derive(Default)]
 struct Objects {
     next_hops: BTreeMap<u32, NextHop>,
     /// Weights by group and next hop.
@@ -183,6 +221,9 @@ impl Objects {
         first.into_iter().map(remove).chain(set).chain(last.into_iter().map(remove)).collect()
     }
 }
+
+/// Routes that are told of between two batches.
+const PART: usize = 512;
 
 fn differing_key(running: &Config, wanted: &Config) -> Option<&'static str> {
     let differs = [
@@ -335,5 +376,36 @@ mod tests {
         remembered.iter().for_each(|update| two.apply(*update, 0).expect("possible"));
         assert_eq!(memory(&other, two.state()), []);
         assert!(!remembered.is_empty());
+    }
+
+    #[test]
+    fn parts_tell_of_every_route_once_and_in_order() {
+        let mut router = Pipeline::new(&config(), clock(), 0).expect("a small router");
+        let several = (0..1500).flat_map(|number: u32| {
+            let ipv4 = format!("100.{}.{}.0/{}", number / 256, number % 256, 24 + number % 3);
+            [ipv4, format!("2001:db9:{number:x}::/48")]
+        });
+        for prefix in several.chain(["100.0.0.0/8", "100.1.0.0/16"].map(str::to_owned)) {
+            let prefix = route(&prefix, 1).prefix;
+            router.apply(Update::SetRoute { prefix, next_hop: 1, vrf: 0 }, 0).expect("room");
+        }
+        let (mut told, mut parts) = (part(router.state(), None), 1);
+        loop {
+            let more = part(router.state(), told.last());
+            if more.is_empty() {
+                break;
+            }
+            told.extend(more);
+            parts += 1;
+        }
+        let route = |update: &Update| match *update {
+            Update::SetRoute { prefix, next_hop, vrf } => {
+                Some((Network::of(vrf, prefix), next_hop))
+            }
+            _ => None,
+        };
+        let told: Vec<_> = told.iter().filter_map(route).collect();
+        assert_eq!(told, router.state().listed_routes().collect::<Vec<_>>());
+        assert!(told.len() > 3000 && parts > 5, "{parts}");
     }
 }

@@ -10,12 +10,12 @@
 //! | routes | 256 KiB for each version of IP; 2.2 KiB a VRF; 128 bytes for each 8 bits on the way to some; about 9 a route |
 //! | next hops | 16 bytes for each that there is room for |
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use engine::Refusal;
 use function_kit::SetupError;
 use packet::{PortId, Verdict};
-use tables::lpm::{self, Limits, LpmError, Pool};
+use tables::lpm::LpmError;
 use wire::MacAddr;
 
 use super::config::{self, Config, GROUPS, Link, Network, NextHop, Vxlan};
@@ -23,7 +23,9 @@ use super::entries::Entries;
 use super::flow;
 use super::groups::Groups;
 use super::interfaces::{Interfaces, own_of};
+use super::owners::Owners;
 use super::reasons;
+use super::routes::Routes;
 use super::vxlan::Underlay;
 
 /// What becomes of a packet that has found its next hop.
@@ -35,14 +37,6 @@ pub struct Hop {
     pub verdict: Verdict,
     /// By which interface; of an address on a link, that of the link.
     pub interface: u16,
-}
-
-/// The routes of all VRFs, which share memory.
-pub struct Routes {
-    /// Number of the next hop by IPv4 destination.
-    pub ipv4: Pool<u32>,
-    /// Number of the next hop by IPv6 destination; no room for any where there is no IPv6.
-    pub ipv6: Pool<u128>,
 }
 
 /// Everything a worker knows.
@@ -61,6 +55,8 @@ pub struct State {
     pub entries: Entries,
     /// The neighbours among the next hops.
     pub neighbours: BTreeMap<u32, NextHop>,
+    /// Whose their addresses are.
+    owners: Owners,
     /// Next hops whose paths are down, each as it will be when its path is up again.
     down: BTreeMap<u32, Hop>,
     /// Ports whose links are down.
@@ -95,6 +91,7 @@ impl State {
             hops,
             entries: Entries::of(config),
             neighbours: BTreeMap::new(),
+            owners: Owners::default(),
             down: BTreeMap::new(),
             dead_ports: Vec::new(),
             groups: Groups::new(config)?,
@@ -163,23 +160,29 @@ impl State {
         let old = self.neighbours.get(&number).copied();
         let before = old.map_or([None; 2], |old| self.addresses(old));
         let after = self.addresses(next);
-        let arriving = after.into_iter().flatten().filter(|own| !before.contains(&Some(*own)));
-        if arriving.clone().any(|own| self.get(own).is_some()) {
+        let is_in_the_way = |own: Network| {
+            let is_routed = self.owners.first(own).is_none() && self.get(own).is_some();
+            is_routed || self.owners.has_other(own, interface, number)
+        };
+        if after.into_iter().flatten().any(is_in_the_way) {
             return Err(Refusal::Exists);
         }
+        let arriving = after.into_iter().flatten().filter(|own| !before.contains(&Some(*own)));
         let mut added = Vec::new();
         for own in arriving {
-            if let Err(refusal) = self.insert(own, number) {
-                for own in added {
-                    self.remove(own);
-                }
+            let first = self.owners.first(own).map_or(number, |first| first.min(number));
+            if let Err(refusal) = self.insert(own, first) {
+                added.into_iter().for_each(|own| self.disown(own, number));
                 return Err(refusal);
             }
+            self.owners.add(own, number, interface);
             added.push(own);
         }
-        let leaving = before.into_iter().flatten().filter(|own| !after.contains(&Some(*own)));
-        for own in leaving {
-            self.remove(own);
+        for own in before.into_iter().flatten() {
+            match after.contains(&Some(own)) {
+                true => self.owners.add(own, number, interface),
+                false => self.disown(own, number),
+            }
         }
         let own = self.interfaces.get(interface);
         let source = next.source.unwrap_or(own.mac).0;
@@ -266,7 +269,7 @@ impl State {
     pub fn remove_next_hop(&mut self, number: u32) -> Result<(), Refusal> {
         let old = self.neighbours.remove(&number).ok_or(Refusal::NotFound)?;
         for own in self.addresses(old).into_iter().flatten() {
-            self.remove(own);
+            self.disown(own, number);
         }
         self.down.remove(&number);
         self.hops[number as usize] = Hop::absent(reasons::NO_NEXT_HOP, NOWHERE);
@@ -304,6 +307,14 @@ impl State {
     /// All routes but those to the links, the router's own and its neighbours' addresses.
     pub fn listed_routes(&self) -> impl Iterator<Item = (Network, u32)> + '_ {
         let all = (0..self.routes.ipv4.limits().tables).flat_map(|vrf| self.routes.iter(vrf));
+        all.filter(|&(network, _)| !self.is_connected(network))
+    }
+
+    /// Those of them that follow one, which need not be there.
+    pub fn listed_routes_behind(&self, last: Network) -> impl Iterator<Item = (Network, u32)> + '_ {
+        let others = last.vrf + 1..self.routes.ipv4.limits().tables;
+        let others = others.flat_map(|vrf| self.routes.iter(vrf));
+        let all = self.routes.iter_behind(last).chain(others);
         all.filter(|&(network, _)| !self.is_connected(network))
     }
 
@@ -385,6 +396,16 @@ impl State {
         [own(next.ip.map(IpAddr::from)), own(next.ipv6.map(IpAddr::from))]
     }
 
+    /// A next hop has an address no more: the route to it leads to the next one that has it.
+    fn disown(&mut self, own: Network, number: u32) {
+        self.owners.remove(own, number);
+        match self.owners.first(own) {
+            // In the place of a route there is room for another.
+            Some(first) => self.insert(own, first).unwrap_or_default(),
+            None => drop(self.remove(own)),
+        }
+    }
+
     /// Makes a route lead to a next hop or another entry.
     pub(super) fn insert(&mut self, network: Network, hop: u32) -> Result<(), Refusal> {
         let Network { vrf, address, len } = network;
@@ -411,35 +432,6 @@ impl State {
     }
 }
 
-impl Routes {
-    fn new(config: &Config) -> Result<Routes, SetupError> {
-        let memory = |what| move |source| SetupError::Memory { what, source };
-        Ok(Routes {
-            ipv4: Pool::new(limits_ipv4(config)).map_err(memory("IPv4 routes"))?,
-            ipv6: Pool::new(limits_ipv6(config)).map_err(memory("IPv6 routes"))?,
-        })
-    }
-
-    /// The table of a VRF in both pools; that of the main one for a VRF that there is not.
-    #[inline(always)]
-    pub fn table(&self, vrf: u16) -> lpm::Table {
-        self.ipv4.table(vrf).unwrap_or(lpm::Table::MAIN)
-    }
-
-    /// All routes of a VRF.
-    fn iter(&self, vrf: u16) -> impl Iterator<Item = (Network, u32)> + '_ {
-        let ipv4 = self
-            .ipv4
-            .iter(self.table(vrf))
-            .map(|(network, len, hop)| (IpAddr::V4(Ipv4Addr::from_bits(network)), len, hop));
-        let ipv6 = self
-            .ipv6
-            .iter(self.table(vrf))
-            .map(|(network, len, hop)| (IpAddr::V6(Ipv6Addr::from_bits(network)), len, hop));
-        ipv4.chain(ipv6).map(move |(address, len, hop)| (Network { vrf, address, len }, hop))
-    }
-}
-
 impl Hop {
     /// Frames leave to this station.
     pub fn to(mac: MacAddr, source: MacAddr, port: PortId, interface: u16) -> Hop {
@@ -462,23 +454,6 @@ pub(super) fn host(vrf: u16, address: IpAddr) -> Network {
 
 fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
-}
-
-/// Room for any routes in any of the tables, which have no nodes in common.
-fn limits_ipv4(config: &Config) -> Limits {
-    let (routes, tables) = (config.capacity(), config.vrfs + 1);
-    let any = Limits::for_any::<u32>(routes).nodes * usize::from(tables);
-    Limits { tables, routes, nodes: any.min(3 * routes) }
-}
-
-/// Routes may need 15 nodes each; memory for them is touched as they come.
-fn limits_ipv6(config: &Config) -> Limits {
-    let tables = config.vrfs + 1;
-    if !config.ipv6 {
-        return Limits { tables, routes: 0, nodes: 0 };
-    }
-    let routes = config.capacity();
-    Limits { tables, routes, nodes: 1024 + 15 * routes }
 }
 
 /// The interface of what is behind none.

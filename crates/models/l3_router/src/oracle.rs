@@ -83,17 +83,14 @@ impl Oracle for Model {
                 }
                 done
             }
-            Update::RemoveNextHop { number } => match self.next_hops.remove(&number) {
-                None => false,
-                Some(old) => {
+            Update::RemoveNextHop { number } => {
+                let done = self.remove_next_hop(number);
+                if done {
                     self.groups.share(number, &self.next_hops);
                     self.neighbours.forget(number);
-                    for own in self.addresses(old) {
-                        self.routes.remove(&own);
-                    }
-                    true
                 }
-            },
+                done
+            }
             Update::SetGroupMember { group, next_hop, weight } => {
                 let done = self.groups.set(group, next_hop, weight);
                 self.groups.share(next_hop, &self.next_hops);

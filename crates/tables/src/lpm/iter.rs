@@ -10,7 +10,12 @@ impl<A: Address> Pool<A> {
     /// All routes of a table as (prefix, length, value), in the order of prefix and length.
     pub fn iter(&self, table: Table) -> Routes<'_, A> {
         let root = Part { depth: 0, node: table.0.into(), above: A::ZERO, part: 1 };
-        Routes { pool: self, parts: vec![root] }
+        Routes { pool: self, parts: vec![root], behind: None }
+    }
+
+    /// Those of them that follow a prefix of a length, which need not be there.
+    pub fn iter_behind(&self, table: Table, prefix: A, len: u8) -> Routes<'_, A> {
+        Routes { behind: Some((prefix, len)), ..self.iter(table) }
     }
 
     /// Removes all routes of a table.
@@ -28,6 +33,8 @@ pub struct Routes<'a, A: Address> {
     pool: &'a Pool<A>,
     /// What is still to be visited, the next one last.
     parts: Vec<Part<A>>,
+    /// What is visited follows this one.
+    behind: Option<(A, u8)>,
 }
 
 /// A part of a node: it, its halves and the node below follow each other in this order.
@@ -62,13 +69,18 @@ impl<A: Address> Iterator for Routes<'_, A> {
 
     fn next(&mut self) -> Option<(A, u8, u32)> {
         while let Some(at) = self.parts.pop() {
-            self.push_parts_of(at);
             let Part { depth, node, above, part } = at;
-            if self.pool.store(depth).marks(node).has(part) {
-                let bits = part.ilog2() as usize;
-                let octet = (part << (8 - bits)) & 0xff;
-                let value = self.pool.value(depth, node, part);
-                return Some((above.with_octet(depth, octet), (8 * depth + bits) as u8, value));
+            let bits = part.ilog2() as usize;
+            let octet = (part << (8 - bits)) & 0xff;
+            let (prefix, len) = (above.with_octet(depth, octet), (8 * depth + bits) as u8);
+            if self.behind.is_some_and(|(first, _)| prefix < first.truncated(len)) {
+                // Nothing below it follows.
+                continue;
+            }
+            self.push_parts_of(at);
+            let is_asked_for = self.behind.is_none_or(|behind| (prefix, len) > behind);
+            if is_asked_for && self.pool.store(depth).marks(node).has(part) {
+                return Some((prefix, len, self.pool.value(depth, node, part)));
             }
         }
         None

@@ -110,18 +110,27 @@ fn what_wants_for_numbers_gets_those_that_become_free() {
 }
 
 #[test]
-fn an_address_at_two_interfaces_is_a_neighbour_at_the_first() {
+fn an_address_at_two_interfaces_of_a_vrf_is_a_neighbour_at_each() {
     let mut driven = Driven::new();
     driven.link().connect();
     driven.tell(&[next_hop(1, "fe80::1", 4), next_hop(2, "fe80::1", 3), next_hop(3, "fe80::1", 5)]);
-    driven.tell(&[route("192.0.2.0/24", 1), route("192.0.3.0/24", 2), route("192.0.4.0/24", 3)]);
-    let to = |driven: &Driven| {
-        ["192.0.2.0/24", "192.0.3.0/24", "192.0.4.0/24"].map(|prefix| driven.to(prefix))
+    driven.tell(&[group(8, &[(1, 1), (2, 1)])]);
+    let prefixes = ["192.0.2.0/24", "192.0.3.0/24", "192.0.4.0/24", "192.0.5.0/24"];
+    let routes: Vec<_> = prefixes.into_iter().zip([1, 2, 3, 8]).collect();
+    driven.tell(&routes.iter().map(|&(prefix, to)| route(prefix, to)).collect::<Vec<_>>());
+    let ports = |driven: &Driven| {
+        let of = |hop: &l3::NextHop| format!("{}/{}", hop.port, hop.vlan.unwrap_or(0));
+        let all = driven.router.state().neighbours.values();
+        let mut all: Vec<_> = all.filter(|hop| hop.ipv6.is_some()).map(of).collect();
+        all.sort();
+        all.join(" ")
     };
-    assert_eq!(to(&driven), ["fe80::1", "-", "fe80::1@7"]);
-    assert_eq!(driven.shown("/counters/elsewhere"), 1);
-    driven.tell(&[next_hop_gone(1), withdrawn("192.0.2.0/24")]);
-    assert_eq!(to(&driven), ["-", "fe80::1", "fe80::1@7"]);
+    assert_eq!(ports(&driven), "downlink/0 uplink/0 uplink/7");
+    let to = |driven: &Driven| prefixes.map(|prefix| driven.to(prefix));
+    assert_eq!(to(&driven), ["fe80::1", "fe80::1", "fe80::1@7", "fe80::1*1 fe80::1*1"]);
+    driven.tell(&[next_hop_gone(1), withdrawn("192.0.2.0/24"), group(8, &[(2, 1)])]);
+    assert_eq!(to(&driven), ["-", "fe80::1", "fe80::1@7", "fe80::1*1"]);
+    assert_eq!(ports(&driven), "downlink/0 uplink/7");
     assert_eq!(driven.refused, []);
 }
 

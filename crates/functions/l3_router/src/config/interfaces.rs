@@ -106,6 +106,13 @@ impl Resolved {
     pub fn seeks(&self) -> bool {
         self.is_hosted && self.ip.is_none()
     }
+
+    /// The IPv6 address by which it asks for neighbours: its own, or where the host has it too the
+    /// link-local one that the host makes of its Ethernet address.
+    pub fn asking_ipv6(&self) -> Option<Ipv6Addr> {
+        let of_host = || self.is_hosted.then(|| stages::nd::link_local(self.mac.0));
+        self.ipv6.map(|ip| ip.address).or_else(of_host)
+    }
 }
 
 pub(super) fn is_zero(number: &u16) -> bool {

@@ -143,9 +143,14 @@ impl Neighbours {
     }
 }
 
-/// An interface as a device on its link.
+/// An interface as a device on its link; the host makes itself an address of those that it has.
 pub(super) fn own(out: &Resolved) -> Own {
-    let (ipv4, ipv6) = (out.ip.map(|ip| ip.address), out.ipv6.map(|ip| ip.address));
+    let [a, b, c, d, e, f] = out.mac.0.0;
+    let words = [[a ^ 2, b], [c, 0xff], [0xfe, d], [e, f]].map(u16::from_be_bytes);
+    let link_local =
+        std::net::Ipv6Addr::new(0xfe80, 0, 0, 0, words[0], words[1], words[2], words[3]);
+    let ipv4 = out.ip.map(|ip| ip.address);
+    let ipv6 = out.ipv6.map(|ip| ip.address).or(out.is_hosted.then_some(link_local));
     Own { mac: out.mac.0.0, ipv4, ipv6 }
 }
 

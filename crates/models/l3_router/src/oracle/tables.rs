@@ -33,22 +33,46 @@ impl Model {
         }
         let old = self.next_hops.get(&number).map_or(Vec::new(), |hop| self.addresses(*hop));
         let new = self.addresses(hop);
-        for own in new.iter().filter(|own| !old.contains(own)) {
+        let interface = self.interface_of(&hop);
+        for own in &new {
+            let is_there = |(other, one): (&u32, &NextHop)| {
+                *other != number
+                    && self.interface_of(one) == interface
+                    && self.addresses(*one).contains(own)
+            };
+            let is_free = !self.routes.contains_key(own) || self.first_with(*own).is_some();
             let is_possible = (own.address.is_ipv4() || self.config.ipv6)
-                && !self.routes.contains_key(own)
-                && self.has_room(*own);
+                && !self.next_hops.iter().any(is_there)
+                && (old.contains(own) || is_free && self.has_room(*own));
             if !is_possible {
                 return false;
             }
         }
-        for own in old.iter().filter(|own| !new.contains(own)) {
-            self.routes.remove(own);
-        }
-        for own in new {
-            self.routes.insert(own, To::NextHop(number));
-        }
         self.next_hops.insert(number, hop);
+        old.into_iter().chain(new).for_each(|own| self.lead_to_first(own));
         true
+    }
+
+    pub(super) fn remove_next_hop(&mut self, number: u32) -> bool {
+        let old = self.next_hops.get(&number).map(|hop| self.addresses(*hop));
+        self.next_hops.remove(&number);
+        let is_one = old.is_some();
+        old.into_iter().flatten().for_each(|own| self.lead_to_first(own));
+        is_one
+    }
+
+    /// A route to the address of next hops leads to the first of them.
+    fn lead_to_first(&mut self, own: Network) {
+        match self.first_with(own) {
+            Some(number) => self.routes.insert(own, To::NextHop(number)),
+            None => drop(self.routes.remove(&own)),
+        }
+    }
+
+    /// The lowest number of the next hops with an address.
+    fn first_with(&self, own: Network) -> Option<u32> {
+        let has = |(_, hop): &(&u32, &NextHop)| self.addresses(**hop).contains(&own);
+        self.next_hops.iter().filter(has).map(|(number, _)| *number).min()
     }
 
     /// Whether a route is of a link, of the router itself or of a neighbour's own address.

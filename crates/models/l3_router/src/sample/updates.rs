@@ -73,7 +73,27 @@ pub(super) fn next_hops(sample: &mut Sample) {
     sample.update(Update::RemoveNextHop { number: sample.last_hop() });
     sample.update(Update::SetNextHop { number: sample.last_hop(), next_hop: uplink });
     to_visitor(sample, "a route whose next hop is back");
+    shared_address(sample, ip);
     configured(sample);
+}
+
+/// Next hops of two interfaces have the same address, and of the same one they cannot.
+fn shared_address(sample: &mut Sample, ip: Ipv4Addr) {
+    let (low, high) = (sample.last_hop() - 1, sample.last_hop());
+    let [up, down] =
+        [UPLINK, DOWNLINK].map(|port| NextHop { ip: Some(ip), ..sample.visitor(port) });
+    for (number, next_hop) in
+        [(high, Some(up)), (low, Some(down)), (low, Some(up)), (high, Some(down)), (low, None)]
+            .into_iter()
+            .chain([(low, Some(down)), (high, None), (low, None), (high, Some(up))])
+            .chain([(high, Some(sample.visitor(UPLINK)))])
+    {
+        sample.update(match next_hop {
+            Some(next_hop) => Update::SetNextHop { number, next_hop },
+            None => Update::RemoveNextHop { number },
+        });
+        to(sample, "an address of next hops at two interfaces", ip);
+    }
 }
 
 /// A configured route and its next hop disappear and return.

@@ -14,6 +14,7 @@
 
 mod capture;
 pub mod client;
+mod conditions;
 pub mod config;
 mod control;
 mod controlled;
@@ -37,6 +38,7 @@ pub mod state;
 mod team;
 mod times;
 mod unit;
+mod watching;
 
 pub use control::default_socket;
 pub use error::RunError;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::libc;
@@ -15,6 +16,8 @@ use protocol_kit::{Arrival, Departure, Input, Machine, Opening, Output, Socket, 
 use crate::counters::Counters;
 use crate::error::SocketError;
 use crate::links::Links;
+use crate::observed::Observed;
+use crate::observer::Observer;
 use crate::socket::{Held, Kind};
 use crate::stream::{Refused, Stream};
 use crate::told::{self, Received, Sent};
@@ -29,6 +32,7 @@ pub struct Host<M: Machine> {
     /// Streams with bytes or an end that departed and were not given to the kernel.
     departing: BTreeSet<Socket>,
     links: Links,
+    observed: Observed,
     epoll: Epoll,
     start: Instant,
     counters: Counters,
@@ -57,6 +61,7 @@ impl<M: Machine> Host<M> {
             resting: BTreeMap::new(),
             departing: BTreeSet::new(),
             links,
+            observed: Observed::new(&Arc::default(), ""),
             epoll,
             start: Instant::now(),
             counters: Counters::default(),
@@ -65,6 +70,12 @@ impl<M: Machine> Host<M> {
             failures: Vec::new(),
             is_restless: false,
         })
+    }
+
+    /// Lets an observer see the host, by a name.
+    #[must_use]
+    pub fn seen_by(self, observer: &Arc<Observer>, name: &str) -> Host<M> {
+        Host { observed: Observed::new(observer, name), ..self }
     }
 
     /// Returns the machine.
@@ -100,6 +111,7 @@ impl<M: Machine> Host<M> {
     /// # Errors
     /// When the kernel cannot wait.
     pub fn turn(&mut self, patience: Duration) -> io::Result<Vec<M::Report>> {
+        self.observed.begins(self.now());
         // A command may have left something to do.
         self.drain();
         let now = self.now();
@@ -122,8 +134,8 @@ impl<M: Machine> Host<M> {
             Err(nix::Error::EINTR) => 0,
             Err(error) => return Err(error.into()),
         };
-        let is_late = |deadline: Time| self.now().since(deadline) > LATE;
-        self.counters.late += u64::from(deadline.is_some_and(is_late));
+        let is_late = self.observed.waited(deadline, self.now());
+        self.counters.late += u64::from(is_late);
         for event in &ready[..count] {
             match event.data() {
                 LINKS => self.links_ready(),
@@ -132,6 +144,8 @@ impl<M: Machine> Host<M> {
         }
         self.wake_listeners();
         self.drain();
+        let now = self.now();
+        self.observed.ends((&self.machine, now), self.counters, &self.sockets);
         Ok(std::mem::take(&mut self.reports))
     }
 
@@ -143,8 +157,11 @@ impl<M: Machine> Host<M> {
             Some(Kind::Listener(_)) => self.accept(number),
             Some(Kind::Stream(stream)) => {
                 let (machine, counters) = (&mut self.machine, &mut self.counters);
+                let observed = &mut self.observed;
+                observed.follow(number, stream);
                 let done = stream.ready(events, &mut self.buffer[..], &mut |arrival| {
                     counters.note(&arrival);
+                    observed.hears(&arrival, &*machine, None);
                     machine.input(now, Input::Arrival(arrival));
                 });
                 self.go_on(number, done, now);
@@ -174,7 +191,8 @@ impl<M: Machine> Host<M> {
     /// Hands over the next message of a socket; false if none waits.
     fn receive(&mut self, socket: Socket, now: Time) -> io::Result<bool> {
         let bytes = &mut self.buffer[..MESSAGE_MAX];
-        let arrival = match self.sockets.get(&socket).map(|held| &held.kind) {
+        let kind = self.sockets.get(&socket).map(|held| &held.kind);
+        let arrival = match kind {
             Some(Kind::Udp(udp)) => {
                 let Some(received) = told::receive(udp, bytes)? else { return Ok(false) };
                 let Received { len, from, to, interface, ttl } = received;
@@ -194,6 +212,7 @@ impl<M: Machine> Host<M> {
             _ => return Ok(false),
         };
         self.counters.note(&arrival);
+        self.observed.hears(&arrival, &self.machine, kind);
         self.machine.input(now, Input::Arrival(arrival));
         Ok(true)
     }
@@ -294,6 +313,7 @@ impl<M: Machine> Host<M> {
     }
 
     fn depart(&mut self, departure: Departure, now: Time) {
+        self.observed.sends(&departure, &self.machine, &self.sockets);
         match departure {
             Departure::Open { socket, opening } => self.open(socket, &opening, now),
             Departure::Close { socket } => match self.remove(socket) {
@@ -364,6 +384,7 @@ impl<M: Machine> Host<M> {
         }
         match Held::open(number, opening) {
             Ok(held) => {
+                self.observed.opened(number, &self.machine);
                 self.hold(number, held);
                 if matches!(opening, Opening::Listener { .. }) {
                     self.listeners.insert(number);
@@ -416,6 +437,7 @@ impl<M: Machine> Host<M> {
     fn remove(&mut self, number: Socket) -> Option<Held> {
         let held = self.sockets.remove(&number)?;
         self.departing.remove(&number);
+        self.observed.closed(number);
         self.resting.remove(&number);
         self.listeners.remove(&number);
         // Its number may be one that a listener waits for.
@@ -463,9 +485,6 @@ const FAILURES_MAX: usize = 64;
 
 /// The longest turn, as the kernel takes no time of any length.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
-
-/// A turn is late when it begins this much behind the deadline.
-const LATE: Duration = Duration::from_millis(1);
 
 /// How long a listener rests when the kernel has no room for its streams.
 const REST: Duration = Duration::from_millis(100);

@@ -90,6 +90,18 @@ enum State {
     Probe { questions: u8 },
 }
 
+impl Entry {
+    /// The name of its state.
+    pub fn state(&self) -> &'static str {
+        match self.state {
+            State::Incomplete { .. } => "incomplete",
+            State::Reachable => "reachable",
+            State::Stale => "stale",
+            State::Probe { .. } => "probe",
+        }
+    }
+}
+
 /// A packet that waits.
 pub struct Waiting {
     entry: u32,

@@ -22,7 +22,8 @@ pub mod unit;
 pub mod erased;
 
 pub use engine::Refusal;
+pub use function_kit::Severity;
 
-pub use action::{Action, Alarm, Severity};
+pub use action::{Action, Alarm};
 pub use event::{Event, Link};
 pub use unit::{Controller, Setup};

@@ -13,7 +13,7 @@ use controller_kit::erased::{Configured, Running};
 use controller_kit::{Action, Alarm, Event, Link, Setup, Severity};
 use function_kit::HostInterface;
 use functions::AnyUpdate;
-use host::Host;
+use host::{Host, Observer};
 use machine::clock::{self, Clock};
 use nix::net::if_::if_nametoindex;
 use protocol_kit::{Interface, Time};
@@ -48,6 +48,8 @@ pub struct Recipe {
     pub controller: Arc<dyn Configured>,
     /// Its function.
     pub function: Arc<dyn functions::Configured>,
+    /// Who sees it.
+    pub observer: Arc<Observer>,
     /// Where updates and alarms go.
     pub keeper: Remote,
     /// The workers' clock.
@@ -145,7 +147,8 @@ fn serve(controller: Box<dyn Running>, recipe: &Recipe, shared: &Shared) -> Resu
     if let Some(namespace) = namespace_of(&interfaces) {
         plane::enter(&namespace).map_err(|error| format!("{namespace}: {error}"))?;
     }
-    let mut host = Host::new(controller).map_err(|error| error.to_string())?;
+    let host = Host::new(controller).map_err(|error| error.to_string())?;
+    let mut host = host.seen_by(&recipe.observer, recipe.controller.name());
     let (mut number, mut shown_at, mut links) = (0, None::<Instant>, Vec::new());
     while !shared.stops.load(Ordering::Relaxed) {
         shared.seen_ms.store(millis(recipe.started), Ordering::Relaxed);

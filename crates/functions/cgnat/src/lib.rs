@@ -52,6 +52,7 @@ pub mod standby;
 pub mod interfaces;
 pub mod parse;
 pub mod pipeline;
+mod shown;
 pub mod state;
 
 pub use self::config::Config;
@@ -60,8 +61,8 @@ pub use self::pipeline::Pipeline;
 use std::sync::Arc;
 
 use function_kit::{
-    Companion, FrameSteering, Invalid, NetworkFunction, PortName, SetupError, Shard, Standby,
-    TablePage, TableSize,
+    Companion, Condition, FrameSteering, Invalid, Neighbour, NetworkFunction, PortName, SetupError,
+    Shard, Standby, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 
@@ -80,6 +81,7 @@ impl NetworkFunction for Cgnat {
 
     const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = true;
+    const CONDITIONS: &'static [Condition] = shown::CONDITIONS;
     const HANDS_OVER: bool = true;
 
     type Config = Config;
@@ -164,6 +166,10 @@ impl NetworkFunction for Cgnat {
 
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {
         tables::sizes(function.state())
+    }
+
+    fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
+        shown::neighbours(function.neighbours.as_deref(), limit)
     }
 
     fn table_page(

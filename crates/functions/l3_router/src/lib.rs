@@ -67,11 +67,14 @@ mod reload;
 
 mod tables;
 
+mod shown;
+
 pub use self::config::Config;
 pub use self::control::Update;
 pub use self::pipeline::Pipeline;
 use function_kit::{
-    HostInterface, Invalid, NetworkFunction, PortName, SetupError, Shard, TablePage, TableSize,
+    Condition, HostInterface, Invalid, Neighbour, NetworkFunction, PortName, SetupError, Shard,
+    Spoken, TablePage, TableSize,
 };
 use machine::clock::{Clock, Ticks};
 use serde_json::{Value, json};
@@ -85,6 +88,8 @@ impl NetworkFunction for L3Router {
     const SUMMARY: &'static str = "router for IPv4 and IPv6: longest prefixes, next hops";
     const TABLES: &'static [&'static str] = tables::NAMES;
     const IS_SHARDED: bool = false;
+    const CONDITIONS: &'static [Condition] = shown::CONDITIONS;
+    const SPEAKS: &'static [Spoken] = shown::SPEAKS;
 
     type Config = Config;
     type Update = Update;
@@ -143,6 +148,10 @@ impl NetworkFunction for L3Router {
         let mut changes = reload::memory(config, function.state());
         changes.extend(services::reload::memory(config, function.services()));
         changes
+    }
+
+    fn neighbours(function: &Pipeline, limit: usize) -> Vec<Neighbour> {
+        shown::neighbours(function, limit)
     }
 
     fn table_sizes(function: &Pipeline) -> Vec<TableSize> {

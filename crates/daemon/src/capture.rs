@@ -193,6 +193,8 @@ pub(crate) struct Stream {
     pub wall: WallClock,
     /// Number of packets after which the capture ends.
     pub count: u64,
+    /// Largest number of bytes of a message of a trace.
+    pub snaplen: usize,
     /// Who traces a protocol beside the workers, if that is wanted.
     pub traced: Option<Arc<Observer>>,
 }
@@ -264,7 +266,7 @@ impl Stream {
                 interface_id: number,
                 timestamp: Duration::from_nanos(record.unix_ns),
                 original_len: record.frame.len() as u32,
-                data: Cow::Borrowed(&record.frame),
+                data: Cow::Borrowed(&record.frame[..record.frame.len().min(self.snaplen)]),
                 options: vec![EnhancedPacketOption::Flags(if record.is_heard { 1 } else { 2 })],
             };
             writer.write_block(&block.into_block()).map_err(as_io)?;

@@ -327,7 +327,8 @@ impl Daemon {
         self.capture = (Arc::clone(&tally), true);
         tracing::info!(?filter, "capture started");
         let count = wanted.count.unwrap_or(u64::MAX);
-        Ok(Stream { rings, tally, ports: names, drops, wall: self.wall, count, traced })
+        let (wall, snaplen) = (self.wall, wanted.snaplen.unwrap_or(usize::MAX));
+        Ok(Stream { rings, tally, ports: names, drops, wall, count, snaplen, traced })
     }
 
     fn end_capture(&mut self) {

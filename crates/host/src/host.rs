@@ -115,7 +115,8 @@ impl<M: Machine> Host<M> {
         // A command may have left something to do.
         self.drain();
         let now = self.now();
-        let deadline = self.machine.deadline();
+        // One that is past stands for at once.
+        let deadline = self.machine.deadline().map(|deadline| deadline.max(now));
         let waits = deadline.iter().chain(self.resting.values()).map(|time| time.since(now));
         let wait = waits
             .fold(if self.is_restless { Duration::ZERO } else { patience }, Ord::min)

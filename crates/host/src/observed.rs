@@ -78,7 +78,8 @@ impl Observed {
         counters: Counters,
         sockets: &BTreeMap<Socket, Held>,
     ) {
-        self.due = machine.deadline();
+        // A machine that wants more at once says so by a time that is past.
+        self.due = machine.deadline().map(|due| due.max(now));
         self.watch.turned(self.due);
         if self.told_at.is_none_or(|at| now.since(at) >= TOLD_EVERY) {
             self.told_at = Some(now);

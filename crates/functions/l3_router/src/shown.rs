@@ -109,3 +109,42 @@ fn message_of_bfd(frame: &[u8]) -> Option<Range<usize>> {
 fn u16_of(bytes: &[u8], at: usize) -> Option<u16> {
     (at + 2 <= bytes.len()).then(|| u16_at(bytes, at))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of BFD over IPv4, with a tag or without.
+    fn frame(is_tagged: bool) -> Vec<u8> {
+        let mut frame = vec![0; ethernet::offset::TYPE];
+        if is_tagged {
+            frame.extend([0x81, 0, 0, 7]);
+        }
+        frame.extend([0x08, 0]);
+        let mut packet = [0; ipv4::HEADER_LEN];
+        packet[0] = ipv4::VERSION_IHL;
+        packet[ipv4::offset::PROTOCOL] = protocol::UDP;
+        frame.extend(packet);
+        frame.extend([0xc0, 0, 0x0e, 0xc8, 0, 11, 0, 0]);
+        frame.extend(b"bfd");
+        frame
+    }
+
+    #[test]
+    fn a_message_of_bfd_is_found_and_nothing_else() {
+        for is_tagged in [false, true] {
+            let frame = frame(is_tagged);
+            let message = message_of_bfd(&frame).expect("it is one");
+            assert_eq!(&frame[message], b"bfd");
+            for len in 0..frame.len() - 3 {
+                assert_eq!(message_of_bfd(&frame[..len]), None, "{len}");
+            }
+        }
+        // Another port, another protocol, options that go beyond the end.
+        for (at, value) in [(36, 0), (23, 6), (14, 0x4f)] {
+            let mut other = frame(false);
+            other[at] = value;
+            assert_eq!(message_of_bfd(&other), None, "{at}");
+        }
+    }
+}

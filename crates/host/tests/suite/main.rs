@@ -21,6 +21,8 @@ mod machines;
 
 mod misuse;
 
+mod observer;
+
 mod probe;
 
 mod raw;

@@ -16,8 +16,8 @@ pub fn redact(packet: &mut [u8]) {
         return;
     }
     let begin = match section.first() {
-        Some(1) => PASSWORD_AT,
-        _ => DIGEST_AT,
+        Some(2..=5) => DIGEST_AT,
+        _ => PASSWORD_AT,
     };
     section.iter_mut().skip(begin).for_each(|byte| *byte = 0);
 }
@@ -32,3 +32,37 @@ const PASSWORD_AT: usize = 3;
 
 /// What stands before a digest: the same, a reserved byte and the sequence number.
 const DIGEST_AT: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(section: &[u8]) -> Vec<u8> {
+        let mut packet = vec![0x55; HEADER_LEN];
+        packet[..2].copy_from_slice(&[VERSION << 5, 0xc0 | AUTHENTICATION]);
+        [&packet, section].concat()
+    }
+
+    #[test]
+    fn passwords_and_digests_go_and_the_rest_stays() {
+        let password = [1, 9, 7, b's', b'e', b'c', b'r', b'e', b't'];
+        let mut digest = vec![4, 28, 7, 0, 0, 0, 0, 9];
+        digest.extend([0xaa; 20]);
+        // A type that is not known may hold anything.
+        let unknown = [9, 9, 7, b's', b'e', b'c', b'r', b'e', b't'];
+        for (section, kept) in [(&password[..], 3), (&digest, 8), (&unknown, 3)] {
+            let before = packet(section);
+            let mut after = before.clone();
+            redact(&mut after);
+            let kept = HEADER_LEN + kept;
+            assert_eq!(after[..kept], before[..kept]);
+            assert!(after[kept..].iter().all(|byte| *byte == 0), "{after:x?}");
+        }
+        // Without the A bit, and too short.
+        for mut bytes in [[0x20; 40].to_vec(), vec![0x20, 0xc4, 1]] {
+            let before = bytes.clone();
+            redact(&mut bytes);
+            assert_eq!(bytes, before);
+        }
+    }
+}

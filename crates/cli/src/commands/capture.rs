@@ -26,7 +26,7 @@ use crate::stop::on_ctrl_c_saying;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The file to write; `-` for standard output
-    #[arg(short = 'w', long = "write", visible_alias = "out", value_name = "FILE")]
+    #[arg(short = 'w', long = "write", alias = "out", value_name = "FILE")]
     file: PathBuf,
     /// Capture the messages of this protocol: bfd, bfddp, fpm, replication or vrrp
     #[arg(long, value_name = "NAME", conflicts_with_all = ["reason", "direction"])]
